@@ -1,0 +1,106 @@
+#include "error.h"
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define RESULT(code, advice) #code,
+static const char *const result_names[] = {
+#include "results.def"
+};
+#undef RESULT
+
+/* Static, so that a message needs no memory when there is none left. */
+static _Thread_local char message[GKI_MESSAGE_BYTES];
+static _Thread_local bool message_is_set;
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool log_is_set;
+static gk_log_level log_level;
+static gk_log_sink log_sink;
+static void *log_user;
+
+const char *gk_error(void) { return message; }
+
+const char *gk_result_name(gk_result result) {
+  size_t index = (size_t)result;
+  return index < GK_COUNT(result_names) ? result_names[index] : "no gk_result";
+}
+
+void gki_begin(void) { message_is_set = false; }
+
+static void set_message(const char *text, size_t length) {
+  static const char tail[] = " ... (cut)";
+  if (length >= sizeof message) {
+    length = sizeof message - sizeof tail;
+    memmove(message, text, length);
+    memcpy(message + length, tail, sizeof tail);
+  } else {
+    memmove(message, text, length);
+    message[length] = 0;
+  }
+  message_is_set = true;
+}
+
+gk_result gki_fail_with(gk_result code, const char *text) {
+  set_message(text, strlen(text));
+  gk_log(GK_LOG_ERROR, "%s", message);
+  return code;
+}
+
+gk_result gk_fail(gk_result code, const char *format, ...) {
+  if (message_is_set) return code;
+  char text[GKI_MESSAGE_BYTES];
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (length < 0) return gki_fail_with(code, "(a message that can't be formatted)");
+  set_message(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+  gk_log(GK_LOG_ERROR, "%s", message);
+  return code;
+}
+
+gk_result gki_fail_memory(const char *what, size_t bytes) {
+  return gk_fail(GK_ERROR_MEMORY, "out of host memory: %zu bytes for %s; free some and call again", bytes, what);
+}
+
+static gk_log_level level_named(const char *text) {
+  static const char *const names[] = {"none", "error", "warn", "info", "debug"};
+  for (size_t k = 0; k < GK_COUNT(names); ++k)
+    if (strcasecmp(text, names[k]) == 0) return (gk_log_level)k;
+  long number = strtol(text, NULL, 10);
+  return number < 0 ? GK_LOG_NONE : number > GK_LOG_DEBUG ? GK_LOG_DEBUG : (gk_log_level)number;
+}
+
+void gk_set_log(gk_log_level level, gk_log_sink sink, void *user) {
+  pthread_mutex_lock(&log_lock);
+  log_is_set = true;
+  log_level = level;
+  log_sink = sink;
+  log_user = user;
+  pthread_mutex_unlock(&log_lock);
+}
+
+void gk_log(gk_log_level level, const char *format, ...) {
+  pthread_mutex_lock(&log_lock);
+  if (!log_is_set) {
+    const char *wanted = getenv("GK_LOG");
+    log_level = wanted ? level_named(wanted) : GK_LOG_NONE;
+    log_is_set = true;
+  }
+  bool heard = level <= log_level && level != GK_LOG_NONE;
+  gk_log_sink sink = log_sink;
+  void *user = log_user;
+  pthread_mutex_unlock(&log_lock);
+  if (!heard) return;
+  char line[GKI_MESSAGE_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(line, sizeof line, format, args);
+  va_end(args);
+  if (sink) sink(user, level, line);
+  else fprintf(stderr, "gk: %s\n", line);
+}

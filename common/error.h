@@ -1,0 +1,16 @@
+/* The thread's last message, and the log. gk_fail and gk_log themselves are in gk_backend.h. */
+#ifndef GKI_ERROR_H
+#define GKI_ERROR_H
+#include "gk_backend.h"
+
+enum { GKI_MESSAGE_BYTES = 8192 };
+
+/* Begins a public call: the next gk_fail of this thread sets the message, later ones don't. */
+void gki_begin(void);
+
+/* Replaces the message whatever was set: for failures that were collected elsewhere (another thread, several backends). */
+gk_result gki_fail_with(gk_result code, const char *message);
+
+/* "out of memory for <what>": the one sentence for a NULL from the allocator. */
+gk_result gki_fail_memory(const char *what, size_t bytes);
+#endif

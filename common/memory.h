@@ -1,0 +1,32 @@
+/* gk's own host memory: the allocator hook, and an arena for what is freed at once. gk_obtain and gk_release, which are
+ * the hook for one block, are in gk_backend.h. */
+#ifndef GKI_MEMORY_H
+#define GKI_MEMORY_H
+#include "gk_backend.h"
+
+/* As realloc, by the hook; what is new isn't zeroed. */
+void *gki_resize(void *memory, size_t bytes);
+
+/* Keeps the hook from being changed while something that it gave is alive (a device, a module). */
+void gki_memory_hold(void);
+void gki_memory_drop(void);
+
+/* False: the product or sum doesn't fit. */
+static inline bool gki_multiply(size_t a, size_t b, size_t *product) { return !__builtin_mul_overflow(a, b, product); }
+static inline bool gki_add(size_t a, size_t b, size_t *sum) { return !__builtin_add_overflow(a, b, sum); }
+
+/* Zeroed array of count elements; NULL: out of memory, and gk_fail has been called with `what`. */
+void *gki_array(size_t count, size_t element_bytes, const char *what);
+
+/* Grows an array geometrically so that it holds `wanted` elements; false: out of memory, gk_fail has been called, and
+ * the array is as it was. */
+bool gki_grow(void **array, size_t *capacity, size_t wanted, size_t element_bytes, const char *what);
+
+/* Blocks chained together, freed at once. All zero is an empty arena. */
+typedef struct gki_arena {
+  struct gki_chunk *last;
+  size_t used, total_bytes; /* in the last chunk; of all chunks */
+} gki_arena;
+void *gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes); /* zeroed, for anything; NULL: none left */
+void gki_arena_free(gki_arena *arena);
+#endif

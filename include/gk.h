@@ -1,0 +1,610 @@
+/** @file gk.h
+ * Device graphs with loops, branches, parallel sections and checkpoints, from a constant C array.
+ *
+ * The calls in their order: gk_device_open, gk_graph_create (a list of tasks becomes one graph), gk_bind and gk_resize
+ * (its slots get their numbers and memory), gk_launch, gk_wait; the last four as often as you like. A checkpoint may
+ * pause a launch (yield): the host mends the cause, say a buffer that is too small, and launches again from there
+ * (resume). What a list means is the same on every device: docs/contract.md. Kernels are written with gk_kernel.h.
+ *
+ * gk does not schedule over several devices, move memory behind your back, or decide when to launch.
+ *
+ * Said once, for all of this file:
+ * - Structs you fill: zero means default. `reserved` must be zero, unknown bits are refused; new fields come out of
+ *   `reserved`, so a layout lasts as long as GK_ABI. Structs gk fills reach you as const pointers and may grow at the
+ *   end, except those in arrays. Before version 1.0 any release may change GK_ABI.
+ * - Ownership: lists, slot tables, names and values are copied before a call returns. Kernels, and memory bound to a
+ *   slot, are pointed to and must outlive the graph. What open, create or alloc made, you close, destroy or free (NULL
+ *   is fine there). What a call returns as const is gk's.
+ * - Errors: a gk_result, and gk_error() in full sentences. After a failure nothing has changed and outputs are NULL.
+ * - Threads: any number may use one device. A graph is for one thread at a time: a call that meets another is answered
+ *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, and only while the graph lives.
+ * - Order: launches, uploads, downloads and copies on a device happen as if one after the other, in the order of the
+ *   calls (gk_launch_on aside).
+ * - C++20 takes the macros as they stand, C++17 with the extension of gcc and clang; GK_KERNEL is for C files. */
+#ifndef GK_H
+#define GK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#if defined(__cplusplus) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers" /* g++ means designated ones too; C and clang don't */
+#endif
+#endif
+
+#define GK_ABI 1 /**< Layouts and meanings in the public headers; a library of another ABI refuses your lists. */
+
+/** The library's version, "1.2.3". */
+const char *gk_version(void);
+
+/* ---- results ---------------------------------------------------------------------------------------------------- */
+
+/** What became of a call, and what to do about it. */
+typedef enum gk_result {
+  GK_OK = 0,            /**< Done. */
+  GK_NOT_READY,         /**< gk_poll only: the launch is still running. */
+  GK_ERROR_INVALID,     /**< Your mistake; the message names task, slot and fix. */
+  GK_ERROR_UNSUPPORTED, /**< This device or driver can't; the message says what could. */
+  GK_ERROR_NO_DEVICE,   /**< No such driver or device: try another backend. */
+  GK_ERROR_COMPILE,     /**< A kernel; the message holds the compiler's log, with your file and line. */
+  GK_ERROR_MEMORY,      /**< Host or device memory is used up: free some and call again. */
+  GK_ERROR_BUSY,        /**< This graph is running, or another thread is in it: wait for it. */
+  GK_ERROR_DEVICE,      /**< The driver failed: what is on the device is lost, close it. */
+} gk_result;
+
+/** This thread's last failure in full sentences, "" if there was none; valid until its next failing call. */
+const char *gk_error(void);
+
+/** The name of a result, "GK_ERROR_BUSY". */
+const char *gk_result_name(gk_result result);
+
+/* ---- the process ------------------------------------------------------------------------------------------------ */
+
+/** Where gk takes its own host memory from. All three are needed; they may be called from any thread. */
+typedef struct gk_allocator {
+  void *user;                                            /**< First argument of the three. */
+  void *(*alloc)(void *user, size_t bytes);              /**< As malloc: aligned for anything; NULL: none is left. */
+  void *(*resize)(void *user, void *at, size_t bytes);   /**< As realloc, `at` may be NULL. */
+  void (*free)(void *user, void *at);                    /**< As free, `at` may be NULL. */
+} gk_allocator;
+
+/** Sets the allocator for the whole process; NULL: malloc and its kin again. Refused (GK_ERROR_BUSY) while any device
+ * is open or a module is loaded, since what one allocator gave another can't take back. Not to be called while another
+ * thread is in gk. Memory for kernels (gk_alloc, gk_resize) is the backend's affair and doesn't come from here. */
+gk_result gk_set_allocator(const gk_allocator *allocator);
+
+/** How much gk says. $GK_LOG sets it at first: a number or a name ("debug"). */
+typedef enum gk_log_level {
+  GK_LOG_NONE,  /**< Nothing; the default. */
+  GK_LOG_ERROR, /**< Each failure, as gk_error has it. */
+  GK_LOG_WARN,  /**< What works, but not as you may think: a backend that can't start, a lowering that is slow. */
+  GK_LOG_INFO,  /**< Devices opened, graphs made. */
+  GK_LOG_DEBUG, /**< Each launch, each rebinding. */
+} gk_log_level;
+
+/** Gets one line without its end. May be called from any thread, even by several at once; must not call gk. */
+typedef void (*gk_log_sink)(void *user, gk_log_level level, const char *line);
+
+/** Sets level and sink for the process; sink NULL: standard error. Thread-safe. */
+void gk_set_log(gk_log_level level, gk_log_sink sink, void *user);
+
+/* ---- devices ---------------------------------------------------------------------------------------------------- */
+
+/** An open device of some backend: memory, kernels made ready, one line of work. */
+typedef struct gk_device gk_device;
+
+/** What only one backend knows, as a chain; see gk_cuda.h. A device refuses what it doesn't know. */
+typedef struct gk_extension {
+  uint32_t id;                     /**< Which. */
+  uint32_t bytes;                  /**< Size of the whole struct of which this is the first member. */
+  const struct gk_extension *next; /**< Or NULL. */
+} gk_extension;
+
+/** Which device to open; all zero: the best there is. */
+typedef struct gk_device_desc {
+  const char *backend;      /**< "cuda", "hip", "vulkan", "openmp", a module's; NULL: $GK_BACKEND, else the first able. */
+  int ordinal;              /**< Among the backend's devices; 0: the one it likes best. */
+  int threads;              /**< "openmp"; 0: OMP_NUM_THREADS, else all cores this process may use. */
+  const gk_extension *next; /**< Sharing a context, a stream ... */
+  uintptr_t reserved[4];    /**< Zero. */
+} gk_device_desc;
+
+/** How a construct is done on a device. */
+typedef enum gk_support {
+  GK_REFUSED,   /**< Not at all: gk_graph_create says so. */
+  GK_ON_HOST,   /**< The host decides after waiting for the device. */
+  GK_IN_SERIES, /**< One part after the other, where the contract would let them overlap. */
+  GK_BATCHED,   /**< Several at once on the device, then a word with the host. */
+  GK_NATIVE,    /**< Where the tasks run, with nobody in between. */
+} gk_support;
+
+/** One line of the capability report. */
+typedef struct gk_capability {
+  const char *construct; /**< "WHILE", "PARALLEL" ... as in the names of gk_op; also "LAUNCH_ON", "SUM". */
+  gk_support how;        /**< How it is done. */
+  const char *why;       /**< In a sentence. */
+} gk_capability;
+
+/** What a device is, and how it does each construct. */
+typedef struct gk_device_info {
+  const char *backend;                 /**< Its backend's name. */
+  const char *name;                    /**< The device's own. */
+  const char *driver;                  /**< Its driver's or runtime's version, in words. */
+  int ordinal;                         /**< Among its backend's devices. */
+  int threads;                         /**< Host threads that share a task; 1 where kernels run elsewhere. */
+  size_t capability_count;             /**< Length of capabilities. */
+  const gk_capability *capabilities;   /**< One line per construct. */
+} gk_device_info;
+
+/** Takes up to a second. Fails with GK_ERROR_NO_DEVICE and each backend's reason where none can start.
+ * @param desc    NULL: the first backend that is able, its best device.
+ * @param device  Yours, to be closed by gk_device_close. */
+gk_result gk_device_open(const gk_device_desc *desc, gk_device **device);
+
+/** Waits for what runs, frees the device's memory. Destroy its graphs before or after; after it they fail politely. */
+void gk_device_close(gk_device *device);
+
+/** Lives as long as the device. Thread-safe. */
+const gk_device_info *gk_device_describe(const gk_device *device);
+
+/** One device that is, or could not be, there. */
+typedef struct gk_device_entry {
+  const char *backend; /**< For gk_device_desc. */
+  int ordinal;         /**< For gk_device_desc. */
+  bool usable;         /**< It can be opened. */
+  const char *name;    /**< The device's own, "" if it can't be opened. */
+  const char *why;     /**< If it can't be opened: why; else "". */
+} gk_device_entry;
+
+/** Gets one entry of gk_device_list; what it points to is gone when it returns. */
+typedef void (*gk_device_visit)(void *user, const gk_device_entry *entry);
+
+/** Visits every device of every backend, in the order in which gk_device_open tries them; a backend without any comes
+ * once, with its reason. Takes up to a second per backend. Thread-safe. */
+gk_result gk_device_list(gk_device_visit visit, void *user);
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+/** Kinds of memory. */
+typedef enum gk_memory {
+  GK_DEVICE_MEMORY, /**< Where kernels are fastest. */
+  GK_HOST_MEMORY,   /**< Page-locked where that exists: the host uses it directly, GK_COPY at full speed, kernels slowly. */
+} gk_memory;
+
+/** @return Memory, zeroed and aligned to 256 bytes; 0 bytes are fine. NULL: it failed, gk_error() says why. */
+void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind);
+
+/** Frees what gk_alloc gave, after all earlier launches. NULL is fine. A foreign address is reported in the log. */
+void gk_free(gk_device *device, void *memory);
+
+/** Copies from the host and returns when done. Any address inside a block of gk's will do; a range that leaves the block
+ * is refused. Memory that gk doesn't know (of the caller's own) is taken at its word. */
+gk_result gk_upload(gk_device *device, void *to, const void *from_host, size_t bytes);
+
+/** Copies to the host and returns when done; ranges as in gk_upload. */
+gk_result gk_download(gk_device *device, void *to_host, const void *from, size_t bytes);
+
+/** Copies on the device and returns when done; ranges as in gk_upload; the two may overlap. */
+gk_result gk_copy(gk_device *device, void *to, const void *from, size_t bytes);
+
+/** Where the host can touch that memory (OpenMP: always, at the same address), or NULL. */
+void *gk_host_address(gk_device *device, void *memory);
+
+/* ---- kernels: constants, made by GK_KERNEL in gk_kernel.h or by hand -------------------------------------------- */
+
+/** The type of a slot or a parameter. */
+typedef enum gk_type {
+  GK_NO_TYPE,  /**< None: refused. */
+  GK_PTR,      /**< Memory of the device. */
+  GK_I32,      /**< int32_t */
+  GK_U32,      /**< uint32_t */
+  GK_I64,      /**< int64_t */
+  GK_F32,      /**< float */
+  GK_F64,      /**< double */
+  GK_BYTES,    /**< A struct kept by the graph: an `in` parameter gets the address of a copy, a `value` one the struct. */
+  GK_HOST_PTR, /**< An address of the host's, handed through to CALL. */
+} gk_type;
+
+/** What a slot holds. */
+typedef union gk_value {
+  void *ptr;   /**< GK_PTR, GK_HOST_PTR; GK_BYTES: where the copy is. */
+  int32_t i32; /**< GK_I32 */
+  uint32_t u32; /**< GK_U32 */
+  int64_t i64; /**< GK_I64 */
+  float f32;   /**< GK_F32 */
+  double f64;  /**< GK_F64 */
+} gk_value;
+
+/** The items of one call of a host kernel: begin to end - 1 of all of them, numbered x fastest, then y, then z. */
+typedef struct gk_range {
+  size_t begin;       /**< First item. */
+  size_t end;         /**< One past the last. */
+  uint32_t extent[3]; /**< Items along x, y, z. */
+} gk_range;
+
+/** A kernel on the CPU: called by several threads, each with its own range. A sum parameter points to zeroed memory of
+ * that call alone; the backend adds these up in a fixed order. */
+typedef void (*gk_host_kernel)(const gk_value *args, gk_range items);
+
+/** What a kernel does to what a parameter points to; the words of GK_KERNEL. */
+typedef enum gk_access {
+  GK_ACCESS_VALUE,  /**< A number or struct, no memory. */
+  GK_ACCESS_IN,     /**< Read only. */
+  GK_ACCESS_OUT,    /**< Written. */
+  GK_ACCESS_INOUT,  /**< Read and written. */
+  GK_ACCESS_SUM,    /**< Added to at [0]: int, uint, float or double. */
+  GK_ACCESS_ATOMIC, /**< Touched by atomics only. */
+} gk_access;
+
+/** One parameter of a kernel. */
+typedef struct gk_param {
+  const char *name;           /**< As in the source. */
+  const char *element;        /**< The type's name there; NULL: unchecked. */
+  uint32_t element_bytes;     /**< Its size. */
+  uint32_t element_alignment; /**< Its alignment. */
+  gk_type type;               /**< GK_PTR for every access but GK_ACCESS_VALUE. */
+  gk_access access;           /**< What is done to it. */
+} gk_param;
+
+/** The text of a file, and the line after which it is for devices; made by GK_SOURCE. */
+typedef struct gk_source {
+  const char *file;                    /**< For messages. */
+  const char *text;                    /**< All of it, 0 at its end. */
+  uint32_t line;                       /**< The line of GK_SOURCE, from 1. */
+  const struct gk_source *const *uses; /**< Sources whose functions this one calls. */
+  uint32_t use_count;                  /**< Length of uses. */
+} gk_source;
+
+/** Code written by hand for one backend; gets exactly the kernel's parameters. One of text, image, function. */
+typedef struct gk_code {
+  const char *text;      /**< Source for the backend's compiler. */
+  const char *options;   /**< For that compiler; NULL: none. */
+  const void *image;     /**< PTX, cubin, fatbin, code object, SPIR-V. */
+  size_t image_bytes;    /**< Its size. */
+  void *function;        /**< A CUfunction or hipFunction_t; stays yours. */
+  const char *entry;     /**< Its name in there; NULL: the kernel's. */
+  uint32_t block[3];     /**< Threads in a block; 0: 256, 1, 1. */
+  uint32_t per_block[3]; /**< Items a block covers; 0: as block. */
+  uint32_t shared_bytes; /**< Dynamic shared memory of a block. */
+  uint32_t reserved[3];  /**< Zero. */
+} gk_code;
+
+/** A kernel: a constant that names its code for each backend. */
+typedef struct gk_kernel {
+  const char *name;        /**< In messages, and of its entry. */
+  const gk_param *params;  /**< In order; at most GK_MAX_ARGS. */
+  uint32_t param_count;    /**< Length of params. */
+  uint32_t dimensions;     /**< Of its items, 1 to 3; 0: 1. */
+  const gk_source *source; /**< Portable text, for any backend; or NULL. */
+  gk_host_kernel host;     /**< For the CPU; or NULL. */
+  const gk_code *cuda;     /**< Goes before the portable text; or NULL. */
+  const gk_code *hip;      /**< Likewise. */
+  const gk_code *vulkan;   /**< Likewise. */
+  uintptr_t reserved[2];   /**< Zero. */
+} gk_kernel;
+
+/* ---- slots: constants, and all that may change between launches ------------------------------------------------- */
+
+/** A slot's number in your enum, from 1 on. */
+typedef int32_t gk_slot;
+
+enum { GK_HAS_VALUE = 1 /**< gk_slot_desc.bits: `value` is bound to it at first. */ };
+
+/** A slot: a named argument of a graph. One without a value or memory of its own must be bound before a launch that may
+ * use it. */
+typedef struct gk_slot_desc {
+  gk_slot slot;           /**< Its number; 1 to 65,535, each once, in any order. */
+  gk_type type;           /**< What it holds. */
+  const char *name;       /**< In messages, and for gk_find_slot. */
+  const char *element;    /**< PTR, BYTES: the type there, checked against kernels' parameters; NULL: unchecked. */
+  uint32_t element_bytes; /**< Unit of COPY, FILL and gk_resize; 0: 1. */
+  uint32_t bits;          /**< GK_HAS_VALUE or 0. */
+  gk_value value;         /**< With GK_HAS_VALUE. */
+  size_t count;           /**< PTR: at first, memory of the graph's own is bound to it: so many elements, zeroed. */
+  uintptr_t reserved[2];  /**< Zero. */
+} gk_slot_desc;
+
+/** Slot s points to elements of type T; its memory comes by gk_bind or gk_resize. */
+#define GK_BUFFER(s, T) GK_OWN(s, T, 0)
+/** Slot s points to n elements of type T in memory that the graph owns. */
+#define GK_OWN(s, T, n) \
+  {.slot = (s), .type = GK_PTR, .name = #s, .element = #T, .element_bytes = sizeof(T), .count = (n)}
+/** Slot s points to memory that kernels see as different types. */
+#define GK_RAW_BUFFER(s) {.slot = (s), .type = GK_PTR, .name = #s}
+/** Slot s is a number: int, uint, int64_t, float or double. */
+#define GK_SCALAR(s, T) {.slot = (s), .type = GKI_TYPE_##T, .name = #s}
+/** The same with a value to begin with. */
+#define GK_DEFAULT(s, T, v) \
+  {.slot = (s), .type = GKI_TYPE_##T, .name = #s, .bits = GK_HAS_VALUE, .value = {.GKI_GET_##T = (v)}}
+/** Slot s is a struct T, copied into the graph by gk_bind_bytes. */
+#define GK_STRUCT_VALUE(s, T) {.slot = (s), .type = GK_BYTES, .name = #s, .element = #T, .element_bytes = sizeof(T)}
+
+/* ---- task lists ------------------------------------------------------------------------------------------------- */
+
+/** What a line of a list is. Each from DO_WHILE to SECTION has an END of its own, but IF and its ELSE share one. */
+typedef enum gk_op {
+  GK_OP_NONE,       /**< Refused: a task was forgotten. */
+  GK_OP_KERNEL,     /**< A kernel over some items. */
+  GK_OP_COPY,       /**< Elements from one slot's memory to another's. */
+  GK_OP_FILL,       /**< A 4-byte pattern, repeated. */
+  GK_OP_CALL,       /**< Work of another library. */
+  GK_OP_LIST,       /**< The tasks of another list, as if they stood here. */
+  GK_OP_DO_WHILE,   /**< Runs its block, reads the flag, repeats while it isn't 0. */
+  GK_OP_WHILE,      /**< Reads the flag first. */
+  GK_OP_IF,         /**< Runs its block if the flag isn't 0. */
+  GK_OP_ELSE,       /**< In an IF: the other block. */
+  GK_OP_SWITCH,     /**< Runs the CASE whose index is the flag's value, or none. */
+  GK_OP_CASE,       /**< In a SWITCH: for 0, 1, 2 ... in their order. */
+  GK_OP_CHECKPOINT, /**< Runs its block, then yields if the flag isn't 0; a launch may start here. */
+  GK_OP_PARALLEL,   /**< Its SECTIONs have no order among themselves. */
+  GK_OP_SECTION,    /**< In a PARALLEL: a block. */
+  GK_OP_END,        /**< Closes the block that is open. */
+} gk_op;
+
+/** Work of another library. Called when the graph is made and after one of its slots was rebound, or each time the task
+ * runs, on any thread; it must not call gk on this device. An answer other than GK_OK becomes that of the create, launch
+ * or wait at hand.
+ * @param args    The task's args, in order.
+ * @param native  Where to record it (a CUstream or hipStream_t under capture, a VkCommandBuffer); NULL: do it at once. */
+typedef gk_result (*gk_call)(const gk_value *args, void *native);
+
+enum {
+  GK_ONE = 0,       /**< In gk_task.items: one. */
+  GK_MAX_ARGS = 16, /**< Arguments of a task at most. */
+  GK_MAX_DEPTH = 64 /**< Blocks in blocks, and lists in lists, at most. */
+};
+enum { GK_ALWAYS = 1 /**< gk_task.bits: runs once in every launch, whatever is skipped; top level only. */ };
+
+/** One line of a list; made by the macros below. */
+typedef struct gk_task {
+  gk_op op;                   /**< What it is. */
+  uint32_t bits;              /**< GK_ALWAYS or 0; for KERNEL, COPY, FILL and CALL. */
+  const char *name;           /**< In messages and traces. A loop's may be the text of its macro's arguments. */
+  const gk_kernel *kernel;    /**< KERNEL. */
+  gk_call call;               /**< CALL. */
+  const struct gk_list *list; /**< LIST: its tasks; args stand for the first slots of its table. */
+  gk_slot items[3];           /**< KERNEL: x, y, z; COPY, FILL: elements. GK_ONE, a number's slot, or a PTR to an int32;
+                               * at most 2^31 - 1 in all; none or a negative one: the task does nothing. */
+  gk_slot args[GK_MAX_ARGS];  /**< Up to the first 0. COPY: to, from. FILL: to. */
+  gk_slot flag;               /**< Loop, IF, SWITCH, CHECKPOINT: a PTR to an int32, which gk reads and never writes. */
+  uint32_t offset;            /**< Bytes from flag or items[0] to that int32; COPY, FILL: bytes into `to`. */
+  uint32_t from_offset;       /**< COPY: bytes into `from`. */
+  uint32_t pattern;           /**< FILL: each 4 bytes. */
+  uint32_t max_iterations;    /**< Loop: passes at most; 0: no bound. */
+  int32_t label;              /**< CHECKPOINT: not 0; loop: 0 or not; each once. LIST: added to its labels. */
+  uint32_t reserved[4];       /**< Zero. */
+} gk_task;
+
+/** A task list. Several may use one table of slots; a slot may go unused. */
+typedef struct gk_list {
+  uint32_t abi;              /**< GK_ABI. */
+  const char *name;          /**< In messages. */
+  const gk_task *tasks;      /**< The lines. */
+  size_t task_count;         /**< Length of tasks; at most 2^24 as composed. */
+  const gk_slot_desc *slots; /**< The table. */
+  size_t slot_count;         /**< Length of slots. */
+} gk_list;
+
+/* Elements of an array, constant or not, at file level or in a function. `(gk_task)GK_RUN(...)` is one as a value. */
+
+/** A gk_list named id, of an array t of tasks and an array s of slots. */
+#define GK_LIST(id, t, s) {GK_ABI, #id, (t), GK_COUNT(t), (s), GK_COUNT(s)}
+/** Kernel k over n items (a slot, or GK_ONE), with slots for its parameters. */
+#define GK_RUN(k, n, ...) GKI_KERNEL_TASK(0, k, (n), 0, 0, __VA_ARGS__)
+/** A kernel of two dimensions. */
+#define GK_RUN_2D(k, x, y, ...) GKI_KERNEL_TASK(0, k, (x), (y), 0, __VA_ARGS__)
+/** A kernel of three dimensions. */
+#define GK_RUN_3D(k, x, y, z, ...) GKI_KERNEL_TASK(0, k, (x), (y), (z), __VA_ARGS__)
+/** A kernel that runs once in every launch, whatever is skipped. */
+#define GK_RUN_ALWAYS(k, n, ...) GKI_KERNEL_TASK(GK_ALWAYS, k, (n), 0, 0, __VA_ARGS__)
+/** n elements from one slot's memory to another's. */
+#define GK_COPY(to, from, n) {.op = GK_OP_COPY, .name = #to " = " #from, .items = {n}, .args = {to, from}}
+/** n elements of slot `to`, each 4 bytes set to v. */
+#define GK_FILL(to, n, v) {.op = GK_OP_FILL, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern = (uint32_t)(v)}
+/** A gk_call with slots for its args. */
+#define GK_CALL(f, ...) {.op = GK_OP_CALL, .name = #f, .call = (f), .args = {__VA_ARGS__}}
+/** The tasks of list l; labels_from is added to its labels; slots stand for the first of its table. */
+#define GK_INCLUDE(l, labels_from, ...) \
+  {.op = GK_OP_LIST, .name = #l, .list = &(l), .args = {__VA_ARGS__}, .label = (labels_from)}
+/** Takes the flag's slot, then any of .offset = , .max_iterations = , .label = , in this order. */
+#define GK_DO_WHILE(...) GKI_BLOCK_TASK(DO_WHILE, __VA_ARGS__)
+/** As GK_DO_WHILE. */
+#define GK_WHILE(...) GKI_BLOCK_TASK(WHILE, __VA_ARGS__)
+/** Takes the flag's slot, then perhaps .offset = . */
+#define GK_IF(...) GKI_BLOCK_TASK(IF, __VA_ARGS__)
+/** The other block of the IF that is open. */
+#define GK_ELSE {.op = GK_OP_ELSE}
+/** As GK_IF; holds GK_CASE blocks. */
+#define GK_SWITCH(...) GKI_BLOCK_TASK(SWITCH, __VA_ARGS__)
+/** For the flag's value 0, 1, 2 ... in their order. */
+#define GK_CASE {.op = GK_OP_CASE}
+/** Label l, yields if slot f's flag isn't 0 at its end. */
+#define GK_CHECKPOINT(l, f) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .label = (l)}
+/** The same, the flag so many bytes into slot f's memory. */
+#define GK_CHECKPOINT_AT(l, f, bytes) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .offset = (bytes), .label = (l)}
+/** A checkpoint that never yields: a place to resume at. */
+#define GK_TARGET(l) {.op = GK_OP_CHECKPOINT, .name = #l, .label = (l)}
+/** Holds GK_SECTION blocks that may run side by side. */
+#define GK_PARALLEL {.op = GK_OP_PARALLEL}
+/** One of the blocks of a GK_PARALLEL. */
+#define GK_SECTION {.op = GK_OP_SECTION}
+/** Closes the block that is open. */
+#define GK_END {.op = GK_OP_END}
+
+/** Something wrong with a list. */
+typedef struct gk_problem {
+  const char *code;    /**< Stable, for tests: "label-reused". All of them: docs/errors.md. */
+  const char *message; /**< The task by index and name, what is wrong, what to do. Gone when the report returns. */
+  size_t task;         /**< The task's index in the list that was given; SIZE_MAX: none in particular. */
+} gk_problem;
+
+/** Gets one problem; it must not call gk. */
+typedef void (*gk_report)(void *user, const gk_problem *problem);
+
+/** A gk_report that prints a line: `file` is a FILE *, NULL is stderr. */
+void gk_print(void *file, const gk_problem *problem);
+
+/** Judges a list without a device and reports every problem in the order of the tasks. Thread-safe.
+ * @param list     Any bytes a gk_list may hold, as long as its arrays are as long as it says.
+ * @param backend  Whether the kernels have code for it, and it takes every construct; NULL: any.
+ * @param report   May be NULL: the answer alone counts.
+ * @param user     For report.
+ * @return GK_OK; GK_ERROR_INVALID, the first problem being gk_error(); GK_ERROR_MEMORY. */
+gk_result gk_check(const gk_list *list, const char *backend, gk_report report, void *user);
+
+/* ---- graphs ----------------------------------------------------------------------------------------------------- */
+
+/** A list made ready for a device, with its slots' values and memory. */
+typedef struct gk_graph gk_graph;
+
+enum {
+  GK_HOST_GATED = 1,  /**< gk_graph_create: the host decides, though the device could. */
+  GK_ISOLATE = 2,     /**< gk_graph_create: each task by itself, so that the one that faults is named. */
+  GK_CANCELLABLE = 4, /**< gk_graph_create: gk_cancel stops inside loops; on CUDA it costs a gate behind each loop. */
+};
+
+/** Checks the list, plans it, compiles kernels that are new to the device.
+ * @param device  Must live until the graph is destroyed, or be closed first.
+ * @param list    Copied, but for kernels.
+ * @param bits    GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE or 0.
+ * @param graph   Yours, to be destroyed by gk_graph_destroy. */
+gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **graph);
+
+/** Cancels and waits, frees the graph and the memory that it owns. Not to be called while another thread is in it. */
+void gk_graph_destroy(gk_graph *graph);
+
+/** A plan in writing. Give the list, or the graph (then with what became of it on its device), the other being NULL.
+ * @param list    Checked first; or NULL.
+ * @param graph   Or NULL.
+ * @param format  "text", "dot" (Graphviz) or "json".
+ * @return To be freed by gk_free_text; NULL: gk_error() says why. */
+char *gk_dump(const gk_list *list, const gk_graph *graph, const char *format);
+
+/** Frees what gk_dump gave; NULL is fine. */
+void gk_free_text(char *text);
+
+/** Binds memory to a slot of type PTR or HOST_PTR. Binding never rebuilds, and counts from the next launch on. A bind or
+ * resize that fails makes that launch fail with its message: a row of them needs no checks in between. Memory may be
+ * anyone's that the device can reach (PyTorch, CuPy ...). NULL unbinds. */
+gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory);
+
+/** Binds a number to a slot of type I32, U32 or I64; one that is out of range is refused. */
+gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value);
+
+/** Binds a number to a slot of type F32 or F64. */
+gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value);
+
+/** Copies a struct into a slot of type BYTES; bytes must be the slot's element_bytes. */
+gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t bytes);
+
+/** Gives a slot of type PTR so many elements of the graph's own memory, and binds it. Keeps what was in such memory
+ * before; what is new is zeroed. Waits for earlier launches. */
+gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count);
+
+/** The memory bound to a slot of type PTR; NULL: none, or no such slot. */
+void *gk_bound(const gk_graph *graph, gk_slot slot);
+
+/** The slot of that name; of an included list: "contacts.N", where its INCLUDE is named contacts. 0: there is none. */
+gk_slot gk_find_slot(const gk_graph *graph, const char *name);
+
+/** Starts the graph from the top (0) or at a checkpoint's label. Neither blocks nor allocates. A graph that can't yield
+ * may be launched again before it was waited for, up to 16 times, and the launches follow each other; any other answers
+ * GK_ERROR_BUSY. A label that isn't there is refused with those that are. Refused, too, is a launch with a slot in use
+ * that isn't bound, and one where two slots share memory that the list doesn't expect to be shared (docs/contract.md). */
+gk_result gk_launch(gk_graph *graph, int32_t label);
+
+/** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one. Where a
+ * backend has no streams: GK_ERROR_UNSUPPORTED. */
+gk_result gk_launch_on(gk_graph *graph, int32_t label, void *native_stream);
+
+/** How a launch ended. */
+typedef enum gk_state {
+  GK_FINISHED,  /**< All of it ran. */
+  GK_YIELDED,   /**< A checkpoint paused it. */
+  GK_CANCELLED, /**< gk_cancel stopped it. */
+} gk_state;
+
+/** How slots bound since the launch before reached the device. */
+typedef enum gk_applied {
+  GK_UNCHANGED,    /**< There were none. */
+  GK_BY_TABLE,     /**< In the table of slots: at no cost per task. */
+  GK_BY_NODES,     /**< Also by an update of each node that uses one. */
+  GK_BY_RECORDING, /**< A library call was recorded again. */
+} gk_applied;
+
+/** What a loop did in a launch. */
+typedef struct gk_loop_status {
+  int32_t label;    /**< 0: it has none. */
+  bool hit_bound;   /**< It ended because of max_iterations, once at least. */
+  const char *name; /**< Of its label, else of its flag. */
+  uint64_t passes;  /**< Completed: its end was reached. */
+} gk_loop_status;
+
+/** What a checkpoint did in a launch. */
+typedef struct gk_checkpoint_status {
+  int32_t label;    /**< Its label. */
+  bool ran;         /**< Its block ran, once at least. */
+  const char *name; /**< Of its label. */
+} gk_checkpoint_status;
+
+/** How a launch went. */
+typedef struct gk_status {
+  uint64_t launch;                         /**< Its number, from 1. */
+  gk_state state;                          /**< How it ended. */
+  int32_t yielded;                         /**< The label to resume at; 0: none. */
+  const char *yielded_name;                /**< "" if none. */
+  const gk_loop_status *limit;             /**< The first loop that hit its bound, or NULL. */
+  gk_applied applied;                      /**< How rebound slots reached the device. */
+  uint32_t loop_count;                     /**< Length of loops. */
+  uint32_t checkpoint_count;               /**< Length of checkpoints. */
+  const gk_loop_status *loops;             /**< In the list's order. */
+  const gk_checkpoint_status *checkpoints; /**< In the list's order. */
+} gk_status;
+
+/** Waits for the last launch; fails if it failed, or if there was none.
+ * @param graph   What was launched.
+ * @param status  May be NULL; else gets the launch's status, valid until the next launch or destroy. */
+gk_result gk_wait(gk_graph *graph, const gk_status **status);
+
+/** The same without waiting: GK_NOT_READY while it runs. */
+gk_result gk_poll(gk_graph *graph, const gk_status **status);
+
+/** Asks what runs or is queued to stop at the next loop end or checkpoint; later launches aren't concerned. From any
+ * thread. Without any launch under way it does nothing. */
+gk_result gk_cancel(gk_graph *graph);
+
+/** The passes of the loop of that label; 0: of all loops together. */
+uint64_t gk_passes(const gk_status *status, int32_t label);
+
+/** Elements of an array. */
+#define GK_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/** @cond behind the macros */
+#define GKI_KERNEL_TASK(b, k, x, y, z, ...) \
+  {.op = GK_OP_KERNEL, .bits = (b), .name = #k, .kernel = &(k), .items = {x, y, z}, .args = {__VA_ARGS__}}
+#define GKI_BLOCK_TASK(o, ...) {.op = GK_OP_##o, .name = #__VA_ARGS__, .flag = __VA_ARGS__}
+#define GKI_TYPE_int GK_I32
+#define GKI_TYPE_uint GK_U32
+#define GKI_TYPE_int64_t GK_I64
+#define GKI_TYPE_float GK_F32
+#define GKI_TYPE_double GK_F64
+#define GKI_GET_int i32
+#define GKI_GET_uint u32
+#define GKI_GET_int64_t i64
+#define GKI_GET_float f32
+#define GKI_GET_double f64
+/** @endcond */
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+#endif

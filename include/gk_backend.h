@@ -1,0 +1,292 @@
+/** @file gk_backend.h
+ * For those who write a backend; users need gk.h only. docs/backend-author.md says in which order to fill it in.
+ *
+ * A backend is one constant gk_backend. It gets plans that are known to be right and never checks them again. There
+ * are three ways to run one, and a backend chooses in `lower`, for each plan:
+ * - native: `lower` builds the whole plan, `launch` starts it, and loops and checkpoints are decided on the device with
+ *   nobody in between (CUDA);
+ * - batched: `lower` prepares the plan's runs, its straight pieces. Common walks the plan on the device's worker thread,
+ *   calls `submit` for a run and `read_flag` where a decision is due (HIP, Vulkan, old CUDA drivers). `loop` may take many
+ *   passes in one go;
+ * - in process: `run` carries out a whole launch on the device's worker thread and returns when it is done (OpenMP).
+ *
+ * Entries stand in order of use; an optional one may be NULL, its default is said beside it and lives in common. State
+ * is yours: allocated and zeroed by common, freed after close or drop, which must cope with what open or lower left half
+ * done. No two entries of one graph run at once, but cancel; those of one device may. Fail by
+ * `return gk_fail(code, "...")`; never print, never abort. */
+#ifndef GK_BACKEND_H
+#define GK_BACKEND_H
+
+#include "gk.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+#define GK_BACKEND_ABI 1 /**< While it stays, entries and fields are only appended. */
+
+/* ---- the plan: a tree, made once in common; constant, and alive as long as the graph ----------------------------- */
+
+/** A node of a plan: a task or a block. Numbers of slots are indices into gk_plan.slots; 0: none. */
+typedef struct gk_node {
+  gk_op op;                /**< Never NONE, LIST or END; nodes[0] is the root, a SECTION. */
+  uint32_t end;            /**< What is inside lies from its own index + 1 to end - 1. */
+  uint32_t parent;         /**< Index of the block around; the root's own for the root. */
+  uint32_t otherwise;      /**< IF: index of its ELSE, which is its last child, or 0. ELSE: of its IF. */
+  uint32_t source;         /**< The task's index in the user's list; of the INCLUDE, for one of an included list. */
+  uint32_t loop;           /**< DO_WHILE, WHILE: its number among the plan's loops. */
+  uint32_t checkpoint;     /**< CHECKPOINT: its number among the plan's checkpoints. */
+  uint32_t run;            /**< The run it is in: KERNEL, COPY, FILL, CALL, and blocks that lie wholly in one; else UINT32_MAX. */
+  uint32_t args;           /**< Where its slots begin in gk_plan.args. */
+  uint32_t arg_count;      /**< How many. */
+  uint32_t items[3];       /**< Slots of its extents; 0: one. A PTR is read on the device, items[0] at `offset`. */
+  uint32_t flag;           /**< Slot of its flag; 0: none. */
+  uint32_t offset;         /**< As in gk_task. */
+  uint32_t from_offset;    /**< As in gk_task. */
+  uint32_t pattern;        /**< As in gk_task. */
+  uint32_t max_iterations; /**< As in gk_task. */
+  int32_t label;           /**< As composed; 0: none. */
+  bool can_yield;          /**< Holds, or is, a checkpoint with a flag. */
+  bool has_target;         /**< Holds, or is, a checkpoint. */
+  bool always;             /**< GK_ALWAYS. */
+  const char *name;        /**< Never NULL. */
+  const gk_kernel *kernel; /**< KERNEL. */
+  gk_call call;            /**< CALL. */
+} gk_node;
+
+/** A straight piece of a plan: nodes begin to end - 1, tasks and whole PARALLEL blocks of straight sections. An
+ * always-task is a run of its own. */
+typedef struct gk_run {
+  uint32_t begin; /**< First node. */
+  uint32_t end;   /**< One past the last. */
+} gk_run;
+
+/** A list that was found right, as a tree in list order, included lists written out. */
+typedef struct gk_plan {
+  const char *name;            /**< The list's. */
+  uint32_t node_count;         /**< Length of nodes. */
+  uint32_t run_count;          /**< Length of runs. */
+  uint32_t slot_count;         /**< Length of slots. */
+  uint32_t loop_count;         /**< Length of loops. */
+  uint32_t checkpoint_count;   /**< Length of checkpoints. */
+  uint32_t always_count;       /**< Length of always. */
+  uint32_t bits;               /**< GK_HOST_GATED, GK_ISOLATE (then each run is one task), GK_CANCELLABLE. */
+  bool can_yield;              /**< The root's. */
+  const gk_node *nodes;        /**< In the list's order; [0] is the root. */
+  const gk_run *runs;          /**< In the list's order. */
+  const uint32_t *args;        /**< Slots of all tasks, one after the other. */
+  const gk_slot_desc *slots;   /**< [0] is unused; first the list's own, at their numbers, then those of included lists. */
+  const uint32_t *loops;       /**< Their nodes. */
+  const uint32_t *checkpoints; /**< Their nodes. */
+  const uint32_t *always;      /**< Nodes of the always-tasks. */
+} gk_plan;
+
+/* ---- one launch -------------------------------------------------------------------------------------------------- */
+
+/** What a launch is told. */
+typedef struct gk_hand_over {
+  uint64_t launch;         /**< Its number. */
+  uint32_t target;         /**< Node of the checkpoint to resume at; 0: from the top. */
+  uint32_t changed_count;  /**< Length of changed. */
+  const gk_value *values;  /**< Of every slot, by index; BYTES: where a copy is, on the host. Yours until the launch ends. */
+  const uint32_t *changed; /**< Slots bound since the launch before; for the first launch, all. */
+  bool on_stream;          /**< gk_launch_on; else the device's own. */
+  void *stream;            /**< With on_stream. */
+  uint64_t *entries;       /**< Per loop: passes of the entry that waits; kept by common from launch to launch. */
+  const int32_t *cancel;   /**< Not 0 once the launch shall stop; for the walker, or to be read atomically. */
+} gk_hand_over;
+
+/** What became of a launch; filled by `wait`, `run` or the walker. The arrays are there already, zeroed. */
+typedef struct gk_record {
+  gk_state state;     /**< How it ended. */
+  uint32_t yielded;   /**< Node of the checkpoint; 0: none. */
+  uint32_t limit;     /**< Node of the first loop that hit its bound; 0: none. */
+  gk_applied applied; /**< How rebound slots reached the device. */
+  uint64_t *passes;   /**< Per loop. */
+  uint8_t *hit_bound; /**< Per loop: 0 or 1. */
+  uint8_t *ran;       /**< Per checkpoint: 0 or 1. */
+} gk_record;
+
+/* ---- the walker: the contract as a state machine, for all who have no conditional nodes ------------------------- */
+
+/** What the walker wants done. */
+typedef enum gk_step_kind {
+  GK_STEP_RUN,  /**< Execute runs[at]. */
+  GK_STEP_FLAG, /**< Answer the flag of node `at`, read after all that came before. */
+  GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at`, adding to the record what comes of it; answer 1 if
+                 * it has ended, 0 if it goes on. */
+  GK_STEP_FORK, /**< The PARALLEL at node `at` holds loops or branches: gk_walk_fork each section, walk them in any order
+                 * or all at once, gk_walk_join each. Any answer will do. */
+  GK_STEP_END,  /**< The launch is over and the record complete. */
+} gk_step_kind;
+
+/** One thing to do. */
+typedef struct gk_step {
+  gk_step_kind kind; /**< What. */
+  uint32_t at;       /**< A run's or node's index. */
+  uint32_t passes;   /**< LOOP: at most. */
+} gk_step;
+
+/** One walk over a plan, or over a section of it. Yours to hold, the walker's to touch. */
+typedef struct gk_walk {
+  const gk_plan *plan;   /**< What is walked. */
+  gk_record *record;     /**< What is filled. */
+  uint64_t *entries;     /**< As in gk_hand_over. */
+  const int32_t *cancel; /**< As in gk_hand_over. */
+  uint32_t takes;        /**< As given to gk_walk_start. */
+  uint32_t root;         /**< The block that is walked: the plan's, or a section. */
+  uint32_t at;           /**< Where it is. */
+  uint32_t phase;        /**< What it waits for there. */
+  uint32_t target;       /**< Still to be reached; 0: none. */
+  uint32_t always;       /**< The next of plan->always that hasn't run. */
+  uint32_t limit;        /**< First loop that hit its bound in this walk; 0: none. */
+  bool stopped;          /**< It yielded or was cancelled. */
+  uint32_t reserved[8];  /**< The walker's. */
+} gk_walk;
+
+/** Begins a walk.
+ * @param walk      Anything before.
+ * @param plan      To be walked.
+ * @param launch    Target, entries and cancel are used, and must live as long as the walk.
+ * @param takes     1 << GK_STEP_LOOP, 1 << GK_STEP_FORK for the steps you can do; else their parts come one by one.
+ * @param record    Zeroed; belongs to the walk until it has ended. */
+void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_hand_over *launch, uint32_t takes, gk_record *record);
+
+/** The next step. Never allocates, never blocks; the time of one is bounded by the depth of the list.
+ * @param walk    Has been started and has not ended.
+ * @param answer  To the step before; 0 at first. */
+gk_step gk_walk_next(gk_walk *walk, int64_t answer);
+
+/** Begins the walk of a section after a GK_STEP_FORK. Sections may be walked by different threads.
+ * @param walk          Waits at the fork.
+ * @param section       Index of the SECTION node, a child of the PARALLEL.
+ * @param section_walk  Anything before; ends with GK_STEP_END. */
+void gk_walk_fork(const gk_walk *walk, uint32_t section, gk_walk *section_walk);
+
+/** Takes back a section's walk that has ended; in the sections' order, on the thread of `walk`. */
+void gk_walk_join(gk_walk *walk, const gk_walk *section_walk);
+
+/* ---- the backend ------------------------------------------------------------------------------------------------- */
+
+/** How a plan is run. */
+typedef enum gk_mode {
+  GK_MODE_NATIVE,     /**< launch, wait, cancel. */
+  GK_MODE_BATCHED,    /**< launch, submit, read_flag, loop. */
+  GK_MODE_IN_PROCESS, /**< run. */
+} gk_mode;
+
+/** Directions of a copy. */
+typedef enum gk_direction {
+  GK_TO_DEVICE, /**< From the host. */
+  GK_TO_HOST,   /**< From the device. */
+  GK_ON_DEVICE, /**< From device to device; the two may overlap. */
+  GK_ZERO,      /**< From nothing: zeros. */
+} gk_direction;
+
+enum { GK_BACKEND_STREAMS = 1 /**< gk_backend.bits: gk_launch_on is possible. */ };
+
+/** A backend. */
+typedef struct gk_backend {
+  uint32_t abi;          /**< GK_BACKEND_ABI. */
+  uint32_t bytes;        /**< sizeof(gk_backend). */
+  const char *name;      /**< For gk_device_desc. */
+  uint32_t bits;         /**< GK_BACKEND_STREAMS or 0. */
+  uint32_t device_bytes; /**< Of the state of a device. */
+  uint32_t graph_bytes;  /**< Of the state of a graph. */
+
+  /** Loads the driver, finds the device, tries what must be tried. GK_ERROR_NO_DEVICE and a sentence: the next one. Also
+   * how gk_device_list counts: ordinals are opened from 0 until one fails. desc->backend is never NULL. */
+  gk_result (*open)(void *device, const gk_device_desc *desc);
+  /** Frees what open took. */
+  void (*close)(void *device);
+  /** Strings and the array are yours; `backend` is filled in already. */
+  void (*describe)(void *device, gk_device_info *info);
+
+  /** bytes > 0; aligned to 256; needn't be zeroed. */
+  gk_result (*alloc)(void *device, size_t bytes, gk_memory kind, void **memory);
+  /** Frees what alloc gave; nothing that was launched uses it any more. */
+  void (*free)(void *device, void *memory);
+  /** Blocks until done; follows earlier launches and submits. */
+  gk_result (*copy)(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
+  /** Optional: the host can touch none of it. */
+  void *(*host_address)(void *device, void *memory);
+
+  /** Whether a kernel has code for this backend; needs no device. Optional: it has if it has portable text. */
+  bool (*takes)(const gk_kernel *kernel);
+  /** Makes a kernel ready. Common keeps code by kernel: each comes once per device. Optional: no code. */
+  gk_result (*load)(void *device, const gk_kernel *kernel, void **code);
+  /** With load. */
+  void (*unload)(void *device, void *code);
+
+  /** code: per node, NULL but for KERNEL. Sets *mode. The plan lives until drop. */
+  gk_result (*lower)(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode);
+  /** Frees what lower made; nothing of the graph runs any more. */
+  void (*drop)(void *graph);
+
+  /** Native: starts the plan. Batched: takes the values over, and submits follow. Neither blocks nor allocates. */
+  gk_result (*launch)(void *graph, const gk_hand_over *launch);
+  /** Native only. Launches are waited for in their order. GK_NOT_READY if it would block and mustn't. */
+  gk_result (*wait)(void *graph, bool block, gk_record *record);
+  /** Native only, from any thread. Optional: gk_cancel is refused. */
+  gk_result (*cancel)(void *graph);
+
+  /** In process only: the whole launch, on the device's worker thread. Doesn't allocate. */
+  gk_result (*run)(void *graph, const gk_hand_over *launch, gk_record *record);
+
+  /** Batched only: a run, to follow what was submitted before; may return at once. */
+  gk_result (*submit)(void *graph, uint32_t run);
+  /** Batched only: waits for what that flag depends on, then reads it; node 0: waits for everything. */
+  gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
+  /** Batched only: up to `limit` passes of a loop with all that is in it, gated on the device, in one go. Adds to the
+   * record what came of it and says whether the loop has ended. Optional: pass by pass. */
+  gk_result (*loop)(void *graph, uint32_t node, uint32_t limit, gk_record *record, bool *ended);
+
+  /** What lower made, in "text", "dot" or "json"; freed by free(). NULL: not in this format. Optional: the plan alone. */
+  char *(*dump)(void *graph, const char *format);
+  /** What only this backend has: tables of functions, by name. Optional: nothing. */
+  const void *(*query)(const char *name);
+} gk_backend;
+
+/** Puts a backend before those in gk. It must live as long as the process uses gk. Another ABI, a second one of the same
+ * name, or one that lacks an entry it needs is refused. Thread-safe. */
+gk_result gk_backend_register(const gk_backend *backend);
+
+/** The same for a shared library with `const gk_backend *gk_backend_export(void)`; it stays loaded. $GK_MODULES lists
+ * such, ':' in between; they are loaded when the first device is opened or listed. */
+gk_result gk_backend_load(const char *path);
+
+/** In the order in which they are tried; NULL: no more. */
+const gk_backend *gk_backend_at(size_t index);
+
+/** Sets this thread's message, unless the call at hand has set one (the first error wins). @return code */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+gk_result gk_fail(gk_result code, const char *format, ...);
+
+/** Says a line to whoever listens (gk_set_log). */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void gk_log(gk_log_level level, const char *format, ...);
+
+/** Memory from the allocator hook, zeroed; NULL: none is left. */
+void *gk_obtain(size_t bytes);
+
+/** Gives gk_obtain's back; NULL is fine. */
+void gk_release(void *memory);
+
+/** A kernel's portable text composed for "cuda", "hip" or "glsl"; gk_free_text frees it. NULL: it has none, or a part of
+ * it can't be said in that language; gk_error() says which. */
+char *gk_compose(const gk_kernel *kernel, const char *target);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+#endif
