@@ -116,8 +116,9 @@ typedef struct gk_record {
 typedef enum gk_step_kind {
   GK_STEP_RUN,  /**< Execute runs[at]. */
   GK_STEP_FLAG, /**< Answer the flag of node `at`, read after all that came before. */
-  GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at`, adding to the record what comes of it; answer 1 if
-                 * it has ended, 0 if it goes on. */
+  GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at`, which is at its head (WHILE: the flag is still to be
+                 * read), adding to the record what comes of it, and to `entries` for the loops inside if it stops in one.
+                 * Answer 1 if it has ended, 0 if it goes on; 0 without a pass: the walker takes that pass step by step. */
   GK_STEP_FORK, /**< The PARALLEL at node `at` holds loops or branches: gk_walk_fork each section, walk them in any order
                  * or all at once, gk_walk_join each. Any answer will do. */
   GK_STEP_END,  /**< The launch is over and the record complete. */
@@ -144,7 +145,10 @@ typedef struct gk_walk {
   uint32_t always;       /**< The next of plan->always that hasn't run. */
   uint32_t limit;        /**< First loop that hit its bound in this walk; 0: none. */
   bool stopped;          /**< It yielded or was cancelled. */
-  uint32_t reserved[8];  /**< The walker's. */
+  uint32_t block;        /**< The block that it is in. */
+  uint32_t sections;     /**< Bit n: of the PARALLEL in n others, a section was cancelled that this walk walks itself. */
+  uint64_t before;       /**< LOOP: its passes before that step. */
+  uint32_t reserved[4];  /**< Zero. */
 } gk_walk;
 
 /** Begins a walk.

@@ -1,0 +1,301 @@
+/* The contract as a state machine, for every backend without conditional nodes: docs/contract.md, rule by rule. A walk is
+ * a position in the tree (`at`, in `block`) and what it waits for there (`phase`); blocks are left by parent links, so
+ * that no step needs a stack. */
+#include "gk_backend.h"
+#include <string.h>
+
+enum phase {
+  GO,       /* nothing: `at` is to be visited, or is the end of `block` */
+  HEAD,     /* the flag of the WHILE at `at`, before its first pass */
+  TURN,     /* the flag of the loop `block`, after a pass */
+  YIELD,    /* the flag of the checkpoint `block`, at its true end */
+  BRANCH,   /* the flag of the IF or SWITCH at `at` */
+  SEVERAL,  /* passes of the loop `at` that the backend takes at once */
+  FORK,     /* the sections of the PARALLEL `at` */
+  PROLOGUE, /* always-tasks before the target */
+  EPILOGUE, /* always-tasks behind a stop */
+  OVER
+};
+
+static gk_step step_of(gk_step_kind kind, uint32_t at) { return (gk_step){.kind = kind, .at = at}; }
+static gk_step wait_for(gk_walk *walk, enum phase phase, gk_step_kind kind, uint32_t at) {
+  walk->phase = phase;
+  return step_of(kind, at);
+}
+
+static void go(gk_walk *walk, uint32_t at, uint32_t block) {
+  walk->at = at;
+  walk->block = block;
+  walk->phase = GO;
+}
+
+/* To what follows a block. */
+static void leave(gk_walk *walk, uint32_t block) { go(walk, walk->plan->nodes[block].end, walk->plan->nodes[block].parent); }
+
+static bool cancelled(const gk_walk *walk) { return __atomic_load_n(walk->cancel, __ATOMIC_RELAXED) != 0; }
+
+/* Nothing more runs. A section walked in series is an exception: a cancel closes only the rest of it, and what is behind
+ * its PARALLEL. Levels are counted from the outside, so that a bit stays with its PARALLEL. */
+static void stop(gk_walk *walk) {
+  const gk_node *nodes = walk->plan->nodes;
+  uint32_t section = 0, level = 0;
+  for (uint32_t block = walk->block; block != walk->root; block = nodes[block].parent) {
+    if (nodes[block].op == GK_OP_CHECKPOINT) walk->record->ran[nodes[block].checkpoint] = 1;
+    if (nodes[block].op != GK_OP_SECTION) continue;
+    if (level++ == 0) section = block;
+  }
+  if (section && !walk->record->yielded) {
+    walk->sections |= 1u << (level - 1) % 32;
+    leave(walk, section);
+    return;
+  }
+  walk->stopped = true;
+  walk->phase = walk->root ? OVER : EPILOGUE;
+}
+
+/* Behind a PARALLEL whose sections came one by one. */
+static void leave_parallel(gk_walk *walk) {
+  const gk_node *nodes = walk->plan->nodes;
+  uint32_t parallel = walk->block;
+  leave(walk, parallel);
+  if (!walk->sections) return;
+  uint32_t level = 0;
+  for (uint32_t block = walk->block; block != walk->root; block = nodes[block].parent)
+    level += nodes[block].op == GK_OP_SECTION;
+  uint32_t bit = 1u << level % 32;
+  if (!(walk->sections & bit)) return;
+  walk->sections &= ~bit;
+  stop(walk);
+}
+
+static void end_loop(gk_walk *walk, uint32_t loop) {
+  walk->entries[walk->plan->nodes[loop].loop] = 0;
+  leave(walk, loop);
+}
+
+/* A loop's flag is still true after a pass. False: its bound ends it. */
+static bool may_repeat(gk_walk *walk, uint32_t loop) {
+  const gk_node *node = &walk->plan->nodes[loop];
+  if (!node->max_iterations || walk->entries[node->loop] < node->max_iterations) return true;
+  walk->record->hit_bound[node->loop] = 1;
+  if (!walk->limit) walk->limit = loop;
+  return false;
+}
+
+/* At the head of a loop, with a whole pass ahead: many at once, if the backend can. */
+static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
+  if (!(walk->takes & 1u << GK_STEP_LOOP)) return false;
+  const gk_node *node = &walk->plan->nodes[loop];
+  uint64_t left = node->max_iterations ? node->max_iterations - walk->entries[node->loop] : UINT32_MAX;
+  walk->at = loop;
+  walk->block = node->parent;
+  walk->before = walk->record->passes[node->loop];
+  *step = (gk_step){GK_STEP_LOOP, loop, (uint32_t)left};
+  walk->phase = SEVERAL;
+  return true;
+}
+
+static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
+  uint32_t loop = walk->at;
+  const gk_node *node = &walk->plan->nodes[loop];
+  gk_record *record = walk->record;
+  uint64_t made = record->passes[node->loop] - walk->before;
+  walk->entries[node->loop] += made;
+  if (!walk->limit) walk->limit = record->limit;
+  bool stops = record->yielded || record->state == GK_CANCELLED;
+  record->limit = 0; /* The walk keeps these two until it ends, since sections share the record. */
+  record->state = GK_FINISHED;
+  if (!stops && ended) {
+    end_loop(walk, loop);
+    return false;
+  }
+  if (stops || (made && cancelled(walk))) {
+    walk->block = loop;
+    stop(walk);
+    return false;
+  }
+  if (made) {
+    if (may_repeat(walk, loop)) return offer(walk, loop, step);
+    end_loop(walk, loop);
+    return false;
+  }
+  if (node->op == GK_OP_DO_WHILE) {
+    go(walk, loop + 1, loop);
+    return false;
+  }
+  *step = wait_for(walk, HEAD, GK_STEP_FLAG, loop);
+  return true;
+}
+
+static void take_branch(gk_walk *walk, int64_t flag) {
+  const gk_node *nodes = walk->plan->nodes;
+  uint32_t branch = walk->at, end = nodes[branch].end;
+  if (nodes[branch].op == GK_OP_IF) {
+    uint32_t otherwise = nodes[branch].otherwise;
+    if (flag) go(walk, branch + 1, branch);
+    else if (otherwise) go(walk, otherwise + 1, otherwise);
+    else leave(walk, branch);
+    return;
+  }
+  uint32_t one = branch + 1;
+  if (flag < 0) one = end;
+  for (; one < end && flag; --flag) one = nodes[one].end;
+  if (one < end) go(walk, one + 1, one);
+  else leave(walk, branch);
+}
+
+/* What comes of the answer to a step. True: the next *step is clear already. */
+static bool answered(gk_walk *walk, int64_t answer, gk_step *step) {
+  const gk_node *nodes = walk->plan->nodes;
+  uint32_t block = walk->block;
+  switch ((enum phase)walk->phase) {
+  case TURN:
+    if (!answer || !may_repeat(walk, block)) end_loop(walk, block);
+    else if (offer(walk, block, step)) return true;
+    else go(walk, block + 1, block);
+    break;
+  case SEVERAL: return after_several(walk, answer, step);
+  case HEAD:
+    if (answer) go(walk, walk->at + 1, walk->at);
+    else end_loop(walk, walk->at);
+    break;
+  case YIELD:
+    if (answer) walk->record->yielded = block;
+    if (answer || cancelled(walk)) stop(walk);
+    else leave(walk, block);
+    break;
+  case BRANCH: take_branch(walk, answer); break;
+  case FORK:
+    go(walk, nodes[walk->at].end, nodes[walk->at].parent);
+    if (walk->stopped) stop(walk);
+    break;
+  default: break;
+  }
+  return false;
+}
+
+/* Leaves `block`, whose end was reached. True: *step has to be done for that. */
+static bool finish_block(gk_walk *walk, gk_step *step) {
+  uint32_t block = walk->block;
+  const gk_node *node = &walk->plan->nodes[block];
+  if (block == walk->root) {
+    walk->phase = walk->root ? OVER : EPILOGUE;
+    return false;
+  }
+  switch (node->op) {
+  case GK_OP_DO_WHILE:
+  case GK_OP_WHILE:
+    ++walk->record->passes[node->loop];
+    ++walk->entries[node->loop];
+    if (cancelled(walk)) {
+      stop(walk);
+      return false;
+    }
+    *step = wait_for(walk, TURN, GK_STEP_FLAG, block);
+    return true;
+  case GK_OP_CHECKPOINT:
+    walk->record->ran[node->checkpoint] = 1;
+    if (!node->flag) break;
+    *step = wait_for(walk, YIELD, GK_STEP_FLAG, block);
+    return true;
+  case GK_OP_PARALLEL: leave_parallel(walk); return false;
+  case GK_OP_CASE: leave(walk, node->parent); return false; /* No other case is for this value. */
+  default: break;
+  }
+  leave(walk, block);
+  return false;
+}
+
+/* Comes to the block at `at`. True: *step has to be done before it is entered. */
+static bool visit(gk_walk *walk, gk_step *step) {
+  uint32_t at = walk->at;
+  const gk_node *node = &walk->plan->nodes[at];
+  switch (node->op) {
+  case GK_OP_WHILE:
+  case GK_OP_DO_WHILE:
+    walk->entries[node->loop] = 0;
+    if (offer(walk, at, step)) return true;
+    if (node->op == GK_OP_DO_WHILE) break;
+    *step = wait_for(walk, HEAD, GK_STEP_FLAG, at);
+    return true;
+  case GK_OP_IF:
+  case GK_OP_SWITCH: *step = wait_for(walk, BRANCH, GK_STEP_FLAG, at); return true;
+  case GK_OP_ELSE: leave(walk, at); return false; /* Reached from the block before it, which was taken. */
+  case GK_OP_PARALLEL:
+    if (!(walk->takes & 1u << GK_STEP_FORK)) break;
+    *step = wait_for(walk, FORK, GK_STEP_FORK, at);
+    return true;
+  default: break;
+  }
+  go(walk, at + 1, at);
+  return false;
+}
+
+/* Always-tasks that are still due, up to node `before`. */
+static bool next_always(gk_walk *walk, uint32_t before, gk_step *step) {
+  const gk_plan *plan = walk->plan;
+  if (walk->always >= plan->always_count || plan->always[walk->always] >= before) return false;
+  *step = step_of(GK_STEP_RUN, plan->nodes[plan->always[walk->always++]].run);
+  return true;
+}
+
+static gk_step finish_walk(gk_walk *walk) {
+  if (!walk->root) {
+    gk_record *record = walk->record;
+    record->state = record->yielded ? GK_YIELDED : walk->stopped ? GK_CANCELLED : GK_FINISHED;
+    record->limit = walk->limit;
+  }
+  return wait_for(walk, OVER, GK_STEP_END, walk->root);
+}
+
+void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_hand_over *launch, uint32_t takes, gk_record *record) {
+  *walk = (gk_walk){.plan = plan, .record = record, .entries = launch->entries, .cancel = launch->cancel, .takes = takes};
+  walk->target = launch->target;
+  if (walk->target) walk->phase = PROLOGUE;
+  else if (plan->loop_count) memset(walk->entries, 0, plan->loop_count * sizeof *walk->entries);
+  if (!walk->target) go(walk, 1, 0);
+}
+
+gk_step gk_walk_next(gk_walk *walk, int64_t answer) {
+  const gk_plan *plan = walk->plan;
+  gk_step step;
+  if (walk->phase != GO && answered(walk, answer, &step)) return step;
+  for (;;) {
+    if (walk->phase == GO) {
+      uint32_t at = walk->at;
+      if (at == plan->nodes[walk->block].end) {
+        if (finish_block(walk, &step)) return step;
+        continue;
+      }
+      const gk_node *node = &plan->nodes[at];
+      if (node->run == UINT32_MAX) {
+        if (visit(walk, &step)) return step;
+        continue;
+      }
+      walk->always += node->always;
+      walk->at = plan->runs[node->run].end;
+      return step_of(GK_STEP_RUN, node->run);
+    }
+    if (walk->phase == PROLOGUE) {
+      if (next_always(walk, walk->target, &step)) return step;
+      go(walk, walk->target, plan->nodes[walk->target].parent);
+      walk->target = 0;
+      continue;
+    }
+    if (walk->phase == EPILOGUE && next_always(walk, UINT32_MAX, &step)) return step;
+    return finish_walk(walk);
+  }
+}
+
+void gk_walk_fork(const gk_walk *walk, uint32_t section, gk_walk *section_walk) {
+  *section_walk = *walk;
+  section_walk->root = section;
+  section_walk->limit = 0;
+  section_walk->sections = 0;
+  go(section_walk, section + 1, section);
+}
+
+void gk_walk_join(gk_walk *walk, const gk_walk *section_walk) {
+  if (!walk->limit) walk->limit = section_walk->limit;
+  walk->stopped |= section_walk->stopped;
+}
