@@ -1,0 +1,43 @@
+/* A launch on a backend that runs batches and reads flags: the walker says what comes next, the backend does it. */
+#include "graph.h"
+
+static gk_result take_step(gk_graph *graph, gk_step step, gk_record *record, int64_t *answer) {
+  const gk_backend *backend = graph->device->backend;
+  gk_result result;
+  switch (step.kind) {
+  case GK_STEP_RUN: return backend->submit(graph->state, step.at);
+  case GK_STEP_FLAG: {
+    int32_t flag = 0;
+    result = backend->read_flag(graph->state, step.at, &flag);
+    *answer = flag;
+    return result;
+  }
+  case GK_STEP_LOOP: {
+    bool ended = false;
+    result = backend->loop(graph->state, step.at, step.passes, record, &ended);
+    *answer = ended;
+    return result;
+  }
+  case GK_STEP_END: {
+    int32_t nothing;
+    return backend->read_flag(graph->state, 0, &nothing); /* waits for all that was submitted */
+  }
+  case GK_STEP_FORK: break; /* not taken: sections come one after the other */
+  }
+  return gk_fail(GK_ERROR_INVALID, "the walker asked for step %d, which was not taken", (int)step.kind);
+}
+
+gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record) {
+  gk_result result = graph->device->backend->launch(graph->state, launch);
+  if (result != GK_OK) return result;
+  gk_walk walk;
+  gk_walk_start(&walk, &graph->planned.plan, launch, graph->device->backend->loop ? 1u << GK_STEP_LOOP : 0, record);
+  int64_t answer = 0;
+  gk_step step;
+  do {
+    step = gk_walk_next(&walk, answer);
+    answer = 0;
+    result = take_step(graph, step, record, &answer);
+  } while (result == GK_OK && step.kind != GK_STEP_END);
+  return result;
+}

@@ -1,0 +1,312 @@
+/* What is bound to a graph's slots: numbers, memory, structs; and whether a launch may run with it. */
+#include "graph.h"
+#include "check.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAILED_BYTES = 1024 };
+
+static const char *type_name(gk_type type) {
+  static const char *const names[] = {"none", "PTR", "I32", "U32", "I64", "F32", "F64", "BYTES", "HOST_PTR"};
+  return (size_t)type < GK_COUNT(names) ? names[type] : "unknown";
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static void note_use(gk_graph *graph, uint32_t slot) {
+  if (slot) graph->slots[slot].used = true;
+}
+
+static gk_result lay_out_bytes(gk_graph *graph) {
+  const gk_plan *plan = &graph->planned.plan;
+  size_t total = 0;
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    if (plan->slots[k].type != GK_BYTES) continue;
+    graph->slots[k].bytes_at = total;
+    total += ((size_t)plan->slots[k].element_bytes + 63) / 64 * 64;
+  }
+  graph->bytes_size = total;
+  graph->bytes = gki_arena_take(&graph->arena, total, 1);
+  if (!graph->bytes) return gki_fail_memory("the structs bound to slots", total);
+  for (uint32_t k = 1; k < plan->slot_count; ++k)
+    if (plan->slots[k].type == GK_BYTES) graph->slots[k].value.ptr = graph->bytes + graph->slots[k].bytes_at;
+  return GK_OK;
+}
+
+static void mark_changed(gk_graph *graph, uint32_t slot) {
+  graph->dirty = true;
+  if (graph->slots[slot].changed) return;
+  graph->slots[slot].changed = true;
+  graph->changed[graph->changed_count++] = slot;
+}
+
+static gk_result resize(gk_graph *graph, uint32_t slot, size_t count);
+
+gk_result gki_slots_make(gk_graph *graph) {
+  const gk_plan *plan = &graph->planned.plan;
+  graph->slots = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->slots);
+  graph->changed = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->changed);
+  graph->by_address = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->by_address);
+  graph->failed_message = gki_array(FAILED_BYTES, 1, "messages of a graph");
+  if (!graph->slots || !graph->changed || !graph->by_address)
+    return gki_fail_memory("a graph's slots", plan->slot_count * sizeof *graph->slots);
+  if (!graph->failed_message) return GK_ERROR_MEMORY;
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    note_use(graph, node->flag);
+    for (uint32_t d = 0; d < 3; ++d) note_use(graph, node->items[d]);
+    for (uint32_t a = 0; a < node->arg_count; ++a) note_use(graph, plan->args[node->args + a]);
+  }
+  gk_result result = lay_out_bytes(graph);
+  for (uint32_t k = 1; k < plan->slot_count && result == GK_OK; ++k) {
+    const gk_slot_desc *desc = &plan->slots[k];
+    if (desc->type == GK_PTR && graph->slots[k].used) graph->by_address[graph->pointer_count++] = k;
+    if (desc->bits & GK_HAS_VALUE) {
+      graph->slots[k].value = desc->value;
+      graph->slots[k].bound = true;
+    }
+    mark_changed(graph, k);
+    if (desc->count > 0) result = resize(graph, k, desc->count);
+  }
+  return result;
+}
+
+void gki_slots_free(gk_graph *graph) {
+  if (!graph->slots) return;
+  for (uint32_t k = 1; k < graph->planned.plan.slot_count; ++k) {
+    if (graph->slots[k].owned) gki_device_free(graph->device, graph->slots[k].owned, graph);
+    graph->slots[k].owned = NULL;
+  }
+}
+
+/* ---- binding ----------------------------------------------------------------------------------------------------- */
+
+/* The first failure waits for the next launch to tell it. */
+static gk_result keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
+  if (result == GK_OK) {
+    if (graph->failed_slot == slot) graph->failed_result = GK_OK;
+    return GK_OK;
+  }
+  if (graph->failed_result != GK_OK) return result;
+  graph->failed_slot = slot;
+  graph->failed_result = result;
+  size_t length = strlen(gk_error());
+  if (length >= FAILED_BYTES) length = FAILED_BYTES - 1;
+  memcpy(graph->failed_message, gk_error(), length);
+  graph->failed_message[length] = 0;
+  return result;
+}
+
+/* The slot's description if it has one of the types, else NULL and the message. */
+static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const char *call, uint32_t types, const char *other) {
+  const gk_plan *plan = &graph->planned.plan;
+  if (slot < 1 || (uint32_t)slot >= plan->slot_count || plan->slots[slot].type == GK_NO_TYPE) {
+    gk_fail(GK_ERROR_INVALID, "%s: graph %s has no slot %d; its slots are those of its list, numbered up to %u", call, plan->name,
+            (int)slot, (unsigned)plan->slot_count - 1);
+    return NULL;
+  }
+  const gk_slot_desc *desc = &plan->slots[slot];
+  if (types >> desc->type & 1) return desc;
+  gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is of type %s; %s", call, (int)slot, desc->name, type_name(desc->type), other);
+  return NULL;
+}
+
+static void bind_value(gk_graph *graph, uint32_t slot, gk_value value, bool bound) {
+  graph->slots[slot].value = value;
+  graph->slots[slot].bound = bound;
+  mark_changed(graph, slot);
+}
+
+gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory) {
+  gk_result result = gki_graph_enter(graph, "gk_bind");
+  if (result != GK_OK) return result;
+  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind", 1u << GK_PTR | 1u << GK_HOST_PTR,
+                                     "use gk_bind_int, gk_bind_float or gk_bind_bytes");
+  if (!desc) result = GK_ERROR_INVALID;
+  else bind_value(graph, (uint32_t)slot, (gk_value){.ptr = (void *)(uintptr_t)memory}, memory != NULL);
+  keep_failure(graph, (uint32_t)slot, result);
+  gki_graph_leave(graph);
+  return result;
+}
+
+gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value) {
+  gk_result result = gki_graph_enter(graph, "gk_bind_int");
+  if (result != GK_OK) return result;
+  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_int", 1u << GK_I32 | 1u << GK_U32 | 1u << GK_I64,
+                                     "use gk_bind, gk_bind_float or gk_bind_bytes");
+  gk_value held = {.i64 = value};
+  if (!desc) result = GK_ERROR_INVALID;
+  else {
+    int64_t low = desc->type == GK_I32 ? INT32_MIN : desc->type == GK_U32 ? 0 : INT64_MIN;
+    int64_t high = desc->type == GK_I32 ? INT32_MAX : desc->type == GK_U32 ? UINT32_MAX : INT64_MAX;
+    if (value < low || value > high)
+      result = gk_fail(GK_ERROR_INVALID, "gk_bind_int: slot %d (%s) holds %lld to %lld, and %lld is out of range", (int)slot,
+                       desc->name, (long long)low, (long long)high, (long long)value);
+    else if (desc->type == GK_I32) held = (gk_value){.i32 = (int32_t)value};
+    else if (desc->type == GK_U32) held = (gk_value){.u32 = (uint32_t)value};
+  }
+  if (result == GK_OK) bind_value(graph, (uint32_t)slot, held, true);
+  keep_failure(graph, (uint32_t)slot, result);
+  gki_graph_leave(graph);
+  return result;
+}
+
+gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value) {
+  gk_result result = gki_graph_enter(graph, "gk_bind_float");
+  if (result != GK_OK) return result;
+  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_float", 1u << GK_F32 | 1u << GK_F64,
+                                     "use gk_bind, gk_bind_int or gk_bind_bytes");
+  if (!desc) result = GK_ERROR_INVALID;
+  else bind_value(graph, (uint32_t)slot, desc->type == GK_F32 ? (gk_value){.f32 = (float)value} : (gk_value){.f64 = value}, true);
+  keep_failure(graph, (uint32_t)slot, result);
+  gki_graph_leave(graph);
+  return result;
+}
+
+gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t bytes) {
+  gk_result result = gki_graph_enter(graph, "gk_bind_bytes");
+  if (result != GK_OK) return result;
+  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_bytes", 1u << GK_BYTES, "use gk_bind, gk_bind_int or gk_bind_float");
+  if (!desc) result = GK_ERROR_INVALID;
+  else if (!value) result = gk_fail(GK_ERROR_INVALID, "gk_bind_bytes: slot %d (%s) needs a struct, not NULL", (int)slot, desc->name);
+  else if (bytes != desc->element_bytes)
+    result = gk_fail(GK_ERROR_INVALID, "gk_bind_bytes: slot %d (%s) takes %u bytes (%s), not %zu", (int)slot, desc->name,
+                     (unsigned)desc->element_bytes, desc->element ? desc->element : "a struct", bytes);
+  else {
+    gki_bound *bound = &graph->slots[slot];
+    memcpy(bound->value.ptr, value, bytes);
+    bound->bound = true;
+    mark_changed(graph, (uint32_t)slot);
+  }
+  keep_failure(graph, (uint32_t)slot, result);
+  gki_graph_leave(graph);
+  return result;
+}
+
+/* New memory with what was in the old; the old one is given back after the launches that may use it. */
+static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {
+  const gk_slot_desc *desc = &graph->planned.plan.slots[slot];
+  gki_bound *bound = &graph->slots[slot];
+  size_t element = desc->element_bytes ? desc->element_bytes : 1, bytes;
+  if (!gki_multiply(count, element, &bytes) || bytes > PTRDIFF_MAX)
+    return gk_fail(GK_ERROR_MEMORY, "gk_resize: slot %u (%s): %zu elements of %zu bytes are more than there can be",
+                   (unsigned)slot, desc->name, count, element);
+  if (!bound->owned || bound->owned_count != count) {
+    void *memory = gki_device_alloc(graph->device, bytes, GK_DEVICE_MEMORY, graph);
+    if (!memory) return GK_ERROR_MEMORY;
+    size_t kept = bound->owned_count < count ? bound->owned_count : count;
+    gk_result result =
+      bound->owned && kept ? gki_device_copy(graph->device, GK_ON_DEVICE, memory, bound->owned, kept * element) : GK_OK;
+    if (result != GK_OK) {
+      gki_device_free(graph->device, memory, graph);
+      return result;
+    }
+    if (bound->owned) gki_device_free(graph->device, bound->owned, graph);
+    bound->owned = memory;
+    bound->owned_count = count;
+  }
+  bind_value(graph, slot, (gk_value){.ptr = bound->owned}, true);
+  return GK_OK;
+}
+
+gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {
+  gk_result result = gki_graph_enter(graph, "gk_resize");
+  if (result != GK_OK) return result;
+  if (!slot_of(graph, slot, "gk_resize", 1u << GK_PTR, "only a PTR slot has memory")) result = GK_ERROR_INVALID;
+  else result = resize(graph, (uint32_t)slot, count);
+  keep_failure(graph, (uint32_t)slot, result);
+  gki_graph_leave(graph);
+  return result;
+}
+
+void *gk_bound(const gk_graph *graph, gk_slot slot) {
+  gk_graph *entered = (gk_graph *)(uintptr_t)graph;
+  if (gki_graph_enter(entered, "gk_bound") != GK_OK) return NULL;
+  bool found = slot_of(graph, slot, "gk_bound", 1u << GK_PTR, "only a PTR slot has memory") != NULL;
+  void *memory = found ? graph->slots[slot].value.ptr : NULL;
+  gki_graph_leave(entered);
+  return memory;
+}
+
+gk_slot gk_find_slot(const gk_graph *graph, const char *name) {
+  gk_graph *entered = (gk_graph *)(uintptr_t)graph;
+  if (gki_graph_enter(entered, "gk_find_slot") != GK_OK) return 0;
+  const gk_plan *plan = &graph->planned.plan;
+  gk_slot found = 0;
+  for (uint32_t k = 1; k < plan->slot_count && name && !found; ++k)
+    if (plan->slots[k].name && strcmp(plan->slots[k].name, name) == 0) found = (gk_slot)k;
+  gki_graph_leave(entered);
+  return found;
+}
+
+/* ---- judging, before a launch ------------------------------------------------------------------------------------ */
+
+/* The first task that uses the slot, for a message. */
+static const gk_node *user_of(const gk_plan *plan, uint32_t slot) {
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    bool uses = node->flag == slot || node->items[0] == slot || node->items[1] == slot || node->items[2] == slot;
+    for (uint32_t a = 0; a < node->arg_count; ++a) uses = uses || plan->args[node->args + a] == slot;
+    if (uses) return node;
+  }
+  return &plan->nodes[0];
+}
+
+static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    if (!graph->slots[k].used || graph->slots[k].bound || plan->slots[k].type == GK_HOST_PTR) continue;
+    const gk_node *node = user_of(plan, k);
+    const char *fix = plan->slots[k].type == GK_PTR     ? "gk_bind or gk_resize"
+                      : plan->slots[k].type == GK_BYTES ? "gk_bind_bytes"
+                      : plan->slots[k].type >= GK_F32   ? "gk_bind_float"
+                                                        : "gk_bind_int";
+    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is not bound, and task %u (%s) uses it; call %s before", call, (unsigned)k,
+                   plan->slots[k].name, (unsigned)node->source, node->name, fix);
+  }
+  return GK_OK;
+}
+
+/* What is surely touched through a slot: the graph's own memory as a whole, of anyone else's the first element. */
+static uintptr_t end_of(const gk_graph *graph, uint32_t slot) {
+  const gki_bound *bound = &graph->slots[slot];
+  size_t element = graph->planned.plan.slots[slot].element_bytes;
+  if (!element) element = 1;
+  size_t bytes = bound->value.ptr == bound->owned && bound->owned ? bound->owned_count * element : element;
+  return (uintptr_t)bound->value.ptr + bytes;
+}
+
+/* Sorted by address, a pair that shares memory has nothing but sharers between; few graphs have any. */
+static gk_result refuse_overlap(gk_graph *graph, const char *call) {
+  uint32_t *order = graph->by_address;
+  for (uint32_t k = 1; k < graph->pointer_count; ++k) {
+    uint32_t slot = order[k], at = k;
+    uintptr_t begin = (uintptr_t)graph->slots[slot].value.ptr;
+    for (; at > 0 && (uintptr_t)graph->slots[order[at - 1]].value.ptr > begin; --at) order[at] = order[at - 1];
+    order[at] = slot;
+  }
+  for (uint32_t k = 0; k < graph->pointer_count; ++k)
+    for (uint32_t j = k + 1; j < graph->pointer_count; ++j) {
+      uint32_t a = order[k], b = order[j];
+      uintptr_t begin = (uintptr_t)graph->slots[b].value.ptr;
+      if (begin >= end_of(graph, a)) break;
+      char why[1024];
+      if (end_of(graph, b) > begin && gki_check_overlap(&graph->planned.plan, a, b, why, sizeof why))
+        return gk_fail(GK_ERROR_INVALID, "%s: slots %u (%s) and %u (%s) are bound to overlapping memory: %s", call, (unsigned)a,
+                       graph->planned.plan.slots[a].name, (unsigned)b, graph->planned.plan.slots[b].name, why);
+    }
+  return GK_OK;
+}
+
+gk_result gki_slots_judge(gk_graph *graph, const char *call) {
+  if (graph->failed_result != GK_OK) {
+    gk_result result = gk_fail(graph->failed_result, "%s: a call before it failed: %s", call, graph->failed_message);
+    graph->failed_result = GK_OK;
+    return result;
+  }
+  if (!graph->dirty) return GK_OK;
+  gk_result result = refuse_unbound(graph, call);
+  if (result == GK_OK) result = refuse_overlap(graph, call);
+  graph->dirty = result != GK_OK;
+  return result;
+}

@@ -1,0 +1,183 @@
+#include "device.h"
+#include "error.h"
+#include "graph.h"
+#include "registry.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef GK_VERSION
+#error "the build defines GK_VERSION"
+#endif
+const char *gk_version(void) { return GK_VERSION; }
+
+static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
+  gk_result result = GK_ERROR_MEMORY;
+  gk_device *device = gki_array(1, sizeof *device, "a device");
+  if (!device) return result;
+  device->backend = backend;
+  device->state = gki_array(1, backend->device_bytes, "a backend's device");
+  if (!device->state) goto done;
+  result = gki_worker_start(&device->worker);
+  if (result != GK_OK) goto done;
+  result = backend->open(device->state, desc);
+  if (result != GK_OK) {
+    gk_fail(result, "backend %s failed to open its device and didn't say why", backend->name);
+    backend->close(device->state);
+    gki_worker_stop(&device->worker);
+    goto done;
+  }
+  pthread_mutex_init(&device->lock, NULL);
+  pthread_mutex_init(&device->code_lock, NULL);
+  device->info = (gk_device_info){.backend = backend->name, .name = "", .driver = "", .ordinal = desc->ordinal, .threads = 1};
+  backend->describe(device->state, &device->info);
+  gki_memory_hold();
+  *opened = device;
+  return GK_OK;
+done:
+  gk_release(device->state);
+  gk_release(device);
+  return result;
+}
+
+static gk_result refuse_desc(const gk_device_desc *desc) {
+  for (size_t k = 0; k < GK_COUNT(desc->reserved); ++k)
+    if (desc->reserved[k])
+      return gk_fail(GK_ERROR_INVALID, "gk_device_open: reserved[%zu] is not zero; clear the whole gk_device_desc first", k);
+  if (desc->ordinal < 0) return gk_fail(GK_ERROR_INVALID, "gk_device_open: ordinal %d; count from 0", desc->ordinal);
+  if (desc->threads < 0)
+    return gk_fail(GK_ERROR_INVALID, "gk_device_open: %d threads; give 1 or more, or 0 for the default", desc->threads);
+  return GK_OK;
+}
+
+/* Every backend in turn; the message has each one's reason. */
+static gk_result open_first(const gk_device_desc *desc, gk_device **device) {
+  char reasons[GKI_MESSAGE_BYTES];
+  size_t used = 0;
+  const gk_backend *backend;
+  for (size_t k = 0; (backend = gk_backend_at(k)); ++k) {
+    gk_device_desc named = *desc;
+    named.backend = backend->name;
+    gki_begin();
+    gk_result result = open_one(backend, &named, device);
+    if (result == GK_OK) return GK_OK;
+    if (result == GK_ERROR_MEMORY) return result;
+    gk_log(GK_LOG_WARN, "backend %s can't start: %s", backend->name, gk_error());
+    if (used < sizeof reasons)
+      used += (size_t)snprintf(reasons + used, sizeof reasons - used, "; %s: %s", backend->name, gk_error());
+  }
+  gki_begin();
+  return gk_fail(GK_ERROR_NO_DEVICE, "no backend can start%s%s", used ? reasons : "", gki_modules_trouble());
+}
+
+gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
+  gki_begin();
+  if (!device) return gk_fail(GK_ERROR_INVALID, "gk_device_open: nowhere to put the device (NULL)");
+  *device = NULL;
+  gk_device_desc desc = given ? *given : (gk_device_desc){0};
+  gk_result result = refuse_desc(&desc);
+  if (result != GK_OK) return result;
+  gki_modules_load();
+  gki_begin();
+  const char *wanted = desc.backend && desc.backend[0] ? desc.backend : getenv("GK_BACKEND");
+  if (!wanted || !wanted[0]) result = open_first(&desc, device);
+  else {
+    const gk_backend *backend = gki_backend_named(wanted);
+    char names[512];
+    gki_backend_names(names, sizeof names);
+    if (!backend)
+      return gk_fail(GK_ERROR_INVALID, "gk_device_open: there is no backend named \"%s\"%s; there are: %s%s", wanted,
+                     desc.backend && desc.backend[0] ? "" : " (from $GK_BACKEND)", names, gki_modules_trouble());
+    desc.backend = backend->name;
+    result = open_one(backend, &desc, device);
+  }
+  if (result == GK_OK)
+    gk_log(GK_LOG_INFO, "device opened: %s, %s, %s", (*device)->info.backend, (*device)->info.name, (*device)->info.driver);
+  return result;
+}
+
+void gk_device_close(gk_device *device) {
+  if (!device) return;
+  gki_graphs_detach(device);
+  gki_worker_stop(&device->worker);
+  for (size_t k = 0; k < device->code_capacity; ++k)
+    if (device->codes[k].kernel && device->backend->unload) device->backend->unload(device->state, device->codes[k].code);
+  for (size_t k = 0; k < device->block_count; ++k) device->backend->free(device->state, (void *)device->blocks[k].begin);
+  device->backend->close(device->state);
+  pthread_mutex_destroy(&device->code_lock);
+  pthread_mutex_destroy(&device->lock);
+  gk_release(device->codes);
+  gk_release(device->blocks);
+  gk_release(device->state);
+  gk_release(device);
+  gki_memory_drop();
+}
+
+const gk_device_info *gk_device_describe(const gk_device *device) {
+  gki_begin();
+  if (device) return &device->info;
+  gk_fail(GK_ERROR_INVALID, "gk_device_describe: there is no device (NULL)");
+  return NULL;
+}
+
+gk_result gk_device_list(gk_device_visit visit, void *user) {
+  gki_begin();
+  if (!visit) return gk_fail(GK_ERROR_INVALID, "gk_device_list: there is nobody to tell (visit is NULL)");
+  gki_modules_load();
+  const gk_backend *backend;
+  for (size_t k = 0; (backend = gk_backend_at(k)); ++k)
+    for (gk_device_desc desc = {.backend = backend->name};; ++desc.ordinal) {
+      gk_device *device = NULL;
+      gki_begin();
+      gk_result result = open_one(backend, &desc, &device);
+      if (result == GK_ERROR_MEMORY) return result;
+      if (result == GK_OK) visit(user, &(gk_device_entry){backend->name, desc.ordinal, true, device->info.name, ""});
+      else if (desc.ordinal == 0) visit(user, &(gk_device_entry){backend->name, 0, false, "", gk_error()});
+      gk_device_close(device);
+      if (result != GK_OK) break;
+    }
+  return GK_OK;
+}
+
+/* ---- code of kernels --------------------------------------------------------------------------------------------- */
+
+static size_t code_place(const gki_code *codes, size_t capacity, const gk_kernel *kernel) {
+  size_t at = (size_t)(((uintptr_t)kernel >> 4) * (uintptr_t)0x9E3779B97F4A7C15u) & (capacity - 1);
+  while (codes[at].kernel && codes[at].kernel != kernel) at = (at + 1) & (capacity - 1);
+  return at;
+}
+
+static bool codes_grow(gk_device *device) {
+  size_t capacity = device->code_capacity ? 2 * device->code_capacity : 16;
+  gki_code *codes = gki_array(capacity, sizeof *codes, "the table of kernels");
+  if (!codes) return false;
+  for (size_t k = 0; k < device->code_capacity; ++k)
+    if (device->codes[k].kernel) codes[code_place(codes, capacity, device->codes[k].kernel)] = device->codes[k];
+  gk_release(device->codes);
+  device->codes = codes;
+  device->code_capacity = capacity;
+  return true;
+}
+
+gk_result gki_device_code(gk_device *device, const gk_kernel *kernel, void **code) {
+  *code = NULL;
+  if (!device->backend->load) return GK_OK;
+  gk_result result = GK_OK;
+  pthread_mutex_lock(&device->code_lock);
+  if (2 * (device->code_count + 1) > device->code_capacity && !codes_grow(device)) {
+    result = GK_ERROR_MEMORY;
+    goto done;
+  }
+  gki_code *entry = &device->codes[code_place(device->codes, device->code_capacity, kernel)];
+  if (!entry->kernel) {
+    void *made = NULL;
+    result = device->backend->load(device->state, kernel, &made);
+    if (result != GK_OK) goto done;
+    *entry = (gki_code){kernel, made};
+    ++device->code_count;
+  }
+  *code = entry->code;
+done:
+  pthread_mutex_unlock(&device->code_lock);
+  return result;
+}

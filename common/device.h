@@ -1,0 +1,33 @@
+/* An open device as common sees it: the backend's state, one line of work, the blocks of memory it gave out, the code of
+ * the kernels made ready. */
+#ifndef GKI_DEVICE_H
+#define GKI_DEVICE_H
+#include "memory.h"
+#include "worker.h"
+
+typedef struct gki_block { uintptr_t begin; size_t bytes; const void *owner; } gki_block; /* owner: a graph, or NULL */
+typedef struct gki_code { const gk_kernel *kernel; void *code; } gki_code;
+
+struct gk_device {
+  const gk_backend *backend;
+  void *state;
+  gk_device_info info;
+  gki_worker worker;
+  pthread_mutex_t lock;                                /* guards what follows */
+  gki_block *blocks; size_t block_count, block_capacity; /* by address */
+  struct gk_graph *graphs;                             /* through their next_of_device */
+  pthread_mutex_t code_lock;                           /* held while a kernel is made ready */
+  gki_code *codes; size_t code_count, code_capacity;   /* a power of two; open addressing by the kernel's address */
+};
+
+/* Memory from the backend, zeroed and known by its range. NULL: gk_fail has been called. */
+void *gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner);
+/* False: the owner has no block at that address. In the order of the device's work. */
+bool gki_device_free(gk_device *device, void *memory, const void *owner);
+/* In the order of the device's work; done when it returns. */
+gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes);
+/* The kernel's code on that device, made ready when first asked for. */
+gk_result gki_device_code(gk_device *device, const gk_kernel *kernel, void **code);
+/* Whether a range leaves the block that it begins in; GK_OK for memory gk doesn't know. */
+gk_result gki_device_range(gk_device *device, const char *call, const void *memory, size_t bytes);
+#endif

@@ -1,0 +1,158 @@
+/* A device's blocks of memory: given out, found again by address, copied in the order of the device's work. */
+#include "device.h"
+#include "error.h"
+#include <string.h>
+
+/* The first block that begins behind the address; the one before may hold it. Under the device's lock. */
+static size_t block_behind(const gk_device *device, uintptr_t address) {
+  size_t low = 0, high = device->block_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (device->blocks[middle].begin <= address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+void *gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner) {
+  void *memory = NULL;
+  gk_result result = device->backend->alloc(device->state, bytes ? bytes : 1, kind, &memory);
+  if (result != GK_OK || !memory) {
+    gk_fail(GK_ERROR_MEMORY, "out of device memory: %zu bytes; free some and call again", bytes);
+    return NULL;
+  }
+  if (bytes && gki_device_copy(device, GK_ZERO, memory, NULL, bytes) != GK_OK) goto failed;
+  pthread_mutex_lock(&device->lock);
+  bool room = gki_grow((void **)&device->blocks, &device->block_capacity, device->block_count + 1, sizeof *device->blocks,
+                       "the table of memory blocks");
+  if (room) {
+    size_t at = block_behind(device, (uintptr_t)memory);
+    memmove(&device->blocks[at + 1], &device->blocks[at], (device->block_count - at) * sizeof *device->blocks);
+    device->blocks[at] = (gki_block){(uintptr_t)memory, bytes, owner};
+    ++device->block_count;
+  }
+  pthread_mutex_unlock(&device->lock);
+  if (room) return memory;
+failed:
+  device->backend->free(device->state, memory);
+  return NULL;
+}
+
+typedef struct memory_job {
+  gki_job job;
+  gk_device *device;
+  gk_direction direction;
+  void *to;
+  const void *from;
+  size_t bytes;
+  gk_result result;
+  char message[1024];
+} memory_job;
+
+static void run_free(gki_job *at) {
+  memory_job *job = (memory_job *)at;
+  job->device->backend->free(job->device->state, job->to);
+}
+
+bool gki_device_free(gk_device *device, void *memory, const void *owner) {
+  pthread_mutex_lock(&device->lock);
+  size_t behind = block_behind(device, (uintptr_t)memory);
+  bool known = behind > 0 && device->blocks[behind - 1].begin == (uintptr_t)memory &&
+               device->blocks[behind - 1].owner == owner;
+  if (known) {
+    memmove(&device->blocks[behind - 1], &device->blocks[behind], (device->block_count - behind) * sizeof *device->blocks);
+    --device->block_count;
+  }
+  pthread_mutex_unlock(&device->lock);
+  if (!known) return false;
+  memory_job job = {.job.run = run_free, .device = device, .to = memory};
+  gki_worker_run(&device->worker, &job.job);
+  return true;
+}
+
+static void run_copy(gki_job *at) {
+  memory_job *job = (memory_job *)at;
+  gki_begin();
+  job->result = job->device->backend->copy(job->device->state, job->direction, job->to, job->from, job->bytes);
+  if (job->result == GK_OK) return;
+  gk_fail(job->result, "backend %s failed to copy %zu bytes and didn't say why", job->device->backend->name, job->bytes);
+  size_t length = strlen(gk_error()); /* the job may run on another thread than its caller */
+  if (length >= sizeof job->message) length = sizeof job->message - 1;
+  memcpy(job->message, gk_error(), length);
+}
+
+gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+  memory_job job = {.job.run = run_copy, .device = device, .direction = direction, .to = to, .from = from, .bytes = bytes};
+  gki_worker_run(&device->worker, &job.job);
+  return job.result == GK_OK ? GK_OK : gki_fail_with(job.result, job.message);
+}
+
+gk_result gki_device_range(gk_device *device, const char *call, const void *memory, size_t bytes) {
+  if (!memory) return gk_fail(GK_ERROR_INVALID, "%s: the address is NULL; give memory of the device", call);
+  uintptr_t address = (uintptr_t)memory;
+  size_t left = SIZE_MAX, whole = 0;
+  pthread_mutex_lock(&device->lock);
+  size_t behind = block_behind(device, address);
+  if (behind > 0) {
+    gki_block block = device->blocks[behind - 1];
+    if (address - block.begin < block.bytes || address == block.begin) {
+      left = block.bytes - (address - block.begin);
+      whole = block.bytes;
+    }
+  }
+  pthread_mutex_unlock(&device->lock);
+  if (bytes <= left) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "%s: %zu bytes from there leave the block, which has %zu bytes, %zu of them from there on",
+                 call, bytes, whole, left);
+}
+
+/* ---- public ------------------------------------------------------------------------------------------------------ */
+
+static gk_result refuse_device(const gk_device *device, const char *call) {
+  gki_begin();
+  return device ? GK_OK : gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
+}
+
+void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind) {
+  if (refuse_device(device, "gk_alloc") != GK_OK) return NULL;
+  if (kind != GK_DEVICE_MEMORY && kind != GK_HOST_MEMORY) {
+    gk_fail(GK_ERROR_INVALID, "gk_alloc: %d is no kind of memory; give GK_DEVICE_MEMORY or GK_HOST_MEMORY", (int)kind);
+    return NULL;
+  }
+  return gki_device_alloc(device, bytes, kind, NULL);
+}
+
+void gk_free(gk_device *device, void *memory) {
+  if (!memory || refuse_device(device, "gk_free") != GK_OK) return;
+  if (!gki_device_free(device, memory, NULL))
+    gk_log(GK_LOG_ERROR, "gk_free: %p was not given by gk_alloc, or is freed already", memory);
+}
+
+gk_result gk_upload(gk_device *device, void *to, const void *from_host, size_t bytes) {
+  gk_result result = refuse_device(device, "gk_upload");
+  if (result != GK_OK || bytes == 0) return result;
+  if (!from_host) return gk_fail(GK_ERROR_INVALID, "gk_upload: there is nothing to copy from (NULL)");
+  result = gki_device_range(device, "gk_upload", to, bytes);
+  return result == GK_OK ? gki_device_copy(device, GK_TO_DEVICE, to, from_host, bytes) : result;
+}
+
+gk_result gk_download(gk_device *device, void *to_host, const void *from, size_t bytes) {
+  gk_result result = refuse_device(device, "gk_download");
+  if (result != GK_OK || bytes == 0) return result;
+  if (!to_host) return gk_fail(GK_ERROR_INVALID, "gk_download: there is nowhere to copy to (NULL)");
+  result = gki_device_range(device, "gk_download", from, bytes);
+  return result == GK_OK ? gki_device_copy(device, GK_TO_HOST, to_host, from, bytes) : result;
+}
+
+gk_result gk_copy(gk_device *device, void *to, const void *from, size_t bytes) {
+  gk_result result = refuse_device(device, "gk_copy");
+  if (result != GK_OK || bytes == 0) return result;
+  result = gki_device_range(device, "gk_copy (to)", to, bytes);
+  if (result == GK_OK) result = gki_device_range(device, "gk_copy (from)", from, bytes);
+  return result == GK_OK ? gki_device_copy(device, GK_ON_DEVICE, to, from, bytes) : result;
+}
+
+void *gk_host_address(gk_device *device, void *memory) {
+  if (refuse_device(device, "gk_host_address") != GK_OK || !memory || !device->backend->host_address) return NULL;
+  return device->backend->host_address(device->state, memory);
+}

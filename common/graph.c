@@ -1,0 +1,199 @@
+#include "graph.h"
+#include "check.h"
+#include <stdlib.h>
+#include <string.h>
+
+gk_result gki_graph_enter(gk_graph *graph, const char *call) {
+  gki_begin();
+  if (!graph) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL)", call);
+  if (atomic_flag_test_and_set_explicit(&graph->inside, memory_order_acquire))
+    return gk_fail(GK_ERROR_BUSY, "%s: another thread is in a call of graph %s; a graph is for one thread at a time", call,
+                   graph->planned.plan.name);
+  if (graph->device) return GK_OK;
+  gk_fail(GK_ERROR_DEVICE, "%s: the device of graph %s was closed; destroy the graph", call, graph->planned.plan.name);
+  gki_graph_leave(graph);
+  return GK_ERROR_DEVICE;
+}
+
+void gki_graph_leave(gk_graph *graph) { atomic_flag_clear_explicit(&graph->inside, memory_order_release); }
+
+/* Gives the backend's part and the memory back, so that nothing of the device is left in the graph. */
+static void let_go(gk_graph *graph) {
+  gk_device *device = graph->device;
+  if (!device) return;
+  gki_launches_end(graph);
+  if (graph->lowered) device->backend->drop(graph->state);
+  graph->lowered = false;
+  gki_slots_free(graph);
+  graph->device = NULL;
+}
+
+static void unlink_graph(gk_graph *graph) {
+  gk_device *device = graph->device;
+  if (!device) return;
+  pthread_mutex_lock(&device->lock);
+  for (gk_graph **at = &device->graphs; *at; at = &(*at)->next_of_device)
+    if (*at == graph) {
+      *at = graph->next_of_device;
+      break;
+    }
+  pthread_mutex_unlock(&device->lock);
+}
+
+void gki_graphs_detach(gk_device *device) {
+  while (device->graphs) {
+    gk_graph *graph = device->graphs;
+    unlink_graph(graph);
+    let_go(graph);
+  }
+}
+
+void gk_graph_destroy(gk_graph *graph) {
+  if (!graph) return;
+  unlink_graph(graph);
+  let_go(graph);
+  gk_release(graph->state);
+  gk_release(graph->failed_message);
+  gk_release(graph->outcome_message);
+  gki_arena_free(&graph->arena);
+  gki_plan_free(&graph->planned);
+  gk_release(graph);
+}
+
+static gk_result lower(gk_graph *graph) {
+  gk_device *device = graph->device;
+  const gk_plan *plan = &graph->planned.plan;
+  void **code = gki_array(plan->node_count, sizeof *code, "the kernels' code");
+  gk_result result = code ? GK_OK : GK_ERROR_MEMORY;
+  for (uint32_t k = 0; k < plan->node_count && result == GK_OK; ++k)
+    if (plan->nodes[k].op == GK_OP_KERNEL) {
+      result = gki_device_code(device, plan->nodes[k].kernel, &code[k]);
+      gk_fail(result, "task %u (%s): backend %s could not make the kernel ready and didn't say why",
+              (unsigned)plan->nodes[k].source, plan->nodes[k].name, device->backend->name);
+    }
+  if (result == GK_OK) {
+    graph->state = gki_array(1, device->backend->graph_bytes, "a backend's graph");
+    graph->lowered = graph->state != NULL;
+    result = !graph->state ? GK_ERROR_MEMORY : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
+    if (result != GK_OK) gk_fail(result, "backend %s could not lower graph %s and didn't say why", device->backend->name, plan->name);
+  }
+  gk_release(code);
+  return result;
+}
+
+/* What the chosen mode needs must be there: a module's mistake, found once and not at each launch. */
+static gk_result refuse_mode(const gk_graph *graph) {
+  const gk_backend *b = graph->device->backend;
+  bool complete = graph->mode == GK_MODE_IN_PROCESS ? b->run != NULL
+                  : graph->mode == GK_MODE_NATIVE   ? b->launch && b->wait
+                  : graph->mode == GK_MODE_BATCHED  ? b->launch && b->submit && b->read_flag
+                                                    : false;
+  if (complete) return GK_OK;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "backend %s chose mode %d for graph %s and lacks the entries for it", b->name,
+                 (int)graph->mode, graph->planned.plan.name);
+}
+
+static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits) {
+  gki_blocks blocks = {0};
+  gk_result result = gki_blocks_read(&blocks, list);
+  if (result == GK_OK) result = gki_check(&blocks, graph->device->backend, NULL, NULL);
+  if (result == GK_OK) result = gki_plan_make(&graph->planned, &blocks, bits);
+  gki_blocks_free(&blocks);
+  if (result == GK_OK) result = lower(graph);
+  if (result == GK_OK) result = refuse_mode(graph);
+  if (result == GK_OK) result = gki_slots_make(graph);
+  if (result == GK_OK) result = gki_queue_make(graph);
+  if (result == GK_OK) result = gki_status_make(graph);
+  return result;
+}
+
+gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **created) {
+  enum { known = GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE };
+  gki_begin();
+  if (created) *created = NULL;
+  if (!created) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: nowhere to put the graph (NULL)");
+  if (!device) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: there is no device (NULL)");
+  if (bits & ~(uint32_t)known)
+    return gk_fail(GK_ERROR_INVALID, "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",
+                   (unsigned)(bits & ~(uint32_t)known));
+  gk_graph *graph = gki_array(1, sizeof *graph, "a graph");
+  if (!graph) return GK_ERROR_MEMORY;
+  atomic_flag_clear(&graph->inside);
+  graph->device = device;
+  gk_result result = make(graph, list, bits);
+  if (result != GK_OK) {
+    gk_graph_destroy(graph);
+    return result;
+  }
+  pthread_mutex_lock(&device->lock);
+  graph->next_of_device = device->graphs;
+  device->graphs = graph;
+  pthread_mutex_unlock(&device->lock);
+  gk_log(GK_LOG_INFO, "graph %s: %u nodes in %u runs, %u loops, %u checkpoints", graph->planned.plan.name,
+         (unsigned)graph->planned.plan.node_count, (unsigned)graph->planned.plan.run_count,
+         (unsigned)graph->planned.plan.loop_count, (unsigned)graph->planned.plan.checkpoint_count);
+  *created = graph;
+  return GK_OK;
+}
+
+/* ---- dumps ------------------------------------------------------------------------------------------------------- */
+
+static char *dump_list(const gk_list *list, const char *format) {
+  gki_blocks blocks = {0};
+  gki_planned planned = {0};
+  char *text = NULL;
+  gk_result result = gki_blocks_read(&blocks, list);
+  if (result == GK_OK) result = gki_check(&blocks, NULL, NULL, NULL);
+  if (result == GK_OK) result = gki_plan_make(&planned, &blocks, 0);
+  if (result == GK_OK) text = gki_plan_dump(&planned.plan, format);
+  gki_plan_free(&planned);
+  gki_blocks_free(&blocks);
+  return text;
+}
+
+static char *join(const char *const *parts, size_t count) {
+  size_t bytes = 1, used = 0;
+  for (size_t k = 0; k < count; ++k) bytes += strlen(parts[k]);
+  char *text = gki_array(bytes, 1, "a dump");
+  for (size_t k = 0; k < count && text; ++k) {
+    size_t length = strlen(parts[k]);
+    memcpy(text + used, parts[k], length);
+    used += length;
+  }
+  return text;
+}
+
+/* What the backend made, or the plan where it says nothing; in DOT one or the other. */
+static char *dump_graph(const gk_graph *graph, const char *format) {
+  char *plan = gki_plan_dump(&graph->planned.plan, format);
+  const gk_backend *backend = graph->device->backend;
+  char *lowered = plan && backend->dump ? backend->dump(graph->state, format) : NULL;
+  if (!lowered) return plan;
+  bool dot = strcmp(format, "dot") == 0, json = strcmp(format, "json") == 0;
+  const char *parts[] = {dot ? "" : json ? "{\"plan\": " : "", dot ? "" : plan, dot ? "" : json ? ", \"lowered\": " : "\non ",
+                         dot || json ? "" : backend->name, dot || json ? "" : ":\n", lowered, json ? "}" : ""};
+  char *text = join(parts, GK_COUNT(parts));
+  gk_release(plan);
+  free(lowered);
+  return text;
+}
+
+char *gk_dump(const gk_list *list, const gk_graph *graph, const char *format) {
+  gki_begin();
+  if (!format || (strcmp(format, "text") != 0 && strcmp(format, "dot") != 0 && strcmp(format, "json") != 0)) {
+    gk_fail(GK_ERROR_INVALID, "gk_dump: there is no format \"%s\"; there are text, dot, json", format ? format : "(NULL)");
+    return NULL;
+  }
+  if (!list == !graph) {
+    gk_fail(GK_ERROR_INVALID, "gk_dump: give a list or a graph, and NULL for the other");
+    return NULL;
+  }
+  if (list) return dump_list(list, format);
+  gk_graph *entered = (gk_graph *)(uintptr_t)graph;
+  if (gki_graph_enter(entered, "gk_dump") != GK_OK) return NULL;
+  char *text = dump_graph(graph, format);
+  gki_graph_leave(entered);
+  return text;
+}
+
+void gk_free_text(char *text) { gk_release(text); }

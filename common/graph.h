@@ -1,0 +1,89 @@
+/* A graph as common sees it. graph.c makes and ends it, bind.c fills its slots, launch.c runs it in the backend's mode,
+ * status.c says what became of it. */
+#ifndef GKI_GRAPH_H
+#define GKI_GRAPH_H
+#include "device.h"
+#include "error.h"
+#include "plan.h"
+
+enum { GKI_QUEUE = 16 }; /* launches of a graph that may be under way; 1 where it can yield */
+
+/* A launch under way: all it needs, so that the slots may be bound anew meanwhile. */
+typedef struct gki_launch {
+  gki_job job;
+  struct gk_graph *graph;
+  gk_hand_over hand_over; /* points into what follows */
+  gk_value *values;
+  unsigned char *bytes;   /* BYTES slots */
+  uint32_t *changed;
+  int32_t cancel;         /* set atomically, from any thread */
+  gk_record record;
+  gk_result result;
+  char message[1024];     /* of a failure on the worker's thread */
+} gki_launch;
+
+/* A slot of a graph. */
+typedef struct gki_bound {
+  gk_value value;      /* BYTES: where it is in graph->bytes */
+  size_t bytes_at;     /* BYTES: where its copy is, in graph->bytes and in each launch's */
+  void *owned;         /* the graph's own memory; NULL: none */
+  size_t owned_count;  /* elements of it */
+  bool bound, used, changed;
+} gki_bound;
+
+struct gk_graph {
+  gk_device *device;   /* NULL: it was closed */
+  struct gk_graph *next_of_device;
+  atomic_flag inside;  /* a thread is in a call of this graph */
+  gki_planned planned;
+  void *state;         /* the backend's */
+  bool lowered;
+  gk_mode mode;
+
+  gki_bound *slots;    /* by index in the plan */
+  unsigned char *bytes; size_t bytes_size;
+  uint32_t *changed; uint32_t changed_count;
+  bool dirty;          /* something was bound since the bindings were last judged */
+  uint32_t *by_address; uint32_t pointer_count; /* PTR slots in use; sorted when they are judged */
+  uint32_t failed_slot;                         /* a bind or resize of it failed, and no launch said so yet; 0: none */
+  gk_result failed_result;
+  char *failed_message;
+
+  uint32_t depth;      /* of the queue */
+  gki_launch *queue;
+  uint64_t *entries;   /* passes of loops' entries that wait */
+  atomic_uint_fast64_t launched; /* number of the last launch; 0: none */
+  uint64_t settled;    /* number of the last launch that the host knows to be over */
+  uint64_t told;       /* number of the last launch whose end gk_wait or gk_poll has said */
+  gk_result outcome;   /* first failure among the launches since the last that was told */
+  char *outcome_message;
+  gki_arena arena;     /* holds slots, queue, status */
+
+  gk_status status;
+  gk_loop_status *loops;
+  gk_checkpoint_status *checkpoints;
+};
+
+/* Enters a call of the graph: GK_OK, or why it must not go on (no graph, closed device, another thread). */
+gk_result gki_graph_enter(gk_graph *graph, const char *call);
+void gki_graph_leave(gk_graph *graph);
+
+/* Before a device closes: ends what runs, takes the backend's part and the memory from each of its graphs. */
+void gki_graphs_detach(gk_device *device);
+
+/* bind.c */
+gk_result gki_slots_make(gk_graph *graph); /* from the plan: values, owned memory */
+void gki_slots_free(gk_graph *graph);      /* owned memory */
+gk_result gki_slots_judge(gk_graph *graph, const char *call);
+
+/* launch.c */
+gk_result gki_queue_make(gk_graph *graph);
+void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
+
+/* batched.c: walks the plan for a backend that runs batches and reads flags */
+gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record);
+
+/* status.c */
+gk_result gki_status_make(gk_graph *graph);
+void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_record *record);
+#endif

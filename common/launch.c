@@ -1,0 +1,217 @@
+/* Launching: one hand-over per launch, filled in place, with nothing allocated and nobody waited for. */
+#include "graph.h"
+#include <stdio.h>
+#include <string.h>
+
+static gki_launch *launch_at(gk_graph *graph, uint64_t number) { return &graph->queue[(number - 1) % graph->depth]; }
+
+/* ---- on the worker's thread --------------------------------------------------------------------------------------- */
+
+static void keep_message(gki_launch *launch) {
+  if (launch->result == GK_OK || launch->result == GK_NOT_READY) return;
+  const gk_graph *graph = launch->graph;
+  gk_fail(launch->result, "backend %s failed to run graph %s and didn't say why", graph->device->backend->name,
+          graph->planned.plan.name);
+  size_t length = strlen(gk_error());
+  if (length >= sizeof launch->message) length = sizeof launch->message - 1;
+  memcpy(launch->message, gk_error(), length);
+  launch->message[length] = 0;
+}
+
+static void run_launch(gki_job *job) {
+  gki_launch *launch = (gki_launch *)job;
+  gk_graph *graph = launch->graph;
+  const gk_backend *backend = graph->device->backend;
+  gki_begin();
+  switch (graph->mode) {
+  case GK_MODE_IN_PROCESS: launch->result = backend->run(graph->state, &launch->hand_over, &launch->record); break;
+  case GK_MODE_BATCHED: launch->result = gki_batched_run(graph, &launch->hand_over, &launch->record); break;
+  case GK_MODE_NATIVE: launch->result = backend->launch(graph->state, &launch->hand_over); break;
+  }
+  keep_message(launch);
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+gk_result gki_queue_make(gk_graph *graph) {
+  const gk_plan *plan = &graph->planned.plan;
+  gki_arena *arena = &graph->arena;
+  graph->depth = plan->can_yield ? 1 : GKI_QUEUE;
+  graph->queue = gki_arena_take(arena, graph->depth, sizeof *graph->queue);
+  graph->entries = gki_arena_take(arena, plan->loop_count, sizeof *graph->entries);
+  graph->outcome_message = gk_obtain(sizeof graph->queue->message);
+  if (!graph->queue || !graph->entries || !graph->outcome_message)
+    return gki_fail_memory("a graph's queue of launches", graph->depth * sizeof *graph->queue);
+  for (uint32_t k = 0; k < graph->depth; ++k) {
+    gki_launch *launch = &graph->queue[k];
+    launch->graph = graph;
+    launch->job.run = run_launch;
+    atomic_init(&launch->job.done, true);
+    launch->values = gki_arena_take(arena, plan->slot_count, sizeof *launch->values);
+    launch->bytes = gki_arena_take(arena, graph->bytes_size, 1);
+    launch->changed = gki_arena_take(arena, plan->slot_count, sizeof *launch->changed);
+    launch->record.passes = gki_arena_take(arena, plan->loop_count, sizeof *launch->record.passes);
+    launch->record.hit_bound = gki_arena_take(arena, plan->loop_count, 1);
+    launch->record.ran = gki_arena_take(arena, plan->checkpoint_count, 1);
+    if (!launch->values || !launch->bytes || !launch->changed || !launch->record.passes || !launch->record.hit_bound ||
+        !launch->record.ran)
+      return gki_fail_memory("a graph's queue of launches", plan->slot_count * sizeof *launch->values);
+  }
+  return GK_OK;
+}
+
+/* ---- launching --------------------------------------------------------------------------------------------------- */
+
+static gk_result refuse_label(const gk_graph *graph, const char *call, int32_t label) {
+  const gk_plan *plan = &graph->planned.plan;
+  char names[2048] = "";
+  size_t used = 0;
+  for (uint32_t k = 0; k < plan->checkpoint_count && used < sizeof names; ++k) {
+    const gk_node *node = &plan->nodes[plan->checkpoints[k]];
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s (%d)", k ? ", " : "", node->name, (int)node->label);
+  }
+  return gk_fail(GK_ERROR_INVALID, "%s: graph %s has no checkpoint with label %d; %s%s", call, plan->name, (int)label,
+                 used ? "it has " : "it has none: launch it from the top, with 0", names);
+}
+
+/* Takes note of launches that are over, in their order, up to one of them. GK_NOT_READY: it isn't, and mustn't block. */
+static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
+  while (graph->settled < upto) {
+    gki_launch *launch = launch_at(graph, graph->settled + 1);
+    if (block) gki_worker_wait(&graph->device->worker, &launch->job);
+    else if (!atomic_load_explicit(&launch->job.done, memory_order_acquire)) return GK_NOT_READY;
+    if (graph->mode == GK_MODE_NATIVE && launch->result == GK_OK) {
+      launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
+      keep_message(launch);
+      if (launch->result == GK_NOT_READY) {
+        launch->result = GK_OK;
+        return GK_NOT_READY;
+      }
+    }
+    ++graph->settled;
+    if (launch->result == GK_OK || graph->outcome != GK_OK) continue;
+    graph->outcome = launch->result;
+    memcpy(graph->outcome_message, launch->message, sizeof launch->message);
+  }
+  return GK_OK;
+}
+
+/* The place in the queue for the next launch, or why there is none. */
+static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launched) {
+  const char *name = graph->planned.plan.name;
+  if (graph->planned.plan.can_yield && launched > graph->told)
+    return gk_fail(GK_ERROR_BUSY, "%s: graph %s was launched and not waited for, and it can yield; call gk_wait first", call, name);
+  if (launched >= graph->depth && settle(graph, launched + 1 - graph->depth, false) != GK_OK)
+    return gk_fail(GK_ERROR_BUSY, "%s: %u launches of graph %s are under way, and no more are queued; call gk_wait first", call,
+                   (unsigned)graph->depth, name);
+  return GK_OK;
+}
+
+static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
+  const gk_plan *plan = &graph->planned.plan;
+  if (graph->bytes_size) memcpy(launch->bytes, graph->bytes, graph->bytes_size);
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    launch->values[k] = graph->slots[k].value;
+    if (plan->slots[k].type == GK_BYTES) launch->values[k].ptr = launch->bytes + graph->slots[k].bytes_at;
+  }
+  for (uint32_t k = 0; k < graph->changed_count; ++k) {
+    launch->changed[k] = graph->changed[k];
+    graph->slots[graph->changed[k]].changed = false;
+  }
+  gk_record *record = &launch->record;
+  record->state = GK_FINISHED;
+  record->yielded = record->limit = 0;
+  record->applied = graph->changed_count ? GK_BY_TABLE : GK_UNCHANGED;
+  memset(record->passes, 0, plan->loop_count * sizeof *record->passes);
+  memset(record->hit_bound, 0, plan->loop_count);
+  memset(record->ran, 0, plan->checkpoint_count);
+  launch->result = GK_OK;
+  __atomic_store_n(&launch->cancel, 0, __ATOMIC_RELAXED);
+  launch->hand_over = (gk_hand_over){.target = target, .changed_count = graph->changed_count, .values = launch->values,
+                                     .changed = launch->changed, .entries = graph->entries, .cancel = &launch->cancel};
+  graph->changed_count = 0;
+}
+
+static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on_stream, void *stream) {
+  gk_result result = gki_graph_enter(graph, call);
+  if (result != GK_OK) return result;
+  gk_device *device = graph->device;
+  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  uint32_t target = label ? gki_plan_label(&graph->planned.plan, label) : 0;
+  if (label && !target) result = refuse_label(graph, call, label);
+  else if (on_stream && !(device->backend->bits & GK_BACKEND_STREAMS))
+    result = gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, device->backend->name);
+  else result = refuse_busy(graph, call, launched);
+  if (result == GK_OK) result = gki_slots_judge(graph, call);
+  if (result == GK_OK) {
+    if (graph->told == launched) graph->outcome = GK_OK;
+    gki_launch *launch = launch_at(graph, launched + 1);
+    fill(graph, launch, target);
+    launch->hand_over.launch = launched + 1;
+    launch->hand_over.on_stream = on_stream;
+    launch->hand_over.stream = stream;
+    atomic_store_explicit(&graph->launched, launched + 1, memory_order_relaxed);
+    gk_log(GK_LOG_DEBUG, "graph %s: launch %llu from %s, %u slots bound anew", graph->planned.plan.name,
+           (unsigned long long)launched + 1, target ? graph->planned.plan.nodes[target].name : "the top",
+           (unsigned)launch->hand_over.changed_count);
+    if (graph->mode == GK_MODE_NATIVE) gki_worker_hand(&device->worker, &launch->job);
+    else gki_worker_post(&device->worker, &launch->job);
+  }
+  gki_graph_leave(graph);
+  return result;
+}
+
+gk_result gk_launch(gk_graph *graph, int32_t label) { return start(graph, "gk_launch", label, false, NULL); }
+
+gk_result gk_launch_on(gk_graph *graph, int32_t label, void *native_stream) {
+  return start(graph, "gk_launch_on", label, true, native_stream);
+}
+
+static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_status **status) {
+  if (status) *status = NULL;
+  gk_result result = gki_graph_enter(graph, call);
+  if (result != GK_OK) return result;
+  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  if (!launched)
+    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call gk_launch first", call, graph->planned.plan.name);
+  else result = settle(graph, launched, block);
+  if (result == GK_OK) {
+    graph->told = launched;
+    if (graph->outcome != GK_OK) result = gki_fail_with(graph->outcome, graph->outcome_message);
+    else {
+      if (graph->status.launch != launched) gki_status_fill(graph, launched, &launch_at(graph, launched)->record);
+      if (status) *status = &graph->status;
+    }
+  }
+  gki_graph_leave(graph);
+  return result;
+}
+
+gk_result gk_wait(gk_graph *graph, const gk_status **status) { return finish(graph, "gk_wait", true, status); }
+gk_result gk_poll(gk_graph *graph, const gk_status **status) { return finish(graph, "gk_poll", false, status); }
+
+/* ---- stopping ---------------------------------------------------------------------------------------------------- */
+
+/* A launch that is over doesn't look at the word any more, and the next one clears it first: so it may be set blindly. */
+static gk_result cancel_all(gk_graph *graph) {
+  for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_RELAXED);
+  if (graph->mode != GK_MODE_NATIVE) return GK_OK;
+  if (graph->device->backend->cancel) return graph->device->backend->cancel(graph->state);
+  return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", graph->device->backend->name);
+}
+
+gk_result gk_cancel(gk_graph *graph) {
+  gki_begin();
+  if (!graph) return gk_fail(GK_ERROR_INVALID, "gk_cancel: there is no graph (NULL)");
+  if (!(graph->planned.plan.bits & GK_CANCELLABLE))
+    return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: graph %s was created without GK_CANCELLABLE", graph->planned.plan.name);
+  if (!graph->device || !atomic_load_explicit(&graph->launched, memory_order_relaxed)) return GK_OK;
+  return cancel_all(graph);
+}
+
+void gki_launches_end(gk_graph *graph) {
+  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  if (graph->settled == launched) return;
+  cancel_all(graph);
+  settle(graph, launched, true);
+}

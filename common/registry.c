@@ -1,0 +1,120 @@
+#include "registry.h"
+#include "error.h"
+#include "memory.h"
+#include "openmp/openmp.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const gk_backend *const built_in[] = {&gki_openmp};
+
+enum { MODULES_MAX = 32 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static gk_backend modules[MODULES_MAX]; /* copies: an older module's struct may be shorter than ours */
+static size_t module_count;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char trouble[1024];
+
+const gk_backend *gk_backend_at(size_t index) {
+  pthread_mutex_lock(&lock);
+  const gk_backend *backend = NULL;
+  if (index < module_count) backend = &modules[module_count - 1 - index];
+  else if (index - module_count < GK_COUNT(built_in)) backend = built_in[index - module_count];
+  pthread_mutex_unlock(&lock);
+  return backend;
+}
+
+const gk_backend *gki_backend_named(const char *name) {
+  const gk_backend *backend;
+  for (size_t k = 0; (backend = gk_backend_at(k)); ++k)
+    if (strcmp(backend->name, name) == 0) return backend;
+  return NULL;
+}
+
+void gki_backend_names(char *text, size_t bytes) {
+  const gk_backend *backend;
+  size_t used = 0;
+  text[0] = 0;
+  for (size_t k = 0; used < bytes && (backend = gk_backend_at(k)); ++k)
+    used += (size_t)snprintf(text + used, bytes - used, "%s%s", k > 0 ? ", " : "", backend->name);
+}
+
+/* The entry that a backend lacks; NULL: none. */
+static const char *lacking(const gk_backend *b) {
+  if (!b->open) return "open";
+  if (!b->close) return "close";
+  if (!b->describe) return "describe";
+  if (!b->alloc) return "alloc";
+  if (!b->free) return "free";
+  if (!b->copy) return "copy";
+  if (!b->lower) return "lower";
+  if (!b->drop) return "drop";
+  if (b->load && !b->unload) return "unload";
+  if (!b->run && !b->launch) return "run, or launch with wait, or launch with submit and read_flag";
+  if (b->launch && !b->wait && !b->submit) return "wait, or submit and read_flag";
+  if (b->submit && !b->read_flag) return "read_flag";
+  return NULL;
+}
+
+gk_result gk_backend_register(const gk_backend *backend) {
+  gki_begin();
+  if (!backend) return gk_fail(GK_ERROR_INVALID, "gk_backend_register: there is no backend (NULL)");
+  if (backend->abi != GK_BACKEND_ABI)
+    return gk_fail(GK_ERROR_INVALID, "gk_backend_register: the backend was built for ABI %u, this library has %d; rebuild it",
+                   (unsigned)backend->abi, GK_BACKEND_ABI);
+  if (backend->bytes < offsetof(gk_backend, open))
+    return gk_fail(GK_ERROR_INVALID, "gk_backend_register: `bytes` is %u; set it to sizeof(gk_backend)",
+                   (unsigned)backend->bytes);
+  gk_backend whole = {0};
+  memcpy(&whole, backend, backend->bytes < sizeof whole ? backend->bytes : sizeof whole);
+  if (!whole.name || !whole.name[0]) return gk_fail(GK_ERROR_INVALID, "gk_backend_register: the backend has no name");
+  const char *lacks = lacking(&whole);
+  if (lacks) return gk_fail(GK_ERROR_INVALID, "gk_backend_register: backend %s lacks the entry %s", whole.name, lacks);
+  if (gki_backend_named(whole.name))
+    return gk_fail(GK_ERROR_INVALID, "gk_backend_register: there is a backend named %s already; choose another name", whole.name);
+  pthread_mutex_lock(&lock);
+  bool room = module_count < MODULES_MAX;
+  if (room) modules[module_count++] = whole;
+  pthread_mutex_unlock(&lock);
+  if (!room) return gk_fail(GK_ERROR_INVALID, "gk_backend_register: %d backends are registered, no more fit", MODULES_MAX);
+  gk_log(GK_LOG_INFO, "backend %s registered", whole.name);
+  return GK_OK;
+}
+
+gk_result gk_backend_load(const char *path) {
+  gki_begin();
+  if (!path || !path[0]) return gk_fail(GK_ERROR_INVALID, "gk_backend_load: no path was given");
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return gk_fail(GK_ERROR_INVALID, "gk_backend_load: %s can't be loaded: %s", path, dlerror());
+  const gk_backend *(*export)(void);
+  *(void **)&export = dlsym(library, "gk_backend_export");
+  gk_result result = GK_OK;
+  if (!export)
+    result = gk_fail(GK_ERROR_INVALID, "gk_backend_load: %s has no function gk_backend_export; it is no backend of gk", path);
+  else result = gk_backend_register(export());
+  if (result != GK_OK) dlclose(library);
+  return result;
+}
+
+static void load_listed(void) {
+  const char *at = getenv("GK_MODULES");
+  while (at && *at) {
+    size_t length = strcspn(at, ":");
+    char path[1024];
+    if (length > 0 && length < sizeof path) {
+      memcpy(path, at, length);
+      path[length] = 0;
+      if (gk_backend_load(path) != GK_OK) {
+        size_t used = strlen(trouble);
+        snprintf(trouble + used, sizeof trouble - used, "; $GK_MODULES: %s", gk_error());
+        gk_log(GK_LOG_WARN, "$GK_MODULES: %s", gk_error());
+      }
+    }
+    at += length + (at[length] == ':');
+  }
+}
+
+void gki_modules_load(void) { pthread_once(&once, load_listed); }
+const char *gki_modules_trouble(void) { return trouble; }

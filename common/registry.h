@@ -1,0 +1,14 @@
+/* The one list of backends, in the order in which they are tried. The only file of common that names a backend. */
+#ifndef GKI_REGISTRY_H
+#define GKI_REGISTRY_H
+#include "gk_backend.h"
+
+const gk_backend *gki_backend_named(const char *name); /* NULL: there is none */
+
+/* "cuda, openmp", for messages. */
+void gki_backend_names(char *text, size_t bytes);
+
+/* Loads what $GK_MODULES lists, once for the process. What can't be loaded is said in the log, and here. */
+void gki_modules_load(void);
+const char *gki_modules_trouble(void); /* "" if none; a sentence per module */
+#endif
