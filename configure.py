@@ -1,15 +1,438 @@
 #!/usr/bin/env python3
-import sys, os
-os.makedirs("build", exist_ok=True)
-open("build/config.ninja", "w").write("""python = python3
-arguments = 
-cc = gcc
-ar = ar
-openmp = -fopenmp
-optimise = -O2 -g
-checked = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-werror =
-png_flags =
-png_libs = -lpng
-prefix = /usr/local
-""")
+"""Finds what gk is built with and writes build/config.ninja, which build.ninja includes.
+
+  ./configure.py [options]         look around; then `ninja`, `ninja install`
+  ./configure.py demo [options]    from nothing: install what is missing, build, drop the soft body
+  ./configure.py test [--full]     the same for every test; the last line counts them
+  ./configure.py bench             the same for the benchmarks
+
+Where apt-get and root (or sudo without a password) are at hand, the last three install missing packages; elsewhere
+they name them and stop.
+"""
+import sys
+
+if sys.version_info < (3, 9):
+    sys.exit("configure.py needs Python 3.9 or newer; this is " + sys.version.split()[0])
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections import namedtuple
+from pathlib import Path
+
+ROOT = Path(os.path.abspath(__file__)).parent  # not resolved: build/clang is a tree of links to this one
+CONFIG = ROOT / "build/config.ninja"
+MINIMUM = {"gcc": 12, "clang": 14}
+TRIED = {"gcc": 12, "clang": 14}  # newer compilers know new warnings: those aren't errors in the tests
+MACHINES = {"__x86_64__": "x86-64", "__aarch64__": "aarch64"}
+COMPILERS = ["gcc", "clang"] + [f"{kind}-{n}" for kind in MINIMUM for n in range(25, MINIMUM[kind] - 1, -1)]
+
+Compiler = namedtuple("Compiler", "command kind version machine")
+Found = namedtuple("Found", "what detail settings", defaults=[{}])  # detail: a version, or after "no: " the reason
+
+
+class Missing(Exception):
+    """What isn't there, in a sentence for the user."""
+
+
+# ---- asking the machine ---------------------------------------------------------------------------------------------
+
+def output(*command):
+    """What a command prints, or None if it isn't there or fails."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def compiles(compiler, source, *flags):
+    """Whether a small program compiles and links."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "try.c"
+        path.write_text(source)
+        return output(*shlex.split(compiler.command), str(path), *flags, "-o", f"{folder}/try") is not None
+
+
+def inspect(command):
+    """A Compiler, from the macros it predefines: so wrappers, links and cross compilers are taken for what they are."""
+    text = output(*shlex.split(command), "-dM", "-E", "-x", "c", "/dev/null")
+    if text is None:
+        raise Missing(f"{command} isn't there or isn't a C compiler")
+    macros = dict(re.findall(r"#define (\w+) (.*)", text))
+    other = [name for name in ("__INTEL_LLVM_COMPILER", "__INTEL_COMPILER", "__NVCOMPILER") if name in macros]
+    if other or "__GNUC__" not in macros:
+        raise Missing(f"{command} is neither gcc nor clang")
+    kind = "clang" if "__clang__" in macros else "gcc"
+    names = "__clang_major__ __clang_minor__ __clang_patchlevel__" if kind == "clang" else \
+        "__GNUC__ __GNUC_MINOR__ __GNUC_PATCHLEVEL__"
+    version = ".".join(macros[name] for name in names.split())
+    if int(version.split(".")[0]) < MINIMUM[kind]:
+        raise Missing(f"{command} is {kind} {version}, which is too old")
+    machine = [MACHINES[name] for name in MACHINES if name in macros]
+    if "__linux__" not in macros or not machine or "__ILP32__" in macros:
+        raise Missing(f"{command} doesn't compile for Linux on x86-64 or aarch64, and gk knows no other system")
+    return Compiler(command, kind, version, machine[0])
+
+
+def find_compiler(wanted):
+    """The compiler asked for, or the first that will do."""
+    needs = f"gk needs gcc {MINIMUM['gcc']} or clang {MINIMUM['clang']}, or newer; name one by --cc or $CC"
+    reasons = []
+    for command in [wanted] if wanted else COMPILERS:
+        try:
+            return inspect(command)
+        except Missing as problem:
+            if wanted or shutil.which(command):
+                reasons.append(str(problem))
+    raise Missing("; ".join(reasons + [needs]))
+
+
+# ---- what gk can use ------------------------------------------------------------------------------------------------
+
+def find_openmp(compiler):
+    program = "#include <omp.h>\nint main(void) {\n#pragma omp parallel\n  { (void)omp_get_num_threads(); }\n}\n"
+    if not compiles(compiler, program, "-fopenmp", "-Werror"):
+        package = "libgomp, which comes with it" if compiler.kind == "gcc" else "libomp-dev"
+        raise Missing(f"{compiler.command} has no OpenMP: install {package}, or choose another compiler by --cc")
+    runtime = "gomp" if compiler.kind == "gcc" else "omp"
+    # The linker of a program that uses libgk.a may not look where this compiler does.
+    where = output(*shlex.split(compiler.command), f"-print-file-name=lib{runtime}.so") or ""
+    folder = os.path.dirname(os.path.realpath(where.strip())) if "/" in where and runtime == "omp" else ""
+    libs = f"-L{folder} -l{runtime}" if folder else f"-l{runtime}"
+    return Found("OpenMP", f"lib{runtime}", {"openmp": "-fopenmp", "openmp_libs": libs})
+
+
+def find_png(compiler, wanted):
+    if not wanted:
+        return Found("libpng", "no: --without-png", {"png_flags": "-DGK_WITHOUT_PNG", "png_libs": ""})
+    program = "#include <png.h>\n#include <stdio.h>\nint main(void) { return !png_get_libpng_ver(NULL); }\n"
+    if not compiles(compiler, program, "-lpng"):
+        return Found("libpng", "no: the soft body won't draw pictures (apt-get install libpng-dev)",
+                     {"png_flags": "-DGK_WITHOUT_PNG", "png_libs": ""})
+    return Found("libpng", "yes", {"png_flags": "", "png_libs": "-lpng"})
+
+
+def find_cmocka(compiler):
+    program = "#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n" \
+        "#include <cmocka.h>\nint main(void) { return 0; }\n"
+    return Found("cmocka", "yes" if compiles(compiler, program, "-lcmocka") else
+                 "no: the unit tests can't be built (apt-get install libcmocka-dev)")
+
+
+def find_cuda(path):
+    """The toolkit; gk's library itself needs only the driver, and finds that when it runs."""
+    places = [path] if path else [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    tools = [f"{place}/bin/nvcc" for place in places if place] + ([] if path else [shutil.which("nvcc")])
+    for nvcc in filter(None, tools):
+        release = re.search(r"release ([\d.]+)", output(nvcc, "--version") or "")
+        if release:
+            return Found("CUDA", f"{release[1]} ({os.path.dirname(os.path.dirname(nvcc))})", {"nvcc": nvcc})
+    if path:
+        raise Missing(f"--cuda {path}: there is no working {path}/bin/nvcc")
+    return Found("CUDA", "no: nvcc is neither in PATH nor in /usr/local/cuda (--cuda PATH)")
+
+
+def find_vulkan(compiler):
+    glslc = shutil.which("glslc") or shutil.which("glslangValidator")
+    if not glslc:
+        return Found("Vulkan", "no: neither glslc nor glslangValidator is in PATH")
+    if not compiles(compiler, "#include <vulkan/vulkan.h>\nint main(void) { return 0; }\n"):
+        return Found("Vulkan", "no: vulkan/vulkan.h is missing")
+    return Found("Vulkan", os.path.basename(glslc), {"glslc": glslc})
+
+
+def find_hip():
+    hipcc = shutil.which("hipcc") or shutil.which("/opt/rocm/bin/hipcc")
+    version = re.search(r"HIP version: (\S+)", output(hipcc, "--version") or "") if hipcc else None
+    if not version:
+        return Found("HIP", "no: hipcc is neither in PATH nor in /opt/rocm/bin")
+    return Found("HIP", version[1], {"hipcc": hipcc})
+
+
+# ---- build/config.ninja ---------------------------------------------------------------------------------------------
+
+def sanitizers(names):
+    """Flags for --sanitize; with none the tests are built as the library is, so that both kinds of code get tested."""
+    if names in ("", "none"):
+        return ""
+    known = {"address", "undefined", "thread", "leak"}
+    unknown = set(names.split(",")) - known
+    if unknown:
+        raise Missing(f"--sanitize={names}: {', '.join(sorted(unknown))} isn't one of {', '.join(sorted(known))}, none")
+    return f" -fsanitize={names} -fno-sanitize-recover=all -fno-omit-frame-pointer"
+
+
+def look_around(options):
+    """The compiler, and everything found with it, the reasons for what isn't included."""
+    compiler = find_compiler(options.cc)
+    return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png), find_cmocka(compiler),
+                      find_cuda(options.cuda), find_vulkan(compiler), find_hip()]
+
+
+def settings(options, compiler, found):
+    optimise = "-O0 -g" if options.debug else "-O2 -g"
+    checked = sanitizers(options.sanitize)
+    values = {
+        "python": sys.executable or "python3",
+        "arguments": shlex.join(recordable(options)),
+        "cc": compiler.command,
+        "ar": "ar",
+        "optimise": optimise,
+        "checked": (optimise if not checked else "-O1 -g") + checked,
+        "werror": "-Werror" if options.werror else "",
+        "prefix": os.path.abspath(options.prefix),
+    }
+    for one in found:
+        values.update(one.settings)
+    return values
+
+
+def write_config(options):
+    compiler, found = look_around(options)
+    lines = ["# Written by configure.py; what is changed here is lost when it runs again.",
+             f"# {compiler.kind} {compiler.version} for {compiler.machine}"]
+    lines += [f"# {one.what}: {one.detail}" for one in found]
+    lines += [f"{name} = {value.replace('$', '$$')}" for name, value in settings(options, compiler, found).items()]
+    CONFIG.parent.mkdir(exist_ok=True)
+    CONFIG.write_text("\n".join(lines) + "\n")
+    return compiler, found
+
+
+def version():
+    return re.search(r"^version = (\S+)$", (ROOT / "build.ninja").read_text(), re.M)[1]
+
+
+def print_summary(options, compiler, found):
+    print(f"gk {version()} for {compiler.machine}")
+    tools = {"cmocka": find_cmocka(compiler).detail == "yes"}
+    tools.update((name, shutil.which(name)) for name in ("doxygen", "dot", "cmake", "pkg-config"))
+    absent = [name for name in tools if not tools[name]]
+    rows = [("compiler", f"{compiler.kind} {compiler.version} ({compiler.command})")]
+    rows += [(one.what, one.detail) for one in found if one.what != "cmocka"]
+    rows += [("for tests", "all there" if not absent else "without " + ", ".join(absent)), ("prefix", options.prefix)]
+    for name, detail in rows:
+        print(f"  {name:<10} {detail}")
+    print("Now: ninja" if shutil.which("ninja") else "Now: apt-get install ninja-build, then ninja")
+
+
+# ---- demo, test, bench: from nothing --------------------------------------------------------------------------------
+
+def probe(find, *arguments):
+    """Whether a find_ function finds."""
+    try:
+        return not find(find_compiler(None), *arguments).detail.startswith("no:")
+    except Missing:
+        return False
+
+
+def has_compiler(kind=None):
+    for command in COMPILERS:
+        try:
+            if kind in (None, inspect(command).kind):
+                return command
+        except Missing:
+            pass
+    return None
+
+
+def has_libc():
+    command = has_compiler()
+    return bool(command) and compiles(inspect(command), "#include <stdio.h>\nint main(void) { puts(\"\"); }\n")
+
+
+def has_libomp():
+    command = has_compiler("clang")
+    try:
+        return bool(command) and bool(find_openmp(inspect(command)))
+    except Missing:
+        return False
+
+
+# Debian's package, what needs it, whether it is there. Tests do without the last ones, each skip giving the reason.
+PACKAGES = [
+    ("gcc", "demo test bench", lambda: has_compiler()),
+    ("gcc-12", "demo test bench", lambda: has_compiler() or not shutil.which("gcc")),
+    ("libc6-dev", "demo test bench", has_libc),
+    ("ninja-build", "demo test bench", lambda: shutil.which("ninja")),
+    ("libpng-dev", "demo test bench", lambda: probe(find_png, True)),
+    ("libcmocka-dev", "test", lambda: probe(find_cmocka)),
+    ("g++", "more", lambda: shutil.which("g++")),
+    ("clang", "more", lambda: has_compiler("clang")),
+    ("libomp-dev", "more", has_libomp),
+    ("cmake", "more", lambda: shutil.which("cmake")),
+    ("pkg-config", "more", lambda: shutil.which("pkg-config")),
+    ("doxygen", "more", lambda: shutil.which("doxygen")),
+    ("graphviz", "more", lambda: shutil.which("dot")),
+    ("clang-tidy", "full", lambda: shutil.which("clang-tidy")),
+]
+
+
+def missing_packages(purposes):
+    return [package for package, users, is_there in PACKAGES if set(users.split()) & set(purposes) and not is_there()]
+
+
+def apt_get():
+    """The command that installs, as a list; None where there is none that works without asking."""
+    if not shutil.which("apt-get"):
+        return None
+    if os.geteuid() == 0:
+        return ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
+    if shutil.which("sudo") and output("sudo", "-n", "true") is not None:
+        return ["sudo", "-n", "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
+    return None
+
+
+def install(packages):
+    """Installs what can be had; a machine that never saw `apt-get update` knows no packages, hence the second try."""
+    apt = apt_get()
+    print("installing " + " ".join(packages), flush=True)
+    command = [*apt, "install", "-y", "-qq", "--no-install-recommends", *packages]
+    if output(*command) is None:
+        output(*apt, "update", "-qq")
+        problem = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if problem.returncode != 0:
+            print("\n".join(problem.stdout.splitlines()[-5:]), flush=True)
+
+
+def ensure(*purposes):
+    """Sees to it that everything for these purposes is there; what only `more` tests need may stay missing."""
+    must = [purpose for purpose in purposes if purpose not in ("more", "full")]
+    for needed in (must, purposes):
+        for _ in range(2):  # a compiler that turns out too old is only known once it is installed
+            packages = missing_packages(needed)
+            if packages and apt_get():
+                install(packages)
+    lacking = missing_packages(purposes)
+    if missing_packages(must):
+        raise Missing("missing, and there is no way to install them from here: " + " ".join(lacking) +
+                      "\nAsk an administrator for: apt-get install " + " ".join(lacking) +
+                      "  (names as in Debian; other systems have the same under similar names)")
+    if lacking:
+        print("going on without " + " ".join(lacking) + ": the tests that need them are skipped", flush=True)
+
+
+def run(*command):
+    print("$ " + shlex.join(command), flush=True)
+    return subprocess.run(command, cwd=ROOT).returncode
+
+
+def demo(options):
+    ensure("demo")
+    write_config(options)
+    if run("ninja", "build/softbody"):
+        return 1
+    folder = ROOT / "build/demo"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    failed = run("build/softbody", "docs/examples/softbody/spot.obj", "--out", "build/demo")
+    written = sorted(path.relative_to(ROOT).as_posix() for path in folder.iterdir())
+    print("written: " + (", ".join(written) or "nothing"))
+    return 1 if failed or not written else 0
+
+
+def second_tree(name, *arguments):
+    """The same sources under another configuration: a folder of links, so that build.ninja serves it unchanged."""
+    tree = ROOT / "build" / name
+    tree.mkdir(exist_ok=True)
+    for entry in ROOT.iterdir():
+        link = tree / entry.name
+        if entry.name not in ("build", ".git") and not link.is_symlink():
+            link.symlink_to(os.path.relpath(entry, tree))
+    done = subprocess.run([sys.executable, "configure.py", *arguments], cwd=tree, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise Missing(done.stdout.strip().removeprefix("configure.py: "))
+    return tree
+
+
+def test(options):
+    """Everything under sanitizers with one compiler, and once more with the other as it is shipped."""
+    ensure("test", "more", *(["full"] if options.full else []))
+    compiler = find_compiler(options.cc)
+    options.werror = int(compiler.version.split(".")[0]) <= TRIED[compiler.kind]
+    write_config(options)
+    command = [sys.executable, "tests/run.py", "--tree", "."]
+    other = "clang" if compiler.kind == "gcc" else "gcc"
+    try:
+        second = inspect(has_compiler(other) or other)
+        strict = ["--werror"] if int(second.version.split(".")[0]) <= TRIED[other] else []
+        second_tree(other, "--cc", second.command, "--sanitize=none", *strict)
+        command += ["--tree", f"build/{other}"]
+    except Missing as problem:
+        command += ["--skip", f"everything once more with {other}: {problem}"]
+    sys.stdout.flush()
+    return subprocess.run(command + (["--full"] if options.full else []), cwd=ROOT).returncode
+
+
+def bench(options):
+    ensure("bench")
+    write_config(options)
+    if run("ninja", "benchmarks"):
+        return 1
+    names = (output("ninja", "-C", str(ROOT), "-t", "query", "benchmarks") or "").split()
+    programs = [name for name in names if name.startswith("build/bench/")]
+    return 1 if any([run(program) for program in programs]) or not programs else 0
+
+
+# ---- the command line -----------------------------------------------------------------------------------------------
+
+def parser():
+    usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    usage.add_argument("command", nargs="?", choices=["demo", "test", "bench"])
+    usage.add_argument("--cc", default=os.environ.get("CC"), help="the C compiler; else $CC, else the first that will do")
+    usage.add_argument("--cuda", metavar="PATH", help="the CUDA toolkit's folder")
+    usage.add_argument("--prefix", default="/usr/local", help="where `ninja install` puts things (/usr/local)")
+    usage.add_argument("--sanitize", default="address,undefined", metavar="LIST",
+                       help="for tests and the library under them: address,undefined (the default), thread ... or none")
+    usage.add_argument("--debug", action="store_true", help="no optimisation")
+    usage.add_argument("--without-png", action="store_true", help="a soft body that draws no pictures")
+    usage.add_argument("--werror", action="store_true", help="warnings are errors")
+    usage.add_argument("--full", action="store_true", help="with test: also what takes long")
+    return usage
+
+
+def recordable(options):
+    """The options as arguments again, for ninja to run this file when it has changed."""
+    given = [f"--{name}={value}" for name, value in
+             (("cc", options.cc), ("cuda", options.cuda), ("prefix", options.prefix), ("sanitize", options.sanitize))
+             if value and value != parser().get_default(name)]
+    if options.cc and not any(one.startswith("--cc") for one in given):
+        given.append(f"--cc={options.cc}")  # from $CC, which needn't be set next time
+    given += [f"--{name.replace('_', '-')}" for name in ("debug", "without_png", "werror") if getattr(options, name)]
+    return given
+
+
+def recorded():
+    """The arguments of the last configuration in this folder."""
+    try:
+        found = re.search(r"^arguments = (.*)$", CONFIG.read_text(), re.M)
+    except OSError:
+        return []
+    return shlex.split(found[1].replace("$$", "$")) if found else []
+
+
+def main(arguments):
+    if not sys.platform.startswith("linux"):
+        raise Missing("gk runs on Linux, on x86-64 and aarch64; this is " + sys.platform)
+    os.chdir(ROOT)
+    options = parser().parse_args(arguments)
+    if options.command:
+        if all(argument in (options.command, "--full") for argument in arguments):
+            options = parser().parse_args(arguments + recorded())
+        return {"demo": demo, "test": test, "bench": bench}[options.command](options)
+    if options.full:
+        raise Missing("--full goes with the command test")
+    print_summary(options, *write_config(options))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Missing as problem:
+        sys.exit(f"configure.py: {problem}")
