@@ -52,7 +52,7 @@ typedef struct gk_node {
   bool can_yield;          /**< Holds, or is, a checkpoint with a flag. */
   bool has_target;         /**< Holds, or is, a checkpoint. */
   bool always;             /**< GK_ALWAYS. */
-  const char *name;        /**< Never NULL. */
+  const char *name;        /**< Never NULL: of its label or flag, for a block; "contacts.scale" for one of an included list. */
   const gk_kernel *kernel; /**< KERNEL. */
   gk_call call;            /**< CALL. */
 } gk_node;
@@ -64,7 +64,8 @@ typedef struct gk_run {
   uint32_t end;   /**< One past the last. */
 } gk_run;
 
-/** A list that was found right, as a tree in list order, included lists written out. */
+/** A list that was found right, as a tree in list order, included lists written out. Empty sections are left out, and so
+ * is a PARALLEL with fewer than two others: then what is in it stands in its place. */
 typedef struct gk_plan {
   const char *name;            /**< The list's. */
   uint32_t node_count;         /**< Length of nodes. */
@@ -81,6 +82,7 @@ typedef struct gk_plan {
   const gk_slot_desc *slots;   /**< [0] is unused; first the list's own, at their numbers, then those of included lists. */
   const uint32_t *loops;       /**< Their nodes. */
   const uint32_t *checkpoints; /**< Their nodes. */
+  const uint32_t *by_label;    /**< The same, by their labels, the smallest first. */
   const uint32_t *always;      /**< Nodes of the always-tasks. */
 } gk_plan;
 
