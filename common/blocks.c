@@ -66,9 +66,36 @@ void gki_line_name(const gki_blocks *blocks, uint32_t line, char *text, size_t b
 }
 
 void gki_inclusion_name(const gki_blocks *blocks, uint32_t inclusion, char *text, size_t bytes) {
-  const char *name = blocks->inclusions[0].list->name;
   if (inclusion) append_inclusion(blocks, inclusion, text, bytes);
-  else snprintf(text, bytes, "the list (%.*s)", NAME_SHOWN, name ? name : "");
+  else snprintf(text, bytes, "the list %.*s", NAME_SHOWN, gki_list_name(blocks->inclusions[0].list));
+}
+
+const char *gki_list_name(const gk_list *list) { return list->name && *list->name ? list->name : "without a name"; }
+
+static bool is_readable(const gk_list *list) {
+  return list && list->abi == GK_ABI && (list->tasks || !list->task_count) && (list->slots || !list->slot_count);
+}
+
+bool gki_list_is_broken(const gk_list *list, gki_problem *problem, char *text, size_t bytes) {
+  char name[NAME_SHOWN + 1], a[24], b[24];
+  if (is_readable(list)) return false;
+  *problem = !list ? GKI_LIST_NULL : list->abi != GK_ABI ? GKI_LIST_ABI : GKI_LIST_ARRAYS;
+  if (list) snprintf(name, sizeof name, "%s", gki_list_name(list));
+  switch (*problem) {
+  case GKI_LIST_ABI:
+    snprintf(a, sizeof a, "%" PRIu32, list->abi);
+    snprintf(b, sizeof b, "%d", GK_ABI);
+    gki_problem_text(*problem, (const char *const[]){name, a, b, NULL}, text, bytes);
+    break;
+  case GKI_LIST_ARRAYS:
+    snprintf(a, sizeof a, "%zu", list->task_count);
+    snprintf(b, sizeof b, "%zu", list->slot_count);
+    const char *array = list->tasks || !list->task_count ? ".slots" : ".tasks";
+    gki_problem_text(*problem, (const char *const[]){name, a, b, array, NULL}, text, bytes);
+    break;
+  default: gki_problem_text(*problem, (const char *const[]){NULL}, text, bytes);
+  }
+  return true;
 }
 
 /* ---- measuring: every list once, however often it is included, so that a list that grows exponentially is refused
@@ -80,6 +107,7 @@ typedef struct measure {
   uint64_t name_text;                      /* of its own table */
   uint32_t *ranks;
   uint32_t slot_max, height;
+  uint32_t first; /* its first inclusion */
   bool open; /* it is being measured: another mention means that it is in itself */
 } measure;
 
@@ -98,17 +126,18 @@ typedef struct reader {
 static uint64_t sum(uint64_t a, uint64_t b) { return a + b < LIMIT ? a + b : LIMIT; }
 static uint64_t product(uint64_t a, uint64_t b) { return a && b > LIMIT / a ? LIMIT : sum(a * b, 0); }
 
-static gk_result refuse(reader *read, const char *code, size_t task, const char *format, const char *name) {
-  char where[160] = "", text[512];
+/* The sentence begins with a list's name in each case, or has the limit before it. */
+static gk_result refuse(reader *read, gki_problem problem, size_t task, const gk_list *list, const char *what) {
+  char where[160] = "", text[512], name[NAME_SHOWN + 1], limit[12];
+  snprintf(name, sizeof name, "%s", gki_list_name(list));
+  snprintf(limit, sizeof limit, "%d", GK_MAX_DEPTH);
   if (task != SIZE_MAX) append_task(where, sizeof where, 0, task, &read->measures[0].list->tasks[task]);
-  snprintf(text, sizeof text, format, NAME_SHOWN, name ? name : "without a name");
-  read->blocks->fault = code;
+  bool deep = problem == GKI_LIST_TOO_DEEP;
+  const char *const words[] = {deep ? limit : name, deep ? name : what, NULL};
+  gki_problem_text(problem, words, text, sizeof text);
+  read->blocks->fault = problem;
   read->blocks->fault_task = task;
   return gk_fail(GK_ERROR_INVALID, "%s%s%s", where, *where ? ": " : "", text);
-}
-
-static bool is_readable(const gk_list *list) {
-  return list && list->abi == GK_ABI && (list->tasks || !list->task_count) && (list->slots || !list->slot_count);
 }
 
 static uint32_t *index_find(const reader *read, const gk_list *list) {
@@ -168,17 +197,11 @@ static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth,
   if (*entry) {
     *place = *entry - 1;
     const measure *m = &read->measures[*place];
-    if (m->open)
-      return refuse(read, "list-in-itself", read->source,
-                    "the list %.*s includes itself, perhaps by way of others; break the circle", list->name);
-    if (depth + m->height > GK_MAX_DEPTH)
-      return refuse(read, "list-too-deep", read->source,
-                    "lists are nested more than 64 deep below the list %.*s; include fewer in each other", list->name);
+    if (m->open) return refuse(read, GKI_LIST_IN_ITSELF, read->source, list, NULL);
+    if (depth + m->height > GK_MAX_DEPTH) return refuse(read, GKI_LIST_TOO_DEEP, read->source, list, NULL);
     return GK_OK;
   }
-  if (depth > GK_MAX_DEPTH)
-    return refuse(read, "list-too-deep", read->source,
-                  "lists are nested more than 64 deep above the list %.*s; include fewer in each other", list->name);
+  if (depth > GK_MAX_DEPTH) return refuse(read, GKI_LIST_TOO_DEEP, read->source, list, NULL);
   measure m = {.list = list, .open = true};
   if (list->task_count > GKI_MAX_LINES) m.lines = LIMIT;
   gk_result result = measure_slots(read, &m);
@@ -194,7 +217,10 @@ static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth,
       ++m.lines;
       continue;
     }
-    if (!is_readable(task->list)) continue; /* check says so */
+    if (!is_readable(task->list)) {
+      m.inclusions = sum(m.inclusions, 1);
+      continue;
+    }
     size_t at;
     result = measure_list(read, task->list, depth + 1, &at);
     if (result) return result;
@@ -202,7 +228,8 @@ static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth,
     m.lines = sum(m.lines, inner->lines);
     m.inclusions = sum(m.inclusions, inner->inclusions);
     m.slots = sum(m.slots, inner->slots);
-    m.text = sum(m.text, sum(inner->text, product(sum(inner->slots, inner->inclusions), strlen(inclusion_name(task)) + 1)));
+    uint64_t named = sum(inner->slots, inner->inclusions);
+    m.text = sum(m.text, sum(inner->text, product(named, strlen(inclusion_name(task)) + 1)));
     if (m.height <= inner->height) m.height = inner->height + 1;
   }
   m.open = false;
@@ -215,14 +242,12 @@ static gk_result measure_all(reader *read, const gk_list *list) {
   gk_result result = measure_list(read, list, 0, &place);
   if (result) return result;
   const measure *m = &read->measures[place];
-  if (m->lines > GKI_MAX_LINES || m->inclusions > GKI_MAX_LINES)
-    return refuse(read, "list-too-long", SIZE_MAX,
-                  "the list %.*s, its included lists written out, has more than 2^24 = 16777216 tasks or included lists; "
-                  "make several graphs of it", list->name);
-  if (m->slots > GKI_MAX_LINES || m->text > MAX_TEXT)
-    return refuse(read, "list-too-long", SIZE_MAX,
-                  "the list %.*s, its included lists written out, has more than 2^24 = 16777216 slots or 2^28 bytes of "
-                  "names for them; pass slots to the included lists as arguments, or make several graphs of it", list->name);
+  const char *what = m->lines > GKI_MAX_LINES        ? "2^24 tasks"
+                     : m->inclusions > GKI_MAX_LINES ? "2^24 included lists"
+                     : m->slots > GKI_MAX_LINES      ? "2^24 slots"
+                     : m->text > MAX_TEXT            ? "2^28 letters in the names of its slots"
+                                                     : NULL;
+  if (what) return refuse(read, GKI_LIST_TOO_LONG, SIZE_MAX, list, what);
   return GK_OK;
 }
 
@@ -267,23 +292,32 @@ static gk_result add_slots(reader *read, uint32_t inclusion) {
   return GK_OK;
 }
 
-static gk_result add_inclusion(reader *read, const gk_list *list, const gk_task *at, uint32_t around, uint32_t source,
+static gk_result add_inclusion(reader *read, const gk_task *at, uint32_t around, uint32_t source,
                                uint32_t *inclusion) {
   gki_blocks *blocks = read->blocks;
-  const measure *m = &read->measures[*index_find(read, list) - 1];
+  const gki_inclusion *outer = &blocks->inclusions[around];
   *inclusion = read->inclusion_next++;
   gki_inclusion *in = &blocks->inclusions[*inclusion];
-  const gki_inclusion *outer = &blocks->inclusions[around];
-  *in = (gki_inclusion){.list = list, .at = at, .name = "", .ranks = m->ranks, .slot_max = m->slot_max,
-                        .around = around, .source = source};
-  if (at) {
-    in->name = join(&blocks->arena, outer->name, inclusion_name(at));
-    if (!in->name) return GK_ERROR_MEMORY;
-    in->arg_count = gki_arg_count(at);
-    in->index = (uint32_t)(at - outer->list->tasks);
-    in->label_offset = outer->label_offset + at->label;
-  }
-  return add_slots(read, *inclusion);
+  *in = (gki_inclusion){
+      .at = at,
+      .name = "",
+      .around = around,
+      .source = source,
+      .index = (uint32_t)(at - outer->list->tasks),
+      .begin = blocks->line_count,
+      .first = *inclusion,
+      .arg_count = gki_arg_count(at),
+      .label_offset = outer->label_offset + at->label,
+  };
+  if (!is_readable(at->list)) return GK_OK;
+  measure *m = &read->measures[*index_find(read, at->list) - 1];
+  if (!m->first) m->first = *inclusion;
+  in->first = m->first;
+  in->list = at->list;
+  in->ranks = m->ranks;
+  in->slot_max = m->slot_max;
+  in->name = join(&blocks->arena, outer->name, inclusion_name(at));
+  return in->name ? add_slots(read, *inclusion) : GK_ERROR_MEMORY;
 }
 
 /* What is open while lines are written: the block, how deep it is, and below which depth lies the list around. */
@@ -337,9 +371,9 @@ static gk_result add_lines(reader *read, uint32_t inclusion, nest open) {
       add_line(blocks, &open, task, inclusion, source);
       continue;
     }
-    if (!is_readable(task->list)) continue;
-    gk_result result = add_inclusion(read, task->list, task, inclusion, source, &inner);
-    if (!result) result = add_lines(read, inner, (nest){open.block, open.depth, open.depth});
+    gk_result result = add_inclusion(read, task, inclusion, source, &inner);
+    if (!result && blocks->inclusions[inner].list)
+      result = add_lines(read, inner, (nest){open.block, open.depth, open.depth});
     if (result) return result;
   }
   return GK_OK;
@@ -355,12 +389,15 @@ static gk_result write_out(reader *read, const gk_list *list) {
   blocks->slots = gki_arena_take(&blocks->arena, slots - list->slot_count, sizeof *blocks->slots);
   if (!blocks->lines || !blocks->inclusions || !blocks->slot_map || !blocks->slots)
     return gki_fail_memory("a task list with its included lists",
-                           (size_t)m->lines * sizeof *blocks->lines + (size_t)m->inclusions * sizeof *blocks->inclusions +
+                           (size_t)m->lines * sizeof *blocks->lines +
+                               (size_t)m->inclusions * sizeof *blocks->inclusions +
                                slots * (sizeof *blocks->slot_map + sizeof *blocks->slots));
   read->slot_next = m->slot_max + 1;
-  uint32_t inclusion;
-  gk_result result = add_inclusion(read, list, NULL, 0, GKI_NONE, &inclusion);
-  if (!result) result = add_lines(read, inclusion, (nest){GKI_NONE, 0, 0});
+  read->inclusion_next = 1;
+  blocks->inclusions[0] =
+      (gki_inclusion){.list = list, .name = "", .ranks = m->ranks, .slot_max = m->slot_max, .source = GKI_NONE};
+  gk_result result = add_slots(read, 0);
+  if (!result) result = add_lines(read, 0, (nest){GKI_NONE, 0, 0});
   blocks->inclusion_count = read->inclusion_next;
   blocks->slot_count = read->slot_next;
   return result;
@@ -368,30 +405,15 @@ static gk_result write_out(reader *read, const gk_list *list) {
 
 gk_result gki_blocks_read(gki_blocks *blocks, const gk_list *list) {
   *blocks = (gki_blocks){.fault_task = SIZE_MAX};
-  if (!list) {
-    blocks->fault = "list-null";
-    return gk_fail(GK_ERROR_INVALID, "the list is NULL; give one, made by GK_LIST");
-  }
-  const char *name = list->name ? list->name : "without a name";
-  if (list->abi != GK_ABI) {
-    blocks->fault = "list-abi";
-    return gk_fail(GK_ERROR_INVALID,
-                   "the list (%.*s) has .abi = %" PRIu32 ", this library is of ABI %d; make it by GK_LIST and compile it "
-                   "with this library's gk.h", NAME_SHOWN, name, list->abi, GK_ABI);
-  }
-  if (!is_readable(list)) {
-    blocks->fault = "list-arrays";
-    return gk_fail(GK_ERROR_INVALID,
-                   "the list (%.*s) has %zu tasks and %zu slots, but %s is NULL; make it by GK_LIST", NAME_SHOWN, name,
-                   list->task_count, list->slot_count, list->tasks || !list->task_count ? ".slots" : ".tasks");
-  }
+  char text[512];
+  if (gki_list_is_broken(list, &blocks->fault, text, sizeof text)) return gk_fail(GK_ERROR_INVALID, "%s", text);
   reader read = {.blocks = blocks};
   gk_result result = measure_all(&read, list);
   if (!result) result = write_out(&read, list);
   gk_release(read.measures);
   gk_release(read.index);
   if (result) {
-    const char *fault = blocks->fault;
+    gki_problem fault = blocks->fault;
     size_t task = blocks->fault_task;
     gki_blocks_free(blocks);
     blocks->fault = fault;

@@ -3,7 +3,7 @@
  * left for check to say (parent, mate or otherwise is GKI_NONE; an included list that can't be read has no lines). */
 #ifndef GKI_BLOCKS_H
 #define GKI_BLOCKS_H
-#include "memory.h"
+#include "problems.h"
 
 #define GKI_NONE UINT32_MAX
 enum { GKI_MAX_LINES = 1 << 24 }; /* of a list as composed; it holds for inclusions and composed slots as well */
@@ -22,7 +22,7 @@ typedef struct gki_line {
 
 /* A list in one of the places where it is included; [0] is the user's own. */
 typedef struct gki_inclusion {
-  const gk_list *list;
+  const gk_list *list;   /* NULL: it can't be read (none given, another ABI, arrays missing), and counts as empty */
   const gk_task *at;     /* its LIST task; NULL for [0] */
   const char *name;      /* before its own slots' names: "contacts", nested "outer.inner"; "" for [0] */
   const uint32_t *ranks; /* of slot number s, up to slot_max: its place in the list's table, from 1; 0: not in there */
@@ -32,6 +32,8 @@ typedef struct gki_inclusion {
   uint32_t around;       /* the inclusion that holds it; itself for [0] */
   uint32_t source;       /* as in gki_line; GKI_NONE for [0] */
   uint32_t index;        /* of `at` in the list around */
+  uint32_t begin;        /* the line before which it comes in */
+  uint32_t first;        /* the first inclusion of the same list; it may be this one */
   int64_t label_offset;  /* added to its labels */
 } gki_inclusion;
 
@@ -44,7 +46,7 @@ typedef struct gki_blocks {
                                                           * a number that the table leaves out. Names of included ones are
                                                           * written out as "contacts.N" */
   uint32_t max_depth;                                    /* blocks in blocks, as composed */
-  const char *fault;                                     /* after GK_ERROR_INVALID: the problem's code */
+  gki_problem fault;                                     /* after GK_ERROR_INVALID: what it was */
   size_t fault_task;                                     /* and its task; SIZE_MAX: none in particular */
 } gki_blocks;
 
@@ -59,6 +61,12 @@ uint32_t gki_slot_of(const gki_blocks *blocks, uint32_t inclusion, gk_slot slot)
 
 /* Whether a list's table has that number; gki_slot_of may be 0 all the same, where an INCLUDE gives an unknown slot. */
 bool gki_slot_is_known(const gki_blocks *blocks, uint32_t inclusion, gk_slot slot);
+
+/* Whether a list is one that can't be read; then what it is, and the sentence for it. */
+bool gki_list_is_broken(const gk_list *list, gki_problem *problem, char *text, size_t bytes);
+
+/* What to call a list in a message. */
+const char *gki_list_name(const gk_list *list);
 
 /* How many args a task has: up to the first 0. */
 uint32_t gki_arg_count(const gk_task *task);
