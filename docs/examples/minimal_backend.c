@@ -1,0 +1,186 @@
+/* A whole backend, outside gk's tree: one thread, host memory, every construct. docs/backend-author.md walks through it.
+ *
+ *   cc -std=c11 -shared -fPIC minimal_backend.c $(pkg-config --cflags --libs gk) -o libserial.so
+ *   GK_MODULES=./libserial.so GK_BACKEND=serial ./a-program-of-yours */
+#include <gk_backend.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct device { int unused; } device;
+typedef struct graph { const gk_plan *plan; } graph;
+
+const gk_backend *gk_backend_export(void);
+
+/* ---- the device -------------------------------------------------------------------------------------------------- */
+
+static gk_result device_open(void *state, const gk_device_desc *desc) {
+  (void)state;
+  if (desc->next) return gk_fail(GK_ERROR_INVALID, "backend serial knows no extensions; clear gk_device_desc.next");
+  if (desc->ordinal == 0) return GK_OK;
+  return gk_fail(GK_ERROR_NO_DEVICE, "backend serial has one device, ordinal 0, and no %d", desc->ordinal);
+}
+
+static void device_close(void *state) { (void)state; }
+
+static void device_describe(void *state, gk_device_info *info) {
+  static const gk_capability capabilities[] = {
+    {"KERNEL", GK_NATIVE, "the host function is called once with all items"},
+    {"DO_WHILE", GK_NATIVE, "gk's walker reads the flag where it lies"},
+    {"CHECKPOINT", GK_NATIVE, "gk's walker reads the flag where it lies"},
+    {"CALL", GK_NATIVE, "called in its place"},
+    {"PARALLEL", GK_IN_SERIES, "there is one thread"},
+    {"LAUNCH_ON", GK_REFUSED, "there are no streams"},
+  };
+  (void)state;
+  info->name = "one thread of the host";
+  info->driver = "none";
+  info->capability_count = GK_COUNT(capabilities);
+  info->capabilities = capabilities;
+}
+
+static gk_result memory_alloc(void *state, size_t bytes, gk_memory kind, void **memory) {
+  (void)state, (void)kind;
+  *memory = bytes < PTRDIFF_MAX ? aligned_alloc(256, (bytes + 255) / 256 * 256) : NULL;
+  return *memory ? GK_OK : gk_fail(GK_ERROR_MEMORY, "backend serial: malloc has no %zu bytes left", bytes);
+}
+
+static void memory_free(void *state, void *memory) {
+  (void)state;
+  free(memory);
+}
+
+static gk_result memory_copy(void *state, gk_direction direction, void *to, const void *from, size_t bytes) {
+  (void)state;
+  if (direction == GK_ZERO) memset(to, 0, bytes);
+  else memmove(to, from, bytes);
+  return GK_OK;
+}
+
+static void *memory_host_address(void *state, void *memory) {
+  (void)state;
+  return memory;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+static bool kernel_takes(const gk_kernel *kernel) { return kernel->host != NULL; }
+
+/* Items along one dimension: a number, or an int32 that is read now. Less than one: the task does nothing. */
+static int64_t extent_of(const gk_plan *plan, const gk_value *values, const gk_node *node, int dimension) {
+  uint32_t slot = node->items[dimension];
+  if (!slot) return 1;
+  const gk_value value = values[slot];
+  switch (plan->slots[slot].type) {
+  case GK_I32: return value.i32;
+  case GK_U32: return value.u32;
+  case GK_I64: return value.i64;
+  default: return *(const int32_t *)(const void *)((const char *)value.ptr + (dimension == 0 ? node->offset : 0));
+  }
+}
+
+/* A sum parameter gets zeroed memory of this call alone; what was summed is added where it belongs afterwards. */
+static void add_sum(const gk_param *param, void *to, const double *from) {
+  if (strcmp(param->element, "double") == 0) *(double *)to += *from;
+  else if (strcmp(param->element, "float") == 0) *(float *)to += *(const float *)(const void *)from;
+  else *(uint32_t *)to += *(const uint32_t *)(const void *)from;
+}
+
+static gk_result run_kernel(const gk_plan *plan, const gk_value *values, const gk_node *node) {
+  const gk_kernel *kernel = node->kernel;
+  gk_value args[GK_MAX_ARGS];
+  double sums[GK_MAX_ARGS] = {0};
+  gk_range items = {0, 1, {1, 1, 1}};
+  for (int d = 0; d < 3; ++d) {
+    int64_t extent = extent_of(plan, values, node, d);
+    if (extent <= 0) return GK_OK;
+    if (extent > INT32_MAX || items.end * (size_t)extent > INT32_MAX)
+      return gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2^31 - 1 items; launch fewer", (unsigned)node->source, node->name);
+    items.extent[d] = (uint32_t)extent;
+    items.end *= (size_t)extent;
+  }
+  for (uint32_t a = 0; a < node->arg_count; ++a) {
+    args[a] = values[plan->args[node->args + a]];
+    if (kernel->params[a].access == GK_ACCESS_SUM) args[a].ptr = &sums[a];
+  }
+  kernel->host(args, items);
+  for (uint32_t a = 0; a < node->arg_count; ++a)
+    if (kernel->params[a].access == GK_ACCESS_SUM) add_sum(&kernel->params[a], values[plan->args[node->args + a]].ptr, &sums[a]);
+  return GK_OK;
+}
+
+static gk_result run_call(const gk_plan *plan, const gk_value *values, const gk_node *node) {
+  gk_value args[GK_MAX_ARGS];
+  for (uint32_t a = 0; a < node->arg_count; ++a) args[a] = values[plan->args[node->args + a]];
+  gk_result result = node->call(args, NULL);
+  return result == GK_OK ? GK_OK : gk_fail(result, "task %u (%s): the call failed", (unsigned)node->source, node->name);
+}
+
+/* COPY and FILL count in elements of the slot they write. */
+static void run_memory(const gk_plan *plan, const gk_value *values, const gk_node *node) {
+  uint32_t to = plan->args[node->args];
+  size_t element = plan->slots[to].element_bytes ? plan->slots[to].element_bytes : 1;
+  int64_t count = extent_of(plan, values, &(gk_node){.items = {node->items[0]}}, 0);
+  if (count <= 0) return;
+  char *at = (char *)values[to].ptr + node->offset;
+  if (node->op == GK_OP_COPY)
+    memmove(at, (const char *)values[plan->args[node->args + 1]].ptr + node->from_offset, (size_t)count * element);
+  else
+    for (size_t k = 0; k < (size_t)count * element; k += 4) memcpy(at + k, &node->pattern, 4);
+}
+
+/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+
+static gk_result graph_lower(void *state, void *at, const gk_plan *plan, void *const *code, gk_mode *mode) {
+  (void)state, (void)code;
+  ((graph *)at)->plan = plan;
+  *mode = GK_MODE_IN_PROCESS;
+  return GK_OK;
+}
+
+static void graph_drop(void *at) { (void)at; }
+
+static gk_result graph_run(void *at, const gk_hand_over *launch, gk_record *record) {
+  const gk_plan *plan = ((graph *)at)->plan;
+  const gk_value *values = launch->values;
+  gk_walk walk;
+  gk_walk_start(&walk, plan, launch, 0, record);
+  gk_step step = gk_walk_next(&walk, 0);
+  while (step.kind != GK_STEP_END) {
+    int64_t answer = 0;
+    gk_result result = GK_OK;
+    if (step.kind == GK_STEP_FLAG) {
+      const gk_node *node = &plan->nodes[step.at];
+      answer = *(const int32_t *)(const void *)((const char *)values[node->flag].ptr + node->offset);
+    } else
+      for (uint32_t k = plan->runs[step.at].begin; k < plan->runs[step.at].end && result == GK_OK; ++k) {
+        const gk_node *node = &plan->nodes[k];
+        if (node->op == GK_OP_KERNEL) result = run_kernel(plan, values, node);
+        else if (node->op == GK_OP_CALL) result = run_call(plan, values, node);
+        else if (node->op == GK_OP_COPY || node->op == GK_OP_FILL) run_memory(plan, values, node);
+      }
+    if (result != GK_OK) return result;
+    step = gk_walk_next(&walk, answer);
+  }
+  return GK_OK;
+}
+
+static const gk_backend serial = {
+  .abi = GK_BACKEND_ABI,
+  .bytes = sizeof(gk_backend),
+  .name = "serial",
+  .device_bytes = sizeof(device),
+  .graph_bytes = sizeof(graph),
+  .open = device_open,
+  .close = device_close,
+  .describe = device_describe,
+  .alloc = memory_alloc,
+  .free = memory_free,
+  .copy = memory_copy,
+  .host_address = memory_host_address,
+  .takes = kernel_takes,
+  .lower = graph_lower,
+  .drop = graph_drop,
+  .run = graph_run,
+};
+
+const gk_backend *gk_backend_export(void) { return &serial; }
