@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Builds and runs the tests of one or more build trees; the last line counts them.
+
+  tests/run.py [--tree DIR ...] [--full] [NAME ...]
+
+The test programs are the targets of build.ninja's rule `test`; the scripts are listed below. Each speaks TAP: a line
+`ok N - case` or `not ok N - case` per case, `# SKIP why` behind those that can't be run here. Whatever else goes wrong
+(a crash, a timeout, an exit code without a failed case, a program without any case) counts as one failure.
+NAMEs choose tests whose name contains one of them.
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(os.path.abspath(__file__)).parent.parent
+SECONDS = 300
+SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
+
+# What isn't a program: its name, its command, and whether each tree has its own or the first speaks for all.
+SCRIPTS = [
+    ("lint", ["tests/lint.py"], False),
+    ("exports", ["tests/exports.py"], True),
+    ("headers", ["tests/consumer/headers.py"], False),
+    ("installed", ["tests/consumer/installed.py"], True),
+    ("docs", ["tests/docs.py"], False),
+    ("doxygen", ["tests/doxygen.py"], False),
+]
+FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
+
+TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# SKIP\s*(.*))?$", re.I)
+
+
+@dataclass
+class Outcome:
+    """What became of one program or script."""
+    passed: int = 0
+    failed: list = field(default_factory=list)   # names of cases
+    skipped: list = field(default_factory=list)  # (case, reason)
+    text: str = ""
+
+
+def judge(text, code, late):
+    """Counts the cases in what a test printed. late: the seconds after which it was stopped, or 0."""
+    outcome, planned, cases, remark = Outcome(text=text), None, 0, ""
+    for line in text.splitlines():
+        plan = re.match(r"^1\.\.(\d+)(?:\s*# SKIP\s*(.*))?", line)
+        case = TAP.match(line)
+        if plan:
+            planned = int(plan[1])
+            if planned == 0 and plan[2]:
+                outcome.skipped.append(("all of it", plan[2]))
+        elif case and case[3] is not None:
+            # cmocka has the case where TAP has the reason, and prints the reason before, if the test gave one.
+            name, reason = (case[2], case[3]) if case[2] else (case[3], remark)
+            outcome.skipped.append((name, reason or "no reason given"))
+        elif case:
+            if case[1] == "ok":
+                outcome.passed += 1
+            else:
+                outcome.failed.append(case[2])
+        elif line.strip():
+            remark = line.strip()
+        cases += bool(case)
+    if late:
+        outcome.failed.append(f"(no end after {late} seconds)")
+    elif code < 0:
+        outcome.failed.append(f"(killed by {signal.Signals(-code).name})")
+    elif code > 0 and not outcome.failed:
+        outcome.failed.append(f"(exit code {code} though no case failed)")
+    elif planned is not None and cases < planned and not outcome.failed:
+        outcome.failed.append(f"({cases} of {planned} cases ran)")
+    elif not outcome.passed and not outcome.failed and not outcome.skipped:
+        outcome.failed.append("(not a single case)")
+    return outcome
+
+
+def environment(full):
+    """As a test sees it: TAP from cmocka, and sanitizers that let an allocation fail, since tests ask for absurd ones."""
+    sanitizers = {"ASAN_OPTIONS": "allocator_may_return_null=1:detect_stack_use_after_return=1",
+                  "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "allocator_may_return_null=1"}
+    inherited = dict(os.environ)
+    for name, value in sanitizers.items():
+        inherited[name] = ":".join(filter(None, (value, inherited.get(name))))
+    inherited["CMOCKA_MESSAGE_OUTPUT"] = "TAP"
+    inherited.pop("GK_LOG", None)
+    if full:
+        inherited.setdefault("GK_TEST_SCALE", SCALE)
+    return inherited
+
+
+def execute(command, folder, env, seconds):
+    """Runs it in a process group of its own, so that a test which hangs takes its children with it."""
+    process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
+    try:
+        text, late = process.communicate(timeout=seconds)[0], 0
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        text, late = process.communicate()[0], seconds
+    return judge(text, process.returncode, late)
+
+
+def programs(tree):
+    """The test programs of a tree, by the one list there is."""
+    listed = subprocess.run(["ninja", "-t", "targets", "rule", "test"], cwd=tree, stdout=subprocess.PIPE, text=True)
+    return sorted(listed.stdout.split())
+
+
+def tree_name(tree):
+    """`gcc, address,undefined` and the like, from its configuration."""
+    config = (tree / "build/config.ninja").read_text()
+    compiler = re.search(r"^# (gcc|clang)", config, re.M)
+    sanitizers = re.search(r"^checked = .*-fsanitize=(\S+)", config, re.M)
+    return (compiler[1] if compiler else "cc") + (f" ({sanitizers[1]})" if sanitizers else "")
+
+
+def build(tree):
+    """Builds all of a tree, going on after an error: a test that doesn't compile mustn't hide the others."""
+    done = subprocess.run(["ninja", "-k", "0", "all", "tests"], cwd=tree, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace")
+    if done.returncode == 0:
+        return Outcome(passed=1, text=done.stdout)
+    return Outcome(failed=["(doesn't build)"], text=done.stdout)
+
+
+def jobs(trees, full, wanted):
+    """(name, command, folder) of everything there is to run."""
+    for position, tree in enumerate(trees):
+        for name, command, in_each in SCRIPTS + (FULL_SCRIPTS if full else []):
+            if in_each or position == 0:
+                yield f"{tree_name(tree)}: {name}" if in_each else name, [sys.executable, *command], tree
+        for program in programs(tree):
+            yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
+
+
+def main():
+    usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    usage.add_argument("--tree", action="append", metavar="DIR", help="a folder with a build/config.ninja; default: .")
+    usage.add_argument("--skip", action="append", default=[], metavar="'WHAT: WHY'", help="count this as skipped")
+    usage.add_argument("--full", action="store_true", help="also what takes long")
+    usage.add_argument("names", nargs="*", metavar="NAME")
+    options = usage.parse_args()
+    trees = [ROOT / tree for tree in options.tree or ["."]]
+    env, lock = environment(options.full), threading.Lock()
+    total = Outcome()
+
+    def report(name, outcome):
+        with lock:
+            bad, skips = len(outcome.failed), len(outcome.skipped)
+            counts = f"{outcome.passed} passed" + (f", {bad} failed" if bad else "") + \
+                (f", {skips} skipped" if skips else "")
+            print(f"{'FAIL' if bad else 'ok  '} {name}: {counts}", flush=True)
+            if bad:
+                print("".join(f"     | {line}\n" for line in outcome.text.splitlines()), end="", flush=True)
+            total.passed += outcome.passed
+            total.failed += [f"{name}: {case}" for case in outcome.failed]
+            total.skipped += [(f"{name}: {case}", why) for case, why in outcome.skipped]
+
+    for tree in trees:
+        report(f"{tree_name(tree)}: build", build(tree))
+    seconds = SECONDS * (10 if options.full else 1)
+    chosen = [job for job in jobs(trees, options.full, options.names)
+              if not options.names or any(name in job[0] for name in options.names)]
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        def one(job):
+            name, command, folder = job
+            path = folder / command[0]
+            if not command[0].startswith(sys.executable) and not path.exists():
+                report(name, Outcome(failed=["(wasn't built)"]))
+            else:
+                report(name, execute([str(path), *command[1:]], folder, env, seconds))
+        list(pool.map(one, chosen))
+
+    total.skipped += [tuple(skip.split(": ", 1)) for skip in options.skip]
+    for name, why in total.skipped:
+        print(f"skipped: {name}: {why}")
+    for name in total.failed:
+        print(f"failed: {name}")
+    print(f"{total.passed} passed, {len(total.failed)} failed, {len(total.skipped)} skipped", flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
