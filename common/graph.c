@@ -68,14 +68,16 @@ static gk_result lower(gk_graph *graph) {
   for (uint32_t k = 0; k < plan->node_count && result == GK_OK; ++k)
     if (plan->nodes[k].op == GK_OP_KERNEL) {
       result = gki_device_code(device, plan->nodes[k].kernel, &code[k]);
-      gk_fail(result, "task %u (%s): backend %s could not make the kernel ready and didn't say why",
-              (unsigned)plan->nodes[k].source, plan->nodes[k].name, device->backend->name);
+      if (result != GK_OK)
+        gk_fail(result, "task %u (%s): backend %s could not make the kernel ready and didn't say why",
+                (unsigned)plan->nodes[k].source, plan->nodes[k].name, device->backend->name);
     }
   if (result == GK_OK) {
     graph->state = gki_array(1, device->backend->graph_bytes, "a backend's graph");
     graph->lowered = graph->state != NULL;
     result = !graph->state ? GK_ERROR_MEMORY : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
-    if (result != GK_OK) gk_fail(result, "backend %s could not lower graph %s and didn't say why", device->backend->name, plan->name);
+    if (result != GK_OK)
+      gk_fail(result, "backend %s could not lower graph %s and didn't say why", device->backend->name, plan->name);
   }
   gk_release(code);
   return result;
