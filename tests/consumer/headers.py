@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""The headers as strangers include them: alone, first, as C and C++, with gcc and clang and every warning an error."""
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import tap
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+C_HEADERS = ["gk.h", "gk_kernel.h", "gk_backend.h"]
+CPP_HEADERS = ["gk.h", "gk_backend.h"]  # kernels are for C files
+DIALECTS = [("gcc", ["-std=c11"], C_HEADERS), ("gcc", ["-std=gnu17"], C_HEADERS), ("clang", ["-std=c11"], C_HEADERS),
+            ("g++", ["-std=c++20"], CPP_HEADERS), ("g++", ["-std=gnu++17"], CPP_HEADERS),
+            ("clang++", ["-std=c++20"], CPP_HEADERS), ("clang++", ["-std=gnu++17"], CPP_HEADERS)]
+LINK = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
+
+
+def compile_header(header, compiler, flags, folder):
+    cpp = compiler.endswith("++")
+    source = folder / ("alone.cpp" if cpp else "alone.c")
+    source.write_text(f"#include <{header}>\n#include <{header}>\nint main() {{ return 0; }}\n" if cpp else
+                      f"#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n")
+    # -isystem would hide the warnings.
+    return tap.run(compiler, *flags, *(WARNINGS if flags[0] != "-std=gnu++17" else without_pedantic()), "-Iinclude",
+                   "-fsyntax-only", source)
+
+
+def without_pedantic():
+    """C++17 has designated initialisers as an extension only."""
+    return [flag for flag in WARNINGS if flag != "-Wpedantic"]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for compiler, flags, headers in DIALECTS:
+            for header in headers:
+                title = f"{header} as {compiler} {' '.join(flags)}"
+                if shutil.which(compiler):
+                    tap.case(title, compile_header(header, compiler, flags, folder))
+                else:
+                    tap.skip(title, f"{compiler} isn't installed")
+        for c, cpp in (("gcc", "g++"), ("clang", "clang++")):
+            if not shutil.which(c):
+                tap.skip(f"every macro with {c}", f"{c} isn't installed")
+                continue
+            kernels, program = folder / f"{c}.o", folder / c
+            problem = tap.run(c, "-std=c11", *WARNINGS, "-Iinclude", "-c", "tests/consumer/c/every_macro.c", "-o", kernels)
+            tap.case(f"every macro as C with {c}", problem or
+                     tap.run(c, "-std=c11", *WARNINGS, "-Iinclude", "tests/consumer/c/main.c", kernels, *LINK, "-o",
+                             program) or tap.run(program))
+            for dialect in ("-std=c++20", "-std=gnu++17"):
+                title = f"every macro as C++ with {cpp} {dialect}"
+                if not shutil.which(cpp):
+                    tap.skip(title, f"{cpp} isn't installed")
+                    continue
+                flags = WARNINGS if dialect == "-std=c++20" else without_pedantic()
+                tap.case(title, "its kernels don't compile" if problem else tap.run(cpp, dialect, *flags, "-Iinclude",
+                                                   "tests/consumer/cpp/every_macro.cpp", kernels, *LINK, "-o", program) or
+                         tap.run(program))
+    tap.finish()
+
+
+main()
