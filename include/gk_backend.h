@@ -181,11 +181,11 @@ typedef struct gk_closer {
   uint32_t value;      /**< A handle's value that closes it. */
 } gk_closer;
 
-/** A block as stops and targets see it. A stop closes, from its own block outwards to the root: from its place to
- * `end`, then, in the block around, from `after` on. In each block with a loop it touches the record of that loop and sets the
+/** A block as stops and targets see it. A stop closes, from its own block outwards to the root: from its place to `end`,
+ * then, in the block around, from `after` on. In each block with a loop it touches the record of that loop and sets the
  * handle, if there is one, to 0. A target closes from `begin` to its place, then, in the block around, from there to
- * `before`; it sets the handle of each block on the way, if there is one, to `value`. The gates and words that it
- * closed in blocks that lie in a loop are opened again by the first loop end of the launch, whichever that is. */
+ * `before`; it sets the handle of each block on the way, if there is one, to `value`. The gates and words that it closed
+ * in blocks that lie in a loop are opened again by the first loop end of the launch, whichever that is. */
 typedef struct gk_gate_block {
   uint32_t begin;  /**< Its first closer. */
   uint32_t end;    /**< One past its last. */
