@@ -372,10 +372,9 @@ def test(options):
 def bench(options):
     ensure("bench")
     write_config(options)
-    if run("ninja", "benchmarks"):
+    programs = sorted((output("ninja", "-t", "targets", "rule", "bench") or "").split())
+    if run("ninja", *programs):
         return 1
-    names = (output("ninja", "-C", str(ROOT), "-t", "query", "benchmarks") or "").split()
-    programs = [name for name in names if name.startswith("build/bench/")]
     return 1 if any([run(program) for program in programs]) or not programs else 0
 
 

@@ -123,7 +123,7 @@ def tree_name(tree):
 
 def build(tree):
     """Builds all of a tree, going on after an error: a test that doesn't compile mustn't hide the others."""
-    done = subprocess.run(["ninja", "-k", "0", "all", "tests"], cwd=tree, stdout=subprocess.PIPE,
+    done = subprocess.run(["ninja", "-k", "0", "all", *programs(tree)], cwd=tree, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace")
     if done.returncode == 0:
         return Outcome(passed=1, text=done.stdout)
