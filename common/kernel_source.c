@@ -1,0 +1,215 @@
+#include "kernel_source.h"
+#include "error.h"
+#include <string.h>
+
+/* ---- tokens ------------------------------------------------------------------------------------------------------- */
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c); }
+static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static bool starts(const char *s, const char *end, const char *with) {
+  size_t size = strlen(with);
+  return (size_t)(end - s) >= size && memcmp(s, with, size) == 0;
+}
+
+static const char *over_line(const char *s, const char *end) {
+  const char *found = memchr(s, '\n', (size_t)(end - s));
+  return found ? found : end;
+}
+
+static const char *over_comment(const char *s, const char *end) {
+  for (s += 2; s < end; ++s)
+    if (starts(s, end, "*/")) return s + 2;
+  return end;
+}
+
+static const char *over_blanks(const char *s, const char *end) {
+  while (s < end) {
+    if (is_blank(*s)) ++s;
+    else if (starts(s, end, "\\\n") || starts(s, end, "\\\r")) s += 2;
+    else if (starts(s, end, "//")) s = over_line(s, end);
+    else if (starts(s, end, "/*")) s = over_comment(s, end);
+    else break;
+  }
+  return s;
+}
+
+/* Ends at the end of the line at the latest: an apostrophe in an #error is no constant. */
+static const char *over_literal(const char *s, const char *end) {
+  char quote = *s++;
+  for (; s < end && *s != '\n'; ++s) {
+    if (*s == quote) return s + 1;
+    if (*s == '\\' && s + 1 < end && s[1] != '\n') ++s;
+  }
+  return s;
+}
+
+static const char *over_number(const char *s, const char *end) {
+  for (++s; s < end; ++s) {
+    bool exponent = (*s == '+' || *s == '-') && (s[-1] == 'e' || s[-1] == 'E');
+    if (!is_letter(*s) && *s != '.' && !exponent) break;
+  }
+  return s;
+}
+
+gki_token gki_next_token(const char *s, const char *end) {
+  static const char *const pairs[] = {"&&", "||", "->", "++", "--", "==", "!=", "<=", ">=", "<<", ">>",
+                                      "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="};
+  s = over_blanks(s, end);
+  if (s == end) return (gki_token){GKI_END, s, s};
+  if (is_digit(*s) || (*s == '.' && end - s > 1 && is_digit(s[1])))
+    return (gki_token){GKI_NUMBER, s, over_number(s, end)};
+  if (*s == '"' || *s == '\'') return (gki_token){GKI_LITERAL, s, over_literal(s, end)};
+  gki_token token = {GKI_WORD, s, s};
+  while (token.end < end && is_letter(*token.end)) ++token.end;
+  if (token.end > s) return token;
+  token = (gki_token){GKI_SIGN, s, s + 1};
+  for (size_t k = 0; k < GK_COUNT(pairs); ++k)
+    if (starts(s, end, pairs[k])) token.end = s + 2;
+  return token;
+}
+
+gki_token gki_word(const char *text) { return (gki_token){GKI_WORD, text, text + strlen(text)}; }
+
+bool gki_token_is(gki_token token, const char *text) {
+  size_t size = (size_t)(token.end - token.at);
+  return strlen(text) == size && memcmp(token.at, text, size) == 0;
+}
+
+bool gki_token_in(gki_token token, const char *words) {
+  size_t size = (size_t)(token.end - token.at);
+  if (token.kind != GKI_WORD || !size) return false;
+  for (const char *at = words; (at = strchr(at, ' ')) && at[1]; ++at)
+    if (strncmp(at + 1, token.at, size) == 0 && at[1 + size] == ' ') return true;
+  return false;
+}
+
+const char *gki_group_end(const char *s, const char *end) {
+  for (int depth = 0;;) {
+    gki_token token = gki_next_token(s, end);
+    if (token.kind == GKI_END) return end;
+    s = token.end;
+    if (token.kind != GKI_SIGN) continue;
+    if (strchr("([{", *token.at)) ++depth;
+    if (strchr(")]}", *token.at) && --depth <= 0) return s;
+  }
+}
+
+const char *gki_directive_end(const char *s, const char *end) {
+  while (s < end && *s != '\n') {
+    if (starts(s, end, "\\\n")) s += 2;
+    else if (starts(s, end, "\\\r\n")) s += 3;
+    else if (starts(s, end, "/*")) s = over_comment(s, end);
+    else if (starts(s, end, "//")) return over_line(s, end);
+    else ++s;
+  }
+  return s;
+}
+
+/* ---- sources ------------------------------------------------------------------------------------------------------ */
+
+unsigned gki_source_line(const gk_source *source, const char *at) {
+  unsigned line = 1;
+  for (const char *s = source->text; s < at; ++s) line += *s == '\n';
+  return line;
+}
+
+/* What devices get of a file: from the line behind GK_SOURCE to GK_SOURCE_END or the end. */
+static const char *region(const gk_source *source, const char **end) {
+  const char *s = source->text, *text_end = s + strlen(s);
+  for (uint32_t k = 0; k < source->line && s < text_end; ++k) {
+    s = over_line(s, text_end);
+    if (s < text_end) ++s;
+  }
+  gki_token token = {GKI_END, s, s};
+  do token = gki_next_token(token.end, text_end);
+  while (token.kind != GKI_END && !gki_token_is(token, "GK_SOURCE_END"));
+  *end = token.at;
+  return s;
+}
+
+static void line_directive(gki_text *out, uint32_t line, const char *file) {
+  gki_text_add(out, "\n#line %u \"", (unsigned)line);
+  for (; *file; ++file) { /* GLSL has no escapes in its strings; a \ in a Windows path may as well be a / */
+    char c = *file == '\\' ? '/' : *file == '"' || *file == '\n' ? '_' : *file;
+    gki_text_add(out, "%c", c);
+  }
+  gki_text_add(out, "\"\n");
+}
+
+static bool part_is_right(const gk_kernel *kernel, const gk_source *part) {
+  if (part && part->file && part->text) return true;
+  gk_fail(GK_ERROR_INVALID, "kernel %s: a source that it needs is NULL, or has no file or text; make sources by GK_SOURCE "
+          "and GK_SHARED", kernel->name);
+  return false;
+}
+
+static bool kernel_is_right(const gk_kernel *kernel) {
+  if (!kernel || !kernel->name) {
+    gk_fail(GK_ERROR_INVALID, "gk_compose: the kernel or its name is NULL");
+    return false;
+  }
+  const gk_source *source = kernel->source;
+  if (!source) {
+    gk_fail(GK_ERROR_UNSUPPORTED, "kernel %s has no portable text, only code for certain backends; define it by GK_KERNEL",
+            kernel->name);
+    return false;
+  }
+  if (kernel->dimensions > 3 || (kernel->param_count && !kernel->params) || (source->use_count && !source->uses)) {
+    gk_fail(GK_ERROR_INVALID, "kernel %s: more than 3 dimensions, or parameters or uses that are counted but NULL",
+            kernel->name);
+    return false;
+  }
+  for (uint32_t k = 0; k < kernel->param_count; ++k) {
+    if (kernel->params[k].name && kernel->params[k].element) continue;
+    gk_fail(GK_ERROR_INVALID, "kernel %s: parameter %u has no name or element type, which its portable text needs",
+            kernel->name, (unsigned)k);
+    return false;
+  }
+  for (uint32_t k = 0; k < source->use_count; ++k)
+    if (!part_is_right(kernel, source->uses[k])) return false;
+  return part_is_right(kernel, source);
+}
+
+static void add_slice(gki_text *out, const char *s, const char *end) {
+  enum { most = 1 << 20 }; /* the length in a format is an int */
+  for (; s < end; s += end - s < most ? end - s : most)
+    gki_text_add(out, "%.*s", (int)(end - s < most ? end - s : most), s);
+}
+
+static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
+  const gk_source *source = kernel->source;
+  gki_structs structs = {0};
+  bool found = !glsl, right = true;
+  if (glsl) gki_text_add(out, "#version 460\n#extension GL_GOOGLE_cpp_style_line_directive : require\n#define GK_GLSL 1");
+  line_directive(out, 1, "gk_kernel.h");
+  add_slice(out, gki_text_gk_kernel, gki_text_gk_kernel + strlen(gki_text_gk_kernel));
+  for (uint32_t k = 0; right && k <= source->use_count; ++k) {
+    const gk_source *part = k < source->use_count ? source->uses[k] : source;
+    const char *end, *s = region(part, &end);
+    line_directive(out, part->line + 1, part->file);
+    if (glsl) right = gki_glsl(out, kernel, part, s, end, &structs, &found);
+    else add_slice(out, s, end);
+  }
+  gki_text_add(out, "\n");
+  if (right && !found)
+    gk_fail(GK_ERROR_COMPILE, "kernel %s isn't in the text of %s behind line %u: write GK_KERNEL(%s, ...) there, and not by "
+            "a macro of yours", kernel->name, source->file, (unsigned)source->line, kernel->name);
+  gk_release(structs.at);
+  return right && found;
+}
+
+char *gk_compose(const gk_kernel *kernel, const char *target) {
+  gki_begin();
+  bool glsl = target && strcmp(target, "glsl") == 0;
+  if (!glsl && !(target && (strcmp(target, "cuda") == 0 || strcmp(target, "hip") == 0))) {
+    gk_fail(GK_ERROR_INVALID, "gk_compose: the target is %s%s; it is cuda, hip or glsl", target ? "" : "NULL",
+            target ? target : "");
+    return NULL;
+  }
+  if (!kernel_is_right(kernel)) return NULL;
+  gki_text out = {0};
+  if (compose(&out, kernel, glsl)) return gki_text_finish(&out);
+  gk_release(out.data);
+  return NULL;
+}
