@@ -1,0 +1,264 @@
+/* step.c - the task list of one implicit Euler step, and the host's part: to launch it, and to make room for contacts. */
+#include "softbody.kernel.h"
+#include "step.h"
+#include <stdlib.h>
+
+enum { FIRST_CELLS = 1024, MOST_CONTACTS = 1 << 29 };
+
+enum slot {
+  X = 1, X_OLD, GUESS, V, TRIAL, REST, MASS, LOAD,
+  SPRING_FIRST, SPRING_OTHER, SPRINGS, BONDS, STRETCH,
+  HINGE_LIST, HINGE_BONDS, TURN, SHARE_FIRST, SHARE_HINGE, SHARE_WEIGHT, BEND,
+  CELL_COUNT, CELL_FIRST, CELL_BLOCK, MEMBER,
+  CONTACT_COUNT, CONTACT_FIRST, CONTACT_BLOCK, CONTACT_LIST, CONTACT_BONDS, OVERFLOW, PUSH,
+  R, ROWS, INVERSE, U, Z, P, Q, RZ, PQ, SUM_X, SUM_Y, SUM_Z, ROW_X, ROW_Y, ROW_Z,
+  CONTROL, SOLVING, SEARCHING, MOVING, TRIAL_ENERGY, LARGEST,
+  ENERGY, KINETIC, MOMENTUM_X, MOMENTUM_Y, MOMENTUM_Z, TOUCHING,
+  WORLD, N, HINGES, CELLS, CELL_BLOCKS, BLOCKS, NO_ROOM, ROOM,
+};
+enum label { CONTACTS = 1, NEWTON, SOLVE, SEARCH };
+
+static const gk_slot_desc slots[] = {
+  /* The body: where it is, was, would be, is tried, was made; and its parts. */
+  GK_BUFFER(X, v3), GK_BUFFER(X_OLD, v3), GK_BUFFER(GUESS, v3), GK_BUFFER(V, v3), GK_BUFFER(TRIAL, v3),
+  GK_BUFFER(REST, v3), GK_BUFFER(MASS, double), GK_BUFFER(LOAD, double),
+  GK_BUFFER(SPRING_FIRST, int), GK_BUFFER(SPRING_OTHER, int), GK_BUFFER(SPRINGS, spring), GK_BUFFER(BONDS, bond),
+  GK_BUFFER(STRETCH, term),
+  GK_BUFFER(HINGE_LIST, hinge), GK_BUFFER(HINGE_BONDS, bond), GK_BUFFER(TURN, v3), GK_BUFFER(SHARE_FIRST, int),
+  GK_BUFFER(SHARE_HINGE, int), GK_BUFFER(SHARE_WEIGHT, double), GK_BUFFER(BEND, term),
+  /* The search for contacts. */
+  GK_BUFFER(CELL_COUNT, int), GK_BUFFER(CELL_FIRST, int), GK_BUFFER(CELL_BLOCK, int), GK_BUFFER(MEMBER, int),
+  GK_BUFFER(CONTACT_COUNT, int), GK_BUFFER(CONTACT_FIRST, int), GK_BUFFER(CONTACT_BLOCK, int),
+  GK_BUFFER(CONTACT_LIST, contact), GK_BUFFER(CONTACT_BONDS, bond), GK_OWN(OVERFLOW, int, 1), GK_BUFFER(PUSH, term),
+  /* The linear system and its sums. */
+  GK_BUFFER(R, v3), GK_BUFFER(ROWS, v3), GK_BUFFER(INVERSE, sym3), GK_BUFFER(U, v3), GK_BUFFER(Z, v3), GK_BUFFER(P, v3),
+  GK_BUFFER(Q, v3), GK_OWN(RZ, double, 1), GK_OWN(PQ, double, 1), GK_OWN(SUM_X, double, 1), GK_OWN(SUM_Y, double, 1),
+  GK_OWN(SUM_Z, double, 1), GK_OWN(ROW_X, double, 1), GK_OWN(ROW_Y, double, 1), GK_OWN(ROW_Z, double, 1),
+  /* What the loops go by. */
+  GK_OWN(CONTROL, control, 1), GK_OWN(SOLVING, int, 1), GK_OWN(SEARCHING, int, 1), GK_OWN(MOVING, int, 1),
+  GK_OWN(TRIAL_ENERGY, double, 1), GK_OWN(LARGEST, uint, 1),
+  /* What the host checks. */
+  GK_OWN(ENERGY, double, 1), GK_OWN(KINETIC, double, 1), GK_OWN(MOMENTUM_X, double, 1), GK_OWN(MOMENTUM_Y, double, 1),
+  GK_OWN(MOMENTUM_Z, double, 1), GK_OWN(TOUCHING, int, 1),
+  /* Numbers. */
+  GK_STRUCT_VALUE(WORLD, world), GK_SCALAR(N, int), GK_SCALAR(HINGES, int), GK_SCALAR(CELLS, int),
+  GK_SCALAR(CELL_BLOCKS, int), GK_SCALAR(BLOCKS, int), GK_DEFAULT(NO_ROOM, int, 0), GK_SCALAR(ROOM, int),
+};
+
+static const gk_task tasks[] = {
+  GK_RUN(predict, N, X, X_OLD, GUESS, V, WORLD),
+
+  GK_DO_WHILE(MOVING, .max_iterations = 60, .label = NEWTON),
+
+    /* Which vertices are near each other. Safe to run again: it starts by forgetting what it found. */
+    GK_CHECKPOINT(CONTACTS, OVERFLOW),
+      GK_FILL(CELL_COUNT, CELLS, 0),
+      GK_RUN(count_cells, N, CELL_COUNT, X, WORLD, CELLS),
+      GK_RUN(scan_blocks, CELL_BLOCKS, CELL_BLOCK, CELL_COUNT, CELLS),
+      GK_RUN(scan_totals, GK_ONE, CELL_BLOCK, CELL_FIRST, CELL_BLOCKS, CELLS),
+      GK_RUN(scan_spread, CELL_BLOCKS, CELL_FIRST, CELL_BLOCK, CELL_COUNT, CELLS),
+      GK_RUN(place, N, MEMBER, CELL_COUNT, CELL_FIRST, X, WORLD, CELLS),
+      GK_RUN(sort_cell, CELLS, MEMBER, CELL_FIRST),
+      GK_RUN(find_contacts, N, CONTACT_COUNT, CONTACT_LIST, CONTACT_FIRST, X, REST, CELL_FIRST, MEMBER, SPRING_FIRST,
+             SPRING_OTHER, WORLD, CELLS, NO_ROOM),
+      GK_RUN(scan_blocks, BLOCKS, CONTACT_BLOCK, CONTACT_COUNT, N),
+      GK_RUN(scan_totals, GK_ONE, CONTACT_BLOCK, CONTACT_FIRST, BLOCKS, N),
+      GK_RUN(scan_spread, BLOCKS, CONTACT_FIRST, CONTACT_BLOCK, CONTACT_COUNT, N),
+      GK_RUN(judge_room, GK_ONE, OVERFLOW, CONTACT_FIRST, N, ROOM),
+      GK_RUN(find_contacts, N, CONTACT_COUNT, CONTACT_LIST, CONTACT_FIRST, X, REST, CELL_FIRST, MEMBER, SPRING_FIRST,
+             SPRING_OTHER, WORLD, CELLS, ROOM),
+    GK_END,
+
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(stretching, N, STRETCH, BONDS, X, SPRING_FIRST, SPRING_OTHER, SPRINGS), GK_END,
+      GK_SECTION,
+        GK_RUN(turning, HINGES, TURN, HINGE_BONDS, X, HINGE_LIST),
+        GK_RUN(bending, N, BEND, TURN, HINGE_BONDS, SHARE_FIRST, SHARE_HINGE, SHARE_WEIGHT),
+      GK_END,
+      GK_SECTION, GK_RUN(pushing, N, PUSH, CONTACT_BONDS, X, MASS, CONTACT_FIRST, CONTACT_LIST, WORLD), GK_END,
+    GK_END,
+
+    /* Which way to go: deflated, preconditioned conjugate gradients. */
+    GK_RUN(assemble, N, R, ROWS, INVERSE, SUM_X, SUM_Y, SUM_Z, X, X_OLD, GUESS, MASS, LOAD, STRETCH, BEND, PUSH, WORLD),
+    GK_RUN(add_rows, N, ROW_X, ROW_Y, ROW_Z, ROWS),
+    GK_RUN(translate, GK_ONE, CONTROL, SUM_X, SUM_Y, SUM_Z, ROW_X, ROW_Y, ROW_Z),
+    GK_RUN(start_solve, N, U, R, Z, RZ, SUM_X, SUM_Y, SUM_Z, ROWS, INVERSE, CONTROL),
+    GK_RUN(judge_solve, GK_ONE, CONTROL, SOLVING, RZ, PQ, SUM_X, SUM_Y, SUM_Z, WORLD),
+    GK_DO_WHILE(SOLVING, .max_iterations = 2000, .label = SOLVE),
+      GK_RUN(direct, N, P, Z, CONTROL),
+      GK_RUN(multiply_hinges, HINGES, TURN, P, HINGE_LIST, HINGE_BONDS),
+      GK_RUN(multiply, N, Q, PQ, P, ROWS, SPRING_FIRST, SPRING_OTHER, BONDS, SHARE_FIRST, SHARE_HINGE, SHARE_WEIGHT, TURN,
+             CONTACT_FIRST, CONTACT_LIST, CONTACT_BONDS),
+      GK_RUN(advance, N, U, R, Z, RZ, SUM_X, SUM_Y, SUM_Z, P, Q, ROWS, INVERSE, PQ, CONTROL),
+      GK_RUN(judge_solve, GK_ONE, CONTROL, SOLVING, RZ, PQ, SUM_X, SUM_Y, SUM_Z, WORLD),
+    GK_END,
+
+    /* How far: halved until the energy is no higher than before. */
+    GK_RUN(start_search, GK_ONE, CONTROL, LARGEST),
+    GK_DO_WHILE(SEARCHING, .max_iterations = 30, .label = SEARCH),
+      GK_RUN(try_step, N, TRIAL, X, U, CONTROL),
+      GK_RUN(add_energy, N, TRIAL_ENERGY, TRIAL, X_OLD, GUESS, MASS, LOAD, SPRING_FIRST, SPRING_OTHER, SPRINGS,
+             CONTACT_FIRST, CONTACT_LIST, WORLD),
+      GK_RUN(add_hinges, HINGES, TRIAL_ENERGY, TRIAL, HINGE_LIST),
+      GK_RUN(judge_search, GK_ONE, CONTROL, SEARCHING, TRIAL_ENERGY),
+    GK_END,
+    GK_RUN(accept, N, X, LARGEST, TRIAL, CONTROL),
+    GK_RUN(judge_newton, GK_ONE, MOVING, LARGEST, CONTROL, WORLD),
+  GK_END,
+
+  GK_RUN(finish, N, V, LOAD, X, X_OLD, MASS, WORLD),
+  GK_FILL(ENERGY, GK_ONE, 0), GK_FILL(KINETIC, GK_ONE, 0), GK_FILL(TOUCHING, GK_ONE, 0),
+  GK_FILL(MOMENTUM_X, GK_ONE, 0), GK_FILL(MOMENTUM_Y, GK_ONE, 0), GK_FILL(MOMENTUM_Z, GK_ONE, 0),
+  GK_RUN(measure, N, ENERGY, KINETIC, MOMENTUM_X, MOMENTUM_Y, MOMENTUM_Z, TOUCHING, X, V, MASS, SPRING_FIRST,
+         SPRING_OTHER, SPRINGS, CONTACT_FIRST, CONTACT_LIST, WORLD),
+  GK_RUN(add_hinges, HINGES, ENERGY, X, HINGE_LIST),
+};
+static const gk_list step = GK_LIST(step, tasks, slots);
+
+/* A slot and how much of what it holds at first; `from` NULL: zeros. */
+typedef struct content { gk_slot slot; int count; size_t bytes; const void *from; } content;
+
+static gk_result fill_slots(simulation *s) {
+  const mesh *m = s->body;
+  int n = m->vertex_count, blocks = n / SCAN_BLOCK + 1;
+  const content contents[] = {
+    {X, n, 0, NULL}, {X_OLD, n, 0, NULL}, {GUESS, n, 0, NULL}, {V, n, 0, NULL}, {TRIAL, n, 0, NULL},
+    {REST, n, sizeof(v3), m->rest}, {MASS, n, sizeof(double), m->mass}, {LOAD, n, 0, NULL},
+    {SPRING_FIRST, n + 1, sizeof(int), m->spring_first}, {SPRING_OTHER, m->spring_count, sizeof(int), m->spring_other},
+    {SPRINGS, m->spring_count, sizeof(spring), m->springs}, {BONDS, m->spring_count, 0, NULL}, {STRETCH, n, 0, NULL},
+    {HINGE_LIST, m->hinge_count, sizeof(hinge), m->hinges}, {HINGE_BONDS, m->hinge_count, 0, NULL},
+    {TURN, m->hinge_count, 0, NULL}, {SHARE_FIRST, n + 1, sizeof(int), m->share_first},
+    {SHARE_HINGE, m->share_count, sizeof(int), m->share_hinge},
+    {SHARE_WEIGHT, m->share_count, sizeof(double), m->share_weight}, {BEND, n, 0, NULL},
+    {CELL_COUNT, s->cells, 0, NULL}, {CELL_FIRST, s->cells + 1, 0, NULL}, {CELL_BLOCK, s->cells / SCAN_BLOCK, 0, NULL},
+    {MEMBER, n, 0, NULL}, {CONTACT_COUNT, n, 0, NULL}, {CONTACT_FIRST, n + 1, 0, NULL}, {CONTACT_BLOCK, blocks, 0, NULL},
+    {CONTACT_LIST, s->room, 0, NULL}, {CONTACT_BONDS, s->room, 0, NULL}, {PUSH, n, 0, NULL}, {R, n, 0, NULL},
+    {ROWS, n, 0, NULL}, {INVERSE, n, 0, NULL}, {U, n, 0, NULL}, {Z, n, 0, NULL}, {P, n, 0, NULL}, {Q, n, 0, NULL},
+  };
+  for (size_t k = 0; k < GK_COUNT(contents); ++k) {
+    const content *c = contents + k;
+    /* A body without hinges still gets memory to point to. */
+    gk_result result = gk_resize(s->graph, c->slot, c->count > 0 ? (size_t)c->count : 1);
+    if (result == GK_OK && c->from && c->count > 0)
+      result = gk_upload(s->device, gk_bound(s->graph, c->slot), c->from, (size_t)c->count * c->bytes);
+    if (result != GK_OK) return result;
+  }
+  gk_bind_bytes(s->graph, WORLD, &s->world, sizeof s->world); /* what fails here, the launch reports */
+  gk_bind_int(s->graph, N, n);
+  gk_bind_int(s->graph, HINGES, m->hinge_count);
+  gk_bind_int(s->graph, CELLS, s->cells);
+  gk_bind_int(s->graph, CELL_BLOCKS, s->cells / SCAN_BLOCK);
+  gk_bind_int(s->graph, BLOCKS, (n + SCAN_BLOCK - 1) / SCAN_BLOCK);
+  gk_bind_int(s->graph, ROOM, s->room);
+  return GK_OK;
+}
+
+/* Lifts the body, turns it loose, and takes the energy and momentum it starts with. */
+static gk_result place_body(simulation *s, double drop, v3 spin) {
+  const mesh *m = s->body;
+  size_t n = (size_t)m->vertex_count;
+  v3 *x = calloc(n, sizeof *x), *v = calloc(n, sizeof *v), centre = {0.0, 0.0, 0.0}, drift = {0.0, 0.0, 0.0};
+  double total = 0.0;
+  gk_result result = GK_ERROR_MEMORY;
+  if (!x || !v) goto done;
+  for (size_t k = 0; k < n; ++k) {
+    x[k] = v3_add(m->rest[k], v3_of(0.0, drop, 0.0));
+    centre = v3_mad(centre, m->mass[k], x[k]);
+    total += m->mass[k];
+  }
+  for (size_t k = 0; k < n; ++k) {
+    v[k] = v3_cross(spin, v3_sub(x[k], v3_scale(1.0 / total, centre)));
+    drift = v3_mad(drift, m->mass[k], v[k]);
+  }
+  for (size_t k = 0; k < n; ++k) {
+    v[k] = v3_mad(v[k], -1.0 / total, drift);
+    s->momentum = v3_mad(s->momentum, m->mass[k], v[k]);
+    s->kinetic += 0.5 * m->mass[k] * v3_dot(v[k], v[k]);
+    s->energy += m->mass[k] * s->world.gravity * x[k].y;
+  }
+  s->energy += s->kinetic;
+  result = gk_upload(s->device, gk_bound(s->graph, X), x, n * sizeof *x);
+  if (result == GK_OK) result = gk_upload(s->device, gk_bound(s->graph, V), v, n * sizeof *v);
+
+done:
+  free(x);
+  free(v);
+  return result;
+}
+
+gk_result simulation_start(simulation *s, const gk_device_desc *device, const mesh *body, const world *constants,
+                           double drop, v3 spin, int room) {
+  *s = (simulation){.body = body, .world = *constants, .room = room, .cells = FIRST_CELLS};
+  while (s->cells < body->vertex_count) s->cells *= 2;
+  gk_result result = gk_device_open(device, &s->device);
+  if (result == GK_OK) result = gk_graph_create(s->device, &step, 0, &s->graph);
+  if (result == GK_OK) result = fill_slots(s);
+  if (result == GK_OK) result = place_body(s, drop, spin);
+  return result;
+}
+
+static gk_result read_slot(const simulation *s, gk_slot slot, void *to, size_t bytes) {
+  return gk_download(s->device, to, gk_bound(s->graph, slot), bytes);
+}
+
+/* The number of contacts that the last search found: the last entry of the prefix sum. */
+static gk_result read_contacts(simulation *s) {
+  const int *first = gk_bound(s->graph, CONTACT_FIRST);
+  gk_result result = gk_download(s->device, &s->contacts, first + s->body->vertex_count, sizeof s->contacts);
+  if (s->contacts > s->most) s->most = s->contacts;
+  return result;
+}
+
+/* Half as much room again as was wanted: the list keeps nothing, so it needs no copy, but gk_resize makes one. */
+static gk_result make_room(simulation *s) {
+  gk_result result = read_contacts(s);
+  if (result != GK_OK) return result;
+  if (s->contacts > MOST_CONTACTS) return GK_ERROR_MEMORY;
+  s->room = s->contacts + s->contacts / 2;
+  result = gk_resize(s->graph, CONTACT_LIST, (size_t)s->room);
+  if (result == GK_OK) result = gk_resize(s->graph, CONTACT_BONDS, (size_t)s->room);
+  if (result == GK_OK) result = gk_bind_int(s->graph, ROOM, s->room);
+  if (result == GK_OK) ++s->growths;
+  return result;
+}
+
+gk_result simulation_step(simulation *s) {
+  const gk_status *status = NULL;
+  gk_result result = gk_launch(s->graph, 0);
+  while (result == GK_OK && (result = gk_wait(s->graph, &status)) == GK_OK) {
+    s->newton += gk_passes(status, NEWTON);
+    s->cg += gk_passes(status, SOLVE);
+    s->searches += gk_passes(status, SEARCH);
+    for (uint32_t k = 0; k < status->loop_count; ++k)
+      s->unfinished += status->loops[k].label == NEWTON && status->loops[k].hit_bound;
+    if (status->yielded != CONTACTS) break;
+    ++s->yields;
+    result = make_room(s);
+    if (result == GK_OK) result = gk_launch(s->graph, CONTACTS);
+    if (result == GK_OK) ++s->resumes;
+  }
+  if (result != GK_OK) return result;
+  ++s->steps;
+  result = read_contacts(s);
+  if (result == GK_OK) result = read_slot(s, ENERGY, &s->energy, sizeof s->energy);
+  if (result == GK_OK) result = read_slot(s, KINETIC, &s->kinetic, sizeof s->kinetic);
+  if (result == GK_OK) result = read_slot(s, MOMENTUM_X, &s->momentum.x, sizeof s->momentum.x);
+  if (result == GK_OK) result = read_slot(s, MOMENTUM_Y, &s->momentum.y, sizeof s->momentum.y);
+  if (result == GK_OK) result = read_slot(s, MOMENTUM_Z, &s->momentum.z, sizeof s->momentum.z);
+  if (result == GK_OK) result = read_slot(s, TOUCHING, &s->touching, sizeof s->touching);
+  return result;
+}
+
+gk_result simulation_read(const simulation *s, v3 *x, v3 *v) {
+  size_t bytes = (size_t)s->body->vertex_count * sizeof *x;
+  gk_result result = read_slot(s, X, x, bytes);
+  if (result == GK_OK && v) result = read_slot(s, V, v, bytes);
+  return result;
+}
+
+void simulation_end(simulation *s) {
+  gk_graph_destroy(s->graph);
+  gk_device_close(s->device);
+  s->graph = NULL;
+  s->device = NULL;
+}

@@ -1,0 +1,40 @@
+/* step.h - the simulation: one graph, launched once per time step. */
+#ifndef SOFTBODY_STEP_H
+#define SOFTBODY_STEP_H
+#include "body.h"
+#include "gk.h"
+#include "mesh.h"
+
+typedef struct simulation {
+  gk_device *device;
+  gk_graph *graph;
+  const mesh *body;
+  world world;
+  int room;                            /* contacts that fit into their buffer */
+  int cells;                           /* of the grid */
+  int steps;
+  uint64_t newton, cg, searches;       /* passes so far */
+  int yields, resumes, growths;
+  int unfinished;                      /* steps whose outer loop hit its bound */
+  int contacts;                        /* in the list now; each pair is there twice */
+  int most;                            /* the most there were */
+  int touching;                        /* vertices that the ground carries */
+  double energy, kinetic;              /* now */
+  v3 momentum;                         /* now */
+} simulation;
+
+/* Opens the device, makes the graph, fills its slots.
+ * @param drop  Metres between ground and lowest vertex.
+ * @param spin  Radians per second, as an axis: so that the body already works while it falls.
+ * @param room  Contacts that fit at first. */
+gk_result simulation_start(simulation *s, const gk_device_desc *device, const mesh *body, const world *constants,
+                           double drop, v3 spin, int room);
+
+/* One time step, with as many launches as it takes. */
+gk_result simulation_step(simulation *s);
+
+/* Positions, and unless NULL velocities, of all vertices. */
+gk_result simulation_read(const simulation *s, v3 *x, v3 *v);
+
+void simulation_end(simulation *s);
+#endif
