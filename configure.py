@@ -50,12 +50,12 @@ def output(*command):
     return done.stdout if done.returncode == 0 else None
 
 
-def compiles(compiler, source, *flags):
-    """Whether a small program compiles and links."""
+def try_compile(compiler, source, *flags):
+    """What the compiler says about a small program, or None if it doesn't compile and link."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "try.c"
         path.write_text(source)
-        return output(*shlex.split(compiler.command), str(path), *flags, "-o", f"{folder}/try") is not None
+        return output(*shlex.split(compiler.command), str(path), *flags, "-o", f"{folder}/try")
 
 
 def inspect(command):
@@ -96,14 +96,15 @@ def find_compiler(wanted):
 
 def find_openmp(compiler):
     program = "#include <omp.h>\nint main(void) {\n#pragma omp parallel\n  { (void)omp_get_num_threads(); }\n}\n"
-    if not compiles(compiler, program, "-fopenmp", "-Werror"):
+    trace = try_compile(compiler, program, "-fopenmp", "-Werror", "-Wl,--trace")
+    if trace is None:
         package = "libgomp, which comes with it" if compiler.kind == "gcc" else "libomp-dev"
         raise Missing(f"{compiler.command} has no OpenMP: install {package}, or choose another compiler by --cc")
     runtime = "gomp" if compiler.kind == "gcc" else "omp"
-    # The linker of a program that uses libgk.a may not look where this compiler does.
-    where = output(*shlex.split(compiler.command), f"-print-file-name=lib{runtime}.so") or ""
-    folder = os.path.dirname(os.path.realpath(where.strip())) if "/" in where and runtime == "omp" else ""
-    libs = f"-L{folder} -l{runtime}" if folder else f"-l{runtime}"
+    # A program that uses libgk.a may be linked by a compiler that doesn't look where this one does; gcc's own library
+    # is found by all.
+    folder = re.search(rf"^(/\S+)/lib{runtime}\.(?:so|a)\S*$", trace or "", re.M) if runtime == "omp" else None
+    libs = f"-L{os.path.normpath(folder[1])} -l{runtime}" if folder else f"-l{runtime}"
     return Found("OpenMP", f"lib{runtime}", {"openmp": "-fopenmp", "openmp_libs": libs})
 
 
@@ -111,7 +112,7 @@ def find_png(compiler, wanted):
     if not wanted:
         return Found("libpng", "no: --without-png", {"png_flags": "-DGK_WITHOUT_PNG", "png_libs": ""})
     program = "#include <png.h>\n#include <stdio.h>\nint main(void) { return !png_get_libpng_ver(NULL); }\n"
-    if not compiles(compiler, program, "-lpng"):
+    if try_compile(compiler, program, "-lpng") is None:
         return Found("libpng", "no: the soft body won't draw pictures (apt-get install libpng-dev)",
                      {"png_flags": "-DGK_WITHOUT_PNG", "png_libs": ""})
     return Found("libpng", "yes", {"png_flags": "", "png_libs": "-lpng"})
@@ -120,8 +121,9 @@ def find_png(compiler, wanted):
 def find_cmocka(compiler):
     program = "#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n" \
         "#include <cmocka.h>\nint main(void) { return 0; }\n"
-    return Found("cmocka", "yes" if compiles(compiler, program, "-lcmocka") else
-                 "no: the unit tests can't be built (apt-get install libcmocka-dev)")
+    if try_compile(compiler, program, "-lcmocka") is None:
+        return Found("cmocka", "no: the unit tests can't be built (apt-get install libcmocka-dev)")
+    return Found("cmocka", "yes")
 
 
 def find_cuda(path):
@@ -141,7 +143,7 @@ def find_vulkan(compiler):
     glslc = shutil.which("glslc") or shutil.which("glslangValidator")
     if not glslc:
         return Found("Vulkan", "no: neither glslc nor glslangValidator is in PATH")
-    if not compiles(compiler, "#include <vulkan/vulkan.h>\nint main(void) { return 0; }\n"):
+    if try_compile(compiler, "#include <vulkan/vulkan.h>\nint main(void) { return 0; }\n") is None:
         return Found("Vulkan", "no: vulkan/vulkan.h is missing")
     return Found("Vulkan", os.path.basename(glslc), {"glslc": glslc})
 
@@ -242,7 +244,8 @@ def has_compiler(kind=None):
 
 def has_libc():
     command = has_compiler()
-    return bool(command) and compiles(inspect(command), "#include <stdio.h>\nint main(void) { puts(\"\"); }\n")
+    program = "#include <stdio.h>\nint main(void) { puts(\"\"); }\n"
+    return bool(command) and try_compile(inspect(command), program) is not None
 
 
 def has_libomp():
