@@ -45,8 +45,7 @@ static void set_message(const char *text, size_t length) {
 }
 
 gk_result gki_fail_with(gk_result code, const char *text) {
-  set_message(text, strlen(text));
-  gk_log(GK_LOG_ERROR, "%s", message);
+  set_message(text, strlen(text)); /* The log has it from where it was collected. */
   return code;
 }
 
@@ -57,8 +56,8 @@ gk_result gk_fail(gk_result code, const char *format, ...) {
   va_start(args, format);
   int length = vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  if (length < 0) return gki_fail_with(code, "(a message that can't be formatted)");
-  set_message(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+  if (length < 0) length = snprintf(text, sizeof text, "%s", "(a message that can't be formatted)");
+  set_message(text, (size_t)length);
   gk_log(GK_LOG_ERROR, "%s", message);
   return code;
 }
