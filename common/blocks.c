@@ -103,8 +103,8 @@ bool gki_list_is_broken(const gk_list *list, gki_problem *problem, char *text, s
 
 typedef struct measure {
   const gk_list *list;
-  uint64_t lines, inclusions, slots, text; /* as composed, itself included; sums stop at LIMIT */
-  uint64_t name_text;                      /* of its own table */
+  uint64_t lines, inclusions, slots; /* as composed, itself included; sums stop at LIMIT */
+  uint64_t places, text;             /* in slot_map; bytes of slots' names */
   uint32_t *ranks;
   uint32_t slot_max, height;
   uint32_t first; /* its first inclusion */
@@ -126,6 +126,13 @@ typedef struct reader {
 static uint64_t sum(uint64_t a, uint64_t b) { return a + b < LIMIT ? a + b : LIMIT; }
 static uint64_t product(uint64_t a, uint64_t b) { return a && b > LIMIT / a ? LIMIT : sum(a * b, 0); }
 
+static gk_result tell_fault(gki_blocks *blocks, gki_problem problem, size_t task, const char *where, const char *text) {
+  blocks->fault = problem;
+  blocks->fault_task = task;
+  snprintf(blocks->fault_message, sizeof blocks->fault_message, "%s%s%s", where, *where ? ": " : "", text);
+  return gk_fail(GK_ERROR_INVALID, "%s", blocks->fault_message);
+}
+
 /* The sentence begins with a list's name in each case, or has the limit before it. */
 static gk_result refuse(reader *read, gki_problem problem, size_t task, const gk_list *list, const char *what) {
   char where[160] = "", text[512], name[NAME_SHOWN + 1], limit[12];
@@ -135,9 +142,7 @@ static gk_result refuse(reader *read, gki_problem problem, size_t task, const gk
   bool deep = problem == GKI_LIST_TOO_DEEP;
   const char *const words[] = {deep ? limit : name, deep ? name : what, NULL};
   gki_problem_text(problem, words, text, sizeof text);
-  read->blocks->fault = problem;
-  read->blocks->fault_task = task;
-  return gk_fail(GK_ERROR_INVALID, "%s%s%s", where, *where ? ": " : "", text);
+  return tell_fault(read->blocks, problem, task, where, text);
 }
 
 static uint32_t *index_find(const reader *read, const gk_list *list) {
@@ -166,13 +171,13 @@ static bool index_grow(reader *read) {
 static gk_result measure_slots(reader *read, measure *m) {
   const gk_list *list = m->list;
   if (list->slot_count > GKI_MAX_LINES) {
-    m->slots = LIMIT;
+    m->slots = m->places = LIMIT;
     return GK_OK;
   }
   for (size_t k = 0; k < list->slot_count; ++k) {
     gk_slot slot = list->slots[k].slot;
     if (slot > (gk_slot)m->slot_max && slot <= MAX_SLOT) m->slot_max = (uint32_t)slot;
-    m->name_text = sum(m->name_text, (list->slots[k].name ? strlen(list->slots[k].name) : 0) + 32);
+    m->text = sum(m->text, (list->slots[k].name ? strlen(list->slots[k].name) : 0) + 32);
   }
   m->ranks = gki_arena_take(&read->blocks->arena, m->slot_max + 1, sizeof *m->ranks);
   if (!m->ranks) return gki_fail_memory("a task list's slots", (m->slot_max + 1) * sizeof *m->ranks);
@@ -180,8 +185,7 @@ static gk_result measure_slots(reader *read, measure *m) {
     gk_slot slot = list->slots[k].slot;
     if (slot > 0 && slot <= (gk_slot)m->slot_max && !m->ranks[slot]) m->ranks[slot] = (uint32_t)k + 1;
   }
-  m->slots = list->slot_count;
-  m->text = m->name_text;
+  m->slots = m->places = list->slot_count;
   return GK_OK;
 }
 
@@ -227,7 +231,9 @@ static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth,
     const measure *inner = &read->measures[at];
     m.lines = sum(m.lines, inner->lines);
     m.inclusions = sum(m.inclusions, inner->inclusions);
-    m.slots = sum(m.slots, inner->slots);
+    uint32_t given = gki_arg_count(task);
+    m.slots = sum(m.slots, inner->slots - (given < task->list->slot_count ? given : task->list->slot_count));
+    m.places = sum(m.places, inner->places);
     uint64_t named = sum(inner->slots, inner->inclusions);
     m.text = sum(m.text, sum(inner->text, product(named, strlen(inclusion_name(task)) + 1)));
     if (m.height <= inner->height) m.height = inner->height + 1;
@@ -244,7 +250,7 @@ static gk_result measure_all(reader *read, const gk_list *list) {
   const measure *m = &read->measures[place];
   const char *what = m->lines > GKI_MAX_LINES        ? "2^24 tasks"
                      : m->inclusions > GKI_MAX_LINES ? "2^24 included lists"
-                     : m->slots > GKI_MAX_LINES      ? "2^24 slots"
+                     : m->places > GKI_MAX_LINES     ? "2^24 slots"
                      : m->text > MAX_TEXT            ? "2^28 letters in the names of its slots"
                                                      : NULL;
   if (what) return refuse(read, GKI_LIST_TOO_LONG, SIZE_MAX, list, what);
@@ -385,7 +391,7 @@ static gk_result write_out(reader *read, const gk_list *list) {
   size_t slots = (size_t)m->slots + m->slot_max + 1;
   blocks->lines = gki_arena_take(&blocks->arena, (size_t)m->lines, sizeof *blocks->lines);
   blocks->inclusions = gki_arena_take(&blocks->arena, (size_t)m->inclusions, sizeof *blocks->inclusions);
-  blocks->slot_map = gki_arena_take(&blocks->arena, (size_t)m->slots, sizeof *blocks->slot_map);
+  blocks->slot_map = gki_arena_take(&blocks->arena, (size_t)m->places, sizeof *blocks->slot_map);
   blocks->slots = gki_arena_take(&blocks->arena, slots - list->slot_count, sizeof *blocks->slots);
   if (!blocks->lines || !blocks->inclusions || !blocks->slot_map || !blocks->slots)
     return gki_fail_memory("a task list with its included lists",
@@ -405,19 +411,18 @@ static gk_result write_out(reader *read, const gk_list *list) {
 
 gk_result gki_blocks_read(gki_blocks *blocks, const gk_list *list) {
   *blocks = (gki_blocks){.fault_task = SIZE_MAX};
+  gki_problem problem;
   char text[512];
-  if (gki_list_is_broken(list, &blocks->fault, text, sizeof text)) return gk_fail(GK_ERROR_INVALID, "%s", text);
+  if (gki_list_is_broken(list, &problem, text, sizeof text)) return tell_fault(blocks, problem, SIZE_MAX, "", text);
   reader read = {.blocks = blocks};
   gk_result result = measure_all(&read, list);
   if (!result) result = write_out(&read, list);
   gk_release(read.measures);
   gk_release(read.index);
   if (result) {
-    gki_problem fault = blocks->fault;
-    size_t task = blocks->fault_task;
-    gki_blocks_free(blocks);
-    blocks->fault = fault;
-    blocks->fault_task = task;
+    gki_arena_free(&blocks->arena);
+    blocks->lines = NULL;
+    blocks->line_count = blocks->inclusion_count = blocks->slot_count = 0;
   }
   return result;
 }

@@ -48,11 +48,12 @@ typedef struct gki_blocks {
   uint32_t max_depth;                                    /* blocks in blocks, as composed */
   gki_problem fault;                                     /* after GK_ERROR_INVALID: what it was */
   size_t fault_task;                                     /* and its task; SIZE_MAX: none in particular */
+  char fault_message[640];
 } gki_blocks;
 
 /* Reads a list. Linear in its composed length. Fails with GK_ERROR_MEMORY, and with GK_ERROR_INVALID for what can't be
  * read at all (NULL arrays, another ABI, longer than 2^24, lists nested too deeply or in themselves): then gk_fail has
- * been called, and only `fault` and `fault_task` are set. Structure that is wrong is no failure. */
+ * been called, and only what begins with `fault` is set. Structure that is wrong is no failure. */
 gk_result gki_blocks_read(gki_blocks *blocks, const gk_list *list);
 void gki_blocks_free(gki_blocks *blocks);
 

@@ -1,0 +1,96 @@
+#include "check_parts.h"
+#include <string.h>
+
+enum { MAX_BLOCK = 1024 }; /* threads in a block, on every GPU there is */
+
+static void check_sum(gki_judge *judge, const gk_kernel *kernel, const gk_param *param) {
+  static const struct { const char *element; uint32_t bytes; } summed[] = {
+      {"int", 4}, {"uint", 4}, {"float", 4}, {"double", 8}};
+  const char *name = gki_word(judge, kernel->name), *of = gki_word(judge, param->name);
+  for (size_t k = 0; k < GK_COUNT(summed); ++k) {
+    if (!param->element || strcmp(param->element, summed[k].element) != 0) continue;
+    if (param->element_bytes != summed[k].bytes)
+      gki_say(judge, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
+    return;
+  }
+  gki_say(judge, GKI_KERNEL_SUM, name, gki_word(judge, param->element), of, NULL);
+}
+
+static void check_param(gki_judge *judge, const gk_kernel *kernel, uint32_t place) {
+  const gk_param *param = &kernel->params[place];
+  const char *what = NULL;
+  bool is_value = param->access == GK_ACCESS_VALUE;
+  if (!param->name || !*param->name) what = "has no name";
+  else if ((unsigned)param->access > GK_ACCESS_ATOMIC) what = "has an access that this library doesn't know";
+  else if (is_value && (param->type < GK_I32 || param->type > GK_BYTES))
+    what = "is a value, but not a number or a struct";
+  else if (is_value && param->type == GK_BYTES && !param->element_bytes) what = "is a struct of 0 bytes";
+  else if (!is_value && param->type != GK_PTR) what = "isn't a value, and not of type GK_PTR";
+  if (what)
+    gki_say(judge, GKI_KERNEL_PARAM, gki_word(judge, kernel->name),
+            param->name && *param->name ? gki_word(judge, param->name) : gki_number(judge, place), what, NULL);
+  else if (param->access == GK_ACCESS_SUM) check_sum(judge, kernel, param);
+}
+
+static void check_code(gki_judge *judge, const gk_kernel *kernel, const gk_code *code, const char *backend) {
+  if (!code) return;
+  int forms = !!code->text + !!code->image + !!code->function;
+  uint64_t threads = code->block[0] ? code->block[0] : 256;
+  const char *what = NULL;
+  for (int k = 1; k < 3; ++k)
+    if (code->block[k] && threads <= MAX_BLOCK) threads *= code->block[k];
+  if (forms == 0) what = "has none of .text, .image and .function";
+  else if (forms > 1) what = "has more than one of .text, .image and .function";
+  else if (code->image && !code->image_bytes) what = "has an .image of 0 bytes";
+  else if (threads > MAX_BLOCK) what = "has more than 1024 threads in a block";
+  else if (code->reserved[0] | code->reserved[1] | code->reserved[2]) what = "has a .reserved that isn't zero";
+  if (what) gki_say(judge, GKI_KERNEL_CODE, gki_word(judge, kernel->name), backend, what, NULL);
+}
+
+static void check_source(gki_judge *judge, const gk_kernel *kernel) {
+  const gk_source *source = kernel->source;
+  if (!source) return;
+  const char *what = !source->text                           ? ".text"
+                     : !source->file                         ? ".file"
+                     : source->use_count && !source->uses    ? ".uses"
+                                                             : NULL;
+  if (what) gki_say(judge, GKI_KERNEL_SOURCE, gki_word(judge, kernel->name), what, NULL);
+}
+
+static bool has_code(const gki_judge *judge, const gk_kernel *kernel) {
+  const gk_backend *backend = judge->backend;
+  if (!backend) return kernel->source || kernel->host || kernel->cuda || kernel->hip || kernel->vulkan;
+  return backend->takes ? backend->takes(kernel) : kernel->source != NULL;
+}
+
+/* Lists use few kernels often: what was found right isn't looked at again. */
+static const gk_kernel **place_of(gki_judge *judge, const gk_kernel *kernel) {
+  uint64_t hash = (uint64_t)(uintptr_t)kernel * UINT64_C(0x9e3779b97f4a7c15);
+  return &judge->sound[(hash >> 32) % GK_COUNT(judge->sound)];
+}
+
+void gki_check_kernel(gki_judge *judge, const gk_kernel *kernel) {
+  if (*place_of(judge, kernel) == kernel) return;
+  size_t before = judge->problem_count;
+  const char *name = gki_word(judge, kernel->name);
+  if (!kernel->name || !*kernel->name) gki_say(judge, GKI_KERNEL_NAMELESS, NULL);
+  if (kernel->reserved[0] | kernel->reserved[1]) gki_say(judge, GKI_KERNEL_RESERVED, name, NULL);
+  if (kernel->dimensions > 3)
+    gki_say(judge, GKI_KERNEL_DIMENSIONS, name, gki_number(judge, kernel->dimensions), NULL);
+  if (kernel->param_count > GK_MAX_ARGS)
+    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_number(judge, kernel->param_count), "a task has at most 16 arguments",
+            NULL);
+  else if (kernel->param_count && !kernel->params)
+    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_number(judge, kernel->param_count), ".params is NULL", NULL);
+  else
+    for (uint32_t k = 0; k < kernel->param_count; ++k) check_param(judge, kernel, k);
+  check_source(judge, kernel);
+  check_code(judge, kernel, kernel->cuda, "cuda");
+  check_code(judge, kernel, kernel->hip, "hip");
+  check_code(judge, kernel, kernel->vulkan, "vulkan");
+  if (judge->problem_count == before && !has_code(judge, kernel)) {
+    const char *backend = judge->backend ? judge->backend->name : "any backend";
+    gki_say(judge, GKI_KERNEL_NO_CODE, gki_word(judge, kernel->name), backend, NULL);
+  }
+  if (judge->problem_count == before) *place_of(judge, kernel) = kernel;
+}
