@@ -1,4 +1,4 @@
-/* The in-process backend: one OpenMP team per launch. */
+/* The OpenMP backend: a whole launch in this process, by one team of threads. */
 #ifndef GKI_OPENMP_H
 #define GKI_OPENMP_H
 #include "gk_backend.h"

@@ -1,0 +1,169 @@
+#include "openmp.h"
+#include "drive.h"
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 1024 };
+
+/* ---- the device -------------------------------------------------------------------------------------------------- */
+
+/* The first of a list such as "4,2", which is for teams in teams; 0: not set, -1: none we can use. */
+static int threads_of_environment(void) {
+  const char *text = getenv("OMP_NUM_THREADS");
+  if (!text || !*text) return 0;
+  char *end;
+  long threads = strtol(text, &end, 10);
+  while (*end == ' ') ++end;
+  return end != text && (*end == 0 || *end == ',') && threads > 0 && threads <= THREADS_MAX ? (int)threads : -1;
+}
+
+static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads) {
+  if (desc->threads < 0 || desc->threads > THREADS_MAX)
+    return gk_fail(GK_ERROR_INVALID, "backend openmp: %d threads; give 1 to %d, or 0 for OMP_NUM_THREADS and else all cores",
+                   desc->threads, THREADS_MAX);
+  int wanted = desc->threads ? desc->threads : threads_of_environment();
+  if (wanted < 0)
+    return gk_fail(GK_ERROR_INVALID, "backend openmp: OMP_NUM_THREADS is \"%s\"; set it to a number from 1 to %d, or unset it",
+                   getenv("OMP_NUM_THREADS"), THREADS_MAX);
+  if (wanted == 0) wanted = omp_get_num_procs();
+  *threads = (uint32_t)(wanted < THREADS_MAX ? wanted : THREADS_MAX);
+  return GK_OK;
+}
+
+/* x86 says "model name", some ARM kernels "Model" or only numbers. */
+static void cpu_name(char *name, size_t bytes) {
+  static const char *const keys[] = {"model name", "Model", "Hardware", "CPU part"};
+  char line[256], found[128] = "";
+  size_t best = GK_COUNT(keys);
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  while (file && fgets(line, sizeof line, file))
+    for (size_t k = 0; k < best; ++k) {
+      size_t length = strlen(keys[k]);
+      const char *value = strchr(line, ':');
+      if (strncmp(line, keys[k], length) != 0 || !value || (size_t)(value - line) > length + 8) continue;
+      value += strspn(value, ": \t");
+      snprintf(found, sizeof found, "%s%.*s", k == 3 ? "CPU part " : "", (int)strcspn(value, "\n"), value);
+      best = k;
+      break;
+    }
+  if (file) fclose(file);
+  snprintf(name, bytes, "%s", found[0] ? found : "CPU");
+}
+
+static void runtime_name(char *name, size_t bytes) {
+#if defined(__clang__)
+  snprintf(name, bytes, "LLVM OpenMP (libomp), OpenMP %d.%d, clang %d.%d.%d", _OPENMP >= 202011 ? 5 : 4,
+           _OPENMP >= 202011 ? 1 : 5, __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+  snprintf(name, bytes, "GNU OpenMP (libgomp), OpenMP %d.%d, gcc %d.%d.%d", _OPENMP >= 201811 ? 5 : 4,
+           _OPENMP >= 202011 ? 1 : _OPENMP >= 201811 ? 0 : 5, __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+}
+
+static gk_result open_device(void *at, const gk_device_desc *desc) {
+  gki_openmp_device *device = at;
+  if (desc->next)
+    return gk_fail(GK_ERROR_INVALID, "backend openmp: it knows no extension (number %u was given); leave `next` NULL",
+                   (unsigned)desc->next->id);
+  if (desc->ordinal != 0)
+    return gk_fail(GK_ERROR_NO_DEVICE, "backend openmp: there is one device, this machine's CPU, with ordinal 0; %d was asked for",
+                   desc->ordinal);
+  uint32_t threads;
+  gk_result result = choose_threads(desc, &threads);
+  if (result != GK_OK) return result;
+  if (!gki_team_make(&device->team, threads))
+    return gk_fail(GK_ERROR_MEMORY, "backend openmp: out of memory for %u threads' seats", (unsigned)threads);
+  /* Where the first launches start from; the team's first meeting measures the one, its first waking the other. */
+  device->handoff_ns = 1000;
+  device->wake_ns = 20000;
+  char cpu[sizeof device->name - 32];
+  cpu_name(cpu, sizeof cpu);
+  snprintf(device->name, sizeof device->name, "%s, %u thread%s", cpu, (unsigned)threads, threads > 1 ? "s" : "");
+  runtime_name(device->driver, sizeof device->driver);
+  return GK_OK;
+}
+
+static void close_device(void *at) { gki_team_free(&((gki_openmp_device *)at)->team); }
+
+static void describe(void *at, gk_device_info *info) {
+  static const gk_capability capabilities[] = {
+    {"KERNEL", GK_NATIVE, "Called as a function; cut over the threads when that was measured to be faster."},
+    {"COPY", GK_NATIVE, "memmove; large ones are cut over the threads."},
+    {"FILL", GK_NATIVE, "By the CPU; large ones are cut over the threads."},
+    {"CALL", GK_NATIVE, "Each time the task runs, on the thread that leads the launch or its section."},
+    {"LIST", GK_NATIVE, "Written out when the graph is made."},
+    {"DO_WHILE", GK_NATIVE, "The thread that leads the launch reads the flag in its own memory."},
+    {"WHILE", GK_NATIVE, "As DO_WHILE."},
+    {"IF", GK_NATIVE, "As DO_WHILE."},
+    {"SWITCH", GK_NATIVE, "As DO_WHILE."},
+    {"CHECKPOINT", GK_NATIVE, "As DO_WHILE; a launch that yields ends at once."},
+    {"PARALLEL", GK_NATIVE, "Sections side by side on parts of the team, or one after the other on all of it: the faster of "
+                            "the two as measured; two that add floats to one slot always one after the other."},
+    {"SECTION", GK_NATIVE, "With loops and branches too."},
+    {"SUM", GK_NATIVE, "Private sums, added in an order fixed by item count and number of threads."},
+    {"ALWAYS", GK_NATIVE, "As any task."},
+    {"CANCEL", GK_NATIVE, "Seen at the next loop end or checkpoint."},
+    {"LAUNCH_ON", GK_REFUSED, "There are no streams on a CPU."},
+  };
+  const gki_openmp_device *device = at;
+  info->name = device->name;
+  info->driver = device->driver;
+  info->threads = (int)device->team.wanted;
+  info->capability_count = GK_COUNT(capabilities);
+  info->capabilities = capabilities;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Linux promises more than there is and kills whoever comes to use it: so what can't be there is refused here. */
+static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
+  enum { ALIGNMENT = 256 };
+  (void)device;
+  (void)kind;
+  size_t there = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+  *memory = bytes > there ? NULL : aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  if (*memory) return GK_OK;
+  return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had; this machine has %zu in all", bytes, there);
+}
+
+static void free_memory(void *device, void *memory) {
+  (void)device;
+  free(memory);
+}
+
+static gk_result copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+  (void)device;
+  if (direction == GK_ZERO) memset(to, 0, bytes);
+  else memmove(to, from, bytes);
+  return GK_OK;
+}
+
+static void *host_address(void *device, void *memory) {
+  (void)device;
+  return memory;
+}
+
+static bool takes(const gk_kernel *kernel) { return kernel->host != NULL; }
+
+const gk_backend gki_openmp = {
+  .abi = GK_BACKEND_ABI,
+  .bytes = sizeof(gk_backend),
+  .name = "openmp",
+  .device_bytes = sizeof(gki_openmp_device),
+  .graph_bytes = sizeof(gki_program),
+  .open = open_device,
+  .close = close_device,
+  .describe = describe,
+  .alloc = alloc,
+  .free = free_memory,
+  .copy = copy,
+  .host_address = host_address,
+  .takes = takes,
+  .lower = gki_openmp_lower,
+  .drop = gki_openmp_drop,
+  .run = gki_openmp_run,
+  .dump = gki_openmp_dump,
+};

@@ -1,0 +1,47 @@
+/* Carrying out ops: by one thread, or by a crew (a leader's seat and those behind it). */
+#ifndef GKI_OPENMP_DRIVE_H
+#define GKI_OPENMP_DRIVE_H
+#include "lower.h"
+
+/* What one thread leads: the whole launch, or some sections of it. */
+typedef struct gki_drive {
+  gki_program *program;
+  const gk_hand_over *launch;
+  gk_walk *walk, *outermost; /* where it is, and the walk whose end is the drive's end */
+  gki_fork *fork;            /* walked in series just now, the innermost */
+  gk_step step;
+  uint32_t at;               /* in a run: the next op */
+  uint32_t first, count;     /* its crew's seats */
+  float handoff_ns;          /* of its crew */
+  float worth_ns;            /* a task that takes this long alone is worth sharing */
+  float missed_ns;           /* what a crew that is asleep could have saved */
+  float gained_ns;           /* the same, and what sharing did save */
+  bool top;                  /* the whole launch: it learns what a hand-over takes */
+  bool met;                  /* the team is there */
+  bool may_meet;             /* there is no team yet, and there could be */
+} gki_drive;
+
+typedef enum gki_outcome {
+  GKI_DONE,
+  GKI_WANTS_TEAM, /* nothing was done: come again with a team around */
+  GKI_FAILED,
+} gki_outcome;
+
+typedef enum gki_advice { GKI_ALONE, GKI_SHARE, GKI_CALL_TEAM } gki_advice;
+
+/* share.c: one op. */
+gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op);
+/* Whether to disturb the crew for something that would save so much, were it awake. */
+gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
+void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns);
+/* Measures a hand-over, once for a device. */
+void gki_openmp_calibrate(gki_openmp_device *device);
+/* What was seen, against what was expected: a step towards the median. */
+void gki_openmp_adapt(gki_drive *drive, bool slept, float seen_ns);
+
+static inline bool gki_openmp_failed(const gki_program *program) {
+  return atomic_load_explicit(&program->failed, memory_order_relaxed) != GK_OK;
+}
+/* The first failure of a launch counts. What gk_error() says goes with it. */
+gki_outcome gki_openmp_fail(gki_program *program, gk_result code);
+#endif

@@ -1,0 +1,332 @@
+#include "lower.h"
+#include "error.h"
+#include <math.h>
+#include <string.h>
+
+static bool is_task(gk_op op) { return op == GK_OP_KERNEL || op == GK_OP_COPY || op == GK_OP_FILL || op == GK_OP_CALL; }
+
+static gki_number number_of(const char *element) {
+  static const struct { const char *name; gki_number number; } names[] = {
+    {"int", GKI_INT},      {"int32_t", GKI_INT},   {"uint", GKI_UINT},     {"uint32_t", GKI_UINT},
+    {"float", GKI_FLOAT},  {"double", GKI_DOUBLE}, {"unsigned", GKI_UINT}, {"unsigned int", GKI_UINT},
+  };
+  for (size_t k = 0; element && k < GK_COUNT(names); ++k)
+    if (strcmp(names[k].name, element) == 0) return names[k].number;
+  return GKI_NO_NUMBER;
+}
+
+static uint32_t sum_count(const gk_node *node) {
+  uint32_t count = 0;
+  for (uint32_t k = 0; node->op == GK_OP_KERNEL && k < node->kernel->param_count; ++k)
+    count += node->kernel->params[k].access == GK_ACCESS_SUM;
+  return count;
+}
+
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
+
+typedef struct sizes { size_t ops, forks, sections, walks, sums, args, places; uint32_t most_sums; } sizes;
+
+static sizes measure(const gk_plan *plan) {
+  sizes s = {0};
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    if (node->op == GK_OP_PARALLEL) {
+      bool straight = node->run != UINT32_MAX;
+      ++s.forks;
+      s.ops += straight ? 2 : 0;
+      for (uint32_t child = k + 1; child < node->end; child = plan->nodes[child].end) {
+        ++s.sections;
+        s.walks += !straight;
+      }
+    }
+    if (!is_task(node->op)) continue;
+    uint32_t sums = sum_count(node);
+    ++s.ops;
+    s.sums += sums > 0;
+    if (sums > s.most_sums) s.most_sums = sums;
+    if (node->args + (size_t)node->arg_count > s.args) s.args = node->args + (size_t)node->arg_count;
+    s.places += node->arg_count;
+    for (int axis = 0; axis < 3; ++axis) s.places += node->items[axis] != 0;
+  }
+  return s;
+}
+
+static gk_result take_arrays(gki_program *program, const sizes *s, gk_walk **walks) {
+  gki_arena *arena = &program->arena;
+  const gk_plan *plan = program->plan;
+  size_t threads = program->device->team.wanted;
+  program->partial_bytes = (s->most_sums * 8 + 63) / 64 * 64;
+  program->ops = gki_arena_take(arena, s->ops, sizeof *program->ops);
+  program->runs = gki_arena_take(arena, plan->run_count, sizeof *program->runs);
+  program->forks = gki_arena_take(arena, s->forks, sizeof *program->forks);
+  program->sections = gki_arena_take(arena, s->sections, sizeof *program->sections);
+  *walks = gki_arena_take(arena, s->walks, sizeof **walks);
+  program->sums = gki_arena_take(arena, s->sums, sizeof *program->sums);
+  program->args = gki_arena_take(arena, s->args, sizeof *program->args);
+  program->arg_places = gki_arena_take(arena, plan->slot_count, sizeof *program->arg_places);
+  program->item_places = gki_arena_take(arena, plan->slot_count, sizeof *program->item_places);
+  program->places = gki_arena_take(arena, s->places, sizeof *program->places);
+  program->structs = gki_arena_take(arena, plan->slot_count, sizeof *program->structs);
+  program->partial = gki_arena_take(arena, threads * (s->forks ? threads : 1), program->partial_bytes);
+  bool there = program->ops && program->runs && program->forks && program->sections && *walks && program->sums &&
+               program->args && program->arg_places && program->item_places && program->places && program->structs &&
+               program->partial;
+  for (uint32_t k = 1; k < plan->slot_count && there; ++k)
+    if (plan->slots[k].type == GK_BYTES) {
+      program->structs[k] = gki_arena_take(arena, plan->slots[k].element_bytes, 1);
+      there = program->structs[k] != NULL;
+    }
+  return there ? GK_OK : gki_fail_memory("a graph's ops", s->ops * sizeof *program->ops);
+}
+
+/* ---- ops --------------------------------------------------------------------------------------------------------- */
+
+typedef struct lowering {
+  gki_program *program;
+  gk_walk *walks;
+  uint32_t section_count, sum_count, run;
+  uint32_t open[2 * GK_MAX_DEPTH + 2], depth; /* forks whose end is still to come */
+} lowering;
+
+static gk_result add_sums(lowering *low, const gk_node *node, gki_op *op) {
+  gki_sums *sums = &low->program->sums[low->sum_count];
+  op->more = ++low->sum_count;
+  for (uint32_t k = 0; k < node->kernel->param_count; ++k) {
+    const gk_param *param = &node->kernel->params[k];
+    if (param->access != GK_ACCESS_SUM) continue;
+    gki_number number = number_of(param->element);
+    if (number == GKI_NO_NUMBER)
+      return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): parameter %s of kernel %s is a sum of type %s; int, uint, float and "
+                     "double can be summed", (unsigned)node->source, node->name, param->name, node->kernel->name,
+                     param->element ? param->element : "(none)");
+    sums->param[sums->count] = (uint8_t)k;
+    sums->number[sums->count++] = (uint8_t)number;
+  }
+  return GK_OK;
+}
+
+static gk_result add_task(lowering *low, uint32_t at) {
+  gki_program *program = low->program;
+  const gk_node *node = &program->plan->nodes[at];
+  gki_op *op = &program->ops[program->op_count++];
+  /* One nanosecond per item, and ten bytes in one, until it is measured: with the first execution. */
+  *op = (gki_op){.args = node->args, .node = at, .countdown = 1, .cost_ns = node->op == GK_OP_KERNEL ? 1.0f : 0.1f};
+  switch (node->op) {
+  case GK_OP_KERNEL: op->kind = GKI_KERNEL; op->host = node->kernel->host; break;
+  case GK_OP_COPY: op->kind = GKI_COPY; break;
+  case GK_OP_FILL: op->kind = GKI_FILL; break;
+  default: op->kind = GKI_CALL; break;
+  }
+  for (int axis = 0; axis < 3; ++axis)
+    if (node->items[axis] && program->plan->slots[node->items[axis]].type == GK_PTR) op->bits |= GKI_READS;
+  for (uint32_t k = 0; k < node->arg_count; ++k) {
+    uint32_t slot = program->plan->args[node->args + k];
+    if (program->structs[slot]) program->args[node->args + k].ptr = program->structs[slot];
+  }
+  return sum_count(node) ? add_sums(low, node, op) : GK_OK;
+}
+
+static void add_fork(lowering *low, uint32_t at) {
+  gki_program *program = low->program;
+  const gk_node *nodes = program->plan->nodes;
+  uint32_t number = program->fork_count++;
+  gki_fork *fork = &program->forks[number];
+  *fork = (gki_fork){.node = at, .first = low->section_count, .straight = nodes[at].run != UINT32_MAX};
+  for (uint32_t child = at + 1; child < nodes[at].end; child = nodes[child].end) {
+    gki_section *section = &program->sections[low->section_count++];
+    section->node = child;
+    if (!fork->straight) section->walk = low->walks++;
+    ++fork->count;
+  }
+  if (!fork->straight) return;
+  program->ops[program->op_count++] = (gki_op){.kind = GKI_FORK, .more = number, .node = at};
+  low->open[low->depth++] = number;
+}
+
+static void close_forks(lowering *low, uint32_t at) {
+  gki_program *program = low->program;
+  while (low->depth > 0) {
+    uint32_t number = low->open[low->depth - 1];
+    gki_fork *fork = &program->forks[number];
+    if (fork->at > 0 && program->plan->nodes[program->sections[fork->first + fork->at - 1].node].end == at)
+      program->sections[fork->first + fork->at - 1].end = program->op_count;
+    if (program->plan->nodes[fork->node].end != at) return;
+    program->ops[program->op_count++] = (gki_op){.kind = GKI_JOIN, .more = number, .node = fork->node};
+    fork->at = 0;
+    --low->depth;
+  }
+}
+
+static void begin_section(lowering *low, uint32_t at) {
+  if (low->depth == 0) return;
+  gki_fork *fork = &low->program->forks[low->open[low->depth - 1]];
+  if (low->program->plan->nodes[at].parent != fork->node) return;
+  low->program->sections[fork->first + fork->at++].begin = low->program->op_count;
+}
+
+static gk_result add_ops(lowering *low) {
+  gki_program *program = low->program;
+  const gk_plan *plan = program->plan;
+  gk_result result = GK_OK;
+  for (uint32_t at = 1; at <= plan->node_count && result == GK_OK; ++at) {
+    close_forks(low, at);
+    if (low->run < plan->run_count && plan->runs[low->run].end == at) program->runs[low->run++].end = program->op_count;
+    if (at == plan->node_count) break;
+    if (low->run < plan->run_count && plan->runs[low->run].begin == at) program->runs[low->run].begin = program->op_count;
+    gk_op op = plan->nodes[at].op;
+    if (op == GK_OP_PARALLEL) add_fork(low, at);
+    else if (op == GK_OP_SECTION) begin_section(low, at);
+    else if (is_task(op)) result = add_task(low, at);
+  }
+  return result;
+}
+
+/* ---- sums that meet in one slot ---------------------------------------------------------------------------------- */
+
+/* Whether two sections of a fork add floats to the same slot. `seen` has, by slot, the section that did so last. */
+static bool sums_meet(const gki_program *program, const gki_fork *fork, uint32_t *seen) {
+  const gk_plan *plan = program->plan;
+  for (uint32_t s = fork->first; s < fork->first + fork->count; ++s)
+    for (uint32_t at = program->sections[s].node; at < plan->nodes[program->sections[s].node].end; ++at) {
+      const gk_node *node = &plan->nodes[at];
+      if (node->op != GK_OP_KERNEL) continue;
+      for (uint32_t k = 0; k < node->kernel->param_count; ++k) {
+        gki_number number = number_of(node->kernel->params[k].element);
+        if (node->kernel->params[k].access != GK_ACCESS_SUM || number == GKI_INT || number == GKI_UINT) continue;
+        uint32_t *last = &seen[plan->args[node->args + k]];
+        if (*last > fork->first && *last <= fork->first + fork->count && *last != s + 1) return true;
+        *last = s + 1;
+      }
+    }
+  return false;
+}
+
+static gk_result find_meeting_sums(gki_program *program) {
+  if (program->fork_count == 0 || program->partial_bytes == 0) return GK_OK;
+  const gk_plan *plan = program->plan;
+  uint32_t *seen = gki_array(plan->slot_count, sizeof *seen, "a table of slots");
+  if (!seen) return GK_ERROR_MEMORY;
+  for (uint32_t k = 0; k < program->fork_count; ++k) {
+    program->forks[k].in_order = sums_meet(program, &program->forks[k], seen);
+    memset(seen, 0, plan->slot_count * sizeof *seen);
+  }
+  gk_release(seen);
+  return GK_OK;
+}
+
+/* ---- places ------------------------------------------------------------------------------------------------------ */
+
+/* Counts with `places` NULL, then writes; spans' ends are counters meanwhile. */
+static void visit_places(gki_program *program, uint32_t *places) {
+  const gk_plan *plan = program->plan;
+  for (uint32_t k = 0; k < program->op_count; ++k) {
+    const gk_node *node = &plan->nodes[program->ops[k].node];
+    if (!is_task(node->op)) continue;
+    for (uint32_t a = node->args; a < node->args + node->arg_count; ++a) {
+      gki_span *span = &program->arg_places[plan->args[a]];
+      if (places) places[span->end] = a;
+      ++span->end;
+    }
+    for (int axis = 0; axis < 3; ++axis)
+      if (node->items[axis]) {
+        gki_span *span = &program->item_places[node->items[axis]];
+        if (places) places[span->end] = k;
+        ++span->end;
+      }
+  }
+}
+
+static void find_places(gki_program *program) {
+  visit_places(program, NULL);
+  uint32_t at = 0;
+  for (uint32_t slot = 0; slot < program->plan->slot_count; ++slot) {
+    gki_span *spans[2] = {&program->arg_places[slot], &program->item_places[slot]};
+    for (int k = 0; k < 2; ++k) {
+      uint32_t count = spans[k]->end;
+      *spans[k] = (gki_span){at, at};
+      at += count;
+    }
+  }
+  visit_places(program, program->places);
+}
+
+/* ---- items ------------------------------------------------------------------------------------------------------- */
+
+static int64_t extent_of(const gk_plan *plan, uint32_t slot, uint32_t offset, const gk_value *values) {
+  if (slot == 0) return 1;
+  switch (plan->slots[slot].type) {
+  case GK_I32: return values[slot].i32;
+  case GK_U32: return values[slot].u32;
+  case GK_I64: return values[slot].i64;
+  case GK_PTR: {
+    int32_t count;
+    memcpy(&count, (const char *)values[slot].ptr + offset, sizeof count);
+    return count;
+  }
+  default: return 0;
+  }
+}
+
+bool gki_openmp_count(const gki_program *program, const gki_op *op, const gk_value *values, gk_range *range) {
+  const gk_node *node = &program->plan->nodes[op->node];
+  int64_t extent[3], product = 1;
+  bool fits = true;
+  *range = (gk_range){0};
+  for (int axis = 0; axis < 3; ++axis) {
+    extent[axis] = extent_of(program->plan, node->items[axis], axis == 0 ? node->offset : 0, values);
+    if (extent[axis] <= 0) return true;
+  }
+  for (int axis = 0; axis < 3; ++axis) fits = fits && !__builtin_mul_overflow(product, extent[axis], &product);
+  if (!fits || product > INT32_MAX) return false;
+  range->end = (size_t)product;
+  for (int axis = 0; axis < 3; ++axis) range->extent[axis] = (uint32_t)extent[axis];
+  return true;
+}
+
+static void recount(gki_program *program, gki_op *op, const gk_value *values) {
+  if (op->bits & GKI_READS) return;
+  bool fits = gki_openmp_count(program, op, values, &op->range);
+  op->bits = fits ? 0 : GKI_TOO_MANY;
+  op->alone_ns = op->range.end > 1 ? (float)op->range.end * op->cost_ns : 0;
+  if (op->kind <= GKI_KERNEL) op->kind = fits && op->more == 0 ? GKI_PLAIN : GKI_KERNEL;
+}
+
+void gki_openmp_patch(gki_program *program, const gk_hand_over *launch) {
+  for (uint32_t k = 0; k < launch->changed_count; ++k) {
+    uint32_t slot = launch->changed[k];
+    gk_value value = launch->values[slot];
+    if (program->structs[slot]) {
+      memcpy(program->structs[slot], value.ptr, program->plan->slots[slot].element_bytes);
+      continue;
+    }
+    gki_span args = program->arg_places[slot], items = program->item_places[slot];
+    for (uint32_t p = args.begin; p < args.end; ++p) program->args[program->places[p]] = value;
+    for (uint32_t p = items.begin; p < items.end; ++p)
+      recount(program, &program->ops[program->places[p]], launch->values);
+  }
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
+  (void)code;
+  gki_program *program = graph;
+  program->device = device;
+  program->plan = plan;
+  sizes s = measure(plan);
+  lowering low = {.program = program};
+  gk_result result = take_arrays(program, &s, &low.walks);
+  if (result == GK_OK) result = add_ops(&low);
+  if (result == GK_OK) result = find_meeting_sums(program);
+  if (result != GK_OK) return result;
+  find_places(program);
+  for (uint32_t k = 0; k < program->op_count; ++k) /* those over one item, and no slot's, are never counted again */
+    if (program->ops[k].kind <= GKI_FILL) {
+      const gk_node *node = &plan->nodes[program->ops[k].node];
+      if (!node->items[0] && !node->items[1] && !node->items[2]) recount(program, &program->ops[k], NULL);
+    }
+  *mode = GK_MODE_IN_PROCESS;
+  return GK_OK;
+}
+
+void gki_openmp_drop(void *graph) { gki_arena_free(&((gki_program *)graph)->arena); }

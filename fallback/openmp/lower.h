@@ -1,0 +1,113 @@
+/* What a plan becomes: flat arrays of ops, one cache line each, so that a launch reads nothing else for a small task. */
+#ifndef GKI_OPENMP_LOWER_H
+#define GKI_OPENMP_LOWER_H
+#include "memory.h"
+#include "team.h"
+
+/* An open device. Costs are learned on the worker's thread and nowhere else. */
+typedef struct gki_openmp_device {
+  gki_team team;
+  float handoff_ns;       /* what it takes to share a task with a team that is awake */
+  float handoff_floor_ns; /* as measured when the team met first; 0: not yet */
+  float wake_ns;          /* the same with a team that sleeps or hasn't met */
+  bool alone;             /* OpenMP gave no team when it was asked for one */
+  char name[160], driver[160];
+} gki_openmp_device;
+
+typedef enum gki_op_kind {
+  GKI_PLAIN,  /* a kernel without sums, its items known */
+  GKI_KERNEL, /* any other kernel */
+  GKI_COPY,
+  GKI_FILL,
+  GKI_CALL,
+  GKI_FORK,   /* a PARALLEL of straight sections; its ops follow, then the JOIN: in series, both are passed over */
+  GKI_JOIN,
+} gki_op_kind;
+
+enum { GKI_READS = 1, /* gki_op.bits: an extent is read when the task runs */
+       GKI_TOO_MANY = 2 };
+
+typedef struct gki_op {
+  gk_range range;      /* all its items, unless they are read */
+  gk_host_kernel host;
+  uint32_t args;       /* where they begin in gki_program.args */
+  uint32_t more;       /* with sums: index in sums, plus one; FORK, JOIN: index in forks */
+  float alone_ns;      /* what it takes on one thread; 0: can't be shared */
+  float cost_ns;       /* per item, or byte */
+  uint16_t countdown;  /* executions until the next that is timed */
+  uint8_t kind;        /* gki_op_kind */
+  uint8_t bits : 4, timed : 4; /* timed: how often it was, up to 15 */
+  uint32_t node;
+} gki_op;
+
+typedef enum gki_number { GKI_INT, GKI_UINT, GKI_FLOAT, GKI_DOUBLE, GKI_NO_NUMBER } gki_number;
+
+/* The sum parameters of an op. */
+typedef struct gki_sums {
+  uint8_t count;
+  uint8_t param[GK_MAX_ARGS]; /* which */
+  uint8_t number[GK_MAX_ARGS]; /* gki_number */
+} gki_sums;
+
+typedef struct gki_section {
+  uint32_t begin, end; /* its ops, where the fork is straight */
+  uint32_t node;
+  gk_walk *walk;       /* where it isn't */
+} gki_section;
+
+/* A PARALLEL: what its sections take one after the other and side by side. */
+typedef struct gki_fork {
+  uint32_t node, first, count; /* sections */
+  bool straight;
+  bool in_order;               /* two sections add floats to one slot: their order decides the bits */
+  bool split;                  /* which of the two is faster as far as we know */
+  uint8_t series_samples, split_samples;
+  uint16_t age;                /* executions, to look again now and then */
+  float series_ns, split_ns;
+  uint64_t began;              /* in series and being timed; 0: not */
+  bool met;                    /* the team was there then */
+  uint32_t at;                 /* walked in series: the section it is in */
+  gk_walk *around;             /* likewise: the walk that waits for it */
+  struct gki_fork *outer;      /* likewise */
+} gki_fork;
+
+typedef struct gki_span { uint32_t begin, end; } gki_span;
+
+/* A graph. */
+typedef struct gki_program {
+  gki_arena arena;
+  gki_openmp_device *device;
+  const gk_plan *plan;
+  gki_op *ops;
+  uint32_t op_count;
+  gki_span *runs;        /* ops, by run */
+  gki_fork *forks;       /* by node */
+  uint32_t fork_count;
+  gki_section *sections;
+  gki_sums *sums;
+  gk_value *args;        /* as gk_plan.args, but values */
+  gki_span *arg_places;  /* by slot: where in `places` the args that have its value are */
+  gki_span *item_places; /* by slot: likewise the ops that have it as an extent */
+  uint32_t *places;
+  void **structs;        /* by slot: the graph's copy of a BYTES slot */
+  char *partial;         /* by seat and chunk: sums of one chunk */
+  uint32_t partial_bytes; /* of one chunk */
+  bool eager;            /* the team was worth its waking in the launch before */
+  atomic_int failed;     /* gk_result of the launch at hand */
+  char message[1024];
+} gki_program;
+
+gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode);
+void gki_openmp_drop(void *graph);
+
+/* Takes over what was bound since the launch before. */
+void gki_openmp_patch(gki_program *program, const gk_hand_over *launch);
+
+/* Item counts of an op from slots' values, those in memory too; false: too many. */
+bool gki_openmp_count(const gki_program *program, const gki_op *op, const gk_value *values, gk_range *range);
+
+char *gki_openmp_dump(void *graph, const char *format);
+
+/* run.c */
+gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *record);
+#endif

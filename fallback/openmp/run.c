@@ -1,0 +1,279 @@
+/* A launch: the walker says what is next, ops are carried out one after the other, sections side by side where that has
+ * been seen to be faster. The team is called when something worth sharing comes; until then the launch is one thread's. */
+#include "drive.h"
+#include "error.h"
+#include <math.h>
+#include <string.h>
+
+static gki_outcome run_ops(gki_drive *drive, uint32_t end);
+static gki_outcome walk(gki_drive *drive);
+
+/* ---- sections ---------------------------------------------------------------------------------------------------- */
+
+enum { TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */
+       LOOK_AGAIN = 64 /* executions */ };
+
+static void note_time(float *known, uint8_t *samples, uint64_t ns) {
+  float seen = (float)ns;
+  if (*samples == 0) *known = seen;
+  else if (*samples < TRIES) *known = fminf(*known, seen);
+  else *known += (fminf(fmaxf(seen, *known / 2), *known * 2) - *known) / 4;
+  if (*samples < TRIES) ++*samples;
+}
+
+/* Whether to split: GKI_SHARE. *timed: and note how long it takes. In series each task may still be shared by the whole
+ * crew, so neither is better beforehand: both are tried, if the sections take long enough to pay for a hand-over. */
+static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
+  *timed = false;
+  if (fork->in_order || drive->worth_ns == INFINITY) return GKI_ALONE;
+  bool again = fork->age++ % LOOK_AGAIN == 0;
+  if (fork->series_samples == 0) {
+    *timed = true;
+    return GKI_ALONE;
+  }
+  uint32_t crew = drive->may_meet ? drive->program->device->team.wanted : drive->count;
+  uint32_t side_by_side = fork->count < crew ? fork->count : crew;
+  float saving = fork->series_ns * (1 - 1 / (float)side_by_side) - drive->handoff_ns;
+  bool untried = fork->split_samples < TRIES;
+  if (!untried) {
+    fork->split = fork->split_ns < fork->series_ns;
+    if (fork->split) saving = fork->series_ns - fork->split_ns;
+  }
+  bool split = saving > 0 && (untried || fork->split || again);
+  *timed = again || untried || fork->series_samples < TRIES;
+  if (!split) return GKI_ALONE;
+  gki_advice advice = gki_openmp_advise(drive, saving);
+  if (advice == GKI_ALONE) *timed = false;
+  return advice;
+}
+
+typedef struct split_order {
+  gki_order order;
+  gki_drive *from;
+  gki_fork *fork;
+  gk_walk *around;
+  uint32_t groups;
+  atomic_uint next; /* section that nobody has begun */
+} split_order;
+
+static void run_sections(gki_order *at, uint32_t index) {
+  split_order *split = (split_order *)at;
+  const gki_drive *from = split->from;
+  gki_program *program = from->program;
+  gki_drive drive = {.program = program, .launch = from->launch};
+  uint32_t begin = (uint32_t)((uint64_t)index * from->count / split->groups);
+  uint32_t end = (uint32_t)((uint64_t)(index + 1) * from->count / split->groups);
+  gki_openmp_crew(&drive, from->first + begin, end - begin, from->handoff_ns);
+  uint32_t number;
+  while (!gki_openmp_failed(program) && (number = atomic_fetch_add(&split->next, 1)) < split->fork->count) {
+    gki_section *section = &program->sections[split->fork->first + number];
+    if (split->fork->straight) {
+      drive.at = section->begin;
+      if (run_ops(&drive, section->end) != GKI_DONE) return;
+      continue;
+    }
+    gk_walk_fork(split->around, section->node, section->walk);
+    drive.walk = drive.outermost = section->walk;
+    drive.step = gk_walk_next(section->walk, 0);
+    if (walk(&drive) != GKI_DONE) return;
+  }
+}
+
+/* around: the walk at a fork that isn't straight. */
+static gki_outcome split_sections(gki_drive *drive, gki_fork *fork, gk_walk *around, bool timed) {
+  gki_program *program = drive->program;
+  gki_team *team = &program->device->team;
+  split_order split = {.order.work = run_sections, .from = drive, .fork = fork, .around = around};
+  split.groups = fork->count < drive->count ? fork->count : drive->count;
+  uint64_t begun = timed ? gki_now() : 0;
+  gki_team_post(team, &split.order, drive->first, drive->count, split.groups);
+  run_sections(&split.order, 0);
+  gki_team_wait(team, &split.order);
+  if (gki_openmp_failed(program)) return GKI_FAILED;
+  for (uint32_t k = 0; k < fork->count && !fork->straight; ++k)
+    gk_walk_join(around, program->sections[fork->first + k].walk);
+  if (timed) note_time(&fork->split_ns, &fork->split_samples, gki_now() - begun);
+  return GKI_DONE;
+}
+
+static void begin_series(gki_drive *drive, gki_fork *fork, bool timed) {
+  fork->began = timed ? gki_now() : 0;
+  fork->met = drive->met;
+}
+
+static void end_series(gki_drive *drive, gki_fork *fork) {
+  if (fork->began && fork->met == drive->met) note_time(&fork->series_ns, &fork->series_samples, gki_now() - fork->began);
+  fork->began = 0;
+}
+
+/* ---- straight pieces --------------------------------------------------------------------------------------------- */
+
+/* At a FORK; moves drive->at on. */
+static gki_outcome fork_ops(gki_drive *drive, gki_fork *fork) {
+  bool timed;
+  gki_advice advice = choose(drive, fork, &timed);
+  if (advice == GKI_CALL_TEAM) return GKI_WANTS_TEAM;
+  if (advice == GKI_ALONE) {
+    begin_series(drive, fork, timed);
+    ++drive->at;
+    return GKI_DONE;
+  }
+  drive->at = drive->program->sections[fork->first + fork->count - 1].end + 1;
+  return split_sections(drive, fork, NULL, timed);
+}
+
+static gki_outcome one_op(gki_drive *drive, gki_op *op) {
+  gki_program *program = drive->program;
+  if (op->kind == GKI_FORK) return fork_ops(drive, &program->forks[op->more]);
+  gki_outcome outcome = GKI_DONE;
+  if (op->kind == GKI_JOIN) end_series(drive, &program->forks[op->more]);
+  else outcome = gki_openmp_execute(drive, op);
+  drive->at += outcome == GKI_DONE;
+  return outcome;
+}
+
+/* From drive->at to end; small tasks are done here, where nothing is looked up but the op itself. */
+static gki_outcome run_ops(gki_drive *drive, uint32_t end) {
+  gki_op *const ops = drive->program->ops;
+  const gk_value *const args = drive->program->args;
+  float worth_ns = drive->worth_ns;
+  for (uint32_t at = drive->at; at < end;) {
+    gki_op *op = &ops[at];
+    if (op->kind == GKI_PLAIN && op->alone_ns < worth_ns && --op->countdown) {
+      if (op->range.end) op->host(args + op->args, op->range);
+      ++at;
+      continue;
+    }
+    drive->at = at;
+    gki_outcome outcome = one_op(drive, op);
+    if (outcome != GKI_DONE) return outcome;
+    at = drive->at;
+    worth_ns = drive->worth_ns;
+  }
+  drive->at = end;
+  return GKI_DONE;
+}
+
+/* ---- walking ----------------------------------------------------------------------------------------------------- */
+
+static int32_t read_flag(const gki_drive *drive, uint32_t at) {
+  const gk_node *node = &drive->program->plan->nodes[at];
+  int32_t flag;
+  memcpy(&flag, (const char *)drive->launch->values[node->flag].ptr + node->offset, sizeof flag);
+  return flag;
+}
+
+static gki_fork *fork_at(const gki_program *program, uint32_t node) {
+  uint32_t first = 0, end = program->fork_count;
+  while (end - first > 1) {
+    uint32_t middle = first + (end - first) / 2;
+    if (program->forks[middle].node <= node) first = middle;
+    else end = middle;
+  }
+  return &program->forks[first];
+}
+
+/* A step of drive->walk was done. */
+static void go_on(gki_drive *drive, int64_t answer) {
+  drive->step = gk_walk_next(drive->walk, answer);
+  if (drive->step.kind == GK_STEP_RUN) drive->at = drive->program->runs[drive->step.at].begin;
+}
+
+static void begin_section(gki_drive *drive) {
+  gki_fork *fork = drive->fork;
+  const gki_section *section = &drive->program->sections[fork->first + fork->at];
+  gk_walk_fork(fork->around, section->node, section->walk);
+  drive->walk = section->walk;
+  go_on(drive, 0);
+}
+
+static gki_outcome fork_walks(gki_drive *drive) {
+  gki_fork *fork = fork_at(drive->program, drive->step.at);
+  bool timed;
+  gki_advice advice = choose(drive, fork, &timed);
+  if (advice == GKI_CALL_TEAM) return GKI_WANTS_TEAM;
+  if (advice == GKI_SHARE) {
+    gki_outcome outcome = split_sections(drive, fork, drive->walk, timed);
+    if (outcome == GKI_DONE) go_on(drive, 0);
+    return outcome;
+  }
+  begin_series(drive, fork, timed);
+  fork->outer = drive->fork;
+  fork->around = drive->walk;
+  fork->at = 0;
+  drive->fork = fork;
+  begin_section(drive);
+  return GKI_DONE;
+}
+
+/* A section that was walked in series has ended. */
+static void end_section(gki_drive *drive) {
+  gki_fork *fork = drive->fork;
+  gk_walk_join(fork->around, drive->walk);
+  if (++fork->at < fork->count) {
+    begin_section(drive);
+    return;
+  }
+  end_series(drive, fork);
+  drive->walk = fork->around;
+  drive->fork = fork->outer;
+  go_on(drive, 0);
+}
+
+/* From drive->step on. */
+static gki_outcome walk(gki_drive *drive) {
+  gki_program *program = drive->program;
+  for (;;) {
+    gki_outcome outcome = GKI_DONE;
+    switch (drive->step.kind) {
+    case GK_STEP_RUN:
+      outcome = run_ops(drive, program->runs[drive->step.at].end);
+      if (outcome == GKI_DONE) go_on(drive, 0);
+      break;
+    case GK_STEP_FLAG: go_on(drive, read_flag(drive, drive->step.at)); break;
+    case GK_STEP_FORK: outcome = fork_walks(drive); break;
+    case GK_STEP_END:
+      if (drive->walk == drive->outermost) return GKI_DONE;
+      end_section(drive);
+      break;
+    case GK_STEP_LOOP: go_on(drive, 0); break; /* never asked for */
+    }
+    if (outcome != GKI_DONE) return outcome;
+    if (gki_openmp_failed(program)) return GKI_FAILED;
+  }
+}
+
+/* ---- a launch ---------------------------------------------------------------------------------------------------- */
+
+/* With the team around. */
+static void lead(void *at) {
+  gki_drive *drive = at;
+  gki_openmp_device *device = drive->program->device;
+  drive->may_meet = false;
+  drive->met = true;
+  drive->missed_ns = 0;
+  if (device->team.size == 1) device->alone = true;
+  else if (device->handoff_floor_ns == 0) gki_openmp_calibrate(device);
+  gki_openmp_crew(drive, 0, device->team.size, device->handoff_ns);
+  (void)walk(drive);
+}
+
+gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *record) {
+  gki_program *program = graph;
+  gki_openmp_device *device = program->device;
+  gk_walk whole;
+  gki_drive drive = {.program = program, .launch = launch, .walk = &whole, .outermost = &whole, .top = true};
+  drive.may_meet = device->team.wanted > 1 && !device->alone;
+  atomic_store_explicit(&program->failed, GK_OK, memory_order_relaxed);
+  gki_openmp_patch(program, launch);
+  /* What a busy machine taught is forgotten slowly. */
+  if (device->handoff_floor_ns > 0) device->handoff_ns += (device->handoff_floor_ns - device->handoff_ns) / 64;
+  gki_openmp_crew(&drive, 0, 1, device->handoff_ns);
+  drive.missed_ns = program->eager ? device->wake_ns : 0;
+  gk_walk_start(&whole, program->plan, launch, 1u << GK_STEP_FORK, record);
+  go_on(&drive, 0);
+  if (walk(&drive) == GKI_WANTS_TEAM) gki_team_meet(&device->team, lead, &drive);
+  program->eager = drive.gained_ns > device->wake_ns;
+  gk_result failed = (gk_result)atomic_load_explicit(&program->failed, memory_order_relaxed);
+  return failed == GK_OK ? GK_OK : gki_fail_with(failed, program->message);
+}

@@ -1,0 +1,297 @@
+/* One op: on the leader alone, or cut into parts for its crew. Which of the two is a matter of measured time and never of
+ * results: sums are cut by item count and the device's threads, whoever adds them up. */
+#include "drive.h"
+#include "error.h"
+#include <math.h>
+#include <string.h>
+
+enum { SUM_ITEMS = 32, /* of a chunk of a sum at least: what gk_kernel.h adds up side by side */
+       LINE_ITEMS = 64 /* parts of large tasks, and of bytes, are multiples of it: no two write to one cache line */ };
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
+  int none = GK_OK;
+  if (atomic_compare_exchange_strong(&program->failed, &none, (int)code)) {
+    size_t length = strnlen(gk_error(), sizeof program->message - 1);
+    memcpy(program->message, gk_error(), length);
+    program->message[length] = 0;
+  }
+  return GKI_FAILED;
+}
+
+static gki_outcome too_many(gki_program *program, const gki_op *op) {
+  const gk_node *node = &program->plan->nodes[op->node];
+  gki_begin();
+  return gki_openmp_fail(program, gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2147483647 items; split the task, or mend "
+                                          "the number in slot %s", (unsigned)node->source, node->name,
+                                          program->plan->slots[node->items[0]].name));
+}
+
+/* ---- what things take -------------------------------------------------------------------------------------------- */
+
+void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns) {
+  drive->first = first;
+  drive->count = count;
+  drive->handoff_ns = handoff_ns;
+  uint32_t helpers = drive->may_meet ? drive->program->device->team.wanted : count;
+  drive->worth_ns = helpers > 1 ? handoff_ns * (float)helpers / (float)(helpers - 1) : INFINITY;
+}
+
+static void nothing(gki_order *order, uint32_t index) {
+  (void)order;
+  (void)index;
+}
+
+void gki_openmp_calibrate(gki_openmp_device *device) {
+  enum { TIMES = 31, TOO_LONG = 300000 };
+  gki_team *team = &device->team;
+  float seen[TIMES];
+  int count = 0;
+  gki_order order = {.work = nothing};
+  gki_team_post(team, &order, 0, team->size, team->size); /* until all have arrived */
+  gki_team_wait(team, &order);
+  for (uint64_t start = gki_now(), before = start; count < TIMES && before - start < TOO_LONG;) {
+    gki_team_post(team, &order, 0, team->size, team->size);
+    gki_team_wait(team, &order);
+    uint64_t after = gki_now();
+    float ns = (float)(after - before);
+    int at = count++;
+    for (; at > 0 && seen[at - 1] > ns; --at) seen[at] = seen[at - 1];
+    seen[at] = ns;
+    before = after;
+  }
+  device->handoff_floor_ns = device->handoff_ns = seen[count / 2];
+}
+
+void gki_openmp_adapt(gki_drive *drive, bool slept, float seen_ns) {
+  if (!drive->top) return;
+  gki_openmp_device *device = drive->program->device;
+  float *tracked = slept ? &device->wake_ns : &device->handoff_ns;
+  *tracked *= seen_ns > *tracked ? 1.05f : 1 / 1.05f;
+  if (device->handoff_ns < device->handoff_floor_ns / 2) device->handoff_ns = device->handoff_floor_ns / 2;
+  if (device->wake_ns < device->handoff_ns) device->wake_ns = device->handoff_ns;
+  gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
+}
+
+/* Waking somebody takes long, so it must have been worth it for as long: then at most half of what could be saved is
+ * lost, whatever comes next. */
+gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
+  const gki_openmp_device *device = drive->program->device;
+  bool awake = drive->count > 1 && !gki_team_sleeps(&device->team, drive->first + drive->count - 1);
+  if (drive->count == 1 && !drive->may_meet) return GKI_ALONE;
+  drive->gained_ns += saving_ns;
+  if (!awake) {
+    drive->missed_ns += saving_ns;
+    if (drive->missed_ns < device->wake_ns) return GKI_ALONE;
+    if (drive->count == 1) return GKI_CALL_TEAM;
+    drive->missed_ns = 0;
+  }
+  return GKI_SHARE;
+}
+
+/* The next time is after 4, 16, then each 64 executions. */
+static void learn(gki_op *op, size_t items, uint64_t ns) {
+  static const uint16_t next[] = {4, 4, 16, 16, 64};
+  float seen = (float)ns / (float)items;
+  if (op->timed == 0) op->cost_ns = seen;
+  else op->cost_ns += (fminf(fmaxf(seen, op->cost_ns / 2), op->cost_ns * 2) - op->cost_ns) / 4;
+  op->countdown = next[op->timed < 4 ? op->timed : 4];
+  if (op->timed < 15) ++op->timed;
+  if (!(op->bits & GKI_READS)) op->alone_ns = (float)op->range.end * op->cost_ns;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+typedef struct part_of {
+  gki_order order; /* first: the order is its address */
+  const gki_program *program;
+  const gki_op *op;
+  const gki_sums *sums; /* NULL: none */
+  gk_value args[GK_MAX_ARGS];
+  gk_range range;
+  uint32_t parts, chunks;
+  char *partial;
+} part_of;
+
+static gk_range part_range(const part_of *job, uint32_t index) {
+  size_t items = job->range.end, size = (items + job->parts - 1) / job->parts;
+  bool bytes = job->op->kind > GKI_KERNEL;
+  if (bytes || items >= (size_t)LINE_ITEMS * job->parts) size = (size + LINE_ITEMS - 1) / LINE_ITEMS * LINE_ITEMS;
+  gk_range part = job->range;
+  part.begin = index * size < items ? index * size : items;
+  part.end = part.begin + size < items ? part.begin + size : items;
+  return part;
+}
+
+/* One chunk of a task with sums, into memory of its own. */
+static void run_chunk(const part_of *job, uint32_t chunk) {
+  gk_value args[GK_MAX_ARGS];
+  memcpy(args, job->args, sizeof args);
+  char *partial = job->partial + (size_t)chunk * job->program->partial_bytes;
+  memset(partial, 0, (size_t)job->sums->count * 8);
+  for (uint32_t k = 0; k < job->sums->count; ++k) args[job->sums->param[k]].ptr = partial + 8 * k;
+  gk_range part = job->range;
+  part.begin = job->range.end * chunk / job->chunks;
+  part.end = job->range.end * (chunk + 1) / job->chunks;
+  job->op->host(args, part);
+}
+
+static void run_part(gki_order *order, uint32_t index) {
+  const part_of *job = (const part_of *)order;
+  if (job->sums) {
+    uint32_t end = (uint32_t)((uint64_t)job->chunks * (index + 1) / job->parts);
+    for (uint32_t k = (uint32_t)((uint64_t)job->chunks * index / job->parts); k < end; ++k) run_chunk(job, k);
+    return;
+  }
+  gk_range part = part_range(job, index);
+  if (part.begin < part.end) job->op->host(job->args, part);
+}
+
+/* Atomic, as a section that runs side by side may add to the same place; the order is the sections' affair. */
+#define ADD(name, type) \
+  static void name(void *at, const char *partial, uint32_t chunks, size_t stride) { \
+    type old, next; \
+    __atomic_load((type *)at, &old, __ATOMIC_RELAXED); \
+    do { \
+      next = old; \
+      for (uint32_t k = 0; k < chunks; ++k) { \
+        type part; \
+        memcpy(&part, partial + k * stride, sizeof part); \
+        next += part; \
+      } \
+    } while (!__atomic_compare_exchange((type *)at, &old, &next, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)); \
+  }
+ADD(add_uint, uint32_t)
+ADD(add_float, float)
+ADD(add_double, double)
+
+/* In the order of the chunks, by one thread. int is added as uint: that never overflows, and wraps as on any device. */
+static void add_up(const part_of *job) {
+  for (uint32_t k = 0; k < job->sums->count; ++k) {
+    void *at = job->args[job->sums->param[k]].ptr;
+    const char *partial = job->partial + 8 * k;
+    switch ((gki_number)job->sums->number[k]) {
+    case GKI_FLOAT: add_float(at, partial, job->chunks, job->program->partial_bytes); break;
+    case GKI_DOUBLE: add_double(at, partial, job->chunks, job->program->partial_bytes); break;
+    default: add_uint(at, partial, job->chunks, job->program->partial_bytes); break;
+    }
+  }
+}
+
+/* The number of chunks depends on items and threads only, so that the sum's bits do. */
+static void cut_sums(const gki_drive *drive, part_of *job) {
+  const gki_program *program = drive->program;
+  size_t threads = program->device->team.wanted, chunks = job->range.end / SUM_ITEMS;
+  job->sums = &program->sums[job->op->more - 1];
+  job->chunks = (uint32_t)(chunks < 1 ? 1 : chunks < threads ? chunks : threads);
+  job->partial = program->partial + drive->first * threads * program->partial_bytes;
+}
+
+/* ---- copies and fills: their items are bytes ---------------------------------------------------------------------- */
+
+static void copy_part(gki_order *order, uint32_t index) {
+  const part_of *job = (const part_of *)order;
+  gk_range part = part_range(job, index);
+  memmove((char *)job->args[0].ptr + part.begin, (const char *)job->args[1].ptr + part.begin, part.end - part.begin);
+}
+
+static void fill_part(gki_order *order, uint32_t index) {
+  const part_of *job = (const part_of *)order;
+  gk_range part = part_range(job, index);
+  char *at = (char *)job->args[0].ptr + part.begin, *end = at + (part.end - part.begin);
+  uint32_t pattern = job->args[1].u32; /* parts begin at multiples of LINE_ITEMS bytes */
+  if (pattern == (pattern & 0xff) * 0x01010101u) {
+    memset(at, (int)(pattern & 0xff), (size_t)(end - at));
+    return;
+  }
+  for (; end - at >= 4; at += 4) memcpy(at, &pattern, 4);
+  memcpy(at, &pattern, (size_t)(end - at));
+}
+
+static bool overlap(const char *a, const char *b, size_t bytes) {
+  uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+  return (x < y ? y - x : x - y) < bytes;
+}
+
+/* False: the bytes can't be counted. */
+static bool set_bytes(const gki_drive *drive, part_of *job) {
+  const gki_program *program = drive->program;
+  const gk_node *node = &program->plan->nodes[job->op->node];
+  const gk_slot_desc *to = &program->plan->slots[program->plan->args[node->args]];
+  job->args[0].ptr = (char *)job->args[0].ptr + node->offset;
+  if (job->op->kind == GKI_COPY) job->args[1].ptr = (char *)job->args[1].ptr + node->from_offset;
+  else job->args[1].u32 = node->pattern;
+  return gki_multiply(job->range.end, to->element_bytes ? to->element_bytes : 1, &job->range.end);
+}
+
+/* ---- one op ------------------------------------------------------------------------------------------------------ */
+
+static void run_alone(part_of *job) {
+  job->parts = 1;
+  job->order.work(&job->order, 0);
+}
+
+static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
+  gki_openmp_device *device = drive->program->device;
+  uint32_t most = job->sums ? job->chunks : job->range.end < drive->count ? (uint32_t)job->range.end : drive->count;
+  job->parts = most < drive->count ? most : drive->count;
+  bool slept = gki_team_sleeps(&device->team, drive->first + drive->count - 1);
+  size_t own = job->sums ? job->range.end / job->parts : part_range(job, 0).end;
+  uint64_t posted = gki_now();
+  gki_team_post(&device->team, &job->order, drive->first, drive->count, job->parts);
+  uint64_t begun = gki_now();
+  job->order.work(&job->order, 0);
+  uint64_t ended = gki_now();
+  gki_team_wait(&device->team, &job->order);
+  uint64_t joined = gki_now();
+  if (own) learn(op, own, ended - begun);
+  /* Where the work itself takes much longer, its unevenness is all one would see. */
+  float seen = (float)(joined - posted - (ended - begun));
+  if (slept || (float)(ended - begun) < 8 * drive->handoff_ns) gki_openmp_adapt(drive, slept, seen);
+}
+
+static gki_outcome call(gki_drive *drive, const gki_op *op) {
+  gki_program *program = drive->program;
+  const gk_node *node = &program->plan->nodes[op->node];
+  gki_begin();
+  gk_result result = node->call(program->args + op->args, NULL);
+  if (result == GK_OK) return GKI_DONE;
+  gk_fail(result, "task %u (%s): the call answered %s", (unsigned)node->source, node->name, gk_result_name(result));
+  return gki_openmp_fail(program, result);
+}
+
+gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
+  gki_program *program = drive->program;
+  if (op->kind == GKI_CALL) return call(drive, op);
+  part_of job = {.program = program, .op = op, .range = op->range, .order.work = run_part};
+  const gk_node *node = &program->plan->nodes[op->node];
+  if (op->bits & GKI_TOO_MANY) return too_many(program, op);
+  if ((op->bits & GKI_READS) && !gki_openmp_count(program, op, drive->launch->values, &job.range)) return too_many(program, op);
+  if (job.range.end == 0) return GKI_DONE;
+  if (node->arg_count) memcpy(job.args, program->args + op->args, node->arg_count * sizeof *job.args);
+  if (op->kind > GKI_KERNEL) {
+    if (!set_bytes(drive, &job)) return too_many(program, op);
+    job.order.work = op->kind == GKI_COPY ? copy_part : fill_part;
+  } else if (op->more) {
+    cut_sums(drive, &job);
+  }
+  float alone_ns = (float)job.range.end * op->cost_ns;
+  bool divisible = job.sums ? job.chunks > 1 : job.range.end > 1;
+  if (op->kind == GKI_COPY && overlap(job.args[0].ptr, job.args[1].ptr, job.range.end)) divisible = false;
+  bool large = divisible && alone_ns >= drive->worth_ns;
+  gki_advice advice = GKI_ALONE;
+  if (large) advice = gki_openmp_advise(drive, (alone_ns / drive->worth_ns - 1) * drive->handoff_ns);
+  if (advice == GKI_CALL_TEAM) return GKI_WANTS_TEAM;
+  if (advice == GKI_SHARE) run_shared(drive, &job, op);
+  else if (divisible && drive->worth_ns < INFINITY && (large || op->countdown <= 1)) {
+    uint64_t begun = gki_now();
+    run_alone(&job);
+    learn(op, job.range.end, gki_now() - begun);
+  } else {
+    op->countdown = op->countdown > 1 ? (uint16_t)(op->countdown - 1) : UINT16_MAX;
+    run_alone(&job);
+  }
+  if (job.sums) add_up(&job);
+  return GKI_DONE;
+}

@@ -1,0 +1,132 @@
+#include "team.h"
+#include "gk_backend.h"
+#include <linux/futex.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <sched.h>
+
+#if defined(__x86_64__)
+#define PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define PAUSE() __asm__ volatile("yield")
+#else
+#define PAUSE() ((void)0)
+#endif
+
+/* A pause takes 10 to 40 ns on today's CPUs, a yield with nobody else about 300 ns: ten microseconds each. Longer
+ * spinning saves the next hand-over the waking of a sleeper, and takes a core from somebody else meanwhile. */
+enum { SPINS = 400, YIELDS = 40, CROWDED_YIELDS = 4 };
+#define SLEEPS 0x80000000u /* in gki_order.pending */
+
+/* LLVM's runtime keeps its threads spinning for 200 ms after a team has parted; no other runtime has this call. */
+extern void kmp_set_blocktime(int milliseconds) __attribute__((weak));
+
+bool gki_team_make(gki_team *team, uint32_t threads) {
+  *team = (gki_team){.wanted = threads, .size = 1, .crowded = (int)threads > omp_get_num_procs()};
+  /* The hook knows nothing of alignment, so there is room to align in. */
+  char *memory = gk_obtain(threads * sizeof(gki_seat) + 2 * sizeof(void *) + GKI_APART);
+  if (!memory) return false;
+  uintptr_t at = ((uintptr_t)memory + sizeof memory + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
+  team->seats = (gki_seat *)at;
+  ((void **)at)[-1] = memory;
+  return true;
+}
+
+void gki_team_free(gki_team *team) {
+  if (team->seats) gk_release(((void **)team->seats)[-1]);
+  team->seats = NULL;
+}
+
+static void sleep_while(atomic_uint *word, uint32_t value) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+/* The word may be gone by now, its owner having seen what it waited for: the address alone is used, and whoever waits
+ * there looks again. */
+static void wake(atomic_uint *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
+
+/* True: the word has left the value while we were still awake. */
+static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value) {
+  for (int k = 0; k < (team->crowded ? 0 : SPINS); ++k) {
+    if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
+    PAUSE();
+  }
+  for (int k = 0; k < (team->crowded ? CROWDED_YIELDS : YIELDS); ++k) {
+    if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
+    sched_yield();
+  }
+  return false;
+}
+
+static void await_bell(const gki_team *team, gki_seat *seat, uint32_t heard) {
+  if (left_soon(team, &seat->bell, heard)) return;
+  atomic_store_explicit(&seat->asleep, 1, memory_order_relaxed);
+  atomic_thread_fence(memory_order_seq_cst); /* with that in post: one of the two sees what the other wrote */
+  while (atomic_load_explicit(&seat->bell, memory_order_acquire) == heard) sleep_while(&seat->bell, heard);
+  atomic_store_explicit(&seat->asleep, 0, memory_order_relaxed);
+}
+
+static void serve(gki_team *team, uint32_t number) {
+  gki_seat *seat = &team->seats[number];
+  for (uint32_t heard = 0;; ++heard) {
+    await_bell(team, seat, heard);
+    gki_order *order = seat->order;
+    bool leave = !order->work;
+    if (!leave) order->work(order, seat->index);
+    if (atomic_fetch_sub_explicit(&order->pending, 1, memory_order_acq_rel) == (SLEEPS | 1)) wake(&order->pending);
+    if (leave) return;
+  }
+}
+
+void gki_team_meet(gki_team *team, void (*lead)(void *), void *context) {
+  if (kmp_set_blocktime) kmp_set_blocktime(0);
+  for (uint32_t k = 0; k < team->wanted; ++k) {
+    atomic_store_explicit(&team->seats[k].bell, 0, memory_order_relaxed);
+    atomic_store_explicit(&team->seats[k].asleep, 0, memory_order_relaxed);
+  }
+#pragma omp parallel num_threads((int)team->wanted) default(none) shared(team, lead, context)
+  {
+    uint32_t me = (uint32_t)omp_get_thread_num();
+    if (me > 0) serve(team, me);
+    else {
+      team->size = (uint32_t)omp_get_num_threads();
+      lead(context);
+      gki_order leave = {.work = NULL};
+      gki_team_post(team, &leave, 0, team->size, team->size);
+      gki_team_wait(team, &leave);
+    }
+  }
+  team->size = 1;
+}
+
+void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t count, uint32_t parts) {
+  atomic_store_explicit(&order->pending, parts - 1, memory_order_relaxed);
+  for (uint32_t k = 1; k < parts; ++k) {
+    gki_seat *seat = &team->seats[first + (uint32_t)((uint64_t)k * count / parts)];
+    seat->order = order;
+    seat->index = k;
+    uint32_t heard = atomic_load_explicit(&seat->bell, memory_order_relaxed);
+    atomic_store_explicit(&seat->bell, heard + 1, memory_order_release);
+  }
+  atomic_thread_fence(memory_order_seq_cst);
+  for (uint32_t k = 1; k < parts; ++k) {
+    gki_seat *seat = &team->seats[first + (uint32_t)((uint64_t)k * count / parts)];
+    if (atomic_load_explicit(&seat->asleep, memory_order_relaxed)) wake(&seat->bell);
+  }
+}
+
+/* Waits until only SLEEPS or nothing is left in the word. */
+void gki_team_wait(const gki_team *team, gki_order *order) {
+  uint32_t pending;
+  while ((pending = atomic_load_explicit(&order->pending, memory_order_acquire)) != 0) {
+    if (left_soon(team, &order->pending, pending)) continue;
+    if (!atomic_compare_exchange_strong_explicit(&order->pending, &pending, pending | SLEEPS, memory_order_acq_rel,
+                                                 memory_order_acquire))
+      continue;
+    while (((pending = atomic_load_explicit(&order->pending, memory_order_acquire)) & ~SLEEPS) != 0)
+      sleep_while(&order->pending, pending);
+    return;
+  }
+}

@@ -1,0 +1,52 @@
+/* A team of threads that lives for one launch. Seat 0 is the leader, the thread that called gki_team_meet; the others
+ * wait at their doorbells: they spin shortly, yield a while, then sleep until an order is posted to them. */
+#ifndef GKI_OPENMP_TEAM_H
+#define GKI_OPENMP_TEAM_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+enum { GKI_APART = 128 /* bytes between what different threads write: two lines, as CPUs fetch them in pairs */ };
+
+/* What one seat asks others to do; lives in the asker's frame until gki_team_wait has returned. */
+typedef struct gki_order {
+  void (*work)(struct gki_order *order, uint32_t index); /* index: from 1, in the order of posting; NULL: leave the team */
+  atomic_uint pending;                                   /* seats that aren't done, and whether the asker sleeps */
+} gki_order;
+
+typedef struct gki_seat {
+  _Alignas(GKI_APART) atomic_uint bell; /* counts the orders posted to this seat */
+  atomic_uint asleep;                   /* not 0: it waits in the kernel, or is about to */
+  gki_order *order;
+  uint32_t index;                       /* which of those that got the order it is */
+} gki_seat;
+
+typedef struct gki_team {
+  uint32_t wanted; /* threads asked for */
+  uint32_t size;   /* threads there are; 1 while nobody has met */
+  bool crowded;    /* more threads than cores: whoever spins keeps another from its work */
+  gki_seat *seats;
+} gki_team;
+
+bool gki_team_make(gki_team *team, uint32_t threads);
+void gki_team_free(gki_team *team);
+
+/* Calls lead on this thread with the team around it, and returns when all have left. */
+void gki_team_meet(gki_team *team, void (*lead)(void *context), void *context);
+
+/* Posts an order to seats first + k * count / parts for k = 1 .. parts - 1, and returns. */
+void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t count, uint32_t parts);
+/* Waits until all that got the order are done with it. */
+void gki_team_wait(const gki_team *team, gki_order *order);
+
+static inline bool gki_team_sleeps(const gki_team *team, uint32_t seat) {
+  return atomic_load_explicit(&team->seats[seat].asleep, memory_order_relaxed) != 0;
+}
+
+static inline uint64_t gki_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+#endif
