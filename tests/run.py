@@ -31,6 +31,8 @@ SCRIPTS = [
     ("installed", ["tests/consumer/installed.py"], True),
     ("docs", ["tests/docs.py"], False),
     ("doxygen", ["tests/doxygen.py"], False),
+    ("errors", ["tests/errors.py"], False),
+    ("outside", ["tests/outside.py"], False),
 ]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 

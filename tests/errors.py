@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""docs/errors.md says what common/results.def and common/problems.def say; `tests/errors.py --update` writes it anew."""
+import re
+import sys
+
+import tap
+
+PAGE = tap.ROOT / "docs" / "errors.md"
+TOP = """# What can go wrong
+
+Written from `common/results.def` and `common/problems.def` by `tests/errors.py --update`.
+
+## Results
+
+| result | what to do |
+|---|---|
+"""
+MIDDLE = """
+## Problems of a list
+
+What `gk_check` reports, and `gk_graph_create` refuses. The code is stable, for tests. Before each sentence comes the task, as
+in "task 7 (scale): "; words in braces are filled in.
+"""
+
+
+def strings(call):
+    """The identifiers and string literals of a macro's arguments, adjacent literals joined."""
+    parts = re.split(r",\s*(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", call)
+    return ["".join(re.findall(r'"((?:[^"\\]|\\.)*)"', p)).replace('\\"', '"') or p.strip() for p in parts]
+
+
+def page():
+    out = TOP
+    text = (tap.ROOT / "common" / "results.def").read_text()
+    for call in re.findall(r"^RESULT\((.*)\)$", text, re.M):
+        code, advice = strings(call)
+        out += f"| `{code}` | {advice} |\n"
+    out += MIDDLE
+    text = (tap.ROOT / "common" / "problems.def").read_text()
+    for comment, call in re.findall(r"^/\* ([^*]*?) \*/$|^PROBLEM\((.*?)\)$", text, re.M | re.S):
+        if comment and "PROBLEM(" not in comment:
+            out += f"\n### {comment[0].upper() + comment[1:]}\n\n| code | what it says |\n|---|---|\n"
+        elif call:
+            _, code, sentence = strings(re.sub(r'"\s*\n\s*"', "", call))
+            out += f"| `{code}` | {sentence} |\n"
+    return out
+
+
+def main():
+    text = page()
+    if "--update" in sys.argv:
+        PAGE.write_text(text)
+    same = PAGE.exists() and PAGE.read_text() == text
+    tap.case("docs/errors.md is what the tables say", None if same else "run tests/errors.py --update and look at the difference")
+    tap.finish()
+
+
+main()
