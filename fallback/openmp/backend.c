@@ -71,7 +71,7 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   if (desc->ordinal != 0)
     return gk_fail(GK_ERROR_NO_DEVICE, "backend openmp: there is one device, this machine's CPU, with ordinal 0; %d was asked for",
                    desc->ordinal);
-  uint32_t threads;
+  uint32_t threads = 1;
   gk_result result = choose_threads(desc, &threads);
   if (result != GK_OK) return result;
   if (!gki_team_make(&device->team, threads))
