@@ -1,0 +1,309 @@
+/* A device with conditional nodes that knows nothing but gk_gates: handles get their defaults at the start of a launch and
+ * nowhere else, an IF or SWITCH reads its handle when it is reached, a WHILE before and after each pass. Nothing is ever
+ * reset: what is per launch carries the launch's number. Branches of a PARALLEL go node by node in any order. */
+#ifndef GATES_DEVICE_H
+#define GATES_DEVICE_H
+#include "gk_backend.h"
+#include "chance.h"
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+typedef struct loop_record { uint64_t launch, entry, passes; } loop_record;
+
+/* What one graph has of its own. */
+typedef struct device_graph {
+  const gk_gates *gates;
+  uint32_t *values; /* of handles */
+  uint64_t *words;
+} device_graph;
+
+typedef struct device {
+  const gk_plan *plan;
+  void (*execute)(void *user, uint32_t node);
+  int64_t (*read)(void *user, uint32_t node);
+  bool (*cancelled)(void *user);
+  void *user;
+  uint64_t *interleave; /* source of chance; NULL: branches one after the other */
+  long steps;
+  /* the control block, shared by all graphs of a plan */
+  uint64_t number, fresh; /* this launch; the last one before it that began at the top */
+  loop_record *loops;
+  uint64_t *ran; /* per checkpoint: the last launch in which it did */
+  uint64_t stopped, limited;
+  uint32_t stopped_at, limit; /* node of the checkpoint, GK_NONE: cancelled; node of the loop */
+  /* this launch */
+  device_graph *graph;
+  uint32_t target; /* number of the checkpoint or GK_NONE */
+  bool reopen;     /* the first loop end has still to open what the target closed in loops */
+  long tasks, kernels, conditionals;
+} device;
+
+enum { MOST_FRAMES = 300 };
+typedef struct frame { uint32_t begin, at, end, loop; } frame; /* loop: the WHILE whose body it is, or GK_NONE */
+typedef struct strand {
+  frame frames[MOST_FRAMES];
+  uint32_t depth, branch_count;
+  struct strand **branches;
+} strand;
+
+static void device_begin(device *d, const gk_plan *plan) {
+  *d = (device){.plan = plan, .number = 1};
+  d->loops = calloc(plan->loop_count + 1, sizeof *d->loops);
+  d->ran = calloc(plan->checkpoint_count + 1, sizeof *d->ran);
+}
+static void device_end(device *d) {
+  free(d->loops);
+  free(d->ran);
+}
+
+static void graph_begin(device_graph *graph, const gk_gates *gates) {
+  graph->gates = gates;
+  graph->values = calloc(gates->handle_count + 1, sizeof *graph->values);
+  graph->words = calloc(gates->word_count + 1, sizeof *graph->words);
+}
+static void graph_end(device_graph *graph) {
+  gk_gates_free(graph->gates);
+  free(graph->values);
+  free(graph->words);
+}
+
+/* ---- control kernels ---- */
+
+static void set(device *d, uint32_t handle, uint32_t value) {
+  if (handle == GK_NONE) return;
+  assert_true(handle < d->graph->gates->handle_count);
+  d->graph->values[handle] = value;
+}
+
+static void close_range(device *d, uint32_t begin, uint32_t end) {
+  for (uint32_t k = begin; k < end; ++k) {
+    const gk_closer *c = &d->graph->gates->closers[k];
+    if (c->kind == GK_CLOSER_WORD) d->graph->words[c->at] = d->number;
+    else set(d, c->at, c->value);
+  }
+}
+
+static void open_range(device *d, uint32_t begin, uint32_t end) {
+  for (uint32_t k = begin; k < end; ++k) {
+    const gk_closer *c = &d->graph->gates->closers[k];
+    if (c->kind == GK_CLOSER_WORD) d->graph->words[c->at] = 0;
+    if (c->kind == GK_CLOSER_GATE) set(d, c->at, 1);
+  }
+}
+
+static bool leads_to_target(const device *d, uint32_t loop) {
+  if (d->target == GK_NONE) return false;
+  const gk_gates *g = d->graph->gates;
+  for (uint32_t b = g->targets[d->target].block; b != GK_NONE; b = g->blocks[b].around)
+    if (g->blocks[b].loop == loop) return true;
+  return false;
+}
+
+/* A count that waits is kept only by a loop that this launch resumes into. */
+static loop_record *touch(device *d, uint32_t loop) {
+  loop_record *r = &d->loops[loop];
+  if (r->launch == d->number) return r;
+  const bool waits = r->launch >= d->fresh && leads_to_target(d, loop);
+  *r = (loop_record){d->number, waits ? r->entry : 0, 0};
+  return r;
+}
+
+static void aim(device *d) {
+  const gk_gates *g = d->graph->gates;
+  const gk_gate_target *target = &g->targets[d->target];
+  uint32_t place = target->closer;
+  for (uint32_t b = target->block; b != GK_NONE; place = g->blocks[b].before, b = g->blocks[b].around) {
+    close_range(d, g->blocks[b].begin, place);
+    set(d, g->blocks[b].handle, g->blocks[b].value);
+  }
+}
+
+static void open_again(device *d) {
+  const gk_gates *g = d->graph->gates;
+  const gk_gate_target *target = &g->targets[d->target];
+  uint32_t place = target->closer;
+  for (uint32_t b = target->block; b != GK_NONE; place = g->blocks[b].before, b = g->blocks[b].around)
+    if (g->blocks[b].in_loop) open_range(d, g->blocks[b].begin, place);
+}
+
+static uint32_t stop(device *d, const gk_gate_point *p, uint32_t checkpoint) {
+  const gk_gates *g = d->graph->gates;
+  if (d->stopped != d->number) {
+    d->stopped = d->number;
+    d->stopped_at = checkpoint;
+  }
+  if (p->checkpoint != GK_NONE) d->ran[p->checkpoint] = d->number;
+  uint32_t place = p->closer;
+  for (uint32_t b = p->block; b != GK_NONE; place = g->blocks[b].after, b = g->blocks[b].around) {
+    close_range(d, place, g->blocks[b].end);
+    if (g->blocks[b].loop == GK_NONE) continue;
+    touch(d, g->blocks[b].loop); /* an entry begun in this launch replaces an older one that waits */
+    set(d, g->blocks[b].handle, 0);
+  }
+  return GK_NONE;
+}
+
+static uint32_t walk_branch(device *d, const gk_gate_point *p) {
+  const gk_gate_exit *exits = d->graph->gates->exits + p->exits;
+  const int64_t value = d->read(d->user, p->node);
+  const int64_t index = d->plan->nodes[p->node].op == GK_OP_SWITCH ? value : !value;
+  const uint32_t taken = index >= 0 && index < p->exit_count ? (uint32_t)index : p->exit_count - 1;
+  if (p->handle != GK_NONE) set(d, p->handle, exits[taken].value);
+  else
+    for (uint32_t e = 0; e < p->exit_count; ++e) set(d, exits[e].handle, e == taken);
+  return exits[taken].next;
+}
+
+static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
+  const gk_gates *g = d->graph->gates;
+  const gk_node *node = &d->plan->nodes[p->node];
+  loop_record *r = touch(d, node->loop);
+  ++r->entry;
+  ++r->passes;
+  if ((g->bits & GK_WITH_CANCEL) && d->cancelled(d->user)) return stop(d, p, GK_NONE);
+  if (d->reopen) open_again(d);
+  d->reopen = false;
+  bool again = d->read(d->user, p->node) != 0;
+  if (again && node->max_iterations && r->entry >= node->max_iterations) {
+    again = false;
+    if (d->limited != d->number) {
+      d->limited = d->number;
+      d->limit = p->node;
+    }
+  }
+  if (!again) r->entry = 0;
+  set(d, p->handle, again);
+  for (uint32_t k = 0; k < p->arm_count; ++k) set(d, g->arms[p->arm + k], 1);
+  return g->exits[p->exits + !again].next;
+}
+
+static uint32_t walk_point(device *d, const gk_gate_point *p) {
+  const gk_gates *g = d->graph->gates;
+  const gk_node *node = &d->plan->nodes[p->node];
+  bool again;
+  switch (p->kind) {
+  case GK_POINT_YIELD:
+    d->ran[p->checkpoint] = d->number;
+    if (d->read(d->user, p->node)) return stop(d, p, p->node);
+    if (d->cancelled(d->user)) return stop(d, p, GK_NONE);
+    return g->exits[p->exits].next;
+  case GK_POINT_HEAD:
+    touch(d, node->loop);
+    again = d->read(d->user, p->node) != 0;
+    set(d, p->handle, again);
+    return g->exits[p->exits + !again].next;
+  case GK_POINT_MARK: d->ran[p->checkpoint] = d->number; return g->exits[p->exits].next;
+  case GK_POINT_BRANCH: return walk_branch(d, p);
+  default: return walk_loop_end(d, p);
+  }
+}
+
+static void walk_chain(device *d, uint32_t point) {
+  while (point != GK_NONE) {
+    assert_true(++d->steps < 1000000);
+    point = walk_point(d, &d->graph->gates->points[point]);
+  }
+}
+
+/* ---- nodes ---- */
+
+static void push(strand *s, uint32_t begin, uint32_t end, uint32_t loop) {
+  assert_true(s->depth < MOST_FRAMES);
+  s->frames[s->depth++] = (frame){begin, begin, end, loop};
+}
+
+static void fork_branches(strand *s, const gk_gate_node *nodes, uint32_t at) {
+  uint32_t count = 0;
+  for (uint32_t b = at + 1; b < nodes[at].end; b = nodes[b].end) ++count;
+  s->branches = calloc(count, sizeof *s->branches);
+  for (uint32_t b = at + 1; b < nodes[at].end; b = nodes[b].end) {
+    strand *branch = s->branches[s->branch_count++] = malloc(sizeof *branch);
+    branch->depth = branch->branch_count = 0;
+    push(branch, b + 1, nodes[b].end, GK_NONE);
+  }
+}
+
+static void start_node(device *d, strand *s, uint32_t at) {
+  const gk_gates *g = d->graph->gates;
+  const gk_gate_node *n = &g->nodes[at];
+  const uint32_t value = n->handle == GK_NONE ? 0 : d->graph->values[n->handle];
+  d->conditionals += n->handle != GK_NONE;
+  switch (n->kind) {
+  case GK_GATE_TASK:
+    ++d->tasks;
+    d->execute(d->user, n->node);
+    break;
+  case GK_GATE_CONTROL:
+    ++d->kernels;
+    if (n->word == GK_NONE || d->graph->words[n->word] != d->number) walk_chain(d, n->point);
+    break;
+  case GK_GATE_PIECE:
+  case GK_GATE_IF:
+    if (value) push(s, at + 1, n->end, GK_NONE);
+    break;
+  case GK_GATE_WHILE:
+    if (value) push(s, at + 1, n->end, at);
+    break;
+  case GK_GATE_SWITCH: {
+    uint32_t body = at + 1;
+    for (uint32_t k = 0; k < value && body < n->end; ++k) body = g->nodes[body].end;
+    if (body < n->end) push(s, body + 1, g->nodes[body].end, GK_NONE);
+    break;
+  }
+  case GK_GATE_PARALLEL: fork_branches(s, g->nodes, at); break;
+  case GK_GATE_PROLOGUE:
+    if (d->target == GK_NONE) walk_chain(d, n->point);
+    else aim(d);
+    break;
+  default: break; /* the epilogue: device_launch goes on there */
+  }
+}
+
+/* One node; false: the strand has ended. */
+static bool step(device *d, strand *s) {
+  const gk_gates *g = d->graph->gates;
+  assert_true(++d->steps < 1000000);
+  if (s->branch_count) {
+    const uint32_t k = d->interleave ? pick(d->interleave, s->branch_count) : 0;
+    if (step(d, s->branches[k])) return true;
+    free(s->branches[k]);
+    memmove(&s->branches[k], &s->branches[k + 1], (--s->branch_count - k) * sizeof *s->branches);
+    if (!s->branch_count) free(s->branches);
+    return true;
+  }
+  frame *f = &s->frames[s->depth - 1];
+  if (f->at < f->end) {
+    const uint32_t at = f->at;
+    f->at = g->nodes[at].end;
+    start_node(d, s, at);
+    return true;
+  }
+  if (f->loop != GK_NONE && d->graph->values[g->nodes[f->loop].handle]) f->at = f->begin;
+  else --s->depth;
+  return s->depth > 0;
+}
+
+/* Target: number of the checkpoint, or GK_NONE. */
+static void device_launch(device *d, device_graph *graph, uint32_t target) {
+  const gk_gates *g = graph->gates;
+  d->graph = graph;
+  d->target = target;
+  d->reopen = target != GK_NONE;
+  d->steps = 0;
+  for (uint32_t h = 0; h < g->handle_count; ++h) graph->values[h] = g->handles[h].initial;
+  strand *s = malloc(sizeof *s);
+  s->depth = s->branch_count = 0;
+  push(s, 0, g->node_count, GK_NONE);
+  while (step(d, s)) {}
+  free(s);
+}
+
+/* What the epilogue does when the status is posted. */
+static void device_next(device *d) {
+  if (d->target == GK_NONE) d->fresh = d->number;
+  ++d->number;
+}
+#endif

@@ -1,0 +1,273 @@
+/* Random lists, and docs/contract.md read aloud: what a launch of a list must do. It walks the flat array and knows
+ * nothing of plans, so that the walker and the gates can be held against it. */
+#ifndef ORACLE_H
+#define ORACLE_H
+#include "chance.h"
+#include "gk.h"
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { MAX_TASKS = 400, MAX_LOG = 20000, FLAG = 1, READ = 1 << 20, TRUE_READS = 10 };
+
+/* ---- random lists ---- */
+
+typedef struct generator {
+  uint64_t random;
+  gk_task *tasks;
+  uint32_t count, budget;
+  int32_t labels;
+  bool has_cancel;
+} generator;
+
+static gk_kernel kernel = {.name = "task"};
+
+static void put(generator *g, gk_task task) {
+  assert_true(g->count < MAX_TASKS);
+  g->tasks[g->count++] = task;
+}
+static void put_end(generator *g) { put(g, (gk_task)GK_END); }
+static void put_task(generator *g, uint32_t bits) {
+  put(g, (gk_task){.op = GK_OP_KERNEL, .bits = bits, .kernel = &kernel, .args = {FLAG}});
+}
+
+static void put_block(generator *g, uint32_t depth, bool in_section, bool in_checkpoint);
+
+static void put_item(generator *g, uint32_t depth, bool in_section, bool in_checkpoint) {
+  uint32_t what = pick(&g->random, depth < 6 ? 14 : 3), count = pick(&g->random, 4);
+  uint32_t bound = pick(&g->random, 3) ? 0 : 1 + pick(&g->random, 4);
+  if (g->budget) --g->budget;
+  switch (what) {
+  case 3: case 4: case 5: case 6:
+    put(g, (gk_task){.op = what < 5 ? GK_OP_DO_WHILE : GK_OP_WHILE, .flag = FLAG, .max_iterations = bound});
+    put_block(g, depth + 1, in_section, in_checkpoint);
+    break;
+  case 7:
+    put(g, (gk_task)GK_IF(FLAG));
+    put_block(g, depth + 1, in_section, in_checkpoint);
+    if (count < 2) {
+      put(g, (gk_task)GK_ELSE);
+      put_block(g, depth + 1, in_section, in_checkpoint);
+    }
+    break;
+  case 8:
+    put(g, (gk_task)GK_SWITCH(FLAG));
+    for (; count; --count) {
+      put(g, (gk_task)GK_CASE);
+      put_block(g, depth + 1, in_section, in_checkpoint);
+      put_end(g);
+    }
+    break;
+  case 9: case 10:
+    put(g, (gk_task)GK_PARALLEL);
+    for (; count; --count) {
+      put(g, (gk_task)GK_SECTION);
+      put_block(g, depth + 1, true, in_checkpoint);
+      put_end(g);
+    }
+    break;
+  case 11: case 12: case 13:
+    if (in_section || in_checkpoint) {
+      put_task(g, 0);
+      return;
+    }
+    put(g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = count ? FLAG : 0, .label = ++g->labels * 7 - 20});
+    put_block(g, depth + 1, in_section, true);
+    break;
+  default: put_task(g, depth == 0 && !pick(&g->random, 4) ? GK_ALWAYS : 0); return;
+  }
+  put_end(g);
+}
+
+static void put_block(generator *g, uint32_t depth, bool in_section, bool in_checkpoint) {
+  for (uint32_t items = pick(&g->random, 4); items && g->budget; --items) put_item(g, depth, in_section, in_checkpoint);
+}
+
+/* ---- what both sides see of the world ---- */
+
+typedef struct trace {
+  uint64_t seed;
+  const gk_task *tasks;
+  uint32_t reads[MAX_TASKS];  /* of that task's flag, in all launches */
+  uint32_t runs[MAX_TASKS];
+  uint32_t log[MAX_LOG], log_count; /* of this launch: a task that ran, or READ + one whose flag was read */
+  long until_cancel;                /* tasks to run before the launch is cancelled */
+  int32_t *cancel;
+} trace;
+
+/* What a flag says when it is read for the n-th time; in the end always false, so that every list ends. */
+static int64_t trace_read(trace *t, uint32_t task) {
+  uint32_t n = t->reads[task]++;
+  assert_true(t->log_count < MAX_LOG);
+  t->log[t->log_count++] = READ + task;
+  uint64_t value = mix(t->seed ^ mix(task * UINT64_C(1000003) + n));
+  if (t->tasks[task].op == GK_OP_SWITCH) return (int64_t)(value % 5) - 1;
+  uint32_t odds = t->tasks[task].op == GK_OP_CHECKPOINT ? 5 : 2;
+  return n < TRUE_READS && value % odds == 0 ? (value & 64 ? -3 : 1) : 0;
+}
+
+static void trace_run(trace *t, uint32_t task) {
+  assert_true(t->log_count < MAX_LOG);
+  t->log[t->log_count++] = task;
+  ++t->runs[task];
+  if (t->until_cancel > 0 && --t->until_cancel == 0) *t->cancel = 1;
+}
+
+/* ---- the contract, read aloud: it walks the flat list and knows nothing of plans ---- */
+
+typedef struct oracle {
+  trace t;
+  const gk_task *tasks;
+  uint32_t count;
+  uint32_t mate[MAX_TASKS], otherwise[MAX_TASKS]; /* END of a block; ELSE of an IF or 0 */
+  uint64_t entries[MAX_TASKS];
+  int32_t cancel;
+  /* this launch */
+  bool stopped;
+  int32_t target, yielded;
+  uint64_t passes[MAX_TASKS];
+  bool ran[MAX_TASKS], hit_bound[MAX_TASKS];
+  int64_t limit;
+} oracle;
+
+static bool opens(gk_op op) {
+  return op == GK_OP_DO_WHILE || op == GK_OP_WHILE || op == GK_OP_IF || op == GK_OP_SWITCH || op == GK_OP_CASE ||
+         op == GK_OP_CHECKPOINT || op == GK_OP_PARALLEL || op == GK_OP_SECTION;
+}
+
+static void oracle_begin(oracle *o, const gk_task *tasks, uint32_t count, uint64_t seed) {
+  memset(o, 0, sizeof *o);
+  o->tasks = o->t.tasks = tasks;
+  o->t.seed = seed;
+  o->t.cancel = &o->cancel;
+  o->count = count;
+  uint32_t open[MAX_TASKS], depth = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    if (opens(tasks[k].op)) open[depth++] = k;
+    else if (tasks[k].op == GK_OP_ELSE) o->otherwise[open[depth - 1]] = k;
+    else if (tasks[k].op == GK_OP_END) o->mate[open[--depth]] = k;
+  }
+}
+
+/* Rules 1 and 2. */
+static bool is_live(const oracle *o) { return !o->stopped && !o->target; }
+static bool holds_target(const oracle *o, uint32_t from, uint32_t to) {
+  for (uint32_t k = from; o->target && k < to; ++k)
+    if (o->tasks[k].op == GK_OP_CHECKPOINT && o->tasks[k].label == o->target) return true;
+  return false;
+}
+
+static void oracle_block(oracle *o, uint32_t from, uint32_t to);
+
+static void oracle_loop(oracle *o, uint32_t k) { /* rules 4, 5, 10, 11 */
+  const gk_task *task = &o->tasks[k];
+  bool resumed = holds_target(o, k, o->mate[k]), again = true;
+  if (!resumed) {
+    o->entries[k] = 0;
+    if (task->op == GK_OP_WHILE) again = trace_read(&o->t, k) != 0;
+  }
+  while (again) {
+    oracle_block(o, k + 1, o->mate[k]);
+    if (o->stopped) return;
+    ++o->passes[k];
+    ++o->entries[k];
+    if (o->cancel) {
+      o->stopped = true;
+      return;
+    }
+    again = trace_read(&o->t, k) != 0;
+    if (again && task->max_iterations && o->entries[k] >= task->max_iterations) {
+      again = false;
+      o->hit_bound[k] = true;
+      if (o->limit < 0) o->limit = k;
+    }
+  }
+  o->entries[k] = 0;
+}
+
+static void oracle_checkpoint(oracle *o, uint32_t k) { /* rules 3, 11 */
+  const gk_task *task = &o->tasks[k];
+  if (o->target == task->label) o->target = 0;
+  oracle_block(o, k + 1, o->mate[k]);
+  o->ran[k] = true;
+  if (o->stopped || !task->flag) return;
+  if (trace_read(&o->t, k)) {
+    o->yielded = task->label;
+    o->stopped = true;
+  } else if (o->cancel) {
+    o->stopped = true;
+  }
+}
+
+static void oracle_choice(oracle *o, uint32_t k) { /* rules 5, 6 */
+  uint32_t end = o->mate[k], other = o->otherwise[k];
+  if (o->tasks[k].op == GK_OP_IF) {
+    uint32_t then_end = other ? other : end;
+    bool yes = o->target ? holds_target(o, k, then_end) : trace_read(&o->t, k) != 0;
+    if (yes) oracle_block(o, k + 1, then_end);
+    else if (other) oracle_block(o, other + 1, end);
+    return;
+  }
+  int64_t value = o->target ? -1 : trace_read(&o->t, k), index = 0;
+  for (uint32_t one = k + 1; one < end; one = o->mate[one] + 1, ++index)
+    if (o->target ? holds_target(o, one, o->mate[one]) : index == value) {
+      oracle_block(o, one + 1, o->mate[one]);
+      return;
+    }
+}
+
+static void oracle_parallel(oracle *o, uint32_t k) { /* rules 7, 11 */
+  bool any = false;
+  for (uint32_t one = k + 1; one < o->mate[k]; one = o->mate[one] + 1) {
+    o->stopped = false;
+    oracle_block(o, one + 1, o->mate[one]);
+    any |= o->stopped;
+  }
+  o->stopped = any;
+}
+
+static void oracle_block(oracle *o, uint32_t from, uint32_t to) {
+  for (uint32_t k = from; k < to; ++k) {
+    const gk_task *task = &o->tasks[k];
+    bool runs = is_live(o) || (!o->stopped && opens(task->op) && holds_target(o, k, o->mate[k]));
+    if (runs || (task->bits & GK_ALWAYS)) { /* rule 8 */
+      switch (task->op) {
+      case GK_OP_KERNEL: trace_run(&o->t, k); break;
+      case GK_OP_DO_WHILE: case GK_OP_WHILE: oracle_loop(o, k); break;
+      case GK_OP_CHECKPOINT: oracle_checkpoint(o, k); break;
+      case GK_OP_PARALLEL: oracle_parallel(o, k); break;
+      default: oracle_choice(o, k); break;
+      }
+    }
+    if (opens(task->op)) k = o->mate[k];
+  }
+}
+
+static void oracle_launch(oracle *o, int32_t target) {
+  o->stopped = false;
+  o->target = target;
+  o->yielded = 0;
+  o->limit = -1;
+  o->t.log_count = 0;
+  memset(o->passes, 0, sizeof o->passes);
+  memset(o->ran, 0, sizeof o->ran);
+  memset(o->hit_bound, 0, sizeof o->hit_bound);
+  if (!target) memset(o->entries, 0, sizeof o->entries);
+  oracle_block(o, 0, o->count);
+}
+
+/* ---- many of them ---- */
+
+/* GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
+static void each_list(void (*test)(uint64_t), long lists) {
+  const char *seed = getenv("GK_SEED"), *count = getenv("GK_LISTS");
+  if (seed) {
+    test(strtoull(seed, NULL, 10));
+    return;
+  }
+  if (count) lists = atol(count);
+  for (long k = 0; k < lists; ++k) test((uint64_t)k);
+}
+#endif

@@ -1,0 +1,480 @@
+/* The gates of plans: run on a device that knows nothing else, against the contract on random lists; their shape, their
+ * size, and what they cost. GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
+#include "oracle.h"
+#include "gates_device.h"
+#include "plan.h"
+#include <stdio.h>
+#include <time.h>
+
+enum { LAUNCHES = 6 };
+
+static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
+
+/* ---- the shape: what a backend may rely on ------------------------------------------------------------------------ */
+
+static uint32_t child_count(const gk_gates *g, uint32_t at, gk_gate_kind kind) {
+  uint32_t count = 0;
+  for (uint32_t k = at + 1; k < g->nodes[at].end; k = g->nodes[k].end, ++count) assert_int_equal(g->nodes[k].kind, kind);
+  return count;
+}
+
+static void check_node(const gk_gates *g, uint32_t at, uint32_t *handles_seen) {
+  const gk_gate_node *n = &g->nodes[at];
+  const bool conditional = n->kind == GK_GATE_PIECE || n->kind == GK_GATE_IF || n->kind == GK_GATE_SWITCH ||
+                           n->kind == GK_GATE_WHILE;
+  assert_int_equal(conditional, n->handle != GK_NONE);
+  if (conditional) {
+    assert_int_equal(g->handles[n->handle].node, at);
+    ++*handles_seen;
+  }
+  const bool holds = conditional || n->kind == GK_GATE_PARALLEL || n->kind == GK_GATE_BRANCH;
+  assert_int_equal(holds, n->end > at + 1); /* an empty body hangs old drivers */
+  if (n->kind == GK_GATE_SWITCH) {
+    const uint32_t bodies = child_count(g, at, GK_GATE_BRANCH);
+    assert_true(bodies > 1 && (g->bits & GK_WITH_SWITCH));
+    assert_int_equal(g->handles[n->handle].off, bodies);
+  }
+  if (n->kind == GK_GATE_PARALLEL) {
+    child_count(g, at, GK_GATE_BRANCH);
+    for (uint32_t b = at + 1; b < n->end; b = g->nodes[b].end) {
+      bool decides = false;
+      for (uint32_t k = b; k < g->nodes[b].end; ++k) decides = decides || g->nodes[k].kind == GK_GATE_CONTROL;
+      assert_int_equal(g->nodes[b].decides, decides);
+    }
+  }
+  if (n->kind == GK_GATE_CONTROL) assert_true(n->point < g->point_count);
+  if (n->kind == GK_GATE_PROLOGUE) assert_int_equal(at, 0);
+  if (n->kind == GK_GATE_EPILOGUE) assert_int_equal(at, g->node_count - 1);
+}
+
+static void check_shape(const gk_gates *g) {
+  const gk_plan *plan = g->plan;
+  uint32_t handles = 0, controls = 0, task = 0;
+  for (uint32_t k = 0; k < g->node_count; ++k) {
+    check_node(g, k, &handles);
+    controls += g->nodes[k].kind == GK_GATE_CONTROL;
+    if (g->nodes[k].kind != GK_GATE_TASK) continue;
+    for (++task; plan->nodes[task].op > GK_OP_CALL;) ++task;
+    assert_int_equal(g->nodes[k].node, task); /* all of them, in the list's order */
+  }
+  for (++task; task < plan->node_count; ++task) assert_true(plan->nodes[task].op > GK_OP_CALL);
+  assert_int_equal(handles, g->handle_count);
+  assert_int_equal(handles, g->conditional_count);
+  assert_int_equal(controls, g->control_count);
+  const bool decides = plan->loop_count || plan->checkpoint_count;
+  assert_int_equal(decides, g->node_count && g->nodes[g->node_count - 1].kind == GK_GATE_EPILOGUE);
+  uint32_t closers = 0;
+  for (uint32_t b = 0; b < g->block_count; ++b) {
+    assert_int_equal(g->blocks[b].begin, closers);
+    closers = g->blocks[b].end;
+    if (b == 0) continue;
+    const gk_gate_block *around = &g->blocks[g->blocks[b].around];
+    assert_true(around->begin <= g->blocks[b].before && g->blocks[b].before <= g->blocks[b].after);
+    assert_true(g->blocks[b].after <= around->end);
+  }
+  assert_int_equal(closers, g->closer_count);
+}
+
+/* ---- side by side with the contract ------------------------------------------------------------------------------- */
+
+typedef struct bench {
+  const gk_plan *plan;
+  trace t;
+  int32_t cancel;
+} bench;
+
+static void bench_execute(void *user, uint32_t node) {
+  bench *b = user;
+  trace_run(&b->t, b->plan->nodes[node].source);
+}
+static int64_t bench_read(void *user, uint32_t node) {
+  bench *b = user;
+  return trace_read(&b->t, b->plan->nodes[node].source);
+}
+static bool bench_cancelled(void *user) { return ((bench *)user)->cancel != 0; }
+
+/* Per section, what happened in it and how much had happened around it: the same for any order of sections. */
+static void digest(const oracle *o, const trace *t, uint64_t sums[MAX_TASKS]) {
+  uint32_t section[MAX_TASKS], around[MAX_TASKS] = {0}, open[MAX_TASKS], depth = 0, now = 0;
+  uint64_t happened[MAX_TASKS] = {0};
+  memset(sums, 0, MAX_TASKS * sizeof *sums);
+  for (uint32_t k = 0; k < o->count; ++k) {
+    section[k] = now;
+    if (opens(o->tasks[k].op)) open[depth++] = now;
+    if (o->tasks[k].op == GK_OP_SECTION) {
+      around[k] = now;
+      now = k; /* never 0: a SECTION is in a PARALLEL */
+    }
+    if (o->tasks[k].op == GK_OP_END) now = open[--depth];
+  }
+  for (uint32_t k = 0; k < t->log_count; ++k) {
+    const uint32_t event = t->log[k], s = section[event >= READ ? event - READ : event];
+    uint64_t sum = event;
+    for (uint32_t up = s; up; up = around[up]) sum = mix(sum + happened[around[up]]);
+    sums[s] = mix(sums[s] ^ sum);
+    ++happened[s];
+  }
+}
+
+static const char *compare(const device *d, const bench *b, const oracle *o) {
+  const gk_plan *plan = d->plan;
+  static uint64_t ours[MAX_TASKS], theirs[MAX_TASKS];
+  if (memcmp(b->t.runs, o->t.runs, sizeof b->t.runs) != 0) return "other tasks ran";
+  if (memcmp(b->t.reads, o->t.reads, sizeof b->t.reads) != 0) return "other flags were read";
+  if (b->t.log_count != o->t.log_count) return "more or less happened";
+  if (!d->interleave && memcmp(b->t.log, o->t.log, b->t.log_count * sizeof *b->t.log) != 0) return "another order";
+  digest(o, &b->t, ours);
+  digest(o, &o->t, theirs);
+  if (memcmp(ours, theirs, sizeof ours) != 0) return "another order in a section";
+  const bool stopped = d->stopped == d->number, limited = d->limited == d->number;
+  if (stopped != o->stopped) return stopped ? "it stopped" : "it did not stop";
+  if ((stopped && d->stopped_at != GK_NONE ? plan->nodes[d->stopped_at].label : 0) != o->yielded) return "another label";
+  if (limited != (o->limit >= 0)) return limited ? "a loop hit its bound" : "no loop hit its bound";
+  if (limited && !d->interleave && (int64_t)plan->nodes[d->limit].source != o->limit) return "another limit";
+  for (uint32_t k = 0; k < plan->loop_count; ++k) {
+    const loop_record *r = &d->loops[k];
+    if ((r->launch == d->number ? r->passes : 0) != o->passes[plan->nodes[plan->loops[k]].source]) return "other passes";
+  }
+  for (uint32_t k = 0; k < plan->checkpoint_count; ++k)
+    if ((d->ran[k] == d->number) != o->ran[plan->nodes[plan->checkpoints[k]].source]) return "other checkpoints ran";
+  return NULL;
+}
+
+static struct { long lists, launches, resumed, yielded, cancelled, limited, interleaved, tasks, kernels, conditionals; } sum;
+
+static void run_list(const gk_task *tasks, uint32_t count, uint64_t seed, uint64_t random) {
+  static oracle o;
+  static bench b;
+  const gk_list list = {GK_ABI, "random", tasks, count, slots, GK_COUNT(slots)};
+  gki_blocks blocks;
+  gki_planned planned;
+  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
+  const gk_plan *plan = &planned.plan;
+  const bool cancelling = pick(&random, 3) == 0, interleave = pick(&random, 2) != 0;
+  const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u);
+  device_graph graphs[2];
+  for (uint32_t k = 0; k < 2; ++k) {
+    const gk_gates *gates;
+    assert_int_equal(gk_gates_make(plan, bits | (k ? GK_WITH_RESUME : 0u), &gates), GK_OK);
+    check_shape(gates);
+    graph_begin(&graphs[k], gates);
+  }
+  device d;
+  device_begin(&d, plan);
+  oracle_begin(&o, tasks, count, seed);
+  memset(&b, 0, sizeof b);
+  b.plan = plan;
+  b.t.seed = seed;
+  b.t.tasks = tasks;
+  b.t.cancel = &b.cancel;
+  d.user = &b;
+  d.execute = bench_execute;
+  d.read = bench_read;
+  d.cancelled = bench_cancelled;
+  uint64_t chance = random;
+  if (interleave) d.interleave = &chance;
+  int32_t target = 0;
+  for (int launch = 0; launch < LAUNCHES; ++launch) {
+    if (plan->checkpoint_count && pick(&random, 10) < 3)
+      target = plan->nodes[plan->checkpoints[pick(&random, plan->checkpoint_count)]].label;
+    const bool cancel = cancelling && pick(&random, 2);
+    /* What a cancel in mid-flight meets in sections depends on their order. */
+    o.t.until_cancel = b.t.until_cancel = cancel && !interleave ? 1 + pick(&random, 20) : 0;
+    b.cancel = o.cancel = cancel && interleave;
+    b.t.log_count = 0;
+    const uint32_t checkpoint = target ? plan->nodes[gki_plan_label(plan, target)].checkpoint : GK_NONE;
+    oracle_launch(&o, target);
+    device_launch(&d, &graphs[target || pick(&random, 4) == 0], checkpoint);
+    const char *wrong = compare(&d, &b, &o);
+    if (wrong) {
+      char *text = gki_plan_dump(plan, "text");
+      fprintf(stderr, "%s", text ? text : "");
+      gk_release(text);
+      fail_msg("GK_SEED=%llu, bits %u, launch %d to %d%s: %s", (unsigned long long)seed, (unsigned)bits, launch, target,
+               interleave ? ", interleaved" : "", wrong);
+    }
+    ++sum.launches;
+    sum.resumed += target != 0;
+    sum.yielded += o.yielded != 0;
+    sum.cancelled += o.stopped && !o.yielded;
+    sum.limited += o.limit >= 0;
+    sum.interleaved += interleave;
+    device_next(&d);
+    target = o.yielded && pick(&random, 10) ? o.yielded : 0;
+  }
+  ++sum.lists;
+  sum.tasks += d.tasks;
+  sum.kernels += d.kernels;
+  sum.conditionals += d.conditionals;
+  device_end(&d);
+  graph_end(&graphs[0]);
+  graph_end(&graphs[1]);
+  gki_plan_free(&planned);
+  gki_blocks_free(&blocks);
+}
+
+static void random_list(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  generator g = {.random = mix(seed), .tasks = tasks, .budget = 24};
+  for (uint32_t items = 1 + pick(&g.random, 5); items; --items) put_item(&g, 0, false, false);
+  run_list(tasks, g.count, seed, g.random);
+}
+
+static void test_contract(void **state) {
+  (void)state;
+  memset(&sum, 0, sizeof sum);
+  each_list(random_list, 20000);
+  print_message("%ld lists, %ld launches: %ld resumed, %ld yielded, %ld cancelled, %ld hit a bound, %ld interleaved; "
+                "%ld tasks, %ld control kernels, %ld conditional nodes\n", sum.lists, sum.launches, sum.resumed,
+                sum.yielded, sum.cancelled, sum.limited, sum.interleaved, sum.tasks, sum.kernels, sum.conditionals);
+  if (getenv("GK_SEED")) return;
+  assert_true(sum.yielded > sum.launches / 50 && sum.cancelled > sum.launches / 100); /* the lists are worth it */
+  assert_true(sum.limited > sum.launches / 50 && sum.resumed > sum.launches / 10);
+}
+
+/* As deep as lists may be: loops and branches in each other, with checkpoints at all levels. */
+static void deep_list(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  generator g = {.random = mix(seed ^ 0xdee9), .tasks = tasks};
+  const uint32_t depth = 40 + pick(&g.random, GK_MAX_DEPTH - 40);
+  for (uint32_t k = 0; k < depth; ++k) {
+    const uint32_t what = pick(&g.random, 6);
+    if (pick(&g.random, 3) == 0) put_task(&g, 0);
+    if (pick(&g.random, 8) == 0) {
+      put(&g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = ++g.labels});
+      put_task(&g, 0);
+      put_end(&g);
+    }
+    if (what < 4) put(&g, (gk_task){.op = what < 3 ? GK_OP_DO_WHILE : GK_OP_WHILE, .flag = FLAG});
+    else put(&g, (gk_task)GK_IF(FLAG));
+    if (what == 4) {
+      put_task(&g, 0);
+      put(&g, (gk_task)GK_ELSE);
+    }
+  }
+  put(&g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = ++g.labels});
+  put_task(&g, 0);
+  put_end(&g);
+  for (uint32_t k = 0; k < depth; ++k) {
+    if (pick(&g.random, 4) == 0) put_task(&g, 0);
+    put_end(&g);
+  }
+  run_list(tasks, g.count, seed, g.random);
+}
+
+static void test_deep(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 300; ++seed) deep_list(seed);
+}
+
+/* ---- what it costs ------------------------------------------------------------------------------------------------ */
+
+typedef struct list {
+  gk_task tasks[64];
+  uint32_t count;
+  gki_blocks blocks;
+  gki_planned planned;
+} list;
+
+static void add(list *l, gk_task task) { l->tasks[l->count++] = task; }
+static void add_tasks(list *l, uint32_t count) {
+  while (count--) add(l, (gk_task){.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}});
+}
+static void add_checkpoint(list *l, int32_t label, uint32_t tasks) {
+  add(l, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = label});
+  add_tasks(l, tasks);
+  add(l, (gk_task)GK_END);
+}
+static const gk_plan *plan_of(list *l) {
+  const gk_list made = {GK_ABI, "list", l->tasks, l->count, slots, GK_COUNT(slots)};
+  assert_int_equal(gki_blocks_read(&l->blocks, &made), GK_OK);
+  assert_int_equal(gki_plan_make(&l->planned, &l->blocks, 0), GK_OK);
+  return &l->planned.plan;
+}
+
+static void add_ten_passes(list *l) {
+  add_tasks(l, 1);
+  add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 10));
+  for (int32_t k = 1; k <= 3; ++k) add_checkpoint(l, k, 1);
+  add(l, (gk_task)GK_END);
+}
+
+static void add_soft_body(list *l) {
+  add_tasks(l, 1);
+  add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 4));
+  add_checkpoint(l, 1, 3);
+  add(l, (gk_task)GK_PARALLEL);
+  for (uint32_t k = 1; k <= 3; ++k) {
+    add(l, (gk_task)GK_SECTION);
+    add_tasks(l, k);
+    add(l, (gk_task)GK_END);
+  }
+  add(l, (gk_task)GK_END);
+  add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 5));
+  add_tasks(l, 3);
+  add(l, (gk_task)GK_END);
+  add_tasks(l, 3);
+  add(l, (gk_task)GK_END);
+}
+
+static void add_straight(list *l) {
+  for (int32_t k = 1; k <= 20; ++k) add_checkpoint(l, k, 1);
+}
+
+static void no_task(void *user, uint32_t node) {
+  (void)user;
+  (void)node;
+}
+static int64_t loops_only(void *user, uint32_t node) {
+  const gk_plan *plan = user;
+  return plan->nodes[node].op == GK_OP_DO_WHILE; /* on to its bound */
+}
+static bool never(void *user) {
+  (void)user;
+  return false;
+}
+
+/* Control kernels and conditional nodes that a launch from the top executes, and those that the usual lowering has. */
+typedef struct cost { long kernels, fresh_conditionals, resume_conditionals; uint32_t usual_kernels, usual_conditionals; } cost;
+
+static void check_cost(void (*fill)(list *), cost want) {
+  list l = {.count = 0};
+  fill(&l);
+  const gk_plan *plan = plan_of(&l);
+  for (uint32_t resume = 0; resume < 2; ++resume) {
+    const gk_gates *gates;
+    assert_int_equal(gk_gates_make(plan, resume ? GK_WITH_RESUME : 0, &gates), GK_OK);
+    device d;
+    device_begin(&d, plan);
+    d.execute = no_task;
+    d.read = loops_only;
+    d.cancelled = never;
+    d.user = &l.planned.plan;
+    device_graph graph;
+    graph_begin(&graph, gates);
+    device_launch(&d, &graph, GK_NONE);
+    assert_int_equal(d.kernels, want.kernels);
+    assert_int_equal(d.conditionals, resume ? want.resume_conditionals : want.fresh_conditionals);
+    assert_int_equal(gates->usual_control_count, want.usual_kernels);
+    assert_int_equal(gates->usual_conditional_count, want.usual_conditionals);
+    graph_end(&graph);
+    device_end(&d);
+  }
+  gki_plan_free(&l.planned);
+  gki_blocks_free(&l.blocks);
+}
+
+static void test_costs(void **state) {
+  (void)state;
+  check_cost(add_ten_passes, (cost){30, 21, 32, 8, 5});
+  check_cost(add_soft_body, (cost){28, 9, 10, 13, 11});
+  check_cost(add_straight, (cost){20, 19, 20, 40, 20});
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------- */
+
+typedef struct tally { size_t bytes; long calls, fail_at, live; } tally;
+
+static void *tally_alloc(void *user, size_t bytes) {
+  tally *t = user;
+  if (++t->calls == t->fail_at) return NULL;
+  t->bytes += bytes;
+  ++t->live;
+  return malloc(bytes);
+}
+static void *tally_resize(void *user, void *at, size_t bytes) {
+  tally *t = user;
+  if (++t->calls == t->fail_at) return NULL;
+  t->live += at == NULL;
+  return realloc(at, bytes);
+}
+static void tally_free(void *user, void *at) {
+  ((tally *)user)->live -= at != NULL;
+  free(at);
+}
+
+/* Straight checkpoints: written out, the pieces that their stops close would be n * n / 2. */
+static size_t straight_bytes(uint32_t count, uint32_t bits) {
+  gk_task *tasks = calloc(count, 3 * sizeof *tasks);
+  for (uint32_t k = 0; k < count; ++k) {
+    tasks[3 * k] = (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = (int32_t)k + 1};
+    tasks[3 * k + 1] = (gk_task){.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}};
+    tasks[3 * k + 2] = (gk_task)GK_END;
+  }
+  const gk_list straight = {GK_ABI, "straight", tasks, 3 * (size_t)count, slots, GK_COUNT(slots)};
+  gki_blocks blocks;
+  gki_planned planned;
+  assert_int_equal(gki_blocks_read(&blocks, &straight), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
+  tally t = {.bytes = 0};
+  assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
+  const gk_gates *gates;
+  assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
+  const bool resume = (bits & GK_WITH_RESUME) != 0;
+  assert_int_equal(gates->closer_count, resume ? count : count - 1);
+  assert_int_equal(gates->conditional_count, resume ? count : count - 1);
+  assert_int_equal(gates->control_count, count);
+  for (uint32_t k = 0; k < count; ++k) /* each stop closes all that comes after its checkpoint, and nothing else */
+    assert_int_equal(gates->points[k].closer, resume ? k + 1 : k);
+  gk_gates_free(gates);
+  assert_int_equal(gk_set_allocator(NULL), GK_OK);
+  assert_int_equal(t.live, 0);
+  gki_plan_free(&planned);
+  gki_blocks_free(&blocks);
+  free(tasks);
+  return t.bytes;
+}
+
+static void test_linear(void **state) {
+  (void)state;
+  for (uint32_t bits = 0; bits <= (GK_WITH_RESUME | GK_WITH_CANCEL); ++bits) {
+    const clock_t start = clock();
+    const size_t some = straight_bytes(1000, bits), more = straight_bytes(10000, bits), most = straight_bytes(100000, bits);
+    assert_true(more < 11 * some && most < 11 * more);
+    assert_true(clock() - start < 20 * CLOCKS_PER_SEC); /* what is quadratic takes minutes */
+  }
+}
+
+/* Out of memory at any place: an error that says so, nothing lost. */
+static void test_no_memory(void **state) {
+  (void)state;
+  list l = {.count = 0};
+  add_soft_body(&l);
+  const gk_plan *plan = plan_of(&l);
+  gk_result result = GK_ERROR_MEMORY;
+  long failures = 0;
+  for (tally t = {.fail_at = 1}; result != GK_OK; t = (tally){.fail_at = ++failures + 1}) {
+    assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
+    const gk_gates *gates = (const gk_gates *)&t;
+    result = gk_gates_make(plan, GK_WITH_RESUME, &gates);
+    assert_true(result == GK_OK ? gates != NULL : !gates && result == GK_ERROR_MEMORY && strstr(gk_error(), "memory"));
+    gk_gates_free(gates);
+    assert_int_equal(t.live, 0);
+    assert_int_equal(gk_set_allocator(NULL), GK_OK);
+  }
+  assert_true(failures >= 3); /* the result, what is thrown away, what stays */
+  gki_plan_free(&l.planned);
+  gki_blocks_free(&l.blocks);
+}
+
+static void test_unknown_bit(void **state) {
+  (void)state;
+  list l = {.count = 0};
+  add_straight(&l);
+  const gk_gates *gates;
+  assert_int_equal(gk_gates_make(plan_of(&l), 8, &gates), GK_ERROR_INVALID);
+  assert_null(gates);
+  assert_non_null(strstr(gk_error(), "0x8"));
+  gk_gates_free(gates);
+  gki_plan_free(&l.planned);
+  gki_blocks_free(&l.blocks);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_contract), cmocka_unit_test(test_deep), cmocka_unit_test(test_costs),
+    cmocka_unit_test(test_linear), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_unknown_bit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
