@@ -182,7 +182,7 @@ static bool begin_directive(pass *p, gki_token hash) {
 /* The element types of the kernel's parameters have the size, and their members the places, that GLSL expects. */
 static bool structs_fit(const pass *p, gki_token at) {
   for (const gk_param *param = p->kernel->params, *last = param + p->kernel->param_count; param < last; ++param) {
-    gki_token type = gki_word(param->element), rest = gki_next_token(type.at, type.end);
+    gki_token type = gki_in_words(param->element), rest = gki_next_token(type.at, type.end);
     const gki_struct *found = gki_find_struct(p->structs, type);
     if (rest.kind != GKI_WORD || rest.end != type.end) {
       gk_fail(GK_ERROR_COMPILE, "%s:%u: kernel %s for Vulkan: parameter %s has the type `%s`; it must be int, uint, int64_t, "

@@ -69,7 +69,7 @@ gki_token gki_next_token(const char *s, const char *end) {
   return token;
 }
 
-gki_token gki_word(const char *text) { return (gki_token){GKI_WORD, text, text + strlen(text)}; }
+gki_token gki_in_words(const char *text) { return (gki_token){GKI_WORD, text, text + strlen(text)}; }
 
 bool gki_token_is(gki_token token, const char *text) {
   size_t size = (size_t)(token.end - token.at);
