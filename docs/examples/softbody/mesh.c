@@ -323,6 +323,25 @@ done:
   return good;
 }
 
+double mesh_reach(const mesh *body, double wanted) {
+  enum { CELLS = 1 << 16, CROWD = 100 /* vertices that one looks at, on the average */ };
+  int *count = malloc(CELLS * sizeof *count);
+  if (!count) return 0.0;
+  for (double looks = INFINITY; looks > CROWD * (double)body->vertex_count; wanted *= 0.5) {
+    looks = -(double)body->vertex_count * body->vertex_count / CELLS; /* what chance alone puts together */
+    memset(count, 0, CELLS * sizeof *count);
+    for (int k = 0; k < body->vertex_count; ++k) {
+      v3 c = v3_scale(1.0 / wanted, body->rest[k]);
+      uint64_t at[3] = {(uint64_t)(int64_t)floor(c.x), (uint64_t)(int64_t)floor(c.y), (uint64_t)(int64_t)floor(c.z)};
+      uint64_t h = (at[0] * 0x9e3779b97f4a7c15u ^ at[1]) * 0xbf58476d1ce4e5b9u ^ at[2];
+      h *= 0x94d049bb133111ebu;
+      looks += 2.0 * count[h >> 48]++ + 1.0;
+    }
+  }
+  free(count);
+  return 2.0 * wanted;
+}
+
 void mesh_free(mesh *body) {
   free(body->rest);
   free(body->mass);

@@ -31,5 +31,10 @@ typedef struct mesh {
 
 /* False: *why says what is wrong; *body is empty. */
 bool mesh_build(const char *path, const obj *from, const material *stuff, mesh *body, complaint *why);
+
+/* The distance at which the body shall feel itself: `wanted`, or less where so many vertices are nearer to each other than
+ * that, that looking at each other would take forever. 0: out of memory. */
+double mesh_reach(const mesh *body, double wanted);
+
 void mesh_free(mesh *body);
 #endif

@@ -95,7 +95,7 @@ static double lit(const scene *s, v3 p, double spread) {
 static v3 skin(v3 rest) {
   double a = sin(7.1 * rest.x + 1.3 * sin(5.0 * rest.y) + 0.7), b = sin(6.3 * rest.y + 1.7 * sin(4.0 * rest.z) + 2.0);
   double c = sin(6.7 * rest.z + 1.1 * sin(6.0 * rest.x) + 4.0);
-  return mix3(v3_of(0.86, 0.79, 0.70), v3_of(0.34, 0.17, 0.10), ramp(0.32, 0.40, a * b + b * c + c * a));
+  return mix3(v3_of(0.86, 0.79, 0.70), v3_of(0.34, 0.17, 0.10), ramp(0.10, 0.17, a * b + b * c + c * a));
 }
 
 static v3 sky(v3 direction) {
@@ -115,7 +115,7 @@ static v3 shade_body(const scene *s, const hit *h, v3 direction) {
   double gloss = pow(fmax(v3_dot(n, half_way), 0.0), 40.0) * (sun > 0.0 ? 0.25 : 0.0);
   double rim = pow(1.0 - fmax(-v3_dot(n, direction), 0.0), 3.0) * 0.12;
   v3 ambient = v3_scale(open, mix3(v3_of(0.30, 0.26, 0.22), v3_of(0.46, 0.52, 0.60), 0.5 + 0.5 * n.y));
-  v3 light = v3_mad(ambient, 1.05 * sun, v3_of(1.0, 0.95, 0.86));
+  v3 light = v3_mad(v3_scale(0.85, ambient), 0.72 * sun, v3_of(1.0, 0.94, 0.84));
   return v3_add(v3_times(skin(rest), light), v3_scale(gloss + rim * open, v3_of(1.0, 1.0, 1.0)));
 }
 
@@ -136,7 +136,7 @@ static v3 shade_ground(const scene *s, v3 direction) {
 
 static unsigned char to_byte(double a) { return (unsigned char)(255.0 * pow(clamp(a, 0.0, 1.0), 1.0 / 1.8) + 0.5); }
 
-static void shade(const scene *s, strip *strip, int index) {
+static void shade(const scene *s, strip *row_of, int index) {
   double unit_size = 2.0 / (s->eye.height * s->eye.zoom);
   for (int row = 0; row < HEIGHT; ++row) {
     for (int column = 0; column < WIDTH; ++column) {
@@ -149,7 +149,7 @@ static void shade(const scene *s, strip *strip, int index) {
         v3 colour = h->triangle >= 0 ? shade_body(s, h, ray) : shade_ground(s, ray);
         sum = v3_add(sum, v3_of(fmin(colour.x, 1.0), fmin(colour.y, 1.0), fmin(colour.z, 1.0)));
       }
-      unsigned char *to = strip->rgb + 3 * ((size_t)row * (size_t)strip->width + (size_t)(index * (WIDTH + 4) + column));
+      unsigned char *to = row_of->rgb + 3 * ((size_t)row * (size_t)row_of->width + (size_t)(index * (WIDTH + 4) + column));
       to[0] = to_byte(sum.x / (FINE * FINE));
       to[1] = to_byte(sum.y / (FINE * FINE));
       to[2] = to_byte(sum.z / (FINE * FINE));
@@ -171,7 +171,18 @@ void strip_free(strip *s) {
   s->rgb = NULL;
 }
 
-bool strip_draw(strip *strip, int index, const mesh *body, const v3 *x) {
+/* Above which point of the ground the body is: the camera goes with it. */
+static v3 middle_of(const mesh *body, const v3 *x) {
+  v3 sum = {0.0, 0.0, 0.0};
+  double mass = 0.0;
+  for (int k = 0; k < body->vertex_count; ++k) {
+    sum = v3_mad(sum, body->mass[k], x[k]);
+    mass += body->mass[k];
+  }
+  return v3_of(sum.x / mass, 0.0, sum.z / mass);
+}
+
+bool strip_draw(strip *row, int index, const mesh *body, const v3 *x) {
   scene s = {.body = body, .x = x};
   s.normals = calloc((size_t)body->vertex_count, sizeof *s.normals);
   s.image = malloc((size_t)WIDTH * FINE * HEIGHT * FINE * sizeof *s.image);
@@ -183,11 +194,14 @@ bool strip_draw(strip *strip, int index, const mesh *body, const v3 *x) {
       v3 n = v3_cross(v3_sub(x[t[1]], x[t[0]]), v3_sub(x[t[2]], x[t[0]]));
       for (int c = 0; c < 3; ++c) s.normals[t[c]] = v3_add(s.normals[t[c]], n);
     }
-    s.eye = view_of(v3_of(-1.9, 1.25, -2.9), v3_of(0.0, 0.62, 0.0), 3.9, false, WIDTH * FINE, HEIGHT * FINE);
-    s.light = view_of(v3_of(-2.2, 5.0, -1.6), v3_of(0.0, 0.5, 0.0), 0.62, true, SHADOW, SHADOW);
+    v3 middle = middle_of(body, x);
+    s.eye = view_of(v3_add(middle, v3_of(-2.1, 1.35, -2.9)), v3_add(middle, v3_of(0.0, 0.58, 0.0)), 4.1, false,
+                    WIDTH * FINE, HEIGHT * FINE);
+    s.light = view_of(v3_add(middle, v3_of(-2.2, 5.0, -1.6)), v3_add(middle, v3_of(0.0, 0.5, 0.0)), 0.62, true, SHADOW,
+                      SHADOW);
     draw_body(&s, &s.light, s.shadow);
     draw_body(&s, &s.eye, s.image);
-    shade(&s, strip, index);
+    shade(&s, row, index);
   }
   free(s.normals);
   free(s.image);

@@ -84,6 +84,7 @@ GK_KERNEL(sort_cell, (inout(int, member), in(int, first))) { /* what atomics pla
 GK_KERNEL(find_contacts, (out(int, count), out(contact, contacts), in(int, first), in(v3, x), in(v3, rest),
                           in(int, cell_first), in(int, member), in(int, spring_first), in(int, spring_other),
                           in(world, w), value(int, cells), value(int, room))) {
+  if (room > 0 && first[i] == first[i + 1]) return; /* counted: there are none */
   v3 p = x[i];
   double cell = w[0].cell, reach = w[0].reach;
   int cx = cell_of(p.x, cell), cy = cell_of(p.y, cell), cz = cell_of(p.z, cell), found = 0;

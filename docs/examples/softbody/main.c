@@ -1,0 +1,278 @@
+/* main.c - softbody MESH.obj: drops a mesh, shows how it falls, checks the physics. The last line is for programs. */
+#include "render.h"
+#include "step.h"
+#include <errno.h>
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char help[] =
+  "softbody MESH.obj [options]   drops a mesh on the ground and on itself, and checks the physics\n"
+  "  --steps N       time steps of 0.01 s (default 160)\n"
+  "  --backend NAME  the device's backend (default: $GK_BACKEND, else the first that is able)\n"
+  "  --threads N     host threads (default: OMP_NUM_THREADS, else all)\n"
+  "  --out DIR       where final.obj and fall.png go (default build/softbody-out)\n"
+  "  --pairs N       pairs of touching vertices that fit into the buffer at first (default 8: far too few)\n"
+  "  --verify        simulates again with a buffer that is large enough; the result must be the same bit for bit\n"
+  "  --drop M        metres between the body and the ground (default 0.4)\n"
+  "  --stretch X     stiffness against stretching in N/m (default 1500)\n"
+  "  --bend X        stiffness against bending in N m (default 0.004)\n"
+  "  --quiet         no line per step\n"
+  "Exit code 0: all went well and every check holds; 1: not so; 2: the command line is wrong.\n";
+
+typedef struct options {
+  const char *mesh, *backend, *out;
+  int steps, threads, pairs;
+  double drop, stretch, bend;
+  bool verify, quiet, help;
+} options;
+
+/* What is watched on the way. */
+typedef struct watch {
+  double mass, start, least, rise;  /* energy: at first, least so far, largest rise above that */
+  v3 momentum;                      /* at first */
+  int free_steps;                   /* before the ground was touched */
+  double drift, drift_allowed;      /* of the momentum, in free fall */
+  bool landed, finite;
+} watch;
+
+static const double step_seconds = 0.01, energy_allowed = 0.01, depth_allowed = 1e-3;
+
+static bool read_number(const char *name, const char *text, double low, double high, double *to) {
+  char *end = NULL;
+  double value = text ? strtod(text, &end) : 0.0;
+  if (text && end != text && !*end && value >= low && value <= high) {
+    *to = value;
+    return true;
+  }
+  fprintf(stderr, "softbody: %s takes a number from %g to %g%s%s\n", name, low, high, text ? ", not " : "",
+          text ? text : "");
+  return false;
+}
+
+static bool read_count(const char *name, const char *text, int low, int high, int *to) {
+  double value = 0.0;
+  if (!read_number(name, text, low, high, &value)) return false;
+  *to = (int)value;
+  if (*to == value) return true;
+  fprintf(stderr, "softbody: %s takes a whole number, not %s\n", name, text);
+  return false;
+}
+
+static bool read_options(int argc, char **argv, options *o) {
+  for (int k = 1; k < argc; ++k) {
+    const char *name = argv[k], *text = k + 1 < argc ? argv[k + 1] : NULL;
+    bool good = true, one_word = false;
+    if (strcmp(name, "--steps") == 0) good = read_count(name, text, 1, 1000000, &o->steps);
+    else if (strcmp(name, "--threads") == 0) good = read_count(name, text, 1, 4096, &o->threads);
+    else if (strcmp(name, "--pairs") == 0) good = read_count(name, text, 1, 100000000, &o->pairs);
+    else if (strcmp(name, "--drop") == 0) good = read_number(name, text, 0.01, 100.0, &o->drop);
+    else if (strcmp(name, "--stretch") == 0) good = read_number(name, text, 1.0, 1e6, &o->stretch);
+    else if (strcmp(name, "--bend") == 0) good = read_number(name, text, 0.0, 1e3, &o->bend);
+    else if (strcmp(name, "--backend") == 0) good = (o->backend = text) != NULL;
+    else if (strcmp(name, "--out") == 0) good = (o->out = text) != NULL;
+    else {
+      one_word = true;
+      if (strcmp(name, "--verify") == 0) o->verify = true;
+      else if (strcmp(name, "--quiet") == 0) o->quiet = true;
+      else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) o->help = true;
+      else if (name[0] != '-' && !o->mesh) o->mesh = name;
+      else {
+        fprintf(stderr, "softbody: %s isn't understood; see softbody --help\n", name);
+        return false;
+      }
+    }
+    if (!good) {
+      if (!text) fprintf(stderr, "softbody: %s needs something behind it\n", name);
+      return false;
+    }
+    k += !one_word;
+  }
+  if (o->mesh || o->help) return true;
+  fprintf(stderr, "softbody: which mesh? softbody MESH.obj; see softbody --help\n");
+  return false;
+}
+
+/* Makes a folder and those it lies in. */
+static bool make_folder(const char *path, complaint *why) {
+  char part[4096];
+  size_t size = strlen(path);
+  if (!size || size >= sizeof part) return complain(why, "--out: the folder's name is empty or too long");
+  for (size_t k = 1; k <= size; ++k) {
+    if (path[k] && path[k] != '/') continue;
+    memcpy(part, path, k);
+    part[k] = 0;
+    if (mkdir(part, 0777) != 0 && errno != EEXIST) return complain(why, "%s: can't be made: %s", part, strerror(errno));
+  }
+  return true;
+}
+
+static world world_of(const mesh *body, complaint *why) {
+  double reach = mesh_reach(body, fmin(1.2 * body->edge, 0.03));
+  if (!(reach > 0.0)) complain(why, "there isn't enough memory");
+  return (world){.step = step_seconds, .gravity = 9.81, .gap = 0.003, .ground = 1.0, .friction = 0.4,
+                 .slip = 0.01 * step_seconds, .reach = reach, .push = 20.0, .cell = 1.35 * reach, .cg = 0.05,
+                 .still = 0.03 * step_seconds};
+}
+
+static gk_result start(simulation *s, const options *o, const mesh *body, const world *constants, int room) {
+  const gk_device_desc device = {.backend = o->backend, .threads = o->threads};
+  return simulation_start(s, &device, body, constants, o->drop, v3_of(0.8, 0.3, 0.5), room);
+}
+
+/* Compares a step with what must hold. In free fall the momentum grows by weight times time. Each step rounds positions of
+ * less than 4 m, a few times each, and divides the difference by the step: that is all the error there may be. */
+static void observe(watch *w, const simulation *s, double drop) {
+  w->finite = w->finite && isfinite(s->energy) && isfinite(s->kinetic);
+  w->rise = fmax(w->rise, s->energy - w->least);
+  w->least = fmin(w->least, s->energy);
+  w->landed = w->landed || s->touching > 0;
+  if (w->landed) return;
+  double seconds = s->steps * s->world.step;
+  v3 expected = v3_add(w->momentum, v3_of(0.0, -w->mass * s->world.gravity * seconds, 0.0));
+  w->free_steps = s->steps;
+  w->drift = fmax(w->drift, v3_length(v3_sub(s->momentum, expected)));
+  w->drift_allowed = s->steps * w->mass * 8.0 * DBL_EPSILON * (drop + 2.0) / s->world.step;
+}
+
+static void print_step(const simulation *s, uint64_t newton, uint64_t cg) {
+  printf("step %4d  newton %3d  cg %5d  pairs %6d  yields %2d  growths %2d  energy %9.4f\n", s->steps, (int)newton, (int)cg,
+         s->contacts / 2, s->yields, s->growths, s->energy);
+  fflush(stdout);
+}
+
+/* The step after which picture k is drawn: sooner after each other at first, while it falls. */
+static int picture_step(int k, int steps) {
+  return (int)(steps * pow((double)k / (STRIP_PICTURES - 1), 1.35) + 0.5);
+}
+
+/* Runs all steps; NULL pictures: none are drawn, and nothing is said. */
+static bool run(simulation *s, const options *o, watch *w, strip *pictures, v3 *x, complaint *why) {
+  for (int k = 0, drawn = 0; k <= o->steps; ++k) {
+    uint64_t newton = s->newton, cg = s->cg;
+    if (k > 0 && simulation_step(s) != GK_OK) return complain(why, "step %d: %s", k, gk_error());
+    if (w && k > 0) observe(w, s, o->drop);
+    if (pictures && k > 0 && !o->quiet) print_step(s, s->newton - newton, s->cg - cg);
+    for (; pictures && drawn < STRIP_PICTURES && picture_step(drawn, o->steps) == k; ++drawn) {
+      if (simulation_read(s, x, NULL) != GK_OK) return complain(why, "%s", gk_error());
+      if (!strip_draw(pictures, drawn, s->body, x)) return complain(why, "there isn't enough memory for a picture");
+    }
+  }
+  return true;
+}
+
+/* Simulates again, now with room for all pairs there ever were, and compares every bit of what comes out. */
+static bool verify(const options *o, const simulation *first, const v3 *x, const v3 *v, complaint *why) {
+  size_t n = (size_t)first->body->vertex_count;
+  v3 *again = calloc(2 * n, sizeof *again);
+  simulation s = {0};
+  bool good = again != NULL;
+  if (!good) complain(why, "there isn't enough memory to compare");
+  else if (start(&s, o, first->body, &first->world, first->room + first->room / 2) != GK_OK)
+    good = complain(why, "%s", gk_error());
+  good = good && run(&s, o, NULL, NULL, NULL, why);
+  if (good && simulation_read(&s, again, again + n) != GK_OK) good = complain(why, "%s", gk_error());
+  if (good && s.yields) good = complain(why, "a buffer that was large enough overflowed");
+  if (good && (memcmp(again, x, n * sizeof *x) != 0 || memcmp(again + n, v, n * sizeof *v) != 0))
+    good = complain(why, "the result without yields is another one");
+  if (good) printf("check  the same bit for bit: %d yields here, none with room for %d contacts: ok\n", first->yields, s.room);
+  simulation_end(&s);
+  free(again);
+  return good;
+}
+
+static bool check(const watch *w, const simulation *s, double depth) {
+  bool calm = w->rise <= energy_allowed * w->start, still = w->drift <= w->drift_allowed, above = depth <= depth_allowed;
+  printf("check  energy %.4f at first, %.4f at the end, rose by %.4f %% of the first at most (1 %% allowed): %s\n", w->start,
+         s->energy, 100.0 * w->rise / w->start, calm ? "ok" : "FAILED");
+  printf("check  momentum %.4g kg m/s after %d steps of free fall, off by %.2g (rounding alone allows %.2g): %s\n",
+         w->mass * s->world.gravity * s->world.step * w->free_steps, w->free_steps, w->drift, w->drift_allowed,
+         still ? "ok" : "FAILED");
+  printf("check  deepest vertex %.2g mm below the ground (1 mm allowed): %s\n", 1e3 * depth, above ? "ok" : "FAILED");
+  if (!w->finite) printf("check  the result is a number: FAILED\n");
+  return calm && still && above && w->finite;
+}
+
+static bool write_results(const options *o, const mesh *body, v3 *x, const strip *pictures, complaint *why) {
+  char path[4200];
+  obj last = {.vertices = x, .triangles = body->triangles, .vertex_count = body->vertex_count,
+              .triangle_count = body->triangle_count};
+  snprintf(path, sizeof path, "%s/final.obj", o->out);
+  if (!obj_write(path, &last, why)) return false;
+  printf("wrote  %s", path);
+  snprintf(path, sizeof path, "%s/fall.png", o->out);
+  bool good = strip_write(pictures, path, why);
+  printf(good ? ", %s\n" : "\n", path);
+  return good;
+}
+
+static void introduce(const mesh *m, const simulation *s) {
+  const gk_device_info *d = gk_device_describe(s->device);
+  printf("mesh   %d vertices, %d triangles, %d edges: %d open, %d with more than two triangles (these don't bend)\n",
+         m->vertex_count, m->triangle_count, m->edge_count, m->open_edges, m->crowded_edges);
+  if (m->joined + m->isolated + m->flat + m->twice)
+    printf("mesh   joined %d vertices at the place of others; left out %d in no triangle, %d triangles without area,"
+           " %d repeated\n", m->joined, m->isolated, m->flat, m->twice);
+  printf("device %s: %s, %d threads\n", d->backend, d->name, d->threads);
+}
+
+static bool simulate(const options *o, const mesh *body, complaint *why) {
+  size_t n = (size_t)body->vertex_count;
+  simulation s = {0};
+  strip pictures = {0};
+  v3 *x = calloc(n, sizeof *x), *v = calloc(n, sizeof *v);
+  bool good = make_folder(o->out, why), held = false;
+  world constants = world_of(body, why);
+  double depth = 0.0;
+  if (!x || !v || !strip_make(&pictures)) good = complain(why, "there isn't enough memory");
+  if (!good || !(constants.reach > 0.0)) goto done;
+  if (start(&s, o, body, &constants, 2 * o->pairs) != GK_OK) {
+    complain(why, "%s", gk_error());
+    goto done;
+  }
+  introduce(body, &s);
+  watch w = {.start = s.energy, .least = s.energy, .momentum = s.momentum, .finite = true};
+  for (size_t k = 0; k < n; ++k) w.mass += body->mass[k];
+  if (!run(&s, o, &w, &pictures, x, why)) goto done;
+  if (simulation_read(&s, x, v) != GK_OK) {
+    complain(why, "%s", gk_error());
+    goto done;
+  }
+  for (size_t k = 0; k < n; ++k) depth = fmax(depth, -x[k].y);
+  if (!write_results(o, body, x, &pictures, why)) goto done;
+  held = check(&w, &s, depth);
+  if (!held) complain(why, "the result breaks the laws above");
+  if (o->verify) held = verify(o, &s, x, v, why) && held;
+  if (held) printf("steps %d newton %d cg %d pairs %d yields %d resumes %d growths %d energy %.6g penetration %.6g\n", s.steps,
+                   (int)s.newton, (int)s.cg, s.most / 2, s.yields, s.resumes, s.growths, s.energy, depth);
+
+done:
+  simulation_end(&s);
+  strip_free(&pictures);
+  free(x);
+  free(v);
+  return held;
+}
+
+int main(int argc, char **argv) {
+  options o = {.out = "build/softbody-out", .steps = 160, .pairs = 8, .drop = 0.4, .stretch = 1500.0, .bend = 0.004};
+  obj file = {0};
+  mesh body = {0};
+  complaint why = {""};
+  if (!read_options(argc, argv, &o)) return 2;
+  if (o.help) {
+    fputs(help, stdout);
+    return 0;
+  }
+  material stuff = {.density = 1.0, .membrane = o.stretch, .bending = o.bend};
+  bool good = obj_read(o.mesh, &file, &why) && mesh_build(o.mesh, &file, &stuff, &body, &why);
+  obj_free(&file);
+  good = good && simulate(&o, &body, &why);
+  mesh_free(&body);
+  if (!good) {
+    fflush(stdout);
+    fprintf(stderr, "softbody: %s\n", why.text);
+  }
+  return good ? 0 : 1;
+}
