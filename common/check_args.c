@@ -75,20 +75,24 @@ static const char *types_word(gki_judge *judge, uint32_t types) {
   return gki_type_word(judge, type);
 }
 
+static bool same_element(const char *a, const char *b) {
+  return a == b || strcmp(a, b) == 0 || strcmp(plain(a), plain(b)) == 0;
+}
+
 static void check_element(gki_judge *judge, const wanted *want, const gk_slot_desc *desc) {
-  const char *slot = gki_desc_word(judge, desc), *name = gki_word(judge, want->word);
   bool named = want->element && desc->element;
-  if (named && want->element != desc->element && strcmp(plain(want->element), plain(desc->element)) != 0) {
+  if (named && !same_element(want->element, desc->element)) {
     const char *found = gki_word(judge, desc->element);
-    gki_say(judge, GKI_ARGUMENT_ELEMENT, name, gki_word(judge, want->element), slot, found, NULL);
+    gki_say(judge, GKI_ARGUMENT_ELEMENT, gki_word(judge, want->word), gki_word(judge, want->element),
+            gki_desc_word(judge, desc), found, NULL);
     return;
   }
   /* Without names, a struct must still be as long as what reads it. */
   bool differs = named ? want->element_bytes != desc->element_bytes && want->element_bytes && desc->element_bytes
                        : desc->type == GK_BYTES && desc->element_bytes < want->element_bytes;
   if (differs)
-    gki_say(judge, GKI_ARGUMENT_SIZE, name, gki_number(judge, want->element_bytes), slot,
-            gki_number(judge, desc->element_bytes), NULL);
+    gki_say(judge, GKI_ARGUMENT_SIZE, gki_word(judge, want->word), gki_number(judge, want->element_bytes),
+            gki_desc_word(judge, desc), gki_number(judge, desc->element_bytes), NULL);
 }
 
 /* The slot's entry, if it will do. */

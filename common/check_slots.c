@@ -1,5 +1,6 @@
 #include "check_parts.h"
 #include "error.h"
+#include <stdio.h>
 #include <string.h>
 
 static bool is_zero(const uintptr_t *words, size_t count) {
@@ -8,32 +9,39 @@ static bool is_zero(const uintptr_t *words, size_t count) {
   return !all;
 }
 
-static void check_type(gki_judge *judge, const gk_slot_desc *desc, const char *slot) {
+static void check_type(gki_judge *judge, const gk_slot_desc *desc) {
   size_t limit = PTRDIFF_MAX, unit = desc->element_bytes ? desc->element_bytes : 1;
   const char *type = gki_type_word(judge, desc->type);
   if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) {
-    gki_say(judge, GKI_SLOT_TYPE, slot, type, NULL);
+    gki_say(judge, GKI_SLOT_TYPE, gki_desc_word(judge, desc), type, NULL);
     return;
   }
   if (desc->bits & GK_HAS_VALUE && (desc->type == GK_PTR || desc->type == GK_BYTES))
-    gki_say(judge, GKI_SLOT_VALUE, slot, type, desc->type == GK_PTR ? "gk_bind" : "gk_bind_bytes", NULL);
-  if (desc->type == GK_BYTES && !desc->element_bytes) gki_say(judge, GKI_SLOT_BYTES, slot, NULL);
-  if (desc->type != GK_PTR && desc->count) gki_say(judge, GKI_SLOT_COUNT, slot, type, NULL);
-  if (desc->type == GK_PTR && desc->count > limit / unit)
-    gki_say(judge, GKI_SLOT_TOO_LARGE, slot, gki_number(judge, (int64_t)(desc->count & INT64_MAX)),
-            gki_number(judge, (int64_t)unit), NULL);
+    gki_say(judge, GKI_SLOT_VALUE, gki_desc_word(judge, desc), type, desc->type == GK_PTR ? "gk_bind" : "gk_bind_bytes",
+            NULL);
+  if (desc->type == GK_BYTES && !desc->element_bytes) gki_say(judge, GKI_SLOT_BYTES, gki_desc_word(judge, desc), NULL);
+  if (desc->type != GK_PTR && desc->count) gki_say(judge, GKI_SLOT_COUNT, gki_desc_word(judge, desc), type, NULL);
+  if (desc->type == GK_PTR && desc->count > limit / unit) {
+    char count[24];
+    snprintf(count, sizeof count, "%zu", desc->count);
+    gki_say(judge, GKI_SLOT_TOO_LARGE, gki_desc_word(judge, desc), count, gki_number(judge, (int64_t)unit), NULL);
+  }
 }
 
 static void check_slot(gki_judge *judge, const gki_inclusion *in, size_t place) {
   const gk_slot_desc *desc = &in->list->slots[place];
-  const char *slot = gki_desc_word(judge, desc);
-  if (desc->slot < 1 || desc->slot > (gk_slot)UINT16_MAX) gki_say(judge, GKI_SLOT_NUMBER, slot, NULL);
-  else if (in->ranks[desc->slot] != place + 1)
-    gki_say(judge, GKI_SLOT_REUSED, slot, gki_desc_word(judge, &in->list->slots[in->ranks[desc->slot] - 1]), NULL);
-  if (!desc->name || !*desc->name) gki_say(judge, GKI_SLOT_NAMELESS, slot, NULL);
-  check_type(judge, desc, slot);
-  if (desc->bits & ~(uint32_t)GK_HAS_VALUE) gki_say(judge, GKI_SLOT_BITS, slot, gki_number(judge, desc->bits), NULL);
-  if (!is_zero(desc->reserved, GK_COUNT(desc->reserved))) gki_say(judge, GKI_SLOT_RESERVED, slot, NULL);
+  if (desc->slot < 1 || desc->slot > (gk_slot)UINT16_MAX) {
+    gki_say(judge, GKI_SLOT_NUMBER, gki_desc_word(judge, desc), NULL);
+  } else if (in->ranks[desc->slot] != place + 1) {
+    const char *first = gki_desc_word(judge, &in->list->slots[in->ranks[desc->slot] - 1]);
+    gki_say(judge, GKI_SLOT_REUSED, gki_desc_word(judge, desc), first, NULL);
+  }
+  if (!desc->name || !*desc->name) gki_say(judge, GKI_SLOT_NAMELESS, gki_desc_word(judge, desc), NULL);
+  check_type(judge, desc);
+  if (desc->bits & ~(uint32_t)GK_HAS_VALUE)
+    gki_say(judge, GKI_SLOT_BITS, gki_desc_word(judge, desc), gki_number(judge, desc->bits), NULL);
+  if (!is_zero(desc->reserved, GK_COUNT(desc->reserved)))
+    gki_say(judge, GKI_SLOT_RESERVED, gki_desc_word(judge, desc), NULL);
 }
 
 static uint64_t hash_name(const char *name) {
