@@ -332,7 +332,7 @@ def demo(options):
     folder = ROOT / "build/demo"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    failed = run("build/softbody", "docs/examples/softbody/spot.obj", "--out", "build/demo")
+    failed = run("build/softbody", "docs/examples/softbody/spot.obj", "--verify", "--out", "build/demo")
     written = sorted(path.relative_to(ROOT).as_posix() for path in folder.iterdir())
     print("written: " + (", ".join(written) or "nothing"))
     return 1 if failed or not written else 0
