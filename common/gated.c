@@ -119,7 +119,7 @@ static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
     end_loop(walk, loop);
     return false;
   }
-  if (node->op == GK_OP_DO_WHILE) {
+  if (node->op == GK_OP_DO_WHILE || walk->entries[node->loop]) { /* After a pass, the flag has been read. */
     go(walk, loop + 1, loop);
     return false;
   }

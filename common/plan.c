@@ -222,6 +222,7 @@ static uint32_t number_runs(maker *make) {
   uint32_t count = 0, last = 0; /* the first node of the straight piece before */
   for (uint32_t at = 1; at < make->plan->node_count;) {
     gk_node *node = &nodes[at];
+    if (node->op == GK_OP_SECTION) node->run = NO_RUN; /* Its PARALLEL is no part of a run, or it would lie in that one. */
     if (node->run == NO_RUN) {
       ++at;
       continue;

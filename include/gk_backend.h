@@ -275,9 +275,10 @@ typedef struct gk_record {
 typedef enum gk_step_kind {
   GK_STEP_RUN,  /**< Execute runs[at]. */
   GK_STEP_FLAG, /**< Answer the flag of node `at`, read after all that came before. */
-  GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at`, which is at its head (WHILE: the flag is still to be
-                 * read), adding to the record what comes of it, and to `entries` for the loops inside if it stops in one.
-                 * Answer 1 if it has ended, 0 if it goes on; 0 without a pass: the walker takes that pass step by step. */
+  GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at`, which is at its head (WHILE: its flag is still to be
+                 * read if its `entries` are 0), adding to the record what comes of it, and to `entries` of the loops in it
+                 * if it stops inside. Answer 1 if it has ended, 0 if it goes on, before another section has such a step;
+                 * 0 without a pass: the walker takes that pass step by step. */
   GK_STEP_FORK, /**< The PARALLEL at node `at` holds loops or branches: gk_walk_fork each section, walk them in any order
                  * or all at once, gk_walk_join each. Any answer will do. */
   GK_STEP_END,  /**< The launch is over and the record complete. */

@@ -1,0 +1,534 @@
+/* The walker against an interpreter of docs/contract.md, on random lists; and the contract's guarantee. GK_SEED=n runs
+ * the one list of a failure again, GK_LISTS=n as many as you like. */
+#include "walk_world.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_TASKS = 400, MAX_LOG = 20000, FLAG = 1, READ = 1 << 20, TRUE_READS = 10 };
+
+/* ---- random lists ---- */
+
+typedef struct generator {
+  uint64_t random;
+  gk_task *tasks;
+  uint32_t count, budget;
+  int32_t labels;
+  bool has_cancel;
+} generator;
+
+static gk_kernel kernel = {.name = "task"};
+
+static void put(generator *g, gk_task task) {
+  assert_true(g->count < MAX_TASKS);
+  g->tasks[g->count++] = task;
+}
+static void put_end(generator *g) { put(g, (gk_task)GK_END); }
+static void put_task(generator *g, uint32_t bits) {
+  put(g, (gk_task){.op = GK_OP_KERNEL, .bits = bits, .kernel = &kernel, .args = {FLAG}});
+}
+
+static void put_block(generator *g, uint32_t depth, bool in_section, bool in_checkpoint);
+
+static void put_item(generator *g, uint32_t depth, bool in_section, bool in_checkpoint) {
+  uint32_t what = pick(&g->random, depth < 6 ? 14 : 3), count = pick(&g->random, 4);
+  uint32_t bound = pick(&g->random, 3) ? 0 : 1 + pick(&g->random, 4);
+  if (g->budget) --g->budget;
+  switch (what) {
+  case 3: case 4: case 5: case 6:
+    put(g, (gk_task){.op = what < 5 ? GK_OP_DO_WHILE : GK_OP_WHILE, .flag = FLAG, .max_iterations = bound});
+    put_block(g, depth + 1, in_section, in_checkpoint);
+    break;
+  case 7:
+    put(g, (gk_task)GK_IF(FLAG));
+    put_block(g, depth + 1, in_section, in_checkpoint);
+    if (count < 2) {
+      put(g, (gk_task)GK_ELSE);
+      put_block(g, depth + 1, in_section, in_checkpoint);
+    }
+    break;
+  case 8:
+    put(g, (gk_task)GK_SWITCH(FLAG));
+    for (; count; --count) {
+      put(g, (gk_task)GK_CASE);
+      put_block(g, depth + 1, in_section, in_checkpoint);
+      put_end(g);
+    }
+    break;
+  case 9: case 10:
+    put(g, (gk_task)GK_PARALLEL);
+    for (; count; --count) {
+      put(g, (gk_task)GK_SECTION);
+      put_block(g, depth + 1, true, in_checkpoint);
+      put_end(g);
+    }
+    break;
+  case 11: case 12: case 13:
+    if (in_section || in_checkpoint) {
+      put_task(g, 0);
+      return;
+    }
+    put(g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = count ? FLAG : 0, .label = ++g->labels * 7 - 20});
+    put_block(g, depth + 1, in_section, true);
+    break;
+  default: put_task(g, depth == 0 && !pick(&g->random, 4) ? GK_ALWAYS : 0); return;
+  }
+  put_end(g);
+}
+
+static void put_block(generator *g, uint32_t depth, bool in_section, bool in_checkpoint) {
+  for (uint32_t items = pick(&g->random, 4); items && g->budget; --items) put_item(g, depth, in_section, in_checkpoint);
+}
+
+/* ---- what both sides see of the world ---- */
+
+typedef struct trace {
+  uint64_t seed;
+  const gk_task *tasks;
+  uint32_t reads[MAX_TASKS];  /* of that task's flag, in all launches */
+  uint32_t runs[MAX_TASKS];
+  uint32_t log[MAX_LOG], log_count; /* of this launch: a task that ran, or READ + one whose flag was read */
+  long until_cancel;                /* tasks to run before the launch is cancelled */
+  int32_t *cancel;
+} trace;
+
+/* What a flag says when it is read for the n-th time; in the end always false, so that every list ends. */
+static int64_t trace_read(trace *t, uint32_t task) {
+  uint32_t n = t->reads[task]++;
+  assert_true(t->log_count < MAX_LOG);
+  t->log[t->log_count++] = READ + task;
+  uint64_t value = mix(t->seed ^ mix(task * UINT64_C(1000003) + n));
+  if (t->tasks[task].op == GK_OP_SWITCH) return (int64_t)(value % 5) - 1;
+  uint32_t odds = t->tasks[task].op == GK_OP_CHECKPOINT ? 5 : 2;
+  return n < TRUE_READS && value % odds == 0 ? (value & 64 ? -3 : 1) : 0;
+}
+
+static void trace_run(trace *t, uint32_t task) {
+  assert_true(t->log_count < MAX_LOG);
+  t->log[t->log_count++] = task;
+  ++t->runs[task];
+  if (t->until_cancel > 0 && --t->until_cancel == 0) *t->cancel = 1;
+}
+
+/* ---- the contract, read aloud: it walks the flat list and knows nothing of plans ---- */
+
+typedef struct oracle {
+  trace t;
+  const gk_task *tasks;
+  uint32_t count;
+  uint32_t mate[MAX_TASKS], otherwise[MAX_TASKS]; /* END of a block; ELSE of an IF or 0 */
+  uint64_t entries[MAX_TASKS];
+  int32_t cancel;
+  /* this launch */
+  bool stopped;
+  int32_t target, yielded;
+  uint64_t passes[MAX_TASKS];
+  bool ran[MAX_TASKS], hit_bound[MAX_TASKS];
+  int64_t limit;
+} oracle;
+
+static bool opens(gk_op op) {
+  return op == GK_OP_DO_WHILE || op == GK_OP_WHILE || op == GK_OP_IF || op == GK_OP_SWITCH || op == GK_OP_CASE ||
+         op == GK_OP_CHECKPOINT || op == GK_OP_PARALLEL || op == GK_OP_SECTION;
+}
+
+static void oracle_begin(oracle *o, const gk_task *tasks, uint32_t count, uint64_t seed) {
+  memset(o, 0, sizeof *o);
+  o->tasks = o->t.tasks = tasks;
+  o->t.seed = seed;
+  o->t.cancel = &o->cancel;
+  o->count = count;
+  uint32_t open[MAX_TASKS], depth = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    if (opens(tasks[k].op)) open[depth++] = k;
+    else if (tasks[k].op == GK_OP_ELSE) o->otherwise[open[depth - 1]] = k;
+    else if (tasks[k].op == GK_OP_END) o->mate[open[--depth]] = k;
+  }
+}
+
+/* Rules 1 and 2. */
+static bool is_live(const oracle *o) { return !o->stopped && !o->target; }
+static bool holds_target(const oracle *o, uint32_t from, uint32_t to) {
+  for (uint32_t k = from; o->target && k < to; ++k)
+    if (o->tasks[k].op == GK_OP_CHECKPOINT && o->tasks[k].label == o->target) return true;
+  return false;
+}
+
+static void oracle_block(oracle *o, uint32_t from, uint32_t to);
+
+static void oracle_loop(oracle *o, uint32_t k) { /* rules 4, 5, 10, 11 */
+  const gk_task *task = &o->tasks[k];
+  bool resumed = holds_target(o, k, o->mate[k]), again = true;
+  if (!resumed) {
+    o->entries[k] = 0;
+    if (task->op == GK_OP_WHILE) again = trace_read(&o->t, k) != 0;
+  }
+  while (again) {
+    oracle_block(o, k + 1, o->mate[k]);
+    if (o->stopped) return;
+    ++o->passes[k];
+    ++o->entries[k];
+    if (o->cancel) {
+      o->stopped = true;
+      return;
+    }
+    again = trace_read(&o->t, k) != 0;
+    if (again && task->max_iterations && o->entries[k] >= task->max_iterations) {
+      again = false;
+      o->hit_bound[k] = true;
+      if (o->limit < 0) o->limit = k;
+    }
+  }
+  o->entries[k] = 0;
+}
+
+static void oracle_checkpoint(oracle *o, uint32_t k) { /* rules 3, 11 */
+  const gk_task *task = &o->tasks[k];
+  if (o->target == task->label) o->target = 0;
+  oracle_block(o, k + 1, o->mate[k]);
+  o->ran[k] = true;
+  if (o->stopped || !task->flag) return;
+  if (trace_read(&o->t, k)) {
+    o->yielded = task->label;
+    o->stopped = true;
+  } else if (o->cancel) {
+    o->stopped = true;
+  }
+}
+
+static void oracle_choice(oracle *o, uint32_t k) { /* rules 5, 6 */
+  uint32_t end = o->mate[k], other = o->otherwise[k];
+  if (o->tasks[k].op == GK_OP_IF) {
+    uint32_t then_end = other ? other : end;
+    bool yes = o->target ? holds_target(o, k, then_end) : trace_read(&o->t, k) != 0;
+    if (yes) oracle_block(o, k + 1, then_end);
+    else if (other) oracle_block(o, other + 1, end);
+    return;
+  }
+  int64_t value = o->target ? -1 : trace_read(&o->t, k), index = 0;
+  for (uint32_t one = k + 1; one < end; one = o->mate[one] + 1, ++index)
+    if (o->target ? holds_target(o, one, o->mate[one]) : index == value) {
+      oracle_block(o, one + 1, o->mate[one]);
+      return;
+    }
+}
+
+static void oracle_parallel(oracle *o, uint32_t k) { /* rules 7, 11 */
+  bool any = false;
+  for (uint32_t one = k + 1; one < o->mate[k]; one = o->mate[one] + 1) {
+    o->stopped = false;
+    oracle_block(o, one + 1, o->mate[one]);
+    any |= o->stopped;
+  }
+  o->stopped = any;
+}
+
+static void oracle_block(oracle *o, uint32_t from, uint32_t to) {
+  for (uint32_t k = from; k < to; ++k) {
+    const gk_task *task = &o->tasks[k];
+    bool runs = is_live(o) || (!o->stopped && opens(task->op) && holds_target(o, k, o->mate[k]));
+    if (runs || (task->bits & GK_ALWAYS)) { /* rule 8 */
+      switch (task->op) {
+      case GK_OP_KERNEL: trace_run(&o->t, k); break;
+      case GK_OP_DO_WHILE: case GK_OP_WHILE: oracle_loop(o, k); break;
+      case GK_OP_CHECKPOINT: oracle_checkpoint(o, k); break;
+      case GK_OP_PARALLEL: oracle_parallel(o, k); break;
+      default: oracle_choice(o, k); break;
+      }
+    }
+    if (opens(task->op)) k = o->mate[k];
+  }
+}
+
+static void oracle_launch(oracle *o, int32_t target) {
+  o->stopped = false;
+  o->target = target;
+  o->yielded = 0;
+  o->limit = -1;
+  o->t.log_count = 0;
+  memset(o->passes, 0, sizeof o->passes);
+  memset(o->ran, 0, sizeof o->ran);
+  memset(o->hit_bound, 0, sizeof o->hit_bound);
+  if (!target) memset(o->entries, 0, sizeof o->entries);
+  oracle_block(o, 0, o->count);
+}
+
+/* ---- side by side ---- */
+
+static void trace_execute(world *w, uint32_t node) { trace_run(w->user, w->plan->nodes[node].source); }
+static int64_t trace_flag(world *w, uint32_t node) { return trace_read(w->user, w->plan->nodes[node].source); }
+
+static void show(const world *w, uint64_t seed, int launch, const char *what) {
+  char *text = gki_plan_dump(w->plan, "text");
+  fprintf(stderr, "GK_SEED=%llu takes %u, launch %d: %s\n%s", (unsigned long long)seed, w->takes, launch, what,
+          text ? text : "");
+  gk_release(text);
+}
+
+static void show_log(const char *whose, const trace *t) {
+  fprintf(stderr, "%s: cancelled %d;", whose, (int)*t->cancel);
+  for (uint32_t k = 0; k < t->log_count; ++k)
+    fprintf(stderr, t->log[k] >= READ ? " flag of %u" : " %u", (unsigned)t->log[k] % READ);
+  fprintf(stderr, "\n");
+}
+
+static const char *compare(const world *w, const trace *t, const oracle *o) {
+  const gk_plan *plan = w->plan;
+  const gk_record *r = &w->record;
+  if (memcmp(t->runs, o->t.runs, sizeof t->runs) != 0) return "other tasks ran";
+  if (memcmp(t->reads, o->t.reads, sizeof t->reads) != 0) return "other flags were read";
+  if (t->log_count != o->t.log_count) return "more or less happened";
+  if (!w->interleave && memcmp(t->log, o->t.log, t->log_count * sizeof *t->log) != 0) return "another order";
+  gk_state state = o->yielded ? GK_YIELDED : o->stopped ? GK_CANCELLED : GK_FINISHED;
+  if (r->state != state) return "another state";
+  if ((r->yielded ? plan->nodes[r->yielded].label : 0) != o->yielded) return "another label yielded";
+  if ((r->limit ? (int64_t)plan->nodes[r->limit].source : -1) != o->limit) return "another limit";
+  for (uint32_t k = 0; k < plan->loop_count; ++k) {
+    uint32_t source = plan->nodes[plan->loops[k]].source;
+    if (r->passes[k] != o->passes[source]) return "other passes";
+    if (r->hit_bound[k] != o->hit_bound[source]) return "another bound was hit";
+  }
+  for (uint32_t k = 0; k < plan->checkpoint_count; ++k)
+    if (r->ran[k] != o->ran[plan->nodes[plan->checkpoints[k]].source]) return "other checkpoints ran";
+  return NULL;
+}
+
+static long launches, yields, cancels, limits, resumes;
+
+static void one_list(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
+  static oracle o;
+  static trace t;
+  generator g = {.random = mix(seed), .tasks = tasks, .budget = 24};
+  for (uint32_t items = 1 + pick(&g.random, 5); items; --items) put_item(&g, 0, false, false);
+  gk_list list = {GK_ABI, "random", tasks, g.count, slots, 1};
+  oracle_begin(&o, tasks, g.count, seed);
+  memset(&t, 0, sizeof t);
+  t.seed = seed;
+  t.tasks = tasks;
+  bool cancelling = pick(&g.random, 3) == 0;
+  world w = {.execute = trace_execute, .flag = trace_flag, .user = &t, .random = g.random};
+  w.takes = (pick(&g.random, 2) ? TAKES_LOOP : 0) | (pick(&g.random, 2) ? TAKES_FORK : 0);
+  w.interleave = !cancelling && pick(&g.random, 2); /* what a cancel meets in sections depends on their order */
+  t.cancel = &w.cancel;
+  world_begin(&w, &list, pick(&g.random, 4) ? 0 : GK_ISOLATE);
+  int32_t target = 0;
+  for (int launch = 0; launch < 6; ++launch) {
+    if (w.plan->checkpoint_count && pick(&g.random, 10) < 3)
+      target = w.plan->nodes[w.plan->checkpoints[pick(&g.random, w.plan->checkpoint_count)]].label;
+    o.t.until_cancel = t.until_cancel = cancelling && pick(&g.random, 2) ? 1 + pick(&g.random, 20) : 0;
+    w.cancel = o.cancel = 0;
+    t.log_count = 0;
+    oracle_launch(&o, target);
+    uint32_t node = target ? gki_plan_label(w.plan, target) : 0;
+    world_launch(&w, node);
+    const char *wrong = compare(&w, &t, &o);
+    if (wrong) {
+      show(&w, seed, launch, wrong);
+      show_log("contract (numbers are the list's)", &o.t);
+      show_log("walker", &t);
+      fail_msg("%s", wrong);
+    }
+    ++launches;
+    yields += w.record.state == GK_YIELDED;
+    cancels += w.record.state == GK_CANCELLED;
+    limits += w.record.limit != 0;
+    resumes += target != 0;
+    target = o.yielded && pick(&g.random, 10) ? o.yielded : 0;
+  }
+  world_end(&w);
+}
+
+static void each_list(void (*test)(uint64_t), long lists) {
+  const char *seed = getenv("GK_SEED"), *count = getenv("GK_LISTS");
+  if (seed) {
+    test(strtoull(seed, NULL, 10));
+    return;
+  }
+  if (count) lists = atol(count);
+  for (long k = 0; k < lists; ++k) test((uint64_t)k);
+}
+
+/* ---- the guarantee: an interrupted run is the same as an uninterrupted one ---- */
+
+/* Memory decides here. Every loop has a counter and a limit, set by a task in front of it and counted by the last task of
+ * its body; every branch has a value, set in front of it. What is set depends on the counters of the loops around. A
+ * checkpoint's block sets what it uses, so it is safe to run again. A yield flag is raised by the test. */
+typedef struct memory {
+  uint64_t seed;
+  int32_t counter[MAX_TASKS], limit[MAX_TASKS], value[MAX_TASKS]; /* by slot */
+  uint32_t log[MAX_LOG][2], log_count;                            /* a task that ran, and the counters around */
+  uint64_t yields;                                                /* random; 0: nobody yields */
+  int yields_left;
+} memory;
+
+enum { SET = 1, COUNT = 2 }; /* gk_task.pattern: what a task does to the slot of its argument */
+
+typedef struct writer {
+  generator g;
+  gk_slot next, around[16];
+  uint32_t loops;
+} writer;
+
+static void put_work(writer *w, uint32_t kind, gk_slot slot) {
+  gk_task task = {.op = GK_OP_KERNEL, .kernel = &kernel, .pattern = kind, .args = {slot ? slot : FLAG}};
+  for (uint32_t k = 0; k < w->loops; ++k) task.args[k + 1] = w->around[k];
+  put(&w->g, task);
+}
+
+static void put_safe_block(writer *w, uint32_t depth, bool in_section, bool in_checkpoint);
+
+static void put_safe_item(writer *w, uint32_t depth, bool in_section, bool in_checkpoint) {
+  generator *g = &w->g;
+  uint32_t what = pick(&g->random, depth < 6 ? 9 : 2);
+  gk_slot slot = w->next;
+  if (g->budget) --g->budget;
+  if (what >= 6 && (in_section || in_checkpoint)) what = 0;
+  if (what < 2) {
+    put_work(w, 0, 0);
+    return;
+  }
+  if (what == 5) {
+    put(g, (gk_task)GK_PARALLEL);
+    for (uint32_t count = pick(&g->random, 4); count; --count) {
+      put(g, (gk_task)GK_SECTION);
+      put_safe_block(w, depth + 1, true, in_checkpoint);
+      put_end(g);
+    }
+  } else if (what > 5) {
+    put(g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = ++g->labels});
+    put_safe_block(w, depth + 1, in_section, true);
+  } else {
+    ++w->next;
+    put_work(w, SET, slot);
+    uint32_t bound = pick(&g->random, 2) ? 0 : 1 + pick(&g->random, 3);
+    if (what == 4) {
+      put(g, (gk_task)GK_IF(slot));
+    } else {
+      put(g, (gk_task){.op = what == 2 ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = slot, .max_iterations = bound});
+      w->around[w->loops++] = slot;
+    }
+    put_safe_block(w, depth + 1, in_section, in_checkpoint);
+    if (what == 4) {
+      put(g, (gk_task)GK_ELSE);
+      put_safe_block(w, depth + 1, in_section, in_checkpoint);
+    } else {
+      put_work(w, COUNT, slot);
+      --w->loops;
+    }
+  }
+  put_end(g);
+}
+
+static void put_safe_block(writer *w, uint32_t depth, bool in_section, bool in_checkpoint) {
+  for (uint32_t n = 1 + pick(&w->g.random, 3); n && w->g.budget; --n) put_safe_item(w, depth, in_section, in_checkpoint);
+}
+
+static void memory_execute(world *w, uint32_t node) {
+  memory *m = w->user;
+  const gk_node *task = &w->plan->nodes[node];
+  const uint32_t *args = w->plan->args + task->args;
+  uint64_t where = m->seed + args[0];
+  uint32_t counters = 0;
+  for (uint32_t k = 1; k < task->arg_count; ++k) {
+    where = mix(where ^ mix((uint64_t)m->counter[args[k]] + args[k]));
+    counters = counters * 8 + (uint32_t)m->counter[args[k]];
+  }
+  if (task->pattern == SET) {
+    m->counter[args[0]] = 0;
+    m->limit[args[0]] = (int32_t)(where % 4);
+    m->value[args[0]] = where % 4 != 0;
+  } else if (task->pattern == COUNT) {
+    m->value[args[0]] = ++m->counter[args[0]] < m->limit[args[0]];
+  }
+  assert_true(m->log_count < MAX_LOG);
+  m->log[m->log_count][0] = node;
+  m->log[m->log_count++][1] = counters;
+}
+
+static int64_t memory_flag(world *w, uint32_t node) {
+  memory *m = w->user;
+  if (w->plan->nodes[node].op != GK_OP_CHECKPOINT) return m->value[w->plan->nodes[node].flag];
+  if (!m->yields || !m->yields_left || pick(&m->yields, 3)) return 0;
+  --m->yields_left;
+  return 1;
+}
+
+static uint32_t checkpoint_around(const gk_plan *plan, uint32_t node) {
+  while (node && plan->nodes[node].op != GK_OP_CHECKPOINT) node = plan->nodes[node].parent;
+  return node;
+}
+
+static void start_memory(memory *m, uint64_t seed) {
+  memset(m, 0, sizeof *m);
+  m->seed = mix(seed);
+}
+
+static long interruptions;
+
+static void one_guarantee(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  static gk_slot_desc slots[MAX_TASKS];
+  static memory whole, parts;
+  writer out = {.g = {.random = mix(~seed), .tasks = tasks, .budget = 16}, .next = FLAG + 1};
+  put_safe_block(&out, 0, false, false);
+  put_safe_block(&out, 0, false, false);
+  for (gk_slot k = 1; k < out.next; ++k) slots[k] = (gk_slot_desc)GK_BUFFER(k, int);
+  gk_list list = {GK_ABI, "guarantee", tasks, out.g.count, slots + 1, (size_t)out.next - 1};
+  uint64_t passes[MAX_TASKS] = {0};
+  world w = {.execute = memory_execute, .flag = memory_flag, .user = &whole, .random = out.g.random};
+  world_begin(&w, &list, 0);
+  start_memory(&whole, seed);
+  assert_int_equal(world_launch(&w, 0), GK_FINISHED);
+  for (uint32_t k = 0; k < w.plan->loop_count; ++k) passes[k] = w.record.passes[k];
+  bool bounds[MAX_TASKS];
+  memcpy(bounds, w.record.hit_bound, w.plan->loop_count);
+
+  start_memory(&parts, seed);
+  parts.yields = mix(seed + 1);
+  parts.yields_left = 30;
+  w.user = &parts;
+  w.takes = (seed & 1 ? TAKES_LOOP : 0) | (seed & 2 ? TAKES_FORK : 0);
+  uint32_t target = 0;
+  for (gk_state state = GK_YIELDED; state == GK_YIELDED;) {
+    state = world_launch(&w, target);
+    target = w.record.yielded;
+    for (uint32_t k = 0; k < w.plan->loop_count; ++k) {
+      if (!checkpoint_around(w.plan, w.plan->loops[k])) passes[k] -= w.record.passes[k];
+      bounds[k] = bounds[k] && !w.record.hit_bound[k];
+    }
+    if (state != GK_YIELDED) break;
+    ++interruptions; /* what the yielding block did is done again */
+    while (parts.log_count && checkpoint_around(w.plan, parts.log[parts.log_count - 1][0]) == target) --parts.log_count;
+  }
+  bool same = parts.log_count == whole.log_count && !memcmp(parts.log, whole.log, whole.log_count * sizeof *whole.log) &&
+              !memcmp(parts.counter, whole.counter, sizeof whole.counter);
+  for (uint32_t k = 0; k < w.plan->loop_count; ++k)
+    same &= !bounds[k] && (!passes[k] || checkpoint_around(w.plan, w.plan->loops[k]));
+  if (!same) {
+    show(&w, seed, 0, "the interrupted run differs");
+    fail_msg("the interrupted run differs");
+  }
+  world_end(&w);
+}
+
+static void test_guarantee(void **state) {
+  (void)state;
+  each_list(one_guarantee, 10000);
+  print_message("%ld interruptions\n", interruptions);
+  if (!getenv("GK_SEED")) assert_true(interruptions > 5000);
+}
+
+static void test_contract(void **state) {
+  (void)state;
+  each_list(one_list, 20000);
+  print_message("%ld launches, %ld resumed: %ld yielded, %ld cancelled, %ld hit a bound\n", launches, resumes, yields,
+                cancels, limits);
+  if (getenv("GK_SEED")) return;
+  assert_true(yields > launches / 50 && cancels > launches / 100 && limits > launches / 50); /* the lists are worth it */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_contract), cmocka_unit_test(test_guarantee)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
