@@ -17,11 +17,15 @@ static size_t module_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char trouble[1024];
 
+/* Under the lock. */
+static const gk_backend *backend_at(size_t index) {
+  if (index < module_count) return &modules[module_count - 1 - index];
+  return index - module_count < GK_COUNT(built_in) ? built_in[index - module_count] : NULL;
+}
+
 const gk_backend *gk_backend_at(size_t index) {
   pthread_mutex_lock(&lock);
-  const gk_backend *backend = NULL;
-  if (index < module_count) backend = &modules[module_count - 1 - index];
-  else if (index - module_count < GK_COUNT(built_in)) backend = built_in[index - module_count];
+  const gk_backend *backend = backend_at(index);
   pthread_mutex_unlock(&lock);
   return backend;
 }
@@ -72,12 +76,14 @@ gk_result gk_backend_register(const gk_backend *backend) {
   if (!whole.name || !whole.name[0]) return gk_fail(GK_ERROR_INVALID, "gk_backend_register: the backend has no name");
   const char *lacks = lacking(&whole);
   if (lacks) return gk_fail(GK_ERROR_INVALID, "gk_backend_register: backend %s lacks the entry %s", whole.name, lacks);
-  if (gki_backend_named(whole.name))
-    return gk_fail(GK_ERROR_INVALID, "gk_backend_register: there is a backend named %s already; choose another name", whole.name);
+  const gk_backend *other;
   pthread_mutex_lock(&lock);
+  for (size_t k = 0; (other = backend_at(k)) && strcmp(other->name, whole.name) != 0;) ++k;
   bool room = module_count < MODULES_MAX;
-  if (room) modules[module_count++] = whole;
+  if (!other && room) modules[module_count++] = whole;
   pthread_mutex_unlock(&lock);
+  if (other)
+    return gk_fail(GK_ERROR_INVALID, "gk_backend_register: there is a backend named %s already; choose another name", whole.name);
   if (!room) return gk_fail(GK_ERROR_INVALID, "gk_backend_register: %d backends are registered, no more fit", MODULES_MAX);
   gk_log(GK_LOG_INFO, "backend %s registered", whole.name);
   return GK_OK;
@@ -94,8 +100,15 @@ gk_result gk_backend_load(const char *path) {
   if (!export)
     result = gk_fail(GK_ERROR_INVALID, "gk_backend_load: %s has no function gk_backend_export; it is no backend of gk", path);
   else result = gk_backend_register(export());
-  if (result != GK_OK) dlclose(library);
+  if (result == GK_OK) gki_memory_hold(); /* for good: what a module got from the allocator may stay with it */
+  else dlclose(library);
   return result;
+}
+
+static void note_trouble(const char *what) {
+  size_t used = strlen(trouble);
+  snprintf(trouble + used, sizeof trouble - used, "; $GK_MODULES: %s", what);
+  gk_log(GK_LOG_WARN, "$GK_MODULES: %s", what);
 }
 
 static void load_listed(void) {
@@ -103,14 +116,11 @@ static void load_listed(void) {
   while (at && *at) {
     size_t length = strcspn(at, ":");
     char path[1024];
-    if (length > 0 && length < sizeof path) {
+    if (length >= sizeof path) note_trouble("it has a path of more than 1023 letters");
+    else if (length > 0) {
       memcpy(path, at, length);
       path[length] = 0;
-      if (gk_backend_load(path) != GK_OK) {
-        size_t used = strlen(trouble);
-        snprintf(trouble + used, sizeof trouble - used, "; $GK_MODULES: %s", gk_error());
-        gk_log(GK_LOG_WARN, "$GK_MODULES: %s", gk_error());
-      }
+      if (gk_backend_load(path) != GK_OK) note_trouble(gk_error());
     }
     at += length + (at[length] == ':');
   }

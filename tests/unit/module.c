@@ -1,0 +1,34 @@
+/* The smallest backend outside of gk, as a shared library that registry_test loads. It uses nothing of gk's. */
+#include "gk_backend.h"
+
+static gk_result open_device(void *device, const gk_device_desc *desc) { return device && desc ? GK_ERROR_NO_DEVICE : GK_ERROR_DEVICE; }
+static void close_device(void *device) { (void)device; }
+static void describe(void *device, gk_device_info *info) { (void)device, (void)info; }
+static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
+  (void)device, (void)bytes, (void)kind, (void)memory;
+  return GK_ERROR_MEMORY;
+}
+static void release(void *device, void *memory) { (void)device, (void)memory; }
+static gk_result copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+  (void)device, (void)direction, (void)to, (void)from, (void)bytes;
+  return GK_ERROR_DEVICE;
+}
+static gk_result lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
+  (void)device, (void)graph, (void)plan, (void)code, (void)mode;
+  return GK_ERROR_UNSUPPORTED;
+}
+static void drop(void *graph) { (void)graph; }
+static gk_result run(void *graph, const gk_hand_over *launch, gk_record *record) {
+  (void)graph, (void)launch, (void)record;
+  return GK_ERROR_DEVICE;
+}
+
+static const gk_backend module = {.abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .name = "module", .device_bytes = 8,
+                                  .graph_bytes = 8, .open = open_device, .close = close_device, .describe = describe,
+                                  .alloc = alloc, .free = release, .copy = copy, .lower = lower, .drop = drop, .run = run};
+
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+const gk_backend *gk_backend_export(void);
+const gk_backend *gk_backend_export(void) { return &module; }
