@@ -109,9 +109,9 @@ def execute(command, folder, env, seconds):
     return judge(text, process.returncode, late)
 
 
-def programs(tree):
-    """The test programs of a tree, by the one list there is."""
-    listed = subprocess.run(["ninja", "-t", "targets", "rule", "test"], cwd=tree, stdout=subprocess.PIPE, text=True)
+def targets(tree, rule):
+    """What a tree builds by a rule; build.ninja is the one list of tests."""
+    listed = subprocess.run(["ninja", "-t", "targets", "rule", rule], cwd=tree, stdout=subprocess.PIPE, text=True)
     return sorted(listed.stdout.split())
 
 
@@ -125,7 +125,7 @@ def tree_name(tree):
 
 def build(tree):
     """Builds all of a tree, going on after an error: a test that doesn't compile mustn't hide the others."""
-    done = subprocess.run(["ninja", "-k", "0", "all", *programs(tree)], cwd=tree, stdout=subprocess.PIPE,
+    done = subprocess.run(["ninja", "-k", "0", "all", *targets(tree, "test"), *targets(tree, "single")], cwd=tree, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace")
     if done.returncode == 0:
         return Outcome(passed=1, text=done.stdout)
@@ -138,7 +138,7 @@ def jobs(trees, full, wanted):
         for name, command, in_each in SCRIPTS + (FULL_SCRIPTS if full else []):
             if in_each or position == 0:
                 yield f"{tree_name(tree)}: {name}" if in_each else name, [sys.executable, *command], tree
-        for program in programs(tree):
+        for program in targets(tree, "test"):
             yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
 
 
