@@ -48,6 +48,7 @@ typedef struct pass {
   const gk_source *source;
   gki_structs *structs;
   const char *s, *end;
+  const char *written;            /* what is before it has been dealt with */
   const char *line_end;           /* of the directive that it is in, or NULL */
   const char *skip_end, *body_end; /* of a kernel that is left out, of the kernel's own body; or NULL */
   const char *dropped;            /* the & of an atomic, or NULL */
@@ -67,14 +68,18 @@ static bool refuse(const pass *p, gki_token token, const char *why) {
   return false;
 }
 
-static void add(pass *p, const char *s, const char *end) {
-  if (end > s) gki_text_add(p->out, "%.*s", (int)(end - s), s);
+/* Line ends of what is left out. */
+static void write_lines(pass *p, const char *to) {
+  for (const char *s = p->written; s < to; ++s)
+    if (*s == '\n') gki_text_add(p->out, "\n");
+  p->written = to;
 }
 
-/* Line ends of what is left out. */
-static void add_lines(pass *p, const char *s, const char *end) {
-  for (; s < end; ++s)
-    if (*s == '\n') gki_text_add(p->out, "\n");
+/* The text so far as it is. */
+static void write(pass *p, const char *to) {
+  if (p->skip_end && !p->line_end) write_lines(p, to);
+  else gki_add_slice(p->out, p->written, to);
+  p->written = to;
 }
 
 static bool is_type(const pass *p, gki_token word) {
@@ -167,6 +172,7 @@ static bool fits(const pass *p, gki_token token) {
 
 static bool begin_directive(pass *p, gki_token hash) {
   gki_token word = gki_next_token(hash.end, p->end);
+  write(p, hash.at);
   p->line_end = gki_directive_end(hash.at, p->end);
   if (word.at >= p->line_end) return true; /* a # alone */
   p->conditions += gki_token_in(word, " if ifdef ifndef ");
@@ -213,40 +219,45 @@ static bool begin_kernel(pass *p, gki_token word, bool *found) {
     return refuse(p, word, "the brackets of this kernel don't match");
   bool this_one = gki_token_is(name, p->kernel->name);
   if (this_one && !structs_fit(p, word)) return false;
+  write(p, word.at);
   if (this_one) gki_glsl_head(p->out, p->kernel);
   if (this_one) p->body_end = body_end;
   else p->skip_end = body_end;
   *found = *found || this_one;
-  add_lines(p, word.at, this_one ? brace.at : list_end);
   p->s = this_one ? brace.at : list_end;
+  write_lines(p, p->s);
   return true;
 }
 
 static bool begin_cast(pass *p, gki_token open, gki_token type, const char *operand) {
   if (p->cast_count == most_casts) return refuse(p, open, "too many casts within casts");
   p->casts[p->cast_count++] = over_operand(operand, p->line_end ? p->line_end : p->end);
-  add(p, type.at, type.end);
-  gki_text_add(p->out, "(");
-  add_lines(p, open.at, operand);
+  write(p, open.at);
+  gki_text_add(p->out, "%.*s(", (int)(type.end - type.at), type.at);
+  write_lines(p, operand);
   p->before = (gki_token){GKI_SIGN, open.at, open.end};
   p->s = operand;
   return true;
 }
 
-static void add_number(pass *p, gki_token number) {
+static void write_number(pass *p, gki_token number) {
   const char *end = number.end;
   bool hex = end - number.at > 1 && (number.at[1] == 'x' || number.at[1] == 'X'), real = false;
   for (const char *s = number.at; s < end && !hex; ++s) real = real || *s == '.' || *s == 'e' || *s == 'E';
   if (!real && end - number.at > 2 && strchr("lL", end[-1]) && strchr("lL", end[-2])) --end; /* long long is 64 bits */
-  add(p, number.at, end);
+  write(p, end);
+  p->written = number.end;
   if (real && !strchr("fFlL", end[-1])) gki_text_add(p->out, "lf");
 }
 
-static bool add_word(pass *p, gki_token word) {
+static bool write_word(pass *p, gki_token word) {
   const gk_param *memory = gki_token_is(p->before, ".") ? NULL : memory_named(p, word);
-  if (memory && memory->access != GK_ACCESS_SUM) gki_text_add(p->out, "gki_at_%s.data", memory->name);
-  else {
-    add(p, word.at, word.end);
+  if (memory && memory->access != GK_ACCESS_SUM) {
+    write(p, word.at);
+    gki_text_add(p->out, "gki_at_%s.data", memory->name);
+    p->written = word.end;
+  } else if (*gki_glsl_tail(word)) {
+    write(p, word.end);
     gki_text_add(p->out, "%s", gki_glsl_tail(word));
   }
   if (word.end - word.at > 10 && memcmp(word.at, "gk_atomic_", 10) == 0) {
@@ -266,12 +277,8 @@ static bool translate(pass *p, gki_token token, bool *found) {
   gki_token type;
   const char *operand;
   p->s = token.end;
-  if (p->line_end && token.at >= p->line_end) p->line_end = NULL;
   if (!p->line_end && gki_token_is(token, "#") && !begin_directive(p, token)) return false;
-  if (p->skip_end && !p->line_end) {
-    add_lines(p, token.at, token.end);
-    return true;
-  }
+  if (p->skip_end && !p->line_end) return true;
   if (!fits(p, token)) return false;
   if (!p->line_end && p->depth == 0 && !p->body_end && is_kernel_word(token)) {
     p->before = (gki_token){GKI_SIGN, token.at, token.end};
@@ -279,10 +286,12 @@ static bool translate(pass *p, gki_token token, bool *found) {
   }
   if ((operand = cast(token, p->line_end ? p->line_end : p->end, &type)))
     return begin_cast(p, token, type, operand);
-  if (token.at == p->dropped) p->dropped = NULL;
-  else if (token.kind == GKI_NUMBER) add_number(p, token);
-  else if (token.kind != GKI_WORD) add(p, token.at, token.end);
-  else if (!add_word(p, token)) return false;
+  if (token.at == p->dropped) {
+    write(p, token.at);
+    p->written = token.end;
+    p->dropped = NULL;
+  } else if (token.kind == GKI_NUMBER) write_number(p, token);
+  else if (token.kind == GKI_WORD && !write_word(p, token)) return false;
   if (!p->line_end) {
     p->depth += gki_token_is(token, "{");
     p->depth -= gki_token_is(token, "}");
@@ -293,19 +302,26 @@ static bool translate(pass *p, gki_token token, bool *found) {
 
 bool gki_glsl(gki_text *out, const gk_kernel *kernel, const gk_source *source, const char *s, const char *end,
               gki_structs *structs, bool *found) {
-  pass p = {.out = out, .kernel = kernel, .source = source, .structs = structs, .s = s, .end = end, .before = {GKI_SIGN, ";", ";"}};
+  pass p = {.out = out, .kernel = kernel, .source = source, .structs = structs, .s = s, .end = end, .written = s,
+            .before = {GKI_SIGN, ";", ";"}};
   for (;;) {
     gki_token token = gki_next_token(p.s, end);
-    bool in_skipped = p.skip_end && !(p.line_end && token.at < p.line_end);
-    if (in_skipped) add_lines(&p, p.s, token.at);
-    else add(&p, p.s, token.at);
-    if (token.kind == GKI_END) return true;
+    if (p.line_end && token.at >= p.line_end) {
+      write(&p, p.line_end);
+      p.line_end = NULL;
+    }
+    if (token.kind == GKI_END) break;
     if (!translate(&p, token, found)) return false;
-    while (p.cast_count && p.casts[p.cast_count - 1] <= p.s) {
+    for (; p.cast_count && p.casts[p.cast_count - 1] <= p.s; --p.cast_count) {
+      write(&p, p.s);
       gki_text_add(out, ")");
-      --p.cast_count;
     }
     if (p.body_end && p.s >= p.body_end) p.body_end = NULL;
-    if (p.skip_end && p.s >= p.skip_end) p.skip_end = NULL;
+    if (p.skip_end && p.s >= p.skip_end) {
+      write(&p, p.s);
+      p.skip_end = NULL;
+    }
   }
+  write(&p, end);
+  return true;
 }

@@ -7,9 +7,8 @@
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c); }
 static bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-static bool starts(const char *s, const char *end, const char *with) {
-  size_t size = strlen(with);
-  return (size_t)(end - s) >= size && memcmp(s, with, size) == 0;
+static bool starts(const char *s, const char *end, char first, char second) {
+  return s < end && *s == first && s + 1 < end && s[1] == second;
 }
 
 static const char *over_line(const char *s, const char *end) {
@@ -19,16 +18,16 @@ static const char *over_line(const char *s, const char *end) {
 
 static const char *over_comment(const char *s, const char *end) {
   for (s += 2; s < end; ++s)
-    if (starts(s, end, "*/")) return s + 2;
+    if (starts(s, end, '*', '/')) return s + 2;
   return end;
 }
 
 static const char *over_blanks(const char *s, const char *end) {
   while (s < end) {
     if (is_blank(*s)) ++s;
-    else if (starts(s, end, "\\\n") || starts(s, end, "\\\r")) s += 2;
-    else if (starts(s, end, "//")) s = over_line(s, end);
-    else if (starts(s, end, "/*")) s = over_comment(s, end);
+    else if (starts(s, end, '\\', '\n') || starts(s, end, '\\', '\r')) s += 2;
+    else if (starts(s, end, '/', '/')) s = over_line(s, end);
+    else if (starts(s, end, '/', '*')) s = over_comment(s, end);
     else break;
   }
   return s;
@@ -53,8 +52,6 @@ static const char *over_number(const char *s, const char *end) {
 }
 
 gki_token gki_next_token(const char *s, const char *end) {
-  static const char *const pairs[] = {"&&", "||", "->", "++", "--", "==", "!=", "<=", ">=", "<<", ">>",
-                                      "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="};
   s = over_blanks(s, end);
   if (s == end) return (gki_token){GKI_END, s, s};
   if (is_digit(*s) || (*s == '.' && end - s > 1 && is_digit(s[1])))
@@ -64,23 +61,25 @@ gki_token gki_next_token(const char *s, const char *end) {
   while (token.end < end && is_letter(*token.end)) ++token.end;
   if (token.end > s) return token;
   token = (gki_token){GKI_SIGN, s, s + 1};
-  for (size_t k = 0; k < GK_COUNT(pairs); ++k)
-    if (starts(s, end, pairs[k])) token.end = s + 2;
+  bool doubled = end - s > 1 && s[1] == *s && strchr("&|+-=<>", *s);
+  bool assigns = end - s > 1 && s[1] == '=' && strchr("!<>+-*/%&|^", *s);
+  if (doubled || assigns || starts(s, end, '-', '>')) ++token.end;
   return token;
 }
 
 gki_token gki_in_words(const char *text) { return (gki_token){GKI_WORD, text, text + strlen(text)}; }
 
 bool gki_token_is(gki_token token, const char *text) {
-  size_t size = (size_t)(token.end - token.at);
-  return strlen(text) == size && memcmp(token.at, text, size) == 0;
+  for (const char *s = token.at; s < token.end; ++s, ++text)
+    if (*s != *text) return false;
+  return *text == 0;
 }
 
 bool gki_token_in(gki_token token, const char *words) {
   size_t size = (size_t)(token.end - token.at);
   if (token.kind != GKI_WORD || !size) return false;
   for (const char *at = words; (at = strchr(at, ' ')) && at[1]; ++at)
-    if (strncmp(at + 1, token.at, size) == 0 && at[1 + size] == ' ') return true;
+    if (at[1] == *token.at && strncmp(at + 1, token.at, size) == 0 && at[1 + size] == ' ') return true;
   return false;
 }
 
@@ -97,10 +96,10 @@ const char *gki_group_end(const char *s, const char *end) {
 
 const char *gki_directive_end(const char *s, const char *end) {
   while (s < end && *s != '\n') {
-    if (starts(s, end, "\\\n")) s += 2;
-    else if (starts(s, end, "\\\r\n")) s += 3;
-    else if (starts(s, end, "/*")) s = over_comment(s, end);
-    else if (starts(s, end, "//")) return over_line(s, end);
+    if (starts(s, end, '\\', '\n')) s += 2;
+    else if (starts(s, end, '\\', '\r') && starts(s + 1, end, '\r', '\n')) s += 3;
+    else if (starts(s, end, '/', '*')) s = over_comment(s, end);
+    else if (starts(s, end, '/', '/')) return over_line(s, end);
     else ++s;
   }
   return s;
@@ -171,7 +170,7 @@ static bool kernel_is_right(const gk_kernel *kernel) {
   return part_is_right(kernel, source);
 }
 
-static void add_slice(gki_text *out, const char *s, const char *end) {
+void gki_add_slice(gki_text *out, const char *s, const char *end) {
   enum { most = 1 << 20 }; /* the length in a format is an int */
   for (; s < end; s += end - s < most ? end - s : most)
     gki_text_add(out, "%.*s", (int)(end - s < most ? end - s : most), s);
@@ -183,13 +182,13 @@ static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
   bool found = !glsl, right = true;
   if (glsl) gki_text_add(out, "#version 460\n#extension GL_GOOGLE_cpp_style_line_directive : require\n#define GK_GLSL 1");
   line_directive(out, 1, "gk_kernel.h");
-  add_slice(out, gki_text_gk_kernel, gki_text_gk_kernel + strlen(gki_text_gk_kernel));
+  gki_add_slice(out, gki_text_gk_kernel, gki_text_gk_kernel + strlen(gki_text_gk_kernel));
   for (uint32_t k = 0; right && k <= source->use_count; ++k) {
     const gk_source *part = k < source->use_count ? source->uses[k] : source;
     const char *end, *s = region(part, &end);
     line_directive(out, part->line + 1, part->file);
     if (glsl) right = gki_glsl(out, kernel, part, s, end, &structs, &found);
-    else add_slice(out, s, end);
+    else gki_add_slice(out, s, end);
   }
   gki_text_add(out, "\n");
   if (right && !found)

@@ -28,6 +28,9 @@ const char *gki_group_end(const char *s, const char *end);
 /* From the # of a directive to the end of its line, or of the line that continues it. */
 const char *gki_directive_end(const char *s, const char *end);
 
+/* Appends the text from `s` to `end`, if there is any. */
+void gki_add_slice(gki_text *out, const char *s, const char *end);
+
 /* The line of a place in a source's text, from 1. */
 unsigned gki_source_line(const gk_source *source, const char *at);
 

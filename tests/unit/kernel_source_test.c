@@ -335,7 +335,7 @@ static void test_broken_texts(void **state) {
 
 static void test_deep_nesting(void **state) {
   (void)state;
-  enum { deep = 100000 };
+  enum { deep = 20000 };
   static char text[4 * deep + 400];
   const char *const pieces[] = {"(int)", "((", "{", "[", "#if 1\n", "(int)(", "gk_atomic_add(&"};
   for (size_t k = 0; k < GK_COUNT(pieces); ++k) {
