@@ -1,5 +1,5 @@
-/* The gates of a plan: the pieces that stops and targets close get gates or words, the closers of each block get numbers
- * in a row, and everything is written down as constant arrays. The cutting itself is in plan_pieces.c. */
+/* The gates of a plan: the pieces that stops and targets close get gates or words, the closers of each block get
+ * numbers in a row, and everything is written down as constant arrays. The cutting itself is in plan_pieces.c. */
 #include "plan_gates.h"
 #include "error.h"
 #include <string.h>
@@ -20,10 +20,10 @@ typedef struct writer {
   uint32_t *arms;
 } writer;
 
-/* ---- which pieces are closed by whom ------------------------------------------------------------------------------ */
+/* ---- which pieces are closed by whom ----------------------------------------------------------------------------- */
 
-/* A stop closes the end of its block and of each block around, a target the beginnings: so per block it is enough to know
- * the first piece that a stop closes and the last one that a target does. */
+/* A stop closes the end of its block and of each block around, a target the beginnings: so per block it is enough to
+ * know the first piece that a stop closes and the last one that a target does. */
 static void find_closable(gki_gating *g) {
   if (g->bits & GK_WITH_CANCEL)
     for (uint32_t b = 0; b < g->block_count; ++b)
@@ -62,7 +62,7 @@ static uint32_t number_closers(gki_gating *g) {
   return count;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static bool take_arrays(writer *w, gki_arena *arena) {
   gki_gating *g = w->g;
@@ -238,7 +238,7 @@ static void count_usual(gk_gates *out) {
   }
 }
 
-/* ---- the calls ---------------------------------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates) {
   *gates = NULL;

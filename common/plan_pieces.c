@@ -1,6 +1,6 @@
-/* Cutting a plan into pieces, and putting points where decisions are due. A block is cut behind everything that can stop
- * the launch and, with GK_WITH_RESUME, before everything that holds a target. A point becomes a control kernel of its own
- * only if a task may come last before it; else the kernels that come last walk on to it. */
+/* Cutting a plan into pieces, and putting points where decisions are due. A block is cut behind everything that can
+ * stop the launch and, with GK_WITH_RESUME, before everything that holds a target. A point becomes a control kernel of
+ * its own only if a task may come last before it; else the kernels that come last walk on to it. */
 #include "plan_gates.h"
 
 static const gki_flow from_task = {GK_NONE, GK_NONE, true, false};
@@ -10,7 +10,7 @@ static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
 
 static bool resumes(const gki_gating *g) { return (g->bits & GK_WITH_RESUME) != 0; }
 
-/* ---- records ------------------------------------------------------------------------------------------------------ */
+/* ---- records ----------------------------------------------------------------------------------------------------- */
 
 /* How many records of each kind a plan can need at most, so that making them can't fail. */
 typedef struct bounds { size_t parts, pieces, blocks, points, exits, kernels, handles; } bounds;
@@ -100,7 +100,7 @@ static void append(gki_gating *g, uint32_t b, uint32_t piece, gki_part part) {
   g->blocks[b].full = true;
 }
 
-/* ---- flows -------------------------------------------------------------------------------------------------------- */
+/* ---- flows ------------------------------------------------------------------------------------------------------- */
 
 static gki_flow one(uint32_t exit, bool left) { return (gki_flow){exit, exit, false, left}; }
 
@@ -141,14 +141,14 @@ static bool place(gki_gating *g, uint32_t point, gki_flow flow, uint32_t b) {
   return flow.left;
 }
 
-/* ---- items: each takes the flow before it and gives the flow behind it -------------------------------------------- */
+/* ---- items: each takes the flow before it and gives the flow behind it ------------------------------------------- */
 
 static bool can_stop(const gki_gating *g, uint32_t i) {
   return g->plan->nodes[i].can_yield || ((g->bits & GK_WITH_CANCEL) && g->holds_loop[i]);
 }
 
-/* A new piece starts at an item that holds a possible target. Its control point stays in the piece before: whoever enters
- * the item on the way to a target sets its handle, and must not have it overwritten. */
+/* A new piece starts at an item that holds a possible target. Its control point stays in the piece before: whoever
+ * enters the item on the way to a target sets its handle, and must not have it overwritten. */
 static void enter(gki_gating *g, uint32_t b, uint32_t i) {
   if (resumes(g) && g->plan->nodes[i].has_target) cut(g, b, from_task);
 }
@@ -358,11 +358,11 @@ static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
   return flow;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-/* A checkpoint without a flag has no yield point to say that it ran. Whatever is walked exactly when its piece runs says
- * it: the points before the piece, if no task may come there, else a control kernel in it; one is made only if there is
- * neither. */
+/* A checkpoint without a flag has no yield point to say that it ran. Whatever is walked exactly when its piece runs
+ * says it: the points before the piece, if no task may come there, else a control kernel in it; one is made only if
+ * there is neither. */
 static void settle_marks(gki_gating *g, uint32_t piece, uint32_t b) {
   gki_flow at = g->pieces[piece].entry;
   if (at.task) {
@@ -370,12 +370,14 @@ static void settle_marks(gki_gating *g, uint32_t piece, uint32_t b) {
     while (n != GK_NONE && g->parts[n].kind != GK_GATE_CONTROL) n = g->parts[n].next;
     at = n == GK_NONE ? new_kernel(g, b, piece) : one(g->exit_limit + g->parts[n].kernel, false);
   }
+  uint32_t next = g->exits[at.head].next; /* the same for all exits of a piece's entry: they lead to one spot */
   for (uint32_t i = g->pieces[piece].marks; i != GK_NONE; i = g->mark_links[g->plan->nodes[i].checkpoint]) {
     const uint32_t mark = new_point(g, GK_POINT_MARK, i, 1);
     g->points[mark].checkpoint = g->plan->nodes[i].checkpoint;
-    g->exits[g->points[mark].exits].next = g->exits[at.head].next; /* the same for all exits of a piece's entry */
-    lead(g, at, mark);
+    g->exits[g->points[mark].exits].next = next;
+    next = mark;
   }
+  lead(g, at, next);
 }
 
 /* Emits a block; end_point: the loop end of a loop's body. */

@@ -1,6 +1,6 @@
-/* A device with conditional nodes that knows nothing but gk_gates: handles get their defaults at the start of a launch and
- * nowhere else, an IF or SWITCH reads its handle when it is reached, a WHILE before and after each pass. Nothing is ever
- * reset: what is per launch carries the launch's number. Branches of a PARALLEL go node by node in any order. */
+/* A device with conditional nodes that knows nothing but gk_gates: handles get their defaults at the start of a launch
+ * and nowhere else, an IF or SWITCH reads its handle when it is reached, a WHILE before and after each pass. Nothing is
+ * ever reset: what is per launch carries the launch's number. Branches of a PARALLEL go node by node in any order. */
 #ifndef GATES_DEVICE_H
 #define GATES_DEVICE_H
 #include "gk_backend.h"
@@ -70,7 +70,7 @@ static void graph_end(device_graph *graph) {
   free(graph->words);
 }
 
-/* ---- control kernels ---- */
+/* ---- control kernels --------------------------------------------------------------------------------------------- */
 
 static void set(device *d, uint32_t handle, uint32_t value) {
   if (handle == GK_NONE) return;
@@ -208,7 +208,7 @@ static void walk_chain(device *d, uint32_t point) {
   }
 }
 
-/* ---- nodes ---- */
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 static void push(strand *s, uint32_t begin, uint32_t end, uint32_t loop) {
   assert_true(s->depth < MOST_FRAMES);

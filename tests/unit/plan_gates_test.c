@@ -10,11 +10,12 @@ enum { LAUNCHES = 6 };
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
 
-/* ---- the shape: what a backend may rely on ------------------------------------------------------------------------ */
+/* ---- the shape: what a backend may rely on ----------------------------------------------------------------------- */
 
 static uint32_t child_count(const gk_gates *g, uint32_t at, gk_gate_kind kind) {
   uint32_t count = 0;
-  for (uint32_t k = at + 1; k < g->nodes[at].end; k = g->nodes[k].end, ++count) assert_int_equal(g->nodes[k].kind, kind);
+  for (uint32_t k = at + 1; k < g->nodes[at].end; k = g->nodes[k].end, ++count)
+    assert_int_equal(g->nodes[k].kind, kind);
   return count;
 }
 
@@ -63,6 +64,10 @@ static void check_shape(const gk_gates *g) {
   assert_int_equal(controls, g->control_count);
   const bool decides = plan->loop_count || plan->checkpoint_count;
   assert_int_equal(decides, g->node_count && g->nodes[g->node_count - 1].kind == GK_GATE_EPILOGUE);
+  for (uint32_t k = 0; k < g->point_count; ++k) {
+    const gk_gate_point *p = &g->points[k]; /* nothing is behind a loop end in its body */
+    if (p->kind == GK_POINT_LOOP_END) assert_int_equal(p->closer, g->blocks[p->block].end);
+  }
   uint32_t closers = 0;
   for (uint32_t b = 0; b < g->block_count; ++b) {
     assert_int_equal(g->blocks[b].begin, closers);
@@ -75,7 +80,7 @@ static void check_shape(const gk_gates *g) {
   assert_int_equal(closers, g->closer_count);
 }
 
-/* ---- side by side with the contract ------------------------------------------------------------------------------- */
+/* ---- side by side with the contract ------------------------------------------------------------------------------ */
 
 typedef struct bench {
   const gk_plan *plan;
@@ -128,19 +133,22 @@ static const char *compare(const device *d, const bench *b, const oracle *o) {
   if (memcmp(ours, theirs, sizeof ours) != 0) return "another order in a section";
   const bool stopped = d->stopped == d->number, limited = d->limited == d->number;
   if (stopped != o->stopped) return stopped ? "it stopped" : "it did not stop";
-  if ((stopped && d->stopped_at != GK_NONE ? plan->nodes[d->stopped_at].label : 0) != o->yielded) return "another label";
+  const int32_t label = stopped && d->stopped_at != GK_NONE ? plan->nodes[d->stopped_at].label : 0;
+  if (label != o->yielded) return "another label";
   if (limited != (o->limit >= 0)) return limited ? "a loop hit its bound" : "no loop hit its bound";
   if (limited && !d->interleave && (int64_t)plan->nodes[d->limit].source != o->limit) return "another limit";
   for (uint32_t k = 0; k < plan->loop_count; ++k) {
-    const loop_record *r = &d->loops[k];
-    if ((r->launch == d->number ? r->passes : 0) != o->passes[plan->nodes[plan->loops[k]].source]) return "other passes";
+    const uint64_t passes = d->loops[k].launch == d->number ? d->loops[k].passes : 0;
+    if (passes != o->passes[plan->nodes[plan->loops[k]].source]) return "other passes";
   }
   for (uint32_t k = 0; k < plan->checkpoint_count; ++k)
     if ((d->ran[k] == d->number) != o->ran[plan->nodes[plan->checkpoints[k]].source]) return "other checkpoints ran";
   return NULL;
 }
 
-static struct { long lists, launches, resumed, yielded, cancelled, limited, interleaved, tasks, kernels, conditionals; } sum;
+static struct {
+  long lists, launches, resumed, yielded, cancelled, limited, interleaved, tasks, kernels, conditionals;
+} sum;
 
 static void run_list(const gk_task *tasks, uint32_t count, uint64_t seed, uint64_t random) {
   static oracle o;
@@ -268,39 +276,39 @@ static void test_deep(void **state) {
   for (uint64_t seed = 0; seed < 300; ++seed) deep_list(seed);
 }
 
-/* ---- what it costs ------------------------------------------------------------------------------------------------ */
+/* ---- what it costs ----------------------------------------------------------------------------------------------- */
 
-typedef struct list {
+typedef struct sheet {
   gk_task tasks[64];
   uint32_t count;
   gki_blocks blocks;
   gki_planned planned;
-} list;
+} sheet;
 
-static void add(list *l, gk_task task) { l->tasks[l->count++] = task; }
-static void add_tasks(list *l, uint32_t count) {
+static void add(sheet *l, gk_task task) { l->tasks[l->count++] = task; }
+static void add_tasks(sheet *l, uint32_t count) {
   while (count--) add(l, (gk_task){.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}});
 }
-static void add_checkpoint(list *l, int32_t label, uint32_t tasks) {
+static void add_checkpoint(sheet *l, int32_t label, uint32_t tasks) {
   add(l, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = label});
   add_tasks(l, tasks);
   add(l, (gk_task)GK_END);
 }
-static const gk_plan *plan_of(list *l) {
+static const gk_plan *plan_of(sheet *l) {
   const gk_list made = {GK_ABI, "list", l->tasks, l->count, slots, GK_COUNT(slots)};
   assert_int_equal(gki_blocks_read(&l->blocks, &made), GK_OK);
   assert_int_equal(gki_plan_make(&l->planned, &l->blocks, 0), GK_OK);
   return &l->planned.plan;
 }
 
-static void add_ten_passes(list *l) {
+static void add_ten_passes(sheet *l) {
   add_tasks(l, 1);
   add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 10));
   for (int32_t k = 1; k <= 3; ++k) add_checkpoint(l, k, 1);
   add(l, (gk_task)GK_END);
 }
 
-static void add_soft_body(list *l) {
+static void add_soft_body(sheet *l) {
   add_tasks(l, 1);
   add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 4));
   add_checkpoint(l, 1, 3);
@@ -318,7 +326,16 @@ static void add_soft_body(list *l) {
   add(l, (gk_task)GK_END);
 }
 
-static void add_straight(list *l) {
+/* The body begins with a decision: made once before the loop and then by the loop's end. */
+static void add_decision_first(sheet *l) {
+  add_tasks(l, 1);
+  add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 10));
+  add_checkpoint(l, 1, 0);
+  add_tasks(l, 1);
+  add(l, (gk_task)GK_END);
+}
+
+static void add_straight(sheet *l) {
   for (int32_t k = 1; k <= 20; ++k) add_checkpoint(l, k, 1);
 }
 
@@ -336,10 +353,13 @@ static bool never(void *user) {
 }
 
 /* Control kernels and conditional nodes that a launch from the top executes, and those that the usual lowering has. */
-typedef struct cost { long kernels, fresh_conditionals, resume_conditionals; uint32_t usual_kernels, usual_conditionals; } cost;
+typedef struct cost {
+  long kernels[2], conditionals[2]; /* of the fresh graph, of the one to resume with */
+  uint32_t usual_kernels, usual_conditionals;
+} cost;
 
-static void check_cost(void (*fill)(list *), cost want) {
-  list l = {.count = 0};
+static void check_cost(void (*fill)(sheet *), cost want) {
+  sheet l = {.count = 0};
   fill(&l);
   const gk_plan *plan = plan_of(&l);
   for (uint32_t resume = 0; resume < 2; ++resume) {
@@ -354,8 +374,8 @@ static void check_cost(void (*fill)(list *), cost want) {
     device_graph graph;
     graph_begin(&graph, gates);
     device_launch(&d, &graph, GK_NONE);
-    assert_int_equal(d.kernels, want.kernels);
-    assert_int_equal(d.conditionals, resume ? want.resume_conditionals : want.fresh_conditionals);
+    assert_int_equal(d.kernels, want.kernels[resume]);
+    assert_int_equal(d.conditionals, want.conditionals[resume]);
     assert_int_equal(gates->usual_control_count, want.usual_kernels);
     assert_int_equal(gates->usual_conditional_count, want.usual_conditionals);
     graph_end(&graph);
@@ -367,12 +387,13 @@ static void check_cost(void (*fill)(list *), cost want) {
 
 static void test_costs(void **state) {
   (void)state;
-  check_cost(add_ten_passes, (cost){30, 21, 32, 8, 5});
-  check_cost(add_soft_body, (cost){28, 9, 10, 13, 11});
-  check_cost(add_straight, (cost){20, 19, 20, 40, 20});
+  check_cost(add_ten_passes, (cost){{30, 30}, {21, 32}, 8, 5});
+  check_cost(add_soft_body, (cost){{28, 28}, {9, 10}, 13, 11});
+  check_cost(add_decision_first, (cost){{11, 20}, {11, 12}, 5, 4});
+  check_cost(add_straight, (cost){{20, 20}, {19, 20}, 40, 20});
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 typedef struct tally { size_t bytes; long calls, fail_at, live; } tally;
 
@@ -394,29 +415,75 @@ static void tally_free(void *user, void *at) {
   free(at);
 }
 
-/* Straight checkpoints: written out, the pieces that their stops close would be n * n / 2. */
-static size_t straight_bytes(uint32_t count, uint32_t bits) {
-  gk_task *tasks = calloc(count, 3 * sizeof *tasks);
-  for (uint32_t k = 0; k < count; ++k) {
-    tasks[3 * k] = (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = (int32_t)k + 1};
-    tasks[3 * k + 1] = (gk_task){.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}};
-    tasks[3 * k + 2] = (gk_task)GK_END;
+/* Lists whose gates would be quadratic if anything were written out per pair. Each fills `room` tasks, or a few less.
+ * */
+typedef uint32_t (*shape)(gk_task *tasks, uint32_t room);
+
+static const gk_task plain = {.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}}, end = GK_END;
+
+static uint32_t checkpoints(gk_task *tasks, uint32_t at, uint32_t room, gk_slot flag) {
+  for (; at + 3 <= room; at += 3) {
+    tasks[at] = (gk_task){.op = GK_OP_CHECKPOINT, .flag = flag, .label = (int32_t)at + 1};
+    tasks[at + 1] = plain;
+    tasks[at + 2] = end;
   }
-  const gk_list straight = {GK_ABI, "straight", tasks, 3 * (size_t)count, slots, GK_COUNT(slots)};
+  return at;
+}
+
+/* Each stop closes all that is behind it. */
+static uint32_t straight(gk_task *tasks, uint32_t room) { return checkpoints(tasks, 0, room, FLAG); }
+
+/* Many ways lead to many marks. */
+static uint32_t ways_to_marks(gk_task *tasks, uint32_t room) {
+  uint32_t at = 0;
+  tasks[at++] = (gk_task)GK_SWITCH(FLAG);
+  tasks[at++] = (gk_task)GK_CASE;
+  tasks[at++] = (gk_task)GK_CHECKPOINT(-1, FLAG);
+  tasks[at++] = end;
+  tasks[at++] = end;
+  while (at < room / 2) {
+    tasks[at++] = (gk_task)GK_CASE;
+    tasks[at++] = end;
+  }
+  tasks[at++] = end;
+  tasks[at++] = plain;
+  return checkpoints(tasks, at, room, 0);
+}
+
+/* A loop end arms many loops, in loops as deep as may be; each stop ends all of those. */
+static uint32_t many_in_deep(gk_task *tasks, uint32_t room) {
+  enum { depth = 60 };
+  uint32_t at = 0;
+  while (at < depth) tasks[at++] = (gk_task)GK_DO_WHILE(FLAG);
+  while (at < room / 2) {
+    tasks[at++] = (gk_task)GK_DO_WHILE(FLAG);
+    tasks[at++] = plain;
+    tasks[at++] = end;
+  }
+  at = checkpoints(tasks, at, room - depth, FLAG);
+  for (uint32_t k = 0; k < depth; ++k) tasks[at++] = end;
+  return at;
+}
+
+static size_t bytes_of(shape fill, uint32_t room, uint32_t bits) {
+  gk_task *tasks = calloc(room, sizeof *tasks);
+  const uint32_t count = fill(tasks, room);
+  const gk_list list = {GK_ABI, "long", tasks, count, slots, GK_COUNT(slots)};
   gki_blocks blocks;
   gki_planned planned;
-  assert_int_equal(gki_blocks_read(&blocks, &straight), GK_OK);
+  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
   assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
   tally t = {.bytes = 0};
   assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
   const gk_gates *gates;
   assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
-  const bool resume = (bits & GK_WITH_RESUME) != 0;
-  assert_int_equal(gates->closer_count, resume ? count : count - 1);
-  assert_int_equal(gates->conditional_count, resume ? count : count - 1);
-  assert_int_equal(gates->control_count, count);
-  for (uint32_t k = 0; k < count; ++k) /* each stop closes all that comes after its checkpoint, and nothing else */
-    assert_int_equal(gates->points[k].closer, resume ? k + 1 : k);
+  if (fill == straight) {
+    const uint32_t resume = (bits & GK_WITH_RESUME) != 0, n = planned.plan.checkpoint_count;
+    assert_int_equal(gates->conditional_count, n - 1 + resume);
+    assert_int_equal(gates->control_count, n);
+    assert_int_equal(gates->closer_count, n - 1 + resume);
+    for (uint32_t k = 0; k < n; ++k) assert_int_equal(gates->points[k].closer, k + resume); /* all that comes after */
+  }
   gk_gates_free(gates);
   assert_int_equal(gk_set_allocator(NULL), GK_OK);
   assert_int_equal(t.live, 0);
@@ -428,18 +495,21 @@ static size_t straight_bytes(uint32_t count, uint32_t bits) {
 
 static void test_linear(void **state) {
   (void)state;
-  for (uint32_t bits = 0; bits <= (GK_WITH_RESUME | GK_WITH_CANCEL); ++bits) {
-    const clock_t start = clock();
-    const size_t some = straight_bytes(1000, bits), more = straight_bytes(10000, bits), most = straight_bytes(100000, bits);
-    assert_true(more < 11 * some && most < 11 * more);
-    assert_true(clock() - start < 20 * CLOCKS_PER_SEC); /* what is quadratic takes minutes */
-  }
+  static const shape shapes[] = {straight, ways_to_marks, many_in_deep};
+  for (size_t k = 0; k < GK_COUNT(shapes); ++k)
+    for (uint32_t bits = 0; bits < 8; bits += 7) {
+      const clock_t start = clock();
+      const size_t some = bytes_of(shapes[k], 3000, bits), more = bytes_of(shapes[k], 30000, bits);
+      const size_t most = bytes_of(shapes[k], 300000, bits);
+      assert_true(more < 11 * some && most < 11 * more);
+      assert_true(clock() - start < 20 * CLOCKS_PER_SEC); /* what is quadratic takes minutes */
+    }
 }
 
 /* Out of memory at any place: an error that says so, nothing lost. */
 static void test_no_memory(void **state) {
   (void)state;
-  list l = {.count = 0};
+  sheet l = {.count = 0};
   add_soft_body(&l);
   const gk_plan *plan = plan_of(&l);
   gk_result result = GK_ERROR_MEMORY;
@@ -460,7 +530,7 @@ static void test_no_memory(void **state) {
 
 static void test_unknown_bit(void **state) {
   (void)state;
-  list l = {.count = 0};
+  sheet l = {.count = 0};
   add_straight(&l);
   const gk_gates *gates;
   assert_int_equal(gk_gates_make(plan_of(&l), 8, &gates), GK_ERROR_INVALID);
