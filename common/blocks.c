@@ -34,9 +34,14 @@ uint32_t gki_arg_count(const gk_task *task) {
   return count;
 }
 
+static bool is_readable(const gk_list *list) {
+  return list && list->abi == GK_ABI && (list->tasks || !list->task_count) && (list->slots || !list->slot_count);
+}
+
 static const char *task_name(const gk_task *task, char *spare, size_t bytes) {
   if (task->name && *task->name) return task->name;
   if (task->op == GK_OP_KERNEL && task->kernel && task->kernel->name) return task->kernel->name;
+  if (task->op == GK_OP_LIST && is_readable(task->list) && task->list->name) return task->list->name;
   if (gki_op_name(task->op)) return gki_op_name(task->op);
   snprintf(spare, bytes, "op %d", (int)task->op);
   return spare;
@@ -71,10 +76,6 @@ void gki_inclusion_name(const gki_blocks *blocks, uint32_t inclusion, char *text
 }
 
 const char *gki_list_name(const gk_list *list) { return list->name && *list->name ? list->name : "without a name"; }
-
-static bool is_readable(const gk_list *list) {
-  return list && list->abi == GK_ABI && (list->tasks || !list->task_count) && (list->slots || !list->slot_count);
-}
 
 bool gki_list_is_broken(const gk_list *list, gki_problem *problem, char *text, size_t bytes) {
   char name[NAME_SHOWN + 1], a[24], b[24];

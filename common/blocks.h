@@ -48,7 +48,7 @@ typedef struct gki_blocks {
   uint32_t max_depth;                                    /* blocks in blocks, as composed */
   gki_problem fault;                                     /* after GK_ERROR_INVALID: what it was */
   size_t fault_task;                                     /* and its task; SIZE_MAX: none in particular */
-  char fault_message[640];
+  char fault_message[768];
 } gki_blocks;
 
 /* Reads a list. Linear in its composed length. Fails with GK_ERROR_MEMORY, and with GK_ERROR_INVALID for what can't be
