@@ -261,15 +261,37 @@ static void test_cancel_in_sections(void **state) {
       GK_DO_WHILE(Q), DO(halt, B), GK_PARALLEL, GK_SECTION, GK_DO_WHILE(Q), DO(tick, A), GK_END, DO(tick, B), GK_END,
       GK_SECTION, DO(tick, X), GK_PARALLEL, GK_SECTION, DO(tick, D), GK_WHILE(F), GK_END, GK_END, GK_SECTION,
       DO(tick, E), GK_END, GK_END, DO(tick, Y), GK_PARALLEL, GK_SECTION, GK_DO_WHILE(Q), GK_END, DO(tick, M), GK_END,
-      GK_SECTION, DO(tick, N), GK_END, GK_END, DO(tick, G), GK_END, GK_END, DO(tick, C), GK_END, DO(tick, H)};
+      GK_SECTION, DO(tick, N), GK_END, GK_END, DO(tick, G), GK_END, GK_SECTION, GK_PARALLEL, GK_SECTION, GK_WHILE(F),
+      GK_END, GK_END, GK_SECTION, DO(tick, K), GK_END, GK_END, DO(tick, P), GK_END, GK_END, DO(tick, C), GK_END,
+      DO(tick, H)};
   test t;
   FOR_LIST(t, tasks) {
     CELL_OF(t, Q) = 1;
     assert_int_equal(launch(&t, 0), GK_CANCELLED);
     /* The first section ends at its loop. The second goes on, past a region without loop ends, to its own; what is
-     * beside that loop runs, what is behind it doesn't. */
-    EXPECT(t, {A, 1}, {B, 0}, {X, 1}, {D, 1}, {E, 1}, {Y, 1}, {M, 0}, {N, 1}, {G, 0}, {C, 0}, {H, 0});
+     * beside that loop runs, what is behind it doesn't. The third meets none. */
+    EXPECT(t, {A, 1}, {B, 0}, {X, 1}, {D, 1}, {E, 1}, {Y, 1}, {M, 0}, {N, 1}, {G, 0}, {K, 1}, {P, 1}, {C, 0}, {H, 0});
     assert_int_equal(t.w.record.passes[0], 0);
+  }
+}
+
+static void test_cancel_unseen_by_the_device(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_DO_WHILE(Q), DO(tick, A), DO(halt, B), GK_END, DO(tick, C)};
+  test t;
+  FOR_LIST(t, tasks) {
+    t.w.deaf = true;
+    for (uint64_t k = 0; k < 8; ++k) {
+      if (mode & 1 && (t.w.random = k, pick(&t.w.random, 4)) == 3) continue; /* as many passes as it likes: for ever */
+      t.w.random = k;
+      t.w.cancel = 0;
+      CELL_OF(t, Q) = 1;
+      CELL_OF(t, A) = 0;
+      assert_int_equal(launch(&t, 0), GK_CANCELLED); /* the walker looks after each batch of passes */
+      EXPECT(t, {C, 0});
+      assert_true(CELL_OF(t, A) <= 2);
+      assert_int_equal(t.w.record.passes[0], CELL_OF(t, A));
+    }
   }
 }
 
@@ -312,6 +334,7 @@ int main(void) {
       TEST(targets), TEST(shared_flag), TEST(many_checkpoints), TEST(yield_every_pass), TEST(loop_inside_a_checkpoint),
       TEST(checkpoint_in_branches_in_a_loop), TEST(third_level_and_siblings), TEST(resume_to_after_a_loop),
       TEST(sections), TEST(limit_among_sections), TEST(cancel_in_a_loop), TEST(cancel_at_a_checkpoint),
-      TEST(cancel_meets_no_end), TEST(cancel_in_sections), TEST(yield_beside_always), TEST(fresh_launch_forgets)};
+      TEST(cancel_meets_no_end), TEST(cancel_in_sections),
+      TEST(cancel_unseen_by_the_device), TEST(yield_beside_always), TEST(fresh_launch_forgets)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

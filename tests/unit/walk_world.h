@@ -2,6 +2,7 @@
  * random, and GK_STEP_LOOP is done by a small "device" that takes several passes by itself. */
 #ifndef WALK_WORLD_H
 #define WALK_WORLD_H
+#include "chance.h"
 #include "plan.h"
 #include <stdarg.h>
 #include <setjmp.h>
@@ -20,23 +21,13 @@ typedef struct world {
   int32_t cancel;
   uint32_t takes;
   bool interleave;                                 /* sections step by step */
+  bool deaf;                                       /* the device doesn't look whether it is cancelled */
   uint64_t random;
   long steps, step_limit;
   void (*execute)(struct world *, uint32_t node);
   int64_t (*flag)(struct world *, uint32_t node);
   void *user;
 } world;
-
-static uint64_t mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return x ^ (x >> 31);
-}
-
-static uint32_t pick(uint64_t *random, uint32_t below) {
-  *random += UINT64_C(0x9e3779b97f4a7c15);
-  return (uint32_t)(mix(*random) >> 33) % below;
-}
 
 static void world_begin(world *w, const gk_list *list, uint32_t bits) {
   assert_int_equal(gki_blocks_read(&w->blocks, list), GK_OK);
@@ -63,7 +54,7 @@ static void world_end(world *w) {
 static bool device_blocks(world *w, uint32_t at, uint32_t end);
 
 static bool device_cancelled(world *w) {
-  if (!w->cancel) return false;
+  if (!w->cancel || w->deaf) return false;
   w->record.state = GK_CANCELLED;
   return true;
 }
