@@ -46,6 +46,7 @@ GK_STRUCT(control) {
   double beta;      /* share of the last direction in the next */
   double alpha;     /* length of the trial step */
   double before;    /* energy at alpha = 0 */
+  double best, least; /* the best alpha so far, 0: none; energy there */
   int trials;       /* of the line search so far */
   int accepted;     /* 1: the last trial is the new state */
 };

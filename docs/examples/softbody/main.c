@@ -112,7 +112,7 @@ static world world_of(const mesh *body, complaint *why) {
   double reach = mesh_reach(body, fmin(1.2 * body->edge, 0.03));
   if (!(reach > 0.0)) complain(why, "there isn't enough memory");
   return (world){.step = step_seconds, .gravity = 9.81, .gap = 0.003, .ground = 1.0, .friction = 0.4,
-                 .slip = 0.01 * step_seconds, .reach = reach, .push = 20.0, .cell = 1.35 * reach, .cg = 0.05,
+                 .slip = 0.01 * step_seconds, .reach = reach, .push = 20.0, .cell = 1.35 * reach, .cg = 0.3,
                  .still = 0.03 * step_seconds};
 }
 

@@ -341,19 +341,30 @@ GK_KERNEL(add_hinges, (sum(double, energy), in(v3, trial), in(hinge, hinges))) {
   energy[0] += 0.5 * g.stiffness * by * by;
 }
 GK_KERNEL(judge_search, (inout(control, c), out(int, searching), inout(double, energy))) {
-  double now = energy[0];
-  energy[0] = 0.0;
+  double now = energy[0], alpha = c[0].alpha;
   int trial = c[0].trials;
+  energy[0] = 0.0;
+  searching[0] = 1;
   c[0].trials = trial + 1;
   if (trial == 0) {
     c[0].before = now;
+    c[0].best = 0.0;
     c[0].alpha = 1.0;
-    searching[0] = 1;
-    return;
+  } else if (c[0].accepted == 2) { /* back at the best */
+    searching[0] = 0;
+  } else if (c[0].best > 0.0 ? now < c[0].least : now <= c[0].before + 1e-13 * fabs(c[0].before)) { /* no NaN passes */
+    c[0].accepted = 1;
+    c[0].best = alpha;
+    c[0].least = now;
+    if (alpha < 1.0 || alpha > 10.0) searching[0] = 0;
+    else c[0].alpha = 2.0 * alpha;
+  } else if (c[0].best > 0.0) {
+    c[0].alpha = c[0].best;
+    c[0].accepted = 2;
+  } else {
+    c[0].alpha = 0.5 * alpha;
+    searching[0] = trial < 20 ? 1 : 0;
   }
-  c[0].accepted = now <= c[0].before + 1e-13 * fabs(c[0].before) ? 1 : 0; /* a NaN is not accepted */
-  searching[0] = c[0].accepted == 0 && trial < 20 ? 1 : 0;
-  if (searching[0] != 0) c[0].alpha *= 0.5;
 }
 GK_KERNEL(accept, (inout(v3, x), atomic(uint, largest), in(v3, trial), in(control, c))) {
   if (c[0].accepted == 0) return;
