@@ -78,7 +78,7 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
     return gk_fail(GK_ERROR_MEMORY, "backend openmp: out of memory for %u threads' seats", (unsigned)threads);
   /* Where the first launches start from; the team's first meeting measures the one, its first waking the other. */
   device->handoff_ns = 1000;
-  device->wake_ns = 20000;
+  device->wake_ns = GKI_WAKE_NS;
   char cpu[sizeof device->name - 32];
   cpu_name(cpu, sizeof cpu);
   snprintf(device->name, sizeof device->name, "%s, %u thread%s", cpu, (unsigned)threads, threads > 1 ? "s" : "");

@@ -11,12 +11,16 @@ typedef struct gki_drive {
   gki_fork *fork;            /* walked in series just now, the innermost */
   gk_step step;
   uint32_t at;               /* in a run: the next op */
+  uint32_t made;             /* in a loop: passes made of those that were asked for, */
+  bool in_pass;              /* and whether it stopped inside one */
   uint32_t first, count;     /* its crew's seats */
   float handoff_ns;          /* of its crew */
   float worth_ns;            /* a task that takes this long alone is worth sharing */
   float missed_ns;           /* what a crew that is asleep could have saved */
   float gained_ns;           /* the same, and what sharing did save */
   bool top;                  /* the whole launch: it learns what a hand-over takes */
+  float meeting_ns;          /* what it took until the team had met, and to part */
+  uint64_t moment;           /* when that began */
   bool met;                  /* the team is there */
   bool may_meet;             /* there is no team yet, and there could be */
 } gki_drive;
@@ -34,10 +38,14 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op);
 /* Whether to disturb the crew for something that would save so much, were it awake. */
 gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
 void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns);
-/* Measures a hand-over, once for a device. */
+/* Measures what a hand-over takes, once for a device. */
 void gki_openmp_calibrate(gki_openmp_device *device);
+/* Waits until all have come to a meeting. */
+void gki_openmp_gather(gki_openmp_device *device);
 /* What was seen, against what was expected: a step towards the median. */
 void gki_openmp_adapt(gki_drive *drive, bool slept, float seen_ns);
+/* The same for a meeting: on a busy machine it can take a thousand times as long as on an idle one. */
+void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);
 
 static inline bool gki_openmp_failed(const gki_program *program) {
   return atomic_load_explicit(&program->failed, memory_order_relaxed) != GK_OK;

@@ -66,11 +66,12 @@ static gk_result take_arrays(gki_program *program, const sizes *s, gk_walk **wal
   program->arg_places = gki_arena_take(arena, plan->slot_count, sizeof *program->arg_places);
   program->item_places = gki_arena_take(arena, plan->slot_count, sizeof *program->item_places);
   program->places = gki_arena_take(arena, s->places, sizeof *program->places);
+  program->values = gki_arena_take(arena, plan->slot_count, sizeof *program->values);
   program->structs = gki_arena_take(arena, plan->slot_count, sizeof *program->structs);
   program->partial = gki_arena_take(arena, threads * (s->forks ? threads : 1), program->partial_bytes);
   bool there = program->ops && program->runs && program->forks && program->sections && *walks && program->sums &&
-               program->args && program->arg_places && program->item_places && program->places && program->structs &&
-               program->partial;
+               program->args && program->arg_places && program->item_places && program->places && program->values &&
+               program->structs && program->partial;
   for (uint32_t k = 1; k < plan->slot_count && there; ++k)
     if (plan->slots[k].type == GK_BYTES) {
       program->structs[k] = gki_arena_take(arena, plan->slots[k].element_bytes, 1);
@@ -119,6 +120,7 @@ static gk_result add_task(lowering *low, uint32_t at) {
   }
   for (int axis = 0; axis < 3; ++axis)
     if (node->items[axis] && program->plan->slots[node->items[axis]].type == GK_PTR) op->bits |= GKI_READS;
+  if (!op->bits && node->items[0] && !node->items[1] && !node->items[2]) op->bits = GKI_ONE_EXTENT;
   for (uint32_t k = 0; k < node->arg_count; ++k) {
     uint32_t slot = program->plan->args[node->args + k];
     if (program->structs[slot]) program->args[node->args + k].ptr = program->structs[slot];
@@ -283,12 +285,32 @@ bool gki_openmp_count(const gki_program *program, const gki_op *op, const gk_val
   return true;
 }
 
-static void recount(gki_program *program, gki_op *op, const gk_value *values) {
-  if (op->bits & GKI_READS) return;
-  bool fits = gki_openmp_count(program, op, values, &op->range);
-  op->bits = fits ? 0 : GKI_TOO_MANY;
+static void set_range(gki_op *op, bool fits) {
+  op->bits = (op->bits & GKI_ONE_EXTENT) | (fits ? 0 : GKI_TOO_MANY);
   op->alone_ns = op->range.end > 1 ? (float)op->range.end * op->cost_ns : 0;
   if (op->kind <= GKI_KERNEL) op->kind = fits && op->more == 0 ? GKI_PLAIN : GKI_KERNEL;
+}
+
+static void recount(gki_program *program, gki_op *op, const gk_value *values) {
+  if (op->bits & GKI_READS) return;
+  set_range(op, gki_openmp_count(program, op, values, &op->range));
+}
+
+/* Many tasks have their items from one slot and nothing else: then its number is all there is to know. */
+static void recount_all(gki_program *program, gki_span span, const gk_value *values, uint32_t slot) {
+  int64_t extent = extent_of(program->plan, slot, 0, values);
+  bool fits = extent <= INT32_MAX;
+  uint32_t items = fits && extent > 0 ? (uint32_t)extent : 0;
+  gk_range range = items ? (gk_range){0, items, {items, 1, 1}} : (gk_range){0};
+  for (uint32_t p = span.begin; p < span.end; ++p) {
+    gki_op *op = &program->ops[program->places[p]];
+    if (op->bits & GKI_ONE_EXTENT) {
+      op->range = range;
+      set_range(op, fits);
+    } else {
+      recount(program, op, values);
+    }
+  }
 }
 
 void gki_openmp_patch(gki_program *program, const gk_hand_over *launch) {
@@ -299,10 +321,11 @@ void gki_openmp_patch(gki_program *program, const gk_hand_over *launch) {
       memcpy(program->structs[slot], value.ptr, program->plan->slots[slot].element_bytes);
       continue;
     }
+    if (launch->launch > 1 && memcmp(&program->values[slot], &value, sizeof value) == 0) continue;
+    program->values[slot] = value;
     gki_span args = program->arg_places[slot], items = program->item_places[slot];
     for (uint32_t p = args.begin; p < args.end; ++p) program->args[program->places[p]] = value;
-    for (uint32_t p = items.begin; p < items.end; ++p)
-      recount(program, &program->ops[program->places[p]], launch->values);
+    if (items.begin < items.end && program->plan->slots[slot].type != GK_PTR) recount_all(program, items, launch->values, slot);
   }
 }
 

@@ -4,6 +4,9 @@
 #include "memory.h"
 #include "team.h"
 
+/* What waking a team may take, until it is measured. */
+#define GKI_WAKE_NS 20000.0f
+
 /* An open device. Costs are learned on the worker's thread and nowhere else. */
 typedef struct gki_openmp_device {
   gki_team team;
@@ -25,7 +28,8 @@ typedef enum gki_op_kind {
 } gki_op_kind;
 
 enum { GKI_READS = 1, /* gki_op.bits: an extent is read when the task runs */
-       GKI_TOO_MANY = 2 };
+       GKI_TOO_MANY = 2,
+       GKI_ONE_EXTENT = 4 /* and that a number's slot */ };
 
 typedef struct gki_op {
   gk_range range;      /* all its items, unless they are read */
@@ -89,6 +93,7 @@ typedef struct gki_program {
   gki_span *arg_places;  /* by slot: where in `places` the args that have its value are */
   gki_span *item_places; /* by slot: likewise the ops that have it as an extent */
   uint32_t *places;
+  gk_value *values;      /* by slot: as bound in the launch before */
   void **structs;        /* by slot: the graph's copy of a BYTES slot */
   char *partial;         /* by seat and chunk: sums of one chunk */
   uint32_t partial_bytes; /* of one chunk */

@@ -10,7 +10,7 @@ static gki_outcome walk(gki_drive *drive);
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
-enum { TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */
+enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */
        LOOK_AGAIN = 64 /* executions */ };
 
 static void note_time(float *known, uint8_t *samples, uint64_t ns) {
@@ -22,26 +22,21 @@ static void note_time(float *known, uint8_t *samples, uint64_t ns) {
 }
 
 /* Whether to split: GKI_SHARE. *timed: and note how long it takes. In series each task may still be shared by the whole
- * crew, so neither is better beforehand: both are tried, if the sections take long enough to pay for a hand-over. */
+ * crew, so neither is better beforehand: both are tried, if the sections take long enough to pay for a hand-over, and
+ * the one that lost is tried again now and then. */
 static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
   *timed = false;
   if (fork->in_order || drive->worth_ns == INFINITY) return GKI_ALONE;
-  bool again = fork->age++ % LOOK_AGAIN == 0;
-  if (fork->series_samples == 0) {
-    *timed = true;
-    return GKI_ALONE;
-  }
+  bool again = ++fork->age % LOOK_AGAIN == 0, untried = fork->split_samples < TRIES;
+  *timed = fork->series_samples < SERIES_TRIES;
+  if (*timed) return GKI_ALONE;
   uint32_t crew = drive->may_meet ? drive->program->device->team.wanted : drive->count;
   uint32_t side_by_side = fork->count < crew ? fork->count : crew;
-  float saving = fork->series_ns * (1 - 1 / (float)side_by_side) - drive->handoff_ns;
-  bool untried = fork->split_samples < TRIES;
-  if (!untried) {
-    fork->split = fork->split_ns < fork->series_ns;
-    if (fork->split) saving = fork->series_ns - fork->split_ns;
-  }
-  bool split = saving > 0 && (untried || fork->split || again);
-  *timed = again || untried || fork->series_samples < TRIES;
-  if (!split) return GKI_ALONE;
+  fork->split = !untried && fork->split_ns < fork->series_ns;
+  float saving = fork->split ? fork->series_ns - fork->split_ns
+                             : fork->series_ns * (1 - 1 / (float)side_by_side) - drive->handoff_ns;
+  *timed = again || untried;
+  if (saving <= 0 || !(untried || fork->split != again)) return GKI_ALONE;
   gki_advice advice = gki_openmp_advise(drive, saving);
   if (advice == GKI_ALONE) *timed = false;
   return advice;
@@ -173,6 +168,17 @@ static gki_fork *fork_at(const gki_program *program, uint32_t node) {
   return &program->forks[first];
 }
 
+/* Where the whole body of a loop is one straight piece, its passes need no walker. */
+static bool straight_body(const gki_program *program, uint32_t loop, gki_span *ops) {
+  const gk_plan *plan = program->plan;
+  *ops = (gki_span){0, 0};
+  if (loop + 1 == plan->nodes[loop].end) return true;
+  uint32_t run = plan->nodes[loop + 1].run;
+  if (run == UINT32_MAX || plan->runs[run].end != plan->nodes[loop].end) return false;
+  *ops = program->runs[run];
+  return true;
+}
+
 /* A step of drive->walk was done. */
 static void go_on(gki_drive *drive, int64_t answer) {
   drive->step = gk_walk_next(drive->walk, answer);
@@ -220,6 +226,35 @@ static void end_section(gki_drive *drive) {
   go_on(drive, 0);
 }
 
+/* The passes of a loop; 0 of them if the walker knows better. Comes back to where it stopped for a team. */
+static gki_outcome run_passes(gki_drive *drive) {
+  const gki_program *program = drive->program;
+  uint32_t loop = drive->step.at;
+  uint64_t *passes = &drive->walk->record->passes[program->plan->nodes[loop].loop];
+  gki_span ops;
+  int64_t ended = 0;
+  if (!straight_body(program, loop, &ops)) {
+    go_on(drive, 0);
+    return GKI_DONE;
+  }
+  if (!drive->in_pass && program->plan->nodes[loop].op == GK_OP_WHILE && read_flag(drive, loop) == 0) ended = 1;
+  while (!ended) {
+    if (!drive->in_pass) drive->at = ops.begin;
+    gki_outcome outcome = run_ops(drive, ops.end);
+    drive->in_pass = outcome == GKI_WANTS_TEAM;
+    if (outcome != GKI_DONE) return outcome;
+    ++*passes;
+    ++drive->made;
+    if (gki_openmp_failed(program)) return GKI_FAILED;
+    if (__atomic_load_n(drive->launch->cancel, __ATOMIC_RELAXED)) break; /* the walker sees it too, and no flag is read */
+    ended = read_flag(drive, loop) == 0;
+    if (drive->made == drive->step.passes) break;
+  }
+  drive->made = 0;
+  go_on(drive, ended);
+  return GKI_DONE;
+}
+
 /* From drive->step on. */
 static gki_outcome walk(gki_drive *drive) {
   gki_program *program = drive->program;
@@ -236,7 +271,7 @@ static gki_outcome walk(gki_drive *drive) {
       if (drive->walk == drive->outermost) return GKI_DONE;
       end_section(drive);
       break;
-    case GK_STEP_LOOP: go_on(drive, 0); break; /* never asked for */
+    case GK_STEP_LOOP: outcome = run_passes(drive); break;
     }
     if (outcome != GKI_DONE) return outcome;
     if (gki_openmp_failed(program)) return GKI_FAILED;
@@ -252,10 +287,13 @@ static void lead(void *at) {
   drive->may_meet = false;
   drive->met = true;
   drive->missed_ns = 0;
+  gki_openmp_gather(device);
+  drive->meeting_ns = (float)(gki_now() - drive->moment);
   if (device->team.size == 1) device->alone = true;
   else if (device->handoff_floor_ns == 0) gki_openmp_calibrate(device);
   gki_openmp_crew(drive, 0, device->team.size, device->handoff_ns);
   (void)walk(drive);
+  drive->moment = gki_now();
 }
 
 gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *record) {
@@ -268,11 +306,16 @@ gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *rec
   gki_openmp_patch(program, launch);
   /* What a busy machine taught is forgotten slowly. */
   if (device->handoff_floor_ns > 0) device->handoff_ns += (device->handoff_floor_ns - device->handoff_ns) / 64;
+  if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 64;
   gki_openmp_crew(&drive, 0, 1, device->handoff_ns);
   drive.missed_ns = program->eager ? device->wake_ns : 0;
-  gk_walk_start(&whole, program->plan, launch, 1u << GK_STEP_FORK, record);
+  gk_walk_start(&whole, program->plan, launch, 1u << GK_STEP_FORK | 1u << GK_STEP_LOOP, record);
   go_on(&drive, 0);
-  if (walk(&drive) == GKI_WANTS_TEAM) gki_team_meet(&device->team, lead, &drive);
+  if (walk(&drive) == GKI_WANTS_TEAM) {
+    drive.moment = gki_now();
+    gki_team_meet(&device->team, lead, &drive);
+    gki_openmp_adapt_wake(device, drive.meeting_ns + (float)(gki_now() - drive.moment));
+  }
   program->eager = drive.gained_ns > device->wake_ns;
   gk_result failed = (gk_result)atomic_load_explicit(&program->failed, memory_order_relaxed);
   return failed == GK_OK ? GK_OK : gki_fail_with(failed, program->message);

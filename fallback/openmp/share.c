@@ -43,17 +43,19 @@ static void nothing(gki_order *order, uint32_t index) {
   (void)index;
 }
 
+void gki_openmp_gather(gki_openmp_device *device) {
+  gki_team *team = &device->team;
+  gki_order order = {.work = nothing};
+  gki_team_post(team, &order, 0, team->size, team->size);
+  gki_team_wait(team, &order);
+}
+
 void gki_openmp_calibrate(gki_openmp_device *device) {
   enum { TIMES = 31, TOO_LONG = 300000 };
-  gki_team *team = &device->team;
   float seen[TIMES];
   int count = 0;
-  gki_order order = {.work = nothing};
-  gki_team_post(team, &order, 0, team->size, team->size); /* until all have arrived */
-  gki_team_wait(team, &order);
   for (uint64_t start = gki_now(), before = start; count < TIMES && before - start < TOO_LONG;) {
-    gki_team_post(team, &order, 0, team->size, team->size);
-    gki_team_wait(team, &order);
+    gki_openmp_gather(device);
     uint64_t after = gki_now();
     float ns = (float)(after - before);
     int at = count++;
@@ -64,13 +66,21 @@ void gki_openmp_calibrate(gki_openmp_device *device) {
   device->handoff_floor_ns = device->handoff_ns = seen[count / 2];
 }
 
+void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns) {
+  float before = device->wake_ns;
+  device->wake_ns += (fminf(fmaxf(seen_ns, before / 4), before * 4) - before) / 2;
+  if (device->wake_ns < device->handoff_ns) device->wake_ns = device->handoff_ns;
+}
+
 void gki_openmp_adapt(gki_drive *drive, bool slept, float seen_ns) {
   if (!drive->top) return;
   gki_openmp_device *device = drive->program->device;
-  float *tracked = slept ? &device->wake_ns : &device->handoff_ns;
-  *tracked *= seen_ns > *tracked ? 1.05f : 1 / 1.05f;
+  if (slept) {
+    gki_openmp_adapt_wake(device, seen_ns);
+    return;
+  }
+  device->handoff_ns *= seen_ns > device->handoff_ns ? 1.1f : 1 / 1.1f;
   if (device->handoff_ns < device->handoff_floor_ns / 2) device->handoff_ns = device->handoff_floor_ns / 2;
-  if (device->wake_ns < device->handoff_ns) device->wake_ns = device->handoff_ns;
   gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
 }
 
