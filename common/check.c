@@ -46,6 +46,12 @@ const char *gki_number(gki_judge *judge, int64_t number) {
   return word;
 }
 
+const char *gki_many(gki_judge *judge, int64_t number, const char *what) {
+  char *word = next_word(judge);
+  snprintf(word, GKI_WORD_BYTES, "%" PRId64 " %s%s", number, what, number == 1 ? "" : "s");
+  return word;
+}
+
 const char *gki_word(gki_judge *judge, const char *text) {
   char *word = next_word(judge);
   snprintf(word, GKI_WORD_BYTES, "%s", text && *text ? text : "without a name");

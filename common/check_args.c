@@ -91,7 +91,7 @@ static void check_element(gki_judge *judge, const wanted *want, const gk_slot_de
   bool differs = named ? want->element_bytes != desc->element_bytes && want->element_bytes && desc->element_bytes
                        : desc->type == GK_BYTES && desc->element_bytes < want->element_bytes;
   if (differs)
-    gki_say(judge, GKI_ARGUMENT_SIZE, gki_word(judge, want->word), gki_number(judge, want->element_bytes),
+    gki_say(judge, GKI_ARGUMENT_SIZE, gki_word(judge, want->word), gki_many(judge, want->element_bytes, "byte"),
             gki_desc_word(judge, desc), gki_number(judge, desc->element_bytes), NULL);
 }
 
@@ -118,7 +118,7 @@ static const gk_slot_desc *check_argument(gki_judge *judge, const wanted *want, 
 static bool check_count(gki_judge *judge, const gk_task *task, const char *what, uint32_t count) {
   uint32_t found = gki_arg_count(task);
   if (found == count) return true;
-  gki_say(judge, GKI_ARGUMENT_COUNT, what, gki_number(judge, count), gki_number(judge, found), NULL);
+  gki_say(judge, GKI_ARGUMENT_COUNT, what, gki_many(judge, count, "argument"), gki_number(judge, found), NULL);
   return false;
 }
 
@@ -223,7 +223,7 @@ static void check_launch(gki_judge *judge, const gk_task *task) {
     if (k < dimensions) on_device |= check_items(judge, task, k) && k == 0;
     else if (task->items[k])
       gki_say(judge, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(judge, kernel->name),
-              gki_number(judge, dimensions), NULL);
+              gki_many(judge, dimensions, "dimension"), NULL);
   }
   if (on_device) check_aligned(judge, task);
   else if (task->offset)
@@ -244,7 +244,7 @@ static void check_copy(gki_judge *judge, const gk_task *task) {
   if (!to || !from) return;
   uint32_t unit = unit_of(to);
   if (unit != unit_of(from))
-    gki_say(judge, GKI_COPY_UNITS, gki_number(judge, unit), gki_number(judge, unit_of(from)), NULL);
+    gki_say(judge, GKI_COPY_UNITS, gki_many(judge, unit, "byte"), gki_many(judge, unit_of(from), "byte"), NULL);
   uint32_t slot = gki_slot_of(judge->blocks, judge->inclusion, task->args[0]);
   if (!slot || slot != gki_slot_of(judge->blocks, judge->inclusion, task->args[1])) return;
   int64_t apart = llabs((int64_t)task->offset - task->from_offset);
@@ -259,7 +259,7 @@ static void check_fill(gki_judge *judge, const gk_task *task) {
   if (!check_count(judge, task, "FILL", 1)) return;
   const gk_slot_desc *to = check_argument(judge, &(wanted){"to", NULL, 0, MEMORY}, task->args[0]);
   if (to && unit_of(to) % 4)
-    gki_say(judge, GKI_FILL_UNIT, gki_desc_word(judge, to), gki_number(judge, unit_of(to)), NULL);
+    gki_say(judge, GKI_FILL_UNIT, gki_desc_word(judge, to), gki_many(judge, unit_of(to), "byte"), NULL);
 }
 
 /* ---- calls and included lists ---- */
@@ -286,8 +286,8 @@ static void check_include(gki_judge *judge, const gk_task *task) {
     return;
   }
   if (count > list->slot_count)
-    gki_say(judge, GKI_INCLUDE_ARGUMENTS, gki_number(judge, count), gki_word(judge, gki_list_name(list)),
-            gki_number(judge, (int64_t)list->slot_count), NULL);
+    gki_say(judge, GKI_INCLUDE_ARGUMENTS, gki_many(judge, count, "argument"), gki_word(judge, gki_list_name(list)),
+            gki_many(judge, (int64_t)list->slot_count, "slot"), NULL);
   for (uint32_t k = 0; k < count && k < list->slot_count; ++k) {
     const gk_slot_desc *inner = &list->slots[k];
     if (inner->type <= GK_NO_TYPE || inner->type > GK_HOST_PTR) continue;

@@ -76,12 +76,12 @@ void gki_check_kernel(gki_judge *judge, const gk_kernel *kernel) {
   if (!kernel->name || !*kernel->name) gki_say(judge, GKI_KERNEL_NAMELESS, NULL);
   if (kernel->reserved[0] | kernel->reserved[1]) gki_say(judge, GKI_KERNEL_RESERVED, name, NULL);
   if (kernel->dimensions > 3)
-    gki_say(judge, GKI_KERNEL_DIMENSIONS, name, gki_number(judge, kernel->dimensions), NULL);
+    gki_say(judge, GKI_KERNEL_DIMENSIONS, name, gki_many(judge, kernel->dimensions, "dimension"), NULL);
   if (kernel->param_count > GK_MAX_ARGS)
-    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_number(judge, kernel->param_count), "a task has at most 16 arguments",
-            NULL);
+    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_many(judge, kernel->param_count, "parameter"),
+            "a task has at most 16 arguments", NULL);
   else if (kernel->param_count && !kernel->params)
-    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_number(judge, kernel->param_count), ".params is NULL", NULL);
+    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_many(judge, kernel->param_count, "parameter"), ".params is NULL", NULL);
   else
     for (uint32_t k = 0; k < kernel->param_count; ++k) check_param(judge, kernel, k);
   check_source(judge, kernel);

@@ -34,6 +34,7 @@ static inline bool gki_heard_enough(const gki_judge *judge) { return !judge->rep
 
 /* Words for a sentence; they last until seven more were made. */
 const char *gki_number(gki_judge *judge, int64_t number);
+const char *gki_many(gki_judge *judge, int64_t number, const char *what); /* "1 slot", "2 slots" */
 const char *gki_word(gki_judge *judge, const char *text);           /* cut to what a message can bear; NULL: "(none)" */
 const char *gki_slot_word(gki_judge *judge, gk_slot slot);          /* "3 (velocity)", by the table at hand */
 const char *gki_line_word(gki_judge *judge, uint32_t line);         /* "task 3 (scale)"; lasts until the next one */

@@ -24,7 +24,7 @@ static void check_type(gki_judge *judge, const gk_slot_desc *desc) {
   if (desc->type == GK_PTR && desc->count > limit / unit) {
     char count[24];
     snprintf(count, sizeof count, "%zu", desc->count);
-    gki_say(judge, GKI_SLOT_TOO_LARGE, gki_desc_word(judge, desc), count, gki_number(judge, (int64_t)unit), NULL);
+    gki_say(judge, GKI_SLOT_TOO_LARGE, gki_desc_word(judge, desc), count, gki_many(judge, (int64_t)unit, "byte"), NULL);
   }
 }
 
