@@ -336,37 +336,34 @@ def demo(options):
     return run("build/softbody", "docs/examples/softbody/spot.obj", "--out", "build/demo")
 
 
-def second_tree(name, *arguments):
+def tree_of_its_own(compiler, arguments):
     """The same sources under another configuration: a folder of links, so that build.ninja serves it unchanged."""
-    tree = ROOT / "build" / name
-    tree.mkdir(exist_ok=True)
+    tree = ROOT / "build" / compiler.kind
+    tree.mkdir(parents=True, exist_ok=True)
     for entry in ROOT.iterdir():
         link = tree / entry.name
         if entry.name not in ("build", ".git") and not link.is_symlink():
             link.symlink_to(os.path.relpath(entry, tree))
-    done = subprocess.run([sys.executable, "configure.py", *arguments], cwd=tree, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+    strict = ["--werror"] if int(compiler.version.split(".")[0]) <= TRIED[compiler.kind] else []
+    done = subprocess.run([sys.executable, "configure.py", *arguments, "--cc", compiler.command, *strict], cwd=tree,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise Missing(done.stdout.strip().removeprefix("configure.py: "))
-    return tree
+    return f"build/{compiler.kind}"
 
 
 def test(options):
-    """Everything under sanitizers with one compiler, and once more with the other as it is shipped."""
+    """Everything with sanitizers and one compiler, and once more with the other as it is shipped. Both in trees of
+    their own: what `ninja` builds stays as it was configured."""
     ensure("test", "more", *(["full"] if options.full else []))
-    compiler = find_compiler(options.cc)
-    options.werror = int(compiler.version.split(".")[0]) <= TRIED[compiler.kind]
-    write_config(options)
-    command = [sys.executable, "tests/run.py", "--tree", "."]
-    other = "clang" if compiler.kind == "gcc" else "gcc"
+    first = find_compiler(options.cc)
+    command = [sys.executable, "tests/run.py", "--tree", tree_of_its_own(first, recordable(options))]
+    other = "clang" if first.kind == "gcc" else "gcc"
     try:
         second = inspect(has_compiler(other) or other)
-        strict = ["--werror"] if int(second.version.split(".")[0]) <= TRIED[other] else []
-        second_tree(other, "--cc", second.command, "--sanitize=none", *strict)
-        command += ["--tree", f"build/{other}"]
+        command += ["--tree", tree_of_its_own(second, ["--sanitize=none"])]
     except Missing as problem:
         command += ["--skip", f"everything once more with {other}: {problem}"]
-    sys.stdout.flush()
     return subprocess.run(command + (["--full"] if options.full else []), cwd=ROOT).returncode
 
 
@@ -385,7 +382,8 @@ def bench(options):
 def parser():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     usage.add_argument("command", nargs="?", choices=["demo", "test", "bench"])
-    usage.add_argument("--cc", default=os.environ.get("CC"), help="the C compiler; else $CC, else the first that will do")
+    usage.add_argument("--cc", default=os.environ.get("CC"),
+                       help="the C compiler; else $CC, else the first that will do")
     usage.add_argument("--cuda", metavar="PATH", help="the CUDA toolkit's folder")
     usage.add_argument("--prefix", default="/usr/local", help="where `ninja install` puts things (/usr/local)")
     usage.add_argument("--sanitize", default="address,undefined", metavar="LIST",

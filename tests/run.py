@@ -33,6 +33,7 @@ SCRIPTS = [
     ("doxygen", ["tests/doxygen.py"], False),
     ("errors", ["tests/errors.py"], False),
     ("outside", ["tests/outside.py"], False),
+    ("compilers", ["tests/kernels/compilers.py"], False),
 ]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
@@ -84,7 +85,7 @@ def judge(text, code, late):
 
 
 def environment(full):
-    """As a test sees it: TAP from cmocka, and sanitizers that let an allocation fail, since tests ask for absurd ones."""
+    """As a test sees it: TAP from cmocka; sanitizers let an allocation fail, since tests ask for absurd ones."""
     sanitizers = {"ASAN_OPTIONS": "allocator_may_return_null=1:detect_stack_use_after_return=1",
                   "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "allocator_may_return_null=1"}
     inherited = dict(os.environ)
@@ -125,8 +126,9 @@ def tree_name(tree):
 
 def build(tree):
     """Builds all of a tree, going on after an error: a test that doesn't compile mustn't hide the others."""
-    done = subprocess.run(["ninja", "-k", "0", "all", *targets(tree, "test"), *targets(tree, "single")], cwd=tree, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace")
+    command = ["ninja", "-k", "0", "all", *targets(tree, "test"), *targets(tree, "single")]
+    done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace")
     if done.returncode == 0:
         return Outcome(passed=1, text=done.stdout)
     return Outcome(failed=["(doesn't build)"], text=done.stdout)

@@ -47,7 +47,8 @@ def main():
                 tap.skip(f"every macro with {c}", f"{c} isn't installed")
                 continue
             kernels, program = folder / f"{c}.o", folder / c
-            problem = tap.run(c, "-std=c11", *WARNINGS, "-Iinclude", "-c", "tests/consumer/c/every_macro.c", "-o", kernels)
+            problem = tap.run(c, "-std=c11", *WARNINGS, "-Iinclude", "-c", "tests/consumer/c/every_macro.c", "-o",
+                              kernels)
             tap.case(f"every macro as C with {c}", problem or
                      tap.run(c, "-std=c11", *WARNINGS, "-Iinclude", "tests/consumer/c/main.c", kernels, *LINK, "-o",
                              program) or tap.run(program))
@@ -57,9 +58,9 @@ def main():
                     tap.skip(title, f"{cpp} isn't installed")
                     continue
                 flags = WARNINGS if dialect == "-std=c++20" else without_pedantic()
-                tap.case(title, "its kernels don't compile" if problem else tap.run(cpp, dialect, *flags, "-Iinclude",
-                                                   "tests/consumer/cpp/every_macro.cpp", kernels, *LINK, "-o", program) or
-                         tap.run(program))
+                tap.case(title, "its kernels don't compile" if problem else
+                         tap.run(cpp, dialect, *flags, "-Iinclude", "tests/consumer/cpp/every_macro.cpp", kernels,
+                                 *LINK, "-o", program) or tap.run(program))
     tap.finish()
 
 

@@ -63,24 +63,11 @@ def by_cmake(cc, prefix):
         tap.case(title, problem or runs(folder / kind, prefix / "lib" if kind == "shared" else None))
     wrong = WORK / "wrong"
     wrong.mkdir()
-    (wrong / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.16)\nproject(wrong C)\n"
-                                          "find_package(gk 99 QUIET)\nif(gk_FOUND)\n  message(FATAL_ERROR found)\nendif()\n")
-    tap.case("CMake doesn't take this version for another", tap.run("cmake", "-S", wrong, "-B", wrong / "b", *generator))
-
-
-def own_backend(cc, prefix):
-    """The example of a backend outside gk's tree, as a module that README's program loads."""
-    title = "a backend of one's own runs README's program"
-    if not (WORK / "shared").exists():
-        tap.skip(title, "there is no such program: see above")
-        return
-    module = WORK / "libserial.so"
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{prefix}/include", f"-L{prefix}/lib"]
-    env = dict(os.environ, GK_MODULES=str(module), GK_BACKEND="serial", LD_LIBRARY_PATH=str(prefix / "lib"))
-    tap.case(title, tap.run(*cc, *flags, "docs/examples/minimal_backend.c", "-lgk", "-o", module) or
-             tap.run(WORK / "shared", env=env))
-    env["GK_BACKEND"] = "nonesuch"
-    tap.case("a backend that isn't there doesn't", None if tap.run(WORK / "shared", env=env) else "it ran")
+    (wrong / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(wrong C)\n"
+        "find_package(gk 99 QUIET)\nif(gk_FOUND)\n  message(FATAL_ERROR found)\nendif()\n")
+    tap.case("CMake doesn't take this version for another",
+             tap.run("cmake", "-S", wrong, "-B", wrong / "build", *generator))
 
 
 def main():
@@ -106,7 +93,6 @@ def main():
         cc = tap.config("cc")
         by_pkg_config(cc, moved, source)
         by_cmake(cc, moved)
-        own_backend(cc, moved)
     tap.finish()
 
 

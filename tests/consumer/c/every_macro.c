@@ -1,4 +1,4 @@
-/* A user's C file: every macro of gk.h and gk_kernel.h once, with all warnings on; also the kernels for the C++ file. */
+/* A user's C file: every macro of gk.h and gk_kernel.h once, with all warnings on; and the kernels for C++. */
 #include <gk_kernel.h>
 
 GK_SHARED(arithmetic)
