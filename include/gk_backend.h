@@ -89,7 +89,7 @@ typedef struct gk_plan {
 /* ---- gates of a plan: what conditional nodes need, decided once in common; a backend only makes the nodes -------- */
 
 /* A launch of such a graph skips what must not run by gates that are closed, and decides by control kernels: each walks
- * a chain of points, on one thread, which sets handles. docs/backend-author.md tells the whole story. */
+ * a chain of points, on one thread, which sets handles. More in docs/backend-author.md. */
 
 #define GK_NONE UINT32_MAX /**< No such index. */
 

@@ -393,6 +393,24 @@ static void test_costs(void **state) {
   check_cost(add_straight, (cost){{20, 20}, {19, 20}, 40, 20});
 }
 
+/* What can't stop costs nothing. */
+static void test_straight_lists_are_free(void **state) {
+  (void)state;
+  for (uint32_t count = 0; count < 4; ++count) {
+    sheet l = {.count = 0};
+    add_tasks(&l, count);
+    const gk_gates *gates;
+    assert_int_equal(gk_gates_make(plan_of(&l), GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH, &gates), GK_OK);
+    check_shape(gates);
+    assert_int_equal(gates->node_count, count); /* neither prologue nor epilogue */
+    assert_int_equal(gates->handle_count + gates->point_count + gates->closer_count + gates->word_count, 0);
+    assert_int_equal(gates->usual_control_count + gates->usual_conditional_count, 0);
+    gk_gates_free(gates);
+    gki_plan_free(&l.planned);
+    gki_blocks_free(&l.blocks);
+  }
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 typedef struct tally { size_t bytes; long calls, fail_at, live; } tally;
@@ -544,6 +562,7 @@ static void test_unknown_bit(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_contract), cmocka_unit_test(test_deep), cmocka_unit_test(test_costs),
+    cmocka_unit_test(test_straight_lists_are_free),
     cmocka_unit_test(test_linear), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_unknown_bit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
