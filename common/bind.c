@@ -81,13 +81,16 @@ void gki_slots_free(gk_graph *graph) {
 
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
-/* The first failure waits for the next launch to tell it. */
+/* The first failure waits for the next launch to tell it. Binding that slot after all mends it, but not several. */
 static gk_result keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
   if (result == GK_OK) {
     if (graph->failed_slot == slot) graph->failed_result = GK_OK;
     return GK_OK;
   }
-  if (graph->failed_result != GK_OK) return result;
+  if (graph->failed_result != GK_OK) {
+    if (graph->failed_slot != slot) graph->failed_slot = 0;
+    return result;
+  }
   graph->failed_slot = slot;
   graph->failed_result = result;
   size_t length = strlen(gk_error());
@@ -192,11 +195,12 @@ static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {
     return gk_fail(GK_ERROR_MEMORY, "gk_resize: slot %u (%s): %zu elements of %zu bytes are more than there can be",
                    (unsigned)slot, desc->name, count, element);
   if (!bound->owned || bound->owned_count != count) {
-    void *memory = gki_device_alloc(graph->device, bytes, GK_DEVICE_MEMORY, graph);
-    if (!memory) return GK_ERROR_MEMORY;
+    void *memory = NULL;
+    gk_result result = gki_device_alloc(graph->device, bytes, GK_DEVICE_MEMORY, graph, &memory);
+    if (result != GK_OK) return result;
     size_t kept = bound->owned_count < count ? bound->owned_count : count;
-    gk_result result =
-      bound->owned && kept ? gki_device_copy(graph->device, GK_ON_DEVICE, memory, bound->owned, kept * element) : GK_OK;
+    if (bound->owned && kept)
+      result = gki_device_copy(graph->device, GK_ON_DEVICE, memory, bound->owned, kept * element);
     if (result != GK_OK) {
       gki_device_free(graph->device, memory, graph);
       return result;

@@ -20,8 +20,8 @@ struct gk_device {
   gki_code *codes; size_t code_count, code_capacity;   /* a power of two; open addressing by the kernel's address */
 };
 
-/* Memory from the backend, zeroed and known by its range. NULL: gk_fail has been called. */
-void *gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner);
+/* Memory from the backend, zeroed and known by its range. */
+gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **memory);
 /* False: the owner has no block at that address. In the order of the device's work. */
 bool gki_device_free(gk_device *device, void *memory, const void *owner);
 /* In the order of the device's work; done when it returns. */

@@ -14,14 +14,13 @@ static size_t block_behind(const gk_device *device, uintptr_t address) {
   return low;
 }
 
-void *gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner) {
+gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
   void *memory = NULL;
   gk_result result = device->backend->alloc(device->state, bytes ? bytes : 1, kind, &memory);
-  if (result != GK_OK || !memory) {
-    gk_fail(GK_ERROR_MEMORY, "out of device memory: %zu bytes; free some and call again", bytes);
-    return NULL;
-  }
-  if (bytes && gki_device_copy(device, GK_ZERO, memory, NULL, bytes) != GK_OK) goto failed;
+  if (result == GK_OK && !memory) result = GK_ERROR_MEMORY;
+  if (result != GK_OK) return gk_fail(result, "out of device memory: %zu bytes; free some and call again", bytes);
+  if (bytes) result = gki_device_copy(device, GK_ZERO, memory, NULL, bytes);
+  if (result != GK_OK) goto done;
   pthread_mutex_lock(&device->lock);
   bool room = gki_grow((void **)&device->blocks, &device->block_capacity, device->block_count + 1, sizeof *device->blocks,
                        "the table of memory blocks");
@@ -32,10 +31,11 @@ void *gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const vo
     ++device->block_count;
   }
   pthread_mutex_unlock(&device->lock);
-  if (room) return memory;
-failed:
-  device->backend->free(device->state, memory);
-  return NULL;
+  if (!room) result = GK_ERROR_MEMORY;
+done:
+  if (result == GK_OK) *given = memory;
+  else device->backend->free(device->state, memory);
+  return result;
 }
 
 typedef struct memory_job {
@@ -51,6 +51,8 @@ typedef struct memory_job {
 
 static void run_free(gki_job *at) {
   memory_job *job = (memory_job *)at;
+  /* A native launch goes on after its job; a copy follows it, so the memory is out of use behind one. */
+  job->device->backend->copy(job->device->state, GK_ZERO, job->to, NULL, 1);
   job->device->backend->free(job->device->state, job->to);
 }
 
@@ -119,7 +121,8 @@ void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind) {
     gk_fail(GK_ERROR_INVALID, "gk_alloc: %d is no kind of memory; give GK_DEVICE_MEMORY or GK_HOST_MEMORY", (int)kind);
     return NULL;
   }
-  return gki_device_alloc(device, bytes, kind, NULL);
+  void *memory = NULL;
+  return gki_device_alloc(device, bytes, kind, NULL, &memory) == GK_OK ? memory : NULL;
 }
 
 void gk_free(gk_device *device, void *memory) {

@@ -58,6 +58,7 @@ void gk_graph_destroy(gk_graph *graph) {
   gki_arena_free(&graph->arena);
   gki_plan_free(&graph->planned);
   gk_release(graph);
+  gki_memory_drop();
 }
 
 static gk_result lower(gk_graph *graph) {
@@ -120,6 +121,7 @@ gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits,
                    (unsigned)(bits & ~(uint32_t)known));
   gk_graph *graph = gki_array(1, sizeof *graph, "a graph");
   if (!graph) return GK_ERROR_MEMORY;
+  gki_memory_hold(); /* The graph may outlive its device. */
   atomic_flag_clear(&graph->inside);
   graph->device = device;
   gk_result result = make(graph, list, bits);
@@ -165,11 +167,21 @@ static char *join(const char *const *parts, size_t count) {
   return text;
 }
 
-/* What the backend made, or the plan where it says nothing; in DOT one or the other. */
+typedef struct dump_job { gki_job job; const gk_graph *graph; const char *format; char *lowered; } dump_job;
+
+static void run_dump(gki_job *at) {
+  dump_job *job = (dump_job *)at;
+  job->lowered = job->graph->device->backend->dump(job->graph->state, job->format);
+}
+
+/* What the backend made, or the plan where it says nothing; in DOT one or the other. The backend is asked in the order of
+ * the device's work, since no two entries of a graph may run at once. */
 static char *dump_graph(const gk_graph *graph, const char *format) {
   char *plan = gki_plan_dump(&graph->planned.plan, format);
   const gk_backend *backend = graph->device->backend;
-  char *lowered = plan && backend->dump ? backend->dump(graph->state, format) : NULL;
+  dump_job job = {.job.run = run_dump, .graph = graph, .format = format};
+  if (plan && backend->dump) gki_worker_run(&graph->device->worker, &job.job);
+  char *lowered = job.lowered;
   if (!lowered) return plan;
   bool dot = strcmp(format, "dot") == 0, json = strcmp(format, "json") == 0;
   const char *parts[] = {dot ? "" : json ? "{\"plan\": " : "", dot ? "" : plan, dot ? "" : json ? ", \"lowered\": " : "\non ",

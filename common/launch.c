@@ -74,15 +74,21 @@ static gk_result refuse_label(const gk_graph *graph, const char *call, int32_t l
                  used ? "it has " : "it has none: launch it from the top, with 0", names);
 }
 
-/* Takes note of launches that are over, in their order, up to one of them. GK_NOT_READY: it isn't, and mustn't block. */
+/* Takes note of launches that are over, in their order, up to one of them. GK_NOT_READY: it isn't, and mustn't block. A
+ * native backend is asked once the worker has handed all launches over: its entries come one at a time. */
 static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
+  bool native = graph->mode == GK_MODE_NATIVE;
+  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   while (graph->settled < upto) {
     gki_launch *launch = launch_at(graph, graph->settled + 1);
-    if (block) gki_worker_wait(&graph->device->worker, &launch->job);
-    else if (!atomic_load_explicit(&launch->job.done, memory_order_acquire)) return GK_NOT_READY;
-    if (graph->mode == GK_MODE_NATIVE && launch->result == GK_OK) {
+    gki_job *job = native ? &launch_at(graph, launched)->job : &launch->job;
+    if (block) gki_worker_wait(&graph->device->worker, job);
+    else if (!atomic_load_explicit(&job->done, memory_order_acquire)) return GK_NOT_READY;
+    if (native && launch->result == GK_OK) {
+      gki_begin();
       launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
       keep_message(launch);
+      gki_begin(); /* That failure isn't the one of the call at hand. */
       if (launch->result == GK_NOT_READY) {
         launch->result = GK_OK;
         return GK_NOT_READY;
@@ -194,10 +200,9 @@ gk_result gk_poll(gk_graph *graph, const gk_status **status) { return finish(gra
 
 /* A launch that is over doesn't look at the word any more, and the next one clears it first: so it may be set blindly. */
 static gk_result cancel_all(gk_graph *graph) {
+  const gk_backend *backend = graph->device->backend;
   for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_RELAXED);
-  if (graph->mode != GK_MODE_NATIVE) return GK_OK;
-  if (graph->device->backend->cancel) return graph->device->backend->cancel(graph->state);
-  return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", graph->device->backend->name);
+  return graph->mode == GK_MODE_NATIVE && backend->cancel ? backend->cancel(graph->state) : GK_OK;
 }
 
 gk_result gk_cancel(gk_graph *graph) {
@@ -206,7 +211,11 @@ gk_result gk_cancel(gk_graph *graph) {
   if (!(graph->planned.plan.bits & GK_CANCELLABLE))
     return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: graph %s was created without GK_CANCELLABLE", graph->planned.plan.name);
   if (!graph->device || !atomic_load_explicit(&graph->launched, memory_order_relaxed)) return GK_OK;
-  return cancel_all(graph);
+  const gk_backend *backend = graph->device->backend;
+  if (graph->mode == GK_MODE_NATIVE && !backend->cancel)
+    return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
+  gk_result result = cancel_all(graph);
+  return result == GK_OK ? GK_OK : gk_fail(result, "gk_cancel: backend %s failed to and didn't say why", backend->name);
 }
 
 void gki_launches_end(gk_graph *graph) {

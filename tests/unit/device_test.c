@@ -79,17 +79,6 @@ static void list_visits_every_device(void **state) {
 
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
-static int setup(void **state) {
-  fake_mode mode = (fake_mode)(uintptr_t)*state;
-  *state = open_fake(mode);
-  return 0;
-}
-
-static int teardown(void **state) {
-  close_fake(*state);
-  return 0;
-}
-
 static void memory_is_zeroed_aligned_and_copied(void **state) {
   gk_device *device = *state;
   unsigned char bytes[700], back[700];
@@ -259,10 +248,6 @@ static void many_threads_share_a_device(void **state) {
   for (int k = 0; k < 4; ++k) pthread_join(threads[k], NULL);
 }
 
-#define ON(mode, test) \
-  {#test " on " #mode, test, setup, teardown, (void *)(uintptr_t)FAKE_##mode}
-#define ON_ALL(test) ON(IN_PROCESS, test), ON(NATIVE, test), ON(BATCHED, test), ON(LOOPS, test)
-
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(opens_the_backend_that_was_asked_for),
@@ -272,10 +257,10 @@ int main(void) {
     ON_ALL(memory_is_zeroed_aligned_and_copied),
     ON_ALL(range_that_leaves_its_block_is_refused),
     ON_ALL(nothing_and_nowhere),
-    ON_ALL(host_address_is_the_backends_affair),
+    ON_FAKES(host_address_is_the_backends_affair),
     ON_ALL(foreign_memory_is_taken_at_its_word),
-    ON_ALL(free_of_what_was_not_given_is_logged),
-    ON_ALL(failing_backend_is_told),
+    ON_FAKES(free_of_what_was_not_given_is_logged),
+    ON_FAKES(failing_backend_is_told),
     cmocka_unit_test(close_frees_what_was_forgotten),
     ON_ALL(many_blocks),
     ON_ALL(many_threads_share_a_device),

@@ -614,6 +614,8 @@ static gk_result fake_launch(void *state, const gk_hand_over *launch) {
     }
     return leave(g, result);
   }
+  for (unsigned k = 0; k < g->device->pending_count; ++k)
+    broken_if(g->device->pending[k].graph == g, "launch: a run of the one before is still to be run");
   g->waited = g->launched;
   g->hand_over = *launch;
   g->late = GK_OK;

@@ -89,6 +89,24 @@ static inline void close_fake(gk_device *device) {
   assert_int_equal(fake_leaks(), 0);
 }
 
+/* A test on a backend: its *state is an open device; with cmocka, `ON(it, test)` is a line of the table of tests. */
+static inline int setup_device(void **state) {
+  fake_register();
+  fake_reset();
+  return gk_device_open(&(gk_device_desc){.backend = *state}, (gk_device **)state) == GK_OK ? 0 : -1;
+}
+
+static inline int teardown_device(void **state) {
+  close_fake(*state);
+  return 0;
+}
+
+static inline bool is_fake(const gk_device *device) { return strncmp(gk_device_describe(device)->backend, "fake", 4) == 0; }
+
+#define ON(backend, test) {#test " on " #backend, test, setup_device, teardown_device, (void *)(uintptr_t)#backend}
+#define ON_FAKES(test) ON(fake_in_process, test), ON(fake_native, test), ON(fake_batched, test), ON(fake_loops, test)
+#define ON_ALL(test) ON_FAKES(test), ON(openmp, test)
+
 static inline int *ints_on(gk_device *device, const int *from, size_t count) {
   int *memory = gk_alloc(device, count * sizeof *memory, GK_DEVICE_MEMORY);
   if (!memory) fail_msg("%s", gk_error());
