@@ -1,6 +1,9 @@
 /* Graphviz: a block is a cluster with a way in (n) and a way out (x); edges say what follows what. */
 #include "dump.h"
 #include <inttypes.h>
+#include <string.h>
+
+static const char again[] = "label=\"again\", style=dashed, constraint=false";
 
 static bool is_task(const gk_node *node) { return node->op >= GK_OP_KERNEL && node->op <= GK_OP_CALL; }
 static bool is_choice(const gk_node *node) { return node->op == GK_OP_SWITCH || node->op == GK_OP_PARALLEL; }
@@ -21,8 +24,10 @@ static void add_task(gki_text *text, const gk_plan *plan, uint32_t at) {
 
 static void open_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
   const gk_node *node = &plan->nodes[at];
-  gki_text_add(text, "subgraph cluster_%" PRIu32 " {\nlabel=\"%s ", at, gki_op_name(node->op));
-  gki_text_quote(text, node->name, GKI_DOT);
+  const char *op = gki_op_name(node->op);
+  bool named = strcmp(node->name, op) != 0;
+  gki_text_add(text, "subgraph cluster_%" PRIu32 " {\nlabel=\"%s%s", at, op, named ? " " : "");
+  if (named) gki_text_quote(text, node->name, GKI_DOT);
   if (node->max_iterations) gki_text_add(text, ", at most %" PRIu32 " passes", node->max_iterations);
   if (node->label) gki_text_add(text, ", label %" PRId32, node->label);
   gki_text_add(text, "\";\nstyle=%s;\n", node->op == GK_OP_CHECKPOINT ? "bold" : "rounded");
@@ -30,8 +35,7 @@ static void open_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
   gki_text_add(text, "n%" PRIu32 " [shape=%s, label=\"", at, decides ? "diamond" : "point");
   if (decides) add_flag(text, plan, node);
   gki_text_add(text, "\"];\n");
-  bool asks = node->op == GK_OP_DO_WHILE || node->op == GK_OP_WHILE || node->can_yield;
-  asks &= node->flag != 0;
+  bool asks = node->op == GK_OP_DO_WHILE || (node->op == GK_OP_CHECKPOINT && node->flag);
   gki_text_add(text, "x%" PRIu32 " [shape=%s, label=\"", at, asks ? "diamond" : "point");
   if (asks) add_flag(text, plan, node);
   gki_text_add(text, "\"];\n");
@@ -41,8 +45,8 @@ static void open_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
 static void close_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
   const gk_node *node = &plan->nodes[at];
   gki_text_add(text, "}\n");
-  if (node->op == GK_OP_DO_WHILE || node->op == GK_OP_WHILE)
-    gki_text_add(text, "x%" PRIu32 " -> n%" PRIu32 " [label=\"again\", style=dashed, constraint=false];\n", at, at);
+  if (node->op == GK_OP_DO_WHILE)
+    gki_text_add(text, "x%" PRIu32 " -> n%" PRIu32 " [%s];\n", at, at, again);
   if (node->op == GK_OP_CHECKPOINT && node->flag)
     gki_text_add(text, "y%" PRIu32 " [shape=plaintext, label=\"yield\"];\nx%" PRIu32 " -> y%" PRIu32 ";\n", at, at, at);
   bool can_skip = node->op == GK_OP_WHILE || node->op == GK_OP_SWITCH || (node->op == GK_OP_IF && !node->otherwise);
@@ -56,8 +60,11 @@ static void add_edge(gki_text *text, const gk_plan *plan, uint32_t from, uint32_
 }
 
 static void add_way_out(gki_text *text, const gk_plan *plan, uint32_t from, uint32_t block) {
-  bool into = from == block;
-  gki_text_add(text, "%c%" PRIu32 " -> x%" PRIu32 ";\n", into || is_task(&plan->nodes[from]) ? 'n' : 'x', from, block);
+  char side = from == block || is_task(&plan->nodes[from]) ? 'n' : 'x';
+  if (plan->nodes[block].op == GK_OP_WHILE) /* It is its head that decides. */
+    gki_text_add(text, "%c%" PRIu32 " -> n%" PRIu32 " [%s];\n", side, from, block, again);
+  else
+    gki_text_add(text, "%c%" PRIu32 " -> x%" PRIu32 ";\n", side, from, block);
 }
 
 /* Edges of one block: its parts one after the other, or all of them between the way in and the way out. */
