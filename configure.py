@@ -333,7 +333,7 @@ def demo(options):
     if run("ninja", "build/softbody"):
         return 1
     # Its last line is for programs, so nothing is printed after it.
-    return run("build/softbody", "docs/examples/softbody/spot.obj", "--out", "build/demo")
+    return run("build/softbody", "docs/examples/softbody/spot.obj", "--verify", "--out", "build/demo")
 
 
 def tree_of_its_own(compiler, arguments):
