@@ -113,6 +113,9 @@ def execute(command, folder, env, seconds):
 def targets(tree, rule):
     """What a tree builds by a rule; build.ninja is the one list of tests."""
     listed = subprocess.run(["ninja", "-t", "targets", "rule", rule], cwd=tree, stdout=subprocess.PIPE, text=True)
+    if listed.returncode:
+        print(f"{tree}: ninja can't read build.ninja\n0 passed, 1 failed, 0 skipped")
+        sys.exit(1)
     return sorted(listed.stdout.split())
 
 
