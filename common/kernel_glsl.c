@@ -13,13 +13,14 @@ static const char scalars[] = " int uint float double int64_t int32_t uint32_t b
 
 /* Words that mean something in GLSL and nothing in C: in a kernel they are the user's own names, so they get a tail. */
 static const char glsl_words[] =
-    " active attribute buffer bvec2 bvec3 bvec4 cast centroid class coherent common demote discard dmat2 dmat3 dmat4 dvec2"
-    " dvec3 dvec4 external filter fixed flat half highp hvec2 hvec3 hvec4 in inout input interface invariant ivec2 ivec3"
-    " ivec4 layout lowp mat2 mat3 mat4 mediump namespace noinline noperspective out output partition patch precise"
-    " precision public readonly resource sample sampler shared smooth subroutine superp template texture this uniform"
-    " using uvec2 uvec3 uvec4 varying vec2 vec3 vec4 writeonly abs all any barrier clamp cross degrees determinant"
-    " distance dot equal faceforward fract greaterThan inverse length lessThan main max min mix mod normalize not"
-    " notEqual outerProduct radians reflect refract sign smoothstep step transpose ";
+    " active attribute buffer bvec2 bvec3 bvec4 cast centroid class coherent common demote discard dmat2 dmat3"
+    " dmat4 dvec2 dvec3 dvec4 external filter fixed flat half highp hvec2 hvec3 hvec4 in inout input interface"
+    " invariant ivec2 ivec3 ivec4 layout lowp mat2 mat3 mat4 mediump namespace noinline noperspective out output"
+    " partition patch precise precision public readonly resource sample sampler shared smooth subroutine superp"
+    " template texture this uniform using uvec2 uvec3 uvec4 varying vec2 vec3 vec4 writeonly abs all any barrier"
+    " clamp cross degrees determinant distance dot equal faceforward fract greaterThan inverse length lessThan"
+    " main max min mix mod normalize not notEqual outerProduct radians reflect refract sign smoothstep step"
+    " transpose ";
 
 static const struct { const char *words, *why; } refusals[] = {
     {" enum ", "GLSL has no enum: use #define or GK_CONST int"},
@@ -139,8 +140,8 @@ static bool words_fit(const pass *p, gki_token word) {
     return refuse(p, word, "GLSL has no pointers: functions take and return values, kernels have their parameters");
   if (strncmp(word.at, "gl_", 3) == 0) return refuse(p, word, "names that begin with gl_ belong to GLSL");
   if (memory_named(p, word) && !gki_token_is(next, "["))
-    return refuse(p, word, "this parameter is memory, and all that GLSL can do with it is name[...]; it can't be passed on, "
-                           "and a variable needs another name");
+    return refuse(p, word, "this parameter is memory, and all that GLSL can do with it is name[...]; it can't be "
+                           "passed on, and a variable needs another name");
   return true;
 }
 
@@ -179,8 +180,8 @@ static bool begin_directive(pass *p, gki_token hash) {
   p->conditions -= gki_token_is(word, "endif");
   if (gki_token_is(word, "include") && p->conditions <= 0) {
     p->line_end = NULL;
-    return refuse(p, word, "a kernel's text is one file: include what the host needs above GK_SOURCE, and share functions by "
-                           "GK_SHARED");
+    return refuse(p, word, "a kernel's text is one file: include what the host needs above GK_SOURCE, and share "
+                           "functions by GK_SHARED");
   }
   return true;
 }
@@ -191,18 +192,18 @@ static bool structs_fit(const pass *p, gki_token at) {
     gki_token type = gki_in_words(param->element), rest = gki_next_token(type.at, type.end);
     const gki_struct *found = gki_find_struct(p->structs, type);
     if (rest.kind != GKI_WORD || rest.end != type.end) {
-      gk_fail(GK_ERROR_COMPILE, "%s:%u: kernel %s for Vulkan: parameter %s has the type `%s`; it must be int, uint, int64_t, "
-              "float, double or a name from GK_STRUCT", p->source->file, gki_source_line(p->source, at.at), p->kernel->name,
-              param->name, param->element);
+      gk_fail(GK_ERROR_COMPILE, "%s:%u: kernel %s for Vulkan: parameter %s has the type `%s`; it must be int, uint, "
+              "int64_t, float, double or a name from GK_STRUCT", p->source->file, gki_source_line(p->source, at.at),
+              p->kernel->name, param->name, param->element);
       return false;
     }
     if (!found || !found->known) continue;
     if (found->split || found->bytes != param->element_bytes) {
-      gk_fail(GK_ERROR_COMPILE, "%s:%u: kernel %s for Vulkan: the struct %s of parameter %s has padding that C and GLSL treat "
-              "differently (%u bytes for C's compiler, %llu as counted here): order the members by size, largest first, and "
-              "fill up the ends of structs within structs", p->source->file,
-              gki_source_line(p->source, found->split ? p->source->text : at.at), p->kernel->name, param->element,
-              param->name, (unsigned)param->element_bytes, (unsigned long long)found->bytes);
+      gk_fail(GK_ERROR_COMPILE, "%s:%u: kernel %s for Vulkan: the struct %s of parameter %s has padding that C and "
+              "GLSL treat differently (%u bytes for C's compiler, %llu as counted here): order the members by size, largest "
+              "first, and fill up the ends of structs within structs", p->source->file,
+              gki_source_line(p->source, at.at), p->kernel->name, param->element, param->name,
+              (unsigned)param->element_bytes, (unsigned long long)found->bytes);
       return false;
     }
   }

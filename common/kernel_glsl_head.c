@@ -8,8 +8,9 @@ static void add_types(gki_text *out, const gk_param *params, const gk_param *las
     const char *type = p->element, *type_tail = tail(type);
     bool value = p->access == GK_ACCESS_VALUE, reads = value || p->access == GK_ACCESS_IN;
     if (value && p->type != GK_BYTES) continue;
-    gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = %u) %sbuffer gki_%s { %s%s data%s; }; ",
-                 (unsigned)p->element_alignment, reads ? "readonly " : "", p->name, type, type_tail, value ? "" : "[]");
+    gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = %u) ", (unsigned)p->element_alignment);
+    gki_text_add(out, "%sbuffer gki_%s { %s%s data%s; }; ", reads ? "readonly " : "", p->name, type, type_tail,
+                 value ? "" : "[]");
     if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s %s%s[1]; ", type, p->name, tail(p->name));
   }
 }
@@ -22,7 +23,8 @@ static void add_arguments(gki_text *out, const gk_param *params, const gk_param 
     gki_text_add(out, "layout(offset = %u) %s%s gki_at_%s; ", 8u * (unsigned)(p - params), number ? "" : "gki_",
                  number ? p->element : p->name, p->name);
   }
-  gki_text_add(out, "}; layout(push_constant, scalar) uniform gki_push { gki_arguments arguments; uint nx, ny, nz; } gki; ");
+  gki_text_add(out, "}; layout(push_constant, scalar) uniform gki_push { gki_arguments arguments; uint nx, ny, nz; } "
+                    "gki; ");
 }
 
 static void add_item_head(gki_text *out, const gk_param *params, const gk_param *last, uint32_t dimensions) {
@@ -37,6 +39,12 @@ static void add_item_head(gki_text *out, const gk_param *params, const gk_param 
   gki_text_add(out, "const int i%s%s)", dimensions > 1 ? ", const int j" : "", dimensions > 2 ? ", const int k" : "");
 }
 
+/* The linear number of an item, taken apart. */
+static const char *numbers(uint32_t dimensions) {
+  if (dimensions > 2) return "int(gki_n % gki.nx), int(gki_n / gki.nx % gki.ny), int(gki_n / gki.nx / gki.ny)";
+  return dimensions > 1 ? "int(gki_n % gki.nx), int(gki_n / gki.nx)" : "int(gki_n)";
+}
+
 static void add_main(gki_text *out, const gk_param *params, const gk_param *last, uint32_t dimensions) {
   gki_text_add(out, "void main() { ");
   for (const gk_param *p = params; p < last; ++p)
@@ -47,9 +55,7 @@ static void add_main(gki_text *out, const gk_param *params, const gk_param *last
     bool by_value = p->access == GK_ACCESS_VALUE && p->type == GK_BYTES;
     if (p->access != GK_ACCESS_SUM) gki_text_add(out, "gki.arguments.gki_at_%s%s, ", p->name, by_value ? ".data" : "");
   }
-  gki_text_add(out, "%s); ", dimensions > 2   ? "int(gki_n % gki.nx), int(gki_n / gki.nx % gki.ny), int(gki_n / gki.nx / gki.ny)"
-                             : dimensions > 1 ? "int(gki_n % gki.nx), int(gki_n / gki.nx)"
-                                              : "int(gki_n)");
+  gki_text_add(out, "%s); ", numbers(dimensions));
   for (const gk_param *p = params; p < last; ++p) {
     if (p->access != GK_ACCESS_SUM) continue;
     gki_text_add(out, "%s%s[0] = subgroupAdd(%s%s[0]); ", p->name, tail(p->name), p->name, tail(p->name));

@@ -2,7 +2,7 @@
 #include "error.h"
 #include <string.h>
 
-/* ---- tokens ------------------------------------------------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c); }
@@ -105,7 +105,7 @@ const char *gki_directive_end(const char *s, const char *end) {
   return s;
 }
 
-/* ---- sources ------------------------------------------------------------------------------------------------------ */
+/* ---- sources ----------------------------------------------------------------------------------------------------- */
 
 unsigned gki_source_line(const gk_source *source, const char *at) {
   unsigned line = 1;
@@ -138,8 +138,8 @@ static void line_directive(gki_text *out, uint32_t line, const char *file) {
 
 static bool part_is_right(const gk_kernel *kernel, const gk_source *part) {
   if (part && part->file && part->text) return true;
-  gk_fail(GK_ERROR_INVALID, "kernel %s: a source that it needs is NULL, or has no file or text; make sources by GK_SOURCE "
-          "and GK_SHARED", kernel->name);
+  gk_fail(GK_ERROR_INVALID, "kernel %s: a source that it needs is NULL, or has no file or text; make sources by "
+          "GK_SOURCE and GK_SHARED", kernel->name);
   return false;
 }
 
@@ -150,8 +150,8 @@ static bool kernel_is_right(const gk_kernel *kernel) {
   }
   const gk_source *source = kernel->source;
   if (!source) {
-    gk_fail(GK_ERROR_UNSUPPORTED, "kernel %s has no portable text, only code for certain backends; define it by GK_KERNEL",
-            kernel->name);
+    gk_fail(GK_ERROR_UNSUPPORTED, "kernel %s has no portable text, only code for certain backends; define it by "
+            "GK_KERNEL", kernel->name);
     return false;
   }
   if (kernel->dimensions > 3 || (kernel->param_count && !kernel->params) || (source->use_count && !source->uses)) {
@@ -180,7 +180,8 @@ static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
   const gk_source *source = kernel->source;
   gki_structs structs = {0};
   bool found = !glsl, right = true;
-  if (glsl) gki_text_add(out, "#version 460\n#extension GL_GOOGLE_cpp_style_line_directive : require\n#define GK_GLSL 1");
+  if (glsl)
+    gki_text_add(out, "#version 460\n#extension GL_GOOGLE_cpp_style_line_directive : require\n#define GK_GLSL 1");
   line_directive(out, 1, "gk_kernel.h");
   gki_add_slice(out, gki_text_gk_kernel, gki_text_gk_kernel + strlen(gki_text_gk_kernel));
   for (uint32_t k = 0; right && k <= source->use_count; ++k) {
@@ -192,8 +193,8 @@ static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
   }
   gki_text_add(out, "\n");
   if (right && !found)
-    gk_fail(GK_ERROR_COMPILE, "kernel %s isn't in the text of %s behind line %u: write GK_KERNEL(%s, ...) there, and not by "
-            "a macro of yours", kernel->name, source->file, (unsigned)source->line, kernel->name);
+    gk_fail(GK_ERROR_COMPILE, "kernel %s isn't in the text of %s behind line %u: write GK_KERNEL(%s, ...) there, and "
+            "not by a macro of yours", kernel->name, source->file, (unsigned)source->line, kernel->name);
   gk_release(structs.at);
   return right && found;
 }

@@ -1,11 +1,12 @@
-/* The common language of kernels, a kernel or more for each row of the table in docs/kernels.md. tests/unit/kernel_test.c
- * runs them on the host; compilers.py gives them to every device compiler that is there. */
+/* The common language of kernels, a kernel or more for each row of the table in docs/kernels.md.
+ * tests/unit/kernel_test.c runs them on the host; compilers.py gives them to every device compiler that is there. */
 #include "gk_kernel.h"
 
 GK_SOURCE(language)
 
-/* ---- types, numbers, conversions ---------------------------------------------------------------------------------- */
-GK_KERNEL(types, (out(double, y), value(int, a), value(uint, b), value(int64_t, c), value(float, d), value(double, e))) {
+/* ---- types, numbers, conversions --------------------------------------------------------------------------------- */
+GK_KERNEL(types, (out(double, y), value(int, a), value(uint, b), value(int64_t, c), value(float, d),
+                  value(double, e))) {
   int32_t f = a;
   uint32_t g = b;
   bool h = f > 0 && g > 0u;
@@ -33,7 +34,7 @@ GK_KERNEL(numbers, (out(double, y))) {
   y[i] = half_of + tiny + whole + (double)(a + b + c + d) + (double)hex + (double)large;
 }
 
-/* ---- statements --------------------------------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------------------------------------- */
 GK_KERNEL(statements, (out(int, y))) {
   int n = 0, at;
   if (i == 3) return;
@@ -54,7 +55,7 @@ GK_KERNEL(statements, (out(int, y))) {
   y[i] = i != 0 ? n : (n & 3) | (8 ^ 1) << 4 >> 4;
 }
 
-/* ---- structs and arrays ------------------------------------------------------------------------------------------- */
+/* ---- structs and arrays ------------------------------------------------------------------------------------------ */
 GK_STRUCT(v3) { float x, y, z; };
 GK_STRUCT(frame) { v3 origin, axes[2]; int kind; float weights[3]; };
 
@@ -84,7 +85,7 @@ GK_KERNEL(by_value, (out(float, y), value(frame, f), value(int, n))) {
   y[i] = f.axes[i % 2].y + (float)(f.kind * n) + total_of(f.weights);
 }
 
-/* ---- the preprocessor --------------------------------------------------------------------------------------------- */
+/* ---- the preprocessor -------------------------------------------------------------------------------------------- */
 #define N 8
 #define SQUARE(v) ((v) * (v))
 #define TO_FLOAT(v) (float)(v)
@@ -107,7 +108,7 @@ GK_KERNEL(uses_inside, (out(int, y))) {
   y[i] = INSIDE;
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------------------- */
+/* ---- functions --------------------------------------------------------------------------------------------------- */
 GK_KERNEL(functions, (out(float, y), in(float, x))) {
   float a = x[i]; /* in (0, 1) */
   y[16 * i + 0] = sqrtf(a) + fabsf(-a);
@@ -133,7 +134,7 @@ GK_KERNEL(doubles, (inout(double, y))) {
   y[i] = sqrt(d) + fabs(-d) + fmin(d, 1.0) + fmax(d, 2.0);
 }
 
-/* ---- atomics and sums --------------------------------------------------------------------------------------------- */
+/* ---- atomics and sums -------------------------------------------------------------------------------------------- */
 GK_STRUCT(counter) { int n; uint most; float weight; };
 
 GK_KERNEL(atomics, (atomic(int, a), atomic(uint, b), atomic(counter, c), atomic(float, d), out(int, order))) {
@@ -168,7 +169,7 @@ GK_KERNEL(sum_of_doubles, (sum(double, total))) {
   total[0] += 0.25;
 }
 
-/* ---- more than one dimension -------------------------------------------------------------------------------------- */
+/* ---- more than one dimension ------------------------------------------------------------------------------------- */
 GK_KERNEL_2D(plane, (out(int, y), value(int, nx), sum(int, n))) {
   y[j * nx + i] = 1000 * j + i;
   n[0] += 1;
@@ -180,7 +181,7 @@ GK_KERNEL_3D(box, (inout(int, y), value(int, nx), value(int, ny), sum(int, n))) 
   n[0] += k;
 }
 
-/* ---- names that GLSL has for itself ------------------------------------------------------------------------------- */
+/* ---- names that GLSL has for itself ------------------------------------------------------------------------------ */
 GK_STRUCT(sample) { float length, texture; };
 GK_FN float mix(float input, float filter) { return input + filter; }
 
@@ -193,7 +194,7 @@ GK_KERNEL(names, (out(sample, buffer), in(float, input), value(float, step), sum
   active[0] += 1;
 }
 
-/* ---- layout ------------------------------------------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
 GK_STRUCT(inner) { double d; float f, g; };
 GK_STRUCT(outer) { int a; inner b; float c[3]; inner e[2]; int64_t h; };
 

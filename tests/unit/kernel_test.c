@@ -15,7 +15,7 @@ static void run(const gk_kernel *kernel, const gk_value *args, size_t items) {
   kernel->host(args, (gk_range){0, items, {(uint32_t)items, 1, 1}});
 }
 
-/* ---- the language ------------------------------------------------------------------------------------------------- */
+/* ---- the language ------------------------------------------------------------------------------------------------ */
 
 static void test_types(void **state) {
   (void)state;
@@ -108,7 +108,7 @@ static void test_names(void **state) {
   assert_true(out[1].length == 3.5f && out[1].texture == 2 && n == 7);
 }
 
-/* ---- ranges ------------------------------------------------------------------------------------------------------- */
+/* ---- ranges ------------------------------------------------------------------------------------------------------ */
 
 /* Each item exactly once, however a range is cut; numbers of rows and columns that are no multiples of anything. */
 static void test_parts_of_a_plane(void **state) {
@@ -171,7 +171,7 @@ static void test_last_items(void **state) {
   assert_true(at[0] == (INT32_MAX - 1) % 46341 && at[1] == (INT32_MAX - 1) / 46341);
 }
 
-/* ---- sums and atomics --------------------------------------------------------------------------------------------- */
+/* ---- sums and atomics -------------------------------------------------------------------------------------------- */
 
 static void test_sums(void **state) {
   (void)state;
@@ -214,7 +214,7 @@ static void test_atomics(void **state) {
   for (int k = 0; k < n; ++k) assert_int_equal(order[k], k); /* each answers what was there before */
 }
 
-/* ---- the constants ------------------------------------------------------------------------------------------------ */
+/* ---- the constants ----------------------------------------------------------------------------------------------- */
 
 static void check_param(const gk_param *p, const char *name, const char *element, size_t bytes, size_t alignment,
                         gk_type type, gk_access access) {
@@ -255,9 +255,9 @@ static void test_kernel_constants(void **state) {
   assert_int_equal(box.source->use_count, 0);
 }
 
-GK_KERNEL(sixteen, (out(int, y), value(int, b), value(int, c), value(int, d), value(int, e), value(int, f), value(int, g),
-                    value(int, h), value(int, l), value(int, m), value(int, n), value(int, o), value(int, p), value(int, q),
-                    value(int, r), value(int, s))) {
+GK_KERNEL(sixteen, (out(int, y), value(int, b), value(int, c), value(int, d), value(int, e), value(int, f),
+                    value(int, g), value(int, h), value(int, l), value(int, m), value(int, n), value(int, o),
+                    value(int, p), value(int, q), value(int, r), value(int, s))) {
   y[i] = b + c + d + e + f + g + h + l + m + n + o + p + q + r + 100 * s;
 }
 

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Builds the small program in flags/ with gcc and clang in every way in which embedding a file's text may go wrong, and
+runs it. Prints TAP; what a compiler here can't do at all (LTO without its plugin) is skipped and says so."""
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import tap
+
+HERE = tap.ROOT / "tests/kernels/flags"
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+SOURCES = ["main.c", "other.c"]
+
+WAYS = {
+    "-O0": ["-O0", "-g"],
+    "-O2": ["-O2"],
+    "-O3, gnu17": ["-O3", "-std=gnu17"],
+    "-fPIC": ["-O2", "-fPIC"],
+    "-fPIE -pie": ["-O2", "-fPIE", "-pie"],
+    "-no-pie": ["-O2", "-fno-pie", "-no-pie"],
+    "-static": ["-O2", "-static"],
+    "-pipe": ["-O2", "-pipe"],
+    "-save-temps": ["-O2", "-save-temps"],
+    "-fvisibility=hidden": ["-O2", "-fvisibility=hidden"],
+    "sections collected": ["-O2", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"],
+    "-fsanitize=address,undefined": ["-O1", "-fsanitize=address,undefined"],
+    "-flto": ["-O2", "-flto"],
+    "-flto, one partition": ["-O2", "-flto", "-flto-partition=one"],
+    "-flto=thin": ["-O2", "-flto=thin"],
+}
+ONLY = {"-flto, one partition": "gcc", "-flto=thin": "clang"}
+
+def build_and_run(compiler, folder, flags, sources, cwd=None):
+    error = tap.run(compiler, *STRICT, f"-I{tap.ROOT}/include", *flags, *sources, "-o", folder / "program", "-lm",
+                    cwd=cwd or folder)
+    return error or tap.run(folder / "program", cwd=folder)
+
+
+def copy_sources(folder):
+    for source in HERE.iterdir():
+        shutil.copy(source, folder)
+
+
+def each_way(compiler, folder):
+    for name, flags in WAYS.items():
+        if ONLY.get(name, compiler) != compiler:
+            continue
+        (folder / "empty.c").write_text("int main(void) { return 0; }\n")
+        unable = tap.run(compiler, *flags, "empty.c", "-o", "empty", cwd=folder)
+        sources = [str(HERE / source) for source in SOURCES]
+        if unable:
+            tap.skip(f"{compiler}: {name}", "it can't build an empty program so")
+        else:
+            tap.case(f"{compiler}: {name}", build_and_run(compiler, folder, flags, sources))
+
+
+def from_everywhere(compiler, folder):
+    """__FILE__ is as the file was found: relative to where the compiler runs, or by -I."""
+    inside = folder / "a b/src"
+    inside.mkdir(parents=True)
+    copy_sources(inside)
+    tap.case(f"{compiler}: in its folder", build_and_run(compiler, folder, ["-O2"], SOURCES, inside))
+    tap.case(f"{compiler}: from above, a blank in the path",
+         build_and_run(compiler, folder, ["-O2"], [f"a b/src/{source}" for source in SOURCES]))
+    tap.case(f"{compiler}: from beside",
+         build_and_run(compiler, folder, ["-O2"], [f"../src/{source}" for source in SOURCES], inside.parent / "src"))
+    for header in ("cloth.h", "vec.h"):
+        (folder / "include").mkdir(exist_ok=True)
+        shutil.move(inside / header, folder / "include" / header)
+    tap.case(f"{compiler}: headers by a relative -I",
+         build_and_run(compiler, folder, ["-O2", "-I../../include"], SOURCES, inside))
+    tap.case(f"{compiler}: headers by -isystem",
+         build_and_run(compiler, folder, ["-O2", "-isystem", f"{folder}/include"], SOURCES, inside))
+
+
+def with_prefix_map(compiler, folder):
+    """The file isn't found by its new name: an error, never a program without its text; then the build writes it."""
+    moved = folder / "moved"
+    moved.mkdir()
+    copy_sources(moved)
+    flags = ["-O2", f"-ffile-prefix-map={moved}=/elsewhere"]
+    sources = [str(moved / source) for source in SOURCES]
+    error = build_and_run(compiler, folder, flags, sources)
+    good = error and "/elsewhere/" in error
+    tap.case(f"{compiler}: -ffile-prefix-map is an error", None if good else error or "it was built")
+    for name, file in (("vec", "vec.h"), ("cloth", "cloth.h"), ("here", "main.c")):
+        text = subprocess.run([sys.executable, tap.ROOT / "common/embed_text.py", moved / file, name], check=True,
+                              stdout=subprocess.PIPE).stdout
+        (folder / f"{name}_text.c").write_bytes(text)
+        sources.append(str(folder / f"{name}_text.c"))
+    tap.case(f"{compiler}: -ffile-prefix-map, text by embed_text.py",
+         build_and_run(compiler, folder, flags + ["-DGK_TEXT_GENERATED"], sources))
+    lto = flags + ["-DGK_TEXT_GENERATED", "-flto"]
+    if not tap.run(compiler, "-flto", "empty.c", "-o", "empty", cwd=folder):
+        tap.case(f"{compiler}: the same with -flto", build_and_run(compiler, folder, lto, sources))
+
+
+def in_a_library(compiler, folder):
+    error = tap.run(compiler, *STRICT, "-O2", "-fPIC", "-shared", "-Wl,-z,defs", f"-I{tap.ROOT}/include",
+                    HERE / "other.c", "-o", "libother.so", "-lm", cwd=folder)
+    tap.case(f"{compiler}: the same text in a shared library and a program", error or build_and_run(
+        compiler, folder, ["-O2"], [str(HERE / "main.c"), "libother.so", "-Wl,-rpath,."]))
+
+
+def for_aarch64(folder):
+    """The assembler of another machine takes the directives; an object file, as there is nothing to run it."""
+    (folder / "math.h").write_text("")
+    (folder / "string.h").write_text("#include <stddef.h>\nvoid *memcpy(void *to, const void *from, size_t bytes);\n")
+    (folder / "plain.c").write_text("int zero;\n")
+    command = ["clang", "--target=aarch64-linux-gnu", "-O2", "-ffreestanding", "-nostdlibinc", f"-I{folder}",
+               f"-I{tap.ROOT}/include", "-c"]
+    if tap.run(*command, "plain.c", "-o", "plain.o", cwd=folder):
+        return tap.skip("clang: for aarch64", "clang here has no aarch64")
+    error = tap.run(*command, HERE / "other.c", "-o", "other.o", cwd=folder)
+    if not error and b"GK_SOURCE(cloth, &vec)" not in (folder / "other.o").read_bytes():
+        error = "the text isn't in the object file"
+    return tap.case("clang: for aarch64", error)
+
+
+def main():
+    for compiler in ("gcc", "clang"):
+        if not shutil.which(compiler):
+            tap.skip(compiler, f"there is no {compiler} in PATH")
+            continue
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for check in (each_way, from_everywhere, with_prefix_map, in_a_library):
+                check(compiler, folder)
+    if shutil.which("clang"):
+        with tempfile.TemporaryDirectory() as name:
+            for_aarch64(Path(name))
+    tap.finish()
+
+
+if __name__ == "__main__":
+    main()
