@@ -200,8 +200,8 @@ static bool structs_fit(const pass *p, gki_token at) {
     if (!found || !found->known) continue;
     if (found->split || found->bytes != param->element_bytes) {
       gk_fail(GK_ERROR_COMPILE, "%s:%u: kernel %s for Vulkan: the struct %s of parameter %s has padding that C and "
-              "GLSL treat differently (%u bytes for C's compiler, %llu as counted here): order the members by size, largest "
-              "first, and fill up the ends of structs within structs", p->source->file,
+              "GLSL treat differently (%u bytes for C's compiler, %llu as counted here): order the members by size, "
+              "largest first, and fill up the ends of structs within structs", p->source->file,
               gki_source_line(p->source, at.at), p->kernel->name, param->element, param->name,
               (unsigned)param->element_bytes, (unsigned long long)found->bytes);
       return false;

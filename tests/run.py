@@ -33,6 +33,8 @@ SCRIPTS = [
     ("doxygen", ["tests/doxygen.py"], False),
     ("errors", ["tests/errors.py"], False),
     ("outside", ["tests/outside.py"], False),
+    ("kernel compilers", ["tests/kernels/compilers.py"], False),
+    ("kernel flags", ["tests/kernels/flags.py"], False),
     ("compilers", ["tests/kernels/compilers.py"], False),
 ]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
