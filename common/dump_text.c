@@ -64,17 +64,21 @@ static void add_node(gki_text *text, const gk_plan *plan, uint32_t at, uint32_t 
   gki_text_add(text, "\n");
 }
 
-static const char *plural(uint32_t count) { return count == 1 ? "" : "s"; }
+static void add_count(gki_text *text, uint32_t count, const char *what, const char *behind) {
+  gki_text_add(text, "%" PRIu32 " %s%s%s", count, what, count == 1 ? "" : "s", behind);
+}
 
 static void add_totals(gki_text *text, const gk_plan *plan) {
   uint32_t tasks = 0;
   for (uint32_t k = 1; k < plan->node_count; ++k)
     tasks += plan->nodes[k].op >= GK_OP_KERNEL && plan->nodes[k].op <= GK_OP_CALL;
-  gki_text_add(text, "total: %" PRIu32 " node%s, %" PRIu32 " task%s in %" PRIu32 " run%s, %" PRIu32 " loop%s, %" PRIu32
-               " checkpoint%s, %" PRIu32 " always-task%s", plan->node_count, plural(plan->node_count), tasks, plural(tasks),
-               plan->run_count, plural(plan->run_count), plan->loop_count, plural(plan->loop_count),
-               plan->checkpoint_count, plural(plan->checkpoint_count), plan->always_count, plural(plan->always_count));
-  gki_text_add(text, "; %s\n", plan->can_yield ? "can yield" : "can't yield");
+  gki_text_add(text, "total: ");
+  add_count(text, plan->node_count, "node", ", ");
+  add_count(text, tasks, "task", " in ");
+  add_count(text, plan->run_count, "run", ", ");
+  add_count(text, plan->loop_count, "loop", ", ");
+  add_count(text, plan->checkpoint_count, "checkpoint", ", ");
+  add_count(text, plan->always_count, "always-task", plan->can_yield ? "; can yield\n" : "; can't yield\n");
 }
 
 void gki_dump_text(gki_text *text, const gk_plan *plan) {

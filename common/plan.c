@@ -4,7 +4,8 @@
 
 #define NO_RUN UINT32_MAX
 
-enum { MARK_STRAIGHT = 0 }; /* gk_node.run until the runs are counted: a task, or a PARALLEL or SECTION with only such in it */
+/* gk_node.run until the runs are numbered: a task, or a PARALLEL or SECTION with nothing else in it. */
+enum { STRAIGHT = 0 };
 
 typedef struct maker {
   const gki_blocks *blocks;
@@ -163,9 +164,9 @@ static void open_node(maker *make, gk_node *node, uint32_t at) {
   }
   bool straight = !gki_op_opens(node->op) && node->op != GK_OP_ELSE;
   straight |= (node->op == GK_OP_PARALLEL || node->op == GK_OP_SECTION) && !(plan->bits & GK_ISOLATE);
-  node->run = straight ? MARK_STRAIGHT : NO_RUN;
+  node->run = straight ? STRAIGHT : NO_RUN;
   if (!straight)
-    for (uint32_t up = make->block; make->nodes[up].run == MARK_STRAIGHT; up = make->nodes[up].parent)
+    for (uint32_t up = make->block; make->nodes[up].run == STRAIGHT; up = make->nodes[up].parent)
       make->nodes[up].run = NO_RUN;
   if (gki_op_opens(node->op) || node->op == GK_OP_ELSE) make->block = at;
 }
@@ -176,11 +177,11 @@ static void add_node(maker *make, uint32_t line) {
   const gk_task *task = from->task;
   uint32_t at = make->plan->node_count++;
   gk_node *node = &make->nodes[at];
-  *node = (gk_node){.op = task->op, .end = at + 1, .parent = make->block, .source = from->source, .args = make->arg_count,
-                    .flag = gki_slot_of(blocks, from->inclusion, task->flag), .offset = task->offset,
-                    .from_offset = task->from_offset, .pattern = task->pattern, .max_iterations = task->max_iterations,
-                    .label = (int32_t)gki_label_of(blocks, line), .always = (task->bits & GK_ALWAYS) != 0,
-                    .kernel = task->kernel, .call = task->call};
+  *node = (gk_node){.op = task->op, .end = at + 1, .parent = make->block, .source = from->source,
+                    .args = make->arg_count, .flag = gki_slot_of(blocks, from->inclusion, task->flag),
+                    .offset = task->offset, .from_offset = task->from_offset, .pattern = task->pattern,
+                    .max_iterations = task->max_iterations, .label = (int32_t)gki_label_of(blocks, line),
+                    .always = (task->bits & GK_ALWAYS) != 0, .kernel = task->kernel, .call = task->call};
   node->name = store(make, node_words(blocks, from));
   node->arg_count = gki_arg_count(task);
   for (uint32_t k = 0; k < node->arg_count; ++k)
@@ -222,7 +223,7 @@ static uint32_t number_runs(maker *make) {
   uint32_t count = 0, last = 0; /* the first node of the straight piece before */
   for (uint32_t at = 1; at < make->plan->node_count;) {
     gk_node *node = &nodes[at];
-    if (node->op == GK_OP_SECTION) node->run = NO_RUN; /* Its PARALLEL is no part of a run, or it would lie in that one. */
+    if (node->op == GK_OP_SECTION) node->run = NO_RUN; /* Else its PARALLEL would be in a run. */
     if (node->run == NO_RUN) {
       ++at;
       continue;
@@ -269,7 +270,6 @@ static gk_result write_plan(maker *make, gki_arena *arena) {
   gk_plan *plan = make->plan;
   size_t args, text;
   measure(make, plan, &args, &text);
-  uint32_t *by_label = NULL;
   gk_slot_desc *slots = gki_arena_take(arena, plan->slot_count, sizeof *slots);
   make->nodes = gki_arena_take(arena, plan->node_count, sizeof *make->nodes);
   make->args = gki_arena_take(arena, args, sizeof *make->args);
@@ -277,8 +277,9 @@ static gk_result write_plan(maker *make, gki_arena *arena) {
   make->checkpoints = gki_arena_take(arena, plan->checkpoint_count, sizeof *make->checkpoints);
   make->always = gki_arena_take(arena, plan->always_count, sizeof *make->always);
   make->text = gki_arena_take(arena, text, 1);
-  by_label = gki_arena_take(arena, plan->checkpoint_count, sizeof *by_label);
-  if (!slots || !make->nodes || !make->args || !make->loops || !make->checkpoints || !make->always || !make->text || !by_label)
+  uint32_t *by_label = gki_arena_take(arena, plan->checkpoint_count, sizeof *by_label);
+  bool all = slots && make->nodes && make->args && make->loops && make->checkpoints;
+  if (!all || !make->always || !make->text || !by_label)
     return gki_fail_memory("the plan of a task list", plan->node_count * sizeof *make->nodes + text);
   plan->name = store(make, or_unnamed(make->blocks->inclusions[0].list->name));
   write_slots(make, slots);
