@@ -238,7 +238,7 @@ gk_slot gk_find_slot(const gk_graph *graph, const char *name) {
   const gk_plan *plan = &graph->planned.plan;
   gk_slot found = 0;
   for (uint32_t k = 1; k < plan->slot_count && name && !found; ++k)
-    if (plan->slots[k].name && strcmp(plan->slots[k].name, name) == 0) found = (gk_slot)k;
+    if (plan->slots[k].type != GK_NO_TYPE && strcmp(plan->slots[k].name, name) == 0) found = (gk_slot)k;
   gki_graph_leave(entered);
   return found;
 }
