@@ -35,7 +35,6 @@ SCRIPTS = [
     ("outside", ["tests/outside.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
-    ("compilers", ["tests/kernels/compilers.py"], False),
 ]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
