@@ -20,7 +20,7 @@ static inline void judged_report(void *user, const gk_problem *problem) {
   all->at[all->count - 1].task = problem->task;
   snprintf(all->at[all->count - 1].message, sizeof all->at[0].message, "%s", problem->message);
   for (int k = 0; k < GKI_PROBLEM_COUNT; ++k)
-    if (strcmp(problem->code, gki_problem_code((gki_problem)k)) == 0) code_was_seen[k] = true;
+    if (problem->code == gki_problem_code((gki_problem)k)) code_was_seen[k] = true;
 }
 
 static inline void judged_print(const judged *all) {
