@@ -34,7 +34,8 @@ GK_STRUCT(world) {
   double reach;     /* metres: thickness of the body where it touches itself */
   double push;      /* stiffness of that, in units of mass / step^2 */
   double cell;      /* metres: side of a cell of the grid */
-  double cg;        /* the inner loop ends when its residual has fallen by this */
+  double cg;        /* the inner loop ends when its residual has fallen to this share of the first */
+  double enough;    /* joules: or when it is worth less than this */
   double still;     /* metres: the outer loop ends when no vertex moves by more */
 };
 

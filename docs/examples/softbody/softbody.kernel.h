@@ -262,7 +262,7 @@ GK_KERNEL(judge_solve, (inout(control, c), out(int, solving), inout(double, rz),
   }
   c[0].rz = now;
   c[0].shift = v3_of(sum_x[0] / c[0].weight.x, sum_y[0] / c[0].weight.y, sum_z[0] / c[0].weight.z);
-  solving[0] = now > w[0].cg * w[0].cg * c[0].first ? 1 : 0;
+  solving[0] = now > fmax(w[0].cg * w[0].cg * c[0].first, w[0].enough) ? 1 : 0;
   rz[0] = 0.0;
   pq[0] = 0.0;
   sum_x[0] = 0.0;
