@@ -2,6 +2,7 @@
  * what they say, whatever the names. */
 #include "plan.h"
 #include "error.h"
+#include "text.h"
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -156,6 +157,36 @@ static void test_long_names(void **state) {
   gk_release(text);
 }
 
+static void test_text(void **state) {
+  (void)state;
+  static const char *const pairs[][2] = { /* the edges of well-formed UTF-8; one U+FFFD per byte that is wrong */
+      {"\xc2\x80 \xdf\xbf", "\xc2\x80 \xdf\xbf"}, {"\xe0\xa0\x80", "\xe0\xa0\x80"}, {"\xed\x9f\xbf", "\xed\x9f\xbf"},
+      {"\xf0\x90\x80\x80", "\xf0\x90\x80\x80"}, {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"}, {"\x80", "\xef\xbf\xbd"},
+      {"\xc3", "\xef\xbf\xbd"}, {"\xc3(", "\xef\xbf\xbd("}, {"\xc1\xbf", "\xef\xbf\xbd\xef\xbf\xbd"},
+      {"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"}, {"\xe2\x82x", "\xef\xbf\xbd\xef\xbf\xbdx"},
+      {"\xf0\x9f\x98", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, {"\xe0\x9f", "\xef\xbf\xbd\xef\xbf\xbd"},
+      {"\xf0\x8f", "\xef\xbf\xbd\xef\xbf\xbd"}, {"\xf4\x90", "\xef\xbf\xbd\xef\xbf\xbd"}, {"a\"\\", "a\"\\"}};
+  for (size_t k = 0; k < GK_COUNT(pairs); ++k) {
+    gki_text text = {0};
+    gki_text_quote(&text, pairs[k][0], GKI_PLAIN);
+    char *result = gki_text_finish(&text);
+    assert_string_equal(result, pairs[k][1]);
+    gk_release(result);
+  }
+  char words[1000];
+  memset(words, 'w', sizeof words - 1);
+  words[sizeof words - 1] = 0;
+  for (size_t length = 200; length < sizeof words; ++length) { /* around the size of whatever is on the stack */
+    gki_text text = {0};
+    gki_text_add(&text, "<%s>", words + sizeof words - 1 - length);
+    gki_text_add(&text, "%d", 7);
+    char *result = gki_text_finish(&text);
+    assert_int_equal(strlen(result), length + 3);
+    assert_string_equal(result + length, "w>7");
+    gk_release(result);
+  }
+}
+
 static void test_unknown_format(void **state) {
   (void)state;
   gki_begin();
@@ -204,7 +235,8 @@ int main(int count, char **words) {
   update = (wish && *wish == '1') || (count > 1 && strcmp(words[1], "--update-golden") == 0);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_golden), cmocka_unit_test(test_valid), cmocka_unit_test(test_odd_names),
-      cmocka_unit_test(test_long_names), cmocka_unit_test(test_unknown_format),
+      cmocka_unit_test(test_long_names), cmocka_unit_test(test_text),
+      cmocka_unit_test(test_unknown_format),
       cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,7 +208,7 @@ static void start_memory(memory *m, uint64_t seed) {
   m->seed = mix(seed);
 }
 
-static long interruptions;
+static long guarantees, interruptions;
 
 static void one_guarantee(uint64_t seed) {
   static gk_task tasks[MAX_TASKS];
@@ -224,6 +224,7 @@ static void one_guarantee(uint64_t seed) {
   world_begin(&w, &list, 0);
   start_memory(&whole, seed);
   assert_int_equal(world_launch(&w, 0), GK_FINISHED);
+  ++guarantees;
   for (uint32_t k = 0; k < w.plan->loop_count; ++k) passes[k] = w.record.passes[k];
   bool bounds[MAX_TASKS];
   memcpy(bounds, w.record.hit_bound, w.plan->loop_count);
@@ -261,7 +262,7 @@ static void test_guarantee(void **state) {
   (void)state;
   each_list(one_guarantee, 10000);
   print_message("%ld interruptions\n", interruptions);
-  if (!getenv("GK_SEED")) assert_true(interruptions > 5000);
+  if (!getenv("GK_SEED")) assert_true(4 * interruptions > guarantees); /* or it tests nothing */
 }
 
 static void test_contract(void **state) {

@@ -165,6 +165,52 @@ static void test_resume_to_after_a_loop(void **state) {
   }
 }
 
+static void test_yield_in_a_sibling_loop(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+      GK_DO_WHILE(N), GK_CHECKPOINT(LP, F), DO(tick, A), GK_END, DO(drop, N), GK_END, DO(tick, X), GK_WHILE(M),
+      DO(tick, B), GK_CHECKPOINT(LQ, G), DO(tick, C), GK_END, DO(drop, M), GK_END, DO(tick, D)};
+  test t;
+  FOR_LIST(t, tasks) {
+    CELL_OF(t, N) = CELL_OF(t, M) = 2;
+    CELL_OF(t, G) = 1;
+    assert_int_equal(launch(&t, 0), GK_YIELDED);
+    EXPECT(t, {A, 2}, {X, 1}, {B, 1}, {C, 1}, {D, 0}, {N, 0}, {M, 2});
+    CELL_OF(t, G) = 0;
+    CELL_OF(t, N) = 2; /* the first loop is over, whatever its flag says now */
+    assert_int_equal(launch(&t, LQ), GK_FINISHED);
+    EXPECT(t, {A, 2}, {X, 1}, {B, 2}, {C, 3}, {D, 1}, {N, 2}, {M, 0});
+    assert_true(t.w.record.passes[0] == 0 && t.w.record.passes[1] == 2);
+  }
+}
+
+static void test_as_deep_as_it_goes(void **state) {
+  (void)state;
+  enum { LEVELS = 31 }; /* a PARALLEL and a SECTION each, and one loop */
+  static const gk_task open[] = {GK_PARALLEL, GK_SECTION, DO(tick, A), GK_END, GK_SECTION};
+  static const gk_task close[] = {DO(tick, B), GK_END, GK_END};
+  static gk_task list[LEVELS * (GK_COUNT(open) + GK_COUNT(close)) + 4];
+  size_t count = 0;
+  for (int k = 0; k < LEVELS; ++k)
+    for (size_t n = 0; n < GK_COUNT(open); ++n) list[count++] = open[n];
+  list[count++] = (gk_task)GK_DO_WHILE(N);
+  list[count++] = (gk_task)DO(drop, N);
+  list[count++] = (gk_task)DO(tick, C);
+  list[count++] = (gk_task)GK_END;
+  for (int k = 0; k < LEVELS; ++k)
+    for (size_t n = 0; n < GK_COUNT(close); ++n) list[count++] = close[n];
+  test t;
+  FOR_LIST(t, list) {
+    CELL_OF(t, N) = 2;
+    assert_int_equal(launch(&t, 0), GK_FINISHED);
+    EXPECT(t, {A, LEVELS}, {B, LEVELS}, {C, 2});
+    t.w.cancel = 1;
+    CELL_OF(t, N) = 2;
+    assert_int_equal(launch(&t, 0), GK_CANCELLED); /* it ends them all, from the inside out */
+    EXPECT(t, {A, 2 * LEVELS}, {B, LEVELS}, {C, 3});
+  }
+}
+
 /* ---- sections ---- */
 
 static void test_sections(void **state) {
@@ -331,10 +377,11 @@ static void test_fresh_launch_forgets(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(targets), TEST(shared_flag), TEST(many_checkpoints), TEST(yield_every_pass), TEST(loop_inside_a_checkpoint),
-      TEST(checkpoint_in_branches_in_a_loop), TEST(third_level_and_siblings), TEST(resume_to_after_a_loop),
-      TEST(sections), TEST(limit_among_sections), TEST(cancel_in_a_loop), TEST(cancel_at_a_checkpoint),
-      TEST(cancel_meets_no_end), TEST(cancel_in_sections),
-      TEST(cancel_unseen_by_the_device), TEST(yield_beside_always), TEST(fresh_launch_forgets)};
+      TEST(targets), TEST(shared_flag), TEST(many_checkpoints), TEST(yield_every_pass),
+      TEST(loop_inside_a_checkpoint), TEST(checkpoint_in_branches_in_a_loop), TEST(third_level_and_siblings),
+      TEST(resume_to_after_a_loop), TEST(yield_in_a_sibling_loop), TEST(as_deep_as_it_goes), TEST(sections),
+      TEST(limit_among_sections), TEST(cancel_in_a_loop), TEST(cancel_at_a_checkpoint), TEST(cancel_meets_no_end),
+      TEST(cancel_in_sections), TEST(cancel_unseen_by_the_device), TEST(yield_beside_always),
+      TEST(fresh_launch_forgets)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
