@@ -1,6 +1,6 @@
 /* Does GK_KERNEL cost anything on the host? Each kernel against the loop that one would write by hand, for the same
- * range, one thread, in cache; the two take turns, and what they computed is compared. Time is the thread's own. For
- * other compilers and flags build it by hand; it needs only headers: cc -O3 -fopenmp -Iinclude bench/kernel_host.c -lm */
+ * range, one thread, in cache; the two take turns, and what they computed is compared. Time is the thread's own.
+ * For other compilers build it by hand; it needs only headers: cc -O3 -fopenmp -Iinclude bench/kernel_host.c -lm */
 #include "gk_kernel.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static const struct arm {
 };
 
 static void fill_args(gk_value *args, const struct arm *arm, int side) {
-  args[0].ptr = arm->arguments >= DOT ? x : y; /* the same memory for both: what shares a cache set with x would count */
+  args[0].ptr = arm->arguments >= DOT ? x : y; /* the same memory for both sides: where it lies makes a difference */
   args[1].ptr = x;
   switch (arm->arguments) {
   case AXPY: args[2].f32 = 1e-3f; break;

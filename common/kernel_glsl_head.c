@@ -9,7 +9,7 @@ static void add_types(gki_text *out, const gk_param *params, const gk_param *las
     bool value = p->access == GK_ACCESS_VALUE, reads = value || p->access == GK_ACCESS_IN;
     if (value && p->type != GK_BYTES) continue;
     gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = %u) ", (unsigned)p->element_alignment);
-    gki_text_add(out, "%sbuffer gki_%s { %s%s data%s; }; ", reads ? "readonly " : "", p->name, type, type_tail,
+    gki_text_add(out, "%sbuffer gki_type_%s { %s%s data%s; }; ", reads ? "readonly " : "", p->name, type, type_tail,
                  value ? "" : "[]");
     if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s %s%s[1]; ", type, p->name, tail(p->name));
   }
@@ -20,7 +20,7 @@ static void add_arguments(gki_text *out, const gk_param *params, const gk_param 
   gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = 8) buffer gki_arguments { ");
   for (const gk_param *p = params; p < last; ++p) {
     bool number = p->access == GK_ACCESS_VALUE && p->type != GK_BYTES;
-    gki_text_add(out, "layout(offset = %u) %s%s gki_at_%s; ", 8u * (unsigned)(p - params), number ? "" : "gki_",
+    gki_text_add(out, "layout(offset = %u) %s%s gki_at_%s; ", 8u * (unsigned)(p - params), number ? "" : "gki_type_",
                  number ? p->element : p->name, p->name);
   }
   gki_text_add(out, "}; layout(push_constant, scalar) uniform gki_push { gki_arguments arguments; uint nx, ny, nz; } "
@@ -34,7 +34,7 @@ static void add_item_head(gki_text *out, const gk_param *params, const gk_param 
     if (p->access == GK_ACCESS_VALUE)
       gki_text_add(out, "const %s%s %s%s, ", type, tail(type), p->name, tail(p->name));
     else if (p->access != GK_ACCESS_SUM)
-      gki_text_add(out, "const gki_%s gki_at_%s, ", p->name, p->name);
+      gki_text_add(out, "const gki_type_%s gki_at_%s, ", p->name, p->name);
   }
   gki_text_add(out, "const int i%s%s)", dimensions > 1 ? ", const int j" : "", dimensions > 2 ? ", const int k" : "");
 }

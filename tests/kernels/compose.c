@@ -6,7 +6,8 @@
 
 static const gk_kernel *const kernels[] = {
     &types, &casts, &implicit, &numbers, &statements, &structs, &arrays, &by_value, &preprocessor, &uses_inside,
-    &functions, &doubles, &atomics, &sums, &sum_of_doubles, &plane, &box, &names, &layout};
+    &functions, &doubles, &atomics, &sums, &sum_of_doubles, &plane, &box, &names, &our_names,
+    &layout};
 
 int main(int count, char **words) {
   if (count == 2 && strcmp(words[1], "list") == 0) {

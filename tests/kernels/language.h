@@ -194,6 +194,16 @@ GK_KERNEL(names, (out(sample, buffer), in(float, input), value(float, step), sum
   active[0] += 1;
 }
 
+/* Names that the composed text might have for itself. */
+GK_KERNEL(our_names, (out(int, push), in(int, arguments), sum(int, item), value(int, type), inout(int, at),
+                      value(frame, main), atomic(int, gki))) {
+  int count = type + main.kind, n = count, data = 1;
+  push[i] = arguments[i] + n;
+  at[i] += data;
+  item[0] += 1;
+  gk_atomic_add(&gki[0], 2);
+}
+
 /* ---- layout ------------------------------------------------------------------------------------------------------ */
 GK_STRUCT(inner) { double d; float f, g; };
 GK_STRUCT(outer) { int a; inner b; float c[3]; inner e[2]; int64_t h; };

@@ -108,6 +108,14 @@ static void test_names(void **state) {
   assert_true(out[1].length == 3.5f && out[1].texture == 2 && n == 7);
 }
 
+static void test_our_names(void **state) {
+  (void)state;
+  int out[2], in[2] = {10, 20}, item = 1, at[2] = {5, 6}, atomic = 0;
+  frame f = some_frame;
+  run(&our_names, ARGS(PTR(out), PTR(in), PTR(&item), {.i32 = 3}, PTR(at), PTR(&f), PTR(&atomic)), 2);
+  assert_true(out[0] == 17 && out[1] == 27 && item == 3 && at[0] == 6 && at[1] == 7 && atomic == 4);
+}
+
 /* ---- ranges ------------------------------------------------------------------------------------------------------ */
 
 /* Each item exactly once, however a range is cut; numbers of rows and columns that are no multiples of anything. */
@@ -281,6 +289,7 @@ int main(void) {
       cmocka_unit_test(test_functions),       cmocka_unit_test(test_names),
       cmocka_unit_test(test_parts_of_a_plane), cmocka_unit_test(test_parts_of_a_box),
       cmocka_unit_test(test_no_items),        cmocka_unit_test(test_last_items),
+      cmocka_unit_test(test_our_names),
       cmocka_unit_test(test_sums),            cmocka_unit_test(test_atomics),
       cmocka_unit_test(test_parameter_tables), cmocka_unit_test(test_kernel_constants),
       cmocka_unit_test(test_sixteen_parameters),
