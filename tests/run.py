@@ -29,6 +29,7 @@ SCRIPTS = [
     ("exports", ["tests/exports.py"], True),
     ("headers", ["tests/consumer/headers.py"], False),
     ("installed", ["tests/consumer/installed.py"], True),
+    ("softbody", ["tests/softbody.py"], True),
     ("docs", ["tests/docs.py"], False),
     ("doxygen", ["tests/doxygen.py"], False),
     ("errors", ["tests/errors.py"], False),
