@@ -245,6 +245,8 @@ static void check_copy(gki_judge *judge, const gk_task *task) {
   uint32_t unit = unit_of(to);
   if (unit != unit_of(from))
     gki_say(judge, GKI_COPY_UNITS, gki_many(judge, unit, "byte"), gki_many(judge, unit_of(from), "byte"), NULL);
+  if (from->type == GK_BYTES && (task->items[0] || task->from_offset))
+    gki_say(judge, GKI_COPY_STRUCT, gki_desc_word(judge, from), NULL);
   uint32_t slot = gki_slot_of(judge->blocks, judge->inclusion, task->args[0]);
   if (!slot || slot != gki_slot_of(judge->blocks, judge->inclusion, task->args[1])) return;
   int64_t apart = llabs((int64_t)task->offset - task->from_offset);

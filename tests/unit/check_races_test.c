@@ -61,7 +61,7 @@ static const sides cases[] = {
     FINE(SIDES(DO(writes, A), DO(writes, B)), SIDES(DO(reads, B), DO(reads, A))),
     FINE(DO(writes, A), SIDES(DO(reads, A), DO(reads, A)), DO(writes, A)),
     FINE(SIDES(GK_CALL(library, A, N, S), GK_CALL(library, B, N, S))),
-    FINE(SIDES(GK_COPY(A, S, N), GK_COPY(B, S, N))),
+    FINE(SIDES(GK_COPY(A, S, GK_ONE), GK_COPY(B, S, GK_ONE))),
     FINE(GK_PARALLEL, GK_SECTION, SIDES(DO(writes, A), DO(writes, B)), DO(copies, A, B), GK_END, GK_SECTION,
          DO(writes, C), GK_END, GK_END),
     FINE(SIDES(GK_INCLUDE(own, 0, 0), GK_INCLUDE(own, 0, 0))),

@@ -5,11 +5,11 @@
 
 typedef struct body { float mass, drag, size[2]; } body;
 
-enum { X = 1, Y, N, R, B, H, F, RAW, WIDE, HALVES };
+enum { X = 1, Y, N, R, B, H, F, RAW, WIDE, HALVES, BODIES };
 #define TABLE \
   GK_BUFFER(X, float), GK_BUFFER(Y, float), GK_SCALAR(N, int), GK_SCALAR(R, float), GK_STRUCT_VALUE(B, body), \
       {.slot = H, .type = GK_HOST_PTR, .name = "H"}, GK_BUFFER(F, int32_t), GK_RAW_BUFFER(RAW), \
-      GK_SCALAR(WIDE, int64_t), GK_BUFFER(HALVES, short)
+      GK_SCALAR(WIDE, int64_t), GK_BUFFER(HALVES, short), GK_BUFFER(BODIES, body)
 static const gk_slot_desc table[] = {TABLE};
 
 static void nothing(const gk_value *args, gk_range items) { (void)args, (void)items; }
@@ -55,6 +55,7 @@ static const gk_task fine_tasks[] = {
     GK_COPY(X, Y, N),
     {.op = GK_OP_COPY, .items = {N}, .args = {X, X}, .offset = 400},
     {.op = GK_OP_COPY, .args = {X, X}, .from_offset = 4},
+    GK_COPY(BODIES, B, GK_ONE),
     GK_FILL(X, F, 0x7fffffff),
     {.op = GK_OP_CALL, .name = "all", .call = library, .args = {X, N, R, B, H, F, RAW, WIDE}},
     {.op = GK_OP_CALL, .bits = GK_ALWAYS, .call = library},
@@ -229,7 +230,7 @@ static const wrong wrongs[] = {
     WRONG("argument-unknown", 0, "task 0 (add): its argument x is slot 99", RUN(add, X, 99)),
     WRONG("argument-unknown", 0, "its argument y is slot -5", RUN(add, -5, X)),
     WRONG("argument-unknown", 0, "its argument 1 is slot 70000", GK_CALL(library, X, 70000)),
-    WRONG("argument-unknown", 0, "its argument from is slot 11", GK_COPY(X, 11, N)),
+    WRONG("argument-unknown", 0, "its argument from is slot 31", GK_COPY(X, 31, N)),
     WRONG("argument-unknown", 0, "task 0 (part): its argument Y is slot 50", GK_INCLUDE(part, 0, X, 50)),
     WRONG("argument-type", 0, "its argument a takes GK_F32, but slot 3 (N) is of type GK_I32", RUN(scale, X, N)),
     WRONG("argument-type", 0, "its argument a takes GK_F32, but slot 2 (Y) is of type GK_PTR", RUN(scale, X, Y)),
@@ -258,6 +259,8 @@ static const wrong wrongs[] = {
     WRONG("items-dimensions", 0, "along y, but the kernel scale has 1", GK_RUN_2D(scale, N, N, X, R)),
     WRONG("items-dimensions", 0, "along z, but the kernel blur has 2", GK_RUN_3D(blur, N, N, N, X)),
     WRONG("copy-units", 0, "elements of 4 bytes from elements of 1 byte", GK_COPY(X, RAW, N)),
+    WRONG("copy-struct", 0, "from slot 5 (B), a struct", GK_COPY(BODIES, B, N)),
+    WRONG("copy-struct", 0, "from slot 5 (B), a struct", {.op = GK_OP_COPY, .args = {BODIES, B}, .from_offset = 16}),
     WRONG("copy-onto-itself", 0, "slot 1 (X) onto itself, from byte 0 to byte 0", GK_COPY(X, X, N)),
     WRONG("copy-onto-itself", 0, "from byte 4 to byte 1",
           {.op = GK_OP_COPY, .args = {X, X}, .offset = 1, .from_offset = 4}),
@@ -267,7 +270,8 @@ static const wrong wrongs[] = {
     WRONG("call-null", 0, "task 0 (CALL)", {.op = GK_OP_CALL, .args = {X}}),
     /* included lists */
     WRONG("include-null", 0, "task 0 (LIST)", {.op = GK_OP_LIST}),
-    WRONG("include-arguments", 0, "2 arguments, but the list short_list has only 1 slot;", GK_INCLUDE(short_list, 0, N, N)),
+    WRONG("include-arguments", 0, "2 arguments, but the list short_list has only 1 slot;",
+          GK_INCLUDE(short_list, 0, N, N)),
     WRONG("list-abi", 1, "task 1 (other_abi): the list other_abi has .abi 9", SCALE, GK_INCLUDE(other_abi, 0, 0)),
     WRONG("list-arrays", 0, "the list torn says that it has 3 tasks and 0 slots, but .tasks is NULL",
           GK_INCLUDE(torn, 0, 0)),
