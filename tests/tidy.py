@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """clang-tidy over the library; the checks, and the reasons for those left out, are in .clang-tidy."""
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-import os
 
 import tap
 
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", f'-DGK_VERSION="{tap.version()}"', "-Iinclude", "-Icommon", "-Ifallback"]
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-fopenmp", f'-DGK_VERSION="{tap.version()}"', "-Iinclude", "-Icommon", "-Ifallback"]
 
 
 def main():
