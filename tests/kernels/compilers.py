@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Gives the composed text of language.h to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, spirv-val.
+"""Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, glslangValidator, spirv-val.
 
-Runs where build/tests/kernels/compose lies; prints TAP. A compiler that isn't here is skipped and says so."""
+The kernels are those of language.h, a row of the common language each, and the soft body's. Runs in a build tree;
+prints TAP. A compiler that isn't here is skipped and says so."""
 import ctypes
 import ctypes.util
 import glob
@@ -16,11 +17,45 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import tap
 
-COMPOSE = "build/tests/kernels/compose"
+HEADERS = ["tests/kernels/language.h", "docs/examples/softbody/softbody.kernel.h"]
+
+# What prints the text of a kernel for a target.
+PROGRAM = """#include "gk_backend.h"
+#include "@header@"
+#include <stdio.h>
+int main(int count, char **words) {
+  static const gk_kernel *const kernels[] = {@kernels@};
+  for (size_t k = 0; count == 3 && k < GK_COUNT(kernels); ++k)
+    if (strcmp(kernels[k]->name, words[2]) == 0) {
+      char *text = gk_compose(kernels[k], words[1]);
+      if (text) fputs(text, stdout);
+      else fprintf(stderr, "%s\\n", gk_error());
+      gk_free_text(text);
+      return text ? 0 : 1;
+    }
+  return 2;
+}
+"""
 
 
-def compose(*words):
-    return subprocess.run([COMPOSE, *words], stdout=subprocess.PIPE, text=True, check=True).stdout
+class Kernels:
+    """A header of kernels, and a program that composes them."""
+
+    def __init__(self, header, folder):
+        self.path = tap.ROOT / header
+        self.name = self.path.stem.split(".")[0]
+        self.kernels = re.findall(r"^GK_KERNEL(?:_[23]D)?\((\w+),", self.path.read_text(), re.M)
+        source, self.program = folder / "compose.c", folder / "compose"
+        source.write_text(PROGRAM.replace("@header@", str(self.path)).replace(
+            "@kernels@", ", ".join(f"&{kernel}" for kernel in self.kernels)))
+        self.problem = tap.run(*tap.config("cc"), "-std=c11", "-D_GNU_SOURCE", f"-I{tap.ROOT}/include", source,
+                               "build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm", "-o",
+                               self.program)
+
+    def compose(self, target, kernel):
+        """The text and None, or None and what is wrong."""
+        done = subprocess.run([self.program, target, kernel], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return (done.stdout, None) if done.returncode == 0 else (None, done.stderr or f"exit code {done.returncode}")
 
 
 def tool(name, *folders):
@@ -42,7 +77,7 @@ def load_nvrtc():
 def nvrtc_compile(nvrtc, text):
     """PTX, and the log where there are errors or warnings."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
-    if nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"language.cu", 0, None, None):
+    if nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None):
         return "", "nvrtcCreateProgram failed"
     options = (ctypes.c_char_p * 1)(b"--gpu-architecture=compute_75")
     result = nvrtc.nvrtcCompileProgram(program, 1, options)
@@ -59,71 +94,80 @@ def nvrtc_compile(nvrtc, text):
     return ptx, (log or "failed without a log") if result or log else None
 
 
-def missing_entries(ptx, names):
-    absent = [name for name in names if not re.search(rf"\.entry {name}\(", ptx)]
+def missing_entries(ptx, kernels):
+    absent = [kernel for kernel in kernels if not re.search(rf"\.entry {kernel}\(", ptx)]
     return f"no entry for {', '.join(absent)}" if absent else None
 
 
-def check_cuda(folder, names):
-    text = compose("cuda", names[0])
-    source = folder / "language.cu"
-    source.write_text(text)
+def check_nvrtc(kernels, folder):
+    """All at once; and an error is said to be where the user wrote it."""
     nvrtc = load_nvrtc()
-    if nvrtc:
-        ptx, error = nvrtc_compile(nvrtc, text)
-        tap.case("NVRTC takes all kernels", error or missing_entries(ptx, names))
-        ptx, log = nvrtc_compile(nvrtc, text.replace("y[i] = INSIDE;", "y[i] = OUTSIDE;"))
-        line = 1 + next(k for k, line in enumerate(open("tests/kernels/language.h")) if "y[i] = INSIDE;" in line)
-        place = f"language.h({line}): error"
-        tap.case("NVRTC names file and line", None if place in (log or "") else f"wanted {place} in:\n{log}")
-    else:
-        tap.skip("NVRTC", "there is no libnvrtc in /usr/local/cuda or $CUDA_HOME")
+    if not nvrtc:
+        return tap.skip(f"{kernels.name}: NVRTC", "there is no libnvrtc in /usr/local/cuda or $CUDA_HOME")
+    text, problem = kernels.compose("cuda", kernels.kernels[0])
+    if text:
+        ptx, problem = nvrtc_compile(nvrtc, text)
+        problem = problem or missing_entries(ptx, kernels.kernels)
+    if not tap.case(f"{kernels.name}: NVRTC", problem):
+        return None
+    lines = kernels.path.read_text().splitlines()
+    number, line = next((k + 1, line) for k, line in enumerate(lines) if re.match(r"  return .*;$", line))
+    ptx, log = nvrtc_compile(nvrtc, text.replace(line + "\n", "  return undefined_name;\n", 1))
+    wanted = f"{kernels.path}({number}): error"
+    return tap.case(f"{kernels.name}: NVRTC names file and line", None if wanted in (log or "") else
+                    f"wanted {wanted} in:\n{log}")
+
+
+def check_nvcc(kernels, folder):
     nvcc = tool("nvcc", "/usr/local/cuda")
-    if nvcc:
-        target = folder / "language.ptx"
-        error = tap.run(nvcc, "-arch=compute_75", "--ptx", "-Werror", "all-warnings", "-o", target, source)
-        tap.case("nvcc takes all kernels", error or missing_entries(target.read_text(), names))
-    else:
-        tap.skip("nvcc", "there is no nvcc in PATH or /usr/local/cuda")
+    if not nvcc:
+        return tap.skip(f"{kernels.name}: nvcc", "there is no nvcc in PATH or /usr/local/cuda")
+    source, target = folder / "kernels.cu", folder / "kernels.ptx"
+    text, problem = kernels.compose("cuda", kernels.kernels[0])
+    source.write_text(text or "")
+    problem = problem or tap.run(nvcc, "-arch=compute_75", "--ptx", "-o", target, source)
+    return tap.case(f"{kernels.name}: nvcc", problem or missing_entries(target.read_text(), kernels.kernels))
 
 
-def check_hip(folder, names):
+def check_hipcc(kernels, folder):
     hipcc = tool("hipcc", "/opt/rocm")
     if not hipcc:
-        return tap.skip("hipcc", "there is no hipcc in PATH or /opt/rocm")
-    source = folder / "language.hip.cpp"
-    source.write_text(compose("hip", names[0]))
-    target = folder / "language.co"
-    error = tap.run(hipcc, "--genco", "--offload-arch=gfx90a", "-x", "hip", "-o", target, source)
-    tap.case("hipcc takes all kernels", error)
+        return tap.skip(f"{kernels.name}: hipcc", "there is no hipcc in PATH or /opt/rocm")
+    source = folder / "kernels.hip.cpp"
+    text, problem = kernels.compose("hip", kernels.kernels[0])
+    source.write_text(text or "")
+    return tap.case(f"{kernels.name}: hipcc", problem or tap.run(
+        hipcc, "--genco", "--offload-arch=gfx90a", "-x", "hip", "-o", folder / "kernels.co", source))
 
 
-def check_glsl(folder, names):
+def check_glsl(kernels, folder):
     glslc, glslang, validator = tool("glslc"), tool("glslangValidator"), tool("spirv-val")
     if not glslc and not glslang:
-        return tap.skip("GLSL", "there is neither glslc nor glslangValidator in PATH")
-    for name in names:
-        source, target = folder / f"{name}.comp", folder / f"{name}.spv"
-        source.write_text(compose("glsl", name))
-        error = None
-        if glslc:
-            error = tap.run(glslc, "-Werror", "--target-env=vulkan1.2", "-o", target, source)
-        if glslang and not error:
-            error = tap.run(glslang, "--target-env", "vulkan1.2", "-o", target, source)
-        if validator and not error:
-            error = tap.run(validator, "--target-env", "vulkan1.2", "--scalar-block-layout", target)
-        tap.case(f"GLSL: {name}", error)
+        return tap.skip(f"{kernels.name}: GLSL", "there is neither glslc nor glslangValidator in PATH")
     if not validator:
-        tap.skip("SPIR-V is valid", "there is no spirv-val in PATH")
+        tap.skip(f"{kernels.name}: valid SPIR-V", "there is no spirv-val in PATH")
+    for kernel in kernels.kernels:
+        source, target = folder / f"{kernel}.comp", folder / f"{kernel}.spv"
+        text, problem = kernels.compose("glsl", kernel)
+        source.write_text(text or "")
+        if glslc:
+            problem = problem or tap.run(glslc, "-Werror", "--target-env=vulkan1.2", "-o", target, source)
+        if glslang:
+            problem = problem or tap.run(glslang, "--target-env", "vulkan1.2", "-o", target, source)
+        if validator:
+            problem = problem or tap.run(validator, "--target-env", "vulkan1.2", "--scalar-block-layout", target)
+        tap.case(f"{kernels.name}: GLSL: {kernel}", problem)
+    return None
 
 
 def main():
-    if not os.access(COMPOSE, os.X_OK):
-        sys.exit(f"{COMPOSE} wasn't built")
-    names = compose("list").split()
-    with tempfile.TemporaryDirectory() as name:
-        for check in (check_glsl, check_cuda, check_hip):
-            check(Path(name), names)
+    for header in HEADERS:
+        with tempfile.TemporaryDirectory() as name:
+            kernels = Kernels(header, Path(name))
+            if tap.case(f"{kernels.name}: a program to compose it", kernels.problem or (
+                    None if kernels.kernels else "no kernels were found")):
+                for check in (check_glsl, check_nvrtc, check_nvcc, check_hipcc):
+                    check(kernels, Path(name))
     tap.finish()
 
 
