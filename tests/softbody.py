@@ -112,7 +112,7 @@ def same_again(program, folder):
     """Equal bits from two processes with as many threads; a different mesh would not do."""
     texts = []
     for k in (1, 2):
-        start(program, folder / "two balls.obj", "--steps", 60, "--threads", 2, "--quiet", "--out", folder / f"again{k}")
+        start(program, folder / "two balls.obj", "--steps", 40, "--threads", 2, "--quiet", "--out", folder / f"again{k}")
         texts.append((folder / f"again{k}" / "final.obj").read_text())
     tap.case("two processes agree", None if texts[0] == texts[1] else "they differ")
 
@@ -183,7 +183,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for threads in (1, 2):
-            falls("two balls", plain, two, folder, 90, threads, "0 open, 0 with more", 1)
+            falls("two balls", plain, two, folder, 60, threads, "0 open, 0 with more", 1)
         falls("cloth", plain, cloth(16), folder, 60, 2, "64 open, 0 with more", 0)
         falls("book", plain, book(8), folder, 60, 2, "8 with more than two", 0)
         falls("soup", checked, soup(60), folder, 45, 2, "180 open", 0)
