@@ -257,6 +257,12 @@ def has_libomp():
         return False
 
 
+def has_clang_sanitizers():
+    command = has_compiler("clang")
+    program = "int main(void) { return 0; }\n"
+    return bool(command) and try_compile(inspect(command), program, "-fsanitize=address,undefined") is not None
+
+
 # Debian's package, what needs it, whether it is there. Tests do without the last ones, each skip giving the reason.
 PACKAGES = [
     ("gcc", "demo test bench", lambda: has_compiler()),
@@ -268,6 +274,7 @@ PACKAGES = [
     ("g++", "more", lambda: shutil.which("g++")),
     ("clang", "more", lambda: has_compiler("clang")),
     ("libomp-dev", "more", has_libomp),
+    ("libclang-rt-dev", "more", has_clang_sanitizers),
     ("cmake", "more", lambda: shutil.which("cmake")),
     ("pkg-config", "more", lambda: shutil.which("pkg-config")),
     ("doxygen", "more", lambda: shutil.which("doxygen")),
@@ -292,15 +299,20 @@ def apt_get():
 
 
 def install(packages):
-    """Installs what can be had; a machine that never saw `apt-get update` knows no packages, hence the second try."""
+    """Installs what can be had; a machine that never saw `apt-get update` knows no packages, hence the second try, and
+    not every release has every package, hence the third."""
     apt = apt_get()
+    command = [*apt, "install", "-y", "-qq", "--no-install-recommends"]
     print("installing " + " ".join(packages), flush=True)
-    command = [*apt, "install", "-y", "-qq", "--no-install-recommends", *packages]
-    if output(*command) is None:
-        output(*apt, "update", "-qq")
-        problem = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if problem.returncode != 0:
-            print("\n".join(problem.stdout.splitlines()[-5:]), flush=True)
+    if output(*command, *packages) is not None:
+        return
+    output(*apt, "update", "-qq")
+    if output(*command, *packages) is not None:
+        return
+    for package in packages:
+        done = subprocess.run([*command, package], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            print(f"{package}: " + "\n".join(done.stdout.splitlines()[-3:]), flush=True)
 
 
 def ensure(*purposes):
