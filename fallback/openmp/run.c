@@ -8,6 +8,12 @@
 static gki_outcome run_ops(gki_drive *drive, uint32_t end);
 static gki_outcome walk(gki_drive *drive);
 
+/* A step of drive->walk was done. */
+static void go_on(gki_drive *drive, int64_t answer) {
+  drive->step = gk_walk_next(drive->walk, answer);
+  if (drive->step.kind == GK_STEP_RUN) drive->at = drive->program->runs[drive->step.at].begin;
+}
+
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */
@@ -69,7 +75,7 @@ static void run_sections(gki_order *at, uint32_t index) {
     }
     gk_walk_fork(split->around, section->node, section->walk);
     drive.walk = drive.outermost = section->walk;
-    drive.step = gk_walk_next(section->walk, 0);
+    go_on(&drive, 0);
     if (walk(&drive) != GKI_DONE) return;
   }
 }
@@ -177,12 +183,6 @@ static bool straight_body(const gki_program *program, uint32_t loop, gki_span *o
   if (run == UINT32_MAX || plan->runs[run].end != plan->nodes[loop].end) return false;
   *ops = program->runs[run];
   return true;
-}
-
-/* A step of drive->walk was done. */
-static void go_on(gki_drive *drive, int64_t answer) {
-  drive->step = gk_walk_next(drive->walk, answer);
-  if (drive->step.kind == GK_STEP_RUN) drive->at = drive->program->runs[drive->step.at].begin;
 }
 
 static void begin_section(gki_drive *drive) {
