@@ -47,49 +47,86 @@ static const char *compare(const world *w, const trace *t, const oracle *o) {
 
 static long launches, yields, cancels, limits, resumes;
 
-static void one_list(uint64_t seed) {
-  static gk_task tasks[MAX_TASKS];
+/* Six launches of a list on both sides; what differs, or NULL. Nothing but tasks and seed decides what happens. */
+static const char *run_list(const gk_task *tasks, uint32_t count, uint64_t seed, bool shows) {
   static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
   static oracle o;
   static trace t;
-  generator g = {.random = mix(seed), .tasks = tasks, .budget = 24};
-  for (uint32_t items = 1 + pick(&g.random, 5); items; --items) put_item(&g, 0, false, false);
-  gk_list list = {GK_ABI, "random", tasks, g.count, slots, 1};
-  oracle_begin(&o, tasks, g.count, seed);
+  uint64_t random = mix(seed + 1);
+  gk_list list = {GK_ABI, "random", tasks, count, slots, 1};
+  oracle_begin(&o, tasks, count, seed);
   memset(&t, 0, sizeof t);
   t.seed = seed;
   t.tasks = tasks;
-  bool cancelling = pick(&g.random, 3) == 0;
-  world w = {.execute = trace_execute, .flag = trace_flag, .user = &t, .random = g.random};
-  w.takes = (pick(&g.random, 2) ? TAKES_LOOP : 0) | (pick(&g.random, 2) ? TAKES_FORK : 0);
-  w.interleave = !cancelling && pick(&g.random, 2); /* what a cancel meets in sections depends on their order */
+  bool cancelling = pick(&random, 3) == 0;
+  world w = {.execute = trace_execute, .flag = trace_flag, .user = &t, .random = random};
+  w.takes = (pick(&random, 2) ? TAKES_LOOP : 0) | (pick(&random, 2) ? TAKES_FORK : 0);
+  w.interleave = !cancelling && pick(&random, 2); /* what a cancel meets in sections depends on their order */
   t.cancel = &w.cancel;
-  world_begin(&w, &list, pick(&g.random, 4) ? 0 : GK_ISOLATE);
+  world_begin(&w, &list, pick(&random, 4) ? 0 : GK_ISOLATE);
   int32_t target = 0;
-  for (int launch = 0; launch < 6; ++launch) {
-    if (w.plan->checkpoint_count && pick(&g.random, 10) < 3)
-      target = w.plan->nodes[w.plan->checkpoints[pick(&g.random, w.plan->checkpoint_count)]].label;
-    o.t.until_cancel = t.until_cancel = cancelling && pick(&g.random, 2) ? 1 + pick(&g.random, 20) : 0;
+  const char *wrong = NULL;
+  for (int launch = 0; launch < 6 && !wrong; ++launch) {
+    if (w.plan->checkpoint_count && pick(&random, 10) < 3)
+      target = w.plan->nodes[w.plan->checkpoints[pick(&random, w.plan->checkpoint_count)]].label;
+    o.t.until_cancel = t.until_cancel = cancelling && pick(&random, 2) ? 1 + pick(&random, 20) : 0;
     w.cancel = o.cancel = 0;
     t.log_count = 0;
     oracle_launch(&o, target);
     uint32_t node = target ? gki_plan_label(w.plan, target) : 0;
     world_launch(&w, node);
-    const char *wrong = compare(&w, &t, &o);
-    if (wrong) {
+    wrong = compare(&w, &t, &o);
+    if (wrong && shows) {
       show(&w, seed, launch, wrong);
       show_log("contract (numbers are the list's)", &o.t);
       show_log("walker", &t);
-      fail_msg("%s", wrong);
     }
     ++launches;
     yields += w.record.state == GK_YIELDED;
     cancels += w.record.state == GK_CANCELLED;
     limits += w.record.limit != 0;
     resumes += target != 0;
-    target = o.yielded && pick(&g.random, 10) ? o.yielded : 0;
+    target = o.yielded && pick(&random, 10) ? o.yielded : 0;
   }
   world_end(&w);
+  return wrong;
+}
+
+/* Leaves out a line, or a block without what is in it (`whole`: with it); false: that can't be left out by itself. */
+static bool leave_out(const gk_task *from, uint32_t count, uint32_t line, bool whole, gk_task *to, uint32_t *to_count) {
+  static oracle o; /* it knows which END is whose */
+  oracle_begin(&o, from, count, 0);
+  gk_op op = from[line].op;
+  if (op == GK_OP_END || op == GK_OP_ELSE) return false;
+  bool is_part = op == GK_OP_SWITCH || op == GK_OP_CASE || op == GK_OP_PARALLEL || op == GK_OP_SECTION;
+  uint32_t end = o.mate[line] ? o.mate[line] : line;
+  if (!whole && (end == line || is_part || (op == GK_OP_IF && o.otherwise[line]))) return false;
+  *to_count = 0;
+  for (uint32_t k = 0; k < count; ++k)
+    if (whole ? k < line || k > end : k != line && k != end) to[(*to_count)++] = from[k];
+  return true;
+}
+
+static void shrink(gk_task *tasks, uint32_t count, uint64_t seed) {
+  static gk_task fewer[MAX_TASKS];
+  for (uint32_t k = 0; k < 2 * count; ++k) {
+    uint32_t left;
+    if (!leave_out(tasks, count, k / 2, k % 2 == 0, fewer, &left) || !run_list(fewer, left, seed, false)) continue;
+    memcpy(tasks, fewer, left * sizeof *tasks);
+    count = left;
+    k = UINT32_MAX; /* from the beginning */
+  }
+  run_list(tasks, count, seed, true);
+}
+
+static void one_list(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  generator g = {.random = mix(seed), .tasks = tasks, .budget = 24};
+  for (uint32_t items = 1 + pick(&g.random, 5); items; --items) put_item(&g, 0, false, false);
+  const char *wrong = run_list(tasks, g.count, seed, false);
+  if (!wrong) return;
+  shrink(tasks, g.count, seed);
+  fail_msg("GK_SEED=%llu: %s; above, as short as it could be made", (unsigned long long)seed, wrong);
 }
 
 /* ---- the guarantee: an interrupted run is the same as an uninterrupted one ---- */
