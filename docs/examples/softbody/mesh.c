@@ -1,6 +1,7 @@
 /* mesh.c - vertices at one place become one, what has no area goes, edges get their springs and hinges. A spring is as
  * stiff as makes a net of triangles act like a membrane (van Gelder 1998: the area beside it over its length squared). */
 #include "mesh.h"
+#include <float.h>
 #include <stdlib.h>
 
 typedef struct edge {
@@ -327,7 +328,7 @@ double mesh_reach(const mesh *body, double wanted) {
   enum { CELLS = 1 << 16, CROWD = 100 /* vertices that one looks at, on the average */ };
   int *count = malloc(CELLS * sizeof *count);
   if (!count) return 0.0;
-  for (double looks = INFINITY; looks > CROWD * (double)body->vertex_count; wanted *= 0.5) {
+  for (double looks = DBL_MAX; looks > CROWD * (double)body->vertex_count; wanted *= 0.5) {
     looks = -(double)body->vertex_count * body->vertex_count / CELLS; /* what chance alone puts together */
     memset(count, 0, CELLS * sizeof *count);
     for (int k = 0; k < body->vertex_count; ++k) {
