@@ -113,8 +113,10 @@ static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
   walk->entries[node->loop] += made;
   if (!walk->limit) walk->limit = record->limit;
   bool stops = record->yielded || record->state == GK_CANCELLED;
-  record->limit = 0; /* The walk keeps these two until it ends, since sections share the record. */
-  record->state = GK_FINISHED;
+  /* The walk keeps these two until it ends, since sections share the record; and writes only what was set, since they may
+   * be walked by several threads. */
+  if (record->limit) record->limit = 0;
+  if (record->state != GK_FINISHED) record->state = GK_FINISHED;
   if (!stops && ended) {
     end_loop(walk, loop);
     return false;
