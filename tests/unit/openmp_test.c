@@ -518,13 +518,14 @@ static void child_small_tasks(void) {
   static gk_task tasks[TASKS];
   for (int k = 0; k < TASKS; ++k) tasks[k] = (gk_task)GK_RUN(touching, N, X);
   const gk_list list = GK_LIST(list, tasks, item_slots);
+  int before = threads_of_process(); /* a sanitizer may have one of its own */
   world w;
   world_begin(&w, &list, 8, AS_MEASURED);
   bind_ptr(&w, X, bytes);
   bind_i32(&w, N, 3);
   worker = pthread_self();
   for (int k = 0; k < 20; ++k) assert_runs(&w);
-  assert_int_equal(threads_of_process(), 1);
+  assert_int_equal(threads_of_process(), before);
   assert_int_equal(atomic_load(&other_threads), 0);
   world_end(&w);
 }
@@ -532,11 +533,12 @@ static void child_small_tasks(void) {
 /* With OMP_THREAD_LIMIT the team is smaller than asked for: the bits must be those of the full team. */
 static void child_thread_limit(void) {
   totals few[2];
+  int before = threads_of_process();
   for (int k = 0; k < 2; ++k) {
     world w;
     world_begin(&w, &sum_list, 8, k ? SHARE_ALL : SHARE_NOTHING);
     for (int run = 0; run < 5; ++run) few[k] = sum_up(&w, ITEMS_MAX);
-    assert_true(threads_of_process() <= atoi(getenv("OMP_THREAD_LIMIT")));
+    assert_true(threads_of_process() - before <= atoi(getenv("OMP_THREAD_LIMIT")));
     world_end(&w);
   }
   assert_memory_equal(&few[0].f, &few[1].f, sizeof few[0].f);
