@@ -13,10 +13,10 @@ typedef struct gki_line {
   const gk_task *task;
   uint32_t inclusion; /* which list it comes from, in which place */
   uint32_t source;    /* index in the user's list: its own, or that of the INCLUDE at top level */
-  uint32_t parent;    /* line of the block around; GKI_NONE: top level. An ELSE is in its IF, and what follows it is in the
-                       * ELSE; an END has the parent of what it closes */
-  uint32_t mate;      /* of an opening line: its END. ELSE: the END it shares. END: the line it closes (of an IF with ELSE:
-                       * the IF). Else, and where it is missing: GKI_NONE */
+  uint32_t parent;    /* line of the block around; GKI_NONE: top level. An ELSE is in its IF, and what follows it is in
+                       * the ELSE; an END has the parent of what it closes */
+  uint32_t mate;      /* of an opening line: its END. ELSE: the END it shares. END: the line it closes (of an IF with
+                       * ELSE: the IF). Else, and where it is missing: GKI_NONE */
   uint32_t otherwise; /* IF: its ELSE. ELSE: its IF. Else GKI_NONE */
 } gki_line;
 
@@ -27,7 +27,7 @@ typedef struct gki_inclusion {
   const char *name;      /* before its own slots' names: "contacts", nested "outer.inner"; "" for [0] */
   const uint32_t *ranks; /* of slot number s, up to slot_max: its place in the list's table, from 1; 0: not in there */
   uint32_t slot_max;     /* the largest slot number */
-  uint32_t slot_base;    /* slot_map[slot_base + place]: the composed slot; 0: the argument that stands for it is unknown */
+  uint32_t slot_base;    /* slot_map[slot_base + place - 1]: the composed slot; 0: the argument for it is unknown */
   uint32_t arg_count;    /* so many of the table's first slots are given by the task */
   uint32_t around;       /* the inclusion that holds it; itself for [0] */
   uint32_t source;       /* as in gki_line; GKI_NONE for [0] */
@@ -38,16 +38,18 @@ typedef struct gki_inclusion {
 } gki_inclusion;
 
 typedef struct gki_blocks {
-  gki_arena arena;                                       /* holds all that follows */
-  gki_line *lines; uint32_t line_count;
-  gki_inclusion *inclusions; uint32_t inclusion_count;   /* in the order in which they begin */
-  uint32_t *slot_map;                                    /* see gki_inclusion */
-  gk_slot_desc *slots; uint32_t slot_count;              /* composed: [0] unused; the user's own keep their numbers; GK_NO_TYPE:
-                                                          * a number that the table leaves out. Names of included ones are
-                                                          * written out as "contacts.N" */
-  uint32_t max_depth;                                    /* blocks in blocks, as composed */
-  gki_problem fault;                                     /* after GK_ERROR_INVALID: what it was */
-  size_t fault_task;                                     /* and its task; SIZE_MAX: none in particular */
+  gki_arena arena;           /* holds all that follows */
+  gki_line *lines;
+  uint32_t line_count;
+  gki_inclusion *inclusions; /* in the order in which they begin */
+  uint32_t inclusion_count;
+  uint32_t *slot_map;        /* see gki_inclusion */
+  gk_slot_desc *slots;       /* composed: [0] unused; the user's own keep their numbers; GK_NO_TYPE: a number that the
+                              * table leaves out. Names of included ones are written out as "contacts.N" */
+  uint32_t slot_count;
+  uint32_t max_depth;        /* blocks in blocks, as composed */
+  gki_problem fault;         /* after GK_ERROR_INVALID: what it was */
+  size_t fault_task;         /* and its task; SIZE_MAX: none in particular */
   char fault_message[768];
 } gki_blocks;
 

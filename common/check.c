@@ -92,7 +92,7 @@ typedef struct walk {
   uint32_t depth;
   uint32_t checkpoint;   /* the outermost open CHECKPOINT, GKI_NONE: none */
   uint32_t parallel;     /* likewise PARALLEL */
-  uint32_t section;      /* and SECTION outside of a PARALLEL, or in it */
+  uint32_t section;      /* likewise SECTION, which a wrong list may have without a PARALLEL */
   uint32_t next_inclusion;
   uint32_t *labels;      /* open addressing: lines that have a label, from 1 */
   size_t labels_size;
@@ -206,7 +206,7 @@ static gk_result check_races(walk *w, uint32_t line) {
   gki_judge *judge = &w->judge;
   gki_touch touches[GKI_MAX_TOUCHES];
   gki_clash clashes[GK_MAX_DEPTH];
-  uint32_t clash_count, args, count = gki_touches_of_line(judge->blocks, line, &args, touches);
+  uint32_t clash_count, count = gki_touches_of_line(judge->blocks, line, touches);
   for (uint32_t k = 0; k < count; ++k) {
     if (!gki_races_touch(&w->races, touches[k], line, clashes, &clash_count)) return GK_ERROR_MEMORY;
     for (uint32_t j = 0; j < clash_count; ++j) {

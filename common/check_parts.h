@@ -11,7 +11,7 @@ typedef struct gki_judge {
   gk_report report;
   void *user;
   uint32_t line;                  /* which is judged; GKI_NONE: none, but ... */
-  uint32_t named;                 /* ... this inclusion's LIST task; 0: the user's table */
+  uint32_t named;                 /* ... this inclusion's LIST task or table; 0: the user's table */
   uint32_t inclusion;             /* whose table its slot numbers are of */
   size_t problem_count;
   const gk_kernel *sound[64];     /* kernels that were found right, by a hash of their address */
@@ -35,12 +35,11 @@ static inline bool gki_heard_enough(const gki_judge *judge) { return !judge->rep
 /* Words for a sentence; they last until seven more were made. */
 const char *gki_number(gki_judge *judge, int64_t number);
 const char *gki_many(gki_judge *judge, int64_t number, const char *what); /* "1 slot", "2 slots" */
-const char *gki_word(gki_judge *judge, const char *text);           /* cut to what a message can bear; NULL: "(none)" */
-const char *gki_slot_word(gki_judge *judge, gk_slot slot);          /* "3 (velocity)", by the table at hand */
-const char *gki_line_word(gki_judge *judge, uint32_t line);         /* "task 3 (scale)"; lasts until the next one */
-const char *gki_type_word(gki_judge *judge, gk_type type);
-
-const char *gki_desc_word(gki_judge *judge, const gk_slot_desc *desc);
+const char *gki_word(gki_judge *judge, const char *text);                 /* cut to what a message can bear */
+const char *gki_desc_word(gki_judge *judge, const gk_slot_desc *desc);    /* "3 (velocity)" */
+const char *gki_slot_word(gki_judge *judge, gk_slot slot);                /* the same, by the table at hand */
+const char *gki_type_word(gki_judge *judge, gk_type type);                /* "GK_PTR" */
+const char *gki_line_word(gki_judge *judge, uint32_t line);               /* "task 3 (scale)"; until the next one */
 
 /* The table of an inclusion's list. */
 gk_result gki_check_slots(gki_judge *judge, uint32_t inclusion);
@@ -68,14 +67,14 @@ enum { GKI_MAX_TOUCHES = GK_MAX_ARGS + 4 };
 /* "reads" */
 const char *gki_touch_word(gki_touch_kind kind);
 
-/* The touches of a line, or of a node: first those of its arguments, so many in *args, then its flag and items. Slots that
- * aren't memory, or are unknown, don't appear. @return how many. */
-uint32_t gki_touches_of_line(const gki_blocks *blocks, uint32_t line, uint32_t *args, gki_touch *touches);
+/* The touches of a line, or of a node: first those of its arguments (of a node so many in *args), then its items and
+ * flag. Slots that aren't memory, or are unknown, don't appear. @return how many. */
+uint32_t gki_touches_of_line(const gki_blocks *blocks, uint32_t line, gki_touch *touches);
 uint32_t gki_touches_of_node(const gk_plan *plan, uint32_t node, uint32_t *args, gki_touch *touches);
 
-/* Follows a list in its order and finds what two sections of one PARALLEL touch. Per PARALLEL that is open and slot that
- * was touched in it one state; they hang on each other per slot, the innermost PARALLEL's first, and per PARALLEL, to be
- * dropped with it. So each touch costs as much as there are PARALLELs around it, and a repeated one costs nothing. */
+/* Follows a list in its order and finds what two sections of one PARALLEL touch. There is one state per PARALLEL that
+ * is open and slot that was touched in it; they hang on each other per slot, the innermost PARALLEL's first, and per
+ * PARALLEL, to be dropped with it. So a touch costs as much as there are PARALLELs around it, a repeated one less. */
 typedef struct gki_race_state {
   uint32_t below; /* the same slot's state of the PARALLEL around, from 1 */
   uint32_t next;  /* in its level's list, or among the unused, from 1 */

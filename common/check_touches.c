@@ -44,13 +44,12 @@ static uint32_t known_args(const gk_task *task) {
   }
 }
 
-uint32_t gki_touches_of_line(const gki_blocks *blocks, uint32_t line, uint32_t *args, gki_touch *touches) {
+uint32_t gki_touches_of_line(const gki_blocks *blocks, uint32_t line, gki_touch *touches) {
   const gki_line *at = &blocks->lines[line];
   const gk_task *task = at->task;
   collector into = {blocks->slots, touches, 0};
   for (uint32_t k = 0, count = known_args(task); k < count; ++k)
     collect(&into, gki_slot_of(blocks, at->inclusion, task->args[k]), kind_of_arg(task->op, task->kernel, k));
-  *args = into.count;
   for (uint32_t k = 0; k < 3; ++k) collect(&into, gki_slot_of(blocks, at->inclusion, task->items[k]), GKI_READS);
   collect(&into, gki_slot_of(blocks, at->inclusion, task->flag), GKI_READS);
   return into.count;
