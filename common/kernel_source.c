@@ -113,13 +113,18 @@ unsigned gki_source_line(const gk_source *source, const char *at) {
   return line;
 }
 
+/* Behind so many lines of a text. */
+static const char *behind_lines(const char *s, uint32_t lines) {
+  for (uint32_t k = 0; k < lines && *s; ++k) {
+    s += strcspn(s, "\n");
+    if (*s) ++s;
+  }
+  return s;
+}
+
 /* What devices get of a file: from the line behind GK_SOURCE to GK_SOURCE_END or the end. */
 static const char *region(const gk_source *source, const char **end) {
-  const char *s = source->text, *text_end = s + strlen(s);
-  for (uint32_t k = 0; k < source->line && s < text_end; ++k) {
-    s = over_line(s, text_end);
-    if (s < text_end) ++s;
-  }
+  const char *s = behind_lines(source->text, source->line), *text_end = s + strlen(s);
   gki_token token = {GKI_END, s, s};
   do token = gki_next_token(token.end, text_end);
   while (token.kind != GKI_END && !gki_token_is(token, "GK_SOURCE_END"));
@@ -136,10 +141,22 @@ static void line_directive(gki_text *out, uint32_t line, const char *file) {
   gki_text_add(out, "\"\n");
 }
 
+/* Two files under one name would be taken for each other by the linker; then the line doesn't hold what it should. */
 static bool part_is_right(const gk_kernel *kernel, const gk_source *part) {
-  if (part && part->file && part->text) return true;
-  gk_fail(GK_ERROR_INVALID, "kernel %s: a source that it needs is NULL, or has no file or text; make sources by "
-          "GK_SOURCE and GK_SHARED", kernel->name);
+  if (!part || !part->file || !part->text) {
+    gk_fail(GK_ERROR_INVALID, "kernel %s: a source that it needs is NULL, or has no file or text; make sources by "
+            "GK_SOURCE and GK_SHARED", kernel->name);
+    return false;
+  }
+  if (!part->line) return true; /* by hand: all of the text */
+  const char *line = behind_lines(part->text, part->line - 1), *end = line + strcspn(line, "\n");
+  gki_token token = {GKI_END, line, line};
+  do token = gki_next_token(token.end, end);
+  while (token.kind != GKI_END && !gki_token_in(token, " GK_SOURCE GK_SHARED "));
+  if (token.kind != GKI_END) return true;
+  gk_fail(GK_ERROR_INVALID, "kernel %s: line %u of the text of %s is no GK_SOURCE(...) or GK_SHARED(...). Either two "
+          "sources of the program have the same name: give each its own; or the text is an old one: build again",
+          kernel->name, (unsigned)part->line, part->file);
   return false;
 }
 
