@@ -1,6 +1,6 @@
-/* The contract as a state machine, for every backend without conditional nodes: docs/contract.md, rule by rule. A walk is
- * a position in the tree (`at`, in `block`) and what it waits for there (`phase`); blocks are left by parent links, so
- * that no step needs a stack. */
+/* The contract as a state machine, for every backend without conditional nodes: docs/contract.md, rule by rule. A walk
+ * is a position in the tree (`at`, in `block`) and what it waits for there (`phase`); blocks are left by parent links,
+ * so that no step needs a stack. */
 #include "gk_backend.h"
 #include <string.h>
 
@@ -40,12 +40,15 @@ static void go(gk_walk *walk, uint32_t at, uint32_t block) {
 }
 
 /* To what follows a block. */
-static void leave(gk_walk *walk, uint32_t block) { go(walk, walk->plan->nodes[block].end, walk->plan->nodes[block].parent); }
+static void leave(gk_walk *walk, uint32_t block) {
+  const gk_node *node = &walk->plan->nodes[block];
+  go(walk, node->end, node->parent);
+}
 
 static bool cancelled(const gk_walk *walk) { return __atomic_load_n(walk->cancel, __ATOMIC_RELAXED) != 0; }
 
-/* Nothing more runs. A section walked in series is an exception: a cancel closes only the rest of it, and what is behind
- * its PARALLEL. Levels are counted from the outside, so that a bit stays with its PARALLEL. */
+/* Nothing more runs. A section walked in series is an exception: a cancel closes only the rest of it, and what is
+ * behind its PARALLEL. Levels are counted from the outside, so that a bit stays with its PARALLEL. */
 static void stop(gk_walk *walk) {
   const gk_node *nodes = walk->plan->nodes;
   uint32_t section = 0, level = 0;
@@ -113,8 +116,8 @@ static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
   walk->entries[node->loop] += made;
   if (!walk->limit) walk->limit = record->limit;
   bool stops = record->yielded || record->state == GK_CANCELLED;
-  /* The walk keeps these two until it ends, since sections share the record; and writes only what was set, since they may
-   * be walked by several threads. */
+  /* The walk keeps these two until it ends, since sections share the record; and writes only what was set, since they
+   * may be walked by several threads. */
   if (record->limit) record->limit = 0;
   if (record->state != GK_FINISHED) record->state = GK_FINISHED;
   if (!stops && ended) {
@@ -261,8 +264,8 @@ static gk_step finish_walk(gk_walk *walk) {
 }
 
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_hand_over *launch, uint32_t takes, gk_record *record) {
-  *walk = (gk_walk){.plan = plan, .record = record, .entries = launch->entries, .cancel = launch->cancel, .takes = takes};
-  walk->target = launch->target;
+  *walk = (gk_walk){.plan = plan, .record = record, .entries = launch->entries, .cancel = launch->cancel,
+                    .takes = takes, .target = launch->target};
   if (walk->target) walk->phase = PROLOGUE;
   else if (plan->loop_count) memset(walk->entries, 0, plan->loop_count * sizeof *walk->entries);
   if (!walk->target) go(walk, 1, 0);
