@@ -35,7 +35,7 @@ void gki_add_slice(gki_text *out, const char *s, const char *end);
 unsigned gki_source_line(const gk_source *source, const char *at);
 
 /* A struct of the source and where its end lies: in C, and in GLSL, which puts the next member into padding at the end
- * of a nested struct. */
+ * of a nested struct, or of the last one of an array. */
 typedef struct gki_struct {
   gki_token name;
   uint64_t bytes, alignment; /* in C */

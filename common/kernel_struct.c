@@ -46,8 +46,9 @@ static void add_member(gki_struct *to, gki_struct type, const char *at, uint64_t
   if (!to->known) return;
   if (!to->split) to->split = type.split ? type.split : offset != glsl_offset ? at : NULL;
   if (type.alignment > to->alignment) to->alignment = type.alignment;
-  to->used = offset + (count ? count : 1) * type.bytes;
-  *glsl_used = glsl_offset + (count ? count * type.bytes : type.used);
+  uint64_t before_last = (count ? count - 1 : 0) * type.bytes;
+  to->used = offset + before_last + type.bytes;
+  *glsl_used = glsl_offset + before_last + type.used;
   if (to->used >= largest) to->known = false;
 }
 

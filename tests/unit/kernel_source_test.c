@@ -276,7 +276,8 @@ static void test_layouts(void **state) {
   check_layout(INNER "GK_STRUCT(outer) { inner a; float t; };", 24, false); /* t at 16 or at 12 */
   check_layout(INNER "GK_STRUCT(outer) { float t; inner a; };", 24, true);
   check_layout(INNER "GK_STRUCT(outer) { inner a; double t; };", 24, true);
-  check_layout(INNER "GK_STRUCT(outer) { inner a[2]; float t; };", 40, true);
+  check_layout(INNER "GK_STRUCT(outer) { inner a[2]; float t; };", 40, false); /* 32 or 28: tried with glslc */
+  check_layout(INNER "GK_STRUCT(outer) { inner a[2]; double t; };", 40, true);
   check_layout(INNER "GK_STRUCT(middle) { inner a; int t, u; }; GK_STRUCT(outer) { int n; middle m[2]; };", 56, false);
   check_layout(INNER "#define N 2\nGK_STRUCT(outer) { float f[N]; inner a; float t; };", 40, true); /* not known here */
   check_layout("GK_STRUCT(outer) { int a, b[3][2]; double c; int64_t d; uint e; };", 56, true);
