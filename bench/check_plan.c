@@ -1,6 +1,6 @@
 /* What does a list cost before it runs? Time and memory per task of reading, checking and planning lists of 1,000 to
- * 100,000 tasks (goal F6: linear, under 1 us and 256 bytes per task at 100,000). Memory is counted by the allocator hook at
- * its peak, beyond the caller's list. */
+ * 100,000 tasks (goal F6: linear, under 1 us and 256 bytes per task at 100,000). Memory is counted by the allocator
+ * hook at its peak, beyond the caller's list. */
 #include "check.h"
 #include "plan.h"
 #include "gk_kernel.h"
@@ -43,7 +43,8 @@ static void count_free(void *user, void *at) {
 /* Ten lines over and over: a loop with an IF, two sections, a checkpoint, and tasks. */
 static void fill(gk_task *tasks, size_t count, bool straight) {
   const gk_task task = GK_RUN(advance, N, Y, X, A);
-  const gk_task pattern[] = {GK_DO_WHILE(FLAG), task, GK_IF(FLAG), task, GK_END, GK_CHECKPOINT(1, FLAG), task, GK_END, task, GK_END};
+  const gk_task pattern[] = {GK_DO_WHILE(FLAG),      task, GK_IF(FLAG), task, GK_END,
+                             GK_CHECKPOINT(1, FLAG), task, GK_END,      task, GK_END};
   for (size_t k = 0; k < count; ++k) {
     tasks[k] = straight ? task : pattern[k % GK_COUNT(pattern)];
     if (tasks[k].op == GK_OP_CHECKPOINT) tasks[k].label = (int32_t)k + 1;
@@ -94,7 +95,8 @@ int main(void) {
         }
       qsort(took, ROUNDS, sizeof *took, compare);
       per_task[straight] = 1e6 * took[ROUNDS / 2] / (double)count;
-      printf("%s %zu %.3f %.0f\n", straight ? "straight" : "blocks", count, per_task[straight], (double)peak / (double)count);
+      printf("%s %zu %.3f %.0f\n", straight ? "straight" : "blocks", count, per_task[straight],
+             (double)peak / (double)count);
     }
   free(tasks);
   bool met = per_task[0] < 1 && per_task[1] < 1 && (double)peak / LONGEST < 256;

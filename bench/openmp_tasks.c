@@ -1,6 +1,6 @@
-/* What the OpenMP backend adds to the work itself: one more task, pass, checkpoint or pair of sections, against the same
- * work written by hand. All arms run in turns, so that whatever else the machine does meets each alike; printed is the
- * median of all turns with the quartiles. Results are checked. */
+/* What the OpenMP backend adds to the work itself: one more task, pass, checkpoint or pair of sections, against the
+ * same work written by hand. All arms run in turns, so that whatever else the machine does meets each alike; printed is
+ * the median of all turns with the quartiles. Results are checked. */
 #include "gk.h"
 #include "gk_kernel.h"
 #include <omp.h>
@@ -76,7 +76,8 @@ static gk_graph *loop(void) {
   return graph_of(tasks, GK_COUNT(tasks));
 }
 
-/* One task and a checkpoint that stays silent, so many times; without checkpoints: targets that never yield are none. */
+/* One task and a checkpoint that stays silent, so many times; without checkpoints: targets that never yield are none.
+ */
 static gk_graph *checkpoints(bool flags) {
   gk_task *tasks = room_for(3 * CHECKPOINTS), *at = tasks;
   for (int k = 0; k < CHECKPOINTS; ++k) {
@@ -89,7 +90,7 @@ static gk_graph *checkpoints(bool flags) {
   return graph;
 }
 
-/* ---- arms: each returns nanoseconds for `times` repetitions of its thing ------------------------------------------ */
+/* ---- arms: each returns nanoseconds for `times` repetitions of its thing ----------------------------------------- */
 
 static void add_by_hand(int *x, int begin, int end) {
   for (int i = begin; i < end; ++i) x[i] += 1;
@@ -169,7 +170,8 @@ static void tasks_of(int n, size_t more) {
   double mine = report("gk", gk), alone = report("serial C through a function pointer", hand);
   double together = report("one team, a barrier per task", barrier), loops = report("a parallel for per task", omp);
   if (n == 1) verdict("ns", mine, 19);
-  else if (n < 100000) verdict("against the better of serial and team", mine / (alone < together ? alone : together), 1.5);
+  else if (n < 100000)
+    verdict("against the better of serial and team", mine / (alone < together ? alone : together), 1.5);
   else verdict("against parallel for", mine / loops, 1.02);
   gk_graph_destroy(few);
   gk_graph_destroy(many);

@@ -40,6 +40,7 @@ gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record
     result = take_step(graph, step, record, &answer);
   } while (result == GK_OK && step.kind != GK_STEP_END);
   if (result != GK_OK && step.kind != GK_STEP_END)
-    take_step(graph, (gk_step){.kind = GK_STEP_END}, record, &answer); /* what was submitted before still uses the values */
+    /* What was submitted before still uses the values. */
+    take_step(graph, (gk_step){.kind = GK_STEP_END}, record, &answer);
   return result;
 }

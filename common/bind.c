@@ -101,16 +101,18 @@ static gk_result keep_failure(gk_graph *graph, uint32_t slot, gk_result result) 
 }
 
 /* The slot's description if it has one of the types, else NULL and the message. */
-static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const char *call, uint32_t types, const char *other) {
+static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const char *call, uint32_t types,
+                                   const char *other) {
   const gk_plan *plan = &graph->planned.plan;
   if (slot < 1 || (uint32_t)slot >= plan->slot_count || plan->slots[slot].type == GK_NO_TYPE) {
-    gk_fail(GK_ERROR_INVALID, "%s: graph %s has no slot %d; its slots are those of its list, numbered up to %u", call, plan->name,
-            (int)slot, (unsigned)plan->slot_count - 1);
+    gk_fail(GK_ERROR_INVALID, "%s: graph %s has no slot %d; its slots are those of its list, numbered up to %u", call,
+            plan->name, (int)slot, (unsigned)plan->slot_count - 1);
     return NULL;
   }
   const gk_slot_desc *desc = &plan->slots[slot];
   if (types >> desc->type & 1) return desc;
-  gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is of type %s; %s", call, (int)slot, desc->name, type_name(desc->type), other);
+  gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is of type %s; %s", call, (int)slot, desc->name, type_name(desc->type),
+          other);
   return NULL;
 }
 
@@ -143,8 +145,8 @@ gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value) {
     int64_t low = desc->type == GK_I32 ? INT32_MIN : desc->type == GK_U32 ? 0 : INT64_MIN;
     int64_t high = desc->type == GK_I32 ? INT32_MAX : desc->type == GK_U32 ? UINT32_MAX : INT64_MAX;
     if (value < low || value > high)
-      result = gk_fail(GK_ERROR_INVALID, "gk_bind_int: slot %d (%s) holds %lld to %lld, and %lld is out of range", (int)slot,
-                       desc->name, (long long)low, (long long)high, (long long)value);
+      result = gk_fail(GK_ERROR_INVALID, "gk_bind_int: slot %d (%s) holds %lld to %lld, and %lld is out of range",
+                       (int)slot, desc->name, (long long)low, (long long)high, (long long)value);
     else if (desc->type == GK_I32) held = (gk_value){.i32 = (int32_t)value};
     else if (desc->type == GK_U32) held = (gk_value){.u32 = (uint32_t)value};
   }
@@ -160,7 +162,9 @@ gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value) {
   const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_float", 1u << GK_F32 | 1u << GK_F64,
                                      "use gk_bind, gk_bind_int or gk_bind_bytes");
   if (!desc) result = GK_ERROR_INVALID;
-  else bind_value(graph, (uint32_t)slot, desc->type == GK_F32 ? (gk_value){.f32 = (float)value} : (gk_value){.f64 = value}, true);
+  else
+    bind_value(graph, (uint32_t)slot, desc->type == GK_F32 ? (gk_value){.f32 = (float)value} : (gk_value){.f64 = value},
+               true);
   keep_failure(graph, (uint32_t)slot, result);
   gki_graph_leave(graph);
   return result;
@@ -169,12 +173,14 @@ gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value) {
 gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t bytes) {
   gk_result result = gki_graph_enter(graph, "gk_bind_bytes");
   if (result != GK_OK) return result;
-  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_bytes", 1u << GK_BYTES, "use gk_bind, gk_bind_int or gk_bind_float");
+  const gk_slot_desc *desc =
+      slot_of(graph, slot, "gk_bind_bytes", 1u << GK_BYTES, "use gk_bind, gk_bind_int or gk_bind_float");
   if (!desc) result = GK_ERROR_INVALID;
-  else if (!value) result = gk_fail(GK_ERROR_INVALID, "gk_bind_bytes: slot %d (%s) needs a struct, not NULL", (int)slot, desc->name);
+  else if (!value)
+    result = gk_fail(GK_ERROR_INVALID, "gk_bind_bytes: slot %d (%s) needs a struct, not NULL", (int)slot, desc->name);
   else if (bytes != desc->element_bytes)
-    result = gk_fail(GK_ERROR_INVALID, "gk_bind_bytes: slot %d (%s) takes %u bytes (%s), not %zu", (int)slot, desc->name,
-                     (unsigned)desc->element_bytes, desc->element ? desc->element : "a struct", bytes);
+    result = gk_fail(GK_ERROR_INVALID, "gk_bind_bytes: slot %d (%s) takes %u bytes (%s), not %zu", (int)slot,
+                     desc->name, (unsigned)desc->element_bytes, desc->element ? desc->element : "a struct", bytes);
   else {
     gki_bound *bound = &graph->slots[slot];
     memcpy(bound->value.ptr, value, bytes);
@@ -265,8 +271,8 @@ static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
                       : plan->slots[k].type == GK_BYTES ? "gk_bind_bytes"
                       : plan->slots[k].type >= GK_F32   ? "gk_bind_float"
                                                         : "gk_bind_int";
-    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is not bound, and task %u (%s) uses it; call %s before", call, (unsigned)k,
-                   plan->slots[k].name, (unsigned)node->source, node->name, fix);
+    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is not bound, and task %u (%s) uses it; call %s before", call,
+                   (unsigned)k, plan->slots[k].name, (unsigned)node->source, node->name, fix);
   }
   return GK_OK;
 }
@@ -296,8 +302,9 @@ static gk_result refuse_overlap(gk_graph *graph, const char *call) {
       if (begin >= end_of(graph, a)) break;
       char why[1024];
       if (end_of(graph, b) > begin && gki_check_overlap(&graph->planned.plan, a, b, why, sizeof why))
-        return gk_fail(GK_ERROR_INVALID, "%s: slots %u (%s) and %u (%s) are bound to overlapping memory: %s", call, (unsigned)a,
-                       graph->planned.plan.slots[a].name, (unsigned)b, graph->planned.plan.slots[b].name, why);
+        return gk_fail(GK_ERROR_INVALID, "%s: slots %u (%s) and %u (%s) are bound to overlapping memory: %s", call,
+                       (unsigned)a, graph->planned.plan.slots[a].name, (unsigned)b, graph->planned.plan.slots[b].name,
+                       why);
     }
   return GK_OK;
 }

@@ -29,7 +29,8 @@ static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc,
   }
   pthread_mutex_init(&device->lock, NULL);
   pthread_mutex_init(&device->code_lock, NULL);
-  device->info = (gk_device_info){.backend = backend->name, .name = "", .driver = "", .ordinal = desc->ordinal, .threads = 1};
+  device->info =
+      (gk_device_info){.backend = backend->name, .name = "", .driver = "", .ordinal = desc->ordinal, .threads = 1};
   backend->describe(device->state, &device->info);
   gki_memory_hold();
   *opened = device;
@@ -43,7 +44,8 @@ done:
 static gk_result refuse_desc(const gk_device_desc *desc) {
   for (size_t k = 0; k < GK_COUNT(desc->reserved); ++k)
     if (desc->reserved[k])
-      return gk_fail(GK_ERROR_INVALID, "gk_device_open: reserved[%zu] is not zero; clear the whole gk_device_desc first", k);
+      return gk_fail(GK_ERROR_INVALID,
+                     "gk_device_open: reserved[%zu] is not zero; clear the whole gk_device_desc first", k);
   if (desc->ordinal < 0) return gk_fail(GK_ERROR_INVALID, "gk_device_open: ordinal %d; count from 0", desc->ordinal);
   if (desc->threads < 0)
     return gk_fail(GK_ERROR_INVALID, "gk_device_open: %d threads; give 1 or more, or 0 for the default", desc->threads);
@@ -92,7 +94,8 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
     result = open_one(backend, &desc, device);
   }
   if (result == GK_OK)
-    gk_log(GK_LOG_INFO, "device opened: %s, %s, %s", (*device)->info.backend, (*device)->info.name, (*device)->info.driver);
+    gk_log(GK_LOG_INFO, "device opened: %s, %s, %s", (*device)->info.backend, (*device)->info.name,
+           (*device)->info.driver);
   return result;
 }
 
@@ -101,8 +104,10 @@ void gk_device_close(gk_device *device) {
   gki_graphs_detach(device);
   gki_worker_stop(&device->worker);
   for (size_t k = 0; k < device->code_capacity; ++k)
-    if (device->codes[k].kernel && device->backend->unload) device->backend->unload(device->state, device->codes[k].code);
-  for (size_t k = 0; k < device->block_count; ++k) device->backend->free(device->state, (void *)device->blocks[k].begin);
+    if (device->codes[k].kernel && device->backend->unload)
+      device->backend->unload(device->state, device->codes[k].code);
+  for (size_t k = 0; k < device->block_count; ++k)
+    device->backend->free(device->state, (void *)device->blocks[k].begin);
   device->backend->close(device->state);
   pthread_mutex_destroy(&device->code_lock);
   pthread_mutex_destroy(&device->lock);

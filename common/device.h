@@ -1,5 +1,5 @@
-/* An open device as common sees it: the backend's state, one line of work, the blocks of memory it gave out, the code of
- * the kernels made ready. */
+/* An open device as common sees it: the backend's state, one line of work, the blocks of memory it gave out, the code
+ * of the kernels made ready. */
 #ifndef GKI_DEVICE_H
 #define GKI_DEVICE_H
 #include "memory.h"

@@ -22,8 +22,8 @@ gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, cons
   if (bytes) result = gki_device_copy(device, GK_ZERO, memory, NULL, bytes);
   if (result != GK_OK) goto done;
   pthread_mutex_lock(&device->lock);
-  bool room = gki_grow((void **)&device->blocks, &device->block_capacity, device->block_count + 1, sizeof *device->blocks,
-                       "the table of memory blocks");
+  bool room = gki_grow((void **)&device->blocks, &device->block_capacity, device->block_count + 1,
+                       sizeof *device->blocks, "the table of memory blocks");
   if (room) {
     size_t at = block_behind(device, (uintptr_t)memory);
     memmove(&device->blocks[at + 1], &device->blocks[at], (device->block_count - at) * sizeof *device->blocks);
@@ -62,7 +62,8 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner) {
   bool known = behind > 0 && device->blocks[behind - 1].begin == (uintptr_t)memory &&
                device->blocks[behind - 1].owner == owner;
   if (known) {
-    memmove(&device->blocks[behind - 1], &device->blocks[behind], (device->block_count - behind) * sizeof *device->blocks);
+    memmove(&device->blocks[behind - 1], &device->blocks[behind],
+            (device->block_count - behind) * sizeof *device->blocks);
     --device->block_count;
   }
   pthread_mutex_unlock(&device->lock);
@@ -77,14 +78,16 @@ static void run_copy(gki_job *at) {
   gki_begin();
   job->result = job->device->backend->copy(job->device->state, job->direction, job->to, job->from, job->bytes);
   if (job->result == GK_OK) return;
-  gk_fail(job->result, "backend %s failed to copy %zu bytes and didn't say why", job->device->backend->name, job->bytes);
+  gk_fail(job->result, "backend %s failed to copy %zu bytes and didn't say why", job->device->backend->name,
+          job->bytes);
   size_t length = strlen(gk_error()); /* the job may run on another thread than its caller */
   if (length >= sizeof job->message) length = sizeof job->message - 1;
   memcpy(job->message, gk_error(), length);
 }
 
 gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes) {
-  memory_job job = {.job.run = run_copy, .device = device, .direction = direction, .to = to, .from = from, .bytes = bytes};
+  memory_job job = {
+      .job.run = run_copy, .device = device, .direction = direction, .to = to, .from = from, .bytes = bytes};
   gki_worker_run(&device->worker, &job.job);
   return job.result == GK_OK ? GK_OK : gki_fail_with(job.result, job.message);
 }
@@ -104,8 +107,9 @@ gk_result gki_device_range(gk_device *device, const char *call, const void *memo
   }
   pthread_mutex_unlock(&device->lock);
   if (bytes <= left) return GK_OK;
-  return gk_fail(GK_ERROR_INVALID, "%s: %zu bytes from there leave the block, which has %zu bytes, %zu of them from there on",
-                 call, bytes, whole, left);
+  return gk_fail(GK_ERROR_INVALID,
+                 "%s: %zu bytes from there leave the block, which has %zu bytes, %zu of them from there on", call,
+                 bytes, whole, left);
 }
 
 /* ---- public ------------------------------------------------------------------------------------------------------ */

@@ -8,7 +8,8 @@ enum { GKI_MESSAGE_BYTES = 8192 };
 /* Begins a public call: the next gk_fail of this thread sets the message, later ones don't. */
 void gki_begin(void);
 
-/* Replaces the message whatever was set: for failures that were collected elsewhere (another thread, several backends). */
+/* Replaces the message whatever was set: for failures that were collected elsewhere (another thread, several backends).
+ */
 gk_result gki_fail_with(gk_result code, const char *message);
 
 /* "out of memory for <what>": the one sentence for a NULL from the allocator. */

@@ -7,8 +7,8 @@ gk_result gki_graph_enter(gk_graph *graph, const char *call) {
   gki_begin();
   if (!graph) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL)", call);
   if (atomic_flag_test_and_set_explicit(&graph->inside, memory_order_acquire))
-    return gk_fail(GK_ERROR_BUSY, "%s: another thread is in a call of graph %s; a graph is for one thread at a time", call,
-                   graph->planned.plan.name);
+    return gk_fail(GK_ERROR_BUSY, "%s: another thread is in a call of graph %s; a graph is for one thread at a time",
+                   call, graph->planned.plan.name);
   if (graph->device) return GK_OK;
   gk_fail(GK_ERROR_DEVICE, "%s: the device of graph %s was closed; destroy the graph", call, graph->planned.plan.name);
   gki_graph_leave(graph);
@@ -76,7 +76,8 @@ static gk_result lower(gk_graph *graph) {
   if (result == GK_OK) {
     graph->state = gki_array(1, device->backend->graph_bytes, "a backend's graph");
     graph->lowered = graph->state != NULL;
-    result = !graph->state ? GK_ERROR_MEMORY : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
+    result =
+        !graph->state ? GK_ERROR_MEMORY : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
     if (result != GK_OK)
       gk_fail(result, "backend %s could not lower graph %s and didn't say why", device->backend->name, plan->name);
   }
@@ -117,7 +118,8 @@ gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits,
   if (!created) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: nowhere to put the graph (NULL)");
   if (!device) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: there is no device (NULL)");
   if (bits & ~(uint32_t)known)
-    return gk_fail(GK_ERROR_INVALID, "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",
+    return gk_fail(GK_ERROR_INVALID,
+                   "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",
                    (unsigned)(bits & ~(uint32_t)known));
   gk_graph *graph = gki_array(1, sizeof *graph, "a graph");
   if (!graph) return GK_ERROR_MEMORY;
@@ -174,8 +176,8 @@ static void run_dump(gki_job *at) {
   job->lowered = job->graph->device->backend->dump(job->graph->state, job->format);
 }
 
-/* What the backend made, or the plan where it says nothing; in DOT one or the other. The backend is asked in the order of
- * the device's work, since no two entries of a graph may run at once. */
+/* What the backend made, or the plan where it says nothing; in DOT one or the other. The backend is asked in the order
+ * of the device's work, since no two entries of a graph may run at once. */
 static char *dump_graph(const gk_graph *graph, const char *format) {
   char *plan = gki_plan_dump(&graph->planned.plan, format);
   const gk_backend *backend = graph->device->backend;
@@ -184,8 +186,17 @@ static char *dump_graph(const gk_graph *graph, const char *format) {
   char *lowered = job.lowered;
   if (!lowered) return plan;
   bool dot = strcmp(format, "dot") == 0, json = strcmp(format, "json") == 0;
-  const char *parts[] = {dot ? "" : json ? "{\"plan\": " : "", dot ? "" : plan, dot ? "" : json ? ", \"lowered\": " : "\non ",
-                         dot || json ? "" : backend->name, dot || json ? "" : ":\n", lowered, json ? "}" : ""};
+  const char *parts[] = {dot    ? ""
+                         : json ? "{\"plan\": "
+                                : "",
+                         dot ? "" : plan,
+                         dot    ? ""
+                         : json ? ", \"lowered\": "
+                                : "\non ",
+                         dot || json ? "" : backend->name,
+                         dot || json ? "" : ":\n",
+                         lowered,
+                         json ? "}" : ""};
   char *text = join(parts, GK_COUNT(parts));
   gk_release(plan);
   free(lowered);
@@ -195,7 +206,8 @@ static char *dump_graph(const gk_graph *graph, const char *format) {
 char *gk_dump(const gk_list *list, const gk_graph *graph, const char *format) {
   gki_begin();
   if (!format || (strcmp(format, "text") != 0 && strcmp(format, "dot") != 0 && strcmp(format, "json") != 0)) {
-    gk_fail(GK_ERROR_INVALID, "gk_dump: there is no format \"%s\"; there are text, dot, json", format ? format : "(NULL)");
+    gk_fail(GK_ERROR_INVALID, "gk_dump: there is no format \"%s\"; there are text, dot, json",
+            format ? format : "(NULL)");
     return NULL;
   }
   if (!list == !graph) {

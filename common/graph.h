@@ -45,7 +45,7 @@ struct gk_graph {
   uint32_t *changed; uint32_t changed_count;
   bool dirty;          /* something was bound since the bindings were last judged */
   uint32_t *by_address; uint32_t pointer_count; /* PTR slots in use; sorted when they are judged */
-  uint32_t failed_slot;                         /* a bind or resize of it failed, and no launch said so yet; 0: of several */
+  uint32_t failed_slot;                         /* its bind or resize failed, no launch said so yet; 0: several */
   gk_result failed_result;
   char *failed_message;
 

@@ -5,7 +5,7 @@
 
 static gki_launch *launch_at(gk_graph *graph, uint64_t number) { return &graph->queue[(number - 1) % graph->depth]; }
 
-/* ---- on the worker's thread --------------------------------------------------------------------------------------- */
+/* ---- on the worker's thread -------------------------------------------------------------------------------------- */
 
 static void keep_message(gki_launch *launch) {
   if (launch->result == GK_OK || launch->result == GK_NOT_READY) return;
@@ -68,7 +68,8 @@ static gk_result refuse_label(const gk_graph *graph, const char *call, int32_t l
   size_t used = 0;
   for (uint32_t k = 0; k < plan->checkpoint_count && used < sizeof names; ++k) {
     const gk_node *node = &plan->nodes[plan->checkpoints[k]];
-    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s (%d)", k ? ", " : "", node->name, (int)node->label);
+    used +=
+        (size_t)snprintf(names + used, sizeof names - used, "%s%s (%d)", k ? ", " : "", node->name, (int)node->label);
   }
   return gk_fail(GK_ERROR_INVALID, "%s: graph %s has no checkpoint with label %d; %s%s", call, plan->name, (int)label,
                  used ? "it has " : "it has none: launch it from the top, with 0", names);
@@ -106,9 +107,11 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
 static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
   if (graph->planned.plan.can_yield && launched > graph->told)
-    return gk_fail(GK_ERROR_BUSY, "%s: graph %s was launched and not waited for, and it can yield; call gk_wait first", call, name);
+    return gk_fail(GK_ERROR_BUSY, "%s: graph %s was launched and not waited for, and it can yield; call gk_wait first",
+                   call, name);
   if (launched >= graph->depth && settle(graph, launched + 1 - graph->depth, false) != GK_OK)
-    return gk_fail(GK_ERROR_BUSY, "%s: %u launches of graph %s are under way, and no more are queued; call gk_wait first", call,
+    return gk_fail(GK_ERROR_BUSY,
+                   "%s: %u launches of graph %s are under way, and no more are queued; call gk_wait first", call,
                    (unsigned)graph->depth, name);
   return GK_OK;
 }
@@ -179,7 +182,8 @@ static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_
   if (result != GK_OK) return result;
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   if (!launched)
-    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call gk_launch first", call, graph->planned.plan.name);
+    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call gk_launch first", call,
+                     graph->planned.plan.name);
   else result = settle(graph, launched, block);
   if (result == GK_OK) {
     graph->told = launched;
@@ -198,7 +202,8 @@ gk_result gk_poll(gk_graph *graph, const gk_status **status) { return finish(gra
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */
 
-/* A launch that is over doesn't look at the word any more, and the next one clears it first: so it may be set blindly. */
+/* A launch that is over doesn't look at the word any more, and the next one clears it first: so it may be set blindly.
+ */
 static gk_result cancel_all(gk_graph *graph) {
   const gk_backend *backend = graph->device->backend;
   for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_RELAXED);
@@ -209,7 +214,8 @@ gk_result gk_cancel(gk_graph *graph) {
   gki_begin();
   if (!graph) return gk_fail(GK_ERROR_INVALID, "gk_cancel: there is no graph (NULL)");
   if (!(graph->planned.plan.bits & GK_CANCELLABLE))
-    return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: graph %s was created without GK_CANCELLABLE", graph->planned.plan.name);
+    return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: graph %s was created without GK_CANCELLABLE",
+                   graph->planned.plan.name);
   if (!graph->device || !atomic_load_explicit(&graph->launched, memory_order_relaxed)) return GK_OK;
   const gk_backend *backend = graph->device->backend;
   if (graph->mode == GK_MODE_NATIVE && !backend->cancel)

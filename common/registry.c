@@ -66,7 +66,8 @@ gk_result gk_backend_register(const gk_backend *backend) {
   gki_begin();
   if (!backend) return gk_fail(GK_ERROR_INVALID, "gk_backend_register: there is no backend (NULL)");
   if (backend->abi != GK_BACKEND_ABI)
-    return gk_fail(GK_ERROR_INVALID, "gk_backend_register: the backend was built for ABI %u, this library has %d; rebuild it",
+    return gk_fail(GK_ERROR_INVALID,
+                   "gk_backend_register: the backend was built for ABI %u, this library has %d; rebuild it",
                    (unsigned)backend->abi, GK_BACKEND_ABI);
   if (backend->bytes < offsetof(gk_backend, open))
     return gk_fail(GK_ERROR_INVALID, "gk_backend_register: `bytes` is %u; set it to sizeof(gk_backend)",
@@ -83,8 +84,10 @@ gk_result gk_backend_register(const gk_backend *backend) {
   if (!other && room) modules[module_count++] = whole;
   pthread_mutex_unlock(&lock);
   if (other)
-    return gk_fail(GK_ERROR_INVALID, "gk_backend_register: there is a backend named %s already; choose another name", whole.name);
-  if (!room) return gk_fail(GK_ERROR_INVALID, "gk_backend_register: %d backends are registered, no more fit", MODULES_MAX);
+    return gk_fail(GK_ERROR_INVALID, "gk_backend_register: there is a backend named %s already; choose another name",
+                   whole.name);
+  if (!room)
+    return gk_fail(GK_ERROR_INVALID, "gk_backend_register: %d backends are registered, no more fit", MODULES_MAX);
   gk_log(GK_LOG_INFO, "backend %s registered", whole.name);
   return GK_OK;
 }
@@ -98,7 +101,8 @@ gk_result gk_backend_load(const char *path) {
   *(void **)&export = dlsym(library, "gk_backend_export");
   gk_result result = GK_OK;
   if (!export)
-    result = gk_fail(GK_ERROR_INVALID, "gk_backend_load: %s has no function gk_backend_export; it is no backend of gk", path);
+    result = gk_fail(GK_ERROR_INVALID, "gk_backend_load: %s has no function gk_backend_export; it is no backend of gk",
+                     path);
   else result = gk_backend_register(export());
   if (result == GK_OK) gki_memory_hold(); /* for good: what a module got from the allocator may stay with it */
   else dlclose(library);

@@ -15,8 +15,11 @@ gk_result gki_status_make(gk_graph *graph) {
     const gk_node *node = &plan->nodes[plan->checkpoints[k]];
     graph->checkpoints[k] = (gk_checkpoint_status){.label = node->label, .name = node->name};
   }
-  graph->status = (gk_status){.yielded_name = "", .loop_count = plan->loop_count, .checkpoint_count = plan->checkpoint_count,
-                              .loops = graph->loops, .checkpoints = graph->checkpoints};
+  graph->status = (gk_status){.yielded_name = "",
+                              .loop_count = plan->loop_count,
+                              .checkpoint_count = plan->checkpoint_count,
+                              .loops = graph->loops,
+                              .checkpoints = graph->checkpoints};
   return GK_OK;
 }
 

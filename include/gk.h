@@ -108,7 +108,7 @@ typedef struct gk_extension {
 
 /** Which device to open; all zero: the best there is. */
 typedef struct gk_device_desc {
-  const char *backend;      /**< "cuda", "hip", "vulkan", "openmp", a module's; NULL: $GK_BACKEND, else the first able. */
+  const char *backend;      /**< "cuda", "hip", "vulkan", "openmp", a module's; NULL: $GK_BACKEND, or the first able. */
   int ordinal;              /**< Among the backend's devices; 0: the one it likes best. */
   int threads;              /**< "openmp"; 0: OMP_NUM_THREADS, else all cores this process may use. */
   const gk_extension *next; /**< Sharing a context, a stream ... */
@@ -174,7 +174,7 @@ gk_result gk_device_list(gk_device_visit visit, void *user);
 /** Kinds of memory. */
 typedef enum gk_memory {
   GK_DEVICE_MEMORY, /**< Where kernels are fastest. */
-  GK_HOST_MEMORY,   /**< Page-locked where that exists: the host uses it directly, GK_COPY at full speed, kernels slowly. */
+  GK_HOST_MEMORY,   /**< Page-locked where that exists: the host uses it directly, kernels slowly, GK_COPY fast. */
 } gk_memory;
 
 /** @return Memory, zeroed and aligned to 256 bytes; 0 bytes are fine. NULL: it failed, gk_error() says why. */
@@ -183,8 +183,8 @@ void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind);
 /** Frees what gk_alloc gave, after all earlier launches. NULL is fine. A foreign address is reported in the log. */
 void gk_free(gk_device *device, void *memory);
 
-/** Copies from the host and returns when done. Any address inside a block of gk's will do; a range that leaves the block
- * is refused. Memory that gk doesn't know (of the caller's own) is taken at its word. */
+/** Copies from the host and returns when done. Any address inside a block of gk's will do; a range that leaves the
+ * block is refused. Memory that gk doesn't know (of the caller's own) is taken at its word. */
 gk_result gk_upload(gk_device *device, void *to, const void *from_host, size_t bytes);
 
 /** Copies to the host and returns when done; ranges as in gk_upload. */
@@ -207,7 +207,7 @@ typedef enum gk_type {
   GK_I64,      /**< int64_t */
   GK_F32,      /**< float */
   GK_F64,      /**< double */
-  GK_BYTES,    /**< A struct kept by the graph: an `in` parameter gets the address of a copy, a `value` one the struct. */
+  GK_BYTES,    /**< A struct kept by the graph: `in` parameters get the address of a copy, `value` ones it. */
   GK_HOST_PTR, /**< An address of the host's, handed through to CALL. */
 } gk_type;
 
@@ -348,10 +348,11 @@ typedef enum gk_op {
 } gk_op;
 
 /** Work of another library. Called when the graph is made and after one of its slots was rebound, or each time the task
- * runs, on any thread; it must not call gk on this device. An answer other than GK_OK becomes that of the create, launch
- * or wait at hand.
+ * runs, on any thread; it must not call gk on this device. An answer other than GK_OK becomes that of the create,
+ * launch or wait at hand.
  * @param args    The task's args, in order.
- * @param native  Where to record it (a CUstream or hipStream_t under capture, a VkCommandBuffer); NULL: do it at once. */
+ * @param native  Where to record it (a CUstream or hipStream_t under capture, a VkCommandBuffer); NULL: do it at once.
+ */
 typedef gk_result (*gk_call)(const gk_value *args, void *native);
 
 enum {
@@ -489,8 +490,8 @@ char *gk_dump(const gk_list *list, const gk_graph *graph, const char *format);
 /** Frees what gk_dump gave; NULL is fine. */
 void gk_free_text(char *text);
 
-/** Binds memory to a slot of type PTR or HOST_PTR. Binding never rebuilds, and counts from the next launch on. A bind or
- * resize that fails makes that launch fail with its message: a row of them needs no checks in between. Memory may be
+/** Binds memory to a slot of type PTR or HOST_PTR. Binding never rebuilds, and counts from the next launch on. A bind
+ * or resize that fails makes that launch fail with its message: a row of them needs no checks in between. Memory may be
  * anyone's that the device can reach (PyTorch, CuPy ...). NULL unbinds. */
 gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory);
 
@@ -516,7 +517,8 @@ gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 /** Starts the graph from the top (0) or at a checkpoint's label. Neither blocks nor allocates. A graph that can't yield
  * may be launched again before it was waited for, up to 16 times, and the launches follow each other; any other answers
  * GK_ERROR_BUSY. A label that isn't there is refused with those that are. Refused, too, is a launch with a slot in use
- * that isn't bound, and one where two slots share memory that the list doesn't expect to be shared (docs/contract.md). */
+ * that isn't bound, and one where two slots share memory that the list doesn't expect to be shared (docs/contract.md).
+ */
 gk_result gk_launch(gk_graph *graph, int32_t label);
 
 /** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one. Where a

@@ -5,14 +5,14 @@
  * are three ways to run one, and a backend chooses in `lower`, for each plan:
  * - native: `lower` builds the whole plan, `launch` starts it, and loops and checkpoints are decided on the device with
  *   nobody in between (CUDA);
- * - batched: `lower` prepares the plan's runs, its straight pieces. Common walks the plan on the device's worker thread,
- *   calls `submit` for a run and `read_flag` where a decision is due (HIP, Vulkan, old CUDA drivers). `loop` may take many
- *   passes in one go;
+ * - batched: `lower` prepares the plan's runs, its straight pieces. Common walks the plan on the device's worker
+ *   thread, calls `submit` for a run and `read_flag` where a decision is due (HIP, Vulkan, old CUDA drivers). `loop`
+ *   may take many passes in one go;
  * - in process: `run` carries out a whole launch on the device's worker thread and returns when it is done (OpenMP).
  *
  * Entries stand in order of use; an optional one may be NULL, its default is said beside it and lives in common. State
- * is yours: allocated and zeroed by common, freed after close or drop, which must cope with what open or lower left half
- * done. No two entries of one graph run at once, but cancel; those of one device may. Fail by
+ * is yours: allocated and zeroed by common, freed after close or drop, which must cope with what open or lower left
+ * half done. No two entries of one graph run at once, but cancel; those of one device may. Fail by
  * `return gk_fail(code, "...")`; never print, never abort. */
 #ifndef GK_BACKEND_H
 #define GK_BACKEND_H
@@ -39,7 +39,7 @@ typedef struct gk_node {
   uint32_t source;         /**< The task's index in the user's list; of the INCLUDE, for one of an included list. */
   uint32_t loop;           /**< DO_WHILE, WHILE: its number among the plan's loops. */
   uint32_t checkpoint;     /**< CHECKPOINT: its number among the plan's checkpoints. */
-  uint32_t run;            /**< The run it is in: KERNEL, COPY, FILL, CALL, and blocks that lie wholly in one; else UINT32_MAX. */
+  uint32_t run;            /**< The run it is in: tasks, and blocks that lie wholly in one; else UINT32_MAX. */
   uint32_t args;           /**< Where its slots begin in gk_plan.args. */
   uint32_t arg_count;      /**< How many. */
   uint32_t items[3];       /**< Slots of its extents; 0: one. A PTR is read on the device, items[0] at `offset`. */
@@ -52,7 +52,7 @@ typedef struct gk_node {
   bool can_yield;          /**< Holds, or is, a checkpoint with a flag. */
   bool has_target;         /**< Holds, or is, a checkpoint. */
   bool always;             /**< GK_ALWAYS. */
-  const char *name;        /**< Never NULL: of its label or flag, for a block; "contacts.scale" for one of an included list. */
+  const char *name;        /**< Never NULL: a block's: of its label or flag; in an included list "contacts.scale". */
   const gk_kernel *kernel; /**< KERNEL. */
   gk_call call;            /**< CALL. */
 } gk_node;
@@ -64,8 +64,8 @@ typedef struct gk_run {
   uint32_t end;   /**< One past the last. */
 } gk_run;
 
-/** A list that was found right, as a tree in list order, included lists written out. Empty sections are left out, and so
- * is a PARALLEL with fewer than two others: then what is in it stands in its place. */
+/** A list that was found right, as a tree in list order, included lists written out. Empty sections are left out, and
+ * so is a PARALLEL with fewer than two others: then what is in it stands in its place. */
 typedef struct gk_plan {
   const char *name;            /**< The list's. */
   uint32_t node_count;         /**< Length of nodes. */
@@ -79,7 +79,7 @@ typedef struct gk_plan {
   const gk_node *nodes;        /**< In the list's order; [0] is the root. */
   const gk_run *runs;          /**< In the list's order. */
   const uint32_t *args;        /**< Slots of all tasks, one after the other. */
-  const gk_slot_desc *slots;   /**< [0] is unused; first the list's own, at their numbers, then those of included lists. */
+  const gk_slot_desc *slots;   /**< [0] is unused; first the list's own, by number, then those of included lists. */
   const uint32_t *loops;       /**< Their nodes. */
   const uint32_t *checkpoints; /**< Their nodes. */
   const uint32_t *by_label;    /**< The same, by their labels, the smallest first. */
@@ -181,11 +181,11 @@ typedef struct gk_closer {
   uint32_t value;      /**< A handle's value that closes it. */
 } gk_closer;
 
-/** A block as stops and targets see it. A stop closes, from its own block outwards to the root: from its place to `end`,
- * then, in the block around, from `after` on. In each block with a loop it touches the record of that loop and sets the
- * handle, if there is one, to 0. A target closes from `begin` to its place, then, in the block around, from there to
- * `before`; it sets the handle of each block on the way, if there is one, to `value`. The gates and words that it closed
- * in blocks that lie in a loop are opened again by the first loop end of the launch, whichever that is. */
+/** A block as stops and targets see it. A stop closes, from its own block outwards to the root: from its place to
+ * `end`, then, in the block around, from `after` on. In each block with a loop it touches the record of that loop and
+ * sets the handle, if there is one, to 0. A target closes from `begin` to its place, then, in the block around, from
+ * there to `before`; it sets the handle of each block on the way, if there is one, to `value`. The gates and words that
+ * it closed in blocks that lie in a loop are opened again by the first loop end of the launch, whichever that is. */
 typedef struct gk_gate_block {
   uint32_t begin;  /**< Its first closer. */
   uint32_t end;    /**< One past its last. */
@@ -250,7 +250,7 @@ typedef struct gk_hand_over {
   uint64_t launch;         /**< Its number. */
   uint32_t target;         /**< Node of the checkpoint to resume at; 0: from the top. */
   uint32_t changed_count;  /**< Length of changed. */
-  const gk_value *values;  /**< Of every slot, by index; BYTES: where a copy is, on the host. Yours until the launch ends. */
+  const gk_value *values;  /**< Of every slot, by index; BYTES: where a host copy is. Yours until the launch ends. */
   const uint32_t *changed; /**< Slots bound since the launch before; for the first launch, all. */
   bool on_stream;          /**< gk_launch_on; else the device's own. */
   void *stream;            /**< With on_stream. */
@@ -275,12 +275,12 @@ typedef struct gk_record {
 typedef enum gk_step_kind {
   GK_STEP_RUN,  /**< Execute runs[at]. */
   GK_STEP_FLAG, /**< Answer the flag of node `at`, read after all that came before. */
-  GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at`, which is at its head (WHILE: its flag is still to be
-                 * read if its `entries` are 0), adding to the record what comes of it, and to `entries` of the loops in it
-                 * if it stops inside. Answer 1 if it has ended, 0 if it goes on, before another section has such a step;
-                 * 0 without a pass: the walker takes that pass step by step. */
-  GK_STEP_FORK, /**< The PARALLEL at node `at` holds loops or branches: gk_walk_fork each section, walk them in any order
-                 * or all at once, gk_walk_join each. Any answer will do. */
+  GK_STEP_LOOP, /**< Run up to `passes` passes of the loop at node `at`, which is at its head (WHILE: its flag is still
+                 * to be read if its `entries` are 0), adding to the record what comes of it, and to `entries` of the
+                 * loops in it if it stops inside. Answer 1 if it has ended, 0 if it goes on, before another section has
+                 * such a step; 0 without a pass: the walker takes that pass step by step. */
+  GK_STEP_FORK, /**< The PARALLEL at node `at` holds loops or branches: gk_walk_fork each section, walk them in any
+                 * order or all at once, gk_walk_join each. Any answer will do. */
   GK_STEP_END,  /**< The launch is over and the record complete. */
 } gk_step_kind;
 
@@ -306,7 +306,7 @@ typedef struct gk_walk {
   uint32_t limit;        /**< First loop that hit its bound in this walk; 0: none. */
   bool stopped;          /**< It yielded or was cancelled. */
   uint32_t block;        /**< The block that it is in. */
-  uint32_t sections;     /**< Bit n: of the PARALLEL in n others, a section was cancelled that this walk walks itself. */
+  uint32_t sections;     /**< Bit n: of the PARALLEL in n others, a section of this walk's own was cancelled. */
   uint64_t before;       /**< LOOP: its passes before that step. */
   uint32_t reserved[4];  /**< Zero. */
 } gk_walk;
@@ -361,8 +361,8 @@ typedef struct gk_backend {
   uint32_t device_bytes; /**< Of the state of a device. */
   uint32_t graph_bytes;  /**< Of the state of a graph. */
 
-  /** Loads the driver, finds the device, tries what must be tried. GK_ERROR_NO_DEVICE and a sentence: the next one. Also
-   * how gk_device_list counts: ordinals are opened from 0 until one fails. desc->backend is never NULL. */
+  /** Loads the driver, finds the device, tries what must be tried. GK_ERROR_NO_DEVICE and a sentence: the next one.
+   * Also how gk_device_list counts: ordinals are opened from 0 until one fails. desc->backend is never NULL. */
   gk_result (*open)(void *device, const gk_device_desc *desc);
   /** Frees what open took. */
   void (*close)(void *device);
@@ -408,14 +408,15 @@ typedef struct gk_backend {
    * record what came of it and says whether the loop has ended. Optional: pass by pass. */
   gk_result (*loop)(void *graph, uint32_t node, uint32_t limit, gk_record *record, bool *ended);
 
-  /** What lower made, in "text", "dot" or "json"; freed by free(). NULL: not in this format. Optional: the plan alone. */
+  /** What lower made, in "text", "dot" or "json"; freed by free(). NULL: not in this format. Optional: the plan alone.
+   */
   char *(*dump)(void *graph, const char *format);
   /** What only this backend has: tables of functions, by name. Optional: nothing. */
   const void *(*query)(const char *name);
 } gk_backend;
 
-/** Puts a backend before those in gk. It must live as long as the process uses gk. Another ABI, a second one of the same
- * name, or one that lacks an entry it needs is refused. Thread-safe. */
+/** Puts a backend before those in gk. It must live as long as the process uses gk. Another ABI, a second one of the
+ * same name, or one that lacks an entry it needs is refused. Thread-safe. */
 gk_result gk_backend_register(const gk_backend *backend);
 
 /** The same for a shared library with `const gk_backend *gk_backend_export(void)`; it stays loaded. $GK_MODULES lists
@@ -443,8 +444,8 @@ void *gk_obtain(size_t bytes);
 /** Gives gk_obtain's back; NULL is fine. */
 void gk_release(void *memory);
 
-/** A kernel's portable text composed for "cuda", "hip" or "glsl"; gk_free_text frees it. NULL: it has none, or a part of
- * it can't be said in that language; gk_error() says which. */
+/** A kernel's portable text composed for "cuda", "hip" or "glsl"; gk_free_text frees it. NULL: it has none, or a part
+ * of it can't be said in that language; gk_error() says which. */
 char *gk_compose(const gk_kernel *kernel, const char *target);
 
 #if defined(__GNUC__)

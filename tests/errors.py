@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/errors.md says what common/results.def and common/problems.def say; `tests/errors.py --update` writes it anew."""
+"""docs/errors.md says what common/results.def and common/problems.def say; `tests/errors.py --update` writes it."""
 import re
 import sys
 
@@ -18,8 +18,8 @@ Written from `common/results.def` and `common/problems.def` by `tests/errors.py 
 MIDDLE = """
 ## Problems of a list
 
-What `gk_check` reports, and `gk_graph_create` refuses. The code is stable, for tests. Before each sentence comes the task, as
-in "task 7 (scale): "; words in braces are filled in.
+What `gk_check` reports, and `gk_graph_create` refuses. The code is stable, for tests. Before each sentence comes the task,
+as in "task 7 (scale): "; words in braces are filled in.
 """
 
 
@@ -51,7 +51,8 @@ def main():
     if "--update" in sys.argv:
         PAGE.write_text(text)
     same = PAGE.exists() and PAGE.read_text() == text
-    tap.case("docs/errors.md is what the tables say", None if same else "run tests/errors.py --update and look at the difference")
+    tap.case("docs/errors.md is what the tables say",
+             None if same else "run tests/errors.py --update and look at the difference")
     tap.finish()
 
 

@@ -18,7 +18,8 @@ def main():
     flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     with tempfile.TemporaryDirectory() as folder:
         module = Path(folder) / "libserial.so"
-        tap.case("the module builds", tap.run(*cc, *flags, "-shared", "-fPIC", "docs/examples/minimal_backend.c", *shared, "-o", module))
+        tap.case("the module builds", tap.run(*cc, *flags, "-shared", "-fPIC", "docs/examples/minimal_backend.c", *shared,
+                                              "-o", module))
         for page, wanted in PAGES.items():
             program, source = Path(folder) / "program", Path(folder) / "program.c"
             source.write_text(re.search(r"^```c\n(.*?)^```", Path(page).read_text(), re.M | re.S)[1])
@@ -29,7 +30,8 @@ def main():
                 tap.case(f"{page} on {backend or 'the first backend, which is the module'}", problem)
             env = dict(os.environ, GK_MODULES=f"{folder}/nothing.so", GK_BACKEND="serial")
             said = tap.run(program, env=env) or ""
-            tap.case(f"{page} without the module says why", None if "nothing.so" in said and "openmp" in said else said or "it ran")
+            tap.case(f"{page} without the module says why",
+                     None if "nothing.so" in said and "openmp" in said else said or "it ran")
     tap.finish()
 
 

@@ -112,7 +112,8 @@ def same_again(program, folder):
     """Equal bits from two processes with as many threads; a different mesh would not do."""
     texts = []
     for k in (1, 2):
-        start(program, folder / "two balls.obj", "--steps", 40, "--threads", 2, "--quiet", "--out", folder / f"again{k}")
+        start(program, folder / "two balls.obj", "--steps", 40, "--threads", 2, "--quiet", "--out",
+              folder / f"again{k}")
         texts.append((folder / f"again{k}" / "final.obj").read_text())
     tap.case("two processes agree", None if texts[0] == texts[1] else "they differ")
 
@@ -158,7 +159,8 @@ def hostile(program, folder):
 
 def command_lines(program, folder):
     mesh = folder / "cloth.obj"
-    bad = [[], ["--steps"], [mesh, "--steps", "0"], [mesh, "--steps", "x"], [mesh, "--steps", "1.5"], [mesh, "--pairs", "-1"],
+    bad = [[], ["--steps"], [mesh, "--steps", "0"], [mesh, "--steps", "x"], [mesh, "--steps", "1.5"],
+           [mesh, "--pairs", "-1"],
            [mesh, "--threads", "nan"], [mesh, "--drop", "1e99"], [mesh, "--what"], [mesh, "--backend"], [mesh, mesh]]
     for words in bad:
         done = start(program, *words)

@@ -1,4 +1,5 @@
-/* A whole backend, outside gk's tree: one thread, host memory, every construct. docs/backend-author.md walks through it.
+/* A whole backend, outside gk's tree: one thread, host memory, every construct. docs/backend-author.md walks through
+ * it.
  *
  *   cc -std=c11 -shared -fPIC minimal_backend.c $(pkg-config --cflags --libs gk) -o libserial.so
  *   GK_MODULES=./libserial.so GK_BACKEND=serial ./a-program-of-yours */
@@ -94,7 +95,8 @@ static gk_result run_kernel(const gk_plan *plan, const gk_value *values, const g
     int64_t extent = extent_of(plan, values, node, d);
     if (extent <= 0) return GK_OK;
     if (extent > INT32_MAX || items.end * (size_t)extent > INT32_MAX)
-      return gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2^31 - 1 items; launch fewer", (unsigned)node->source, node->name);
+      return gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2^31 - 1 items; launch fewer", (unsigned)node->source,
+                     node->name);
     items.extent[d] = (uint32_t)extent;
     items.end *= (size_t)extent;
   }
@@ -104,7 +106,8 @@ static gk_result run_kernel(const gk_plan *plan, const gk_value *values, const g
   }
   kernel->host(args, items);
   for (uint32_t a = 0; a < node->arg_count; ++a)
-    if (kernel->params[a].access == GK_ACCESS_SUM) add_sum(&kernel->params[a], values[plan->args[node->args + a]].ptr, &sums[a]);
+    if (kernel->params[a].access == GK_ACCESS_SUM)
+      add_sum(&kernel->params[a], values[plan->args[node->args + a]].ptr, &sums[a]);
   return GK_OK;
 }
 

@@ -22,11 +22,13 @@ static int threads_of_environment(void) {
 
 static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads) {
   if (desc->threads < 0 || desc->threads > THREADS_MAX)
-    return gk_fail(GK_ERROR_INVALID, "backend openmp: %d threads; give 1 to %d, or 0 for OMP_NUM_THREADS and else all cores",
+    return gk_fail(GK_ERROR_INVALID,
+                   "backend openmp: %d threads; give 1 to %d, or 0 for OMP_NUM_THREADS and else all cores",
                    desc->threads, THREADS_MAX);
   int wanted = desc->threads ? desc->threads : threads_of_environment();
   if (wanted < 0)
-    return gk_fail(GK_ERROR_INVALID, "backend openmp: OMP_NUM_THREADS is \"%s\"; set it to a number from 1 to %d, or unset it",
+    return gk_fail(GK_ERROR_INVALID,
+                   "backend openmp: OMP_NUM_THREADS is \"%s\"; set it to a number from 1 to %d, or unset it",
                    getenv("OMP_NUM_THREADS"), THREADS_MAX);
   if (wanted == 0) wanted = omp_get_num_procs();
   *threads = (uint32_t)(wanted < THREADS_MAX ? wanted : THREADS_MAX);
@@ -69,7 +71,8 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
     return gk_fail(GK_ERROR_INVALID, "backend openmp: it knows no extension (number %u was given); leave `next` NULL",
                    (unsigned)desc->next->id);
   if (desc->ordinal != 0)
-    return gk_fail(GK_ERROR_NO_DEVICE, "backend openmp: there is one device, this machine's CPU, with ordinal 0; %d was asked for",
+    return gk_fail(GK_ERROR_NO_DEVICE,
+                   "backend openmp: there is one device, this machine's CPU, with ordinal 0; %d was asked for",
                    desc->ordinal);
   uint32_t threads = 1;
   gk_result result = choose_threads(desc, &threads);
@@ -100,8 +103,8 @@ static void describe(void *at, gk_device_info *info) {
     {"IF", GK_NATIVE, "As DO_WHILE."},
     {"SWITCH", GK_NATIVE, "As DO_WHILE."},
     {"CHECKPOINT", GK_NATIVE, "As DO_WHILE; a launch that yields ends at once."},
-    {"PARALLEL", GK_NATIVE, "Sections side by side on parts of the team, or one after the other on all of it: the faster of "
-                            "the two as measured; two that add floats to one slot always one after the other."},
+    {"PARALLEL", GK_NATIVE, "Sections side by side on parts of the team, or one after the other on all of it: the faster "
+                            "of the two as measured; two that add floats to one slot always one after the other."},
     {"SECTION", GK_NATIVE, "With loops and branches too."},
     {"SUM", GK_NATIVE, "Private sums, added in an order fixed by item count and number of threads."},
     {"ALWAYS", GK_NATIVE, "As any task."},

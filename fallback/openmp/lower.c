@@ -97,8 +97,10 @@ static gk_result add_sums(lowering *low, const gk_node *node, gki_op *op) {
     if (param->access != GK_ACCESS_SUM) continue;
     gki_number number = number_of(param->element);
     if (number == GKI_NO_NUMBER)
-      return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): parameter %s of kernel %s is a sum of type %s; int, uint, float and "
-                     "double can be summed", (unsigned)node->source, node->name, param->name, node->kernel->name,
+      return gk_fail(GK_ERROR_UNSUPPORTED,
+                     "task %u (%s): parameter %s of kernel %s is a sum of type %s; int, uint, float and "
+                     "double can be summed",
+                     (unsigned)node->source, node->name, param->name, node->kernel->name,
                      param->element ? param->element : "(none)");
     sums->param[sums->count] = (uint8_t)k;
     sums->number[sums->count++] = (uint8_t)number;
@@ -174,7 +176,8 @@ static gk_result add_ops(lowering *low) {
     close_forks(low, at);
     if (low->run < plan->run_count && plan->runs[low->run].end == at) program->runs[low->run++].end = program->op_count;
     if (at == plan->node_count) break;
-    if (low->run < plan->run_count && plan->runs[low->run].begin == at) program->runs[low->run].begin = program->op_count;
+    if (low->run < plan->run_count && plan->runs[low->run].begin == at)
+      program->runs[low->run].begin = program->op_count;
     gk_op op = plan->nodes[at].op;
     if (op == GK_OP_PARALLEL) add_fork(low, at);
     else if (op == GK_OP_SECTION) begin_section(low, at);
@@ -325,7 +328,8 @@ void gki_openmp_patch(gki_program *program, const gk_hand_over *launch) {
     program->values[slot] = value;
     gki_span args = program->arg_places[slot], items = program->item_places[slot];
     for (uint32_t p = args.begin; p < args.end; ++p) program->args[program->places[p]] = value;
-    if (items.begin < items.end && program->plan->slots[slot].type != GK_PTR) recount_all(program, items, launch->values, slot);
+    if (items.begin < items.end && program->plan->slots[slot].type != GK_PTR)
+      recount_all(program, items, launch->values, slot);
   }
 }
 

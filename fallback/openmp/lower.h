@@ -1,4 +1,5 @@
-/* What a plan becomes: flat arrays of ops, one cache line each, so that a launch reads nothing else for a small task. */
+/* What a plan becomes: flat arrays of ops, one cache line each, so that a launch reads nothing else for a small task.
+ */
 #ifndef GKI_OPENMP_LOWER_H
 #define GKI_OPENMP_LOWER_H
 #include "memory.h"

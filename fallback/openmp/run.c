@@ -1,5 +1,6 @@
 /* A launch: the walker says what is next, ops are carried out one after the other, sections side by side where that has
- * been seen to be faster. The team is called when something worth sharing comes; until then the launch is one thread's. */
+ * been seen to be faster. The team is called when something worth sharing comes; until then the launch is one thread's.
+ */
 #include "drive.h"
 #include "error.h"
 #include <math.h>
@@ -103,7 +104,8 @@ static void begin_series(gki_drive *drive, gki_fork *fork, bool timed) {
 }
 
 static void end_series(gki_drive *drive, gki_fork *fork) {
-  if (fork->began && fork->met == drive->met) note_time(&fork->series_ns, &fork->series_samples, gki_now() - fork->began);
+  if (fork->began && fork->met == drive->met)
+    note_time(&fork->series_ns, &fork->series_samples, gki_now() - fork->began);
   fork->began = 0;
 }
 
@@ -246,7 +248,8 @@ static gki_outcome run_passes(gki_drive *drive) {
     ++*passes;
     ++drive->made;
     if (gki_openmp_failed(program)) return GKI_FAILED;
-    if (__atomic_load_n(drive->launch->cancel, __ATOMIC_RELAXED)) break; /* the walker sees it too, and no flag is read */
+    /* The walker sees it too, and no flag is read. */
+    if (__atomic_load_n(drive->launch->cancel, __ATOMIC_RELAXED)) break;
     ended = read_flag(drive, loop) == 0;
     if (drive->made == drive->step.passes) break;
   }

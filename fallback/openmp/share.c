@@ -1,5 +1,5 @@
-/* One op: on the leader alone, or cut into parts for its crew. Which of the two is a matter of measured time and never of
- * results: sums are cut by item count and the device's threads, whoever adds them up. */
+/* One op: on the leader alone, or cut into parts for its crew. Which of the two is a matter of measured time and never
+ * of results: sums are cut by item count and the device's threads, whoever adds them up. */
 #include "drive.h"
 #include "error.h"
 #include <math.h>
@@ -23,9 +23,11 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
 static gki_outcome too_many(gki_program *program, const gki_op *op) {
   const gk_node *node = &program->plan->nodes[op->node];
   gki_begin();
-  return gki_openmp_fail(program, gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2147483647 items; split the task, or mend "
-                                          "the number in slot %s", (unsigned)node->source, node->name,
-                                          program->plan->slots[node->items[0]].name));
+  return gki_openmp_fail(program,
+                         gk_fail(GK_ERROR_INVALID,
+                                 "task %u (%s): more than 2147483647 items; split the task, or mend "
+                                 "the number in slot %s",
+                                 (unsigned)node->source, node->name, program->plan->slots[node->items[0]].name));
 }
 
 /* ---- what things take -------------------------------------------------------------------------------------------- */
@@ -100,14 +102,17 @@ gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
   return GKI_SHARE;
 }
 
-/* The next time is after 4, 16, then each 64 executions. */
+/* A thread that loses its core in the middle makes any task look large, so a cost that is much larger than the one before
+ * is believed step by step, each of them soon; later it is an average. */
 static void learn(gki_op *op, size_t items, uint64_t ns) {
-  static const uint16_t next[] = {4, 4, 16, 16, 64};
-  float seen = (float)ns / (float)items;
-  if (op->timed == 0) op->cost_ns = seen;
-  else op->cost_ns += (fminf(fmaxf(seen, op->cost_ns / 2), op->cost_ns * 2) - op->cost_ns) / 4;
-  op->countdown = next[op->timed < 4 ? op->timed : 4];
-  if (op->timed < 15) ++op->timed;
+  enum { FIRST = 8, LATER = 15 };
+  static const uint16_t next[] = {4, 4, 4, 16, 16, 16, 16, 16, 64};
+  float seen = (float)ns / (float)items, before = op->cost_ns;
+  bool growing = op->timed < FIRST && seen > 8 * before;
+  if (op->timed < FIRST) op->cost_ns = fminf(seen, 8 * before);
+  else op->cost_ns += (fminf(fmaxf(seen, before / 2), before * 2) - before) / 4;
+  op->countdown = growing ? 1 : next[op->timed < FIRST ? op->timed : FIRST];
+  if (op->timed < LATER) ++op->timed;
   if (!(op->bits & GKI_READS)) op->alone_ns = (float)op->range.end * op->cost_ns;
 }
 
@@ -198,7 +203,7 @@ static void cut_sums(const gki_drive *drive, part_of *job) {
   job->partial = program->partial + drive->first * threads * program->partial_bytes;
 }
 
-/* ---- copies and fills: their items are bytes ---------------------------------------------------------------------- */
+/* ---- copies and fills: their items are bytes --------------------------------------------------------------------- */
 
 static void copy_part(gki_order *order, uint32_t index) {
   const part_of *job = (const part_of *)order;
@@ -277,7 +282,8 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
   part_of job = {.program = program, .op = op, .range = op->range, .order.work = run_part};
   const gk_node *node = &program->plan->nodes[op->node];
   if (op->bits & GKI_TOO_MANY) return too_many(program, op);
-  if ((op->bits & GKI_READS) && !gki_openmp_count(program, op, drive->launch->values, &job.range)) return too_many(program, op);
+  if ((op->bits & GKI_READS) && !gki_openmp_count(program, op, drive->launch->values, &job.range))
+    return too_many(program, op);
   if (job.range.end == 0) return GKI_DONE;
   if (node->arg_count) memcpy(job.args, program->args + op->args, node->arg_count * sizeof *job.args);
   if (op->kind > GKI_KERNEL) {

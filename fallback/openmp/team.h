@@ -11,7 +11,8 @@ enum { GKI_APART = 128 /* bytes between what different threads write: two lines,
 
 /* What one seat asks others to do; lives in the asker's frame until gki_team_wait has returned. */
 typedef struct gki_order {
-  void (*work)(struct gki_order *order, uint32_t index); /* index: from 1, in the order of posting; NULL: leave the team */
+  /* index: from 1, in the order of posting. NULL: leave the team. */
+  void (*work)(struct gki_order *order, uint32_t index);
   atomic_uint pending;                                   /* seats that aren't done, and whether the asker sleeps */
 } gki_order;
 

@@ -3,11 +3,14 @@
 #include <math.h>
 
 enum { X = 1, COUNT, I, U, L, F, D, Y, TO, LINE, OWNED, SUM, FREE, HOST, LAST = 20 };
-static const gk_slot_desc slots[] = {
-  GK_BUFFER(X, int),    GK_DEFAULT(COUNT, int, 1), GK_SCALAR(I, int),           GK_SCALAR(U, uint),    GK_SCALAR(L, int64_t),
-  GK_SCALAR(F, float),  GK_SCALAR(D, double),      GK_BUFFER(Y, float),         GK_BUFFER(TO, int64_t), GK_STRUCT_VALUE(LINE, line),
-  GK_OWN(OWNED, int, 4), GK_BUFFER(SUM, int),      GK_BUFFER(FREE, int),        {.slot = HOST, .type = GK_HOST_PTR, .name = "HOST"},
-  GK_BUFFER(LAST, int)};
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int),      GK_DEFAULT(COUNT, int, 1),
+                                     GK_SCALAR(I, int),      GK_SCALAR(U, uint),
+                                     GK_SCALAR(L, int64_t),  GK_SCALAR(F, float),
+                                     GK_SCALAR(D, double),   GK_BUFFER(Y, float),
+                                     GK_BUFFER(TO, int64_t), GK_STRUCT_VALUE(LINE, line),
+                                     GK_OWN(OWNED, int, 4),  GK_BUFFER(SUM, int),
+                                     GK_BUFFER(FREE, int),   {.slot = HOST, .type = GK_HOST_PTR, .name = "HOST"},
+                                     GK_BUFFER(LAST, int)};
 
 static const gk_task add_tasks[] = {GK_RUN(add, COUNT, X, I)};
 static const gk_list add_list = GK_LIST(add_list, add_tasks, slots);
@@ -29,7 +32,7 @@ static void run(gk_graph *graph) {
   assert_ok(gk_wait(graph, NULL));
 }
 
-/* ---- types and ranges ------------------------------------------------------------------------------------------------ */
+/* ---- types and ranges -------------------------------------------------------------------------------------------- */
 
 static void every_type_arrives(void **state) {
   gk_device *device = *state;
@@ -77,13 +80,15 @@ static void wrong_type_is_named(void **state) {
   gk_graph *graph = graph_of(device, &add_list);
   line l = {1, 2};
   int host;
-  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 3 (I) is of type I32; use gk_bind_int, gk_bind_float", gk_bind(graph, I, &host));
+  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 3 (I) is of type I32; use gk_bind_int, gk_bind_float",
+               gk_bind(graph, I, &host));
   assert_fails(GK_ERROR_INVALID, "gk_bind: slot 10 (LINE) is of type BYTES", gk_bind(graph, LINE, &host));
   assert_fails(GK_ERROR_INVALID, "gk_bind_int: slot 6 (F) is of type F32; use", gk_bind_int(graph, F, 1));
   assert_fails(GK_ERROR_INVALID, "gk_bind_int: slot 1 (X) is of type PTR", gk_bind_int(graph, X, 1));
   assert_fails(GK_ERROR_INVALID, "gk_bind_float: slot 5 (L) is of type I64", gk_bind_float(graph, L, 1));
   assert_fails(GK_ERROR_INVALID, "gk_bind_bytes: slot 7 (D) is of type F64", gk_bind_bytes(graph, D, &l, sizeof l));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_bytes: slot 10 (LINE) takes 8 bytes (line), not 4", gk_bind_bytes(graph, LINE, &l, 4));
+  assert_fails(GK_ERROR_INVALID, "gk_bind_bytes: slot 10 (LINE) takes 8 bytes (line), not 4",
+               gk_bind_bytes(graph, LINE, &l, 4));
   assert_fails(GK_ERROR_INVALID, "needs a struct, not NULL", gk_bind_bytes(graph, LINE, NULL, sizeof l));
   assert_fails(GK_ERROR_INVALID, "gk_resize: slot 14 (HOST) is of type HOST_PTR", gk_resize(graph, HOST, 1));
   assert_null(gk_bound(graph, I));
@@ -115,7 +120,7 @@ static void unknown_slot_is_named(void **state) {
   gk_graph_destroy(graph);
 }
 
-/* ---- what a launch refuses ------------------------------------------------------------------------------------------- */
+/* ---- what a launch refuses --------------------------------------------------------------------------------------- */
 
 static void failed_bind_is_told_by_the_next_launch(void **state) {
   gk_device *device = *state;
@@ -125,7 +130,8 @@ static void failed_bind_is_told_by_the_next_launch(void **state) {
   assert_ok(gk_bind_int(graph, I, 5));
   gk_bind_int(graph, I, INT64_MAX);
   gk_bind(graph, 99, x);
-  assert_fails(GK_ERROR_INVALID, "gk_launch: a call before it failed: gk_bind_int: slot 3 (I) holds", gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "gk_launch: a call before it failed: gk_bind_int: slot 3 (I) holds",
+               gk_launch(graph, 0));
   run(graph); /* it was said; what was bound before stands */
   assert_int_equal(int_at(device, x), 5);
   gk_bind_int(graph, I, INT64_MAX);
@@ -147,13 +153,16 @@ static void unbound_slot_is_named_with_its_task(void **state) {
   gk_graph *graph = graph_of(device, &wide);
   int64_t *to = gk_alloc(device, 2 * sizeof *to, GK_DEVICE_MEMORY);
   float *y = gk_alloc(device, sizeof *y, GK_DEVICE_MEMORY);
-  assert_fails(GK_ERROR_INVALID, "slot 4 (U) is not bound, and task 0 (put) uses it; call gk_bind_int before", gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "slot 4 (U) is not bound, and task 0 (put) uses it; call gk_bind_int before",
+               gk_launch(graph, 0));
   assert_ok(gk_bind_int(graph, U, 1));
   assert_ok(gk_bind_int(graph, L, 1));
-  assert_fails(GK_ERROR_INVALID, "slot 6 (F) is not bound, and task 1 (scale) uses it; call gk_bind_float before", gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "slot 6 (F) is not bound, and task 1 (scale) uses it; call gk_bind_float before",
+               gk_launch(graph, 0));
   assert_ok(gk_bind_float(graph, F, 1));
   assert_ok(gk_bind_float(graph, D, 1));
-  assert_fails(GK_ERROR_INVALID, "slot 8 (Y) is not bound, and task 1 (scale) uses it; call gk_bind or gk_resize", gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "slot 8 (Y) is not bound, and task 1 (scale) uses it; call gk_bind or gk_resize",
+               gk_launch(graph, 0));
   assert_ok(gk_bind(graph, Y, y));
   assert_ok(gk_bind(graph, TO, to));
   run(graph); /* X and others are in no task */
@@ -162,7 +171,8 @@ static void unbound_slot_is_named_with_its_task(void **state) {
   gk_graph_destroy(graph);
   graph = graph_of(device, &line_list);
   assert_ok(gk_bind(graph, X, to));
-  assert_fails(GK_ERROR_INVALID, "slot 10 (LINE) is not bound, and task 0 (apply) uses it; call gk_bind_bytes", gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "slot 10 (LINE) is not bound, and task 0 (apply) uses it; call gk_bind_bytes",
+               gk_launch(graph, 0));
   gk_graph_destroy(graph);
   gk_free(device, to);
   gk_free(device, y);
@@ -189,7 +199,7 @@ static void overlapping_memory_is_refused(void **state) {
   gk_free(device, both);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void resize_keeps_and_zeroes(void **state) {
   gk_device *device = *state;
@@ -311,14 +321,15 @@ static void structs_are_copied_per_launch(void **state) {
   gk_free(device, x);
 }
 
-/* ---- included lists --------------------------------------------------------------------------------------------------- */
+/* ---- included lists ---------------------------------------------------------------------------------------------- */
 
 enum { IN_X = 1, IN_COUNT, IN_OWN, IN_LINE };
 static const gk_slot_desc inner_slots[] = {GK_BUFFER(IN_X, int), GK_DEFAULT(IN_COUNT, int, 1), GK_OWN(IN_OWN, int, 1),
                                            GK_STRUCT_VALUE(IN_LINE, line)};
 static const gk_task inner_tasks[] = {GK_RUN(apply, IN_COUNT, IN_X, IN_LINE), GK_RUN(total, IN_COUNT, IN_X, IN_OWN)};
 static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
-static const gk_task outer_tasks[] = {GK_INCLUDE(inner, 0, X), GK_RUN(add, COUNT, X, I), GK_INCLUDE(inner, 100, OWNED, COUNT)};
+static const gk_task outer_tasks[] = {GK_INCLUDE(inner, 0, X), GK_RUN(add, COUNT, X, I),
+                                      GK_INCLUDE(inner, 100, OWNED, COUNT)};
 
 static void slots_of_included_lists_are_found(void **state) {
   gk_device *device = *state;

@@ -1,6 +1,6 @@
 #include "runtime.h"
 
-/* ---- opening ------------------------------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static void opens_the_backend_that_was_asked_for(void **state) {
   (void)state;
@@ -49,8 +49,8 @@ typedef struct visited { int usable, refused; char all[4000]; } visited;
 static void visit(void *user, const gk_device_entry *entry) {
   visited *v = user;
   size_t used = strlen(v->all);
-  snprintf(v->all + used, sizeof v->all - used, "%s %d %d %s %s\n", entry->backend, entry->ordinal, entry->usable, entry->name,
-           entry->why);
+  snprintf(v->all + used, sizeof v->all - used, "%s %d %d %s %s\n", entry->backend, entry->ordinal, entry->usable,
+           entry->name, entry->why);
   if (entry->usable) ++v->usable;
   else ++v->refused;
 }
@@ -77,14 +77,15 @@ static void list_visits_every_device(void **state) {
   assert_fails(GK_ERROR_INVALID, "visit is NULL", gk_device_list(NULL, NULL));
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void memory_is_zeroed_aligned_and_copied(void **state) {
   gk_device *device = *state;
   unsigned char bytes[700], back[700];
   for (size_t k = 0; k < sizeof bytes; ++k) bytes[k] = (unsigned char)(k * 7);
   for (int kind = GK_DEVICE_MEMORY; kind <= GK_HOST_MEMORY; ++kind) {
-    unsigned char *memory = gk_alloc(device, sizeof bytes, (gk_memory)kind), *other = gk_alloc(device, 1000, (gk_memory)kind);
+    unsigned char *memory = gk_alloc(device, sizeof bytes, (gk_memory)kind),
+                  *other = gk_alloc(device, 1000, (gk_memory)kind);
     assert_non_null(memory);
     assert_int_equal((uintptr_t)memory % 256, 0);
     assert_ok(gk_download(device, back, memory, sizeof back));
@@ -103,10 +104,12 @@ static void memory_is_zeroed_aligned_and_copied(void **state) {
 
 static void range_that_leaves_its_block_is_refused(void **state) {
   gk_device *device = *state;
-  unsigned char host[200] = {0}, *memory = gk_alloc(device, 100, GK_DEVICE_MEMORY), *empty = gk_alloc(device, 0, GK_HOST_MEMORY);
+  unsigned char host[200] = {0}, *memory = gk_alloc(device, 100, GK_DEVICE_MEMORY),
+                *empty = gk_alloc(device, 0, GK_HOST_MEMORY);
   assert_non_null(empty);
   assert_ok(gk_upload(device, memory + 99, host, 1));
-  assert_fails(GK_ERROR_INVALID, "101 bytes from there leave the block, which has 100", gk_upload(device, memory, host, 101));
+  assert_fails(GK_ERROR_INVALID, "101 bytes from there leave the block, which has 100",
+               gk_upload(device, memory, host, 101));
   assert_fails(GK_ERROR_INVALID, "1 of them from there on", gk_download(device, host, memory + 99, 2));
   assert_fails(GK_ERROR_INVALID, "gk_copy (to)", gk_copy(device, memory + 50, memory, 51));
   assert_fails(GK_ERROR_INVALID, "gk_copy (from)", gk_copy(device, memory, memory + 50, 51));

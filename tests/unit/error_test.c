@@ -121,8 +121,8 @@ static void heard_with(const char *variable, char *levels) {
 
 static void variable_sets_the_level(void **state) {
   (void)state;
-  static const char *const cases[][2] = {{"", ""},        {"0", ""},       {"2", "12"},     {"debug", "1234"}, {"WARN", "12"},
-                                         {"99", "1234"}, {"-5", ""},     {"loud", ""}, {"error", "1"}};
+  static const char *const cases[][2] = {{"", ""},       {"0", ""},  {"2", "12"},  {"debug", "1234"}, {"WARN", "12"},
+                                         {"99", "1234"}, {"-5", ""}, {"loud", ""}, {"error", "1"}};
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     char levels[200];
     heard_with(cases[k][0], levels);

@@ -421,7 +421,8 @@ static gk_result fake_lower(void *device_state, void *state, const gk_plan *plan
   atomic_flag_clear(&g->inside);
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_kernel *kernel = plan->nodes[k].op == GK_OP_KERNEL ? plan->nodes[k].kernel : NULL;
-    broken_if(!code[k] != !kernel || (kernel && *(const gk_kernel **)code[k] != kernel), "lower: not the kernel's code");
+    broken_if(!code[k] != !kernel || (kernel && *(const gk_kernel **)code[k] != kernel),
+              "lower: not the kernel's code");
   }
   for (int k = 0; k < RING && g->device->mode == FAKE_NATIVE; ++k) {
     gk_record *record = &g->rides[k].record;
@@ -455,7 +456,8 @@ static void fake_drop(void *state) {
 static void check_hand_over(graph *g, const gk_hand_over *launch) {
   const gk_plan *plan = g->plan;
   broken_if(launch->launch != ++g->launched, "a launch's number isn't the next one");
-  broken_if(launch->launch == 1 && launch->changed_count + 1 != plan->slot_count, "first launch: not all slots are changed");
+  broken_if(launch->launch == 1 && launch->changed_count + 1 != plan->slot_count,
+            "first launch: not all slots are changed");
   for (uint32_t k = 0; k < launch->changed_count; ++k) {
     broken_if(launch->changed[k] == 0 || launch->changed[k] >= plan->slot_count, "changed: no such slot");
     for (uint32_t j = 0; j < k; ++j) broken_if(launch->changed[k] == launch->changed[j], "changed: a slot comes twice");
@@ -466,7 +468,7 @@ static void check_hand_over(graph *g, const gk_hand_over *launch) {
   broken_if(*launch->cancel != 0 && !(plan->bits & GK_CANCELLABLE) && !launch->cancel, "cancel: nowhere to read");
 }
 
-/* ---- in process and native: by the walker ------------------------------------------------------------------------- */
+/* ---- in process and native: by the walker ------------------------------------------------------------------------ */
 
 static gk_result walk_on(graph *g, const gk_value *values, gk_walk *walk);
 
@@ -477,7 +479,8 @@ static gk_result walk_sections(graph *g, const gk_value *values, gk_walk *walk, 
   for (uint32_t first = parallel + 1; first < nodes[parallel].end && result == GK_OK;) {
     gk_walk walks[SECTIONS];
     uint32_t count = 0;
-    for (; first < nodes[parallel].end && count < SECTIONS; first = nodes[first].end) gk_walk_fork(walk, first, &walks[count++]);
+    for (; first < nodes[parallel].end && count < SECTIONS; first = nodes[first].end)
+      gk_walk_fork(walk, first, &walks[count++]);
     for (uint32_t k = count; k-- > 0 && result == GK_OK;) result = walk_on(g, values, &walks[k]);
     for (uint32_t k = 0; k < count && result == GK_OK; ++k) gk_walk_join(walk, &walks[k]);
   }

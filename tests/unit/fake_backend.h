@@ -23,8 +23,8 @@ void fake_register(void);            /* all of them; again: nothing */
 void fake_reset(void);               /* no calls, no failures to come, nothing held */
 unsigned fake_calls(fake_entry entry);
 
-/* The nth call from now fails (1: the next) with that code; `silent`: without saying why. nth 0: none does. Entries that
- * return nothing can't fail and don't count for FAKE_ENTRIES. */
+/* The nth call from now fails (1: the next) with that code; `silent`: without saying why. nth 0: none does. Entries
+ * that return nothing can't fail and don't count for FAKE_ENTRIES. */
 void fake_fail(fake_entry entry, unsigned nth, gk_result code, bool silent);
 unsigned fake_failures_left(void); /* 0: it has happened */
 

@@ -128,7 +128,8 @@ static void device_closed_before_its_graphs(void **state) {
     assert_ok(gk_bind(graph, FLAG, flag));
     assert_ok(gk_launch(graph, 0)); /* close waits for it */
     close_fake(device);
-    assert_fails(GK_ERROR_DEVICE, "gk_wait: the device of graph list was closed; destroy the graph", gk_wait(graph, NULL));
+    assert_fails(GK_ERROR_DEVICE, "gk_wait: the device of graph list was closed; destroy the graph",
+                 gk_wait(graph, NULL));
     assert_fails(GK_ERROR_DEVICE, "closed", gk_poll(graph, NULL));
     assert_fails(GK_ERROR_DEVICE, "closed", gk_launch(graph, 0));
     assert_fails(GK_ERROR_DEVICE, "closed", gk_bind(graph, X, NULL));

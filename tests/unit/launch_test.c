@@ -3,11 +3,16 @@
 #include <sched.h>
 
 enum { X = 1, A, COUNT, N, FLAG, SUM, HOST };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int),    GK_DEFAULT(A, int, 1), GK_DEFAULT(COUNT, int, 1), GK_BUFFER(N, int),
-                                     GK_BUFFER(FLAG, int), GK_OWN(SUM, int, 1),   {.slot = HOST, .type = GK_HOST_PTR, .name = "HOST"}};
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int),
+                                     GK_DEFAULT(A, int, 1),
+                                     GK_DEFAULT(COUNT, int, 1),
+                                     GK_BUFFER(N, int),
+                                     GK_BUFFER(FLAG, int),
+                                     GK_OWN(SUM, int, 1),
+                                     {.slot = HOST, .type = GK_HOST_PTR, .name = "HOST"}};
 enum { FIRST = 10, SECOND, LOOP };
 
-/* ---- lists ---------------------------------------------------------------------------------------------------------- */
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 static const gk_task straight_tasks[] = {GK_RUN(add, COUNT, X, A)};
 static const gk_list straight = GK_LIST(straight, straight_tasks, slots);
@@ -16,8 +21,9 @@ static const gk_task loop_tasks[] = {GK_DO_WHILE(N, .max_iterations = 50, .label
                                      GK_RUN(decrease, GK_ONE, N), GK_END, GK_RUN(total, COUNT, X, SUM)};
 static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
 
-static const gk_task pausing_tasks[] = {GK_RUN(add, COUNT, X, A), GK_CHECKPOINT(FIRST, FLAG), GK_RUN(add, COUNT, X, A), GK_END,
-                                        GK_RUN(add, COUNT, X, A), GK_TARGET(SECOND), GK_RUN(add, COUNT, X, A), GK_END};
+static const gk_task pausing_tasks[] = {
+    GK_RUN(add, COUNT, X, A), GK_CHECKPOINT(FIRST, FLAG), GK_RUN(add, COUNT, X, A), GK_END,
+    GK_RUN(add, COUNT, X, A), GK_TARGET(SECOND),          GK_RUN(add, COUNT, X, A), GK_END};
 static const gk_list pausing = GK_LIST(pausing, pausing_tasks, slots);
 
 static const gk_task endless_tasks[] = {GK_WHILE(FLAG), GK_RUN(add, COUNT, X, A), GK_END, GK_RUN(add, COUNT, X, A),
@@ -30,7 +36,7 @@ static gk_graph *graph_of(gk_device *device, const gk_list *list, uint32_t bits)
   return graph;
 }
 
-/* ---- results -------------------------------------------------------------------------------------------------------- */
+/* ---- results ----------------------------------------------------------------------------------------------------- */
 
 static void launches_and_waits(void **state) {
   gk_device *device = *state;
@@ -87,7 +93,7 @@ static void pauses_and_resumes(void **state) {
   gk_free(device, flag);
 }
 
-/* ---- the queue ------------------------------------------------------------------------------------------------------ */
+/* ---- the queue --------------------------------------------------------------------------------------------------- */
 
 static void sixteen_launches_queue(void **state) {
   gk_device *device = *state;
@@ -181,7 +187,7 @@ static void freeing_waits_for_what_runs(void **state) {
   gk_graph_destroy(graph);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void unknown_label_lists_the_labels(void **state) {
   gk_device *device = *state;
@@ -189,7 +195,8 @@ static void unknown_label_lists_the_labels(void **state) {
   gk_graph *graph = graph_of(device, &pausing, 0), *other = graph_of(device, &straight, 0);
   assert_ok(gk_bind(graph, X, x));
   assert_ok(gk_bind(graph, FLAG, flag));
-  assert_fails(GK_ERROR_INVALID, "graph pausing has no checkpoint with label 77; it has FIRST (10), SECOND (11)", gk_launch(graph, 77));
+  assert_fails(GK_ERROR_INVALID, "graph pausing has no checkpoint with label 77; it has FIRST (10), SECOND (11)",
+               gk_launch(graph, 77));
   assert_fails(GK_ERROR_INVALID, "launch it from the top, with 0", gk_launch(other, -1));
   assert_fails(GK_ERROR_INVALID, "was not launched yet", gk_wait(graph, NULL)); /* a refused launch is none */
   assert_ok(gk_launch(graph, SECOND));
@@ -230,7 +237,7 @@ static void no_graph_is_refused_everywhere(void **state) {
   assert_fails(GK_ERROR_INVALID, "gk_cancel: there is no graph", gk_cancel(NULL));
 }
 
-/* ---- cancelling ----------------------------------------------------------------------------------------------------- */
+/* ---- cancelling -------------------------------------------------------------------------------------------------- */
 
 static void *cancel_later(void *at) {
   for (int k = 0; k < 2000; ++k) sched_yield();
@@ -278,7 +285,7 @@ static void cancel_must_be_asked_for(void **state) {
   gk_graph_destroy(graph);
 }
 
-/* ---- threads -------------------------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static void *launch_it(void *at) {
   gk_graph *graph = at;
@@ -349,22 +356,25 @@ static void graphs_of_several_threads_share_a_device(void **state) {
   for (int k = 0; k < 3; ++k) pthread_join(threads[k], NULL);
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 static void failed_launch_is_told_by_the_next_wait(void **state) {
   gk_device *device = *state;
   int *x = int_on(device, 0);
   gk_graph *graph = graph_of(device, &straight, 0);
   bool native = strcmp(gk_device_describe(device)->backend, "fake_native") == 0;
-  fake_entry entry = native ? FAKE_WAIT : strcmp(gk_device_describe(device)->backend, "fake_in_process") == 0 ? FAKE_RUN : FAKE_SUBMIT;
+  fake_entry entry = native                                                                ? FAKE_WAIT
+                     : strcmp(gk_device_describe(device)->backend, "fake_in_process") == 0 ? FAKE_RUN
+                                                                                           : FAKE_SUBMIT;
   assert_ok(gk_bind(graph, X, x));
   for (int silent = 0; silent < 2; ++silent) {
     fake_fail(entry, 2, GK_ERROR_DEVICE, silent);
     for (int k = 0; k < 3; ++k) assert_ok(gk_launch(graph, 0));
     const gk_status *status = (const gk_status *)state;
-    assert_fails(GK_ERROR_DEVICE, silent ? "failed to run graph straight and didn't say why" : "failed on request", gk_wait(graph, &status));
+    assert_fails(GK_ERROR_DEVICE, silent ? "failed to run graph straight and didn't say why" : "failed on request",
+                 gk_wait(graph, &status));
     assert_null(status);
-    assert_fails(GK_ERROR_DEVICE, silent ? "didn't say why" : "failed on request", gk_wait(graph, NULL)); /* it still failed */
+    assert_fails(GK_ERROR_DEVICE, silent ? "didn't say why" : "failed on request", gk_wait(graph, NULL)); /* still */
     assert_ok(gk_launch(graph, 0));
     assert_ok(gk_wait(graph, &status));
     assert_int_equal(status->state, GK_FINISHED);
@@ -451,7 +461,7 @@ static void calls_answer_is_the_launchs(void **state) {
   gk_free(device, x);
 }
 
-/* ---- a native backend's entries, while the line is used by others --------------------------------------------------- */
+/* ---- a native backend's entries, while the line is used by others ------------------------------------------------ */
 
 static void *upload_often(void *at) {
   void **both = at;

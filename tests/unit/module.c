@@ -1,7 +1,9 @@
 /* The smallest backend outside of gk, as a shared library that registry_test loads. It uses nothing of gk's. */
 #include "gk_backend.h"
 
-static gk_result open_device(void *device, const gk_device_desc *desc) { return device && desc ? GK_ERROR_NO_DEVICE : GK_ERROR_DEVICE; }
+static gk_result open_device(void *device, const gk_device_desc *desc) {
+  return device && desc ? GK_ERROR_NO_DEVICE : GK_ERROR_DEVICE;
+}
 static void close_device(void *device) { (void)device; }
 static void describe(void *device, gk_device_info *info) { (void)device, (void)info; }
 static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
@@ -23,9 +25,20 @@ static gk_result run(void *graph, const gk_hand_over *launch, gk_record *record)
   return GK_ERROR_DEVICE;
 }
 
-static const gk_backend module = {.abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .name = "module", .device_bytes = 8,
-                                  .graph_bytes = 8, .open = open_device, .close = close_device, .describe = describe,
-                                  .alloc = alloc, .free = release, .copy = copy, .lower = lower, .drop = drop, .run = run};
+static const gk_backend module = {.abi = GK_BACKEND_ABI,
+                                  .bytes = sizeof(gk_backend),
+                                  .name = "module",
+                                  .device_bytes = 8,
+                                  .graph_bytes = 8,
+                                  .open = open_device,
+                                  .close = close_device,
+                                  .describe = describe,
+                                  .alloc = alloc,
+                                  .free = release,
+                                  .copy = copy,
+                                  .lower = lower,
+                                  .drop = drop,
+                                  .run = run};
 
 #if defined(__GNUC__)
 __attribute__((visibility("default")))

@@ -144,7 +144,8 @@ static void try_to_build(const char *text, size_t size) {
 }
 
 static void cut_and_mutated_files_are_survived(void **state) {
-  static const char text[] = "# a\nv 0.5 -1e3 .25\r\nv 1 0 0\nv 0 1 0\nv 0 0 1 \\\n1\nf 1/2/3 2//4 -2\nf 1 2 3 4\nf 2 3 4\n";
+  static const char text[] =
+      "# a\nv 0.5 -1e3 .25\r\nv 1 0 0\nv 0 1 0\nv 0 0 1 \\\n1\nf 1/2/3 2//4 -2\nf 1 2 3 4\nf 2 3 4\n";
   static const char pieces[] = "0123456789-+.e/\\#vf \n\r\t\xff\x01nai";
   char changed[sizeof text];
   uint32_t chance = 12345;

@@ -68,7 +68,8 @@ static const gk_task straight_tasks[] = {
     GK_END,
     GK_SECTION, GK_RUN(step, N, D, ONE), GK_END,
   GK_END,
-  GK_RUN(take_in, GK_ONE, E, A), GK_RUN(take_in, GK_ONE, E, B), GK_RUN(take_in, GK_ONE, E, C), GK_RUN(take_in, GK_ONE, E, D),
+  GK_RUN(take_in, GK_ONE, E, A), GK_RUN(take_in, GK_ONE, E, B),
+  GK_RUN(take_in, GK_ONE, E, C), GK_RUN(take_in, GK_ONE, E, D),
 };
 
 static void test_straight_sections(void **state) {
@@ -97,7 +98,8 @@ static void test_straight_sections(void **state) {
 }
 
 static pthread_t seen[2];
-static void note_thread(const gk_value *args, gk_range range) { /* sleeps, so that somebody comes on the busiest machine */
+/* Sleeps, so that somebody comes on the busiest machine. */
+static void note_thread(const gk_value *args, gk_range range) {
   (void)range;
   seen[args[0].i32 - 1] = pthread_self();
   nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -178,10 +180,15 @@ static void test_straight_loops(void **state) {
     GK_DO_WHILE(D), GK_END,
   };
   static const gk_list list = GK_LIST(list, tasks, slots);
-  static const struct { int flag, e; unsigned first, second; bool hit_first, hit_second; const char *a, *b; } cases[] = {
-    {0, 0, 0, 1, false, false, "", "1"},       {1, 0, 1, 1, false, false, "1", "1"},
-    {5, 0, 5, 1, false, false, "11111", "1"},  {6, 0, 5, 1, true, false, "11111", "1"},
-    {-1, 7, 5, 3, true, true, "11111", "111"}, {2, 7, 2, 3, false, true, "11", "111"},
+  static const struct {
+    int flag, e;
+    unsigned first, second;
+    bool hit_first, hit_second;
+    const char *a, *b;
+  } cases[] = {
+      {0, 0, 0, 1, false, false, "", "1"},       {1, 0, 1, 1, false, false, "1", "1"},
+      {5, 0, 5, 1, false, false, "11111", "1"},  {6, 0, 5, 1, true, false, "11111", "1"},
+      {-1, 7, 5, 3, true, true, "11111", "111"}, {2, 7, 2, 3, false, true, "11", "111"},
   };
   for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
     world w;
@@ -247,7 +254,8 @@ static void cancel_when_zero(const gk_value *args, gk_range range) {
   int *left = args[0].ptr;
   if (--*left == 0) __atomic_store_n(&cancelled_world->cancel, 1, __ATOMIC_RELAXED);
 }
-static const gk_kernel cancelling = {.name = "cancelling", .params = toil_params, .param_count = 1, .host = cancel_when_zero};
+static const gk_kernel cancelling = {
+    .name = "cancelling", .params = toil_params, .param_count = 1, .host = cancel_when_zero};
 
 static void test_cancel(void **state) {
   (void)state;
@@ -278,13 +286,25 @@ static void test_cancel(void **state) {
 static void test_failure_in_a_section(void **state) {
   (void)state;
   static const gk_task tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, {.op = GK_OP_KERNEL, .name = "too many", .kernel = &step, .items = {N, TWO, TWO}, .args = {B, ONE}}, GK_END,
-      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(step, GK_ONE, A, ONE), GK_END, GK_END,
-      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(step, GK_ONE, C, ONE), GK_IF(FLAG), GK_RUN(step, GK_ONE, C, TWO), GK_END, GK_END,
+      GK_PARALLEL,
+      GK_SECTION,
+      {.op = GK_OP_KERNEL, .name = "too many", .kernel = &step, .items = {N, TWO, TWO}, .args = {B, ONE}},
       GK_END,
-    GK_END,
-    GK_RUN(step, GK_ONE, D, ONE),
+      GK_SECTION,
+      GK_DO_WHILE(FLAG),
+      GK_RUN(step, GK_ONE, A, ONE),
+      GK_END,
+      GK_END,
+      GK_SECTION,
+      GK_DO_WHILE(FLAG),
+      GK_RUN(step, GK_ONE, C, ONE),
+      GK_IF(FLAG),
+      GK_RUN(step, GK_ONE, C, TWO),
+      GK_END,
+      GK_END,
+      GK_END,
+      GK_END,
+      GK_RUN(step, GK_ONE, D, ONE),
   };
   static const gk_list list = GK_LIST(list, tasks, slots);
   for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) {
@@ -311,7 +331,7 @@ static void test_failure_in_a_section(void **state) {
   }
 }
 
-/* ---- random lists: the plan, done by the book ---------------------------------------------------------------------- */
+/* ---- random lists: the plan, done by the book -------------------------------------------------------------------- */
 
 enum { MAX_TASKS = 600, MAX_SLOTS = 300, ROOM = 3000, COUNTS = 4 };
 static const int counts[COUNTS] = {1, 3, 100, ROOM};
@@ -512,7 +532,8 @@ static void *run_alone(void *at) {
 static void test_devices_at_once(void **state) {
   (void)state;
   pthread_t threads[4];
-  for (size_t k = 0; k < GK_COUNT(threads); ++k) assert_int_equal(pthread_create(&threads[k], NULL, run_alone, NULL), 0);
+  for (size_t k = 0; k < GK_COUNT(threads); ++k)
+    assert_int_equal(pthread_create(&threads[k], NULL, run_alone, NULL), 0);
   for (size_t k = 0; k < GK_COUNT(threads); ++k) {
     void *wrong = NULL;
     assert_int_equal(pthread_join(threads[k], &wrong), 0);

@@ -2,7 +2,7 @@
 #include "registry.h"
 #include <unistd.h>
 
-/* ---- a backend that can do nothing, to be registered ---------------------------------------------------------------- */
+/* ---- a backend that can do nothing, to be registered ------------------------------------------------------------- */
 
 static gk_result refuse_open(void *device, const gk_device_desc *desc) {
   (void)device;
@@ -42,9 +42,20 @@ static gk_result submit_it(void *graph, uint32_t run) {
 }
 
 static gk_backend backend_named(const char *name) {
-  return (gk_backend){.abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .name = name, .device_bytes = 1, .graph_bytes = 1,
-                      .open = refuse_open, .close = close_it, .describe = describe_it, .alloc = alloc_it, .free = free_it,
-                      .copy = copy_it, .lower = lower_it, .drop = drop_it, .run = run_it};
+  return (gk_backend){.abi = GK_BACKEND_ABI,
+                      .bytes = sizeof(gk_backend),
+                      .name = name,
+                      .device_bytes = 1,
+                      .graph_bytes = 1,
+                      .open = refuse_open,
+                      .close = close_it,
+                      .describe = describe_it,
+                      .alloc = alloc_it,
+                      .free = free_it,
+                      .copy = copy_it,
+                      .lower = lower_it,
+                      .drop = drop_it,
+                      .run = run_it};
 }
 
 static size_t backend_count(void) {
@@ -131,7 +142,7 @@ static void shorter_struct_is_completed(void **state) {
   assert_ok(gk_backend_register(&newer.backend));
 }
 
-/* ---- the environment ------------------------------------------------------------------------------------------------ */
+/* ---- the environment --------------------------------------------------------------------------------------------- */
 
 static void unknown_name_lists_the_known(void **state) {
   (void)state;
@@ -174,13 +185,14 @@ static void refusals_are_collected(void **state) {
   assert_ok(gk_device_open(NULL, &device)); /* broken is tried first, and passed over */
   assert_string_equal(gk_device_describe(device)->backend, "fake_loops");
   close_fake(device);
-  assert_fails(GK_ERROR_NO_DEVICE, "; broken: no broken in this machine; fake_loops: fake: there are 2 devices; fake_batched: ",
+  assert_fails(GK_ERROR_NO_DEVICE,
+               "; broken: no broken in this machine; fake_loops: fake: there are 2 devices; fake_batched: ",
                gk_device_open(&(gk_device_desc){.ordinal = 9}, &device));
   assert_null(device);
   assert_says("; openmp: ");
 }
 
-/* ---- modules -------------------------------------------------------------------------------------------------------- */
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
 
 static const char *beside(const char *file) {
   static char path[4200];
@@ -239,7 +251,7 @@ static void variable_lists_modules(void **state) {
   if (!strstr(said, "$GK_MODULES: ")) fail_msg("%s", said);
 }
 
-/* ---- threads -------------------------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 enum { THREADS = 8, NAMES = 6 };
 static char names[NAMES][32];

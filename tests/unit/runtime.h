@@ -32,14 +32,16 @@
     if (!strstr(gk_error(), (words))) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), (words)); \
   } while (0)
 
-/* ---- an allocator that counts, and fails on request --------------------------------------------------------------- */
+/* ---- an allocator that counts, and fails on request -------------------------------------------------------------- */
 
 typedef struct counting {
   atomic_int live, calls;
   atomic_int fail_at; /* of calls, from 1; 0: none */
 } counting;
 
-static inline bool counting_fails(counting *c) { return atomic_fetch_add(&c->calls, 1) + 1 == atomic_load(&c->fail_at); }
+static inline bool counting_fails(counting *c) {
+  return atomic_fetch_add(&c->calls, 1) + 1 == atomic_load(&c->fail_at);
+}
 
 static inline void *counting_alloc(void *user, size_t bytes) {
   counting *c = user;
@@ -68,7 +70,7 @@ static inline gk_allocator counting_allocator(counting *c) {
   return (gk_allocator){c, counting_alloc, counting_resize, counting_free};
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------ */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 static inline gk_device *open_named(const char *backend) {
   gk_device *device = NULL;
@@ -101,7 +103,9 @@ static inline int teardown_device(void **state) {
   return 0;
 }
 
-static inline bool is_fake(const gk_device *device) { return strncmp(gk_device_describe(device)->backend, "fake", 4) == 0; }
+static inline bool is_fake(const gk_device *device) {
+  return strncmp(gk_device_describe(device)->backend, "fake", 4) == 0;
+}
 
 #define ON(backend, test) {#test " on " #backend, test, setup_device, teardown_device, (void *)(uintptr_t)#backend}
 #define ON_FAKES(test) ON(fake_in_process, test), ON(fake_native, test), ON(fake_batched, test), ON(fake_loops, test)
@@ -122,5 +126,7 @@ static inline int int_at(gk_device *device, const void *memory) {
   return value;
 }
 
-static inline void set_int(gk_device *device, int *memory, int value) { assert_ok(gk_upload(device, memory, &value, sizeof value)); }
+static inline void set_int(gk_device *device, int *memory, int value) {
+  assert_ok(gk_upload(device, memory, &value, sizeof value));
+}
 #endif

@@ -16,7 +16,8 @@ static const gk_list list = GK_LIST(list, tasks, slots);
 typedef struct bench { gk_device *device; gk_graph *graph; int *x, *n, *m, *k, *flag; } bench;
 
 static bench make(gk_device *device, int n, int m, int flag) {
-  bench b = {device, NULL, int_on(device, 0), int_on(device, n), int_on(device, m), int_on(device, 0), int_on(device, flag)};
+  bench b = {
+      device, NULL, int_on(device, 0), int_on(device, n), int_on(device, m), int_on(device, 0), int_on(device, flag)};
   assert_ok(gk_graph_create(device, &list, 0, &b.graph));
   assert_ok(gk_bind(b.graph, X, b.x));
   assert_ok(gk_bind(b.graph, N, b.n));

@@ -127,8 +127,8 @@ static gk_result start(simulation *s, const options *o, const mesh *body, const 
   return simulation_start(s, &device, body, constants, o->drop, v3_of(0.8, 0.3, 0.5), room);
 }
 
-/* Compares a step with what must hold. In free fall the momentum grows by weight times time. Each step rounds positions of
- * less than 4 m, a few times each, and divides the difference by the step: that is all the error there may be. */
+/* Compares a step with what must hold. In free fall the momentum grows by weight times time. Each step rounds positions
+ * of less than 4 m, a few times each, and divides the difference by the step: that is all the error there may be. */
 static void observe(watch *w, const simulation *s, double drop) {
   w->finite = w->finite && isfinite(s->energy) && isfinite(s->kinetic);
   w->rise = fmax(w->rise, s->energy - w->least);
@@ -143,8 +143,8 @@ static void observe(watch *w, const simulation *s, double drop) {
 }
 
 static void print_step(const simulation *s, uint64_t newton, uint64_t cg) {
-  printf("step %4d  newton %3d  cg %5d  pairs %6d  yields %2d  growths %2d  energy %9.4f\n", s->steps, (int)newton, (int)cg,
-         s->contacts / 2, s->yields, s->growths, s->energy);
+  printf("step %4d  newton %3d  cg %5d  pairs %6d  yields %2d  growths %2d  energy %9.4f\n", s->steps, (int)newton,
+         (int)cg, s->contacts / 2, s->yields, s->growths, s->energy);
   fflush(stdout);
 }
 
@@ -183,16 +183,18 @@ static bool verify(const options *o, const simulation *first, const v3 *x, const
   if (good && s.yields) good = complain(why, "a buffer that was large enough overflowed");
   if (good && (memcmp(again, x, n * sizeof *x) != 0 || memcmp(again + n, v, n * sizeof *v) != 0))
     good = complain(why, "the result without yields is another one");
-  if (good) printf("check  the same bit for bit: %d yields here, none with room for %d contacts: ok\n", first->yields, s.room);
+  if (good)
+    printf("check  the same bit for bit: %d yields here, none with room for %d contacts: ok\n", first->yields, s.room);
   simulation_end(&s);
   free(again);
   return good;
 }
 
 static bool check(const watch *w, const simulation *s, double depth) {
-  bool calm = w->rise <= energy_allowed * w->start, still = w->drift <= w->drift_allowed, above = depth <= depth_allowed;
-  printf("check  energy %.4f at first, %.4f at the end, rose by %.4f %% of the first at most (1 %% allowed): %s\n", w->start,
-         s->energy, 100.0 * w->rise / w->start, calm ? "ok" : "FAILED");
+  bool calm = w->rise <= energy_allowed * w->start, still = w->drift <= w->drift_allowed,
+       above = depth <= depth_allowed;
+  printf("check  energy %.4f at first, %.4f at the end, rose by %.4f %% of the first at most (1 %% allowed): %s\n",
+         w->start, s->energy, 100.0 * w->rise / w->start, calm ? "ok" : "FAILED");
   printf("check  momentum %.4g kg m/s after %d steps of free fall, off by %.2g (rounding alone allows %.2g): %s\n",
          w->mass * s->world.gravity * s->world.step * w->free_steps, w->free_steps, w->drift, w->drift_allowed,
          still ? "ok" : "FAILED");
@@ -252,8 +254,9 @@ static bool simulate(const options *o, const mesh *body, complaint *why) {
   held = check(&w, &s, depth);
   if (!held) complain(why, "the result breaks the laws above");
   if (o->verify) held = verify(o, &s, x, v, why) && held;
-  if (held) printf("steps %d newton %d cg %d pairs %d yields %d resumes %d growths %d energy %.6g penetration %.6g\n", s.steps,
-                   (int)s.newton, (int)s.cg, s.most / 2, s.yields, s.resumes, s.growths, s.energy, depth);
+  if (held)
+    printf("steps %d newton %d cg %d pairs %d yields %d resumes %d growths %d energy %.6g penetration %.6g\n", s.steps,
+           (int)s.newton, (int)s.cg, s.most / 2, s.yields, s.resumes, s.growths, s.energy, depth);
 
 done:
   simulation_end(&s);

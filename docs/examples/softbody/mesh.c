@@ -1,5 +1,6 @@
 /* mesh.c - vertices at one place become one, what has no area goes, edges get their springs and hinges. A spring is as
- * stiff as makes a net of triangles act like a membrane (van Gelder 1998: the area beside it over its length squared). */
+ * stiff as makes a net of triangles act like a membrane (van Gelder 1998: the area beside it over its length squared).
+ */
 #include "mesh.h"
 #include <float.h>
 #include <stdlib.h>

@@ -25,15 +25,15 @@ typedef struct mesh {
   int *share_hinge;
   double *share_weight;
   int edge_count, open_edges, crowded_edges; /* all; with one triangle; with more than two */
-  int joined, isolated, flat, twice;         /* vertices at one place, in no triangle; triangles without area, repeated */
+  int joined, isolated, flat, twice;         /* vertices at one place, unused; triangles without area, repeated */
   double edge;             /* mean length of an edge */
 } mesh;
 
 /* False: *why says what is wrong; *body is empty. */
 bool mesh_build(const char *path, const obj *from, const material *stuff, mesh *body, complaint *why);
 
-/* The distance at which the body shall feel itself: `wanted`, or less where so many vertices are nearer to each other than
- * that, that looking at each other would take forever. 0: out of memory. */
+/* The distance at which the body shall feel itself: `wanted`, or less where so many vertices are nearer to each other
+ * than that, that looking at each other would take forever. 0: out of memory. */
 double mesh_reach(const mesh *body, double wanted);
 
 void mesh_free(mesh *body);

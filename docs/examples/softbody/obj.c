@@ -1,4 +1,5 @@
-/* obj.c - the reader trusts nothing: every number is checked where it stands, every index once all vertices are known. */
+/* obj.c - the reader trusts nothing: every number is checked where it stands, every index once all vertices are known.
+ */
 #include "obj.h"
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,6 @@
 /* render.c - triangles into a depth buffer, once from the light for its shadow (Williams 1978, softened as in Reeves et
- * al. 1987), once from the eye; the pattern on the skin is a function of where a point was at rest, so it shows strain. */
+ * al. 1987), once from the eye; the pattern on the skin is a function of where a point was at rest, so it shows strain.
+ */
 #include "render.h"
 #include <errno.h>
 #include <png.h>
@@ -49,7 +50,8 @@ static void draw_triangle(const view *v, hit *image, int number, v3 a, v3 b, v3 
   double area = (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x);
   if (!(fabs(area) > 1e-12)) return;
   int left = (int)fmax(fmin(p.x, fmin(q.x, r.x)), 0.0), top = (int)fmax(fmin(p.y, fmin(q.y, r.y)), 0.0);
-  int right = (int)fmin(fmax(p.x, fmax(q.x, r.x)), v->width - 1), low = (int)fmin(fmax(p.y, fmax(q.y, r.y)), v->height - 1);
+  int right = (int)fmin(fmax(p.x, fmax(q.x, r.x)), v->width - 1),
+      low = (int)fmin(fmax(p.y, fmax(q.y, r.y)), v->height - 1);
   for (int row = top; row <= low; ++row) {
     for (int column = left; column <= right; ++column) {
       double x = column + 0.5, y = row + 0.5;
@@ -76,7 +78,8 @@ static void draw_body(const scene *s, const view *v, hit *image) {
   }
 }
 
-/* How much of the light reaches p: taps around it in the light's depth buffer, wider away from what casts the shadow. */
+/* How much of the light reaches p: taps around it in the light's depth buffer, wider away from what casts the shadow.
+ */
 static double lit(const scene *s, v3 p, double spread) {
   static const double taps[12][2] = {{0.1, 0.2}, {-0.3, 0.2}, {0.2, -0.4}, {-0.5, -0.2}, {0.6, 0.3}, {-0.1, 0.7},
                                      {-0.7, 0.5}, {0.5, -0.7}, {-0.3, -0.8}, {0.9, -0.1}, {-0.95, 0.0}, {0.4, 0.85}};
@@ -149,7 +152,8 @@ static void shade(const scene *s, strip *row_of, int index) {
         v3 colour = h->triangle >= 0 ? shade_body(s, h, ray) : shade_ground(s, ray);
         sum = v3_add(sum, v3_of(fmin(colour.x, 1.0), fmin(colour.y, 1.0), fmin(colour.z, 1.0)));
       }
-      unsigned char *to = row_of->rgb + 3 * ((size_t)row * (size_t)row_of->width + (size_t)(index * (WIDTH + 4) + column));
+      unsigned char *to =
+          row_of->rgb + 3 * ((size_t)row * (size_t)row_of->width + (size_t)(index * (WIDTH + 4) + column));
       to[0] = to_byte(sum.x / (FINE * FINE));
       to[1] = to_byte(sum.y / (FINE * FINE));
       to[2] = to_byte(sum.z / (FINE * FINE));

@@ -1,8 +1,9 @@
 /* softbody.kernel.h - one implicit Euler step of a deformable triangle mesh, as kernels.
  *
- * A step minimises E(x) = |x - guess|^2 m / (2 h^2) + springs(x) + hinges(x) + contacts(x) + ground(x) + friction(x), the
- * incremental potential of Kane et al. 2000, by Newton's method with a line search. Every part of the second derivative
- * is made positive definite by itself, as Teran et al. 2005 do for elements, so that conjugate gradients apply.
+ * A step minimises E(x) = |x - guess|^2 m / (2 h^2) + springs(x) + hinges(x) + contacts(x) + ground(x) + friction(x),
+ * the incremental potential of Kane et al. 2000, by Newton's method with a line search. Every part of the second
+ * derivative is made positive definite by itself, as Teran et al. 2005 do for elements, so that conjugate gradients
+ * apply.
  * - springs lie on edges, as stiff as van Gelder 1998 found them to act like a membrane.
  * - hinges resist bending through the vector of Bergou et al. 2006; here its length wants to be what it was at rest.
  * - contacts push vertices of the body apart that are near now but weren't at rest.
@@ -80,7 +81,8 @@ GK_KERNEL(sort_cell, (inout(int, member), in(int, first))) { /* what atomics pla
   }
 }
 /* Runs twice, once to count and with room for nothing, once to fill. A pair keeps its distance `reach`, or 0.7 of the
- * distance at rest if that is less: a body at rest doesn't touch itself. Both ends find each other by the same numbers. */
+ * distance at rest if that is less: a body at rest doesn't touch itself. Both ends find each other by the same numbers.
+ */
 GK_KERNEL(find_contacts, (out(int, count), out(contact, contacts), in(int, first), in(v3, x), in(v3, rest),
                           in(int, cell_first), in(int, member), in(int, spring_first), in(int, spring_other),
                           in(world, w), value(int, cells), value(int, room))) {
@@ -96,7 +98,8 @@ GK_KERNEL(find_contacts, (out(int, count), out(contact, contacts), in(int, first
       v3 q = x[j], d = v3_sub(q, p), d_rest = v3_sub(rest[j], rest[i]);
       double near = v3_dot(d, d);
       if (j == i || near > 1.69 * reach * reach || near > 0.8281 * v3_dot(d_rest, d_rest)) continue;
-      if (cell_of(q.x, cell) != ax || cell_of(q.y, cell) != ay || cell_of(q.z, cell) != az) continue; /* same hash only */
+      /* The same hash only? */
+      if (cell_of(q.x, cell) != ax || cell_of(q.y, cell) != ay || cell_of(q.z, cell) != az) continue;
       bool joined = false;
       for (int s = spring_first[i]; s < spring_first[i + 1]; ++s) joined = joined || spring_other[s] == j;
       if (joined) continue;
@@ -216,7 +219,8 @@ GK_KERNEL(assemble, (out(v3, r), out(v3, rows), out(sym3, inverse), sum(double, 
   }
   r[i] = v3_scale(-1.0, g);
   rows[i] = row;
-  inverse[i] = sym3_inverse(sym3_add(sym3_diagonal(row), sym3_add(stretch[i].block, sym3_add(bend[i].block, push[i].block))));
+  inverse[i] =
+      sym3_inverse(sym3_add(sym3_diagonal(row), sym3_add(stretch[i].block, sym3_add(bend[i].block, push[i].block))));
   sum_x[0] -= g.x;
   sum_y[0] -= g.y;
   sum_z[0] -= g.z;
@@ -251,8 +255,8 @@ GK_KERNEL(start_solve, (out(v3, u), inout(v3, r), out(v3, z), sum(double, rz), s
   sum_z[0] += rows[i].z * s.z;
 }
 /* After start_solve and after each pass: go on? */
-GK_KERNEL(judge_solve, (inout(control, c), out(int, solving), inout(double, rz), inout(double, pq), inout(double, sum_x),
-                        inout(double, sum_y), inout(double, sum_z), in(world, w))) {
+GK_KERNEL(judge_solve, (inout(control, c), out(int, solving), inout(double, rz), inout(double, pq),
+                        inout(double, sum_x), inout(double, sum_y), inout(double, sum_z), in(world, w))) {
   double now = rz[0];
   if (c[0].first < 0.0) {
     c[0].first = now;
@@ -278,8 +282,8 @@ GK_KERNEL(multiply_hinges, (out(v3, turn), in(v3, p), in(hinge, hinges), in(bond
   turn[i] = bond_apply(hinge_bonds[i], hinge_vector(g, p[g.a], p[g.b], p[g.c], p[g.d]));
 }
 GK_KERNEL(multiply, (out(v3, q), sum(double, pq), in(v3, p), in(v3, rows), in(int, spring_first), in(int, spring_other),
-                     in(bond, bonds), in(int, share_first), in(int, share_hinge), in(double, share_weight), in(v3, turn),
-                     in(int, contact_first), in(contact, contacts), in(bond, contact_bonds))) {
+                     in(bond, bonds), in(int, share_first), in(int, share_hinge), in(double, share_weight),
+                     in(v3, turn), in(int, contact_first), in(contact, contacts), in(bond, contact_bonds))) {
   v3 here = p[i], sum = v3_times(rows[i], here);
   for (int k = spring_first[i]; k < spring_first[i + 1]; ++k)
     sum = v3_add(sum, bond_apply(bonds[k], v3_sub(here, p[spring_other[k]])));
@@ -368,7 +372,8 @@ GK_KERNEL(judge_search, (inout(control, c), out(int, searching), inout(double, e
 }
 GK_KERNEL(accept, (inout(v3, x), atomic(uint, largest), in(v3, trial), in(control, c))) {
   if (c[0].accepted == 0) return;
-  gk_atomic_max(&largest[0], gk_bits((float)v3_length(v3_sub(trial[i], x[i])))); /* positive floats order like their bits */
+  /* Positive floats order like their bits. */
+  gk_atomic_max(&largest[0], gk_bits((float)v3_length(v3_sub(trial[i], x[i]))));
   x[i] = trial[i];
 }
 GK_KERNEL(judge_newton, (out(int, moving), in(uint, largest), in(control, c), in(world, w))) {

@@ -1,4 +1,4 @@
-/* step.c - the task list of one implicit Euler step, and the host's part: to launch it, and to make room for contacts. */
+/* step.c - the task list of one implicit Euler step, and the host's part: launching it, making room for contacts. */
 #include "softbody.kernel.h"
 #include "step.h"
 #include <stdlib.h>
@@ -87,8 +87,8 @@ static const gk_task tasks[] = {
     GK_DO_WHILE(SOLVING, .max_iterations = 500, .label = SOLVE),
       GK_RUN(direct, N, P, Z, CONTROL),
       GK_RUN(multiply_hinges, HINGES, TURN, P, HINGE_LIST, HINGE_BONDS),
-      GK_RUN(multiply, N, Q, PQ, P, ROWS, SPRING_FIRST, SPRING_OTHER, BONDS, SHARE_FIRST, SHARE_HINGE, SHARE_WEIGHT, TURN,
-             CONTACT_FIRST, CONTACT_LIST, CONTACT_BONDS),
+      GK_RUN(multiply, N, Q, PQ, P, ROWS, SPRING_FIRST, SPRING_OTHER, BONDS, SHARE_FIRST, SHARE_HINGE, SHARE_WEIGHT,
+             TURN, CONTACT_FIRST, CONTACT_LIST, CONTACT_BONDS),
       GK_RUN(advance, N, U, R, Z, RZ, SUM_X, SUM_Y, SUM_Z, P, Q, ROWS, INVERSE, PQ, CONTROL),
       GK_RUN(judge_solve, GK_ONE, CONTROL, SOLVING, RZ, PQ, SUM_X, SUM_Y, SUM_Z, WORLD),
     GK_END,
@@ -131,7 +131,8 @@ static gk_result fill_slots(simulation *s) {
     {SHARE_HINGE, m->share_count, sizeof(int), m->share_hinge},
     {SHARE_WEIGHT, m->share_count, sizeof(double), m->share_weight}, {BEND, n, 0, NULL},
     {CELL_COUNT, s->cells, 0, NULL}, {CELL_FIRST, s->cells + 1, 0, NULL}, {CELL_BLOCK, s->cells / SCAN_BLOCK, 0, NULL},
-    {MEMBER, n, 0, NULL}, {CONTACT_COUNT, n, 0, NULL}, {CONTACT_FIRST, n + 1, 0, NULL}, {CONTACT_BLOCK, blocks, 0, NULL},
+    {MEMBER, n, 0, NULL}, {CONTACT_COUNT, n, 0, NULL}, {CONTACT_FIRST, n + 1, 0, NULL},
+    {CONTACT_BLOCK, blocks, 0, NULL},
     {CONTACT_LIST, s->room, 0, NULL}, {CONTACT_BONDS, s->room, 0, NULL}, {PUSH, n, 0, NULL}, {R, n, 0, NULL},
     {ROWS, n, 0, NULL}, {INVERSE, n, 0, NULL}, {U, n, 0, NULL}, {Z, n, 0, NULL}, {P, n, 0, NULL}, {Q, n, 0, NULL},
   };
