@@ -102,9 +102,9 @@ static void describe(void *at, gk_device_info *info) {
     {"WHILE", GK_NATIVE, "As DO_WHILE."},
     {"IF", GK_NATIVE, "As DO_WHILE."},
     {"SWITCH", GK_NATIVE, "As DO_WHILE."},
-    {"CHECKPOINT", GK_NATIVE, "As DO_WHILE; a launch that yields ends at once."},
-    {"PARALLEL", GK_NATIVE, "Sections side by side on parts of the team, or one after the other on all of it: the faster "
-                            "of the two as measured; two that add floats to one slot always one after the other."},
+    {"CHECKPOINT", GK_NATIVE, "As DO_WHILE."},
+    {"PARALLEL", GK_NATIVE, "Sections side by side on parts of the team, or one after the other on all of it: what was "
+                            "measured to be faster; if two add floats to one slot, always one after the other."},
     {"SECTION", GK_NATIVE, "With loops and branches too."},
     {"SUM", GK_NATIVE, "Private sums, added in an order fixed by item count and number of threads."},
     {"ALWAYS", GK_NATIVE, "As any task."},

@@ -102,8 +102,8 @@ gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
   return GKI_SHARE;
 }
 
-/* A thread that loses its core in the middle makes any task look large, so a cost that is much larger than the one before
- * is believed step by step, each of them soon; later it is an average. */
+/* A thread that loses its core in the middle makes any task look large, so a cost that is much larger than the one
+ * before is believed step by step, each of them soon; later it is an average. */
 static void learn(gki_op *op, size_t items, uint64_t ns) {
   enum { FIRST = 8, LATER = 15 };
   static const uint16_t next[] = {4, 4, 4, 16, 16, 16, 16, 16, 64};
