@@ -60,7 +60,14 @@ static void add_slot(gki_text *text, const gk_plan *plan, uint32_t at) {
   gki_text_add(text, "}");
 }
 
-void gki_dump_json(gki_text *text, const gk_plan *plan) {
+static void add_gates(gki_text *text, const char *name, const gki_gate_count *gates) {
+  gki_text_add(text, "\"%s\": {\"control_kernels\": %" PRIu32 ", \"conditional_nodes\": %" PRIu32, name, gates->control,
+               gates->conditional);
+  gki_text_add(text, ", \"usual_control_kernels\": %" PRIu32 ", \"usual_conditional_nodes\": %" PRIu32 "}",
+               gates->usual_control, gates->usual_conditional);
+}
+
+void gki_dump_json(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates) {
   gki_text_add(text, "{");
   add_string(text, "name", plan->name);
   add_mark(text, "host_gated", plan->bits & GK_HOST_GATED);
@@ -86,5 +93,9 @@ void gki_dump_json(gki_text *text, const gk_plan *plan) {
   add_numbers(text, "loops", plan->loops, plan->loop_count);
   add_numbers(text, "checkpoints", plan->checkpoints, plan->checkpoint_count);
   add_numbers(text, "always", plan->always, plan->always_count);
-  gki_text_add(text, "}\n");
+  gki_text_add(text, ",\n\"gates\": {");
+  add_gates(text, "fresh", &gates->fresh);
+  gki_text_add(text, ", ");
+  add_gates(text, "resume", &gates->resume);
+  gki_text_add(text, "}}\n");
 }

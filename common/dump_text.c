@@ -81,7 +81,14 @@ static void add_totals(gki_text *text, const gk_plan *plan) {
   add_count(text, plan->always_count, "always-task", plan->can_yield ? "; can yield\n" : "; can't yield\n");
 }
 
-void gki_dump_text(gki_text *text, const gk_plan *plan) {
+static void add_gates(gki_text *text, const char *what, const gki_gate_count *gates) {
+  gki_text_add(text, "gates of a graph for launches from %s: ", what);
+  add_count(text, gates->control, "control kernel", ", ");
+  add_count(text, gates->conditional, "conditional node", "");
+  gki_text_add(text, " (the usual lowering: %" PRIu32 ", %" PRIu32 ")\n", gates->usual_control, gates->usual_conditional);
+}
+
+void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates) {
   gki_text_add(text, "plan of ");
   gki_text_quote(text, plan->name, GKI_PLAIN);
   if (plan->bits & GK_HOST_GATED) gki_text_add(text, ", host-gated");
@@ -110,13 +117,28 @@ void gki_dump_text(gki_text *text, const gk_plan *plan) {
     gki_text_add(text, "\n");
   }
   add_totals(text, plan);
+  add_gates(text, "the top", &gates->fresh);
+  add_gates(text, "anywhere", &gates->resume);
+}
+
+static gk_result count_gates(const gk_plan *plan, uint32_t bits, gki_gate_count *count) {
+  const gk_gates *gates = NULL;
+  if (plan->bits & GK_CANCELLABLE) bits |= GK_WITH_CANCEL;
+  gk_result result = gk_gates_make(plan, bits, &gates);
+  if (result != GK_OK) return result;
+  *count = (gki_gate_count){gates->control_count, gates->conditional_count, gates->usual_control_count,
+                            gates->usual_conditional_count};
+  gk_gates_free(gates);
+  return GK_OK;
 }
 
 char *gki_plan_dump(const gk_plan *plan, const char *format) {
+  gki_gate_counts gates;
+  if (count_gates(plan, 0, &gates.fresh) != GK_OK || count_gates(plan, GK_WITH_RESUME, &gates.resume) != GK_OK) return NULL;
   gki_text text = {0};
-  if (format && strcmp(format, "text") == 0) gki_dump_text(&text, plan);
+  if (format && strcmp(format, "text") == 0) gki_dump_text(&text, plan, &gates);
   else if (format && strcmp(format, "dot") == 0) gki_dump_dot(&text, plan);
-  else if (format && strcmp(format, "json") == 0) gki_dump_json(&text, plan);
+  else if (format && strcmp(format, "json") == 0) gki_dump_json(&text, plan, &gates);
   else {
     gk_fail(GK_ERROR_INVALID, "a plan can't be written as \"%s\"; ask for \"text\", \"dot\" or \"json\"",
             format ? format : "NULL");
