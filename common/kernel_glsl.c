@@ -49,15 +49,15 @@ typedef struct pass {
   const gk_source *source;
   gki_structs *structs;
   const char *s, *end;
-  const char *written;            /* what is before it has been dealt with */
-  const char *line_end;           /* of the directive that it is in, or NULL */
-  const char *skip_end, *body_end; /* of a kernel that is left out, of the kernel's own body; or NULL */
-  const char *dropped;            /* the & of an atomic, or NULL */
-  const char *casts[most_casts];  /* ends of operands: a ) is due there; the innermost is the last */
+  const char *written;           /* what is before it has been dealt with */
+  const char *line_end;          /* of the directive that it is in, or NULL */
+  const char *skip_end;          /* of a kernel that is left out, or NULL */
+  const char *body_end;          /* of the kernel's own body, or NULL */
+  const char *dropped;           /* the & of an atomic, or NULL */
+  const char *casts[most_casts]; /* ends of operands: a ) is due there; the innermost is the last */
   size_t cast_count;
-  int depth;                      /* of braces */
-  int conditions;                 /* of #if */
-  gki_token before;               /* the token before, directives aside */
+  int conditions;                /* of #if */
+  gki_token before;              /* the token before, directives aside */
 } pass;
 
 const char *gki_glsl_tail(gki_token word) { return gki_token_in(word, glsl_words) ? "_" : ""; }
@@ -90,7 +90,8 @@ static bool is_type(const pass *p, gki_token word) {
 
 /* Whether an expression may end with the token before, so that * and & behind it are those of two operands. */
 static bool follows_value(const pass *p) {
-  return p->before.kind == GKI_NUMBER || (p->before.kind == GKI_SIGN && strchr(")]", *p->before.at)) ||
+  bool closes = p->before.kind == GKI_SIGN && strchr(")]", *p->before.at);
+  return p->before.kind == GKI_NUMBER || closes || gki_token_is(p->before, "++") || gki_token_is(p->before, "--") ||
          (p->before.kind == GKI_WORD && !gki_token_in(p->before, " return case else do "));
 }
 
@@ -189,7 +190,7 @@ static bool begin_directive(pass *p, gki_token hash) {
 /* The element types of the kernel's parameters have the size, and their members the places, that GLSL expects. */
 static bool structs_fit(const pass *p, gki_token at) {
   for (const gk_param *param = p->kernel->params, *last = param + p->kernel->param_count; param < last; ++param) {
-    gki_token type = gki_in_words(param->element), rest = gki_next_token(type.at, type.end);
+    gki_token type = gki_whole_token(param->element), rest = gki_next_token(type.at, type.end);
     const gki_struct *found = gki_find_struct(p->structs, type);
     if (rest.kind != GKI_WORD || rest.end != type.end) {
       gk_fail(GK_ERROR_COMPILE, "%s:%u: kernel %s for Vulkan: parameter %s has the type `%s`; it must be int, uint, "
@@ -210,14 +211,14 @@ static bool structs_fit(const pass *p, gki_token at) {
   return true;
 }
 
-/* GK_KERNEL, _2D or _3D at file level. */
+/* GK_KERNEL, _2D or _3D outside of a kernel. */
 static bool begin_kernel(pass *p, gki_token word, bool *found) {
   gki_token open = gki_next_token(word.end, p->end), name = gki_next_token(open.end, p->end);
   const char *list_end = gki_group_end(open.at, p->end);
   gki_token brace = gki_next_token(list_end, p->end);
   const char *body_end = gki_group_end(brace.at, p->end);
   if (!gki_token_is(open, "(") || !gki_token_is(brace, "{") || body_end[-1] != '}')
-    return refuse(p, word, "the brackets of this kernel don't match");
+    return refuse(p, word, "the brackets of this kernel don't match, all branches of its #if taken together");
   bool this_one = gki_token_is(name, p->kernel->name);
   if (this_one && !structs_fit(p, word)) return false;
   write(p, word.at);
@@ -281,7 +282,7 @@ static bool translate(pass *p, gki_token token, bool *found) {
   if (!p->line_end && gki_token_is(token, "#") && !begin_directive(p, token)) return false;
   if (p->skip_end && !p->line_end) return true;
   if (!fits(p, token)) return false;
-  if (!p->line_end && p->depth == 0 && !p->body_end && is_kernel_word(token)) {
+  if (!p->line_end && !p->body_end && is_kernel_word(token)) {
     p->before = (gki_token){GKI_SIGN, token.at, token.end};
     return begin_kernel(p, token, found);
   }
@@ -293,11 +294,7 @@ static bool translate(pass *p, gki_token token, bool *found) {
     p->dropped = NULL;
   } else if (token.kind == GKI_NUMBER) write_number(p, token);
   else if (token.kind == GKI_WORD && !write_word(p, token)) return false;
-  if (!p->line_end) {
-    p->depth += gki_token_is(token, "{");
-    p->depth -= gki_token_is(token, "}");
-    p->before = token;
-  }
+  if (!p->line_end) p->before = token;
   return true;
 }
 

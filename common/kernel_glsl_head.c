@@ -1,6 +1,6 @@
 #include "kernel_source.h"
 
-static const char *tail(const char *name) { return gki_glsl_tail(gki_in_words(name)); }
+static const char *tail(const char *name) { return gki_glsl_tail(gki_whole_token(name)); }
 
 /* A type for each parameter that is memory, and for each struct that comes by value: that, too, is read from memory. */
 static void add_types(gki_text *out, const gk_param *params, const gk_param *last) {

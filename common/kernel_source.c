@@ -67,7 +67,7 @@ gki_token gki_next_token(const char *s, const char *end) {
   return token;
 }
 
-gki_token gki_in_words(const char *text) { return (gki_token){GKI_WORD, text, text + strlen(text)}; }
+gki_token gki_whole_token(const char *text) { return (gki_token){GKI_WORD, text, text + strlen(text)}; }
 
 bool gki_token_is(gki_token token, const char *text) {
   for (const char *s = token.at; s < token.end; ++s, ++text)

@@ -65,6 +65,6 @@ void gki_glsl_head(gki_text *out, const gk_kernel *kernel);
 
 /* "_" for a word that GLSL has for itself, else "". */
 const char *gki_glsl_tail(gki_token word);
-gki_token gki_in_words(const char *text); /* a whole string as a token */
+gki_token gki_whole_token(const char *text); /* a whole string as a token */
 
 #endif

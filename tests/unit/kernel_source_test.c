@@ -43,6 +43,7 @@ static const struct { const char *body, *glsl; } rewritten[] = {
     {"gk_atomic_add(&y[i], 1.0f);", "gk_atomic_add(gki_at_y.data[i], 1.0f);"},
     {"gk_atomic_add ( /* at */ & y[gk_atomic_or(&x[0], 1)], 1);",
      "gk_atomic_add ( /* at */  gki_at_y.data[gk_atomic_or(gki_at_x.data[0], 1)], 1);"},
+    {"a = n++ * n-- & n;", "a = n++ * n-- & n;"},
     {"s[0] += a & b && c;", "s[0] += a & b && c;"},
     {"p.x = p . y + x[0];", "p.x = p . y + gki_at_x.data[0];"},
     {"int sample = filter(vec3);", "int sample_ = filter_(vec3_);"},
@@ -169,7 +170,9 @@ static void test_not_refused(void **state) {
                              "#ifndef GK_GLSL\n"
                              "enum { A }; typedef int number;\n"
                              "GK_FN float f(const float *p) { return *p; }\n"
-                             "#endif\n" /* what is left out isn't looked at: */
+                             "#endif\n"
+                             "#if A\nGK_FN int g(int a) { if (a > 1) {\n#else\nGK_FN int g(int a) { if (a > 2) {\n"
+                             "#endif\n return 1; } return 2; }\n" /* what is left out isn't looked at: */
                              "GK_KERNEL(other, (in(float, x))) { sizeof(x); goto end; }\n" HEAD "{ }\n"
                              "#define DON'T sizeof\n"
                              "#error it's no string\n"
