@@ -85,7 +85,8 @@ static void add_gates(gki_text *text, const char *what, const gki_gate_count *ga
   gki_text_add(text, "gates of a graph for launches from %s: ", what);
   add_count(text, gates->control, "control kernel", ", ");
   add_count(text, gates->conditional, "conditional node", "");
-  gki_text_add(text, " (the usual lowering: %" PRIu32 ", %" PRIu32 ")\n", gates->usual_control, gates->usual_conditional);
+  gki_text_add(text, " (the usual lowering: %" PRIu32 ", %" PRIu32 ")\n", gates->usual_control,
+               gates->usual_conditional);
 }
 
 void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates) {
@@ -134,7 +135,8 @@ static gk_result count_gates(const gk_plan *plan, uint32_t bits, gki_gate_count 
 
 char *gki_plan_dump(const gk_plan *plan, const char *format) {
   gki_gate_counts gates;
-  if (count_gates(plan, 0, &gates.fresh) != GK_OK || count_gates(plan, GK_WITH_RESUME, &gates.resume) != GK_OK) return NULL;
+  if (count_gates(plan, 0, &gates.fresh) != GK_OK || count_gates(plan, GK_WITH_RESUME, &gates.resume) != GK_OK)
+    return NULL;
   gki_text text = {0};
   if (format && strcmp(format, "text") == 0) gki_dump_text(&text, plan, &gates);
   else if (format && strcmp(format, "dot") == 0) gki_dump_dot(&text, plan);

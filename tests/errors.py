@@ -18,8 +18,8 @@ Written from `common/results.def` and `common/problems.def` by `tests/errors.py 
 MIDDLE = """
 ## Problems of a list
 
-What `gk_check` reports, and `gk_graph_create` refuses. The code is stable, for tests. Before each sentence comes the task,
-as in "task 7 (scale): "; words in braces are filled in.
+What `gk_check` reports, and `gk_graph_create` refuses. The code is stable, for tests. Before each sentence comes the
+task, as in "task 7 (scale): "; words in braces are filled in.
 """
 
 

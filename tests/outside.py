@@ -18,8 +18,8 @@ def main():
     flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     with tempfile.TemporaryDirectory() as folder:
         module = Path(folder) / "libserial.so"
-        tap.case("the module builds", tap.run(*cc, *flags, "-shared", "-fPIC", "docs/examples/minimal_backend.c", *shared,
-                                              "-o", module))
+        tap.case("the module builds", tap.run(*cc, *flags, "-shared", "-fPIC", "docs/examples/minimal_backend.c",
+                                              *shared, "-o", module))
         for page, wanted in PAGES.items():
             program, source = Path(folder) / "program", Path(folder) / "program.c"
             source.write_text(re.search(r"^```c\n(.*?)^```", Path(page).read_text(), re.M | re.S)[1])

@@ -6,16 +6,29 @@
 
 enum { X = 1, A, COUNT, N, OWNED, LINE, FLAG };
 enum { PAUSE = 1, LOOP };
-static const gk_slot_desc slots[] = {GK_BUFFER(X, int),  GK_DEFAULT(A, int, 1), GK_DEFAULT(COUNT, int, 1), GK_BUFFER(N, int),
-                                     GK_OWN(OWNED, int, 10), GK_STRUCT_VALUE(LINE, line), GK_BUFFER(FLAG, int)};
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int),   GK_DEFAULT(A, int, 1),  GK_DEFAULT(COUNT, int, 1),
+                                     GK_BUFFER(N, int),   GK_OWN(OWNED, int, 10), GK_STRUCT_VALUE(LINE, line),
+                                     GK_BUFFER(FLAG, int)};
 enum { IN_X = 1, IN_COUNT, IN_OWN };
-static const gk_slot_desc inner_slots[] = {GK_BUFFER(IN_X, int), GK_DEFAULT(IN_COUNT, int, 1), GK_OWN(IN_OWN, int, 100)};
+static const gk_slot_desc inner_slots[] = {GK_BUFFER(IN_X, int), GK_DEFAULT(IN_COUNT, int, 1),
+                                           GK_OWN(IN_OWN, int, 100)};
 static const gk_task inner_tasks[] = {GK_RUN(total, IN_COUNT, IN_X, IN_OWN)};
 static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
-static const gk_task tasks[] = {GK_DO_WHILE(N, .max_iterations = 9, .label = LOOP), GK_RUN(add, COUNT, X, A), GK_INCLUDE(inner, 100, X),
-                                GK_CHECKPOINT(PAUSE, FLAG), GK_RUN(apply, COUNT, X, LINE), GK_END,
-                                GK_PARALLEL, GK_SECTION, GK_RUN(decrease, GK_ONE, N), GK_END,
-                                GK_SECTION, GK_RUN(decrease, GK_ONE, OWNED), GK_END, GK_END, GK_END};
+static const gk_task tasks[] = {GK_DO_WHILE(N, .max_iterations = 9, .label = LOOP),
+                                GK_RUN(add, COUNT, X, A),
+                                GK_INCLUDE(inner, 100, X),
+                                GK_CHECKPOINT(PAUSE, FLAG),
+                                GK_RUN(apply, COUNT, X, LINE),
+                                GK_END,
+                                GK_PARALLEL,
+                                GK_SECTION,
+                                GK_RUN(decrease, GK_ONE, N),
+                                GK_END,
+                                GK_SECTION,
+                                GK_RUN(decrease, GK_ONE, OWNED),
+                                GK_END,
+                                GK_END,
+                                GK_END};
 static const gk_list list = GK_LIST(list, tasks, slots);
 
 static counting memory;
@@ -240,8 +253,9 @@ static void launches_ask_for_nothing(void **state) {
 }
 
 #define WITH(backend, test) {#test " on " #backend, test, setup, teardown, (void *)(uintptr_t)#backend}
-#define WITH_ALL(test) \
-  WITH(fake_in_process, test), WITH(fake_native, test), WITH(fake_batched, test), WITH(fake_loops, test), WITH(openmp, test)
+#define WITH_ALL(test)                                                                                                 \
+  WITH(fake_in_process, test), WITH(fake_native, test), WITH(fake_batched, test), WITH(fake_loops, test),              \
+      WITH(openmp, test)
 
 int main(void) {
   const struct CMUnitTest tests_[] = {
