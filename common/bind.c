@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAILED_BYTES = 1024 };
+enum { FAILED_BYTES = 1024, STRUCT_UNIT = 64 /* structs begin at multiples of it: enough for any vector type */ };
 
 static const char *type_name(gk_type type) {
   static const char *const names[] = {"none", "PTR", "I32", "U32", "I64", "F32", "F64", "BYTES", "HOST_PTR"};
@@ -13,8 +13,51 @@ static const char *type_name(gk_type type) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
-static void note_use(gk_graph *graph, uint32_t slot) {
-  if (slot) graph->slots[slot].used = true;
+static void note_use(gk_graph *graph, uint32_t slot, uint32_t alignment) {
+  if (!slot) return;
+  graph->slots[slot].used = true;
+  if (graph->slots[slot].alignment < alignment) graph->slots[slot].alignment = alignment;
+}
+
+/* Of the memory behind a task's argument. */
+static uint32_t alignment_of(const gk_node *node, uint32_t arg) {
+  if (node->op == GK_OP_KERNEL) return node->kernel->params[arg].element_alignment;
+  return node->op == GK_OP_FILL ? sizeof(node->pattern) : 1;
+}
+
+static void note_reach(gk_graph *graph, uint32_t slot, uint32_t node, size_t bytes) {
+  gki_bound *bound = &graph->slots[slot];
+  if (graph->planned.plan.slots[slot].type != GK_PTR || bytes <= bound->reach) return;
+  bound->reach = bytes;
+  bound->reached_by = node;
+}
+
+/* What a task touches can be said here where its kernel doesn't decide it: flags, counts read on the device, and one
+ * element of a copy or fill, at their offsets. */
+static void note_node(gk_graph *graph, uint32_t at) {
+  const gk_plan *plan = &graph->planned.plan;
+  const gk_node *node = &plan->nodes[at];
+  bool kernel = node->op == GK_OP_KERNEL, moves = node->op == GK_OP_COPY || node->op == GK_OP_FILL;
+  note_use(graph, node->flag, sizeof(int32_t));
+  note_reach(graph, node->flag, at, (size_t)node->offset + sizeof(int32_t));
+  for (uint32_t d = 0; d < 3; ++d) {
+    note_use(graph, node->items[d], sizeof(int32_t));
+    note_reach(graph, node->items[d], at, (kernel && d == 0 ? node->offset : 0) + sizeof(int32_t));
+  }
+  for (uint32_t a = 0; a < node->arg_count; ++a) {
+    uint32_t slot = plan->args[node->args + a];
+    note_use(graph, slot, alignment_of(node, a));
+    uint32_t unit = plan->slots[plan->args[node->args]].element_bytes;
+    size_t offset = a ? node->from_offset : node->offset;
+    if (moves && !node->items[0]) note_reach(graph, slot, at, offset + (unit ? unit : 1));
+  }
+}
+
+unsigned char *gki_structs_take(gk_graph *graph) {
+  size_t bytes;
+  if (!gki_add(graph->bytes_size, STRUCT_UNIT - 1, &bytes)) return NULL;
+  unsigned char *memory = gki_arena_take(&graph->arena, bytes, 1);
+  return memory ? memory + (STRUCT_UNIT - (uintptr_t)memory % STRUCT_UNIT) % STRUCT_UNIT : NULL;
 }
 
 static gk_result lay_out_bytes(gk_graph *graph) {
@@ -23,10 +66,10 @@ static gk_result lay_out_bytes(gk_graph *graph) {
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type != GK_BYTES) continue;
     graph->slots[k].bytes_at = total;
-    total += ((size_t)plan->slots[k].element_bytes + 63) / 64 * 64;
+    total += ((size_t)plan->slots[k].element_bytes + STRUCT_UNIT - 1) / STRUCT_UNIT * STRUCT_UNIT;
   }
   graph->bytes_size = total;
-  graph->bytes = gki_arena_take(&graph->arena, total, 1);
+  graph->bytes = gki_structs_take(graph);
   if (!graph->bytes) return gki_fail_memory("the structs bound to slots", total);
   for (uint32_t k = 1; k < plan->slot_count; ++k)
     if (plan->slots[k].type == GK_BYTES) graph->slots[k].value.ptr = graph->bytes + graph->slots[k].bytes_at;
@@ -51,12 +94,7 @@ gk_result gki_slots_make(gk_graph *graph) {
   if (!graph->slots || !graph->changed || !graph->by_address)
     return gki_fail_memory("a graph's slots", plan->slot_count * sizeof *graph->slots);
   if (!graph->failed_message) return GK_ERROR_MEMORY;
-  for (uint32_t k = 0; k < plan->node_count; ++k) {
-    const gk_node *node = &plan->nodes[k];
-    note_use(graph, node->flag);
-    for (uint32_t d = 0; d < 3; ++d) note_use(graph, node->items[d]);
-    for (uint32_t a = 0; a < node->arg_count; ++a) note_use(graph, plan->args[node->args + a]);
-  }
+  for (uint32_t k = 0; k < plan->node_count; ++k) note_node(graph, k);
   gk_result result = lay_out_bytes(graph);
   for (uint32_t k = 1; k < plan->slot_count && result == GK_OK; ++k) {
     const gk_slot_desc *desc = &plan->slots[k];
@@ -69,6 +107,10 @@ gk_result gki_slots_make(gk_graph *graph) {
     if (desc->count > 0) result = resize(graph, k, desc->count);
   }
   return result;
+}
+
+void gki_slots_hand_again(gk_graph *graph) {
+  for (uint32_t k = 1; k < graph->planned.plan.slot_count; ++k) mark_changed(graph, k);
 }
 
 void gki_slots_free(gk_graph *graph) {
@@ -251,12 +293,14 @@ gk_slot gk_find_slot(const gk_graph *graph, const char *name) {
 
 /* ---- judging, before a launch ------------------------------------------------------------------------------------ */
 
-/* The first task that uses the slot, for a message. */
-static const gk_node *user_of(const gk_plan *plan, uint32_t slot) {
+/* The first task that uses the slot, and asks for such an alignment, for a message. */
+static const gk_node *user_of(const gk_plan *plan, uint32_t slot, uint32_t alignment) {
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
-    bool uses = node->flag == slot || node->items[0] == slot || node->items[1] == slot || node->items[2] == slot;
-    for (uint32_t a = 0; a < node->arg_count; ++a) uses = uses || plan->args[node->args + a] == slot;
+    bool flag = node->flag == slot || node->items[0] == slot || node->items[1] == slot || node->items[2] == slot;
+    bool uses = flag && alignment <= sizeof(int32_t);
+    for (uint32_t a = 0; a < node->arg_count; ++a)
+      uses = uses || (plan->args[node->args + a] == slot && alignment <= alignment_of(node, a));
     if (uses) return node;
   }
   return &plan->nodes[0];
@@ -266,13 +310,43 @@ static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (!graph->slots[k].used || graph->slots[k].bound || plan->slots[k].type == GK_HOST_PTR) continue;
-    const gk_node *node = user_of(plan, k);
+    const gk_node *node = user_of(plan, k, 0);
     const char *fix = plan->slots[k].type == GK_PTR     ? "gk_bind or gk_resize"
                       : plan->slots[k].type == GK_BYTES ? "gk_bind_bytes"
                       : plan->slots[k].type >= GK_F32   ? "gk_bind_float"
                                                         : "gk_bind_int";
     return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is not bound, and task %u (%s) uses it; call %s before", call,
                    (unsigned)k, plan->slots[k].name, (unsigned)node->source, node->name, fix);
+  }
+  return GK_OK;
+}
+
+/* The graph knows how large its own memory is; what is bound from outside is taken at its word. */
+static gk_result refuse_short(const gk_graph *graph, const char *call) {
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    const gki_bound *bound = &graph->slots[k];
+    if (!bound->owned || bound->value.ptr != bound->owned) continue;
+    size_t unit = plan->slots[k].element_bytes ? plan->slots[k].element_bytes : 1, bytes = bound->owned_count * unit;
+    if (bound->reach <= bytes) continue;
+    const gk_node *node = &plan->nodes[bound->reached_by];
+    return gk_fail(GK_ERROR_INVALID,
+                   "%s: slot %u (%s) has %zu bytes, and task %u (%s) touches byte %zu; mend its offset, or call gk_resize "
+                   "before",
+                   call, (unsigned)k, plan->slots[k].name, bytes, (unsigned)node->source, node->name, bound->reach - 1);
+  }
+  return GK_OK;
+}
+
+static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t k = 0; k < graph->pointer_count; ++k) {
+    uint32_t slot = graph->by_address[k], alignment = graph->slots[slot].alignment;
+    if (alignment < 2 || (uintptr_t)graph->slots[slot].value.ptr % alignment == 0) continue;
+    const gk_node *node = user_of(plan, slot, alignment);
+    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is bound to an address that is no multiple of %u, as task %u (%s) "
+                   "needs it; bind one that is", call, (unsigned)slot, plan->slots[slot].name, (unsigned)alignment,
+                   (unsigned)node->source, node->name);
   }
   return GK_OK;
 }
@@ -317,6 +391,8 @@ gk_result gki_slots_judge(gk_graph *graph, const char *call) {
   }
   if (!graph->dirty) return GK_OK;
   gk_result result = refuse_unbound(graph, call);
+  if (result == GK_OK) result = refuse_short(graph, call);
+  if (result == GK_OK) result = refuse_unaligned(graph, call);
   if (result == GK_OK) result = refuse_overlap(graph, call);
   graph->dirty = result != GK_OK;
   return result;

@@ -28,6 +28,9 @@ typedef struct gki_bound {
   size_t bytes_at;     /* BYTES: where its copy is, in graph->bytes and in each launch's */
   void *owned;         /* the graph's own memory; NULL: none */
   size_t owned_count;  /* elements of it */
+  size_t reach;        /* bytes from its address on that flags, counts, copies and fills surely touch */
+  uint32_t reached_by; /* the node that touches the last of them */
+  uint32_t alignment;  /* PTR: what the tasks that use it ask of an address */
   bool bound, used, changed;
 } gki_bound;
 
@@ -74,6 +77,8 @@ void gki_graphs_detach(gk_device *device);
 /* bind.c */
 gk_result gki_slots_make(gk_graph *graph); /* from the plan: values, owned memory */
 void gki_slots_free(gk_graph *graph);      /* owned memory */
+void gki_slots_hand_again(gk_graph *graph); /* all count as bound anew: the launch that took them over failed */
+unsigned char *gki_structs_take(gk_graph *graph); /* room for all BYTES slots; NULL: none left */
 gk_result gki_slots_judge(gk_graph *graph, const char *call);
 
 /* launch.c */

@@ -1,0 +1,114 @@
+/* What flags, counts, copies and fills touch, against the memory that a graph owns; and where counts are read. */
+#include "gk_kernel.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+GK_SOURCE(reach)
+GK_KERNEL(count_up, (atomic(int, n))) { gk_atomic_add(&n[0], 1); }
+GK_SOURCE_END
+
+enum { FLAG = 1, COUNTS, DATA, OTHER, N };
+
+static gk_device *device;
+
+static int open_device(void **state) {
+  (void)state;
+  return gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device) != GK_OK;
+}
+static int close_device(void **state) {
+  (void)state;
+  gk_device_close(device);
+  return 0;
+}
+
+static const gk_slot_desc slots[] = {
+  GK_OWN(FLAG, int, 2), GK_OWN(COUNTS, int, 2), GK_OWN(DATA, int, 4), GK_OWN(OTHER, int, 4), GK_SCALAR(N, int),
+};
+
+/* Launches a list of so many tasks once; the graph is the caller's. */
+static gk_result run(const gk_task *tasks, size_t count, gk_graph **graph) {
+  const gk_list list = {GK_ABI, "list", tasks, count, slots, GK_COUNT(slots)};
+  gk_result result = gk_graph_create(device, &list, 0, graph);
+  if (result == GK_OK) result = gk_launch(*graph, 0);
+  return result == GK_OK ? gk_wait(*graph, NULL) : result;
+}
+
+static void refused(const gk_task *tasks, size_t count, const char *said) {
+  gk_graph *graph = NULL;
+  assert_int_equal(run(tasks, count, &graph), GK_ERROR_INVALID);
+  if (!strstr(gk_error(), said)) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), said);
+  gk_graph_destroy(graph);
+}
+
+static void test_flag_behind_memory(void **state) {
+  (void)state;
+  const gk_task last[] = {GK_IF(FLAG, .offset = 4), GK_FILL(DATA, GK_ONE, 1), GK_END};
+  const gk_task behind[] = {GK_FILL(DATA, GK_ONE, 1), GK_IF(FLAG, .offset = 8), GK_FILL(DATA, GK_ONE, 1), GK_END};
+  gk_graph *graph = NULL;
+  assert_int_equal(run(last, GK_COUNT(last), &graph), GK_OK);
+  gk_graph_destroy(graph);
+  refused(behind, GK_COUNT(behind), "slot 1 (FLAG) has 8 bytes, and task 1 (FLAG) touches byte 11");
+}
+
+static void test_count_behind_memory(void **state) {
+  (void)state;
+  gk_task task = GK_RUN(count_up, COUNTS, DATA);
+  task.offset = 8;
+  refused(&task, 1, "slot 2 (COUNTS) has 8 bytes, and task 0 (count_up) touches byte 11");
+}
+
+static void test_copy_and_fill_behind_memory(void **state) {
+  (void)state;
+  gk_task copy = GK_COPY(DATA, OTHER, GK_ONE), fill = GK_FILL(DATA, GK_ONE, 1);
+  copy.from_offset = 16;
+  fill.offset = 16;
+  refused(&copy, 1, "slot 4 (OTHER) has 16 bytes, and task 0 (DATA = OTHER) touches byte 19");
+  refused(&fill, 1, "slot 3 (DATA) has 16 bytes, and task 0 (DATA = 1) touches byte 19");
+}
+
+/* A resize that is large enough mends it. */
+static void test_resize_mends(void **state) {
+  (void)state;
+  gk_task fill = GK_FILL(DATA, GK_ONE, 7);
+  fill.offset = 16;
+  gk_graph *graph = NULL;
+  assert_int_equal(run(&fill, 1, &graph), GK_ERROR_INVALID);
+  assert_int_equal(gk_resize(graph, DATA, 5), GK_OK);
+  assert_int_equal(gk_launch(graph, 0), GK_OK);
+  assert_int_equal(gk_wait(graph, NULL), GK_OK);
+  assert_int_equal(((int *)gk_bound(graph, DATA))[4], 7);
+  gk_graph_destroy(graph);
+}
+
+/* The offset of a KERNEL leads to its count; that of a COPY or FILL into what it writes, and its count is at the start. */
+static void test_where_counts_are_read(void **state) {
+  (void)state;
+  gk_task kernel = GK_RUN(count_up, COUNTS, DATA), fill = GK_FILL(OTHER, COUNTS, 9), copy = GK_COPY(OTHER, DATA, COUNTS);
+  kernel.offset = 4;
+  fill.offset = 8;
+  copy.offset = 4;
+  const gk_task tasks[] = {kernel, fill, copy};
+  const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), slots, GK_COUNT(slots)};
+  gk_graph *graph = NULL;
+  assert_int_equal(gk_graph_create(device, &list, 0, &graph), GK_OK);
+  const int counts[2] = {1, 3};
+  assert_int_equal(gk_upload(device, gk_bound(graph, COUNTS), counts, sizeof counts), GK_OK);
+  assert_int_equal(gk_launch(graph, 0), GK_OK);
+  assert_int_equal(gk_wait(graph, NULL), GK_OK);
+  int other[4];
+  assert_int_equal(gk_download(device, other, gk_bound(graph, OTHER), sizeof other), GK_OK);
+  const int wanted[4] = {0, 3, 9, 0};
+  assert_memory_equal(other, wanted, sizeof wanted);
+  gk_graph_destroy(graph);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_flag_behind_memory),    cmocka_unit_test(test_count_behind_memory),
+    cmocka_unit_test(test_copy_and_fill_behind_memory), cmocka_unit_test(test_resize_mends),
+    cmocka_unit_test(test_where_counts_are_read),
+  };
+  return cmocka_run_group_tests(tests, open_device, close_device);
+}
