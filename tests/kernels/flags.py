@@ -31,6 +31,14 @@ WAYS = {
     "-flto, one partition": ["-O2", "-flto", "-flto-partition=one"],
     "-flto=thin": ["-O2", "-flto=thin"],
 }
+# Slips in a parameter list, and what a compiler shall say about them, in few lines.
+SLIPS = {
+    "inuot(float, y)": "inuot(float, y): a parameter is in, out, inout, atomic, value or sum of (type, name)",
+    "sum(int64_t, y)": "sum(int64_t, y): the type must be int, uint, float or double",
+    "atomic(int64_t, y)": "atomic(int64_t, y): the type must be int, uint, float, double, or a struct of these",
+    "out(char, y)": "char y: the type must be int, uint, int64_t, float, double or a struct",
+    "value(unsigned long, y)": "unsigned long y: the type must be",
+}
 ONLY = {"-flto, one partition": "gcc", "-flto=thin": "clang"}
 
 def build_and_run(compiler, folder, flags, sources, cwd=None):
@@ -98,6 +106,15 @@ def with_prefix_map(compiler, folder):
         tap.case(f"{compiler}: the same with -flto", build_and_run(compiler, folder, lto, sources))
 
 
+def slips(compiler, folder):
+    for parameter, message in SLIPS.items():
+        (folder / "slip.c").write_text(f'#include "gk_kernel.h"\nGK_SOURCE(slip)\n'
+                                       f"GK_KERNEL(bad, ({parameter}, in(float, x))) {{ }}\n")
+        said = tap.run(compiler, "-std=c11", f"-I{tap.ROOT}/include", "-c", "slip.c", cwd=folder)
+        good = said and message in said and "slip.c:3:" in said and len(said.splitlines()) < 40
+        tap.case(f"{compiler}: {parameter} is explained", None if good else said or "it was taken")
+
+
 def in_a_library(compiler, folder):
     error = tap.run(compiler, *STRICT, "-O2", "-fPIC", "-shared", "-Wl,-z,defs", f"-I{tap.ROOT}/include",
                     HERE / "other.c", "-o", "libother.so", "-lm", cwd=folder)
@@ -127,7 +144,7 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            for check in (each_way, from_everywhere, with_prefix_map, in_a_library):
+            for check in (each_way, from_everywhere, with_prefix_map, in_a_library, slips):
                 check(compiler, folder)
     if shutil.which("clang"):
         with tempfile.TemporaryDirectory() as name:
