@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAILED_BYTES = 1024, STRUCT_UNIT = 64 /* structs begin at multiples of it: enough for any vector type */ };
+enum { FAILED_BYTES = 1024 };
 
 static const char *type_name(gk_type type) {
   static const char *const names[] = {"none", "PTR", "I32", "U32", "I64", "F32", "F64", "BYTES", "HOST_PTR"};
@@ -53,23 +53,17 @@ static void note_node(gk_graph *graph, uint32_t at) {
   }
 }
 
-unsigned char *gki_structs_take(gk_graph *graph) {
-  size_t bytes;
-  if (!gki_add(graph->bytes_size, STRUCT_UNIT - 1, &bytes)) return NULL;
-  unsigned char *memory = gki_arena_take(&graph->arena, bytes, 1);
-  return memory ? memory + (STRUCT_UNIT - (uintptr_t)memory % STRUCT_UNIT) % STRUCT_UNIT : NULL;
-}
-
 static gk_result lay_out_bytes(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
   size_t total = 0;
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type != GK_BYTES) continue;
     graph->slots[k].bytes_at = total;
-    total += ((size_t)plan->slots[k].element_bytes + STRUCT_UNIT - 1) / STRUCT_UNIT * STRUCT_UNIT;
+    size_t bytes = plan->slots[k].element_bytes;
+    total += (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
   }
   graph->bytes_size = total;
-  graph->bytes = gki_structs_take(graph);
+  graph->bytes = gki_arena_take_aligned(&graph->arena, total, GKI_STRUCT_ALIGNMENT);
   if (!graph->bytes) return gki_fail_memory("the structs bound to slots", total);
   for (uint32_t k = 1; k < plan->slot_count; ++k)
     if (plan->slots[k].type == GK_BYTES) graph->slots[k].value.ptr = graph->bytes + graph->slots[k].bytes_at;
@@ -344,9 +338,10 @@ static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
     uint32_t slot = graph->by_address[k], alignment = graph->slots[slot].alignment;
     if (alignment < 2 || (uintptr_t)graph->slots[slot].value.ptr % alignment == 0) continue;
     const gk_node *node = user_of(plan, slot, alignment);
-    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is bound to an address that is no multiple of %u, as task %u (%s) "
-                   "needs it; bind one that is", call, (unsigned)slot, plan->slots[slot].name, (unsigned)alignment,
-                   (unsigned)node->source, node->name);
+    return gk_fail(GK_ERROR_INVALID,
+                   "%s: slot %u (%s) is bound to an address that is no multiple of %u, as task %u (%s) needs it; "
+                   "bind one that is",
+                   call, (unsigned)slot, plan->slots[slot].name, (unsigned)alignment, (unsigned)node->source, node->name);
   }
   return GK_OK;
 }

@@ -78,7 +78,6 @@ void gki_graphs_detach(gk_device *device);
 gk_result gki_slots_make(gk_graph *graph); /* from the plan: values, owned memory */
 void gki_slots_free(gk_graph *graph);      /* owned memory */
 void gki_slots_hand_again(gk_graph *graph); /* all count as bound anew: the launch that took them over failed */
-unsigned char *gki_structs_take(gk_graph *graph); /* room for all BYTES slots; NULL: none left */
 gk_result gki_slots_judge(gk_graph *graph, const char *call);
 
 /* launch.c */

@@ -48,7 +48,7 @@ gk_result gki_queue_make(gk_graph *graph) {
     launch->job.run = run_launch;
     atomic_init(&launch->job.done, true);
     launch->values = gki_arena_take(arena, plan->slot_count, sizeof *launch->values);
-    launch->bytes = gki_arena_take(arena, graph->bytes_size, 1);
+    launch->bytes = gki_arena_take_aligned(arena, graph->bytes_size, GKI_STRUCT_ALIGNMENT);
     launch->changed = gki_arena_take(arena, plan->slot_count, sizeof *launch->changed);
     launch->record.passes = gki_arena_take(arena, plan->loop_count, sizeof *launch->record.passes);
     launch->record.hit_bound = gki_arena_take(arena, plan->loop_count, 1);
@@ -96,6 +96,7 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
       }
     }
     ++graph->settled;
+    if (launch->result != GK_OK) gki_slots_hand_again(graph);
     if (launch->result == GK_OK || graph->outcome != GK_OK) continue;
     graph->outcome = launch->result;
     memcpy(graph->outcome_message, launch->message, sizeof launch->message);

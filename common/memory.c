@@ -86,6 +86,13 @@ void *gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes) {
   return memory;
 }
 
+void *gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment) {
+  size_t padded;
+  if (!gki_add(bytes, alignment - 1, &padded)) return NULL;
+  unsigned char *memory = gki_arena_take(arena, padded, 1);
+  return memory ? memory + (-(uintptr_t)memory & (alignment - 1)) : NULL;
+}
+
 void gki_arena_free(gki_arena *arena) {
   for (struct gki_chunk *chunk = arena->last, *before; chunk; chunk = before) {
     before = chunk->before;

@@ -74,7 +74,7 @@ static gk_result take_arrays(gki_program *program, const sizes *s, gk_walk **wal
                program->structs && program->partial;
   for (uint32_t k = 1; k < plan->slot_count && there; ++k)
     if (plan->slots[k].type == GK_BYTES) {
-      program->structs[k] = gki_arena_take(arena, plan->slots[k].element_bytes, 1);
+      program->structs[k] = gki_arena_take_aligned(arena, plan->slots[k].element_bytes, GKI_STRUCT_ALIGNMENT);
       there = program->structs[k] != NULL;
     }
   return there ? GK_OK : gki_fail_memory("a graph's ops", s->ops * sizeof *program->ops);

@@ -21,6 +21,12 @@ static const gk_list line_list = GK_LIST(line_list, line_tasks, slots);
 static const gk_task total_tasks[] = {GK_RUN(total, COUNT, OWNED, SUM)};
 static const gk_list total_list = GK_LIST(total_list, total_tasks, slots);
 
+/* Counts structs that don't lie at a multiple of 64. */
+static void where_is_it(const gk_value *args, gk_range items) {
+  (void)items;
+  *(int *)args[0].ptr += (uintptr_t)args[1].ptr % 64 != 0;
+}
+
 static gk_graph *graph_of(gk_device *device, const gk_list *list) {
   gk_graph *graph = NULL;
   assert_ok(gk_graph_create(device, list, 0, &graph));
@@ -176,6 +182,60 @@ static void unbound_slot_is_named_with_its_task(void **state) {
   gk_graph_destroy(graph);
   gk_free(device, to);
   gk_free(device, y);
+}
+
+static void unaligned_memory_is_refused(void **state) {
+  static const gk_task tasks[] = {GK_RUN(add, COUNT, X, I), GK_IF(FREE), GK_FILL(Y, COUNT, 0), GK_END,
+                                  GK_RUN(put, FREE, TO, L, U)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_device *device = *state;
+  gk_graph *graph = graph_of(device, &list);
+  char *memory = gk_alloc(device, 128, GK_DEVICE_MEMORY);
+  assert_ok(gk_bind_int(graph, I, 1));
+  assert_ok(gk_bind_int(graph, L, 1));
+  assert_ok(gk_bind_int(graph, U, 1));
+  assert_ok(gk_bind(graph, X, memory + 2));
+  assert_ok(gk_bind(graph, FREE, memory + 17));
+  assert_ok(gk_bind(graph, Y, memory + 33));
+  assert_ok(gk_bind(graph, TO, memory + 68));
+  assert_fails(GK_ERROR_INVALID, "slot 1 (X) is bound to an address that is no multiple of 4, as task 0 (add) needs it",
+               gk_launch(graph, 0));
+  assert_ok(gk_bind(graph, X, memory + 4));
+  assert_fails(GK_ERROR_INVALID, "slot 8 (Y) is bound to an address that is no multiple of 4", gk_launch(graph, 0));
+  assert_ok(gk_bind(graph, Y, memory + 36));
+  assert_fails(GK_ERROR_INVALID, "slot 9 (TO) is bound to an address that is no multiple of 8, as task 4 (put)",
+               gk_launch(graph, 0));
+  assert_ok(gk_bind(graph, TO, memory + 72));
+  assert_fails(GK_ERROR_INVALID, "slot 13 (FREE) is bound to an address that is no multiple of 4, as task 1",
+               gk_launch(graph, 0));
+  assert_ok(gk_bind(graph, FREE, memory + 20));
+  run(graph);
+  assert_int_equal(int_at(device, memory + 4), 1);
+  gk_graph_destroy(graph);
+  gk_free(device, memory);
+}
+
+/* A struct lies as its type wants it, in every launch. */
+static void structs_are_aligned(void **state) {
+  gk_device *device = *state;
+  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT},
+                                    {"w", "wide_struct", 128, 64, GK_BYTES, GK_ACCESS_VALUE}};
+  static const gk_kernel kernel = {.name = "where", .params = params, .param_count = 2, .host = where_is_it};
+  static const gk_slot_desc table[] = {GK_BUFFER(1, int),
+                                       {2, GK_BYTES, "W", "wide_struct", .element_bytes = 128},
+                                       {3, GK_BYTES, "V", "wide_struct", .element_bytes = 128}};
+  static const gk_task tasks[] = {GK_RUN(kernel, GK_ONE, 1, 2), GK_RUN(kernel, GK_ONE, 1, 3)};
+  static const gk_list list = GK_LIST(list, tasks, table);
+  gk_graph *graph = graph_of(device, &list);
+  int *x = int_on(device, 0);
+  static const char bytes[128];
+  assert_ok(gk_bind(graph, 1, x));
+  assert_ok(gk_bind_bytes(graph, 2, bytes, 128));
+  assert_ok(gk_bind_bytes(graph, 3, bytes, 128));
+  for (int k = 0; k < 16; ++k) run(graph);
+  assert_int_equal(int_at(device, x), 0);
+  gk_graph_destroy(graph);
+  gk_free(device, x);
 }
 
 static void overlapping_memory_is_refused(void **state) {
@@ -372,6 +432,8 @@ int main(void) {
     ON_ALL(failed_bind_is_told_by_the_next_launch),
     ON_ALL(unbound_slot_is_named_with_its_task),
     ON_ALL(overlapping_memory_is_refused),
+    ON_ALL(unaligned_memory_is_refused),
+    ON_ALL(structs_are_aligned),
     ON_ALL(resize_keeps_and_zeroes),
     ON_ALL(resize_waits_for_launches),
     ON_ALL(resize_that_fails_changes_nothing),

@@ -399,6 +399,26 @@ static void launch_that_does_not_start_is_told(void **state) {
   gk_free(device, x);
 }
 
+/* What was bound before a launch that failed may not have reached the device: it is handed over again. */
+static void bindings_of_a_failed_launch_come_again(void **state) {
+  gk_device *device = *state;
+  int *x = int_on(device, 0);
+  gk_graph *graph = graph_of(device, &straight, 0);
+  assert_ok(gk_bind(graph, X, x));
+  fake_fail(FAKE_LAUNCH, 1, GK_ERROR_MEMORY, false);
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_MEMORY, "fake: launch failed", gk_wait(graph, NULL));
+  const gk_status *status;
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->applied, GK_BY_TABLE);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->applied, GK_UNCHANGED);
+  gk_graph_destroy(graph);
+  gk_free(device, x);
+}
+
 /* The failure of an earlier launch doesn't end up as the reason why a later one is refused. */
 static void failures_are_not_mixed_up(void **state) {
   gk_device *device = *state;
@@ -517,6 +537,8 @@ int main(void) {
     ON_FAKES(failed_launch_is_told_by_the_next_wait),
     ON(fake_native, launch_that_does_not_start_is_told),
     ON(fake_batched, launch_that_does_not_start_is_told),
+    ON(fake_native, bindings_of_a_failed_launch_come_again),
+    ON(fake_batched, bindings_of_a_failed_launch_come_again),
     ON(fake_native, failures_are_not_mixed_up),
     ON(fake_batched, failure_leaves_nothing_under_way),
     ON(fake_loops, failure_leaves_nothing_under_way),
