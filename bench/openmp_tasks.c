@@ -273,8 +273,8 @@ int main(void) {
   tasks_of(1 << 20, 10);
   passes();
   silence();
-  pairs(1, 20000);
-  pairs(512, 2000);
+  pairs(1, 80000);
+  pairs(512, 8000);
   round_trip();
   gk_device_close(device);
   return 0;

@@ -18,7 +18,8 @@ static void go_on(gki_drive *drive, int64_t answer) {
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */
-       LOOK_AGAIN = 64 /* executions */ };
+       LOOK_AGAIN = 64, /* executions */
+       TIMED_NS = 2000 /* what takes longer is timed each time: that costs 3 % of it */ };
 
 static void note_time(float *known, uint8_t *samples, uint64_t ns) {
   float seen = (float)ns;
@@ -42,11 +43,10 @@ static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
   fork->split = !untried && fork->split_ns < fork->series_ns;
   float saving = fork->split ? fork->series_ns - fork->split_ns
                              : fork->series_ns * (1 - 1 / (float)side_by_side) - drive->handoff_ns;
-  *timed = again || untried;
+  *timed = again || fork->series_ns > TIMED_NS;
   if (saving <= 0 || !(untried || fork->split != again)) return GKI_ALONE;
-  gki_advice advice = gki_openmp_advise(drive, saving);
-  if (advice == GKI_ALONE) *timed = false;
-  return advice;
+  *timed = true;
+  return gki_openmp_advise(drive, saving);
 }
 
 typedef struct split_order {
