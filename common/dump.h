@@ -6,7 +6,7 @@
 
 /* What the plan's gates take on a device that decides by itself, counted in the graph; the usual lowering's beside. */
 typedef struct gki_gate_count { uint32_t control, conditional, usual_control, usual_conditional; } gki_gate_count;
-typedef struct gki_gate_counts { gki_gate_count fresh, resume; } gki_gate_counts; /* launches from the top; from anywhere */
+typedef struct gki_gate_counts { gki_gate_count fresh, resume; } gki_gate_counts; /* from the top; from anywhere */
 
 void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates);
 void gki_dump_dot(gki_text *text, const gk_plan *plan);

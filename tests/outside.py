@@ -12,9 +12,8 @@ PAGES = {"README.md": "111 passes", "docs/guide.md": "3 passes, 1 yields, 1083 k
 
 
 def main():
-    os.chdir(tap.ROOT)
     cc = tap.config("cc")
-    shared = ["-Iinclude", "-Lbuild", "-lgk", f"-Wl,-rpath,{tap.ROOT / 'build'}"]
+    shared = ["-Iinclude", "-Lbuild", "-lgk", f"-Wl,-rpath,{Path('build').absolute()}"]
     flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     with tempfile.TemporaryDirectory() as folder:
         module = Path(folder) / "libserial.so"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(os.path.abspath(__file__)).parent.parent
+ROOT = Path(os.path.abspath(__file__)).parent.parent  # of the sources; a build tree is where a script is started
 count = failures = 0
 
 
