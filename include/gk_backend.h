@@ -42,7 +42,7 @@ typedef struct gk_node {
   uint32_t run;            /**< The run it is in: tasks, and blocks that lie wholly in one; else UINT32_MAX. */
   uint32_t args;           /**< Where its slots begin in gk_plan.args. */
   uint32_t arg_count;      /**< How many. */
-  uint32_t items[3];       /**< Slots of its extents; 0: one. A PTR is read on the device, a KERNEL's items[0] at `offset`. */
+  uint32_t items[3];       /**< Slots of its extents; 0: one. A PTR is read on the device, KERNEL's x at `offset`. */
   uint32_t flag;           /**< Slot of its flag; 0: none. */
   uint32_t offset;         /**< As in gk_task. */
   uint32_t from_offset;    /**< As in gk_task. */
