@@ -202,6 +202,23 @@ static void empty_list_is_a_graph(void **state) {
   gk_graph_destroy(graph);
 }
 
+static void *make_some(void *at) {
+  gk_graph *graph;
+  for (int k = 0; k < 20; ++k) {
+    assert_ok(gk_graph_create(at, &list, 0, &graph));
+    assert_ok(gk_resize(graph, OWNED, (size_t)k));
+    gk_graph_destroy(graph);
+  }
+  return NULL;
+}
+
+static void threads_create_at_once(void **state) {
+  pthread_t threads[4];
+  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, make_some, *state), 0);
+  for (int k = 0; k < 4; ++k) pthread_join(threads[k], NULL);
+  if (is_fake(*state)) assert_int_equal(fake_calls(FAKE_LOAD), 2);
+}
+
 static void graphs_come_and_go(void **state) {
   gk_device *device = *state;
   int *x = int_on(device, 0), *n = int_on(device, 0), *flag = int_on(device, 0);
@@ -240,6 +257,7 @@ int main(void) {
     ON_ALL(bad_dump_is_refused),
     ON_ALL(empty_list_is_a_graph),
     ON_ALL(graphs_come_and_go),
+    ON_ALL(threads_create_at_once),
   };
   return cmocka_run_group_tests(tests_, NULL, NULL);
 }

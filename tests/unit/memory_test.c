@@ -15,6 +15,13 @@ static void arena_gives_aligned_zeroed_memory(void **state) {
     for (size_t k = 0; k < bytes; ++k) assert_int_equal(memory[k], 0);
     memset(memory, 0xFF, bytes); /* must not reach what is given next */
   }
+  for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+    unsigned char *memory = gki_arena_take_aligned(&arena, 100, alignment);
+    assert_int_equal((uintptr_t)memory % alignment, 0);
+    for (size_t k = 0; k < 100; ++k) assert_int_equal(memory[k], 0);
+    memset(memory, 0xFF, 100);
+  }
+  assert_null(gki_arena_take_aligned(&arena, SIZE_MAX, 64));
   gki_arena_free(&arena);
   assert_int_equal(atomic_load(&c.live), 0);
   assert_null(arena.last);
