@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 static const char help[] =
   "softbody MESH.obj [options]   drops a mesh on the ground and on itself, and checks the physics\n"
@@ -122,6 +123,17 @@ static world world_of(const mesh *body, complaint *why) {
                  .enough = 5e-7 * mass_of(body), .still = 0.03 * step_seconds};
 }
 
+/* Why a call of the simulation failed. */
+static bool blame(complaint *why, const simulation *s) {
+  return complain(why, "after %d steps: %s", s->steps, s->trouble ? s->trouble : gk_error());
+}
+
+static double seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static gk_result start(simulation *s, const options *o, const mesh *body, const world *constants, int room) {
   const gk_device_desc device = {.backend = o->backend, .threads = o->threads};
   return simulation_start(s, &device, body, constants, o->drop, v3_of(0.8, 0.3, 0.5), room);
@@ -158,18 +170,19 @@ static int picture_step(int k, int steps) {
 static bool run(simulation *s, const options *o, watch *w, strip *pictures, v3 *x, complaint *why) {
   for (int k = 0, drawn = 0; k <= o->steps; ++k) {
     uint64_t newton = s->newton, cg = s->cg;
-    if (k > 0 && simulation_step(s) != GK_OK) return complain(why, "step %d: %s", k, gk_error());
+    if (k > 0 && simulation_step(s) != GK_OK) return blame(why, s);
     if (w && k > 0) observe(w, s, o->drop);
     if (pictures && k > 0 && !o->quiet) print_step(s, s->newton - newton, s->cg - cg);
     for (; pictures && drawn < STRIP_PICTURES && picture_step(drawn, o->steps) == k; ++drawn) {
-      if (simulation_read(s, x, NULL) != GK_OK) return complain(why, "%s", gk_error());
+      if (simulation_read(s, x, NULL) != GK_OK) return blame(why, s);
       if (!strip_draw(pictures, drawn, s->body, x)) return complain(why, "there isn't enough memory for a picture");
     }
   }
   return true;
 }
 
-/* Simulates again, now with room for all pairs there ever were, and compares every bit of what comes out. */
+/* Simulates again, now with room for all pairs there ever were, and compares every bit of what comes out, and the
+ * passes of the loops: an interrupted run is the same as an uninterrupted one. */
 static bool verify(const options *o, const simulation *first, const v3 *x, const v3 *v, complaint *why) {
   size_t n = (size_t)first->body->vertex_count;
   v3 *again = calloc(2 * n, sizeof *again);
@@ -177,9 +190,9 @@ static bool verify(const options *o, const simulation *first, const v3 *x, const
   bool good = again != NULL;
   if (!good) complain(why, "there isn't enough memory to compare");
   else if (start(&s, o, first->body, &first->world, first->room + first->room / 2) != GK_OK)
-    good = complain(why, "%s", gk_error());
+    good = blame(why, &s);
   good = good && run(&s, o, NULL, NULL, NULL, why);
-  if (good && simulation_read(&s, again, again + n) != GK_OK) good = complain(why, "%s", gk_error());
+  if (good && simulation_read(&s, again, again + n) != GK_OK) good = blame(why, &s);
   if (good && s.yields) good = complain(why, "a buffer that was large enough overflowed");
   if (good && (memcmp(again, x, n * sizeof *x) != 0 || memcmp(again + n, v, n * sizeof *v) != 0))
     good = complain(why, "the result without yields is another one");
@@ -211,11 +224,11 @@ static bool write_results(const options *o, const mesh *body, v3 *x, const strip
               .triangle_count = body->triangle_count};
   snprintf(path, sizeof path, "%s/final.obj", o->out);
   if (!obj_write(path, &last, why)) return false;
-  printf("wrote  %s", path);
+  printf("wrote  %s\n", path);
   snprintf(path, sizeof path, "%s/fall.png", o->out);
-  bool good = strip_write(pictures, path, why);
-  printf(good ? ", %s\n" : "\n", path);
-  return good;
+  if (!strip_write(pictures, path, why)) return false;
+  printf("wrote  %s\n", path);
+  return true;
 }
 
 static void introduce(const mesh *m, const simulation *s) {
@@ -239,14 +252,16 @@ static bool simulate(const options *o, const mesh *body, complaint *why) {
   if (!x || !v || !strip_make(&pictures)) good = complain(why, "there isn't enough memory");
   if (!good || !(constants.reach > 0.0)) goto done;
   if (start(&s, o, body, &constants, 2 * o->pairs) != GK_OK) {
-    complain(why, "%s", gk_error());
+    blame(why, &s);
     goto done;
   }
   introduce(body, &s);
   watch w = {.mass = mass_of(body), .start = s.energy, .least = s.energy, .momentum = s.momentum, .finite = true};
+  double begun = seconds_now();
   if (!run(&s, o, &w, &pictures, x, why)) goto done;
+  printf("time   %.1f s for %d steps and their pictures\n", seconds_now() - begun, s.steps);
   if (simulation_read(&s, x, v) != GK_OK) {
-    complain(why, "%s", gk_error());
+    blame(why, &s);
     goto done;
   }
   for (size_t k = 0; k < n; ++k) depth = fmax(depth, -x[k].y);

@@ -161,7 +161,10 @@ static gk_result place_body(simulation *s, double drop, v3 spin) {
   v3 *x = calloc(n, sizeof *x), *v = calloc(n, sizeof *v), centre = {0.0, 0.0, 0.0}, drift = {0.0, 0.0, 0.0};
   double total = 0.0;
   gk_result result = GK_ERROR_MEMORY;
-  if (!x || !v) goto done;
+  if (!x || !v) {
+    s->trouble = "there isn't enough memory to place the body";
+    goto done;
+  }
   for (size_t k = 0; k < n; ++k) {
     x[k] = v3_add(m->rest[k], v3_of(0.0, drop, 0.0));
     centre = v3_mad(centre, m->mass[k], x[k]);
@@ -214,7 +217,10 @@ static gk_result read_contacts(simulation *s) {
 static gk_result make_room(simulation *s) {
   gk_result result = read_contacts(s);
   if (result != GK_OK) return result;
-  if (s->contacts > MOST_CONTACTS) return GK_ERROR_MEMORY;
+  if (s->contacts > MOST_CONTACTS) {
+    s->trouble = "more than 268,435,456 pairs of vertices touch; is the mesh crumpled from the start?";
+    return GK_ERROR_MEMORY;
+  }
   s->room = s->contacts + s->contacts / 2;
   result = gk_resize(s->graph, CONTACT_LIST, (size_t)s->room);
   if (result == GK_OK) result = gk_resize(s->graph, CONTACT_BONDS, (size_t)s->room);

@@ -21,6 +21,7 @@ typedef struct simulation {
   int touching;                        /* vertices that the ground carries */
   double energy, kinetic;              /* now */
   v3 momentum;                         /* now */
+  const char *trouble;                 /* of a failure that isn't gk's; NULL: see gk_error */
 } simulation;
 
 /* Opens the device, makes the graph, fills its slots.
