@@ -10,7 +10,7 @@
 
 static const char help[] =
   "softbody MESH.obj [options]   drops a mesh on the ground and on itself, and checks the physics\n"
-  "  --steps N       time steps of 0.01 s (default 160)\n"
+  "  --steps N       time steps of 0.01 s (default 200)\n"
   "  --backend NAME  the device's backend (default: $GK_BACKEND, else the first that is able)\n"
   "  --threads N     host threads (default: OMP_NUM_THREADS, else all)\n"
   "  --out DIR       where final.obj and fall.png go (default build/softbody-out)\n"
@@ -164,7 +164,7 @@ static void print_step(const simulation *s, uint64_t newton, uint64_t cg) {
 
 /* The step after which picture k is drawn: most of them while much happens. */
 static int picture_step(int k, int steps) {
-  static const double share[STRIP_PICTURES] = {0.0, 0.13, 0.19, 0.25, 0.33, 0.45, 0.65, 1.0};
+  static const double share[STRIP_PICTURES] = {0.0, 0.1, 0.15, 0.2, 0.27, 0.36, 0.55, 1.0};
   return (int)(steps * share[k] + 0.5);
 }
 
@@ -284,7 +284,7 @@ done:
 }
 
 int main(int argc, char **argv) {
-  options o = {.out = "build/softbody-out", .steps = 160, .pairs = 8, .drop = 0.4, .stretch = 1500.0, .bend = 0.004};
+  options o = {.out = "build/softbody-out", .steps = 200, .pairs = 8, .drop = 0.4, .stretch = 1500.0, .bend = 0.004};
   obj file = {0};
   mesh body = {0};
   complaint why = {""};
