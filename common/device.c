@@ -11,6 +11,8 @@
 #endif
 const char *gk_version(void) { return GK_VERSION; }
 
+enum { ORDINALS_MAX = 256 }; /* for gk_device_list, should a backend open whatever it is asked for */
+
 static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   gk_result result = GK_ERROR_MEMORY;
   gk_device *device = gki_array(1, sizeof *device, "a device");
@@ -131,7 +133,7 @@ gk_result gk_device_list(gk_device_visit visit, void *user) {
   gki_modules_load();
   const gk_backend *backend;
   for (size_t k = 0; (backend = gk_backend_at(k)); ++k)
-    for (gk_device_desc desc = {.backend = backend->name};; ++desc.ordinal) {
+    for (gk_device_desc desc = {.backend = backend->name}; desc.ordinal < ORDINALS_MAX; ++desc.ordinal) {
       gk_device *device = NULL;
       gki_begin();
       gk_result result = open_one(backend, &desc, &device);

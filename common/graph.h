@@ -1,5 +1,5 @@
-/* A graph as common sees it. graph.c makes and ends it, bind.c fills its slots, launch.c runs it in the backend's mode,
- * status.c says what became of it. */
+/* A graph as common sees it. graph.c makes and ends it, bind.c fills its slots, judge.c looks at them, launch.c runs it
+ * in the backend's mode, status.c says what became of it. */
 #ifndef GKI_GRAPH_H
 #define GKI_GRAPH_H
 #include "device.h"
@@ -30,6 +30,7 @@ typedef struct gki_bound {
   size_t owned_count;  /* elements of it */
   size_t reach;        /* bytes from its address on that flags, counts, copies and fills surely touch */
   uint32_t reached_by; /* the node that touches the last of them */
+  bool written;        /* by some task */
   uint32_t alignment;  /* PTR: what the tasks that use it ask of an address */
   bool bound, used, changed;
 } gki_bound;
@@ -78,6 +79,10 @@ void gki_graphs_detach(gk_device *device);
 gk_result gki_slots_make(gk_graph *graph); /* from the plan: values, owned memory */
 void gki_slots_free(gk_graph *graph);      /* owned memory */
 void gki_slots_hand_again(gk_graph *graph); /* all count as bound anew: the launch that took them over failed */
+/* Of the memory behind a task's argument. */
+uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg);
+
+/* judge.c: whether a launch may run with what is bound */
 gk_result gki_slots_judge(gk_graph *graph, const char *call);
 
 /* launch.c */

@@ -410,7 +410,7 @@ typedef struct gk_list {
 #define GK_FILL(to, n, v) {.op = GK_OP_FILL, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern = (uint32_t)(v)}
 /** A gk_call with slots for its args. */
 #define GK_CALL(f, ...) {.op = GK_OP_CALL, .name = #f, .call = (f), .args = {__VA_ARGS__}}
-/** The tasks of list l; labels_from is added to its labels; slots stand for the first of its table. */
+/** The tasks of list l; labels_from is added to its labels; slots stand for the first of its table (none: write 0). */
 #define GK_INCLUDE(l, labels_from, ...) \
   {.op = GK_OP_LIST, .name = #l, .list = &(l), .args = {__VA_ARGS__}, .label = (labels_from)}
 /** Takes the flag's slot, then any of .offset = , .max_iterations = , .label = , in this order. */
@@ -480,7 +480,8 @@ gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits,
 /** Cancels and waits, frees the graph and the memory that it owns. Not to be called while another thread is in it. */
 void gk_graph_destroy(gk_graph *graph);
 
-/** A plan in writing. Give the list, or the graph (then with what became of it on its device), the other being NULL.
+/** A plan in writing. Give the list, or the graph (then with what became of it on its device, after earlier launches),
+ * the other being NULL.
  * @param list    Checked first; or NULL.
  * @param graph   Or NULL.
  * @param format  "text", "dot" (Graphviz) or "json".
@@ -517,8 +518,8 @@ gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 /** Starts the graph from the top (0) or at a checkpoint's label. Neither blocks nor allocates. A graph that can't yield
  * may be launched again before it was waited for, up to 16 times, and the launches follow each other; any other answers
  * GK_ERROR_BUSY. A label that isn't there is refused with those that are. Refused, too, is a launch with a slot in use
- * that isn't bound, and one where two slots share memory that the list doesn't expect to be shared (docs/contract.md).
- */
+ * that isn't bound, or is bound to an address that a task's element type can't have; with the graph's own memory too
+ * small for a flag or count; and with two slots that share memory unexpectedly (docs/contract.md). */
 gk_result gk_launch(gk_graph *graph, int32_t label);
 
 /** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one. Where a

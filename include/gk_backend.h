@@ -394,7 +394,8 @@ typedef struct gk_backend {
   gk_result (*launch)(void *graph, const gk_hand_over *launch);
   /** Native only. Launches are waited for in their order. GK_NOT_READY if it would block and mustn't. */
   gk_result (*wait)(void *graph, bool block, gk_record *record);
-  /** Native only, from any thread. Optional: gk_cancel is refused. */
+  /** Native only, from any thread, also when nothing is under way: later launches aren't concerned. Optional: gk_cancel
+   * is refused. */
   gk_result (*cancel)(void *graph);
 
   /** In process only: the whole launch, on the device's worker thread. Doesn't allocate. */

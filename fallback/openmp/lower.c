@@ -276,7 +276,7 @@ bool gki_openmp_count(const gki_program *program, const gki_op *op, const gk_val
   const gk_node *node = &program->plan->nodes[op->node];
   int64_t extent[3], product = 1;
   bool fits = true;
-  uint32_t offset = node->op == GK_OP_KERNEL ? node->offset : 0; /* of COPY and FILL it leads into the memory they write */
+  uint32_t offset = node->op == GK_OP_KERNEL ? node->offset : 0; /* theirs leads into what they write */
   *range = (gk_range){0};
   for (int axis = 0; axis < 3; ++axis) {
     extent[axis] = extent_of(program->plan, node->items[axis], axis == 0 ? offset : 0, values);

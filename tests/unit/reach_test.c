@@ -82,10 +82,11 @@ static void test_resize_mends(void **state) {
   gk_graph_destroy(graph);
 }
 
-/* The offset of a KERNEL leads to its count; that of a COPY or FILL into what it writes, and its count is at the start. */
+/* The offset of a KERNEL leads to its count; that of a COPY or FILL into what it writes, its count is at the start. */
 static void test_where_counts_are_read(void **state) {
   (void)state;
-  gk_task kernel = GK_RUN(count_up, COUNTS, DATA), fill = GK_FILL(OTHER, COUNTS, 9), copy = GK_COPY(OTHER, DATA, COUNTS);
+  gk_task kernel = GK_RUN(count_up, COUNTS, DATA), fill = GK_FILL(OTHER, COUNTS, 9);
+  gk_task copy = GK_COPY(OTHER, DATA, COUNTS);
   kernel.offset = 4;
   fill.offset = 8;
   copy.offset = 4;

@@ -1,0 +1,111 @@
+/* Whether a launch may run with what is bound to a graph's slots. Judged anew only where something was bound since. */
+#include "graph.h"
+#include "check.h"
+
+/* The first task that uses the slot, and asks for such an alignment, for a message. */
+static const gk_node *user_of(const gk_plan *plan, uint32_t slot, uint32_t alignment) {
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    bool flag = node->flag == slot || node->items[0] == slot || node->items[1] == slot || node->items[2] == slot;
+    bool uses = flag && alignment <= sizeof(int32_t);
+    for (uint32_t a = 0; a < node->arg_count; ++a)
+      uses = uses || (plan->args[node->args + a] == slot && alignment <= gki_argument_alignment(node, a));
+    if (uses) return node;
+  }
+  return &plan->nodes[0];
+}
+
+static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    if (!graph->slots[k].used || graph->slots[k].bound || plan->slots[k].type == GK_HOST_PTR) continue;
+    const gk_node *node = user_of(plan, k, 0);
+    const char *fix = plan->slots[k].type == GK_PTR     ? "gk_bind or gk_resize"
+                      : plan->slots[k].type == GK_BYTES ? "gk_bind_bytes"
+                      : plan->slots[k].type >= GK_F32   ? "gk_bind_float"
+                                                        : "gk_bind_int";
+    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is not bound, and task %u (%s) uses it; call %s before", call,
+                   (unsigned)k, plan->slots[k].name, (unsigned)node->source, node->name, fix);
+  }
+  return GK_OK;
+}
+
+/* The graph knows how large its own memory is; what is bound from outside is taken at its word. */
+static gk_result refuse_short(const gk_graph *graph, const char *call) {
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    const gki_bound *bound = &graph->slots[k];
+    if (!bound->owned || bound->value.ptr != bound->owned) continue;
+    size_t unit = plan->slots[k].element_bytes ? plan->slots[k].element_bytes : 1, bytes = bound->owned_count * unit;
+    if (bound->reach <= bytes) continue;
+    const gk_node *node = &plan->nodes[bound->reached_by];
+    return gk_fail(GK_ERROR_INVALID,
+                   "%s: slot %u (%s) has %zu bytes, and task %u (%s) touches byte %zu; mend its offset, or call "
+                   "gk_resize before",
+                   call, (unsigned)k, plan->slots[k].name, bytes, (unsigned)node->source, node->name, bound->reach - 1);
+  }
+  return GK_OK;
+}
+
+static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t k = 0; k < graph->pointer_count; ++k) {
+    uint32_t slot = graph->by_address[k], alignment = graph->slots[slot].alignment;
+    if (alignment < 2 || (uintptr_t)graph->slots[slot].value.ptr % alignment == 0) continue;
+    const gk_node *node = user_of(plan, slot, alignment);
+    return gk_fail(GK_ERROR_INVALID,
+                   "%s: slot %u (%s) is bound to an address that is no multiple of %u, as task %u (%s) needs it; "
+                   "bind one that is",
+                   call, (unsigned)slot, plan->slots[slot].name, (unsigned)alignment, (unsigned)node->source,
+                   node->name);
+  }
+  return GK_OK;
+}
+
+/* What is surely touched through a slot: the graph's own memory as a whole, of anyone else's the first element. */
+static uintptr_t end_of(const gk_graph *graph, uint32_t slot) {
+  const gki_bound *bound = &graph->slots[slot];
+  size_t element = graph->planned.plan.slots[slot].element_bytes;
+  if (!element) element = 1;
+  size_t bytes = bound->value.ptr == bound->owned && bound->owned ? bound->owned_count * element : element;
+  return (uintptr_t)bound->value.ptr + bytes;
+}
+
+/* Sorted by address, a pair that shares memory has nothing but sharers between; few graphs have any. */
+static gk_result refuse_overlap(gk_graph *graph, const char *call) {
+  uint32_t *order = graph->by_address;
+  for (uint32_t k = 1; k < graph->pointer_count; ++k) {
+    uint32_t slot = order[k], at = k;
+    uintptr_t begin = (uintptr_t)graph->slots[slot].value.ptr;
+    for (; at > 0 && (uintptr_t)graph->slots[order[at - 1]].value.ptr > begin; --at) order[at] = order[at - 1];
+    order[at] = slot;
+  }
+  for (uint32_t k = 0; k < graph->pointer_count; ++k)
+    for (uint32_t j = k + 1; j < graph->pointer_count; ++j) {
+      uint32_t a = order[k], b = order[j];
+      uintptr_t begin = (uintptr_t)graph->slots[b].value.ptr;
+      if (begin >= end_of(graph, a)) break;
+      if (!graph->slots[a].written && !graph->slots[b].written) continue;
+      char why[1024];
+      if (end_of(graph, b) > begin && gki_check_overlap(&graph->planned.plan, a, b, why, sizeof why))
+        return gk_fail(GK_ERROR_INVALID, "%s: slots %u (%s) and %u (%s) are bound to overlapping memory: %s", call,
+                       (unsigned)a, graph->planned.plan.slots[a].name, (unsigned)b, graph->planned.plan.slots[b].name,
+                       why);
+    }
+  return GK_OK;
+}
+
+gk_result gki_slots_judge(gk_graph *graph, const char *call) {
+  if (graph->failed_result != GK_OK) {
+    gk_result result = gk_fail(graph->failed_result, "%s: a call before it failed: %s", call, graph->failed_message);
+    graph->failed_result = GK_OK;
+    return result;
+  }
+  if (!graph->dirty) return GK_OK;
+  gk_result result = refuse_unbound(graph, call);
+  if (result == GK_OK) result = refuse_short(graph, call);
+  if (result == GK_OK) result = refuse_unaligned(graph, call);
+  if (result == GK_OK) result = refuse_overlap(graph, call);
+  graph->dirty = result != GK_OK;
+  return result;
+}
