@@ -348,9 +348,9 @@ def demo(options):
     return run("build/softbody", "docs/examples/softbody/spot.obj", "--verify", "--out", "build/demo")
 
 
-def tree_of_its_own(compiler, arguments):
+def tree_of_its_own(name, compiler, arguments):
     """The same sources under another configuration: a folder of links, so that build.ninja serves it unchanged."""
-    tree = ROOT / "build" / compiler.kind
+    tree = ROOT / "build" / name
     tree.mkdir(parents=True, exist_ok=True)
     for entry in ROOT.iterdir():
         link = tree / entry.name
@@ -361,21 +361,26 @@ def tree_of_its_own(compiler, arguments):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise Missing(done.stdout.strip().removeprefix("configure.py: "))
-    return f"build/{compiler.kind}"
+    return f"build/{name}"
 
 
 def test(options):
-    """Everything with sanitizers and one compiler, and once more with the other as it is shipped. Both in trees of
-    their own: what `ninja` builds stays as it was configured."""
+    """Everything with sanitizers and one compiler, once more with the other as it is shipped, and what has threads with
+    clang's ThreadSanitizer. All in trees of their own: what `ninja` builds stays as it was configured."""
     ensure("test", "more", *(["full"] if options.full else []))
     first = find_compiler(options.cc)
-    command = [sys.executable, "tests/run.py", "--tree", tree_of_its_own(first, recordable(options))]
+    command = [sys.executable, "tests/run.py", "--tree", tree_of_its_own(first.kind, first, recordable(options))]
     other = "clang" if first.kind == "gcc" else "gcc"
     try:
         second = inspect(has_compiler(other) or other)
-        command += ["--tree", tree_of_its_own(second, ["--sanitize=none"])]
+        command += ["--tree", tree_of_its_own(second.kind, second, ["--sanitize=none"])]
     except Missing as problem:
         command += ["--skip", f"everything once more with {other}: {problem}"]
+    try:  # gcc's OpenMP runtime tells ThreadSanitizer nothing, so it would see races where there are none
+        clang = inspect(has_compiler("clang") or "clang")
+        command += ["--tree", tree_of_its_own("tsan", clang, ["--sanitize=thread"])]
+    except Missing as problem:
+        command += ["--skip", f"threads with ThreadSanitizer: {problem}"]
     return subprocess.run(command + (["--full"] if options.full else []), cwd=ROOT).returncode
 
 

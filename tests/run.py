@@ -39,6 +39,10 @@ SCRIPTS = [
 ]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
+# What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
+THREADED = [f"build/tests/unit/{name}_test"
+            for name in ("worker", "device", "launch", "graph", "openmp", "openmp_sections")]
+
 TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# SKIP\s*(.*))?$", re.I)
 
 
@@ -100,6 +104,17 @@ def environment(full):
     return inherited
 
 
+def is_threaded(tree):
+    return tree_name(tree).endswith("(thread)")
+
+
+def environment_of(tree, env):
+    """LLVM's OpenMP runtime tells ThreadSanitizer what it does; what isn't instrumented is taken at its word."""
+    if not is_threaded(tree):
+        return env
+    return dict(env, TSAN_OPTIONS=env["TSAN_OPTIONS"] + ":ignore_noninstrumented_modules=1")
+
+
 def execute(command, folder, env, seconds):
     """Runs it in a process group of its own, so that a test which hangs takes its children with it."""
     process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -131,7 +146,8 @@ def tree_name(tree):
 
 def build(tree):
     """Builds all of a tree, going on after an error: a test that doesn't compile mustn't hide the others."""
-    command = ["ninja", "-k", "0", "all", *targets(tree, "test"), *targets(tree, "single")]
+    everything = ["all", *targets(tree, "test"), *targets(tree, "single")]
+    command = ["ninja", "-k", "0", *(THREADED if is_threaded(tree) else everything)]
     done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace")
     if done.returncode == 0:
@@ -142,6 +158,10 @@ def build(tree):
 def jobs(trees, full, wanted):
     """(name, command, folder) of everything there is to run."""
     for position, tree in enumerate(trees):
+        if is_threaded(tree):
+            for program in THREADED:
+                yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
+            continue
         for name, command, in_each in SCRIPTS + (FULL_SCRIPTS if full else []):
             if in_each or position == 0:
                 yield f"{tree_name(tree)}: {name}" if in_each else name, [sys.executable, *command], tree
@@ -184,7 +204,7 @@ def main():
             if not command[0].startswith(sys.executable) and not path.exists():
                 report(name, Outcome(failed=["(wasn't built)"]))
             else:
-                report(name, execute([str(path), *command[1:]], folder, env, seconds))
+                report(name, execute([str(path), *command[1:]], folder, environment_of(folder, env), seconds))
         list(pool.map(one, chosen))
 
     total.skipped += [tuple(skip.split(": ", 1)) for skip in options.skip]

@@ -597,9 +597,9 @@ static void settle(device *d) {
     g->late = run_run(g, g->hand_over.values, d->pending[k].run);
     if (g->late != GK_OK) snprintf(g->late_message, sizeof g->late_message, "%s", gk_error());
   }
+  pthread_mutex_lock(&d->lock);
   d->pending_count = 0;
   pthread_mutex_unlock(&d->work_lock);
-  pthread_mutex_lock(&d->lock);
   while (d->first) pthread_cond_wait(&d->changed, &d->lock);
   pthread_mutex_unlock(&d->lock);
 }
@@ -633,7 +633,9 @@ static gk_result fake_submit(void *state, uint32_t run) {
   broken_if(run >= g->plan->run_count, "submit: no such run");
   gk_result result = called_or_failed(FAKE_SUBMIT);
   if (result == GK_OK && d->pending_count == PENDING) settle(d);
+  pthread_mutex_lock(&d->lock);
   if (result == GK_OK) d->pending[d->pending_count++] = (pending){g, run};
+  pthread_mutex_unlock(&d->lock);
   return leave(g, result);
 }
 
