@@ -121,8 +121,8 @@ static world world_of(const mesh *body, complaint *why) {
   /* A residual says less about what is wrong in the large, the finer the mesh; then more of it has to go. */
   double fine = fmin(fmax(body->edge / 0.03, 0.03), 1.0);
   return (world){.step = step_seconds, .gravity = 9.81, .gap = 0.003, .ground = 1.0, .friction = 0.4,
-                 .slip = 0.01 * step_seconds, .reach = reach, .push = 20.0, .cell = 1.35 * reach, .cg = 0.3 * fine,
-                 .enough = 5e-7 * fine * fine * mass_of(body), .still = 0.03 * step_seconds};
+                 .slip = 0.01 * step_seconds, .reach = reach, .push = 20.0, .cell = 1.35 * reach,
+                 .cg = 0.3 * sqrt(fine), .enough = 5e-7 * fine * mass_of(body), .still = 0.03 * step_seconds};
 }
 
 /* Why a call of the simulation failed. */

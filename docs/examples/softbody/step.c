@@ -84,7 +84,7 @@ static const gk_task tasks[] = {
     GK_RUN(translate, GK_ONE, CONTROL, SUM_X, SUM_Y, SUM_Z, ROW_X, ROW_Y, ROW_Z),
     GK_RUN(start_solve, N, U, R, Z, RZ, SUM_X, SUM_Y, SUM_Z, ROWS, INVERSE, CONTROL),
     GK_RUN(judge_solve, GK_ONE, CONTROL, SOLVING, RZ, PQ, SUM_X, SUM_Y, SUM_Z, WORLD),
-    GK_DO_WHILE(SOLVING, .max_iterations = 3000, .label = SOLVE),
+    GK_DO_WHILE(SOLVING, .max_iterations = 1000, .label = SOLVE),
       GK_RUN(direct, N, P, Z, CONTROL),
       GK_RUN(multiply_hinges, HINGES, TURN, P, HINGE_LIST, HINGE_BONDS),
       GK_RUN(multiply, N, Q, PQ, P, ROWS, SPRING_FIRST, SPRING_OTHER, BONDS, SHARE_FIRST, SHARE_HINGE, SHARE_WEIGHT,
