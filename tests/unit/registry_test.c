@@ -258,6 +258,27 @@ static char names[NAMES][32];
 static gk_backend racing[NAMES];
 static atomic_int registered, ready[NAMES];
 
+static gk_result open_anything(void *device, const gk_device_desc *desc) {
+  (void)device, (void)desc;
+  return GK_OK;
+}
+
+static void count_devices(void *user, const gk_device_entry *entry) {
+  if (strcmp(entry->backend, "everywhere") == 0) ++*(int *)user;
+}
+
+/* A backend that doesn't look at the ordinal has as many devices as one cares to ask for. */
+static void list_ends(void **state) {
+  (void)state;
+  static gk_backend everywhere;
+  everywhere = backend_named("everywhere");
+  everywhere.open = open_anything;
+  assert_ok(gk_backend_register(&everywhere));
+  int devices = 0;
+  assert_ok(gk_device_list(count_devices, &devices));
+  assert_in_range(devices, 1, 1024);
+}
+
 static void *register_all(void *at) {
   (void)at;
   for (int k = 0; k < NAMES; ++k) {
@@ -307,6 +328,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(refusals_are_collected),
     cmocka_unit_test(modules_are_loaded),
     cmocka_unit_test(variable_lists_modules),
+    cmocka_unit_test(list_ends),
     cmocka_unit_test(name_is_taken_once_by_many_threads),
     cmocka_unit_test(no_more_fit),
   };
