@@ -100,9 +100,10 @@ GK_KERNEL(find_contacts, (out(int, count), out(contact, contacts), in(int, first
       if (j == i || near > 1.69 * reach * reach || near > 0.8281 * v3_dot(d_rest, d_rest)) continue;
       /* The same hash only? */
       if (cell_of(q.x, cell) != ax || cell_of(q.y, cell) != ay || cell_of(q.z, cell) != az) continue;
-      bool joined = false;
-      for (int s = spring_first[i]; s < spring_first[i + 1]; ++s) joined = joined || spring_other[s] == j;
-      if (joined) continue;
+      bool here = spring_first[i + 1] - spring_first[i] < spring_first[j + 1] - spring_first[j];
+      int s = spring_first[here ? i : j], end = spring_first[here ? i + 1 : j + 1]; /* the one with fewer may tell */
+      while (s < end && spring_other[s] != (here ? j : i)) ++s;
+      if (s < end) continue; /* joined by an edge */
       int at = room > 0 ? first[i] + found : 0;
       if (at < room) {
         contacts[at].other = j;
