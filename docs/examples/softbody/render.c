@@ -44,6 +44,13 @@ static bool project(const view *v, v3 p, v3 *to) {
   return depth > 0.05 && fabs(to->x) < 1e5 && fabs(to->y) < 1e5;
 }
 
+/* Keeps of the pixels `from` to `to` of a row those, and a few more, where a weight that is `at` + `rate` x isn't
+ * negative: a mesh may be a fan of needles, each of which crosses the picture. */
+static void narrow(double at, double rate, double *from, double *to) {
+  if (rate > 0.0) *from = fmax(*from, fmin(floor(-at / rate) - 1.0, *to + 1.0));
+  else if (rate < 0.0) *to = fmin(*to, fmax(ceil(-at / rate) + 1.0, *from - 1.0));
+}
+
 static void draw_triangle(const view *v, hit *image, int number, v3 a, v3 b, v3 c) {
   v3 p, q, r;
   if (!project(v, a, &p) || !project(v, b, &q) || !project(v, c, &r)) return;
@@ -52,8 +59,14 @@ static void draw_triangle(const view *v, hit *image, int number, v3 a, v3 b, v3 
   int left = (int)fmax(fmin(p.x, fmin(q.x, r.x)), 0.0), top = (int)fmax(fmin(p.y, fmin(q.y, r.y)), 0.0);
   int right = (int)fmin(fmax(p.x, fmax(q.x, r.x)), v->width - 1),
       low = (int)fmin(fmax(p.y, fmax(q.y, r.y)), v->height - 1);
+  double rate_b = (r.y - p.y) / area, rate_c = (p.y - q.y) / area; /* of the corners' weights, along a row */
   for (int row = top; row <= low; ++row) {
-    for (int column = left; column <= right; ++column) {
+    double y0 = row + 0.5 - p.y, at_b = (-(p.x * (r.y - p.y)) - y0 * (r.x - p.x)) / area;
+    double at_c = ((q.x - p.x) * y0 + p.x * (q.y - p.y)) / area, from = left, to = right;
+    narrow(at_b, rate_b, &from, &to);
+    narrow(at_c, rate_c, &from, &to);
+    narrow(1.0 - at_b - at_c, -rate_b - rate_c, &from, &to);
+    for (int column = (int)from, end = (int)to; column <= end; ++column) {
       double x = column + 0.5, y = row + 0.5;
       double wb = ((x - p.x) * (r.y - p.y) - (y - p.y) * (r.x - p.x)) / area;
       double wc = ((q.x - p.x) * (y - p.y) - (q.y - p.y) * (x - p.x)) / area, wa = 1.0 - wb - wc;
