@@ -5,11 +5,6 @@
 
 enum { FAILED_BYTES = 1024 };
 
-static const char *type_name(gk_type type) {
-  static const char *const names[] = {"none", "PTR", "I32", "U32", "I64", "F32", "F64", "BYTES", "HOST_PTR"};
-  return (size_t)type < GK_COUNT(names) ? names[type] : "unknown";
-}
-
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static void note_use(gk_graph *graph, uint32_t slot, uint32_t alignment) {
@@ -140,9 +135,19 @@ static gk_result keep_failure(gk_graph *graph, uint32_t slot, gk_result result) 
   return result;
 }
 
+/* What a call on a slot of the wrong type should have been; NULL: only a GK_PTR will do. */
+static const char *instead(gk_type type, uint32_t types) {
+  if (types == 1u << GK_PTR) return NULL;
+  switch (type) {
+  case GK_I32: case GK_U32: case GK_I64: return "gk_bind_int";
+  case GK_F32: case GK_F64: return "gk_bind_float";
+  case GK_BYTES: return "gk_bind_bytes";
+  default: return "gk_bind";
+  }
+}
+
 /* The slot's description if it has one of the types, else NULL and the message. */
-static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const char *call, uint32_t types,
-                                   const char *other) {
+static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const char *call, uint32_t types) {
   const gk_plan *plan = &graph->planned.plan;
   if (slot < 1 || (uint32_t)slot >= plan->slot_count || plan->slots[slot].type == GK_NO_TYPE) {
     gk_fail(GK_ERROR_INVALID, "%s: graph %s has no slot %d; its slots are those of its list, numbered up to %u", call,
@@ -151,8 +156,9 @@ static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const ch
   }
   const gk_slot_desc *desc = &plan->slots[slot];
   if (types >> desc->type & 1) return desc;
-  gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is of type %s; %s", call, (int)slot, desc->name, type_name(desc->type),
-          other);
+  const char *use = instead(desc->type, types);
+  gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is of type %s; %s%s", call, (int)slot, desc->name,
+          gki_type_name(desc->type), use ? "use " : "only one of type GK_PTR has memory", use ? use : "");
   return NULL;
 }
 
@@ -165,8 +171,7 @@ static void bind_value(gk_graph *graph, uint32_t slot, gk_value value, bool boun
 gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory) {
   gk_result result = gki_graph_enter(graph, "gk_bind");
   if (result != GK_OK) return result;
-  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind", 1u << GK_PTR | 1u << GK_HOST_PTR,
-                                     "use gk_bind_int, gk_bind_float or gk_bind_bytes");
+  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind", 1u << GK_PTR | 1u << GK_HOST_PTR);
   if (!desc) result = GK_ERROR_INVALID;
   else bind_value(graph, (uint32_t)slot, (gk_value){.ptr = (void *)(uintptr_t)memory}, memory != NULL);
   keep_failure(graph, (uint32_t)slot, result);
@@ -177,8 +182,7 @@ gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory) {
 gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value) {
   gk_result result = gki_graph_enter(graph, "gk_bind_int");
   if (result != GK_OK) return result;
-  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_int", 1u << GK_I32 | 1u << GK_U32 | 1u << GK_I64,
-                                     "use gk_bind, gk_bind_float or gk_bind_bytes");
+  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_int", 1u << GK_I32 | 1u << GK_U32 | 1u << GK_I64);
   gk_value held = {.i64 = value};
   if (!desc) result = GK_ERROR_INVALID;
   else {
@@ -199,8 +203,7 @@ gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value) {
 gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value) {
   gk_result result = gki_graph_enter(graph, "gk_bind_float");
   if (result != GK_OK) return result;
-  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_float", 1u << GK_F32 | 1u << GK_F64,
-                                     "use gk_bind, gk_bind_int or gk_bind_bytes");
+  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_float", 1u << GK_F32 | 1u << GK_F64);
   if (!desc) result = GK_ERROR_INVALID;
   else
     bind_value(graph, (uint32_t)slot, desc->type == GK_F32 ? (gk_value){.f32 = (float)value} : (gk_value){.f64 = value},
@@ -213,8 +216,7 @@ gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value) {
 gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t bytes) {
   gk_result result = gki_graph_enter(graph, "gk_bind_bytes");
   if (result != GK_OK) return result;
-  const gk_slot_desc *desc =
-      slot_of(graph, slot, "gk_bind_bytes", 1u << GK_BYTES, "use gk_bind, gk_bind_int or gk_bind_float");
+  const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_bytes", 1u << GK_BYTES);
   if (!desc) result = GK_ERROR_INVALID;
   else if (!value)
     result = gk_fail(GK_ERROR_INVALID, "gk_bind_bytes: slot %d (%s) needs a struct, not NULL", (int)slot, desc->name);
@@ -262,7 +264,7 @@ static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {
 gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {
   gk_result result = gki_graph_enter(graph, "gk_resize");
   if (result != GK_OK) return result;
-  if (!slot_of(graph, slot, "gk_resize", 1u << GK_PTR, "only a PTR slot has memory")) result = GK_ERROR_INVALID;
+  if (!slot_of(graph, slot, "gk_resize", 1u << GK_PTR)) result = GK_ERROR_INVALID;
   else result = resize(graph, (uint32_t)slot, count);
   keep_failure(graph, (uint32_t)slot, result);
   gki_graph_leave(graph);
@@ -272,7 +274,7 @@ gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {
 void *gk_bound(const gk_graph *graph, gk_slot slot) {
   gk_graph *entered = (gk_graph *)(uintptr_t)graph;
   if (gki_graph_enter(entered, "gk_bound") != GK_OK) return NULL;
-  bool found = slot_of(graph, slot, "gk_bound", 1u << GK_PTR, "only a PTR slot has memory") != NULL;
+  bool found = slot_of(graph, slot, "gk_bound", 1u << GK_PTR) != NULL;
   void *memory = found ? graph->slots[slot].value.ptr : NULL;
   gki_graph_leave(entered);
   return memory;

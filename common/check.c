@@ -77,9 +77,8 @@ const char *gki_line_word(gki_judge *judge, uint32_t line) {
 }
 
 const char *gki_type_word(gki_judge *judge, gk_type type) {
-  static const char *const names[] = {"GK_NO_TYPE", "GK_PTR", "GK_I32", "GK_U32",   "GK_I64",
-                                      "GK_F32",     "GK_F64", "GK_BYTES", "GK_HOST_PTR"};
-  return (size_t)type < GK_COUNT(names) ? names[type] : gki_number(judge, (int)type);
+  const char *name = gki_type_name(type);
+  return name ? name : gki_number(judge, (int)type);
 }
 
 /* ---- structure ---- */

@@ -13,7 +13,7 @@ void gki_dump_dot(gki_text *text, const gk_plan *plan);
 void gki_dump_json(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates);
 
 /* "f32"; never NULL. */
-const char *gki_type_name(gk_type type);
+const char *gki_dump_type(gk_type type);
 
 /* A slot by its name, and a byte offset where there is one: "STATE+8". */
 void gki_dump_slot(gki_text *text, const gk_plan *plan, uint32_t slot, uint32_t offset, gki_quoting how);

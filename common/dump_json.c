@@ -50,7 +50,7 @@ static void add_slot(gki_text *text, const gk_plan *plan, uint32_t at) {
   const gk_slot_desc *slot = &plan->slots[at];
   gki_text_add(text, "{\"slot\": %" PRIu32 ", ", at);
   add_string(text, "name", slot->name);
-  gki_text_add(text, ", \"type\": \"%s\"", gki_type_name(slot->type));
+  gki_text_add(text, ", \"type\": \"%s\"", gki_dump_type(slot->type));
   if (slot->element) {
     gki_text_add(text, ", ");
     add_string(text, "element", slot->element);

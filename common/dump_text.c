@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char *gki_type_name(gk_type type) {
+const char *gki_dump_type(gk_type type) {
   static const char *const names[] = {"none", "ptr", "i32", "u32", "i64", "f32", "f64", "bytes", "host_ptr"};
   return (size_t)type < GK_COUNT(names) ? names[type] : "unknown";
 }
@@ -107,7 +107,7 @@ void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *g
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     const gk_slot_desc *slot = &plan->slots[k];
     if (slot->type == GK_NO_TYPE) continue;
-    gki_text_add(text, "slot %" PRIu32 "  %s ", k, gki_type_name(slot->type));
+    gki_text_add(text, "slot %" PRIu32 "  %s ", k, gki_dump_type(slot->type));
     gki_text_quote(text, slot->name, GKI_PLAIN);
     if (slot->element) {
       gki_text_add(text, ", ");

@@ -29,6 +29,12 @@ const char *gk_result_name(gk_result result) {
   return index < GK_COUNT(result_names) ? result_names[index] : "no gk_result";
 }
 
+const char *gki_type_name(gk_type type) {
+  static const char *const names[] = {"GK_NO_TYPE", "GK_PTR", "GK_I32", "GK_U32",   "GK_I64",
+                                      "GK_F32",     "GK_F64", "GK_BYTES", "GK_HOST_PTR"};
+  return (size_t)type < GK_COUNT(names) ? names[type] : NULL;
+}
+
 void gki_begin(void) { message_is_set = false; }
 
 static void set_message(const char *text, size_t length) {

@@ -14,4 +14,7 @@ gk_result gki_fail_with(gk_result code, const char *message);
 
 /* "out of memory for <what>": the one sentence for a NULL from the allocator. */
 gk_result gki_fail_memory(const char *what, size_t bytes);
+
+/* "GK_PTR"; NULL: there is no such type. */
+const char *gki_type_name(gk_type type);
 #endif
