@@ -99,7 +99,7 @@ void gk_set_log(gk_log_level level, gk_log_sink sink, void *user);
 /** An open device of some backend: memory, kernels made ready, one line of work. */
 typedef struct gk_device gk_device;
 
-/** What only one backend knows, as a chain; see gk_cuda.h. A device refuses what it doesn't know. */
+/** What only one backend knows, as a chain. A device refuses what it doesn't know; OpenMP knows none. */
 typedef struct gk_extension {
   uint32_t id;                     /**< Which. */
   uint32_t bytes;                  /**< Size of the whole struct of which this is the first member. */
@@ -406,13 +406,17 @@ typedef struct gk_list {
 #define GK_RUN_ALWAYS(k, n, ...) GKI_KERNEL_TASK(GK_ALWAYS, k, (n), 0, 0, __VA_ARGS__)
 /** n elements from one slot's memory to another's. */
 #define GK_COPY(to, from, n) {.op = GK_OP_COPY, .name = #to " = " #from, .items = {n}, .args = {to, from}}
-/** n elements of slot `to`, each 4 bytes set to v. */
-#define GK_FILL(to, n, v) {.op = GK_OP_FILL, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern = (uint32_t)(v)}
+/** n elements of slot `to`, each 4 bytes set to the integer v: of floats and doubles only 0 makes sense. */
+#define GK_FILL(to, n, v) \
+  {.op = GK_OP_FILL, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern = (uint32_t)((v) | 0)}
 /** A gk_call with slots for its args. */
 #define GK_CALL(f, ...) {.op = GK_OP_CALL, .name = #f, .call = (f), .args = {__VA_ARGS__}}
 /** The tasks of list l; labels_from is added to its labels; slots stand for the first of its table (none: write 0). */
 #define GK_INCLUDE(l, labels_from, ...) \
   {.op = GK_OP_LIST, .name = #l, .list = &(l), .args = {__VA_ARGS__}, .label = (labels_from)}
+/** The same named id, so that a list that is included twice has slots of other names each time. */
+#define GK_INCLUDE_AS(id, l, labels_from, ...) \
+  {.op = GK_OP_LIST, .name = #id, .list = &(l), .args = {__VA_ARGS__}, .label = (labels_from)}
 /** Takes the flag's slot, then any of .offset = , .max_iterations = , .label = , in this order. */
 #define GK_DO_WHILE(...) GKI_BLOCK_TASK(DO_WHILE, __VA_ARGS__)
 /** As GK_DO_WHILE. */
@@ -467,7 +471,7 @@ typedef struct gk_graph gk_graph;
 enum {
   GK_HOST_GATED = 1,  /**< gk_graph_create: the host decides, though the device could. */
   GK_ISOLATE = 2,     /**< gk_graph_create: each task by itself, so that the one that faults is named. */
-  GK_CANCELLABLE = 4, /**< gk_graph_create: gk_cancel stops inside loops; on CUDA it costs a gate behind each loop. */
+  GK_CANCELLABLE = 4, /**< gk_graph_create: gk_cancel is allowed; on CUDA it costs a gate behind each loop. */
 };
 
 /** Checks the list, plans it, compiles kernels that are new to the device.
@@ -512,7 +516,8 @@ gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count);
 /** The memory bound to a slot of type PTR; NULL: none, or no such slot. */
 void *gk_bound(const gk_graph *graph, gk_slot slot);
 
-/** The slot of that name; of an included list: "contacts.N", where its INCLUDE is named contacts. 0: there is none. */
+/** The slot of that name, the first if there are several; of an included list: "contacts.N", where its INCLUDE is named
+ * contacts. 0: there is none. */
 gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 
 /** Starts the graph from the top (0) or at a checkpoint's label. Neither blocks nor allocates. A graph that can't yield
@@ -579,7 +584,7 @@ gk_result gk_wait(gk_graph *graph, const gk_status **status);
 gk_result gk_poll(gk_graph *graph, const gk_status **status);
 
 /** Asks what runs or is queued to stop at the next loop end or checkpoint; later launches aren't concerned. From any
- * thread. Without any launch under way it does nothing. */
+ * thread. Without any launch under way it does nothing; without GK_CANCELLABLE the answer is GK_ERROR_UNSUPPORTED. */
 gk_result gk_cancel(gk_graph *graph);
 
 /** The passes of the loop of that label; 0: of all loops together. */

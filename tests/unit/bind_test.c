@@ -86,17 +86,21 @@ static void wrong_type_is_named(void **state) {
   gk_graph *graph = graph_of(device, &add_list);
   line l = {1, 2};
   int host;
-  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 3 (I) is of type I32; use gk_bind_int, gk_bind_float",
-               gk_bind(graph, I, &host));
-  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 10 (LINE) is of type BYTES", gk_bind(graph, LINE, &host));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_int: slot 6 (F) is of type F32; use", gk_bind_int(graph, F, 1));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_int: slot 1 (X) is of type PTR", gk_bind_int(graph, X, 1));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_float: slot 5 (L) is of type I64", gk_bind_float(graph, L, 1));
-  assert_fails(GK_ERROR_INVALID, "gk_bind_bytes: slot 7 (D) is of type F64", gk_bind_bytes(graph, D, &l, sizeof l));
+  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 3 (I) is of type GK_I32; use gk_bind_int", gk_bind(graph, I, &host));
+  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 10 (LINE) is of type GK_BYTES; use gk_bind_bytes",
+               gk_bind(graph, LINE, &host));
+  assert_fails(GK_ERROR_INVALID, "gk_bind_int: slot 6 (F) is of type GK_F32; use gk_bind_float",
+               gk_bind_int(graph, F, 1));
+  assert_fails(GK_ERROR_INVALID, "gk_bind_int: slot 1 (X) is of type GK_PTR; use gk_bind", gk_bind_int(graph, X, 1));
+  assert_fails(GK_ERROR_INVALID, "gk_bind_float: slot 5 (L) is of type GK_I64; use gk_bind_int",
+               gk_bind_float(graph, L, 1));
+  assert_fails(GK_ERROR_INVALID, "gk_bind_bytes: slot 7 (D) is of type GK_F64; use gk_bind_float",
+               gk_bind_bytes(graph, D, &l, sizeof l));
   assert_fails(GK_ERROR_INVALID, "gk_bind_bytes: slot 10 (LINE) takes 8 bytes (line), not 4",
                gk_bind_bytes(graph, LINE, &l, 4));
   assert_fails(GK_ERROR_INVALID, "needs a struct, not NULL", gk_bind_bytes(graph, LINE, NULL, sizeof l));
-  assert_fails(GK_ERROR_INVALID, "gk_resize: slot 14 (HOST) is of type HOST_PTR", gk_resize(graph, HOST, 1));
+  assert_fails(GK_ERROR_INVALID, "gk_resize: slot 14 (HOST) is of type GK_HOST_PTR; only one of type GK_PTR",
+               gk_resize(graph, HOST, 1));
   assert_null(gk_bound(graph, I));
   assert_says("gk_bound: slot 3 (I)");
   gk_graph_destroy(graph);
@@ -389,13 +393,12 @@ static const gk_slot_desc inner_slots[] = {GK_BUFFER(IN_X, int), GK_DEFAULT(IN_C
 static const gk_task inner_tasks[] = {GK_RUN(apply, IN_COUNT, IN_X, IN_LINE), GK_RUN(total, IN_COUNT, IN_X, IN_OWN)};
 static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
 static const gk_task outer_tasks[] = {GK_INCLUDE(inner, 0, X), GK_RUN(add, COUNT, X, I),
-                                      GK_INCLUDE(inner, 100, OWNED, COUNT)};
+                                      GK_INCLUDE_AS(again, inner, 100, OWNED, COUNT)};
 
 static void slots_of_included_lists_are_found(void **state) {
   gk_device *device = *state;
   gk_task tasks[3];
   memcpy(tasks, outer_tasks, sizeof tasks);
-  tasks[2].name = "again";
   const gk_list outer = GK_LIST(outer, tasks, slots);
   gk_graph *graph = graph_of(device, &outer);
   memset(tasks, 0, sizeof tasks); /* lists are copied */
