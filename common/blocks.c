@@ -47,7 +47,7 @@ static const char *task_name(const gk_task *task, char *spare, size_t bytes) {
   return spare;
 }
 
-/* ---- what a message calls a task ---- */
+/* ---- what a message calls a task --------------------------------------------------------------------------------- */
 
 static size_t append_task(char *text, size_t bytes, size_t used, size_t index, const gk_task *task) {
   char spare[24];
@@ -258,7 +258,7 @@ static gk_result measure_all(reader *read, const gk_list *list) {
   return GK_OK;
 }
 
-/* ---- writing out ---- */
+/* ---- writing out ------------------------------------------------------------------------------------------------- */
 
 static char *join(gki_arena *arena, const char *prefix, const char *name) {
   size_t before = strlen(prefix), length = name ? strlen(name) : 0;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- saying what is wrong ---- */
+/* ---- saying what is wrong ---------------------------------------------------------------------------------------- */
 
 void gki_say_text(gki_judge *judge, gki_problem problem, const char *text) {
   char message[GKI_WHERE_BYTES + 2048];
@@ -81,7 +81,7 @@ const char *gki_type_word(gki_judge *judge, gk_type type) {
   return name ? name : gki_number(judge, (int)type);
 }
 
-/* ---- structure ---- */
+/* ---- structure --------------------------------------------------------------------------------------------------- */
 
 /* One walk through the lines, with what is open at each of them. */
 typedef struct walk {
@@ -163,7 +163,7 @@ static void check_always(walk *w, uint32_t line) {
   else if (at->parent != GKI_NONE) gki_say(judge, GKI_ALWAYS_IN_BLOCK, gki_line_word(judge, at->parent), NULL);
 }
 
-/* ---- labels ---- */
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
 
 static bool has_label(const gk_task *task) {
   return task->label && (task->op == GK_OP_CHECKPOINT || task->op == GK_OP_DO_WHILE || task->op == GK_OP_WHILE);
@@ -199,7 +199,7 @@ static void check_label(walk *w, uint32_t line) {
   else *place = line + 1;
 }
 
-/* ---- races ---- */
+/* ---- races ------------------------------------------------------------------------------------------------------- */
 
 static gk_result check_races(walk *w, uint32_t line) {
   gki_judge *judge = &w->judge;
@@ -219,7 +219,7 @@ static gk_result check_races(walk *w, uint32_t line) {
   return GK_OK;
 }
 
-/* ---- the walk ---- */
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 /* Lists that come in before a line, and their tables; each table once. */
 static gk_result check_inclusions(walk *w, uint32_t line) {
@@ -280,7 +280,7 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
   return result ? result : w.judge.problem_count ? GK_ERROR_INVALID : GK_OK;
 }
 
-/* ---- the public calls ---- */
+/* ---- the public calls -------------------------------------------------------------------------------------------- */
 
 void gk_print(void *file, const gk_problem *problem) {
   fprintf(file ? file : stderr, "%s: %s\n", problem->code, problem->message);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which fields an op uses; any other that is set is a mistake about what the op does ---- */
+/* ---- which fields an op uses; any other that is set is a mistake about what the op does -------------------------- */
 
 enum {
   KERNEL = 1 << 0, CALL = 1 << 1, LIST = 1 << 2, ITEMS = 1 << 3, ITEMS_1 = 1 << 4, ITEMS_2 = 1 << 5, ARGS = 1 << 6,
@@ -42,7 +42,7 @@ static void check_fields(gki_judge *judge, const gk_task *task) {
     if (unused & 1) gki_say(judge, GKI_FIELD_UNUSED, field_names[k], gki_op_name(task->op), "", NULL);
 }
 
-/* ---- slots ---- */
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
 
 const gk_slot_desc *gki_desc_of(const gki_judge *judge, gk_slot slot) {
   const gki_inclusion *in = &judge->blocks->inclusions[judge->inclusion];
@@ -168,7 +168,7 @@ static void check_flag(gki_judge *judge, const gk_task *task) {
   check_aligned(judge, task);
 }
 
-/* ---- kernels ---- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static bool writes(gk_access access) { return access > GK_ACCESS_IN; }
 
@@ -230,7 +230,7 @@ static void check_launch(gki_judge *judge, const gk_task *task) {
     gki_say(judge, GKI_FIELD_UNUSED, ".offset", "KERNEL", " unless a GK_PTR counts its items along x", NULL);
 }
 
-/* ---- copies and fills ---- */
+/* ---- copies and fills -------------------------------------------------------------------------------------------- */
 
 static uint32_t unit_of(const gk_slot_desc *desc) { return desc->element_bytes ? desc->element_bytes : 1; }
 
@@ -264,7 +264,7 @@ static void check_fill(gki_judge *judge, const gk_task *task) {
     gki_say(judge, GKI_FILL_UNIT, gki_desc_word(judge, to), gki_many(judge, unit_of(to), "byte"), NULL);
 }
 
-/* ---- calls and included lists ---- */
+/* ---- calls and included lists ------------------------------------------------------------------------------------ */
 
 static void check_call(gki_judge *judge, const gk_task *task) {
   static const char *const places[GK_MAX_ARGS] = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",

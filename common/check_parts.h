@@ -53,7 +53,7 @@ void gki_check_kernel(gki_judge *judge, const gk_kernel *kernel);
 /* What a line of any kind takes: kernel, arguments, items, flag, and nothing else. */
 void gki_check_task(gki_judge *judge, const gk_task *task);
 
-/* ---- races ---- */
+/* ---- races ------------------------------------------------------------------------------------------------------- */
 
 typedef enum gki_touch_kind { GKI_READS, GKI_WRITES, GKI_SUMS, GKI_ATOMIC } gki_touch_kind;
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ---- what a task touches ---- */
+/* ---- what a task touches ----------------------------------------------------------------------------------------- */
 
 static gki_touch_kind kind_of(gk_access access) {
   switch (access) {
@@ -71,7 +71,7 @@ const char *gki_touch_word(gki_touch_kind kind) {
   return words[kind];
 }
 
-/* ---- overlapping memory ---- */
+/* ---- overlapping memory ------------------------------------------------------------------------------------------ */
 
 static gki_touch_kind strongest(uint32_t kinds) {
   return kinds >> GKI_WRITES & 1   ? GKI_WRITES

@@ -17,7 +17,7 @@ typedef struct maker {
   uint32_t arg_count, block;
 } maker;
 
-/* ---- names ---- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 typedef struct words {
   const char *prefix; /* "contacts" in an included list, else "" */
@@ -82,7 +82,7 @@ static const char *store(maker *make, words name) {
   return begin;
 }
 
-/* ---- what becomes a node ---- */
+/* ---- what becomes a node ----------------------------------------------------------------------------------------- */
 
 static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
 
@@ -131,7 +131,7 @@ static void measure(const maker *make, gk_plan *plan, size_t *args, size_t *text
   }
 }
 
-/* ---- writing it ---- */
+/* ---- writing it -------------------------------------------------------------------------------------------------- */
 
 static void write_slots(maker *make, gk_slot_desc *slots) {
   const char *nothing = store(make, words_of("", ""));

@@ -196,7 +196,7 @@ static void test_unknown_format(void **state) {
   assert_null(dump_of(&sample, 0, NULL));
 }
 
-/* ---- out of memory, each time at another place ---- */
+/* ---- out of memory, each time at another place ------------------------------------------------------------------- */
 
 static long calls, fail_at;
 static void *failing_alloc(void *user, size_t bytes) { (void)user; return ++calls == fail_at ? NULL : malloc(bytes); }

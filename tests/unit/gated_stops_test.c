@@ -1,7 +1,7 @@
 /* The walker, on checkpoints in all places, sections and cancels. */
 #include "cells.h"
 
-/* ---- checkpoints ---- */
+/* ---- checkpoints ------------------------------------------------------------------------------------------------- */
 
 static void test_targets(void **state) {
   (void)state;
@@ -211,7 +211,7 @@ static void test_as_deep_as_it_goes(void **state) {
   }
 }
 
-/* ---- sections ---- */
+/* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 static void test_sections(void **state) {
   (void)state;
@@ -256,7 +256,7 @@ static void test_limit_among_sections(void **state) {
   }
 }
 
-/* ---- cancel ---- */
+/* ---- cancel ------------------------------------------------------------------------------------------------------ */
 
 static void test_cancel_in_a_loop(void **state) {
   (void)state;

@@ -1,7 +1,7 @@
 /* The walker, on the golden traces of docs/contract.md, and on loops and branches. */
 #include "cells.h"
 
-/* ---- golden traces ---- */
+/* ---- golden traces ----------------------------------------------------------------------------------------------- */
 
 static void test_yield_and_resume(void **state) {
   (void)state;
@@ -160,7 +160,7 @@ static void test_always(void **state) {
   }
 }
 
-/* ---- loops ---- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 static void test_counter_loops(void **state) {
   (void)state;

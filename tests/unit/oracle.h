@@ -12,7 +12,7 @@
 
 enum { MAX_TASKS = 400, MAX_LOG = 20000, FLAG = 1, READ = 1 << 20, TRUE_READS = 10 };
 
-/* ---- random lists ---- */
+/* ---- random lists ------------------------------------------------------------------------------------------------ */
 
 typedef struct generator {
   uint64_t random;
@@ -85,7 +85,7 @@ static void put_block(generator *g, uint32_t depth, bool in_section, bool in_che
   for (uint32_t items = pick(&g->random, 4); items && g->budget; --items) put_item(g, depth, in_section, in_checkpoint);
 }
 
-/* ---- what both sides see of the world ---- */
+/* ---- what both sides see of the world ---------------------------------------------------------------------------- */
 
 typedef struct trace {
   uint64_t seed;
@@ -115,7 +115,7 @@ static void trace_run(trace *t, uint32_t task) {
   if (t->until_cancel > 0 && --t->until_cancel == 0) *t->cancel = 1;
 }
 
-/* ---- the contract, read aloud: it walks the flat list and knows nothing of plans ---- */
+/* ---- the contract, read aloud: it walks the flat list and knows nothing of plans --------------------------------- */
 
 typedef struct oracle {
   trace t;
@@ -258,7 +258,7 @@ static void oracle_launch(oracle *o, int32_t target) {
   oracle_block(o, 0, o->count);
 }
 
-/* ---- many of them ---- */
+/* ---- many of them ------------------------------------------------------------------------------------------------ */
 
 /* GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
 static void each_list(void (*test)(uint64_t), long lists) {

@@ -67,7 +67,7 @@ static void check_tree(const gk_plan *plan) {
   for (uint32_t k = 1; k < plan->run_count; ++k) assert_true(plan->runs[k].begin >= plan->runs[k - 1].end);
 }
 
-/* ---- structure: tasks are named by letters ---- */
+/* ---- structure: tasks are named by letters ----------------------------------------------------------------------- */
 
 enum { F = 1, G };
 static const gk_slot_desc flags[] = {GK_BUFFER(F, int), GK_BUFFER(G, int)};
@@ -129,7 +129,7 @@ static void test_sections(void **state) {
                GK_END);
 }
 
-/* ---- names, slots, labels ---- */
+/* ---- names, slots, labels ---------------------------------------------------------------------------------------- */
 
 static const gk_node *named(const gk_plan *plan, const char *name) {
   for (uint32_t k = 1; k < plan->node_count; ++k)
@@ -245,7 +245,7 @@ static void test_list_may_go(void **state) {
   gki_plan_free(&planned);
 }
 
-/* ---- memory and time ---- */
+/* ---- memory and time --------------------------------------------------------------------------------------------- */
 
 static long calls, fail_at;
 static size_t bytes_taken;

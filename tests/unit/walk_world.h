@@ -49,7 +49,7 @@ static void world_end(world *w) {
   free(w->entries);
 }
 
-/* ---- the device ---- */
+/* ---- the device -------------------------------------------------------------------------------------------------- */
 
 static bool device_blocks(world *w, uint32_t at, uint32_t end);
 
@@ -128,7 +128,7 @@ static bool device_blocks(world *w, uint32_t at, uint32_t end) {
   return false;
 }
 
-/* ---- the backend around the walker ---- */
+/* ---- the backend around the walker ------------------------------------------------------------------------------- */
 
 static int64_t do_step(world *w, gk_walk *walk, gk_step step);
 
