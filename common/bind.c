@@ -1,6 +1,5 @@
 /* What is bound to a graph's slots: numbers, memory, structs; and whether a launch may run with it. */
 #include "graph.h"
-#include "check.h"
 #include <string.h>
 
 enum { FAILED_BYTES = 1024 };

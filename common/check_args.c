@@ -1,3 +1,4 @@
+/* What a line of each kind takes: its arguments, items, flag and other fields. */
 #include "check_parts.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Kernels by themselves: their parameters, and whether the backend at hand has code for them. */
 #include "check_parts.h"
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* What two sections of one PARALLEL both touch and must not, found in one pass over the tasks. */
 #include "check_parts.h"
 
 void gki_races_enter(gki_races *races, uint32_t parallel) {

@@ -1,3 +1,4 @@
+/* The tables of slots, of the list and of those it includes. */
 #include "check_parts.h"
 #include "error.h"
 #include <stdio.h>

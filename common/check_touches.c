@@ -1,3 +1,4 @@
+/* What a task touches and how: for the search for races, and for slots that share memory at launch. */
 #include "check_parts.h"
 #include <inttypes.h>
 #include <stdio.h>

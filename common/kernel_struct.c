@@ -1,3 +1,4 @@
+/* How C and GLSL lay out a struct in memory, and where they differ. */
 #include "kernel_source.h"
 #include <string.h>
 
