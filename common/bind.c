@@ -1,4 +1,4 @@
-/* What is bound to a graph's slots: numbers, memory, structs; and whether a launch may run with it. */
+/* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it is judge.c's affair. */
 #include "graph.h"
 #include <string.h>
 
