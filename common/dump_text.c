@@ -41,10 +41,11 @@ void gki_dump_work(gki_text *text, const gk_plan *plan, const gk_node *node, gki
   gki_text_add(text, ")");
 }
 
+/* Its number is that of the task in the user's list, as in messages and in the backend's part. */
 static void add_node(gki_text *text, const gk_plan *plan, uint32_t at, uint32_t depth) {
   const gk_node *node = &plan->nodes[at];
   const char *op = gki_op_name(node->op);
-  gki_text_add(text, "%6" PRIu32 "  %*s%s", at, (int)(2 * depth), "", op);
+  gki_text_add(text, "%6" PRIu32 "  %*s%s", node->source, (int)(2 * depth), "", op);
   if (strcmp(node->name, op) != 0) {
     gki_text_add(text, " ");
     gki_text_quote(text, node->name, GKI_PLAIN);
