@@ -1,5 +1,5 @@
-/* What stands before a kernel's body in GLSL: types for its memory, what is pushed, main, and the head of the function of
- * an item. */
+/* What stands before a kernel's body in GLSL: types for its memory, what is pushed, main, and the head of the function
+ * of an item. */
 #include "kernel_source.h"
 
 static const char *tail(const char *name) { return gki_glsl_tail(gki_whole_token(name)); }
