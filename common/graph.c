@@ -185,19 +185,11 @@ static char *dump_graph(const gk_graph *graph, const char *format) {
   if (plan && backend->dump) gki_worker_run(&graph->device->worker, &job.job);
   char *lowered = job.lowered;
   if (!lowered) return plan;
-  bool dot = strcmp(format, "dot") == 0, json = strcmp(format, "json") == 0;
-  const char *parts[] = {dot    ? ""
-                         : json ? "{\"plan\": "
-                                : "",
-                         dot ? "" : plan,
-                         dot    ? ""
-                         : json ? ", \"lowered\": "
-                                : "\non ",
-                         dot || json ? "" : backend->name,
-                         dot || json ? "" : ":\n",
-                         lowered,
-                         json ? "}" : ""};
-  char *text = join(parts, GK_COUNT(parts));
+  const char *const as_dot[] = {lowered}, *const as_json[] = {"{\"plan\": ", plan, ", \"lowered\": ", lowered, "}"};
+  const char *const as_text[] = {plan, "\non ", backend->name, ":\n", lowered};
+  char *text = strcmp(format, "dot") == 0    ? join(as_dot, GK_COUNT(as_dot))
+               : strcmp(format, "json") == 0 ? join(as_json, GK_COUNT(as_json))
+                                             : join(as_text, GK_COUNT(as_text));
   gk_release(plan);
   free(lowered);
   return text;
