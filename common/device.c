@@ -67,8 +67,10 @@ static gk_result open_first(const gk_device_desc *desc, gk_device **device) {
     if (result == GK_OK) return GK_OK;
     if (result == GK_ERROR_MEMORY) return result;
     gk_log(GK_LOG_WARN, "backend %s can't start: %s", backend->name, gk_error());
+    bool is_named = strncmp(gk_error(), "backend ", 8) == 0; /* as it is in messages of gk's own backends */
     if (used < sizeof reasons)
-      used += (size_t)snprintf(reasons + used, sizeof reasons - used, "; %s: %s", backend->name, gk_error());
+      used += (size_t)snprintf(reasons + used, sizeof reasons - used, "; %s%s%s", is_named ? "" : backend->name,
+                               is_named ? "" : ": ", gk_error());
   }
   gki_begin();
   return gk_fail(GK_ERROR_NO_DEVICE, "no backend can start%s%s", used ? reasons : "", gki_modules_trouble());

@@ -215,7 +215,8 @@ gk_result gk_cancel(gk_graph *graph) {
   gki_begin();
   if (!graph) return gk_fail(GK_ERROR_INVALID, "gk_cancel: there is no graph (NULL)");
   if (!(graph->planned.plan.bits & GK_CANCELLABLE))
-    return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: graph %s was created without GK_CANCELLABLE",
+    return gk_fail(GK_ERROR_UNSUPPORTED,
+                   "gk_cancel: graph %s was created without GK_CANCELLABLE; create it with that bit",
                    graph->planned.plan.name);
   if (!graph->device || !atomic_load_explicit(&graph->launched, memory_order_relaxed)) return GK_OK;
   const gk_backend *backend = graph->device->backend;

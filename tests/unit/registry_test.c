@@ -189,7 +189,7 @@ static void refusals_are_collected(void **state) {
                "; broken: no broken in this machine; fake_loops: fake: there are 2 devices; fake_batched: ",
                gk_device_open(&(gk_device_desc){.ordinal = 9}, &device));
   assert_null(device);
-  assert_says("; openmp: ");
+  assert_says("; backend openmp: ");
 }
 
 /* ---- modules ----------------------------------------------------------------------------------------------------- */
