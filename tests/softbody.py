@@ -151,7 +151,8 @@ def hostile(program, folder):
     for name, content, expected, line in cases:
         is_refused(name, program, folder, content, expected, line)
     for name, path, words in (("a missing file", folder / "nowhere.obj", "can't be opened"),
-                              ("a folder", folder, "can't be read")):
+                              ("a folder", folder, "can't be read"),
+                              ("a file without an end", Path("/dev/zero"), "byte 0")):
         done = start(program, path)
         tap.case(f"refused: {name}", None if done.returncode == 1 and words in done.stderr and str(path) in done.stderr
                  else f"exit code {done.returncode}\n{done.stderr}")
@@ -169,7 +170,8 @@ def command_lines(program, folder):
                  f"exit code {done.returncode}\n{done.stderr}")
     done = start(program, "--help")
     tap.case("--help", None if done.returncode == 0 and "--verify" in done.stdout else done.stdout + done.stderr)
-    for words, said in ((["--backend", "abacus"], "abacus"), (["--out", "/proc/none"], "/proc/none")):
+    for words, said in ((["--backend", "abacus"], "abacus"), (["--out", "/proc/none"], "/proc/none"),
+                        (["--out", "/dev/null"], "no folder")):
         done = start(program, mesh, "--steps", 1, "--out", folder / "x", *words)
         tap.case(f"refused: {' '.join(words)}", None if done.returncode == 1 and said in done.stderr else
                  f"exit code {done.returncode}\n{done.stderr}")

@@ -106,6 +106,8 @@ static bool make_folder(const char *path, complaint *why) {
     part[k] = 0;
     if (mkdir(part, 0777) != 0 && errno != EEXIST) return complain(why, "%s: can't be made: %s", part, strerror(errno));
   }
+  struct stat folder;
+  if (stat(path, &folder) != 0 || !S_ISDIR(folder.st_mode)) return complain(why, "%s: is no folder", path);
   return true;
 }
 

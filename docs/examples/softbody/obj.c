@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 enum { SHOWN = 24 /* characters of the file that a message repeats */ };
+static const size_t largest_file = (size_t)4 << 30; /* 256 bytes for each vertex that there may be */
 static const double largest = 1e100; /* a coordinate beyond it couldn't be squared twice */
 
 typedef struct reader {
@@ -224,8 +225,13 @@ bool obj_read(const char *path, obj *mesh, complaint *why) {
       text = grown;
     }
     size_t got = fread(text + size, 1, room - size - 1, file);
+    bool strange = memchr(text + size, 0, got) != NULL; /* obj_parse says so; a device may have no end */
     size += got;
-    if (!got) break;
+    if (!got || strange) break;
+    if (size > largest_file) {
+      complain(why, "%s: the file has more than 4 GiB; is it an OBJ file?", path);
+      goto done;
+    }
   }
   text[size] = 0;
   if (ferror(file)) complain(why, "%s: can't be read: %s", path, strerror(errno));
