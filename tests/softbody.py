@@ -34,6 +34,12 @@ def sphere(rings, x=0.0, y=0.0):
     return v, f
 
 
+def rod(rings):
+    """A ball drawn out to a thin rod: edges of very different lengths. Loops that end early feed it energy."""
+    v, f = sphere(rings)
+    return [(40 * y, x, z) for x, y, z in v], f
+
+
 def cloth(n):
     """A wavy sheet of quads: open edges, and polygons to be cut."""
     v = [(i / n, 0.1 * math.sin(6 * i / n) * math.cos(5 * j / n), j / n) for j in range(n + 1) for i in range(n + 1)]
@@ -189,6 +195,7 @@ def main():
         for threads in (1, 2):
             falls("two balls", plain, two, folder, 60, threads, "0 open, 0 with more", 1)
         falls("cloth", plain, cloth(16), folder, 60, 2, "64 open, 0 with more", 0)
+        falls("rod", plain, rod(14), folder, 60, 1, "0 open, 0 with more", 1)
         falls("book", plain, book(8), folder, 60, 2, "8 with more than two", 0)
         falls("soup", checked, soup(60), folder, 45, 2, "180 open", 0)
         falls("triangle", checked, ([(0, 0, 0), (1e9, 0, 0), (0, 1e9, 0)], [(0, 1, 2)]), folder, 50, 1, "3 open", 0)

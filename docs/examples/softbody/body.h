@@ -37,6 +37,8 @@ GK_STRUCT(world) {
   double cg;        /* the inner loop ends when its residual has fallen to this share of the first */
   double enough;    /* joules: or when it is worth less than this */
   double still;     /* metres: the outer loop ends when no vertex moves by more */
+  double gain;      /* joules: and the forces that are left would add no more to the energy */
+  double mass;      /* kilograms: of the whole body */
 };
 
 /* What the loops know; one in device memory. */

@@ -18,13 +18,16 @@ GK_SOURCE(softbody, &body_math)
 
 /* ---- begin ------------------------------------------------------------------------------------------------------- */
 
-/* Where the body would be without forces; the search starts there, but above the ground. */
-GK_KERNEL(predict, (inout(v3, x), out(v3, x_old), out(v3, guess), in(v3, v), in(world, w))) {
+/* Where the body would be without forces; the search starts there. A body that touches anything starts where it is:
+ * from beyond a contact the search could end in another minimum, of higher energy. */
+GK_KERNEL(predict, (inout(v3, x), out(v3, x_old), out(v3, guess), in(v3, v), in(int, touching), in(int, contact_first),
+                    in(world, w), value(int, n))) {
   v3 old = x[i], to = v3_mad(old, w[0].step, v[i]);
   to.y -= w[0].step * w[0].step * w[0].gravity;
   x_old[i] = old;
   guess[i] = to;
   to.y = fmax(to.y, 0.5 * fmin(old.y, w[0].gap));
+  if (touching[0] > 0 || contact_first[n] > 0) to = old;
   x[i] = to;
 }
 
@@ -201,8 +204,8 @@ GK_FN double slid_by(v3 a, v3 b) { return sqrt((a.x - b.x) * (a.x - b.x) + (a.z 
 
 /* r = - gradient; `rows` is A times a translation; `inverse` is that of A's diagonal block. */
 GK_KERNEL(assemble, (out(v3, r), out(v3, rows), out(sym3, inverse), sum(double, sum_x), sum(double, sum_y),
-                     sum(double, sum_z), in(v3, x), in(v3, x_old), in(v3, guess), in(double, mass), in(double, load),
-                     in(term, stretch), in(term, bend), in(term, push), in(world, w))) {
+                     sum(double, sum_z), sum(double, gain), in(v3, x), in(v3, x_old), in(v3, guess), in(double, mass),
+                     in(double, load), in(term, stretch), in(term, bend), in(term, push), in(world, w))) {
   double inertia = mass[i] / (w[0].step * w[0].step), gap = w[0].gap, y = x[i].y;
   v3 g = v3_scale(inertia, v3_sub(x[i], guess[i])), row = {inertia, inertia, inertia};
   g = v3_add(g, v3_add(stretch[i].gradient, v3_add(bend[i].gradient, push[i].gradient)));
@@ -225,6 +228,7 @@ GK_KERNEL(assemble, (out(v3, r), out(v3, rows), out(sym3, inverse), sum(double, 
   sum_x[0] -= g.x;
   sum_y[0] -= g.y;
   sum_z[0] -= g.z;
+  gain[0] += v3_dot(g, v3_sub(x[i], x_old[i]));
 }
 GK_KERNEL(add_rows, (sum(double, row_x), sum(double, row_y), sum(double, row_z), in(v3, rows))) {
   row_x[0] += rows[i].x;
@@ -377,8 +381,11 @@ GK_KERNEL(accept, (inout(v3, x), atomic(uint, largest), in(v3, trial), in(contro
   gk_atomic_max(&largest[0], gk_bits((float)v3_length(v3_sub(trial[i], x[i]))));
   x[i] = trial[i];
 }
-GK_KERNEL(judge_newton, (out(int, moving), in(uint, largest), in(control, c), in(world, w))) {
-  moving[0] = c[0].accepted != 0 && largest[0] > gk_bits((float)w[0].still) ? 1 : 0;
+/* Where forces don't balance, a step adds to the energy what they would do along it; little of that may be left. */
+GK_KERNEL(judge_newton, (out(int, moving), in(uint, largest), inout(double, gain), in(control, c), in(world, w))) {
+  bool moves = largest[0] > gk_bits((float)w[0].still) || gain[0] > w[0].gain;
+  moving[0] = c[0].accepted != 0 && moves ? 1 : 0;
+  gain[0] = 0.0;
 }
 
 /* ---- end --------------------------------------------------------------------------------------------------------- */
@@ -409,5 +416,29 @@ GK_KERNEL(measure, (sum(double, energy), sum(double, kinetic), sum(double, momen
   momentum_y[0] += mass[i] * v[i].y;
   momentum_z[0] += mass[i] * v[i].z;
   touching[0] += x[i].y < w[0].gap ? 1 : 0;
+}
+/* Where the energy is no convex function of the shape (a fold snaps, vertices roll over each other), a step may gain
+ * some. It is taken back from the motion about the centre of mass, which leaves momentum alone: the idea of Dinev et
+ * al. 2018 (FEPR), by one factor for all vertices. How much it was is told. */
+GK_KERNEL(judge_energy, (inout(double, energy), inout(double, kinetic), out(double, keep), inout(double, highest),
+                         inout(double, taken), in(double, momentum_x), in(double, momentum_y), in(double, momentum_z),
+                         in(world, w))) {
+  double along = momentum_x[0] * momentum_x[0] + momentum_y[0] * momentum_y[0] + momentum_z[0] * momentum_z[0];
+  double inner = kinetic[0] - 0.5 * along / w[0].mass, surplus = energy[0] - highest[0];
+  keep[0] = 1.0;
+  if (surplus > 0.0 && inner > 0.0) {
+    double back = fmin(surplus, inner);
+    keep[0] = sqrt(fmax(1.0 - back / inner, 0.0));
+    energy[0] -= back;
+    kinetic[0] -= back;
+    taken[0] += back;
+  }
+  highest[0] = energy[0];
+}
+GK_KERNEL(take_back, (inout(v3, v), in(double, keep), in(double, momentum_x), in(double, momentum_y),
+                      in(double, momentum_z), in(world, w))) {
+  if (keep[0] == 1.0) return;
+  v3 centre = {momentum_x[0] / w[0].mass, momentum_y[0] / w[0].mass, momentum_z[0] / w[0].mass};
+  v[i] = v3_mad(centre, keep[0], v3_sub(v[i], centre));
 }
 GK_SOURCE_END

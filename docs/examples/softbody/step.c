@@ -12,8 +12,8 @@ enum slot {
   CELL_COUNT, CELL_FIRST, CELL_BLOCK, MEMBER,
   CONTACT_COUNT, CONTACT_FIRST, CONTACT_BLOCK, CONTACT_LIST, CONTACT_BONDS, OVERFLOW, PUSH,
   R, ROWS, INVERSE, U, Z, P, Q, RZ, PQ, SUM_X, SUM_Y, SUM_Z, ROW_X, ROW_Y, ROW_Z,
-  CONTROL, SOLVING, SEARCHING, MOVING, TRIAL_ENERGY, LARGEST,
-  ENERGY, KINETIC, MOMENTUM_X, MOMENTUM_Y, MOMENTUM_Z, TOUCHING,
+  CONTROL, SOLVING, SEARCHING, MOVING, TRIAL_ENERGY, LARGEST, GAIN,
+  ENERGY, KINETIC, MOMENTUM_X, MOMENTUM_Y, MOMENTUM_Z, TOUCHING, KEEP, HIGHEST, TAKEN,
   WORLD, N, HINGES, CELLS, CELL_BLOCKS, BLOCKS, NO_ROOM, ROOM,
 };
 enum label { CONTACTS = 1, NEWTON, SOLVE, SEARCH };
@@ -36,17 +36,18 @@ static const gk_slot_desc slots[] = {
   GK_OWN(SUM_Z, double, 1), GK_OWN(ROW_X, double, 1), GK_OWN(ROW_Y, double, 1), GK_OWN(ROW_Z, double, 1),
   /* What the loops go by. */
   GK_OWN(CONTROL, control, 1), GK_OWN(SOLVING, int, 1), GK_OWN(SEARCHING, int, 1), GK_OWN(MOVING, int, 1),
-  GK_OWN(TRIAL_ENERGY, double, 1), GK_OWN(LARGEST, uint, 1),
+  GK_OWN(TRIAL_ENERGY, double, 1), GK_OWN(LARGEST, uint, 1), GK_OWN(GAIN, double, 1),
   /* What the host checks. */
   GK_OWN(ENERGY, double, 1), GK_OWN(KINETIC, double, 1), GK_OWN(MOMENTUM_X, double, 1), GK_OWN(MOMENTUM_Y, double, 1),
-  GK_OWN(MOMENTUM_Z, double, 1), GK_OWN(TOUCHING, int, 1),
+  GK_OWN(MOMENTUM_Z, double, 1), GK_OWN(TOUCHING, int, 1), GK_OWN(KEEP, double, 1), GK_OWN(HIGHEST, double, 1),
+  GK_OWN(TAKEN, double, 1),
   /* Numbers. */
   GK_STRUCT_VALUE(WORLD, world), GK_SCALAR(N, int), GK_SCALAR(HINGES, int), GK_SCALAR(CELLS, int),
   GK_SCALAR(CELL_BLOCKS, int), GK_SCALAR(BLOCKS, int), GK_DEFAULT(NO_ROOM, int, 0), GK_SCALAR(ROOM, int),
 };
 
 static const gk_task tasks[] = {
-  GK_RUN(predict, N, X, X_OLD, GUESS, V, WORLD),
+  GK_RUN(predict, N, X, X_OLD, GUESS, V, TOUCHING, CONTACT_FIRST, WORLD, N),
 
   GK_DO_WHILE(MOVING, .max_iterations = 60, .label = NEWTON),
 
@@ -79,7 +80,8 @@ static const gk_task tasks[] = {
     GK_END,
 
     /* Which way to go: deflated, preconditioned conjugate gradients. */
-    GK_RUN(assemble, N, R, ROWS, INVERSE, SUM_X, SUM_Y, SUM_Z, X, X_OLD, GUESS, MASS, LOAD, STRETCH, BEND, PUSH, WORLD),
+    GK_RUN(assemble, N, R, ROWS, INVERSE, SUM_X, SUM_Y, SUM_Z, GAIN, X, X_OLD, GUESS, MASS, LOAD, STRETCH, BEND, PUSH,
+           WORLD),
     GK_RUN(add_rows, N, ROW_X, ROW_Y, ROW_Z, ROWS),
     GK_RUN(translate, GK_ONE, CONTROL, SUM_X, SUM_Y, SUM_Z, ROW_X, ROW_Y, ROW_Z),
     GK_RUN(start_solve, N, U, R, Z, RZ, SUM_X, SUM_Y, SUM_Z, ROWS, INVERSE, CONTROL),
@@ -103,7 +105,7 @@ static const gk_task tasks[] = {
       GK_RUN(judge_search, GK_ONE, CONTROL, SEARCHING, TRIAL_ENERGY),
     GK_END,
     GK_RUN(accept, N, X, LARGEST, TRIAL, CONTROL),
-    GK_RUN(judge_newton, GK_ONE, MOVING, LARGEST, CONTROL, WORLD),
+    GK_RUN(judge_newton, GK_ONE, MOVING, LARGEST, GAIN, CONTROL, WORLD),
   GK_END,
 
   GK_RUN(finish, N, V, LOAD, X, X_OLD, MASS, WORLD),
@@ -112,6 +114,8 @@ static const gk_task tasks[] = {
   GK_RUN(measure, N, ENERGY, KINETIC, MOMENTUM_X, MOMENTUM_Y, MOMENTUM_Z, TOUCHING, X, V, MASS, SPRING_FIRST,
          SPRING_OTHER, SPRINGS, CONTACT_FIRST, CONTACT_LIST, WORLD),
   GK_RUN(add_hinges, HINGES, ENERGY, X, HINGE_LIST),
+  GK_RUN(judge_energy, GK_ONE, ENERGY, KINETIC, KEEP, HIGHEST, TAKEN, MOMENTUM_X, MOMENTUM_Y, MOMENTUM_Z, WORLD),
+  GK_RUN(take_back, N, V, KEEP, MOMENTUM_X, MOMENTUM_Y, MOMENTUM_Z, WORLD),
 };
 static const gk_list step = GK_LIST(step, tasks, slots);
 
@@ -183,6 +187,7 @@ static gk_result place_body(simulation *s, double drop, v3 spin) {
   s->energy += s->kinetic;
   result = gk_upload(s->device, gk_bound(s->graph, X), x, n * sizeof *x);
   if (result == GK_OK) result = gk_upload(s->device, gk_bound(s->graph, V), v, n * sizeof *v);
+  if (result == GK_OK) result = gk_upload(s->device, gk_bound(s->graph, HIGHEST), &s->energy, sizeof s->energy);
 
 done:
   free(x);
@@ -249,6 +254,7 @@ gk_result simulation_step(simulation *s) {
   result = read_contacts(s);
   if (result == GK_OK) result = read_slot(s, ENERGY, &s->energy, sizeof s->energy);
   if (result == GK_OK) result = read_slot(s, KINETIC, &s->kinetic, sizeof s->kinetic);
+  if (result == GK_OK) result = read_slot(s, TAKEN, &s->taken, sizeof s->taken);
   if (result == GK_OK) result = read_slot(s, MOMENTUM_X, &s->momentum.x, sizeof s->momentum.x);
   if (result == GK_OK) result = read_slot(s, MOMENTUM_Y, &s->momentum.y, sizeof s->momentum.y);
   if (result == GK_OK) result = read_slot(s, MOMENTUM_Z, &s->momentum.z, sizeof s->momentum.z);

@@ -20,6 +20,7 @@ typedef struct simulation {
   int most;                            /* the most there were */
   int touching;                        /* vertices that the ground carries */
   double energy, kinetic;              /* now */
+  double taken;                        /* joules that steps gained and gave back, so far */
   v3 momentum;                         /* now */
   const char *trouble;                 /* of a failure that isn't gk's; NULL: see gk_error */
 } simulation;
