@@ -1,5 +1,6 @@
-/* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it is judge.c's affair. */
+/* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it, bindings.c says. */
 #include "graph.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { FAILED_BYTES = 1024 };
@@ -233,6 +234,14 @@ gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t
   return result;
 }
 
+/* Says of a failure of the device's whose it was. */
+static gk_result blame_slot(gk_result result, uint32_t slot, const gk_slot_desc *desc, size_t count) {
+  char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
+  snprintf(why, sizeof why, "%s", gk_error());
+  snprintf(text, sizeof text, "slot %u (%s) with %zu elements: %.*s", (unsigned)slot, desc->name, count, 4096, why);
+  return gki_fail_with(result, text);
+}
+
 /* New memory with what was in the old; the old one is given back after the launches that may use it. */
 static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {
   const gk_slot_desc *desc = &graph->planned.plan.slots[slot];
@@ -244,11 +253,12 @@ static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {
   if (!bound->owned || bound->owned_count != count) {
     void *memory = NULL;
     gk_result result = gki_device_alloc(graph->device, bytes, GK_DEVICE_MEMORY, graph, &memory);
-    if (result != GK_OK) return result;
+    if (result != GK_OK) return blame_slot(result, slot, desc, count);
     size_t kept = bound->owned_count < count ? bound->owned_count : count;
     if (bound->owned && kept)
       result = gki_device_copy(graph->device, GK_ON_DEVICE, memory, bound->owned, kept * element);
     if (result != GK_OK) {
+      blame_slot(result, slot, desc, count);
       gki_device_free(graph->device, memory, graph);
       return result;
     }

@@ -60,6 +60,15 @@ static const char *plain(const char *element) {
   return element;
 }
 
+/* Numbers that are no int32, whatever the offset; structs may hold one. */
+static bool is_other_number(const char *element) {
+  static const char *const others[] = {"float",   "double",   "bool",    "char",     "short",   "int8_t",
+                                       "uint8_t", "int16_t", "uint16_t", "int64_t", "uint64_t"};
+  for (size_t k = 0; element && k < GK_COUNT(others); ++k)
+    if (strcmp(element, others[k]) == 0) return true;
+  return false;
+}
+
 typedef struct wanted {
   const char *word; /* what a message calls the argument */
   const char *element;
@@ -146,7 +155,10 @@ static bool check_items(gki_judge *judge, const gk_task *task, uint32_t axis) {
     return true;
   }
   switch (desc->type) {
-  case GK_PTR: return true;
+  case GK_PTR:
+    if (is_other_number(desc->element))
+      gki_say(judge, GKI_ITEMS_ELEMENT, names[axis], gki_desc_word(judge, desc), gki_word(judge, desc->element), NULL);
+    return true;
   case GK_I32: case GK_U32: case GK_I64: return false;
   case GK_F32: case GK_F64: case GK_BYTES: case GK_HOST_PTR:
     gki_say(judge, GKI_ITEMS_TYPE, names[axis], gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
@@ -166,6 +178,8 @@ static void check_flag(gki_judge *judge, const gk_task *task) {
   if (!desc) gki_say(judge, GKI_FLAG_UNKNOWN, gki_number(judge, task->flag), NULL);
   else if (desc->type > GK_PTR && desc->type <= GK_HOST_PTR)
     gki_say(judge, GKI_FLAG_TYPE, gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
+  else if (is_other_number(desc->element))
+    gki_say(judge, GKI_FLAG_ELEMENT, gki_desc_word(judge, desc), gki_word(judge, desc->element), NULL);
   check_aligned(judge, task);
 }
 

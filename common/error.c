@@ -76,7 +76,10 @@ static gk_log_level level_named(const char *text) {
   static const char *const names[] = {"none", "error", "warn", "info", "debug"};
   for (size_t k = 0; k < GK_COUNT(names); ++k)
     if (strcasecmp(text, names[k]) == 0) return (gk_log_level)k;
-  long number = strtol(text, NULL, 10);
+  char *end;
+  long number = strtol(text, &end, 10);
+  if (end == text || *end)
+    fprintf(stderr, "gk: $GK_LOG is \"%s\"; let it be none, error, warn, info, debug, or 0 to 4\n", text);
   return number < 0 ? GK_LOG_NONE : number > GK_LOG_DEBUG ? GK_LOG_DEBUG : (gk_log_level)number;
 }
 

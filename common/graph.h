@@ -1,5 +1,5 @@
-/* A graph as common sees it. graph.c makes and ends it, bind.c fills its slots, judge.c looks at them, launch.c runs it
- * in the backend's mode, status.c says what became of it. */
+/* A graph as common sees it. graph.c makes and ends it, bind.c fills its slots, bindings.c judges them, launch.c runs
+ * it in the backend's mode, status.c says what became of it. */
 #ifndef GKI_GRAPH_H
 #define GKI_GRAPH_H
 #include "device.h"
@@ -82,7 +82,7 @@ void gki_slots_hand_again(gk_graph *graph); /* all count as bound anew: the laun
 /* Of the memory behind a task's argument. */
 uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg);
 
-/* judge.c: whether a launch may run with what is bound */
+/* bindings.c: whether a launch may run with what is bound */
 gk_result gki_slots_judge(gk_graph *graph, const char *call);
 
 /* launch.c */

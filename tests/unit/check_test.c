@@ -195,8 +195,11 @@ static const wrong wrongs[] = {
     WRONG("flag-unknown", 0, "task 0 (77): its flag is slot 77", GK_IF(77), GK_END),
     WRONG("flag-unknown", 0, "its flag is slot -2", GK_CHECKPOINT(1, -2), GK_END),
     WRONG("flag-type", 0, "its flag is slot 3 (N), of type GK_I32", GK_DO_WHILE(N), GK_END),
+    WRONG("flag-element", 0, "its flag is slot 1 (X), whose elements are float", GK_WHILE(X), GK_END),
+    WRONG("flag-element", 0, "whose elements are short", GK_CHECKPOINT(1, HALVES), GK_END),
     WRONG("offset-unaligned", 0, ".offset is 6", GK_IF(F, .offset = 6), GK_END),
     WRONG("offset-unaligned", 0, ".offset is 1", {.op = GK_OP_KERNEL, .kernel = &no_args, .items = {F}, .offset = 1}),
+    WRONG("items-element", 0, "along x is in slot 1 (X), whose elements are float", GK_FILL(Y, X, 0)),
     /* kernels */
     WRONG("kernel-null", 1, "task 1 (none)", SCALE, {.op = GK_OP_KERNEL, .name = "none"}),
     WRONG("kernel-nameless", 0, "task 0 (nameless)", RUN(nameless, 0)),

@@ -82,6 +82,17 @@ static void test_resize_mends(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* Whose memory there isn't room for, is said. */
+static void test_resize_without_memory(void **state) {
+  (void)state;
+  gk_task fill = GK_FILL(DATA, GK_ONE, 7);
+  gk_graph *graph = NULL;
+  assert_int_equal(run(&fill, 1, &graph), GK_OK);
+  assert_int_equal(gk_resize(graph, DATA, (size_t)1 << 55), GK_ERROR_MEMORY);
+  if (!strstr(gk_error(), "slot 3 (DATA)")) fail_msg("\"%s\" doesn't name the slot", gk_error());
+  gk_graph_destroy(graph);
+}
+
 /* The offset of a KERNEL leads to its count; that of a COPY or FILL into what it writes, its count is at the start. */
 static void test_where_counts_are_read(void **state) {
   (void)state;
@@ -109,6 +120,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_flag_behind_memory),    cmocka_unit_test(test_count_behind_memory),
     cmocka_unit_test(test_copy_and_fill_behind_memory), cmocka_unit_test(test_resize_mends),
+    cmocka_unit_test(test_resize_without_memory),
     cmocka_unit_test(test_where_counts_are_read),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);
