@@ -1,14 +1,8 @@
 #include "worker.h"
 #include "error.h"
+#include "pause.h"
 #include <string.h>
 
-#if defined(__x86_64__)
-#define PAUSE() __builtin_ia32_pause()
-#elif defined(__aarch64__)
-#define PAUSE() __asm__ volatile("yield")
-#else
-#define PAUSE() ((void)0)
-#endif
 enum { SPINS = 400 }; /* some microseconds: about what waking a thread takes */
 
 static gki_job *take_first(gki_worker *worker) {
@@ -18,6 +12,17 @@ static gki_job *take_first(gki_worker *worker) {
   return job;
 }
 
+/* Runs a job that nothing is before. The lock is held before and after, and not meanwhile. */
+static void carry_out(gki_worker *worker, gki_job *job) {
+  worker->busy = true;
+  pthread_mutex_unlock(&worker->lock);
+  job->run(job);
+  pthread_mutex_lock(&worker->lock);
+  worker->busy = false;
+  atomic_store_explicit(&job->done, true, memory_order_release);
+  pthread_cond_broadcast(&worker->finished);
+}
+
 static void *work(void *at) {
   gki_worker *worker = at;
   pthread_mutex_lock(&worker->lock);
@@ -25,14 +30,7 @@ static void *work(void *at) {
     while ((!worker->first || worker->busy) && !(worker->ending && !worker->first && !worker->busy))
       pthread_cond_wait(&worker->posted, &worker->lock);
     if (!worker->first) break;
-    gki_job *job = take_first(worker);
-    worker->busy = true;
-    pthread_mutex_unlock(&worker->lock);
-    job->run(job);
-    pthread_mutex_lock(&worker->lock);
-    worker->busy = false;
-    atomic_store_explicit(&job->done, true, memory_order_release);
-    pthread_cond_broadcast(&worker->finished);
+    carry_out(worker, take_first(worker));
   }
   pthread_mutex_unlock(&worker->lock);
   return NULL;
@@ -80,13 +78,7 @@ void gki_worker_post(gki_worker *worker, gki_job *job) {
 /* Holds the lock before and after. */
 static bool run_here(gki_worker *worker, gki_job *job) {
   if (worker->busy || worker->first) return false;
-  worker->busy = true;
-  pthread_mutex_unlock(&worker->lock);
-  job->run(job);
-  pthread_mutex_lock(&worker->lock);
-  worker->busy = false;
-  atomic_store_explicit(&job->done, true, memory_order_release);
-  pthread_cond_broadcast(&worker->finished);
+  carry_out(worker, job);
   if (worker->first || worker->ending) pthread_cond_signal(&worker->posted);
   return true;
 }
@@ -112,7 +104,7 @@ void gki_worker_hand(gki_worker *worker, gki_job *job) {
 void gki_worker_wait(gki_worker *worker, gki_job *job) {
   for (int spin = 0; spin < SPINS; ++spin) {
     if (atomic_load_explicit(&job->done, memory_order_acquire)) return;
-    PAUSE();
+    gki_pause();
   }
   pthread_mutex_lock(&worker->lock);
   while (!atomic_load_explicit(&job->done, memory_order_relaxed)) pthread_cond_wait(&worker->finished, &worker->lock);

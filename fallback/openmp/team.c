@@ -1,19 +1,12 @@
 #include "team.h"
 #include "gk_backend.h"
+#include "pause.h"
 #include <linux/futex.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <sched.h>
-
-#if defined(__x86_64__)
-#define PAUSE() __builtin_ia32_pause()
-#elif defined(__aarch64__)
-#define PAUSE() __asm__ volatile("yield")
-#else
-#define PAUSE() ((void)0)
-#endif
 
 /* A pause takes 10 to 40 ns on today's CPUs, a yield with nobody else about 300 ns: ten microseconds each. Longer
  * spinning saves the next hand-over the waking of a sleeper, and takes a core from somebody else meanwhile. */
@@ -51,7 +44,7 @@ static void wake(atomic_uint *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVAT
 static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value) {
   for (int k = 0; k < (team->crowded ? 0 : SPINS); ++k) {
     if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
-    PAUSE();
+    gki_pause();
   }
   for (int k = 0; k < (team->crowded ? CROWDED_YIELDS : YIELDS); ++k) {
     if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
