@@ -1,6 +1,7 @@
 #include "error.h"
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,8 @@ static _Thread_local char message[GKI_MESSAGE_BYTES];
 static _Thread_local bool message_is_set;
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool log_is_set;
-static gk_log_level log_level;
+enum { LOG_UNSET = -1 };
+static atomic_int log_level = LOG_UNSET; /* by itself, so that a launch which nobody listens to takes no lock */
 static gk_log_sink log_sink;
 static void *log_user;
 
@@ -85,25 +86,32 @@ static gk_log_level level_named(const char *text) {
 
 void gk_set_log(gk_log_level level, gk_log_sink sink, void *user) {
   pthread_mutex_lock(&log_lock);
-  log_is_set = true;
-  log_level = level;
+  atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
   log_sink = sink;
   log_user = user;
   pthread_mutex_unlock(&log_lock);
 }
 
-void gk_log(gk_log_level level, const char *format, ...) {
+static int level_now(void) {
+  int level = atomic_load_explicit(&log_level, memory_order_relaxed);
+  if (level != LOG_UNSET) return level;
   pthread_mutex_lock(&log_lock);
-  if (!log_is_set) {
+  level = atomic_load_explicit(&log_level, memory_order_relaxed);
+  if (level == LOG_UNSET) {
     const char *wanted = getenv("GK_LOG");
-    log_level = wanted ? level_named(wanted) : GK_LOG_NONE;
-    log_is_set = true;
+    level = wanted ? (int)level_named(wanted) : GK_LOG_NONE;
+    atomic_store_explicit(&log_level, level, memory_order_relaxed);
   }
-  bool heard = level <= log_level && level != GK_LOG_NONE;
+  pthread_mutex_unlock(&log_lock);
+  return level;
+}
+
+void gk_log(gk_log_level level, const char *format, ...) {
+  if (level == GK_LOG_NONE || (int)level > level_now()) return;
+  pthread_mutex_lock(&log_lock);
   gk_log_sink sink = log_sink;
   void *user = log_user;
   pthread_mutex_unlock(&log_lock);
-  if (!heard) return;
   char line[GKI_MESSAGE_BYTES];
   va_list args;
   va_start(args, format);

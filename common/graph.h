@@ -35,6 +35,12 @@ typedef struct gki_bound {
   bool bound, used, changed;
 } gki_bound;
 
+/* A COPY or FILL whose count is a number in a slot; of those alike but for offsets, the one that goes farthest. */
+typedef struct gki_span {
+  uint32_t slot, count;  /* the memory's, the number's */
+  uint32_t offset, node; /* bytes; for messages */
+} gki_span;
+
 struct gk_graph {
   gk_device *device;   /* NULL: it was closed */
   struct gk_graph *next_of_device;
@@ -49,6 +55,7 @@ struct gk_graph {
   uint32_t *changed; uint32_t changed_count;
   bool dirty;          /* something was bound since the bindings were last judged */
   uint32_t *by_address; uint32_t pointer_count; /* PTR slots in use; sorted when they are judged */
+  gki_span *spans; uint32_t span_count;
   uint32_t failed_slot;                         /* its bind or resize failed, no launch said so yet; 0: several */
   gk_result failed_result;
   char *failed_message;

@@ -82,6 +82,31 @@ static void test_resize_mends(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* One too many, and none too many, by a number that is bound; of two tasks the one that goes farther counts. */
+static void test_bound_count_behind_memory(void **state) {
+  (void)state;
+  gk_task near = GK_FILL(DATA, N, 7), far = GK_COPY(DATA, OTHER, N);
+  far.offset = 4;
+  const gk_task tasks[] = {near, far};
+  const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), slots, GK_COUNT(slots)};
+  gk_graph *graph = NULL;
+  assert_int_equal(gk_graph_create(device, &list, 0, &graph), GK_OK);
+  const int64_t fine[] = {3, 0, -5};
+  for (size_t k = 0; k < GK_COUNT(fine); ++k) {
+    gk_bind_int(graph, N, fine[k]);
+    assert_int_equal(gk_launch(graph, 0), GK_OK);
+    assert_int_equal(gk_wait(graph, NULL), GK_OK);
+  }
+  gk_bind_int(graph, N, 4);
+  assert_int_equal(gk_launch(graph, 0), GK_ERROR_INVALID);
+  const char *said = "slot 3 (DATA) has 16 bytes, and task 1 (DATA = OTHER) touches 4 elements of 4 bytes from byte 4";
+  if (!strstr(gk_error(), said)) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), said);
+  assert_int_equal(gk_resize(graph, DATA, 5), GK_OK);
+  assert_int_equal(gk_launch(graph, 0), GK_OK);
+  assert_int_equal(gk_wait(graph, NULL), GK_OK);
+  gk_graph_destroy(graph);
+}
+
 /* Whose memory there isn't room for, is said. */
 static void test_resize_without_memory(void **state) {
   (void)state;
@@ -121,6 +146,7 @@ int main(void) {
     cmocka_unit_test(test_flag_behind_memory),    cmocka_unit_test(test_count_behind_memory),
     cmocka_unit_test(test_copy_and_fill_behind_memory), cmocka_unit_test(test_resize_mends),
     cmocka_unit_test(test_resize_without_memory),
+    cmocka_unit_test(test_bound_count_behind_memory),
     cmocka_unit_test(test_where_counts_are_read),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);

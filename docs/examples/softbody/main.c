@@ -38,7 +38,7 @@ typedef struct watch {
   bool landed, finite;
 } watch;
 
-static const double step_seconds = 0.01, energy_allowed = 0.01, taken_allowed = 0.1, depth_allowed = 1e-3;
+static const double step_seconds = 0.01, energy_allowed = 0.01, taken_allowed = 0.05, depth_allowed = 1e-3;
 
 static bool read_number(const char *name, const char *text, double low, double high, double *to) {
   char *end = NULL;
