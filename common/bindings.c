@@ -69,8 +69,8 @@ static gk_result refuse_long(const gk_graph *graph, const char *call) {
     size_t bytes = bound->owned_count * (own ? own : 1);
     if (span->offset <= bytes && (uint64_t)count <= (bytes - span->offset) / (unit ? unit : 1)) continue;
     return gk_fail(GK_ERROR_INVALID,
-                   "%s: slot %u (%s) has %zu bytes, and task %u (%s) touches %lld elements of %u bytes from byte %u on, "
-                   "by slot %u (%s); bind a smaller number, or call gk_resize before",
+                   "%s: slot %u (%s) has %zu bytes, and task %u (%s) touches %lld elements of %u bytes from byte %u "
+                   "on, by slot %u (%s); bind a smaller number, or call gk_resize before",
                    call, (unsigned)span->slot, plan->slots[span->slot].name, bytes, (unsigned)node->source, node->name,
                    (long long)count, (unsigned)(unit ? unit : 1), (unsigned)span->offset, (unsigned)span->count,
                    plan->slots[span->count].name);

@@ -193,6 +193,18 @@ void gki_add_slice(gki_text *out, const char *s, const char *end) {
     gki_text_add(out, "%.*s", (int)(end - s < most ? end - s : most), s);
 }
 
+/* Whether GK_KERNEL(name, ...) is written there, not by a macro. */
+static bool stands_in(const char *s, const char *end, const char *name) {
+  gki_token token = {GKI_END, s, s};
+  do {
+    token = gki_next_token(token.end, end);
+    if (!gki_token_in(token, " GK_KERNEL GK_KERNEL_2D GK_KERNEL_3D ")) continue;
+    gki_token open = gki_next_token(token.end, end);
+    if (gki_token_is(open, "(") && gki_token_is(gki_next_token(open.end, end), name)) return true;
+  } while (token.kind != GKI_END);
+  return false;
+}
+
 static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
   const gk_source *source = kernel->source;
   gki_structs structs = {0};
@@ -206,7 +218,10 @@ static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
     const char *end, *s = region(part, &end);
     line_directive(out, part->line + 1, part->file);
     if (glsl) right = gki_glsl(out, kernel, part, s, end, &structs, &found);
-    else gki_add_slice(out, s, end);
+    else {
+      gki_add_slice(out, s, end);
+      found = part != source || stands_in(s, end, kernel->name) || !stands_in(end, end + strlen(end), kernel->name);
+    }
   }
   gki_text_add(out, "\n");
   if (right && !found)

@@ -238,6 +238,14 @@ static void test_bad_calls(void **state) {
   check_fails(&bad, "glsl", "line 4294967295 of the text");
   broken.line = 0;
   check_fails(&bad, "glsl", "isn't in the text");
+  broken = source; /* behind what is for devices: in no language is it there */
+  broken.text = "GK_SOURCE(t)\nGK_SOURCE_END\n" HEAD "{ }";
+  check_fails(&bad, "cuda", "isn't in the text of");
+  check_fails(&bad, "glsl", "isn't in the text of");
+  broken.text = "GK_SOURCE(t)\n" HEAD "{ }\nGK_SOURCE_END\n" HEAD "{ }"; /* once more behind it, say for a test */
+  char *text = gk_compose(&bad, "cuda");
+  assert_non_null(text);
+  gk_free_text(text);
 }
 
 /* ---- several sources, layouts ------------------------------------------------------------------------------------ */
