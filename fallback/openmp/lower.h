@@ -13,6 +13,7 @@ typedef struct gki_openmp_device {
   gki_team team;
   float handoff_ns;       /* what it takes to share a task with a team that is awake */
   float handoff_floor_ns; /* as measured when the team met first; 0: not yet */
+  float clock_ns;         /* what reading the clock adds to what it measures */
   float wake_ns;          /* the same with a team that sleeps or hasn't met */
   bool alone;             /* OpenMP gave no team when it was asked for one */
   char name[160], driver[160];

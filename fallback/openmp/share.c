@@ -104,10 +104,10 @@ gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
 
 /* A thread that loses its core in the middle makes any task look large, so a cost that is much larger than the one
  * before is believed step by step, each of them soon; later it is an average. */
-static void learn(gki_op *op, size_t items, uint64_t ns) {
+static void learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns) {
   enum { FIRST = 8, LATER = 15 };
   static const uint16_t next[] = {4, 4, 4, 16, 16, 16, 16, 16, 64};
-  float seen = (float)ns / (float)items, before = op->cost_ns;
+  float seen = fmaxf((float)ns - device->clock_ns, 0.0f) / (float)items, before = op->cost_ns;
   bool growing = op->timed < FIRST && seen > 8 * before;
   if (op->timed < FIRST) op->cost_ns = fminf(seen, 8 * before);
   else op->cost_ns += (fminf(fmaxf(seen, before / 2), before * 2) - before) / 4;
@@ -260,7 +260,7 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   uint64_t ended = gki_now();
   gki_team_wait(&device->team, &job->order);
   uint64_t joined = gki_now();
-  if (own) learn(op, own, ended - begun);
+  if (own) learn(device, op, own, ended - begun);
   /* Where the work itself takes much longer, its unevenness is all one would see. */
   float seen = (float)(joined - posted - (ended - begun));
   if (slept || (float)(ended - begun) < 8 * drive->handoff_ns) gki_openmp_adapt(drive, slept, seen);
@@ -303,7 +303,7 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
   else if (divisible && drive->worth_ns < INFINITY && (large || op->countdown <= 1)) {
     uint64_t begun = gki_now();
     run_alone(&job);
-    learn(op, job.range.end, gki_now() - begun);
+    learn(program->device, op, job.range.end, gki_now() - begun);
   } else {
     op->countdown = op->countdown > 1 ? (uint16_t)(op->countdown - 1) : UINT16_MAX;
     run_alone(&job);
