@@ -1,0 +1,91 @@
+/* What a case of the conformance suite is written with. Every graph has the reference interpreter beside it: both get
+ * the same slots and launches, and after each launch the status and all memory that the list knows are compared. What a
+ * case states besides are golden values, from docs/contract.md.
+ *
+ * A case is `CASE(name) { ... }` in the file of its chapter, and a line of cases.def. It gets a trial with an open
+ * device; whatever it makes is freed for it, also when it ends early. */
+#ifndef CONFORMANCE_H
+#define CONFORMANCE_H
+#include "gk.h"
+
+typedef struct trial trial;     /* one case on one backend */
+typedef struct subject subject; /* a graph, with its reference */
+typedef struct buffer buffer;   /* device memory, with its copy for the reference */
+
+#define CASE(name) void case_##name(trial *t); void case_##name(trial *t)
+
+/* ---- verdicts: each ends the case where it doesn't hold ---------------------------------------------------------- */
+
+#define expect(t, condition, ...) ((condition) ? (void)0 : fail_at((t), __FILE__, __LINE__, __VA_ARGS__))
+#define expect_int(t, is, wanted) expect_int_at((t), __FILE__, __LINE__, #is, (long long)(is), (long long)(wanted))
+/* The call succeeds. In a sweep of failures, one that was injected ends the case quietly. */
+#define must(t, call) must_at((t), __FILE__, __LINE__, #call, (call))
+/* The call is refused with that code, and the message has these words ('|' between several). */
+#define refuses(t, code, words, call) refuses_at((t), __FILE__, __LINE__, #call, (code), (words), (call))
+/* Ends the case as one that can't be tried here. */
+#if defined(__GNUC__)
+#define PRINTS(format, first) __attribute__((format(printf, format, first)))
+#else
+#define PRINTS(format, first)
+#endif
+_Noreturn void fail_at(trial *t, const char *file, int line, const char *format, ...) PRINTS(4, 5);
+_Noreturn void skip(trial *t, const char *format, ...) PRINTS(2, 3);
+void expect_int_at(trial *t, const char *file, int line, const char *what, long long is, long long wanted);
+void must_at(trial *t, const char *file, int line, const char *call, gk_result result);
+void refuses_at(trial *t, const char *file, int line, const char *call, gk_result code, const char *words,
+                gk_result result);
+
+/* ---- the device -------------------------------------------------------------------------------------------------- */
+
+gk_device *device_of(trial *t);
+const char *backend_of(const trial *t);            /* its name */
+gk_support support_of(trial *t, const char *construct); /* of the capability report; GK_NATIVE where it has no line */
+gk_device *another_device(trial *t);               /* of the same backend; closed for you */
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+buffer *buffer_of(trial *t, size_t ints);          /* zeroed; freed for you */
+void buffer_put(buffer *b, size_t index, int value);
+int buffer_get(const buffer *b, size_t index);     /* what is on the device */
+void *buffer_at(const buffer *b);                  /* the device's address */
+void buffer_free(buffer *b);                       /* before the end of the case: never to be touched again */
+
+/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+
+#define LIST_OF(tasks, slots) &(const gk_list)GK_LIST(list, tasks, slots)
+subject *graph_of(trial *t, const gk_list *list, uint32_t bits);
+gk_graph *graph(subject *s);                       /* gk's; for calls that have no name here */
+void end_graph(subject *s);                        /* before the end of the case */
+void bind_buffer(subject *s, gk_slot slot, buffer *b);
+void bind_int(subject *s, gk_slot slot, int64_t value);
+void bind_float(subject *s, gk_slot slot, double value);
+void bind_struct(subject *s, gk_slot slot, const void *value, size_t bytes);
+void resize(subject *s, gk_slot slot, size_t count);
+void put(subject *s, gk_slot slot, int value);     /* the int at [0] of the memory bound to it; put_at: at [index] */
+void put_at(subject *s, gk_slot slot, size_t index, int value);
+int get(subject *s, gk_slot slot);
+int get_at(subject *s, gk_slot slot, size_t index);
+
+/* Launches (0: fresh, else resumes), waits, compares with the reference: state, yielded label and name, limit, passes
+ * and bounds of each loop, which checkpoints ran, all memory. The status is valid until the next launch. */
+const gk_status *launch(subject *s, int32_t label);
+/* The same in two steps, for what lies between: several launches may be begun before all are finished. */
+void begin_launch(subject *s, int32_t label);
+const gk_status *finish_launches(subject *s);
+
+/* launch, and what must have come of it:
+ *   "A=1 B=1 C=0, yielded B"            ints at [0] of the slots of that name; which checkpoint (its printed name) yielded
+ *   "A=3, passes n=3 m=2, ran B, bound n"   loops by name, checkpoints that ran (no others), the status's limit
+ * Without `yielded NAME` or `cancelled` it must have finished; without `bound` there is no limit. */
+#define trace(s, label, wanted) trace_at((s), __FILE__, __LINE__, (label), (wanted))
+void trace_at(subject *s, const char *file, int line, int32_t label, const char *wanted);
+/* The memory alone, between launches. */
+#define holds(s, wanted) holds_at((s), __FILE__, __LINE__, (wanted))
+void holds_at(subject *s, const char *file, int line, const char *wanted);
+
+/* ---- lists that are refused -------------------------------------------------------------------------------------- */
+
+/* gk_check and gk_graph_create refuse the list; a problem of that code is reported for that task (SIZE_MAX: any), and
+ * its message has all these words ('|' between them). */
+void refuses_list(trial *t, const gk_list *list, const char *code, size_t task, const char *words);
+#endif
