@@ -47,16 +47,17 @@ void reference_bind_value(reference *r, size_t index, gk_value number);
 void reference_bind_bytes(reference *r, size_t index, const void *value);
 bool reference_resize(reference *r, size_t index, size_t count); /* false: no memory is left */
 
-/* Runs a launch to its end. false: a library call failed, or the label is unknown. */
+/* Runs a launch to its end. false: a library call failed, a task has too many items, or the label is unknown. */
 bool reference_launch(reference *r, int32_t label);
 const reference_status *reference_last(const reference *r);
 
-/* How often a task of the list as composed has run, in all launches; lines are numbered with included lists written
+/* How often a task of the list as composed has run, in all launches, over no items, too; lines are numbered with included lists written
  * out in their places (the LIST lines themselves gone). */
 uint64_t reference_runs(const reference *r, size_t line);
 size_t reference_lines(const reference *r);
 
-/* Called before each task that runs; may call reference_cancel, which asks the launch to stop (rule 11). */
+/* Called before each task that runs; may call reference_cancel, which asks the launch to stop (rule 11). Between
+ * launches it concerns the next one, from its beginning, as a launch that was queued when the host asked. */
 void reference_watch(reference *r, void (*before)(void *user, reference *r, size_t line), void *user);
 void reference_cancel(reference *r);
 #endif

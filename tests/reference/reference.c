@@ -1,0 +1,500 @@
+/* The list as composed lies in one array of lines; blocks know the line of their END. A launch goes through it by plain
+ * recursion. Numbers in comments are the rules of docs/contract.md. */
+#include "reference.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE SIZE_MAX
+
+typedef struct line {
+  const gk_task *task;
+  char *name;            /* loops and checkpoints */
+  int32_t label;         /* as composed */
+  size_t end, otherwise; /* of a block: its END; of an IF: its ELSE or NONE */
+  size_t number;         /* of a loop among loops, of a checkpoint among checkpoints */
+  size_t flag, items[3], args[GK_MAX_ARGS], arg_count; /* places in the array of slots, or NONE */
+  uint64_t entry;        /* of a loop: passes since it was entered */
+  uint64_t runs;
+} line;
+
+typedef struct place {
+  reference_slot shown;
+  char *name;
+  void *memory; /* own memory; of a struct, the copy */
+  size_t count; /* its elements */
+} place;
+
+struct reference {
+  place *places;
+  line *lines;
+  size_t place_count, place_room, own_count, line_count, line_room; /* own_count: slots of the list's own table */
+  reference_loop *loops;
+  reference_checkpoint *checkpoints;
+  reference_status status;
+  void (*before)(void *user, reference *r, size_t line);
+  void *user;
+  bool no_memory;
+  /* the launch at hand */
+  bool stopped, cancelled, failed;
+  size_t target; /* the line of a checkpoint, or NONE */
+};
+
+/* ---- the list as composed ---------------------------------------------------------------------------------------- */
+
+/* A list that is being written out: the places of its table's slots, and what the lists around it add. */
+typedef struct scope {
+  const gk_list *list;
+  const char *name;
+  int32_t labels;
+  size_t *places;
+} scope;
+
+static void *keep(reference *r, void *memory) {
+  if (!memory) r->no_memory = true;
+  return memory;
+}
+
+static void make_room(reference *r, void **array, size_t count, size_t *room, size_t bytes) {
+  if (count < *room) return;
+  size_t wanted = *room ? 2 * *room : 32;
+  void *larger = keep(r, realloc(*array, wanted * bytes));
+  if (!larger) return;
+  *array = larger;
+  *room = wanted;
+}
+
+/* "name" within the list "contacts" is "contacts.name". */
+static char *full_name(reference *r, const char *around, const char *name, size_t length) {
+  size_t before = strlen(around);
+  char *text = keep(r, calloc(before + length + 2, 1));
+  if (!text) return NULL;
+  memcpy(text, around, before);
+  if (before) text[before++] = '.';
+  memcpy(text + before, name, length);
+  return text;
+}
+
+static size_t find_place(const scope *in, gk_slot slot) {
+  for (size_t k = 0; slot && k < in->list->slot_count; ++k)
+    if (in->list->slots[k].slot == slot) return in->places[k];
+  return NONE;
+}
+
+static size_t new_place(reference *r, const gk_slot_desc *desc, const char *around) {
+  const char *name = desc->name ? desc->name : "";
+  make_room(r, (void **)&r->places, r->place_count, &r->place_room, sizeof *r->places);
+  char *full = full_name(r, around, name, strlen(name));
+  if (r->no_memory) {
+    free(full);
+    return NONE;
+  }
+  place *p = &r->places[r->place_count++];
+  *p = (place){.shown = {.desc = desc, .name = full}, .name = full};
+  if (desc->bits & GK_HAS_VALUE) p->shown.value = desc->value;
+  if (desc->type == GK_BYTES) p->shown.value.ptr = p->memory = keep(r, calloc(desc->element_bytes, 1));
+  if (desc->type == GK_PTR && desc->count && !reference_resize(r, r->place_count - 1, desc->count)) r->no_memory = true;
+  return r->place_count - 1;
+}
+
+/* The macros of blocks keep the text of their arguments, "SOLVING, .max_iterations = 200, .label = SOLVE": a loop is
+ * called by its label, else by its flag. */
+static char *block_name(reference *r, const char *around, const gk_task *task) {
+  const char *text = task->name && *task->name ? task->name : NULL;
+  if (!text) {
+    text = task->op == GK_OP_CHECKPOINT ? "CHECKPOINT" : task->op == GK_OP_WHILE ? "WHILE" : "DO_WHILE";
+    return full_name(r, "", text, strlen(text));
+  }
+  if (task->op == GK_OP_CHECKPOINT) return full_name(r, around, text, strlen(text));
+  const char *label = task->label ? strstr(text, ".label") : NULL;
+  if (label && strchr(label, '=')) text = strchr(label, '=') + 1;
+  while (*text == ' ') ++text;
+  size_t length = 0;
+  for (int brackets = 0; text[length] && (brackets || text[length] != ','); ++length)
+    brackets += text[length] == '(' ? 1 : text[length] == ')' ? -1 : 0;
+  while (length && text[length - 1] == ' ') --length;
+  return full_name(r, around, text, length);
+}
+
+static void add_line(reference *r, const scope *in, const gk_task *task) {
+  make_room(r, (void **)&r->lines, r->line_count, &r->line_room, sizeof *r->lines);
+  if (r->no_memory) return;
+  line *l = &r->lines[r->line_count++];
+  *l = (line){.task = task, .end = NONE, .otherwise = NONE, .flag = find_place(in, task->flag)};
+  bool loop = task->op == GK_OP_DO_WHILE || task->op == GK_OP_WHILE, checkpoint = task->op == GK_OP_CHECKPOINT;
+  if (loop || checkpoint) {
+    l->name = block_name(r, in->name, task);
+    l->label = task->label ? task->label + in->labels : 0;
+  }
+  if (loop) l->number = r->status.loop_count++;
+  if (checkpoint) l->number = r->status.checkpoint_count++;
+  for (int d = 0; d < 3; ++d) l->items[d] = find_place(in, task->items[d]);
+  while (l->arg_count < GK_MAX_ARGS && task->args[l->arg_count]) {
+    l->args[l->arg_count] = find_place(in, task->args[l->arg_count]);
+    ++l->arg_count;
+  }
+}
+
+static void add_list(reference *r, const scope *in);
+
+/* The INCLUDE's arguments are the first slots of the included list's table, the others are its own. */
+static void include(reference *r, const scope *around, const gk_task *task) {
+  const char *name = task->name && *task->name ? task->name
+                     : task->list->name && *task->list->name ? task->list->name : "list";
+  scope in = {.list = task->list, .labels = around->labels + task->label};
+  char *full = full_name(r, around->name, name, strlen(name));
+  in.name = full;
+  in.places = keep(r, calloc(in.list->slot_count + 1, sizeof *in.places));
+  bool given = true;
+  for (size_t k = 0; !r->no_memory && k < in.list->slot_count; ++k) {
+    given = given && k < GK_MAX_ARGS && task->args[k];
+    in.places[k] = given ? find_place(around, task->args[k]) : new_place(r, &in.list->slots[k], in.name);
+  }
+  if (!r->no_memory) add_list(r, &in);
+  free(in.places);
+  free(full);
+}
+
+static void add_list(reference *r, const scope *in) {
+  for (size_t k = 0; k < in->list->task_count && !r->no_memory; ++k) {
+    if (in->list->tasks[k].op == GK_OP_LIST) include(r, in, &in->list->tasks[k]);
+    else add_line(r, in, &in->list->tasks[k]);
+  }
+}
+
+static bool is_block(gk_op op) {
+  return op == GK_OP_DO_WHILE || op == GK_OP_WHILE || op == GK_OP_IF || op == GK_OP_SWITCH || op == GK_OP_CASE ||
+         op == GK_OP_CHECKPOINT || op == GK_OP_PARALLEL || op == GK_OP_SECTION;
+}
+
+static void match_blocks(reference *r) {
+  size_t open[GK_MAX_DEPTH + 1], depth = 0;
+  for (size_t k = 0; k < r->line_count; ++k) {
+    gk_op op = r->lines[k].task->op;
+    if (is_block(op)) open[depth++] = k;
+    else if (op == GK_OP_ELSE) r->lines[open[depth - 1]].otherwise = k;
+    else if (op == GK_OP_END) r->lines[open[--depth]].end = k;
+  }
+}
+
+static void make_status(reference *r) {
+  r->loops = keep(r, calloc(r->status.loop_count + 1, sizeof *r->loops));
+  r->checkpoints = keep(r, calloc(r->status.checkpoint_count + 1, sizeof *r->checkpoints));
+  r->status.loops = r->loops;
+  r->status.checkpoints = r->checkpoints;
+  r->status.yielded_name = "";
+  for (size_t k = 0; !r->no_memory && k < r->line_count; ++k) {
+    const line *l = &r->lines[k];
+    if (!l->name) continue;
+    if (l->task->op == GK_OP_CHECKPOINT) r->checkpoints[l->number] = (reference_checkpoint){l->label, l->name, false};
+    else r->loops[l->number] = (reference_loop){.label = l->label, .name = l->name};
+  }
+}
+
+reference *reference_open(const gk_list *list) {
+  reference *r = calloc(1, sizeof *r);
+  if (!r) return NULL;
+  scope whole = {.list = list, .name = ""};
+  whole.places = keep(r, calloc(list->slot_count + 1, sizeof *whole.places));
+  for (size_t k = 0; !r->no_memory && k < list->slot_count; ++k) whole.places[k] = new_place(r, &list->slots[k], "");
+  r->own_count = r->place_count;
+  if (!r->no_memory) add_list(r, &whole);
+  free(whole.places);
+  if (!r->no_memory) match_blocks(r);
+  make_status(r);
+  if (!r->no_memory) return r;
+  reference_close(r);
+  return NULL;
+}
+
+void reference_close(reference *r) {
+  if (!r) return;
+  for (size_t k = 0; k < r->line_count; ++k) free(r->lines[k].name);
+  for (size_t k = 0; k < r->place_count; ++k) {
+    free(r->places[k].name);
+    free(r->places[k].memory);
+  }
+  free(r->lines);
+  free(r->places);
+  free(r->loops);
+  free(r->checkpoints);
+  free(r);
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
+
+size_t reference_slot_count(const reference *r) { return r->place_count; }
+const reference_slot *reference_slot_at(const reference *r, size_t index) { return &r->places[index].shown; }
+
+size_t reference_find(const reference *r, gk_slot slot) {
+  for (size_t k = 0; k < r->own_count; ++k)
+    if (r->places[k].shown.desc->slot == slot) return k;
+  return NONE;
+}
+
+size_t reference_find_name(const reference *r, const char *name) {
+  for (size_t k = 0; k < r->place_count; ++k)
+    if (strcmp(r->places[k].name, name) == 0) return k;
+  return NONE;
+}
+
+void reference_bind(reference *r, size_t index, void *memory, size_t bytes) {
+  reference_slot *slot = &r->places[index].shown;
+  slot->value.ptr = memory;
+  slot->bytes = bytes;
+  slot->owned = false;
+}
+
+void reference_bind_value(reference *r, size_t index, gk_value number) { r->places[index].shown.value = number; }
+
+void reference_bind_bytes(reference *r, size_t index, const void *value) {
+  memcpy(r->places[index].memory, value, r->places[index].shown.desc->element_bytes);
+}
+
+bool reference_resize(reference *r, size_t index, size_t count) {
+  place *p = &r->places[index];
+  size_t unit = p->shown.desc->element_bytes ? p->shown.desc->element_bytes : 1;
+  if (!p->memory || p->count != count) {
+    char *memory = calloc(count ? count : 1, unit);
+    if (!memory) return false;
+    if (p->memory) memcpy(memory, p->memory, (p->count < count ? p->count : count) * unit);
+    free(p->memory);
+    p->memory = memory;
+    p->count = count;
+  }
+  p->shown.value.ptr = p->memory;
+  p->shown.bytes = count * unit;
+  p->shown.owned = true;
+  return true;
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+static gk_value value_of(const reference *r, size_t index) { return r->places[index].shown.value; }
+
+static int32_t int_at(const reference *r, size_t index, size_t offset) {
+  int32_t value;
+  memcpy(&value, (const char *)value_of(r, index).ptr + offset, sizeof value);
+  return value;
+}
+
+static int64_t count_of(const reference *r, size_t index, size_t offset) {
+  if (index == NONE) return 1;
+  switch (r->places[index].shown.desc->type) {
+  case GK_PTR: return int_at(r, index, offset);
+  case GK_I32: return value_of(r, index).i32;
+  case GK_U32: return value_of(r, index).u32;
+  default: return value_of(r, index).i64;
+  }
+}
+
+static void add_up(const char *element, void *to, const void *sum) {
+  if (strcmp(element, "float") == 0) *(float *)to += *(const float *)sum;
+  else if (strcmp(element, "double") == 0) *(double *)to += *(const double *)sum;
+  else *(uint32_t *)to += *(const uint32_t *)sum;
+}
+
+static void run_kernel(reference *r, const line *l) { /* 12 */
+  const gk_kernel *kernel = l->task->kernel;
+  gk_range range = {.extent = {1, 1, 1}};
+  int64_t count = 1;
+  for (int d = 0; d < 3; ++d) {
+    int64_t n = count_of(r, l->items[d], d == 0 ? l->task->offset : 0);
+    if (n <= 0) return;
+    if (n > INT32_MAX) r->failed = true;
+    if (r->failed) return;
+    range.extent[d] = (uint32_t)n;
+    count *= n;
+    if (count > INT32_MAX) r->failed = true;
+  }
+  if (!kernel->host) r->failed = true;
+  if (r->failed) return;
+  range.end = (size_t)count;
+  gk_value args[GK_MAX_ARGS];
+  double sums[GK_MAX_ARGS] = {0}; /* zeroed room for any of the types that can be summed */
+  for (size_t k = 0; k < l->arg_count; ++k) {
+    args[k] = value_of(r, l->args[k]);
+    if (kernel->params[k].access == GK_ACCESS_SUM) args[k].ptr = &sums[k];
+  }
+  kernel->host(args, range);
+  for (size_t k = 0; k < l->arg_count; ++k)
+    if (kernel->params[k].access == GK_ACCESS_SUM)
+      add_up(kernel->params[k].element, value_of(r, l->args[k]).ptr, &sums[k]);
+}
+
+static void run_copy(const reference *r, const line *l) {
+  int64_t count = count_of(r, l->items[0], 0);
+  uint32_t unit = r->places[l->args[0]].shown.desc->element_bytes;
+  if (count <= 0) return;
+  memmove((char *)value_of(r, l->args[0]).ptr + l->task->offset,
+          (const char *)value_of(r, l->args[1]).ptr + l->task->from_offset, (size_t)count * (unit ? unit : 1));
+}
+
+static void run_fill(const reference *r, const line *l) {
+  int64_t count = count_of(r, l->items[0], 0);
+  uint32_t unit = r->places[l->args[0]].shown.desc->element_bytes;
+  char *to = (char *)value_of(r, l->args[0]).ptr + l->task->offset;
+  for (int64_t k = 0; k < count * (unit ? unit : 1); k += 4) memcpy(to + k, &l->task->pattern, 4);
+}
+
+static void run_call(reference *r, const line *l) {
+  gk_value args[GK_MAX_ARGS];
+  for (size_t k = 0; k < l->arg_count; ++k) args[k] = value_of(r, l->args[k]);
+  if (l->task->call(args, NULL) != GK_OK) r->failed = true;
+}
+
+static void run_task(reference *r, size_t at) {
+  if (r->before) r->before(r->user, r, at);
+  line *l = &r->lines[at];
+  ++l->runs;
+  switch (l->task->op) {
+  case GK_OP_KERNEL: run_kernel(r, l); break;
+  case GK_OP_COPY: run_copy(r, l); break;
+  case GK_OP_FILL: run_fill(r, l); break;
+  case GK_OP_CALL: run_call(r, l); break;
+  default: break;
+  }
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static void run_lines(reference *r, size_t from, size_t to);
+
+static int32_t flag_of(const reference *r, size_t at) { return int_at(r, r->lines[at].flag, r->lines[at].task->offset); }
+
+/* A launch is on its way to a checkpoint within these lines. */
+static bool awaits(const reference *r, size_t from, size_t to) {
+  return r->target != NONE && r->target >= from && r->target < to;
+}
+
+static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11 */
+  line *l = &r->lines[at];
+  reference_loop *loop = &r->loops[l->number];
+  if (!awaits(r, at, l->end)) {
+    l->entry = 0;
+    if (l->task->op == GK_OP_WHILE && !flag_of(r, at)) return;
+  }
+  for (;;) {
+    run_lines(r, at + 1, l->end);
+    if (r->stopped || r->failed) return;
+    ++loop->passes;
+    ++l->entry;
+    if (r->cancelled) {
+      r->stopped = true;
+      return;
+    }
+    if (!flag_of(r, at)) break;
+    if (l->task->max_iterations && l->entry >= l->task->max_iterations) {
+      loop->hit_bound = true;
+      if (!r->status.limit) r->status.limit = loop;
+      break;
+    }
+  }
+  l->entry = 0;
+}
+
+static void run_checkpoint(reference *r, size_t at) { /* 3, 11 */
+  const line *l = &r->lines[at];
+  if (r->target == at) r->target = NONE;
+  run_lines(r, at + 1, l->end);
+  if (r->failed) return;
+  r->checkpoints[l->number].ran = true;
+  if (r->stopped || l->flag == NONE) return;
+  if (flag_of(r, at)) {
+    r->status.yielded = l->label;
+    r->status.yielded_name = l->name;
+    r->stopped = true;
+  } else if (r->cancelled) {
+    r->stopped = true;
+  }
+}
+
+static void run_if(reference *r, size_t at) { /* 5, 6 */
+  const line *l = &r->lines[at];
+  size_t first_end = l->otherwise == NONE ? l->end : l->otherwise;
+  bool first = r->target == NONE ? flag_of(r, at) != 0 : awaits(r, at, first_end);
+  if (first) run_lines(r, at + 1, first_end);
+  else if (l->otherwise != NONE) run_lines(r, l->otherwise + 1, l->end);
+}
+
+static void run_switch(reference *r, size_t at) { /* 6 */
+  int32_t value = r->target == NONE ? flag_of(r, at) : 0, index = 0;
+  for (size_t k = at + 1; k < r->lines[at].end; k = r->lines[k].end + 1, ++index) {
+    if (r->target == NONE ? index != value : !awaits(r, k, r->lines[k].end)) continue;
+    run_lines(r, k + 1, r->lines[k].end);
+    return;
+  }
+}
+
+static void run_parallel(reference *r, size_t at) { /* 7, 11 */
+  bool stopped = false;
+  for (size_t k = at + 1; k < r->lines[at].end; k = r->lines[k].end + 1) {
+    r->stopped = false;
+    run_lines(r, k + 1, r->lines[k].end);
+    stopped = stopped || r->stopped;
+  }
+  r->stopped = stopped;
+}
+
+static void run_lines(reference *r, size_t from, size_t to) { /* 1, 2, 8 */
+  for (size_t k = from; k < to && !r->failed; ++k) {
+    const gk_task *task = r->lines[k].task;
+    bool live = !r->stopped && r->target == NONE;
+    if (!is_block(task->op)) {
+      if (live || task->bits & GK_ALWAYS) run_task(r, k);
+      continue;
+    }
+    size_t end = r->lines[k].end;
+    if (live || (!r->stopped && awaits(r, k, end))) {
+      switch (task->op) {
+      case GK_OP_DO_WHILE:
+      case GK_OP_WHILE: run_loop(r, k); break;
+      case GK_OP_CHECKPOINT: run_checkpoint(r, k); break;
+      case GK_OP_IF: run_if(r, k); break;
+      case GK_OP_SWITCH: run_switch(r, k); break;
+      case GK_OP_PARALLEL: run_parallel(r, k); break;
+      default: break;
+      }
+    }
+    k = end;
+  }
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+static size_t find_checkpoint(const reference *r, int32_t label) {
+  for (size_t k = 0; k < r->line_count; ++k)
+    if (r->lines[k].task->op == GK_OP_CHECKPOINT && r->lines[k].label == label) return k;
+  return NONE;
+}
+
+bool reference_launch(reference *r, int32_t label) {
+  size_t target = label ? find_checkpoint(r, label) : NONE;
+  if (label && target == NONE) return false;
+  r->target = target;
+  r->stopped = r->failed = false;
+  r->status.yielded = 0;
+  r->status.yielded_name = "";
+  r->status.limit = NULL;
+  for (size_t k = 0; k < r->status.loop_count; ++k) {
+    r->loops[k].passes = 0;
+    r->loops[k].hit_bound = false;
+  }
+  for (size_t k = 0; k < r->status.checkpoint_count; ++k) r->checkpoints[k].ran = false;
+  for (size_t k = 0; k < r->line_count && !label; ++k) r->lines[k].entry = 0;
+  run_lines(r, 0, r->line_count);
+  r->status.state = r->status.yielded ? GK_YIELDED : r->stopped ? GK_CANCELLED : GK_FINISHED;
+  r->cancelled = false;
+  return !r->failed;
+}
+
+const reference_status *reference_last(const reference *r) { return &r->status; }
+
+size_t reference_lines(const reference *r) { return r->line_count; }
+uint64_t reference_runs(const reference *r, size_t at) { return r->lines[at].runs; }
+
+void reference_watch(reference *r, void (*before)(void *user, reference *r, size_t line), void *user) {
+  r->before = before;
+  r->user = user;
+}
+
+void reference_cancel(reference *r) { r->cancelled = true; }
