@@ -359,7 +359,9 @@ static void run_task(reference *r, size_t at) {
 
 static void run_lines(reference *r, size_t from, size_t to);
 
-static int32_t flag_of(const reference *r, size_t at) { return int_at(r, r->lines[at].flag, r->lines[at].task->offset); }
+static int32_t flag_of(const reference *r, size_t at) {
+  return int_at(r, r->lines[at].flag, r->lines[at].task->offset);
+}
 
 /* A launch is on its way to a checkpoint within these lines. */
 static bool awaits(const reference *r, size_t from, size_t to) {

@@ -1,6 +1,7 @@
 /* What a task list does, straight from docs/contract.md, in the plainest code there is: it walks the list as composed,
  * runs kernels' host functions on ordinary memory, and knows nothing of gk's plans, gates and walkers. It is what
- * backends are held against. Lists given to it must be right (gk_check says GK_OK), slots that a launch touches bound. */
+ * backends are held against. Lists given to it must be right (gk_check says GK_OK), slots that a launch touches bound.
+ */
 #ifndef REFERENCE_H
 #define REFERENCE_H
 #include "gk.h"
@@ -17,7 +18,12 @@ typedef struct reference_slot {
   bool owned;               /* PTR: the memory is the reference's own */
 } reference_slot;
 
-typedef struct reference_loop { int32_t label; const char *name; uint64_t passes; bool hit_bound; } reference_loop;
+typedef struct reference_loop {
+  int32_t label;
+  const char *name;
+  uint64_t passes;
+  bool hit_bound;
+} reference_loop;
 typedef struct reference_checkpoint { int32_t label; const char *name; bool ran; } reference_checkpoint;
 
 /* How a launch went; the words are those of gk_status. */
@@ -51,8 +57,8 @@ bool reference_resize(reference *r, size_t index, size_t count); /* false: no me
 bool reference_launch(reference *r, int32_t label);
 const reference_status *reference_last(const reference *r);
 
-/* How often a task of the list as composed has run, in all launches, over no items, too; lines are numbered with included lists written
- * out in their places (the LIST lines themselves gone). */
+/* How often a task of the list as composed has run, in all launches, over no items, too; lines are numbered with
+ * included lists written out in their places (the LIST lines themselves gone). */
 uint64_t reference_runs(const reference *r, size_t line);
 size_t reference_lines(const reference *r);
 

@@ -322,7 +322,8 @@ static void test_moves_and_calls(void **state) {
 
 static void test_counts(void **state) {
   (void)state;
-  const gk_task tasks[] = {{.op = GK_OP_KERNEL, .name = "tick", .kernel = &tick, .items = {N}, .args = {A}, .offset = 8}};
+  const gk_task tasks[] = {{.op = GK_OP_KERNEL, .name = "tick", .kernel = &tick, .items = {N}, .args = {A},
+                            .offset = 8}};
   OPEN(tasks);
   ints(N)[2] = 5;
   FINISHES(0, {A, 1});
@@ -338,7 +339,8 @@ enum { I32 = 1, U32, I64, BOX, SA, SB, SC, SD, P, Q, R32, R64, OUT, FROM_P };
 static const gk_slot_desc typed[] = {
     GK_DEFAULT(I32, int, 3), GK_DEFAULT(U32, uint, 2), GK_DEFAULT(I64, int64_t, 2), GK_OWN(BOX, int, 12),
     GK_OWN(SA, int, 1), GK_OWN(SB, uint, 1), GK_OWN(SC, float, 1), GK_OWN(SD, double, 1), GK_STRUCT_VALUE(P, pair),
-    GK_STRUCT_VALUE(Q, pair), GK_SCALAR(R32, float), GK_SCALAR(R64, double), GK_OWN(OUT, int, 3), GK_OWN(FROM_P, pair, 1),
+    GK_STRUCT_VALUE(Q, pair), GK_SCALAR(R32, float), GK_SCALAR(R64, double), GK_OWN(OUT, int, 3),
+    GK_OWN(FROM_P, pair, 1),
 };
 
 static void test_types(void **state) {
