@@ -1,0 +1,181 @@
+"""What the scripts of the peers share: turns, statistics, the JSON that README.md describes.
+
+A peer may have several configurations (all cores, one core). Each gets a process of its own, since a runtime chooses
+its threads when it starts, and all of them take turns: the parent asks one after the other for one value of each row,
+again and again, so that whatever else the machine does meets each alike. The first turns warm up and don't count.
+"""
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections import namedtuple
+
+# turn() does the thing once and returns that turn's value; right(): whether the results so far are what they must be.
+Row = namedtuple("Row", "table what unit turn right")
+Configuration = namedtuple("Configuration", "how cores")  # cores: how many the process may use; 0: all
+
+WARM, TURNS, QUICK_TURNS = 2, 31, 2
+
+
+def now():
+    return time.perf_counter_ns()
+
+
+def least(times, thing):
+    """Nanoseconds: the least of so many calls, so that caches are warm and a lost time slice doesn't count."""
+    best = None
+    for _ in range(times):
+        begin = now()
+        thing()
+        took = now() - begin
+        best = took if best is None else min(best, took)
+    return best
+
+
+def slope(few, many, more):
+    """Nanoseconds that each of `more` further tasks takes; both are called three times."""
+    fewer = least(3, few)
+    return (least(3, many) - fewer) / more
+
+
+def percentile(values, share):
+    values = sorted(values)
+    return values[min(int(share * len(values)), len(values) - 1)]
+
+
+# ---- a child: one configuration -------------------------------------------------------------------------------------
+
+def serve(how, rows_of):
+    """Answers each line on stdin by a line of values. What the peer itself prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    rows = rows_of(how)
+
+    def answer(what):
+        answers.write(json.dumps(what) + "\n")
+        answers.flush()
+
+    answer([[row.table, row.what, row.unit] for row in rows])
+    for _ in sys.stdin:
+        values = []
+        for row in rows:
+            value = row.turn()
+            values.append([value, bool(row.right())])
+        answer(values)
+
+
+# ---- the parent -----------------------------------------------------------------------------------------------------
+
+class Child:
+    def __init__(self, script, configuration):
+        def confine():
+            cores = sorted(os.sched_getaffinity(0))
+            os.sched_setaffinity(0, cores[-configuration.cores:])
+
+        self.how = configuration.how
+        self.process = subprocess.Popen([sys.executable, script, "--serve", self.how], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        preexec_fn=confine if configuration.cores else None)
+        self.rows = self.read()
+        self.values = [[] for _ in self.rows]
+        self.right = [True] * len(self.rows)
+
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise ChildProcessError(f"its process ended with code {self.process.wait()} ({self.how})")
+        return json.loads(line)
+
+    def turn(self, counts):
+        self.process.stdin.write("turn\n")
+        self.process.stdin.flush()
+        for k, (value, right) in enumerate(self.read()):
+            if counts:
+                self.values[k].append(value)
+            self.right[k] = self.right[k] and right
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def figures(children):
+    """A row of JSON for each row: the configuration with the lowest median, the others behind it."""
+    arms = {}
+    for child in children:
+        for (table, what, unit), values, right in zip(child.rows, child.values, child.right):
+            arm = {"how": child.how, "median": percentile(values, 0.5), "p5": percentile(values, 0.05),
+                   "p95": percentile(values, 0.95), "turns": len(values), "correct": right}
+            arms.setdefault((table, what, unit), []).append(arm)
+    rows = []
+    for (table, what, unit), candidates in arms.items():
+        best, *others = sorted(candidates, key=lambda arm: arm["median"])
+        row = {"table": table, "what": what, "unit": unit, **best}
+        row["correct"] = all(arm["correct"] for arm in candidates)
+        if others:
+            row["others"] = others
+        rows.append(row)
+    return rows
+
+
+def print_rows(rows):
+    for row in rows:
+        print(f"{row['table']}  {row['what']}")
+        if "missing" in row:
+            print(f"      none: {row['missing']}")
+            continue
+        for arm in [row, *row.get("others", [])]:
+            wrong = "" if arm["correct"] else "  WRONG RESULT"
+            print(f"      {arm['median']:14.2f} {row['unit']:5}  (p5 {arm['p5']:.2f}, p95 {arm['p95']:.2f})"
+                  f"  {arm['how']}{wrong}")
+
+
+def measure(children, turns):
+    for turn in range(WARM + turns):
+        for child in children:
+            child.turn(turn >= WARM)
+
+
+def main(peer, package, tried, script, configurations, rows_of, absent):
+    """package, tried: what pip calls it, and the version that these scripts were written for. absent: rows that the
+    peer can't have, as (table, what) -> why."""
+    parser = argparse.ArgumentParser(description=f"Measures {peer}; README.md says what and how.")
+    parser.add_argument("--json", metavar="OUT", help="where the figures go")
+    parser.add_argument("--quick", action="store_true", help="few turns: does it run, and is it right?")
+    parser.add_argument("--serve", metavar="HOW", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve, rows_of)
+        return 0
+
+    report, code, children = {"peer": peer}, 0, []
+    try:
+        report["version"] = importlib.metadata.version(package)
+        report["python"] = platform.python_version()
+        for configuration in configurations:
+            children.append(Child(script, configuration))
+        measure(children, QUICK_TURNS if options.quick else TURNS)
+        report["rows"] = figures(children) + [{"table": table, "what": what, "missing": why}
+                                              for (table, what), why in absent.items()]
+    except importlib.metadata.PackageNotFoundError:
+        report["missing"] = f"{package} isn't installed: pip install {package}=={tried}"
+    except (ChildProcessError, BrokenPipeError) as problem:
+        report["missing"], code = f"{package} failed: {problem}", 1
+    finally:
+        for child in children:
+            child.end()
+    if "missing" in report:
+        print(f"{peer}: {report['missing']}", file=sys.stderr)
+    else:
+        print(f"{peer} {report['version']}, Python {report['python']}")
+        print_rows(report["rows"])
+        code = 0 if all(row.get("correct", True) for row in report["rows"]) else 1
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=1)
+            file.write("\n")
+    return code
