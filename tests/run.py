@@ -3,8 +3,9 @@
 
   tests/run.py [--tree DIR ...] [--full] [NAME ...]
 
-The test programs are the targets of build.ninja's rule `test`; the scripts are listed below. Each speaks TAP: a line
-`ok N - case` or `not ok N - case` per case, `# SKIP why` behind those that can't be run here. Whatever else goes wrong
+The test programs are the targets of build.ninja's rule `test`; suites and scripts are listed below. Each speaks TAP:
+a line `ok N - case` or `not ok N - case` per case, `# SKIP why` behind those that can't be run here, and behind those that
+are known to fail the word that TAP has for it, and why. Whatever else goes wrong
 (a crash, a timeout, an exit code without a failed case, a program without any case) counts as one failure.
 NAMEs choose tests whose name contains one of them.
 """
@@ -38,13 +39,16 @@ SCRIPTS = [
     ("kernel compilers", ["tests/kernels/compilers.py"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
 ]
+# Programs with arguments; all are targets of build.ninja's rule `suite`.
+CONFORMANCE = "build/tests/conformance/conformance"
+SUITES = [("conformance on openmp", [CONFORMANCE, "--backend", "openmp"])]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
             for name in ("worker", "device", "launch", "graph", "openmp", "openmp_sections")]
 
-TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# SKIP\s*(.*))?$", re.I)
+TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# (?:SKIP|(?P<known>TO" "DO))\s*(?P<reason>.*))?$", re.I)
 
 
 @dataclass
@@ -66,9 +70,14 @@ def judge(text, code, late):
             planned = int(plan[1])
             if planned == 0 and plan[2]:
                 outcome.skipped.append(("all of it", plan[2]))
-        elif case and case[3] is not None:
+        elif case and case["known"]:
+            if case[1] == "ok":
+                outcome.failed.append(f"{case[2]} (passes, though it is known to fail: {case['reason']})")
+            else:
+                outcome.skipped.append((case[2], f"known to fail: {case['reason'] or 'no reason given'}"))
+        elif case and case["reason"] is not None:
             # cmocka has the case where TAP has the reason, and prints the reason before, if the test gave one.
-            name, reason = (case[2], case[3]) if case[2] else (case[3], remark)
+            name, reason = (case[2], case["reason"]) if case[2] else (case["reason"], remark)
             outcome.skipped.append((name, reason or "no reason given"))
         elif case:
             if case[1] == "ok":
@@ -147,8 +156,8 @@ def tree_name(tree):
 
 def build(tree):
     """Builds all of a tree, going on after an error: a test that doesn't compile mustn't hide the others."""
-    everything = ["all", *targets(tree, "test"), *targets(tree, "single")]
-    command = ["ninja", "-k", "0", *(THREADED if is_threaded(tree) else everything)]
+    everything = ["all", *targets(tree, "test"), *targets(tree, "suite"), *targets(tree, "single")]
+    command = ["ninja", "-k", "0", *(THREADED + targets(tree, "suite") if is_threaded(tree) else everything)]
     done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace")
     if done.returncode == 0:
@@ -162,10 +171,14 @@ def jobs(trees, full, wanted):
         if is_threaded(tree):
             for program in THREADED:
                 yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
+            for name, command in SUITES:
+                yield f"{tree_name(tree)}: {name}", command, tree
             continue
         for name, command, in_each in SCRIPTS + (FULL_SCRIPTS if full else []):
             if in_each or position == 0:
                 yield f"{tree_name(tree)}: {name}" if in_each else name, [sys.executable, *command], tree
+        for name, command in SUITES:
+            yield f"{tree_name(tree)}: {name}", command, tree
         for program in targets(tree, "test"):
             yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
 

@@ -24,9 +24,9 @@ typedef struct buffer buffer;   /* device memory, with its copy for the referenc
 #define refuses(t, code, words, call) refuses_at((t), __FILE__, __LINE__, #call, (code), (words), (call))
 /* Ends the case as one that can't be tried here. */
 #if defined(__GNUC__)
-#define PRINTS(format, first) __attribute__((format(printf, format, first)))
+#define PRINTS(text, first) __attribute__((format(printf, text, first)))
 #else
-#define PRINTS(format, first)
+#define PRINTS(text, first)
 #endif
 _Noreturn void fail_at(trial *t, const char *file, int line, const char *format, ...) PRINTS(4, 5);
 _Noreturn void skip(trial *t, const char *format, ...) PRINTS(2, 3);
@@ -41,6 +41,9 @@ gk_device *device_of(trial *t);
 const char *backend_of(const trial *t);            /* its name */
 gk_support support_of(trial *t, const char *construct); /* of the capability report; GK_NATIVE where it has no line */
 gk_device *another_device(trial *t);               /* of the same backend; closed for you */
+/* Runs a part of the case on each of two devices (which may be one) at the same time, in threads of their own. Each
+ * part is a trial of its own: what it makes through the names below is freed at its end. */
+void at_once(trial *t, gk_device *first, gk_device *second, void (*part)(trial *t));
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -74,9 +77,11 @@ void begin_launch(subject *s, int32_t label);
 const gk_status *finish_launches(subject *s);
 
 /* launch, and what must have come of it:
- *   "A=1 B=1 C=0, yielded B"            ints at [0] of the slots of that name; which checkpoint (its printed name) yielded
+ *   "A=1 B=1 C=0, yielded B"            ints at [0] of the slots of that name; the checkpoint that yielded
  *   "A=3, passes n=3 m=2, ran B, bound n"   loops by name, checkpoints that ran (no others), the status's limit
- * Without `yielded NAME` or `cancelled` it must have finished; without `bound` there is no limit. */
+ *   "A[2]=7 in.N=1, ran nothing"        an int elsewhere, a slot of an included list, no checkpoint
+ * Of several loops of one name, the nth mention is the nth of them. Without `yielded NAME` or `cancelled` it must have
+ * finished; without `bound` there is no limit. */
 #define trace(s, label, wanted) trace_at((s), __FILE__, __LINE__, (label), (wanted))
 void trace_at(subject *s, const char *file, int line, int32_t label, const char *wanted);
 /* The memory alone, between launches. */

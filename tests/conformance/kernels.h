@@ -1,0 +1,29 @@
+/* The kernels of the conformance suite: portable, so that a backend of any kind can run them. Results depend on order
+ * and number of executions where that is to be seen. */
+#ifndef CONFORMANCE_KERNELS_H
+#define CONFORMANCE_KERNELS_H
+#undef GK_THIS_SOURCE
+#define GK_THIS_SOURCE conformance_kernels
+#include "gk_kernel.h"
+GK_SOURCE(conformance_kernels)
+
+GK_STRUCT(line) { int factor, offset; };
+
+GK_KERNEL(count, (inout(int, x))) { x[i] += 1; }
+GK_KERNEL(decrease, (inout(int, n))) { n[i] -= 1; }
+GK_KERNEL(set, (out(int, x), value(int, v))) { x[i] = v; }
+GK_KERNEL(add, (inout(int, x), value(int, a))) { x[i] += a; }
+GK_KERNEL(assign, (out(int, x), in(int, y))) { x[i] = y[i]; }
+GK_KERNEL(add_to, (inout(int, x), in(int, y))) { x[i] += y[i]; }
+/* Tells any order of any ids from any other. */
+GK_KERNEL(note, (inout(int, x), value(int, id))) { x[i] = (int)((uint)x[i] * 31u + (uint)id); }
+GK_KERNEL(below, (out(int, flag), in(int, x), value(int, limit))) { flag[i] = x[i] < limit ? 1 : 0; }
+GK_KERNEL(total, (in(int, x), sum(int, t))) { t[0] += x[i]; }
+GK_KERNEL(apply, (inout(int, x), value(line, l))) { x[i] = x[i] * l.factor + l.offset; }
+GK_KERNEL(scale, (inout(float, y), value(float, a))) { y[i] *= a; }
+GK_KERNEL_2D(number, (out(int, x), value(int, width))) { x[i + j * width] = i + 100 * j; }
+GK_KERNEL_3D(number_3d, (out(int, x), value(int, width), value(int, height))) {
+  x[i + width * (j + height * k)] = i + 100 * j + 10000 * k;
+}
+GK_SOURCE_END
+#endif

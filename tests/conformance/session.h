@@ -1,0 +1,48 @@
+/* What is done in a child: modules loaded, a device looked at, a case tried. */
+#ifndef SESSION_H
+#define SESSION_H
+#include "harness.h"
+#include "process.h"
+
+enum { MODULES_MAX = 32, BACKENDS_MAX = 40, CONSTRUCTS_MAX = 40 };
+
+/* The capability report, as a child saw it. */
+typedef struct report {
+  gk_result result; /* of opening a device */
+  char error[1000];
+  char device[200], driver[200];
+  size_t count;
+  struct { char construct[24]; gk_support how; char why[300]; } constructs[CONSTRUCTS_MAX];
+} report;
+
+/* Memory that children write and the runner reads. */
+typedef struct answer {
+  outcome outcome;
+  char text[2200];
+  unsigned long at; /* sweeps: the call that failed last; how many there were, once it is over */
+  report report;
+  size_t name_count;
+  char names[BACKENDS_MAX][64];
+} answer;
+
+typedef struct session {
+  const char *modules[MODULES_MAX];
+  size_t module_count;
+  bool here; /* no processes, for debuggers */
+  int seconds;
+  answer *slip;
+} session;
+
+extern session the_session;
+
+/* In a child (or here): registers and loads; false: the slip says why not. */
+bool enter_session(void);
+
+/* From the runner: they start the child. */
+void list_backends(ended *e);                     /* names, into the slip */
+void look_at_backend(const char *name, ended *e); /* report, into the slip */
+void try_case(const char *backend, const case_entry *c, ended *e);
+
+/* In a child: what the own backend has to complain of after a trial, into the text; true: nothing. */
+bool own_is_content(const char *backend, char *text, size_t bytes);
+#endif
