@@ -18,6 +18,9 @@ static void keep_message(gki_launch *launch) {
   launch->message[length] = 0;
 }
 
+/* A launch that is over is ready, whatever a library call answered: else gk_poll would say for ever that it runs. */
+static gk_result ended(gk_result result) { return result == GK_NOT_READY ? GK_ERROR_INVALID : result; }
+
 static void run_launch(gki_job *job) {
   gki_launch *launch = (gki_launch *)job;
   gk_graph *graph = launch->graph;
@@ -28,6 +31,7 @@ static void run_launch(gki_job *job) {
   case GK_MODE_BATCHED: launch->result = gki_batched_run(graph, &launch->hand_over, &launch->record); break;
   case GK_MODE_NATIVE: launch->result = backend->launch(graph->state, &launch->hand_over); break;
   }
+  launch->result = ended(launch->result);
   keep_message(launch);
 }
 
@@ -88,6 +92,7 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
     if (native && launch->result == GK_OK) {
       gki_begin();
       launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
+      if (block) launch->result = ended(launch->result);
       keep_message(launch);
       gki_begin(); /* That failure isn't the one of the call at hand. */
       if (launch->result == GK_NOT_READY) {

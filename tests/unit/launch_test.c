@@ -460,7 +460,7 @@ static void failure_leaves_nothing_under_way(void **state) {
 
 static gk_result refuse(const gk_value *args, void *native) {
   (void)native;
-  return *(int *)args[1].ptr ? GK_ERROR_UNSUPPORTED : GK_OK;
+  return (gk_result) * (int *)args[1].ptr;
 }
 
 static const gk_task call_tasks[] = {GK_RUN(add, COUNT, X, A), GK_CALL(refuse, X, HOST), GK_RUN(add, COUNT, X, A)};
@@ -468,16 +468,20 @@ static const gk_list call = GK_LIST(call, call_tasks, slots);
 
 static void calls_answer_is_the_launchs(void **state) {
   gk_device *device = *state;
-  int *x = int_on(device, 0), refuses = 1;
+  int *x = int_on(device, 0), refuses = GK_ERROR_UNSUPPORTED;
   gk_graph *graph = graph_of(device, &call, 0);
   assert_ok(gk_bind(graph, X, x));
   assert_ok(gk_bind(graph, HOST, &refuses));
   assert_ok(gk_launch(graph, 0));
   assert_fails(GK_ERROR_UNSUPPORTED, "refuse", gk_wait(graph, NULL));
-  refuses = 0;
+  refuses = GK_NOT_READY; /* would mean that it still runs, and for ever */
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "", gk_wait(graph, NULL));
+  assert_fails(GK_ERROR_INVALID, "", gk_poll(graph, NULL));
+  refuses = GK_OK;
   assert_ok(gk_launch(graph, 0));
   assert_ok(gk_wait(graph, NULL));
-  assert_int_equal(int_at(device, x), 3);
+  assert_int_equal(int_at(device, x), 4);
   gk_graph_destroy(graph);
   gk_free(device, x);
 }
