@@ -1,19 +1,18 @@
 /* What does a list cost before it runs? Time and memory per task of reading, checking and planning lists of 1,000 to
- * 100,000 tasks (goal F6: linear, under 1 us and 256 bytes per task at 100,000). Memory is counted by the allocator
- * hook at its peak, beyond the caller's list. */
+ * 100,000 tasks (table F6). Memory is counted by the allocator hook at its peak, beyond the caller's list. */
 #include "check.h"
 #include "plan.h"
 #include "gk_kernel.h"
+#include "harness.h"
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 GK_SOURCE(check_plan)
 GK_KERNEL(advance, (inout(float, y), in(float, x), value(float, a))) { y[i] += a * x[i]; }
 GK_SOURCE_END
 
-enum { X = 1, Y, A, N, FLAG, ROUNDS = 15, LONGEST = 100000 };
+enum { X = 1, Y, A, N, FLAG };
 static const gk_slot_desc slots[] = {
   GK_BUFFER(X, float), GK_BUFFER(Y, float), GK_SCALAR(A, float), GK_SCALAR(N, int), GK_BUFFER(FLAG, int),
 };
@@ -51,55 +50,67 @@ static void fill(gk_task *tasks, size_t count, bool straight) {
   }
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static gk_result prepare(const gk_list *list, double *took) {
+static gk_result prepare(const gk_list *list) {
   gki_blocks blocks = {0};
   gki_planned planned = {0};
-  double begin = seconds();
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, NULL, NULL, NULL);
   if (result == GK_OK) result = gki_plan_make(&planned, &blocks, 0);
   gki_blocks_free(&blocks);
-  *took = seconds() - begin;
   if (result == GK_OK && planned.plan.node_count < list->task_count / 2) result = GK_ERROR_INVALID;
   gki_plan_free(&planned);
   return result;
 }
 
-int main(void) {
+static bool time_per_task(void *with, uint64_t times, bench_took *took) {
+  const gk_list *list = with;
+  double begin = bench_now();
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) right = prepare(list) == GK_OK && right;
+  took->all += (bench_now() - begin) / (double)list->task_count;
+  return right && live == 0;
+}
+
+static bool bytes_per_task(void *with, uint64_t times, bench_took *took) {
+  const gk_list *list = with;
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) {
+    peak = live;
+    right = prepare(list) == GK_OK && right;
+    took->all += (double)peak / (double)list->task_count;
+  }
+  return right && live == 0;
+}
+
+static void measure(const char *name, gk_list *lists) {
+  char what[2][60];
+  snprintf(what[0], sizeof what[0], "check and plan, %s", name);
+  snprintf(what[1], sizeof what[1], "check and plan, %s: memory", name);
+  bench_measure(&(bench_table){"F6", what[0], "how long does a list take before it runs, per task?", "ns",
+    {{"1,000 tasks", time_per_task, &lists[0], 0, 0}, {"10,000 tasks", time_per_task, &lists[1], 0, 0},
+     {"100,000 tasks", time_per_task, &lists[2], 0, 0}},
+    {{"a task of 100,000, in ns", "100,000 tasks", {NULL}, 1000},
+     {"a task of 100,000 against one of 10,000", "100,000 tasks", {"10,000 tasks"}, 2}}});
+  bench_measure(&(bench_table){"F6", what[1], "how much memory does a list take before it runs, per task?", "bytes",
+    {{"1,000 tasks", bytes_per_task, &lists[0], 1, 0}, {"10,000 tasks", bytes_per_task, &lists[1], 1, 0},
+     {"100,000 tasks", bytes_per_task, &lists[2], 1, 0}},
+    {{"a task of 100,000, in bytes", "100,000 tasks", {NULL}, 256},
+     {"a task of 100,000 against one of 10,000", "100,000 tasks", {"10,000 tasks"}, 2}}});
+}
+
+int main(int argc, char **argv) {
   const gk_allocator allocator = {NULL, count_alloc, count_resize, count_free};
-  gk_task *tasks = calloc(LONGEST, sizeof *tasks);
-  if (!tasks || gk_set_allocator(&allocator) != GK_OK) return 1;
-  double per_task[2] = {0, 0};
-  printf("list tasks us_per_task bytes_per_task\n");
-  for (int straight = 1; straight >= 0; --straight)
-    for (size_t count = 1000; count <= LONGEST; count *= 10) {
-      double took[ROUNDS];
-      fill(tasks, count, straight);
-      const gk_list list = {GK_ABI, "list", tasks, count, slots, GK_COUNT(slots)};
-      peak = live = 0;
-      for (int k = 0; k < ROUNDS; ++k)
-        if (prepare(&list, &took[k]) != GK_OK) {
-          fprintf(stderr, "%s\n", gk_error());
-          return 1;
-        }
-      qsort(took, ROUNDS, sizeof *took, compare);
-      per_task[straight] = 1e6 * took[ROUNDS / 2] / (double)count;
-      printf("%s %zu %.3f %.0f\n", straight ? "straight" : "blocks", count, per_task[straight],
-             (double)peak / (double)count);
-    }
-  free(tasks);
-  bool met = per_task[0] < 1 && per_task[1] < 1 && (double)peak / LONGEST < 256;
-  printf("goal %s\n", met ? "met" : "missed");
-  return met ? 0 : 1;
+  static const size_t counts[] = {1000, 10000, 100000};
+  bench_begin(argc, argv, "check_plan");
+  gk_task *tasks[2] = {calloc(100000, sizeof(gk_task)), calloc(100000, sizeof(gk_task))};
+  if (!tasks[0] || !tasks[1] || gk_set_allocator(&allocator) != GK_OK) bench_fail("out of memory");
+  for (int straight = 0; straight < 2; ++straight) {
+    gk_list lists[GK_COUNT(counts)];
+    fill(tasks[straight], 100000, straight);
+    for (size_t k = 0; k < GK_COUNT(counts); ++k)
+      lists[k] = (gk_list){GK_ABI, "list", tasks[straight], counts[k], slots, GK_COUNT(slots)};
+    measure(straight ? "tasks only" : "with blocks", lists);
+    free(tasks[straight]);
+  }
+  return bench_end();
 }

@@ -1,12 +1,10 @@
 /* Does GK_KERNEL cost anything on the host? Each kernel against the loop that one would write by hand, for the same
- * range, one thread, in cache; the two take turns, and what they computed is compared. Time is the thread's own.
- * For other compilers build it by hand; it needs only headers: cc -O3 -fopenmp -Iinclude bench/kernel_host.c -lm */
+ * range, one thread, in cache; what they computed is compared. Time is the thread's own. For other compilers build it
+ * by hand; it needs no library: cc -O3 -fopenmp -Iinclude bench/harness.c bench/kernel_host.c -lm */
 #include "gk_kernel.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "harness.h"
 
-enum { NX = 66, NY = 34, NZ = 10, ALL = NX * NY * NZ, ROUNDS = 41 };
+enum { NX = 66, NY = 34, NZ = 10, ALL = NX * NY * NZ };
 
 GK_SOURCE(kernel_host)
 GK_STRUCT(grid) { int nx, plane; float center, side; };
@@ -85,17 +83,6 @@ static void dot_by_simd(const gk_value *args, gk_range items) {
   *(float *)args[2].ptr += total;
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static float x[ALL], y[ALL], results[2][ALL], totals[2];
 static grid box = {NX, NX * NY, 6.0f, -1.0f};
 
@@ -127,51 +114,50 @@ static void fill_args(gk_value *args, const struct arm *arm, int side) {
   args[3].i32 = NX;
 }
 
-static double median(double *values) {
-  qsort(values, ROUNDS, sizeof *values, compare);
-  return values[ROUNDS / 2];
+typedef struct side {
+  const struct arm *arm;
+  int number; /* 0: the kernel, 1: by hand */
+} side;
+
+static bool run_side(void *with, uint64_t times, bench_took *took) {
+  const side *at = with;
+  const gk_host_kernel volatile call = at->number ? at->arm->by_hand : at->arm->kernel->host; /* isn't inlined here */
+  gk_value args[4];
+  fill_args(args, at->arm, at->number);
+  double begin = bench_thread_now();
+  for (uint64_t k = 0; k < times; ++k) call(args, at->arm->items);
+  took->all += (bench_thread_now() - begin) / (double)(at->arm->items.end - at->arm->items.begin);
+  return true;
 }
 
-/* Medians: the time of a call of each side in seconds, and their ratio, from pairs. False: the results differ. */
-static bool measure(const struct arm *arm, double *medians) {
-  static double times[3][ROUNDS];
-  const gk_host_kernel volatile sides[2] = {arm->kernel->host, arm->by_hand}; /* neither is inlined into this loop */
-  gk_value args[2][4];
-  int repeat = (int)(2000000 / (arm->items.end - arm->items.begin)) + 1;
-  for (int side = 0; side < 2; ++side) {
-    fill_args(args[side], arm, side);
+/* Once each, from the same memory. */
+static bool same_results(void *with, uint64_t times, bench_took *took) {
+  const struct arm *arm = ((const side *)with)->arm;
+  for (int number = 0; number < 2; ++number) {
+    bench_took ignored = {0};
     memset(y, 0, sizeof y);
-    totals[side] = 0;
-    sides[side](args[side], arm->items);
-    memcpy(results[side], y, sizeof y);
+    totals[number] = 0;
+    run_side(&(side){arm, number}, 1, &ignored);
+    memcpy(results[number], y, sizeof y);
   }
   bool same = fabsf(totals[0] - totals[1]) <= 1e-3f * fabsf(totals[1]), any = totals[0] != 0;
   for (int k = 0; k < ALL; ++k) {
     any = any || results[0][k] != 0;
     same = same && fabsf(results[0][k] - results[1][k]) <= 1e-3f * fabsf(results[1][k]) + 1e-4f;
   }
-  for (int round = 0; round < ROUNDS; ++round)
-    for (int turn = 0; turn < 2; ++turn) {
-      int side = (turn + round) % 2;
-      double begin = seconds();
-      for (int k = 0; k < repeat; ++k) sides[side](args[side], arm->items);
-      times[side][round] = (seconds() - begin) / repeat;
-    }
-  for (int round = 0; round < ROUNDS; ++round) times[2][round] = times[0][round] / times[1][round];
-  for (int side = 0; side < 3; ++side) medians[side] = median(times[side]);
-  return same && any;
+  bool timed = run_side(with, times, took);
+  return same && any && timed;
 }
 
-int main(void) {
-  int wrong = 0;
+int main(int argc, char **argv) {
+  bench_begin(argc, argv, "kernel_host");
   for (int k = 0; k < ALL; ++k) x[k] = (float)((k * 37) % 101) / 101.0f;
-  printf("%-24s %12s %12s %8s   compiled by %s\n", "ns per item (median)", "kernel", "by hand", "ratio", __VERSION__);
   for (size_t k = 0; k < GK_COUNT(arms); ++k) {
-    double medians[3], items = (double)(arms[k].items.end - arms[k].items.begin);
-    bool same = measure(&arms[k], medians);
-    printf("%-24s %12.4f %12.4f %8.2f%s\n", arms[k].name, medians[0] / items * 1e9, medians[1] / items * 1e9,
-           medians[2], same ? "" : "   WRONG RESULT");
-    wrong += !same;
+    side sides[2] = {{&arms[k], 0}, {&arms[k], 1}};
+    bench_measure(&(bench_table){"K", arms[k].name, "does a kernel cost more than the loop written by hand, per item?",
+      "ns",
+      {{"kernel", same_results, &sides[0], 0, 0}, {"by hand", run_side, &sides[1], 0, 0}},
+      {{"kernel against by hand", "kernel", {"by hand"}, 1.05}}});
   }
-  return wrong != 0;
+  return bench_end();
 }

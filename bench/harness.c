@@ -1,0 +1,320 @@
+#include "harness.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef BENCH_FLAGS
+#define BENCH_FLAGS "not known"
+#endif
+
+enum { FEWEST = 21, MOST = 101 /* turns, odd: the median is one of them */, SAMPLES = BENCH_ARMS + BENCH_RATIOS };
+enum { TRIES = 5 /* calls of an arm per turn */ };
+static const double CALL_NS = 4e5 /* at least */, TABLE_NS = 1.5e9 /* a table, once FEWEST turns are done */;
+
+static struct {
+  const char *program, *json, *only;
+  bool quick;
+  int tables, wrong;
+  char *text; /* of the JSON: its tables */
+  size_t length;
+  FILE *out; /* writes `text` */
+} run;
+
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
+
+static double clock_ns(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+double bench_now(void) { return clock_ns(CLOCK_MONOTONIC); }
+double bench_thread_now(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+static void settle(double ms) {
+  if (ms > 0 && !run.quick) nanosleep(&(struct timespec){.tv_nsec = (long)(ms * 1e6)}, NULL);
+}
+
+/* ---- statistics -------------------------------------------------------------------------------------------------- */
+
+typedef struct figures { double median, p5, p25, p75, p95; } figures;
+
+static int by_value(const void *a, const void *b) {
+  double l = *(const double *)a, r = *(const double *)b;
+  return (l > r) - (l < r);
+}
+
+static figures figures_of(const double *seen, int count) {
+  double sorted[MOST];
+  memcpy(sorted, seen, (size_t)count * sizeof *sorted);
+  qsort(sorted, (size_t)count, sizeof *sorted, by_value);
+  const int last = count - 1;
+  return (figures){sorted[last / 2], sorted[last / 20], sorted[last / 4], sorted[last - last / 4],
+                   sorted[last - last / 20]};
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+_Noreturn void bench_fail(const char *why) {
+  fprintf(stderr, "%s: %s\n", run.program, why);
+  exit(1);
+}
+
+void bench_begin(int argc, char **argv, const char *program) {
+  run.program = program;
+  for (int k = 1; k < argc; ++k) {
+    if (strcmp(argv[k], "--quick") == 0) run.quick = true;
+    else if (strcmp(argv[k], "--json") == 0 && k + 1 < argc) run.json = argv[++k];
+    else if (strcmp(argv[k], "--only") == 0 && k + 1 < argc) run.only = argv[++k];
+    else bench_fail("the options are --quick, --json FILE, --only TEXT");
+  }
+  run.out = open_memstream(&run.text, &run.length);
+  if (!run.out) bench_fail("out of memory");
+}
+
+bool bench_is_quick(void) { return run.quick; }
+
+bool bench_wants(const char *id, const char *what) {
+  return !run.only || strcmp(id, run.only) == 0 || strstr(what, run.only);
+}
+
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
+
+typedef struct measured {
+  const bench_table *table;
+  int arms, ratios, turns, base[BENCH_RATIOS]; /* base: the arm a ratio is taken against; -1: none */
+  uint64_t times[BENCH_ARMS];
+  bool right[BENCH_ARMS];
+  double took[BENCH_ARMS][MOST]; /* of one repetition */
+  figures arm[BENCH_ARMS], ratio[BENCH_RATIOS];
+} measured;
+
+static void take_turn(measured *m, int arm) {
+  const bench_arm *at = &m->table->arms[arm];
+  bench_took least = {0};
+  for (int try = 0; try < (run.quick ? 1 : TRIES); ++try) {
+    bench_took took = {0};
+    if (!at->run(at->with, m->times[arm], &took)) m->right[arm] = false;
+    if (try == 0 || took.all < least.all) least.all = took.all;
+    if (try == 0 || took.less < least.less) least.less = took.less;
+  }
+  m->took[arm][m->turns] = (least.all - least.less) / (double)m->times[arm];
+  settle(at->settle_ms);
+}
+
+/* How often its thing has to be done for a call to be long enough; all of this warms up, too. */
+static void choose_times(measured *m, int arm) {
+  const bench_arm *at = &m->table->arms[arm];
+  uint64_t most = at->most ? at->most : UINT64_MAX / 4;
+  m->times[arm] = 1;
+  for (int round = 0; round < 40 && !run.quick; ++round) {
+    double begin = bench_now();
+    bench_took ignored = {0};
+    if (!at->run(at->with, m->times[arm], &ignored)) m->right[arm] = false;
+    double took = bench_now() - begin;
+    if (took >= CALL_NS || m->times[arm] >= most) break;
+    double factor = took > 0 ? 1.2 * CALL_NS / took : 10;
+    uint64_t next = (uint64_t)((double)m->times[arm] * (factor > 10 ? 10 : factor < 1.3 ? 1.3 : factor)) + 1;
+    m->times[arm] = next < most ? next : most;
+  }
+  settle(at->settle_ms);
+}
+
+static void take_turns(measured *m) {
+  for (int k = 0; k < m->arms; ++k) {
+    m->right[k] = true;
+    choose_times(m, k);
+  }
+  double begin = bench_now();
+  int most = run.quick ? 1 : MOST;
+  while (m->turns < most && (m->turns < FEWEST || bench_now() - begin < TABLE_NS)) {
+    for (int k = 0; k < m->arms; ++k) take_turn(m, (k + m->turns) % m->arms); /* none is always behind the same */
+    ++m->turns;
+  }
+  if (m->turns % 2 == 0) --m->turns;
+}
+
+static int arm_called(const measured *m, const char *name) {
+  for (int k = 0; k < m->arms; ++k)
+    if (strcmp(m->table->arms[k].name, name) == 0) return k;
+  bench_fail("a ratio names an arm that its table hasn't got");
+}
+
+static void judge(measured *m) {
+  for (int k = 0; k < m->arms; ++k) m->arm[k] = figures_of(m->took[k], m->turns);
+  for (int k = 0; k < m->ratios; ++k) {
+    const bench_ratio *ratio = &m->table->ratios[k];
+    int of = arm_called(m, ratio->of);
+    double seen[MOST];
+    m->base[k] = -1;
+    for (int a = 0; a < 3 && ratio->against[a]; ++a) {
+      int arm = arm_called(m, ratio->against[a]);
+      if (m->base[k] < 0 || m->arm[arm].median < m->arm[m->base[k]].median) m->base[k] = arm;
+    }
+    for (int turn = 0; turn < m->turns; ++turn)
+      seen[turn] = m->base[k] < 0 ? m->took[of][turn] : m->took[of][turn] / m->took[m->base[k]][turn];
+    m->ratio[k] = figures_of(seen, m->turns);
+  }
+}
+
+/* ---- for people -------------------------------------------------------------------------------------------------- */
+
+static const char *verdict_of(const measured *m, int ratio) {
+  double goal = m->table->ratios[ratio].goal;
+  if (run.quick || goal == 0) return "none";
+  return m->ratio[ratio].median <= goal ? "met" : "missed";
+}
+
+static void print_table(const measured *m) {
+  const bench_table *table = m->table;
+  printf("%s, %s: %s\n", table->id, table->what, table->question);
+  for (int k = 0; k < m->arms; ++k) {
+    const figures *f = &m->arm[k];
+    printf("  %-50s %12.4g %s  (%.4g to %.4g)%s\n", table->arms[k].name, f->median, table->unit, f->p5, f->p95,
+           m->right[k] ? "" : "  WRONG RESULT");
+  }
+  for (int k = 0; k < m->ratios; ++k) {
+    const figures *f = &m->ratio[k];
+    printf("  = %-48s %12.3f %*s  (%.3f to %.3f)", table->ratios[k].what, f->median, (int)strlen(table->unit), "",
+           f->p5, f->p95);
+    double goal = table->ratios[k].goal;
+    if (goal > 0) printf("  goal %g: %s", goal, run.quick ? "not judged" : verdict_of(m, k));
+    printf("\n");
+  }
+  printf("\n");
+  fflush(stdout);
+}
+
+/* ---- for programs ------------------------------------------------------------------------------------------------ */
+
+static void put_text(FILE *out, const char *name, const char *text) {
+  fprintf(out, "\"%s\": \"", name);
+  for (; *text; ++text) {
+    if (*text == '"' || *text == '\\') fputc('\\', out);
+    if ((unsigned char)*text >= ' ') fputc(*text, out);
+  }
+  fputs("\"", out);
+}
+
+/* A ratio of two times that are both nothing is no number, and JSON knows none such. */
+static void put_number(FILE *out, const char *name, double number) {
+  if (isfinite(number)) fprintf(out, ", \"%s\": %.6g", name, number);
+  else fprintf(out, ", \"%s\": null", name);
+}
+
+static void put_figures(FILE *out, const figures *f) {
+  put_number(out, "median", f->median);
+  put_number(out, "p5", f->p5);
+  put_number(out, "p25", f->p25);
+  put_number(out, "p75", f->p75);
+  put_number(out, "p95", f->p95);
+}
+
+static void keep_table(const measured *m) {
+  const bench_table *table = m->table;
+  FILE *out = run.out;
+  fprintf(out, "%s\n    {", run.tables ? "," : "");
+  put_text(out, "id", table->id);
+  fputs(", ", out), put_text(out, "what", table->what);
+  fputs(",\n     ", out), put_text(out, "question", table->question);
+  fputs(",\n     ", out), put_text(out, "unit", table->unit);
+  fprintf(out, ", \"turns\": %d,\n     \"arms\": [", m->turns);
+  for (int k = 0; k < m->arms; ++k) {
+    fprintf(out, "%s\n       {", k ? "," : "");
+    put_text(out, "name", table->arms[k].name);
+    fprintf(out, ", \"times\": %llu", (unsigned long long)m->times[k]);
+    put_figures(out, &m->arm[k]);
+    fprintf(out, ", \"correct\": %s}", m->right[k] ? "true" : "false");
+  }
+  fputs("],\n     \"ratios\": [", out);
+  for (int k = 0; k < m->ratios; ++k) {
+    const bench_ratio *ratio = &table->ratios[k];
+    fprintf(out, "%s\n       {", k ? "," : "");
+    put_text(out, "what", ratio->what);
+    fputs(", ", out), put_text(out, "of", ratio->of);
+    fputs(", ", out), put_text(out, "against", m->base[k] < 0 ? "" : table->arms[m->base[k]].name);
+    put_figures(out, &m->ratio[k]);
+    fprintf(out, ", \"goal\": %g, ", ratio->goal);
+    put_text(out, "verdict", verdict_of(m, k));
+    fputs("}", out);
+  }
+  fputs("]}", out);
+}
+
+void bench_measure(const bench_table *table) {
+  if (!bench_wants(table->id, table->what)) return;
+  static measured m;
+  m = (measured){.table = table};
+  while (m.arms < BENCH_ARMS && table->arms[m.arms].name) ++m.arms;
+  while (m.ratios < BENCH_RATIOS && table->ratios[m.ratios].what) ++m.ratios;
+  take_turns(&m);
+  judge(&m);
+  print_table(&m);
+  keep_table(&m);
+  ++run.tables;
+  for (int k = 0; k < m.arms; ++k) run.wrong += !m.right[k];
+}
+
+/* ---- the machine ------------------------------------------------------------------------------------------------- */
+
+static void cpu_name(char *name, size_t bytes) {
+  char line[256];
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  snprintf(name, bytes, "CPU");
+  while (file && fgets(line, sizeof line, file)) {
+    char *value = strchr(line, ':');
+    if (strncmp(line, "model name", 10) != 0 || !value) continue;
+    value += 1 + strspn(value + 1, " ");
+    snprintf(name, bytes, "%.*s", (int)strcspn(value, "\n"), value);
+    break;
+  }
+  if (file) fclose(file);
+}
+
+static void put_machine(FILE *out) {
+  char cpu[200], date[40], clock[80];
+  struct utsname system;
+  uname(&system);
+  cpu_name(cpu, sizeof cpu);
+  time_t now = time(NULL);
+  strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+  enum { READINGS = 10000 };
+  double begin = bench_now();
+  for (int k = 0; k < READINGS; ++k) (void)bench_now();
+  snprintf(clock, sizeof clock, "CLOCK_MONOTONIC, a reading takes %.0f ns", (bench_now() - begin) / READINGS);
+  fputs(" \"machine\": {", out), put_text(out, "cpu", cpu);
+  fprintf(out, ", \"cores\": %ld, ", sysconf(_SC_NPROCESSORS_ONLN));
+  put_text(out, "arch", system.machine);
+  fputs(", ", out), put_text(out, "kernel", system.release);
+  fputs(",\n  ", out), put_text(out, "compiler",
+#if defined(__clang__)
+                                  __VERSION__
+#else
+                                  "gcc " __VERSION__
+#endif
+  );
+  fputs(", ", out), put_text(out, "flags", BENCH_FLAGS);
+  fputs(",\n  ", out), put_text(out, "clock", clock);
+  fputs(", ", out), put_text(out, "date", date);
+  fputs("},\n", out);
+}
+
+int bench_end(void) {
+  if (fclose(run.out) != 0) bench_fail("out of memory");
+  if (run.tables == 0) bench_fail("no table has that name");
+  if (run.wrong) printf("%d WRONG RESULTS\n", run.wrong);
+  FILE *out = run.json ? fopen(run.json, "w") : NULL;
+  if (run.json && !out) bench_fail("the JSON file can't be written");
+  if (out) {
+    fputs("{", out), put_text(out, "program", run.program);
+    fprintf(out, ", \"quick\": %s, \"wrong\": %d,\n", run.quick ? "true" : "false", run.wrong);
+    put_machine(out);
+    fprintf(out, " \"tables\": [%s]}\n", run.text);
+    if (fclose(out) != 0) bench_fail("the JSON file can't be written");
+  }
+  free(run.text);
+  return run.wrong != 0;
+}

@@ -1,0 +1,402 @@
+/* What the OpenMP backend adds to the work itself: one more task, pass, checkpoint or pair of sections, against the
+ * same work written by hand (tables F1, F2, F7, F8). A task is x[i] += 1 on n int32. */
+#include "gk.h"
+#include "gk_kernel.h"
+#include "harness.h"
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+GK_SOURCE(bench_tasks)
+GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
+GK_KERNEL(one_less, (inout(int, left))) { left[0] -= 1; }
+GK_SOURCE_END
+
+enum { X = 1, Y, N, LEFT, QUIET, CP_FIRST, ITEMS_MAX = 1 << 22, PASSES = 10000, CHECKPOINTS = 2000 };
+
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int), GK_OWN(LEFT, int, 1),
+                                     GK_OWN(QUIET, int, 1)};
+static gk_device *device;
+static int *x, *y; /* every arm's */
+
+static void must(gk_result result) {
+  if (result != GK_OK) bench_fail(gk_error());
+}
+
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
+
+static gk_graph *graph_of(const gk_task *tasks, size_t count, int n) {
+  gk_list list = {GK_ABI, "bench", tasks, count, slots, GK_COUNT(slots)};
+  gk_graph *graph;
+  must(gk_graph_create(device, &list, 0, &graph));
+  must(gk_bind(graph, X, x));
+  must(gk_bind(graph, Y, y));
+  must(gk_bind_int(graph, N, n));
+  return graph;
+}
+
+static void *room_for(size_t count, size_t bytes) {
+  void *room = calloc(count, bytes);
+  if (!room) bench_fail("out of memory");
+  return room;
+}
+
+static gk_graph *chain(size_t count, int n) {
+  gk_task *tasks = room_for(count, sizeof *tasks);
+  for (size_t k = 0; k < count; ++k) tasks[k] = (gk_task)GK_RUN(one_more, N, X);
+  gk_graph *graph = graph_of(tasks, count, n);
+  free(tasks);
+  return graph;
+}
+
+/* The same number of tasks in two sections. */
+static gk_graph *sections(size_t count, int n) {
+  gk_task *tasks = room_for(count + 6, sizeof *tasks), *at = tasks;
+  *at++ = (gk_task)GK_PARALLEL;
+  for (int s = 0; s < 2; ++s) {
+    *at++ = (gk_task)GK_SECTION;
+    for (size_t k = 0; k < count / 2; ++k) *at++ = (gk_task)GK_RUN(one_more, N, s ? Y : X);
+    *at++ = (gk_task)GK_END;
+  }
+  *at++ = (gk_task)GK_END;
+  gk_graph *graph = graph_of(tasks, (size_t)(at - tasks), n);
+  free(tasks);
+  return graph;
+}
+
+static gk_graph *loop(void) {
+  const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(one_less, GK_ONE, LEFT), GK_END};
+  return graph_of(tasks, GK_COUNT(tasks), 1);
+}
+
+/* One task in a checkpoint that stays silent, so many times; or the tasks alone. */
+static gk_graph *checkpoints(bool flags) {
+  gk_task *tasks = room_for(3 * CHECKPOINTS, sizeof *tasks), *at = tasks;
+  for (int k = 0; k < CHECKPOINTS; ++k) {
+    if (flags) *at++ = (gk_task){.op = GK_OP_CHECKPOINT, .name = "quiet", .flag = QUIET, .label = CP_FIRST + k};
+    *at++ = (gk_task)GK_RUN(one_more, N, X);
+    if (flags) *at++ = (gk_task)GK_END;
+  }
+  gk_graph *graph = graph_of(tasks, (size_t)(at - tasks), 1);
+  free(tasks);
+  return graph;
+}
+
+static double launch(gk_graph *graph) {
+  double begin = bench_now();
+  must(gk_launch(graph, 0));
+  must(gk_wait(graph, NULL));
+  return bench_now() - begin;
+}
+
+/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+
+static void add_by_hand(int *to, int begin, int end) {
+  for (int i = begin; i < end; ++i) to[i] += 1;
+}
+static void (*volatile by_pointer)(int *, int, int) = add_by_hand;
+
+static void less_by_hand(int *left) { *left -= 1; }
+static void (*volatile less_by_pointer)(int *) = less_by_hand;
+
+/* ---- F1, F2: one more task --------------------------------------------------------------------------------------- */
+
+typedef struct slope {
+  gk_graph *few, *many; /* the one has `more` tasks, the other as many again */
+  size_t more;
+  int n;
+} slope;
+
+/* The first and the last item have become `by` more. */
+static bool added(const int *at, int n, int first, int last, uint64_t by) {
+  return at[0] == (int)((uint32_t)first + (uint32_t)by) && at[n - 1] == (int)((uint32_t)last + (uint32_t)by);
+}
+
+static bool more_tasks(void *with, uint64_t times, bench_took *took) {
+  const slope *s = with;
+  int first = x[0], last = x[s->n - 1];
+  for (uint64_t k = 0; k < times; ++k) {
+    took->all += launch(s->many) / (double)s->more;
+    took->less += launch(s->few) / (double)s->more;
+  }
+  return added(x, s->n, first, last, 3 * s->more * times);
+}
+
+static bool serial(void *with, uint64_t times, bench_took *took) {
+  int n = ((const slope *)with)->n, first = x[0], last = x[n - 1];
+  double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) by_pointer(x, 0, n);
+  took->all += bench_now() - begin;
+  return added(x, n, first, last, times);
+}
+
+static bool team(void *with, uint64_t times, bench_took *took) {
+  int n = ((const slope *)with)->n, first = x[0], last = x[n - 1];
+  double begin = bench_now();
+#pragma omp parallel
+  {
+    int threads = omp_get_num_threads(), me = omp_get_thread_num();
+    for (uint64_t k = 0; k < times; ++k) {
+      by_pointer(x, (int)((long)n * me / threads), (int)((long)n * (me + 1) / threads));
+#pragma omp barrier
+    }
+  }
+  took->all += bench_now() - begin;
+  return added(x, n, first, last, times);
+}
+
+static bool parallel_for(void *with, uint64_t times, bench_took *took) {
+  int n = ((const slope *)with)->n, first = x[0], last = x[n - 1], *to = x;
+  double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) {
+#pragma omp parallel for simd schedule(static)
+    for (int i = 0; i < n; ++i) to[i] += 1;
+  }
+  took->all += bench_now() - begin;
+  return added(x, n, first, last, times);
+}
+
+/* libgomp lets the threads of a team spin for some milliseconds behind its end. */
+#define SETTLE_MS 12
+
+static void tasks_of(const char *id, int n, size_t more) {
+  char what[40], question[120];
+  snprintf(what, sizeof what, "one more task n=%d", n);
+  snprintf(question, sizeof question, "what does one more task over %d item%s cost?", n, n > 1 ? "s" : "");
+  if (!bench_wants(id, what)) return;
+  slope s = {.few = chain(more, n), .many = chain(2 * more, n), .more = more, .n = n};
+  bench_table table = {id, what, question, "ns",
+    {{"gk", more_tasks, &s, 0, 0},
+     {"serial C through a function pointer", serial, &s, 0, 0},
+     {"one team, a barrier per task", team, &s, 0, SETTLE_MS},
+     {"a parallel for per task", parallel_for, &s, 0, SETTLE_MS}},
+    {{"gk against the better of serial C and a team", "gk",
+      {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && n <= 16384 ? 1.5 : 0},
+     {"gk against a parallel for per task", "gk", {"a parallel for per task"}, n > 16384 ? 1.02 : 0}}};
+  bench_measure(&table);
+  gk_graph_destroy(s.few);
+  gk_graph_destroy(s.many);
+}
+
+/* ---- F7: sections ------------------------------------------------------------------------------------------------ */
+
+/* A list by hand: what one would write who knows that there are two cores. */
+typedef struct entry { _Alignas(64) void (*call)(int *, int, int); int *to, begin, end; } entry;
+
+typedef struct two {
+  gk_graph *straight, *split;
+  entry *entries; /* half of them on x, half on y */
+  size_t count;
+  int n;
+} two;
+
+static bool one_chain(void *with, uint64_t times, bench_took *took) {
+  const two *t = with;
+  int first = x[0], last = x[t->n - 1];
+  for (uint64_t k = 0; k < times; ++k) took->all += launch(t->straight);
+  return added(x, t->n, first, last, t->count * times);
+}
+
+static bool two_sections(void *with, uint64_t times, bench_took *took) {
+  const two *t = with;
+  int n = t->n, first = x[0], last = x[n - 1], other = y[0], end = y[n - 1];
+  for (uint64_t k = 0; k < times; ++k) took->all += launch(t->split);
+  return added(x, n, first, last, t->count / 2 * times) && added(y, n, other, end, t->count / 2 * times);
+}
+
+static void run_entries(const entry *at, const entry *end) {
+  for (; at < end; ++at) at->call(at->to, at->begin, at->end);
+}
+
+static bool list_by_hand(const two *t, uint64_t times, bench_took *took, int threads) {
+  int n = t->n, first = x[0], last = x[n - 1], other = y[0], end = y[n - 1];
+  double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) {
+    const entry *middle = t->entries + t->count / 2;
+#pragma omp parallel sections num_threads(threads) if (threads > 1)
+    {
+#pragma omp section
+      run_entries(t->entries, middle);
+#pragma omp section
+      run_entries(middle, t->entries + t->count);
+    }
+  }
+  took->all += bench_now() - begin;
+  return added(x, n, first, last, t->count / 2 * times) && added(y, n, other, end, t->count / 2 * times);
+}
+static bool one_thread(void *with, uint64_t times, bench_took *took) { return list_by_hand(with, times, took, 1); }
+static bool two_threads(void *with, uint64_t times, bench_took *took) { return list_by_hand(with, times, took, 2); }
+
+static void pairs(int n, size_t count) {
+  char what[40], question[160];
+  snprintf(what, sizeof what, "two sections n=%d", n);
+  snprintf(question, sizeof question,
+           "%zu tasks over %d item%s, too small to share: do two sections use two cores? (launch and wait included)",
+           count, n, n > 1 ? "s" : "");
+  if (!bench_wants("F7", what)) return;
+  two t = {.straight = chain(count, n), .split = sections(count, n), .count = count, .n = n};
+  t.entries = aligned_alloc(64, count * sizeof *t.entries);
+  if (!t.entries) bench_fail("out of memory");
+  for (size_t k = 0; k < count; ++k) t.entries[k] = (entry){by_pointer, k < count / 2 ? x : y, 0, n};
+  bench_table table = {"F7", what, question, "ns",
+    {{"gk, one chain", one_chain, &t, 0, 0},
+     {"gk, two sections", two_sections, &t, 0, 0},
+     {"a list by hand, one thread", one_thread, &t, 0, 0},
+     {"a list by hand, two threads", two_threads, &t, 0, SETTLE_MS}},
+    {{"gk, two sections against one chain", "gk, two sections", {"gk, one chain"}, 0.6},
+     {"by hand, two threads against one (what the machine gives)", "a list by hand, two threads",
+      {"a list by hand, one thread"}, 0}}};
+  bench_measure(&table);
+  free(t.entries);
+  gk_graph_destroy(t.straight);
+  gk_graph_destroy(t.split);
+}
+
+/* ---- F8: passes, checkpoints, yields ----------------------------------------------------------------------------- */
+
+static bool more_passes(void *with, uint64_t times, bench_took *took) {
+  gk_graph *graph = with;
+  int *left = gk_bound(graph, LEFT);
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) {
+    *left = 2 * PASSES;
+    took->all += launch(graph) / PASSES;
+    right = right && *left == 0;
+    *left = PASSES;
+    took->less += launch(graph) / PASSES;
+    right = right && *left == 0;
+  }
+  return right;
+}
+
+static bool passes_by_hand(void *with, uint64_t times, bench_took *took) {
+  (void)with;
+  int left = (int)times;
+  double begin = bench_now();
+  do less_by_pointer(&left);
+  while (left);
+  took->all += bench_now() - begin;
+  return left == 0;
+}
+
+static void passes(void) {
+  gk_graph *graph = loop();
+  bench_measure(&(bench_table){"F8", "one more pass", "what does one more pass cost, with one task over one item?", "ns",
+    {{"gk", more_passes, graph, 0, 0},
+     {"a do-while in C, through a function pointer", passes_by_hand, NULL, 1 << 30, 0}},
+    {{"gk against C", "gk", {"a do-while in C, through a function pointer"}, 0}}});
+  gk_graph_destroy(graph);
+}
+
+typedef struct silent { gk_graph *marked, *plain; } silent;
+
+static bool task_and_checkpoint(void *with, uint64_t times, bench_took *took) {
+  int first = x[0];
+  for (uint64_t k = 0; k < times; ++k) took->all += launch(((silent *)with)->marked) / CHECKPOINTS;
+  return added(x, 1, first, first, CHECKPOINTS * times);
+}
+
+static bool task_alone(void *with, uint64_t times, bench_took *took) {
+  int first = x[0];
+  for (uint64_t k = 0; k < times; ++k) took->all += launch(((silent *)with)->plain) / CHECKPOINTS;
+  return added(x, 1, first, first, CHECKPOINTS * times);
+}
+
+static bool checkpoint_alone(void *with, uint64_t times, bench_took *took) {
+  bench_took plain = {0};
+  bool right = task_and_checkpoint(with, times, took) && task_alone(with, times, &plain);
+  took->less = plain.all;
+  return right;
+}
+
+static void silence(void) {
+  silent s = {checkpoints(true), checkpoints(false)};
+  bench_measure(&(bench_table){"F8", "silent checkpoint", "what does a checkpoint whose flag is 0 cost?", "ns",
+    {{"gk, the checkpoint alone", checkpoint_alone, &s, 0, 0},
+     {"gk, a task and a checkpoint", task_and_checkpoint, &s, 0, 0},
+     {"gk, a task", task_alone, &s, 0, 0}},
+    {{"the checkpoint alone, in ns", "gk, the checkpoint alone", {NULL}, 20},
+     {"task and checkpoint against task", "gk, a task and a checkpoint", {"gk, a task"}, 0}}});
+  gk_graph_destroy(s.marked);
+  gk_graph_destroy(s.plain);
+}
+
+static bool two_launches(void *with, uint64_t times, bench_took *took) {
+  int first = x[0];
+  double begin = bench_now();
+  for (uint64_t k = 0; k < 2 * times; ++k) {
+    must(gk_launch(with, 0));
+    must(gk_wait(with, NULL));
+  }
+  took->all += bench_now() - begin;
+  return added(x, 1, first, first, 2 * times);
+}
+
+static bool yield_and_resume(void *with, uint64_t times, bench_took *took) {
+  int first = x[0], *flag = gk_bound(with, QUIET);
+  bool right = true;
+  double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) {
+    const gk_status *status;
+    *flag = 1;
+    must(gk_launch(with, 0));
+    must(gk_wait(with, &status));
+    right = right && status->yielded == CP_FIRST;
+    *flag = 0;
+    must(gk_launch(with, CP_FIRST));
+    must(gk_wait(with, &status));
+    right = right && status->state == GK_FINISHED;
+  }
+  took->all += bench_now() - begin;
+  return right && added(x, 1, first, first, 2 * times);
+}
+
+/* Pair by pair, as a launch takes a thousand times what is looked for. */
+static bool yield_alone(void *with, uint64_t times, bench_took *took) {
+  bench_took calm = {0};
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) {
+    if (k % 2 == 0) right = two_launches(with, 1, &calm) && right;
+    right = yield_and_resume(with, 1, took) && right;
+    if (k % 2 == 1) right = two_launches(with, 1, &calm) && right;
+  }
+  took->less = calm.all;
+  return right;
+}
+
+static void round_trip(void) {
+  const gk_task tasks[] = {GK_CHECKPOINT(CP_FIRST, QUIET), GK_RUN(one_more, N, X), GK_END};
+  gk_graph *graph = graph_of(tasks, GK_COUNT(tasks), 1);
+  bench_measure(&(bench_table){"F8", "yield and resume", "what does a yield with its resume add to two launches?", "ns",
+    {{"gk, beyond two launches", yield_alone, graph, 0, 0},
+     {"gk, yield and resume", yield_and_resume, graph, 0, 0},
+     {"gk, two launches", two_launches, graph, 0, 0}},
+    {{"yield and resume against two launches", "gk, yield and resume", {"gk, two launches"}, 0}}});
+  gk_graph_destroy(graph);
+}
+
+int main(int argc, char **argv) {
+  bench_begin(argc, argv, "tasks");
+  must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
+  const gk_device_info *info = gk_device_describe(device);
+  printf("%s; %s\n\n", info->name, info->driver);
+  x = gk_alloc(device, ITEMS_MAX * sizeof *x, GK_DEVICE_MEMORY);
+  y = gk_alloc(device, ITEMS_MAX * sizeof *y, GK_DEVICE_MEMORY);
+  if (!x || !y) bench_fail(gk_error());
+  int shorter = bench_is_quick() ? 10 : 1;
+  tasks_of("F1", 1, 20000 / (size_t)shorter);
+  tasks_of("F1", 1024, 2000 / (size_t)shorter);
+  tasks_of("F1", 16384, 200 / (size_t)shorter);
+  tasks_of("F2", 1 << 20, 10);
+  tasks_of("F2", ITEMS_MAX, 4);
+  pairs(1, 80000 / (size_t)shorter);
+  pairs(512, 8000 / (size_t)shorter);
+  passes();
+  silence();
+  round_trip();
+  gk_free(device, x);
+  gk_free(device, y);
+  gk_device_close(device);
+  return bench_end();
+}
