@@ -25,5 +25,22 @@ GK_KERNEL_2D(number, (out(int, x), value(int, width))) { x[i + j * width] = i + 
 GK_KERNEL_3D(number_3d, (out(int, x), value(int, width), value(int, height))) {
   x[i + width * (j + height * k)] = i + 100 * j + 10000 * k;
 }
+/* When it ran last, in ticks of a clock. */
+GK_KERNEL(stamp, (inout(int, clock), out(int, at))) {
+  clock[0] += 1;
+  at[i] = clock[0];
+}
+/* Never clears the flag. */
+GK_KERNEL(raise_at, (out(int, flag), in(int, x), in(int, wanted))) {
+  if (x[i] == wanted[0]) flag[i] = 1;
+}
+GK_KERNEL(agree, (inout(int, times), in(int, a), in(int, b))) {
+  if (a[i] == b[i]) times[i] += 1;
+}
+/* As far as there is room. */
+GK_KERNEL(squares, (out(int, to), atomic(int, full), value(int, room))) {
+  if (i < room) to[i] = i * i;
+  else gk_atomic_exchange(&full[0], 1);
+}
 GK_SOURCE_END
 #endif

@@ -1,0 +1,228 @@
+/* What is refused, with a message that names the task and says what to do. Lists are refused without a device; what a
+ * launch refuses leaves graph and memory as they were. tests/unit/check_test.c has every problem there is. */
+#include "letters.h"
+
+static void nothing(const gk_value *args, gk_range items) { (void)args, (void)items; }
+
+static const gk_slot_desc mixed[] = {INT(A), INT(B), INT(F), GK_DEFAULT(N, int, 1), GK_DEFAULT(X, float, 1),
+                                     GK_OWN(Y, float, 1), {.slot = Z, .type = GK_HOST_PTR, .name = "Z"}};
+
+#define REFUSED(slots, code, task, words, ...) \
+  do { \
+    static const gk_task tasks_[] = {__VA_ARGS__}; \
+    refuses_list(t, LIST_OF(tasks_, slots), code, task, words); \
+  } while (0)
+
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
+
+CASE(unbalanced_end) {
+  REFUSED(letters, "end-without-block", 1, "task 1 (END)|take it out", HIT(A), GK_END);
+  REFUSED(letters, "end-missing", 1, "task 1 (F)|put a GK_END", HIT(A), GK_IF(F), HIT(B));
+}
+
+CASE(else_without_if) {
+  REFUSED(letters, "else-without-if", 1, "task 1 (ELSE)|GK_IF", GK_WHILE(F), GK_ELSE, GK_END);
+  REFUSED(letters, "else-twice", 2, "task 2 (ELSE)|task 1", GK_IF(F), GK_ELSE, GK_ELSE, GK_END);
+  REFUSED(letters, "case-outside-switch", 0, "task 0 (CASE)", GK_CASE, GK_END);
+  REFUSED(letters, "task-in-switch", 1, "task 1 (count)|GK_CASE", GK_SWITCH(K), HIT(A), GK_END);
+}
+
+CASE(section_outside_parallel) {
+  REFUSED(letters, "section-outside-parallel", 0, "task 0 (SECTION)|GK_PARALLEL", GK_SECTION, HIT(A), GK_END);
+}
+
+CASE(task_directly_in_parallel) {
+  REFUSED(letters, "task-in-parallel", 1, "task 1 (count)|task 0 (PARALLEL)|GK_SECTION", GK_PARALLEL, HIT(A), GK_END);
+}
+
+CASE(checkpoint_in_checkpoint) {
+  REFUSED(letters, "checkpoint-in-checkpoint", 2, "task 2 (SECOND)|task 0 (FIRST)|close that one", GK_TARGET(FIRST),
+          GK_DO_WHILE(N), GK_CHECKPOINT(SECOND, F), GK_END, GK_END, GK_END);
+}
+
+CASE(checkpoint_in_section) {
+  REFUSED(letters, "checkpoint-in-section", 3, "task 3 (FIRST)|task 0 (PARALLEL)|around the GK_PARALLEL", GK_PARALLEL,
+          GK_SECTION, GK_IF(G), GK_CHECKPOINT(FIRST, F), GK_END, GK_END, GK_END, GK_END);
+}
+
+CASE(always_inside_a_block) {
+  REFUSED(letters, "always-in-block", 1, "task 1 (count)|task 0 (FIRST)|top level", GK_TARGET(FIRST), HIT_ALWAYS(A),
+          GK_END);
+  REFUSED(letters, "always-on-block", 0, "task 0 (N)|drop the bit",
+          {.op = GK_OP_DO_WHILE, .bits = GK_ALWAYS, .name = "N", .flag = N}, GK_END);
+}
+
+CASE(unknown_slot) {
+  REFUSED(letters, "argument-unknown", 1, "task 1 (count)|slot 99|add it there", HIT(A), HIT(99));
+  REFUSED(letters, "flag-unknown", 0, "slot 77|add it there", GK_IF(77), GK_END);
+  REFUSED(letters, "items-unknown", 0, "task 0 (count)|along x is slot 55", GK_RUN(count, 55, A));
+}
+
+CASE(slot_of_the_wrong_type) {
+  REFUSED(mixed, "argument-type", 0, "task 0 (count)|argument x takes GK_PTR|slot 12 (N) is of type GK_I32", HIT(N));
+  REFUSED(mixed, "flag-type", 0, "slot 12 (N), of type GK_I32|GK_PTR", GK_DO_WHILE(N), GK_END);
+  REFUSED(mixed, "flag-element", 0, "slot 19 (Y)|float|slot of int", GK_DO_WHILE(Y), GK_END);
+  REFUSED(mixed, "items-type", 0, "slot 18 (X), of type GK_F32|int", GK_RUN(count, X, A));
+  REFUSED(mixed, "argument-element", 0, "elements of type int|slot 19 (Y) has float", HIT(Y));
+  REFUSED(mixed, "host-pointer", 0, "slot 20 (Z)|GK_CALL", HIT(Z));
+}
+
+CASE(loop_without_flag) {
+  REFUSED(letters, "flag-missing", 0, "DO_WHILE needs a flag|name the slot", {.op = GK_OP_DO_WHILE}, GK_END);
+  REFUSED(letters, "flag-missing", 0, "WHILE needs a flag", {.op = GK_OP_WHILE}, GK_END);
+  REFUSED(letters, "flag-missing", 1, "IF needs a flag", HIT(A), {.op = GK_OP_IF}, GK_END);
+  REFUSED(letters, "flag-missing", 0, "SWITCH needs a flag", {.op = GK_OP_SWITCH}, GK_END);
+  REFUSED(letters, "offset-unaligned", 0, ".offset is 2", GK_WHILE(N, .offset = 2), GK_END);
+}
+
+CASE(label_reuse) {
+  static const gk_task inner_tasks[] = {GK_TARGET(FIRST), HIT(A), GK_END};
+  static const gk_slot_desc inner_slots[] = {GK_BUFFER(A, int)};
+  static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
+  REFUSED(letters, "label-reused", 2, "task 2|label 1 is that of task 0", GK_DO_WHILE(N, .label = FIRST), GK_END,
+          GK_TARGET(FIRST), GK_END);
+  REFUSED(letters, "label-reused", 1, "task 1 (again)|label 101|task 0 (inner)", GK_INCLUDE(inner, 100, A),
+          GK_INCLUDE_AS(again, inner, 100, B)); /* as composed */
+  REFUSED(letters, "label-missing", 0, "label 0|give it a label", GK_TARGET(0), GK_END);
+  REFUSED(letters, "label-zero", 0, "becomes 0", GK_INCLUDE(inner, -1, A));
+  REFUSED(letters, "label-range", 0, "2147483648", GK_INCLUDE(inner, INT32_MAX, A));
+}
+
+CASE(null_kernel) {
+  REFUSED(letters, "kernel-null", 1, "task 1 (lost)|GK_KERNEL", HIT(A), {.op = GK_OP_KERNEL, .name = "lost"});
+  REFUSED(letters, "call-null", 0, "task 0 (lost)|give it a function", {.op = GK_OP_CALL, .name = "lost"});
+  REFUSED(letters, "include-null", 0, "task 0 (lost)|take the task out", {.op = GK_OP_LIST, .name = "lost"});
+}
+
+CASE(kernel_without_code) {
+  static const gk_kernel empty = {.name = "empty"};
+  REFUSED(letters, "kernel-no-code", 1, "task 1 (empty)|the kernel empty has no code|GK_KERNEL", HIT(A),
+          GK_RUN(empty, GK_ONE, 0));
+}
+
+CASE(argument_that_does_not_match) {
+  static const gk_param two_wide[] = {{"x", "pair", 8, 4, GK_PTR, GK_ACCESS_OUT}};
+  static const gk_kernel pairs = {.name = "pairs", .params = two_wide, .param_count = 1, .host = nothing};
+  static const gk_slot_desc sized[] = {{.slot = A, .type = GK_PTR, .name = "A", .element = "pair", .element_bytes = 4}};
+  REFUSED(letters, "argument-count", 0, "task 0 (count)|takes 1 argument and got 2", GK_RUN(count, GK_ONE, A, B));
+  REFUSED(letters, "argument-count", 0, "task 0 (stamp)|takes 2 arguments and got 1", GK_RUN(stamp, GK_ONE, A));
+  REFUSED(letters, "argument-count", 0, "COPY takes 2", {.op = GK_OP_COPY, .args = {A}});
+  REFUSED(letters, "argument-gap", 0, ".args[2] is 3", {.op = GK_OP_KERNEL, .kernel = &count, .args = {A, 0, C}});
+  REFUSED(letters, "argument-alias", 0, "slot 1 (A) is its argument x", GK_RUN(raise_at, GK_ONE, A, A, B));
+  REFUSED(sized, "argument-size", 0, "elements of 8 bytes, but slot 1 (A) has them of 4", GK_RUN(pairs, GK_ONE, A));
+  REFUSED(letters, "race", 5, "slot 1 (A)|another section|atomic or sum", GK_PARALLEL, GK_SECTION, HIT(A), GK_END,
+          GK_SECTION, HIT(A), GK_END, GK_END);
+}
+
+CASE(list_longer_than_the_limit) {
+  enum { LONG = 4096, DEEP = GK_MAX_DEPTH + 1 };
+  static gk_task part_tasks[LONG], lines[LONG + 1], deep[2 * DEEP];
+  for (size_t k = 0; k < LONG; ++k) part_tasks[k] = (gk_task)HIT(A);
+  const gk_slot_desc slots[] = {GK_BUFFER(A, int)};
+  const gk_list part = {GK_ABI, "part", part_tasks, LONG, slots, 1};
+  for (size_t k = 0; k <= LONG; ++k) lines[k] = (gk_task)GK_INCLUDE(part, 0, A); /* 2^24 and 4096 tasks as composed */
+  refuses_list(t, LIST_OF(lines, letters), "list-too-long", SIZE_MAX, "included lists written out|several graphs");
+  for (size_t k = 0; k < DEEP; ++k) {
+    deep[k] = (gk_task)GK_IF(F);
+    deep[DEEP + k] = (gk_task)GK_END;
+  }
+  refuses_list(t, LIST_OF(deep, letters), "blocks-too-deep", SIZE_MAX, "64 blocks deep|nest fewer");
+  gk_list circle = {GK_ABI, "circle", NULL, 1, letters, GK_COUNT(letters)};
+  const gk_task itself[] = {GK_INCLUDE(circle, 0, 0)};
+  circle.tasks = itself;
+  refuses_list(t, &circle, "list-in-itself", SIZE_MAX, "the list circle includes itself|break the circle");
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+CASE(zero_or_oversize_launch_shape) {
+  enum { TO = 1, SMALL, WIDE, BEHIND };
+  static const gk_slot_desc slots[] = {GK_OWN(TO, int, 4), GK_OWN(SMALL, int, 1), GK_DEFAULT(WIDE, int64_t, 0),
+                                       GK_OWN(BEHIND, int, 1)};
+  static const gk_task tasks[] = {GK_RUN(count, WIDE, TO), GK_RUN(count, SMALL, TO), HIT(BEHIND)};
+  static const int64_t oversize[] = {(int64_t)INT32_MAX + 1, (int64_t)1 << 40, INT64_MAX};
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  trace(s, 0, "TO=0 BEHIND=1"); /* over nothing it does nothing, and what follows runs */
+  bind_int(s, WIDE, -1);
+  put(s, SMALL, -3);
+  trace(s, 0, "TO=0 BEHIND=2");
+  for (size_t k = 0; k < GK_COUNT(oversize); ++k) {
+    must(t, gk_bind_int(graph(s), WIDE, oversize[k]));
+    must(t, gk_launch(graph(s), 0));
+    refuses(t, GK_ERROR_INVALID, "task 0 (count)|items", gk_wait(graph(s), NULL));
+    holds(s, "TO=0 BEHIND=2"); /* memory is as it was at that moment */
+  }
+  bind_int(s, WIDE, 4);
+  put(s, SMALL, 2);
+  trace(s, 0, "TO=2 TO[1]=2 TO[2]=1 TO[3]=1 BEHIND=3"); /* and later launches are possible */
+}
+
+CASE(unbound_slot_at_launch) {
+  enum { TO = 1, NUMBER, UNUSED };
+  static const gk_slot_desc slots[] = {GK_BUFFER(TO, int), GK_SCALAR(NUMBER, int), GK_BUFFER(UNUSED, int)};
+  static const gk_task tasks[] = {GK_IF(TO), GK_RUN(count, NUMBER, TO), GK_END};
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  buffer *to = buffer_of(t, 2);
+  refuses(t, GK_ERROR_INVALID, "slot 1 (TO) is not bound|task 0 (TO)|gk_bind", gk_launch(graph(s), 0));
+  bind_buffer(s, TO, to);
+  refuses(t, GK_ERROR_INVALID, "slot 2 (NUMBER) is not bound|task 1 (count)|gk_bind_int", gk_launch(graph(s), 0));
+  bind_int(s, NUMBER, 2);
+  buffer_put(to, 0, 1);
+  launch(s, 0); /* what no task uses needs nothing */
+  expect_int(t, buffer_get(to, 0), 2);
+  expect_int(t, buffer_get(to, 1), 1);
+}
+
+CASE(flag_pointer_null) {
+  enum { FLAG = 1, IN };
+  static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int), GK_OWN(IN, int, 1)};
+  static const gk_task tasks[] = {GK_CHECKPOINT(FIRST, FLAG), HIT(IN), GK_END};
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  buffer *flag = buffer_of(t, 2);
+  bind_buffer(s, FLAG, flag);
+  trace(s, 0, "IN=1");
+  must(t, gk_bind(graph(s), FLAG, NULL));
+  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG) is not bound|task 0 (FIRST)", gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG) is not bound", gk_launch(graph(s), FIRST));
+  must(t, gk_bind(graph(s), FLAG, (char *)buffer_at(flag) + 2)); /* no address that an int32 can have */
+  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG)|no multiple of 4|task 0 (FIRST)", gk_launch(graph(s), 0));
+  bind_buffer(s, FLAG, flag);
+  trace(s, FIRST, "IN=2");
+}
+
+CASE(flag_beyond_the_memory) {
+  enum { STATE = 1, IN };
+  static const gk_slot_desc slots[] = {GK_OWN(STATE, int, 4), GK_OWN(IN, int, 1)};
+  static const gk_task tasks[] = {GK_CHECKPOINT_AT(FIRST, STATE, 16), HIT(IN), GK_END};
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 16 bytes|task 0 (FIRST)|gk_resize", gk_launch(graph(s), 0));
+  resize(s, STATE, 5);
+  put_at(s, STATE, 4, 1);
+  trace(s, 0, "IN=1, yielded FIRST");
+}
+
+CASE(wait_without_launch) {
+  static const gk_task tasks[] = {HIT(A), GK_TARGET(FIRST), GK_END};
+  subject *s = GRAPH(t, tasks);
+  const gk_status *status = (const gk_status *)s;
+  refuses(t, GK_ERROR_INVALID, "not launched yet|gk_launch", gk_wait(graph(s), &status));
+  expect(t, !status, "a failed wait answered a status");
+  refuses(t, GK_ERROR_INVALID, "not launched yet", gk_poll(graph(s), NULL));
+  refuses(t, GK_ERROR_INVALID, "label 9", gk_launch(graph(s), 9)); /* a launch that is refused is none */
+  refuses(t, GK_ERROR_INVALID, "not launched yet", gk_wait(graph(s), NULL));
+  trace(s, 0, "A=1");
+}
+
+CASE(bind_on_an_unknown_slot) {
+  static const gk_task tasks[] = {HIT(A)};
+  subject *s = GRAPH(t, tasks);
+  refuses(t, GK_ERROR_INVALID, "gk_bind: |no slot 99", gk_bind(graph(s), 99, NULL));
+  refuses(t, GK_ERROR_INVALID, "a call before it failed|no slot 99", gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "gk_bind_int: |no slot 0", gk_bind_int(graph(s), 0, 1));
+  refuses(t, GK_ERROR_INVALID, "no slot -1", gk_resize(graph(s), -1, 1));
+  refuses(t, GK_ERROR_INVALID, "slot 1 (A) is of type GK_PTR|gk_bind", gk_bind_int(graph(s), A, 1));
+  expect(t, !gk_bound(graph(s), 99), "memory is bound to a slot that isn't there");
+  expect_int(t, gk_find_slot(graph(s), "nobody"), 0);
+  refuses(t, GK_ERROR_INVALID, "a call before it failed|no slot 0", gk_launch(graph(s), 0));
+  trace(s, 0, "A=1"); /* each was told once */
+}
