@@ -72,7 +72,7 @@ static void list_visits_every_device(void **state) {
   fake_fail(FAKE_OPEN, 1, GK_ERROR_UNSUPPORTED, false);
   v = (visited){0};
   assert_ok(gk_device_list(visit, &v));
-  if (!strstr(v.all, "fake_loops 0 0  fake: open failed on request\n")) fail_msg("%s", v.all);
+  if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\n")) fail_msg("%s", v.all);
   assert_int_equal(fake_leaks(), 0);
   assert_fails(GK_ERROR_INVALID, "visit is NULL", gk_device_list(NULL, NULL));
 }
@@ -144,8 +144,7 @@ static void nothing_and_nowhere(void **state) {
 static void host_address_is_the_backends_affair(void **state) {
   gk_device *device = *state;
   int *memory = int_on(device, 42), *host = gk_host_address(device, memory);
-  bool is_far = strcmp(gk_device_describe(device)->backend, "fake_batched") == 0 ||
-                strcmp(gk_device_describe(device)->backend, "fake_loops") == 0;
+  bool is_far = strcmp(gk_device_describe(device)->backend, "fake_batched") == 0;
   if (is_far) assert_null(host);
   else assert_int_equal(*host, 42);
   gk_free(device, memory);

@@ -1,14 +1,15 @@
 #include "fake_backend.h"
+#include "awkward/far_tasks.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const fake_names[FAKE_MODES] = {"fake_in_process", "fake_native", "fake_batched", "fake_loops"};
+const char *const fake_names[FAKE_MODES] = {"fake_in_process", "fake_native", "fake_batched"};
 static const char *const entry_names[FAKE_ENTRIES] = {"open", "close",  "alloc",  "free",   "copy", "load",
                                                       "unload", "lower", "drop",   "launch", "wait", "cancel",
-                                                      "run",    "submit", "read_flag", "loop", "dump"};
+                                                      "run",    "submit", "read_flag", "dump"};
 
 enum { DEVICES = 2, PENDING = 64, RING = 16, SECTIONS = 8 };
 static const uintptr_t far_away = (uintptr_t)1 << 62; /* added to addresses, so that the host can't use them */
@@ -201,15 +202,15 @@ static void fake_describe(void *state, gk_device_info *info) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static bool is_far(const device *d) { return d->mode == FAKE_BATCHED || d->mode == FAKE_LOOPS; }
+static bool is_far(const device *d) { return d->mode == FAKE_BATCHED; }
 
 /* Where device memory really is. Far memory is known by its blocks; else it may be anyone's. */
-static void *here(device *d, const void *address) {
+static void *here(device *d, const void *address, size_t bytes) {
   uintptr_t at = (uintptr_t)address;
   if (!is_far(d)) return (void *)at;
   pthread_mutex_lock(&d->lock);
   const block *b = d->blocks;
-  while (b && (at < b->at || at - b->at >= b->bytes)) b = b->next;
+  while (b && (at < b->at || at - b->at >= b->bytes || bytes > b->bytes - (at - b->at))) b = b->next;
   pthread_mutex_unlock(&d->lock);
   broken_if(!b, "an address that is no memory of the device");
   return b ? (void *)(at - far_away) : NULL;
@@ -261,10 +262,10 @@ static gk_result fake_copy(void *state, gk_direction direction, void *to, const 
   if (result != GK_OK) return result;
   broken_if(bytes == 0, "copy: 0 bytes");
   settle(d);
-  void *target = direction == GK_TO_HOST ? to : here(d, to);
+  void *target = direction == GK_TO_HOST ? to : here(d, to, bytes);
   if (!target) return GK_ERROR_DEVICE;
   if (direction == GK_ZERO) memset(target, 0, bytes);
-  else memmove(target, direction == GK_TO_DEVICE ? from : here(d, from), bytes);
+  else memmove(target, direction == GK_TO_DEVICE ? from : here(d, from, bytes), bytes);
   return GK_OK;
 }
 
@@ -301,101 +302,26 @@ static void fake_unload(void *state, void *code) {
 
 /* ---- running tasks ----------------------------------------------------------------------------------------------- */
 
-static int32_t read_int(device *d, const void *memory, uint32_t offset) {
-  int32_t value = 0;
-  const unsigned char *at = here(d, memory);
-  if (at) memcpy(&value, at + offset, sizeof value);
-  return value;
-}
+static void *here_for(void *state, const void *address, size_t bytes) { return here(state, address, bytes); }
 
-static int64_t extent_of(graph *g, const gk_value *values, const gk_node *node, uint32_t axis) {
-  uint32_t slot = node->items[axis];
-  if (!slot) return 1;
-  switch (g->plan->slots[slot].type) {
-  case GK_I32: return values[slot].i32;
-  case GK_U32: return values[slot].u32;
-  case GK_I64: return values[slot].i64;
-  default: return read_int(g->device, values[slot].ptr, axis == 0 ? node->offset : 0);
-  }
-}
-
-static void add_sum(const gk_param *param, void *to, const void *from) {
-  if (strcmp(param->element, "int") == 0) *(int *)to += *(const int *)from;
-  else if (strcmp(param->element, "uint") == 0) *(unsigned *)to += *(const unsigned *)from;
-  else if (strcmp(param->element, "float") == 0) *(float *)to += *(const float *)from;
-  else *(double *)to += *(const double *)from;
-}
-
-/* In two calls, so that a kernel which forgets its range is found out. */
-static void run_kernel(graph *g, const gk_value *values, const gk_node *node, const uint32_t extent[3], size_t count) {
-  const gk_kernel *kernel = node->kernel;
-  gk_value args[GK_MAX_ARGS];
-  double sums[GK_MAX_ARGS];
-  size_t bounds[] = {0, count / 2, count};
-  for (int part = 0; part < 2; ++part) {
-    for (uint32_t k = 0; k < node->arg_count; ++k) {
-      uint32_t slot = g->plan->args[node->args + k];
-      args[k] = values[slot];
-      if (g->plan->slots[slot].type == GK_PTR) args[k].ptr = here(g->device, values[slot].ptr);
-      sums[k] = 0;
-      if (kernel->params[k].access == GK_ACCESS_SUM) args[k].ptr = &sums[k];
-    }
-    gk_range range = {bounds[part], bounds[part + 1], {extent[0], extent[1], extent[2]}};
-    if (range.begin < range.end) kernel->host(args, range);
-    for (uint32_t k = 0; k < node->arg_count; ++k)
-      if (kernel->params[k].access == GK_ACCESS_SUM)
-        add_sum(&kernel->params[k], here(g->device, values[g->plan->args[node->args + k]].ptr), &sums[k]);
-  }
-}
-
-static gk_result run_call(graph *g, const gk_value *values, const gk_node *node) {
-  gk_value args[GK_MAX_ARGS];
-  for (uint32_t k = 0; k < node->arg_count; ++k) {
-    uint32_t slot = g->plan->args[node->args + k];
-    args[k] = values[slot];
-    if (g->plan->slots[slot].type == GK_PTR) args[k].ptr = here(g->device, values[slot].ptr);
-  }
-  gk_result result = node->call(args, NULL);
-  return result == GK_OK ? GK_OK : gk_fail(result, "task %u (%s): the call failed", (unsigned)node->source, node->name);
-}
-
-static gk_result run_node(graph *g, const gk_value *values, const gk_node *node) {
-  if (node->op == GK_OP_CALL) return run_call(g, values, node);
-  if (node->op != GK_OP_KERNEL && node->op != GK_OP_COPY && node->op != GK_OP_FILL) return GK_OK;
-  uint32_t extent[3];
-  size_t count = 1;
-  for (uint32_t k = 0; k < 3; ++k) {
-    int64_t items = extent_of(g, values, node, k);
-    if (items <= 0) return GK_OK;
-    extent[k] = (uint32_t)items;
-    count *= extent[k];
-  }
-  if (node->op == GK_OP_KERNEL) {
-    run_kernel(g, values, node, extent, count);
-    return GK_OK;
-  }
-  uint32_t to = g->plan->args[node->args];
-  size_t bytes = count * (g->plan->slots[to].element_bytes ? g->plan->slots[to].element_bytes : 1);
-  unsigned char *target = (unsigned char *)here(g->device, values[to].ptr) + node->offset;
-  if (node->op == GK_OP_COPY) {
-    uint32_t from = g->plan->args[node->args + 1];
-    memmove(target, (unsigned char *)here(g->device, values[from].ptr) + node->from_offset, bytes);
-  } else
-    for (size_t k = 0; k < bytes; ++k) target[k] = (unsigned char)(node->pattern >> 8 * (k % 4));
-  return GK_OK;
+static far_tasks tasks_of(graph *g, const gk_value *values) {
+  return (far_tasks){g->plan, values, here_for, g->device, NULL};
 }
 
 static gk_result run_run(graph *g, const gk_value *values, uint32_t run) {
   while_held();
+  far_tasks tasks = tasks_of(g, values);
   gk_result result = GK_OK;
   for (uint32_t k = g->plan->runs[run].begin; k < g->plan->runs[run].end && result == GK_OK; ++k)
-    result = run_node(g, values, &g->plan->nodes[k]);
+    result = far_run_node(&tasks, k);
   return result;
 }
 
 static int32_t flag_of(graph *g, const gk_value *values, uint32_t node) {
-  const gk_node *n = &g->plan->nodes[node];
-  return read_int(g->device, values[n->flag].ptr, n->offset);
+  far_tasks tasks = tasks_of(g, values);
+  int32_t flag = 0;
+  far_read_flag(&tasks, node, &flag);
+  return flag;
 }
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
@@ -407,7 +333,7 @@ static gk_result leave(graph *g, gk_result result) {
 }
 
 static gk_result fake_lower(void *device_state, void *state, const gk_plan *plan, void *const *code, gk_mode *mode) {
-  static const gk_mode modes[FAKE_MODES] = {GK_MODE_IN_PROCESS, GK_MODE_NATIVE, GK_MODE_BATCHED, GK_MODE_BATCHED};
+  static const gk_mode modes[FAKE_MODES] = {GK_MODE_IN_PROCESS, GK_MODE_NATIVE, GK_MODE_BATCHED};
   graph *g = state;
   for (size_t k = 0; k < sizeof *g; ++k) broken_if(((unsigned char *)state)[k] != 0, "lower: the state isn't zeroed");
   g->device = device_state;
@@ -454,18 +380,8 @@ static void fake_drop(void *state) {
 }
 
 static void check_hand_over(graph *g, const gk_hand_over *launch) {
-  const gk_plan *plan = g->plan;
-  broken_if(launch->launch != ++g->launched, "a launch's number isn't the next one");
-  broken_if(launch->launch == 1 && launch->changed_count + 1 != plan->slot_count,
-            "first launch: not all slots are changed");
-  for (uint32_t k = 0; k < launch->changed_count; ++k) {
-    broken_if(launch->changed[k] == 0 || launch->changed[k] >= plan->slot_count, "changed: no such slot");
-    for (uint32_t j = 0; j < k; ++j) broken_if(launch->changed[k] == launch->changed[j], "changed: a slot comes twice");
-  }
-  for (uint32_t k = 1; k < plan->slot_count; ++k)
-    broken_if(plan->slots[k].type == GK_BYTES && !launch->values[k].ptr, "values: a struct has no address");
-  broken_if(launch->target && plan->nodes[launch->target].op != GK_OP_CHECKPOINT, "target: no checkpoint");
-  broken_if(*launch->cancel != 0 && !(plan->bits & GK_CANCELLABLE) && !launch->cancel, "cancel: nowhere to read");
+  const char *rule = far_bad_hand_over(g->plan, launch, ++g->launched);
+  broken_if(rule, rule ? rule : "");
 }
 
 /* ---- in process and native: by the walker ------------------------------------------------------------------------ */
@@ -651,33 +567,6 @@ static gk_result fake_read_flag(void *state, uint32_t node, int32_t *flag) {
   return leave(g, result);
 }
 
-static gk_result fake_loop(void *state, uint32_t node, uint32_t limit, gk_record *record, bool *ended) {
-  graph *g = state;
-  const gk_node *nodes = g->plan->nodes, *loop = &nodes[node];
-  enter(g);
-  gk_result result = called_or_failed(FAKE_LOOP);
-  settle(g->device);
-  if (result == GK_OK) result = late(g);
-  *ended = false;
-  bool straight = loop->end > node + 1;
-  for (uint32_t k = node + 1; k < loop->end && straight; ++k) straight = nodes[k].run != UINT32_MAX;
-  if (result == GK_OK && straight && loop->op == GK_OP_WHILE && !flag_of(g, g->hand_over.values, node)) *ended = true;
-  for (uint32_t pass = 0; result == GK_OK && straight && !*ended && pass < limit && pass < 3; ++pass) {
-    uint32_t last = UINT32_MAX;
-    for (uint32_t k = node + 1; k < loop->end && result == GK_OK; ++k) {
-      if (nodes[k].run != last) result = run_run(g, g->hand_over.values, nodes[k].run);
-      last = nodes[k].run;
-    }
-    ++record->passes[loop->loop];
-    if (__atomic_load_n(g->hand_over.cancel, __ATOMIC_RELAXED)) {
-      record->state = GK_CANCELLED;
-      break;
-    }
-    *ended = flag_of(g, g->hand_over.values, node) == 0;
-  }
-  return leave(g, result);
-}
-
 static char *fake_dump(void *state, const char *format) {
   graph *g = state;
   enter(g);
@@ -704,8 +593,6 @@ void fake_register(void) {
     [FAKE_NATIVE] = {COMMON(), .name = "fake_native", .launch = fake_launch, .wait = fake_wait, .cancel = fake_cancel},
     [FAKE_BATCHED] = {COMMON(), .name = "fake_batched", .launch = fake_launch, .submit = fake_submit,
                       .read_flag = fake_read_flag},
-    [FAKE_LOOPS] = {COMMON(), .name = "fake_loops", .launch = fake_launch, .submit = fake_submit,
-                    .read_flag = fake_read_flag, .loop = fake_loop},
   };
   static bool done;
   for (int k = 0; k < FAKE_MODES && !done; ++k)

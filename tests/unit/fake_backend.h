@@ -8,14 +8,13 @@ typedef enum fake_mode {
   FAKE_IN_PROCESS, /* run, by the walker */
   FAKE_NATIVE,     /* a thread of the device's own */
   FAKE_BATCHED,    /* memory that the host can't touch; submits run late, when a flag or a copy asks for it */
-  FAKE_LOOPS,      /* the same, with a `loop` for loops whose blocks are straight */
   FAKE_MODES
 } fake_mode;
 extern const char *const fake_names[FAKE_MODES];
 
 typedef enum fake_entry {
   FAKE_OPEN, FAKE_CLOSE, FAKE_ALLOC, FAKE_FREE, FAKE_COPY, FAKE_LOAD, FAKE_UNLOAD, FAKE_LOWER, FAKE_DROP, FAKE_LAUNCH,
-  FAKE_WAIT, FAKE_CANCEL, FAKE_RUN, FAKE_SUBMIT, FAKE_READ_FLAG, FAKE_LOOP, FAKE_DUMP,
+  FAKE_WAIT, FAKE_CANCEL, FAKE_RUN, FAKE_SUBMIT, FAKE_READ_FLAG, FAKE_DUMP,
   FAKE_ENTRIES /* any of them */
 } fake_entry;
 

@@ -111,10 +111,11 @@ static void kernel_that_does_not_load_is_named(void **state) {
 /* After its device closed, a graph fails politely and can be destroyed. */
 static void device_closed_before_its_graphs(void **state) {
   (void)state;
-  static const char *const backends[] = {"fake_in_process", "fake_native", "fake_batched", "fake_loops", "openmp"};
+  static const char *const backends[] = {"fake_in_process", "fake_native", "fake_batched", "openmp", "awkward"};
   for (size_t k = 0; k < GK_COUNT(backends); ++k) {
     fake_register();
     fake_reset();
+    awkward_register();
     static counting c;
     gk_allocator allocator = counting_allocator(&c);
     assert_ok(gk_set_allocator(&allocator));

@@ -546,7 +546,6 @@ int main(void) {
     ON(fake_batched, bindings_of_a_failed_launch_come_again),
     ON(fake_native, failures_are_not_mixed_up),
     ON(fake_batched, failure_leaves_nothing_under_way),
-    ON(fake_loops, failure_leaves_nothing_under_way),
     ON_ALL(calls_answer_is_the_launchs),
     ON_ALL(entries_of_a_graph_come_one_by_one),
   };

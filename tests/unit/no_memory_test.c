@@ -119,6 +119,7 @@ static int setup(void **state) {
   gk_allocator allocator = counting_allocator(&memory);
   fake_register();
   fake_reset();
+  awkward_register();
   return gk_set_allocator(&allocator) == GK_OK ? 0 : -1;
 }
 
@@ -253,9 +254,9 @@ static void launches_ask_for_nothing(void **state) {
 }
 
 #define WITH(backend, test) {#test " on " #backend, test, setup, teardown, (void *)(uintptr_t)#backend}
-#define WITH_ALL(test)                                                                                                 \
-  WITH(fake_in_process, test), WITH(fake_native, test), WITH(fake_batched, test), WITH(fake_loops, test),              \
-      WITH(openmp, test)
+#define WITH_ALL(test) \
+  WITH(fake_in_process, test), WITH(fake_native, test), WITH(fake_batched, test), WITH(openmp, test), \
+  WITH(awkward, test)
 
 int main(void) {
   const struct CMUnitTest tests_[] = {

@@ -183,10 +183,10 @@ static void refusals_are_collected(void **state) {
   assert_ok(gk_backend_register(&broken));
   gk_device *device;
   assert_ok(gk_device_open(NULL, &device)); /* broken is tried first, and passed over */
-  assert_string_equal(gk_device_describe(device)->backend, "fake_loops");
+  assert_string_equal(gk_device_describe(device)->backend, "fake_batched");
   close_fake(device);
   assert_fails(GK_ERROR_NO_DEVICE,
-               "; broken: no broken in this machine; fake_loops: fake: there are 2 devices; fake_batched: ",
+               "; broken: no broken in this machine; fake_batched: fake: there are 2 devices; fake_native: ",
                gk_device_open(&(gk_device_desc){.ordinal = 9}, &device));
   assert_null(device);
   assert_says("; backend openmp: ");

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "awkward/awkward.h"
 #include "fake_backend.h"
 
 #define assert_ok(call) \
@@ -89,12 +90,17 @@ static inline void close_fake(gk_device *device) {
   gk_device_close(device);
   assert_string_equal(fake_broken(), "");
   assert_int_equal(fake_leaks(), 0);
+  assert_string_equal(awkward_broken(), "");
+  assert_int_equal(awkward_leaks(), 0);
 }
 
 /* A test on a backend: its *state is an open device; with cmocka, `ON(it, test)` is a line of the table of tests. */
 static inline int setup_device(void **state) {
   fake_register();
   fake_reset();
+  awkward_register();
+  awkward_seed(1);
+  awkward_fail_at(0, GK_OK);
   return gk_device_open(&(gk_device_desc){.backend = *state}, (gk_device **)state) == GK_OK ? 0 : -1;
 }
 
@@ -108,8 +114,8 @@ static inline bool is_fake(const gk_device *device) {
 }
 
 #define ON(backend, test) {#test " on " #backend, test, setup_device, teardown_device, (void *)(uintptr_t)#backend}
-#define ON_FAKES(test) ON(fake_in_process, test), ON(fake_native, test), ON(fake_batched, test), ON(fake_loops, test)
-#define ON_ALL(test) ON_FAKES(test), ON(openmp, test)
+#define ON_FAKES(test) ON(fake_in_process, test), ON(fake_native, test), ON(fake_batched, test)
+#define ON_ALL(test) ON_FAKES(test), ON(openmp, test), ON(awkward, test)
 
 static inline int *ints_on(gk_device *device, const int *from, size_t count) {
   int *memory = gk_alloc(device, count * sizeof *memory, GK_DEVICE_MEMORY);

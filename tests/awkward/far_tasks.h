@@ -1,0 +1,21 @@
+/* What the tests' backends share: tasks of a plan carried out on memory that lies elsewhere than its addresses say, and
+ * the rules of gk_backend.h that every launch is held against. */
+#ifndef FAR_TASKS_H
+#define FAR_TASKS_H
+#include "gk_backend.h"
+
+typedef struct far_tasks {
+  const gk_plan *plan;
+  const gk_value *values;
+  void *(*here)(void *user, const void *address, size_t bytes); /* where it really is; NULL: nowhere */
+  void *user;
+  uint64_t *random; /* kernels are called for parts of their items, in any order; NULL: for halves, in order */
+} far_tasks;
+
+/* A KERNEL, COPY, FILL or CALL; of other nodes nothing. An address that is nowhere is GK_ERROR_DEVICE. */
+gk_result far_run_node(const far_tasks *tasks, uint32_t node);
+gk_result far_read_flag(const far_tasks *tasks, uint32_t node, int32_t *flag);
+
+/* The rule that a hand-over breaks; NULL: none. launched: the launch's number by the backend's own count. */
+const char *far_bad_hand_over(const gk_plan *plan, const gk_hand_over *launch, uint64_t launched);
+#endif

@@ -1,0 +1,76 @@
+/* The awkward backend: awkward.c has its entries and what they watch, queue.c the device's thread. */
+#ifndef AWKWARD_PARTS_H
+#define AWKWARD_PARTS_H
+#include "awkward.h"
+#include "far_tasks.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { QUEUE = 64, STAGING = 1 << 16 };
+
+typedef struct block { uintptr_t begin; size_t bytes; unsigned char *at; gk_memory kind; } block;
+struct graph;
+
+typedef enum command_kind { COMMAND_RUN, COMMAND_FLAG, COMMAND_LOOP, COMMAND_FAIL, COMMAND_COPY } command_kind;
+typedef struct command {
+  command_kind kind;
+  struct graph *graph;
+  uint32_t at, limit;     /* RUN: the run; FLAG, LOOP: the node, passes at most */
+  bool deaf;              /* LOOP: doesn't look whether it is cancelled */
+  gk_result code;         /* FAIL */
+  gk_direction direction; /* COPY: to and from are the device's addresses, or NULL: the staging memory */
+  void *to;
+  const void *from;
+  size_t bytes;
+} command;
+
+typedef struct device {
+  int ordinal;
+  bool opened;
+  pthread_mutex_t lock; /* of all up to the next one */
+  pthread_cond_t posted, finished;
+  block *blocks;        /* by address */
+  size_t block_count, block_capacity;
+  uintptr_t begin, next;
+  unsigned codes;
+  struct graph *graphs;
+  command queue[QUEUE];
+  uint64_t written, flushed, done; /* numbers of commands */
+  uint64_t random;                 /* the host's */
+  unsigned batch;
+  bool lost, ending;
+  pthread_t thread;
+  pthread_mutex_t copy_lock; /* of the staging memory and of copy_result */
+  unsigned char *staging;
+  gk_result copy_result;
+  uint64_t device_random; /* its thread's */
+  bool slow;
+} device;
+
+/* What the host and the device's thread share is handed over by commands: each waits until the other is done. */
+typedef struct graph {
+  device *device;
+  struct graph *next;
+  const gk_plan *plan;
+  atomic_flag inside;
+  uint64_t launched;
+  bool running;
+  gk_value *values;
+  unsigned char *bytes; /* structs */
+  uint64_t *host_entries;
+  const int32_t *cancel;
+  gk_result late; /* of what was submitted */
+  char late_message[600];
+  int32_t flag;
+  gk_record record; /* of one LOOP */
+  uint64_t *entries;
+  bool ended;
+} graph;
+
+void *awkward_here(void *device, const void *address, size_t bytes); /* takes the lock; NULL: nowhere */
+bool awkward_queue_open(device *d);
+void awkward_queue_close(device *d);
+/* Waits for room. The number is for awkward_wait. */
+uint64_t awkward_post(device *d, const command *c);
+void awkward_wait(device *d, uint64_t number); /* 0: for all there are */
+#endif
