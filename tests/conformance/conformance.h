@@ -22,18 +22,20 @@ typedef struct buffer buffer;   /* device memory, with its copy for the referenc
 #define must(t, call) must_at((t), __FILE__, __LINE__, #call, (call))
 /* The call is refused with that code, and the message has these words ('|' between several). */
 #define refuses(t, code, words, call) refuses_at((t), __FILE__, __LINE__, #call, (code), (words), (call))
-/* Ends the case as one that can't be tried here. */
 #if defined(__GNUC__)
 #define PRINTS(text, first) __attribute__((format(printf, text, first)))
 #else
 #define PRINTS(text, first)
 #endif
 _Noreturn void fail_at(trial *t, const char *file, int line, const char *format, ...) PRINTS(4, 5);
+/* Ends the case as one that can't be tried here. */
 _Noreturn void skip(trial *t, const char *format, ...) PRINTS(2, 3);
 void expect_int_at(trial *t, const char *file, int line, const char *what, long long is, long long wanted);
 void must_at(trial *t, const char *file, int line, const char *call, gk_result result);
 void refuses_at(trial *t, const char *file, int line, const char *call, gk_result code, const char *words,
                 gk_result result);
+
+bool is_sweep(const trial *t); /* failures are injected, hundreds of times: leave out what takes long */
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */
 
@@ -55,6 +57,7 @@ void buffer_free(buffer *b);                       /* before the end of the case
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
+/* Tasks and slots must last as long as the graph; of the list itself there is a copy. */
 #define LIST_OF(tasks, slots) &(const gk_list)GK_LIST(list, tasks, slots)
 subject *graph_of(trial *t, const gk_list *list, uint32_t bits);
 gk_graph *graph(subject *s);                       /* gk's; for calls that have no name here */
@@ -63,6 +66,8 @@ void bind_buffer(subject *s, gk_slot slot, buffer *b);
 void bind_int(subject *s, gk_slot slot, int64_t value);
 void bind_float(subject *s, gk_slot slot, double value);
 void bind_struct(subject *s, gk_slot slot, const void *value, size_t bytes);
+/* What a library call gets from the host: one address for the device, another for the reference. */
+void bind_host(subject *s, gk_slot slot, void *for_device, void *for_reference);
 void resize(subject *s, gk_slot slot, size_t count);
 void put(subject *s, gk_slot slot, int value);     /* the int at [0] of the memory bound to it; put_at: at [index] */
 void put_at(subject *s, gk_slot slot, size_t index, int value);

@@ -17,6 +17,7 @@ struct buffer {
 
 struct subject {
   trial *t;
+  gk_list list; /* for the reference, which keeps it */
   gk_graph *graph;
   reference *reference;
   uint64_t launches; /* begun by gk_launch and known to the reference, or seen in a status */
@@ -53,6 +54,8 @@ void skip(trial *t, const char *format, ...) {
   va_end(args);
   end_case(t, SKIPPED);
 }
+
+bool is_sweep(const trial *t) { return t->sweep; }
 
 void expect_int_at(trial *t, const char *file, int line, const char *what, long long is, long long wanted) {
   if (is != wanted) fail_at(t, file, line, "%s is %lld, not %lld", what, is, wanted);
@@ -188,7 +191,8 @@ subject *graph_of(trial *t, const gk_list *list, uint32_t bits) {
   s->next = t->subjects;
   t->subjects = s;
   must(t, gk_graph_create(t->device, list, bits, &s->graph));
-  s->reference = reference_open(list);
+  s->list = *list;
+  s->reference = reference_open(&s->list);
   if (!s->reference) fail_at(t, HERE, "the reference has no memory left");
   return s;
 }
@@ -237,6 +241,11 @@ void bind_float(subject *s, gk_slot slot, double value) {
 void bind_struct(subject *s, gk_slot slot, const void *value, size_t bytes) {
   must(s->t, gk_bind_bytes(s->graph, slot, value, bytes));
   reference_bind_bytes(s->reference, index_of(s, slot), value);
+}
+
+void bind_host(subject *s, gk_slot slot, void *for_device, void *for_reference) {
+  must(s->t, gk_bind(s->graph, slot, for_device));
+  reference_bind(s->reference, index_of(s, slot), for_reference, 0);
 }
 
 void resize(subject *s, gk_slot slot, size_t count) {
@@ -453,7 +462,8 @@ void at_once(trial *t, gk_device *first, gk_device *second, case_body body) {
   int begun = 0;
   for (; begun < 2; ++begun) {
     part *p = &parts[begun];
-    p->trial = (trial){.backend = t->backend, .device = devices[begun], .injected = t->injected, .borrowed = true};
+    p->trial = (trial){.backend = t->backend, .device = devices[begun], .injected = t->injected,
+                       .sweep = t->sweep, .borrowed = true};
     p->body = body;
     if (pthread_create(&p->thread, NULL, run_part, p) != 0) break;
   }

@@ -12,6 +12,7 @@ struct trial {
   const char *backend;
   gk_device *device;
   bool (*injected)(gk_result code); /* sweeps: a call may end with that code by now (GK_OK: whether any has failed) */
+  bool sweep;
   outcome outcome;
   char text[2000]; /* what failed, or why it is skipped */
   bool borrowed;   /* the device is closed by somebody else */

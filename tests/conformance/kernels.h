@@ -19,8 +19,11 @@ GK_KERNEL(add_to, (inout(int, x), in(int, y))) { x[i] += y[i]; }
 GK_KERNEL(note, (inout(int, x), value(int, id))) { x[i] = (int)((uint)x[i] * 31u + (uint)id); }
 GK_KERNEL(below, (out(int, flag), in(int, x), value(int, limit))) { flag[i] = x[i] < limit ? 1 : 0; }
 GK_KERNEL(total, (in(int, x), sum(int, t))) { t[0] += x[i]; }
+GK_KERNEL(total_float, (in(float, x), sum(float, t))) { t[0] += x[i]; }
 GK_KERNEL(apply, (inout(int, x), value(line, l))) { x[i] = x[i] * l.factor + l.offset; }
-GK_KERNEL(scale, (inout(float, y), value(float, a))) { y[i] *= a; }
+GK_KERNEL(apply_in, (inout(int, x), in(line, l))) { x[i] = x[i] * l[0].factor + l[0].offset; }
+GK_KERNEL(scale, (inout(float, y), value(float, a), value(double, b))) { y[i] *= a * (float)b; }
+GK_KERNEL(wide, (out(int64_t, to), value(int64_t, big), value(uint, large))) { to[0] = big; to[1] = (int64_t)large; }
 GK_KERNEL_2D(number, (out(int, x), value(int, width))) { x[i + j * width] = i + 100 * j; }
 GK_KERNEL_3D(number_3d, (out(int, x), value(int, width), value(int, height))) {
   x[i + width * (j + height * k)] = i + 100 * j + 10000 * k;
@@ -41,6 +44,12 @@ GK_KERNEL(agree, (inout(int, times), in(int, a), in(int, b))) {
 GK_KERNEL(squares, (out(int, to), atomic(int, full), value(int, room))) {
   if (i < room) to[i] = i * i;
   else gk_atomic_exchange(&full[0], 1);
+}
+/* Comes to a meeting and waits a while for the others; `met` counts who has seen them all. */
+GK_KERNEL(meet, (atomic(int, here), out(int, met), value(int, others), value(int, patience))) {
+  int seen = gk_atomic_add(&here[0], 1) + 1;
+  for (int k = 0; k < patience && seen < others; k++) { seen = gk_atomic_add(&here[0], 0); }
+  met[i] = seen >= others ? 1 : 0;
 }
 GK_SOURCE_END
 #endif
