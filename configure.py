@@ -163,10 +163,11 @@ def sanitizers(names):
     """Flags for --sanitize; with none the tests are built as the library is, so that both kinds of code get tested."""
     if names in ("", "none"):
         return ""
-    known = {"address", "undefined", "thread", "leak"}
+    known = {"address", "undefined", "thread", "leak", "fuzzer"}
     unknown = set(names.split(",")) - known
     if unknown:
         raise Missing(f"--sanitize={names}: {', '.join(sorted(unknown))} isn't one of {', '.join(sorted(known))}, none")
+    names = names.replace("fuzzer", "fuzzer-no-link")  # the rule `fuzz` adds what has a main()
     return f" -fsanitize={names} -fno-sanitize-recover=all -fno-omit-frame-pointer"
 
 
@@ -364,9 +365,24 @@ def tree_of_its_own(name, compiler, arguments):
     return f"build/{name}"
 
 
+def clang_tree(name, sanitizers):
+    """A tree for what only clang has: its fuzzer; and gcc's OpenMP runtime tells ThreadSanitizer nothing, so it would
+    see races where there are none."""
+    clang = inspect(has_compiler("clang") or "clang")
+    start = "LLVMFuzzerTestOneInput" if "fuzzer" in sanitizers else "main"
+    if try_compile(clang, f"int {start}(void) {{ return 0; }}\n", f"-fsanitize={sanitizers}") is None:
+        raise Missing(f"{clang.command} can't link -fsanitize={sanitizers} (apt-get install libclang-rt-dev)")
+    return tree_of_its_own(name, clang, [f"--sanitize={sanitizers}"])
+
+
+def fuzz_tree():
+    return clang_tree("fuzz", "fuzzer,address,undefined")
+
+
 def test(options):
-    """Everything with sanitizers and one compiler, once more with the other as it is shipped, and what has threads with
-    clang's ThreadSanitizer. All in trees of their own: what `ninja` builds stays as it was configured."""
+    """Everything with sanitizers and one compiler, once more with the other as it is shipped, what has threads with
+    clang's ThreadSanitizer, and its fuzzer. All in trees of their own: what `ninja` builds stays as it was
+    configured."""
     ensure("test", "more", *(["full"] if options.full else []))
     first = find_compiler(options.cc)
     command = [sys.executable, "tests/run.py", "--tree", tree_of_its_own(first.kind, first, recordable(options))]
@@ -376,11 +392,11 @@ def test(options):
         command += ["--tree", tree_of_its_own(second.kind, second, ["--sanitize=none"])]
     except Missing as problem:
         command += ["--skip", f"everything once more with {other}: {problem}"]
-    try:  # gcc's OpenMP runtime tells ThreadSanitizer nothing, so it would see races where there are none
-        clang = inspect(has_compiler("clang") or "clang")
-        command += ["--tree", tree_of_its_own("tsan", clang, ["--sanitize=thread"])]
-    except Missing as problem:
-        command += ["--skip", f"threads with ThreadSanitizer: {problem}"]
+    for what, make in (("threads with ThreadSanitizer", lambda: clang_tree("tsan", "thread")), ("fuzzing", fuzz_tree)):
+        try:
+            command += ["--tree", make()]
+        except Missing as problem:
+            command += ["--skip", f"{what}: {problem}"]
     return subprocess.run(command + (["--full"] if options.full else []), cwd=ROOT).returncode
 
 

@@ -4,10 +4,10 @@
   tests/run.py [--tree DIR ...] [--full] [NAME ...]
 
 The test programs are the targets of build.ninja's rule `test`; suites and scripts are listed below. Each speaks TAP:
-a line `ok N - case` or `not ok N - case` per case, `# SKIP why` behind those that can't be run here, and behind those that
-are known to fail the word that TAP has for it, and why. Whatever else goes wrong
-(a crash, a timeout, an exit code without a failed case, a program without any case) counts as one failure.
-NAMEs choose tests whose name contains one of them.
+a line `ok N - case` or `not ok N - case` per case, `# SKIP why` behind those that can't be run here, and behind those
+that are known to fail the word that TAP has for it, and why. Whatever else goes wrong (a crash, a timeout, an exit code
+without a failed case, a program without any case) counts as one failure. NAMEs choose tests whose name contains one of
+them.
 """
 import argparse
 import os
@@ -118,6 +118,10 @@ def is_threaded(tree):
     return tree_name(tree).endswith("(thread)")
 
 
+def is_fuzzed(tree):
+    return "fuzzer" in tree_name(tree)
+
+
 def environment_of(tree, env):
     """LLVM's OpenMP runtime tells ThreadSanitizer what it does; what isn't instrumented is taken at its word."""
     if not is_threaded(tree):
@@ -156,8 +160,9 @@ def tree_name(tree):
 
 def build(tree):
     """Builds all of a tree, going on after an error: a test that doesn't compile mustn't hide the others."""
-    everything = ["all", *targets(tree, "test"), *targets(tree, "suite"), *targets(tree, "single")]
-    command = ["ninja", "-k", "0", *(THREADED + targets(tree, "suite") if is_threaded(tree) else everything)]
+    wanted = THREADED + targets(tree, "suite") if is_threaded(tree) else targets(tree, "fuzz") if is_fuzzed(tree) else \
+        ["all", *targets(tree, "test"), *targets(tree, "suite"), *targets(tree, "single")]
+    command = ["ninja", "-k", "0", *wanted]
     done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace")
     if done.returncode == 0:
@@ -168,6 +173,11 @@ def build(tree):
 def jobs(trees, full, wanted):
     """(name, command, folder) of everything there is to run."""
     for position, tree in enumerate(trees):
+        if is_fuzzed(tree):
+            for target in targets(tree, "fuzz"):
+                yield f"{tree_name(tree)}: {target.removeprefix('build/tests/')}", \
+                    [sys.executable, "tests/fuzz.py", os.path.basename(target)], tree
+            continue
         if is_threaded(tree):
             for program in THREADED:
                 yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
