@@ -183,6 +183,7 @@ void buffer_free(buffer *b) {
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
 trial *trial_of(const subject *s) { return s->t; }
+reference *reference_of(subject *s) { return s->reference; }
 gk_graph *graph(subject *s) { return s->graph; }
 
 subject *graph_of(trial *t, const gk_list *list, uint32_t bits) {

@@ -1,0 +1,277 @@
+/* Launches under way: what the host may do meanwhile, the queue, and gk_cancel. A library call in the list holds the
+ * launch until the host has done its part, so that every outcome is determined. */
+#include "harness.h"
+#include "letters.h"
+#include "reference/reference.h"
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- a launch that waits for the host ---------------------------------------------------------------------------- */
+
+/* Of one case at a time. */
+static struct hold {
+  atomic_int left;             /* calls until the one that waits; 0 and less: none does */
+  atomic_bool reached, go, recorded;
+  struct reference *reference; /* while it runs, on the host's own thread */
+  int reference_left;          /* calls until the one at which it is cancelled */
+} hold;
+static _Thread_local bool in_reference;
+
+static void sleep_a_little(void) { nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL); }
+
+static gk_result pause_here(const gk_value *args, void *native) {
+  (void)args;
+  if (in_reference) {
+    if (--hold.reference_left == 0) reference_cancel(hold.reference);
+    return GK_OK;
+  }
+  if (native) atomic_store(&hold.recorded, true);
+  if (native || atomic_fetch_sub(&hold.left, 1) != 1) return GK_OK;
+  atomic_store(&hold.reached, true);
+  while (!atomic_load(&hold.go)) sleep_a_little();
+  return GK_OK;
+}
+#define PAUSE GK_CALL(pause_here, 0)
+
+/* The next launch waits in its nth PAUSE; 0: in none. */
+static void hold_at(int nth) {
+  atomic_store(&hold.reached, false);
+  atomic_store(&hold.go, nth == 0);
+  atomic_store(&hold.left, nth);
+}
+
+/* From here to let_go nothing may end the case: the launch would wait for ever. */
+static void expect_held(subject *s) {
+  trial *t = trial_of(s);
+  gk_result result = GK_NOT_READY;
+  while (!atomic_load(&hold.reached) && (result = gk_poll(graph(s), NULL)) == GK_NOT_READY) sleep_a_little();
+  if (atomic_load(&hold.reached)) return;
+  must(t, result);
+  fail_at(t, __FILE__, __LINE__, "the launch is over, and didn't come to where it was awaited");
+}
+
+static void let_go(void) { atomic_store(&hold.go, true); }
+
+/* cancel_at: the nth PAUSE at which it is cancelled; 0: none. */
+static bool run_reference(subject *s, int32_t label, int cancel_at) {
+  hold.reference = reference_of(s);
+  hold.reference_left = cancel_at;
+  in_reference = true;
+  bool done = reference_launch(hold.reference, label);
+  in_reference = false;
+  return done;
+}
+
+/* A launch that is cancelled while it waits in its nth PAUSE; with so many more, from the top, queued behind it. */
+static void cancelled_launch(subject *s, int at, int32_t label, int nth, int queued, const char *wanted) {
+  trial *t = trial_of(s);
+  hold_at(nth);
+  must(t, gk_launch(graph(s), label));
+  expect_held(s);
+  gk_result result = GK_OK;
+  for (int k = 0; k < queued && result == GK_OK; ++k) result = gk_launch(graph(s), 0);
+  if (result == GK_OK) result = gk_cancel(graph(s));
+  let_go();
+  must(t, result);
+  run_reference(s, label, nth);
+  for (int k = 0; k < queued; ++k) {
+    reference_cancel(reference_of(s));
+    run_reference(s, 0, 0);
+  }
+  check_trace(s, __FILE__, at, finish_launches(s), wanted);
+}
+#define CANCELLED(s, label, nth, wanted) cancelled_launch((s), __LINE__, (label), (nth), 0, (wanted))
+
+static subject *cancellable(trial *t, const gk_list *list) {
+  hold_at(0);
+  atomic_store(&hold.recorded, false);
+  subject *s = graph_of(t, list, GK_CANCELLABLE);
+  if (atomic_load(&hold.recorded)) skip(t, "library calls are recorded here, and can't wait for the host");
+  return s;
+}
+#define CANCELLABLE(t, tasks) cancellable((t), LIST_OF(tasks, letters))
+
+/* ---- cancel: rule 11 --------------------------------------------------------------------------------------------- */
+
+CASE(cancel_at_a_loop_end) {
+  static const gk_task tasks[] = {HIT_ALWAYS(S), GK_DO_WHILE(N), HIT(A), PAUSE, DOWN(N), GK_END, HIT(B), HIT_ALWAYS(E)};
+  subject *s = CANCELLABLE(t, tasks);
+  put(s, N, 5);
+  CANCELLED(s, 0, 2, "S=1 A=2 B=0 E=1 N=3, cancelled, passes N=2");
+  put(s, N, 1);
+  CANCELLED(s, 0, 1, "S=2 A=3 B=0 E=2 N=0, cancelled, passes N=1"); /* no flag is read: it would have ended anyway */
+  put(s, N, 2);
+  trace(s, 0, "S=3 A=5 B=1 E=3 N=0, passes N=2"); /* later launches aren't concerned */
+}
+
+CASE(cancel_at_the_end_of_a_while) {
+  static const gk_task tasks[] = {GK_WHILE(N, .max_iterations = 2), HIT(A), PAUSE, DOWN(N), GK_END, HIT(B)};
+  subject *s = CANCELLABLE(t, tasks);
+  put(s, N, 5);
+  CANCELLED(s, 0, 2, "A=2 B=0 N=3, cancelled, passes N=2"); /* nor is its bound hit: that takes a flag */
+  trace(s, 0, "A=4 B=1 N=1, passes N=2, bound N");
+}
+
+CASE(cancel_in_nested_loops) {
+  static const gk_task tasks[] = {GK_DO_WHILE(M), SET(N, 3), GK_DO_WHILE(N), HIT(A), PAUSE, DOWN(N), GK_END, HIT(B),
+                                  DOWN(M), GK_END, HIT(C)};
+  subject *s = CANCELLABLE(t, tasks);
+  put(s, M, 2);
+  CANCELLED(s, 0, 4, "A=4 B=1 C=0 M=1 N=2, cancelled, passes M=1 N=4");
+}
+
+CASE(cancel_goes_on_to_the_next_end) {
+  static const gk_task tasks[] = {PAUSE, HIT(A), GK_TARGET(FIRST), HIT(B), GK_END, GK_IF(G), HIT(C), GK_END,
+                                  GK_DO_WHILE(N), HIT(D), DOWN(N), GK_END, HIT(E)};
+  static const gk_task straight[] = {PAUSE, HIT(A), GK_TARGET(FIRST), HIT(B), GK_END, HIT(C)};
+  subject *s = CANCELLABLE(t, tasks), *ends = CANCELLABLE(t, straight);
+  put(s, N, 3);
+  put(s, G, 1);
+  CANCELLED(s, 0, 1, "A=1 B=1 C=1 D=1 E=0 N=2, cancelled, passes N=1, ran FIRST");
+  CANCELLED(ends, 0, 1, "A=1 B=1 C=1, ran FIRST"); /* it comes to its end before it could be stopped */
+}
+
+CASE(cancel_at_a_yield_point) {
+  static const gk_task tasks[] = {HIT(A), GK_CHECKPOINT(FIRST, F), PAUSE, HIT(B), GK_END, HIT(C), HIT_ALWAYS(S)};
+  subject *s = CANCELLABLE(t, tasks);
+  CANCELLED(s, 0, 1, "A=1 B=1 C=0 S=1, cancelled, ran FIRST");
+  trace(s, FIRST, "A=1 B=2 C=1 S=2, ran FIRST"); /* at the host's own risk: here it does no harm */
+}
+
+CASE(true_flag_wins_over_cancel) {
+  static const gk_task tasks[] = {HIT(A), GK_CHECKPOINT(FIRST, F), PAUSE, HIT(B), GK_END, HIT(C)};
+  subject *s = CANCELLABLE(t, tasks);
+  put(s, F, 1);
+  CANCELLED(s, 0, 1, "A=1 B=1 C=0, yielded FIRST, ran FIRST");
+  put(s, F, 0);
+  trace(s, FIRST, "A=1 B=2 C=1, ran FIRST");
+}
+
+CASE(cancel_inside_of_a_checkpoint) {
+  static const gk_task tasks[] = {GK_CHECKPOINT(FIRST, F), GK_DO_WHILE(N, .max_iterations = 3), HIT(A), PAUSE, DOWN(N),
+                                  GK_END, HIT(B), GK_END, HIT(C)};
+  subject *s = CANCELLABLE(t, tasks);
+  put(s, N, 9);
+  put(s, F, 1);
+  CANCELLED(s, 0, 2, "A=2 B=0 C=0 N=7, cancelled, passes N=2, ran FIRST"); /* F isn't read */
+  put(s, F, 0);
+  trace(s, FIRST, "A=5 B=1 C=1 N=4, passes N=3, bound N, ran FIRST");
+}
+
+CASE(sections_stop_each_at_their_own_loop_end) {
+  static const gk_task tasks[] = {
+    PAUSE, GK_PARALLEL,
+    GK_SECTION, GK_DO_WHILE(L), HIT(A), DOWN(L), GK_END, HIT(U), GK_END,
+    GK_SECTION, GK_DO_WHILE(M), HIT(B), DOWN(M), GK_END, HIT(V), GK_END,
+    GK_SECTION, HIT(C), HIT(W), GK_END,
+    GK_END, HIT(D), GK_DO_WHILE(N), HIT(E), DOWN(N), GK_END, HIT_ALWAYS(S)};
+  subject *s = CANCELLABLE(t, tasks);
+  put(s, L, 3);
+  put(s, M, 2);
+  put(s, N, 2);
+  CANCELLED(s, 0, 1, "A=1 B=1 C=1 U=0 V=0 W=1 D=0 E=0 L=2 M=1 N=2 S=1, cancelled, passes L=1 M=1 N=0");
+  trace(s, 0, "A=3 B=2 C=2 U=1 V=1 W=2 D=1 E=2 L=0 M=0 N=0 S=2, passes L=2 M=1 N=2");
+}
+
+CASE(queued_launches_end_cancelled) {
+  static const gk_task tasks[] = {HIT_ALWAYS(S), PAUSE, GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END, HIT(B),
+                                  HIT_ALWAYS(E)};
+  subject *s = CANCELLABLE(t, tasks);
+  put(s, N, 9);
+  cancelled_launch(s, __LINE__, 0, 1, 3, "S=4 A=4 B=0 E=4 N=5, cancelled, passes N=1");
+  trace(s, 0, "S=5 A=9 B=1 E=5 N=0, passes N=5");
+}
+
+CASE(cancel_without_a_launch) {
+  static const gk_task tasks[] = {GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END};
+  subject *s = graph_of(t, LIST_OF(tasks, letters), GK_CANCELLABLE);
+  put(s, N, 3);
+  must(t, gk_cancel(graph(s)));
+  trace(s, 0, "A=3 N=0, passes N=3");
+  put(s, N, 2);
+  must(t, gk_cancel(graph(s)));
+  trace(s, 0, "A=5 N=0, passes N=2");
+}
+
+CASE(cancel_must_be_asked_for) {
+  static const gk_task tasks[] = {GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END};
+  subject *s = GRAPH(t, tasks);
+  put(s, N, 1);
+  refuses(t, GK_ERROR_UNSUPPORTED, "created without GK_CANCELLABLE", gk_cancel(graph(s)));
+  trace(s, 0, "A=1, passes N=1");
+  refuses(t, GK_ERROR_UNSUPPORTED, "GK_CANCELLABLE", gk_cancel(graph(s)));
+}
+
+/* ---- while a launch runs ----------------------------------------------------------------------------------------- */
+
+CASE(host_goes_on_meanwhile) {
+  enum { TO = 1, BY, FLAG };
+  static const gk_slot_desc slots[] = {GK_OWN(TO, int, 1), GK_DEFAULT(BY, int, 1), GK_OWN(FLAG, int, 1)};
+  static const gk_task tasks[] = {PAUSE, GK_RUN(add, GK_ONE, TO, BY), GK_CHECKPOINT(FIRST, FLAG), GK_END};
+  subject *s = cancellable(t, LIST_OF(tasks, slots));
+  const gk_status *status = (const gk_status *)s;
+  hold_at(1);
+  must(t, gk_launch(graph(s), 0));
+  run_reference(s, 0, 0);
+  expect_held(s);
+  gk_result polled = gk_poll(graph(s), &status);
+  gk_result again = gk_launch(graph(s), 0), resumed = gk_launch(graph(s), FIRST);
+  gk_result bound = gk_bind_int(graph(s), BY, 10); /* counts from the next launch on */
+  let_go();
+  must(t, bound);
+  expect_int(t, polled, GK_NOT_READY);
+  expect(t, !status, "a launch that runs has a status");
+  expect_int(t, again, GK_ERROR_BUSY); /* it can yield: the host must hear how it went */
+  expect_int(t, resumed, GK_ERROR_BUSY);
+  status = finish_launches(s);
+  expect_int(t, status->launch, 1);
+  holds(s, "TO=1");
+  bind_int(s, BY, 10); /* for the reference */
+  trace(s, 0, "TO=11");
+}
+
+CASE(sixteen_launches_queue) {
+  enum { TO = 1, BY };
+  static const gk_slot_desc slots[] = {GK_OWN(TO, int, 1), GK_DEFAULT(BY, int, 0)};
+  static const gk_task tasks[] = {PAUSE, GK_RUN(note, GK_ONE, TO, BY)};
+  subject *s = cancellable(t, LIST_OF(tasks, slots));
+  hold_at(1);
+  must(t, gk_launch(graph(s), 0));
+  expect_held(s);
+  gk_result result = GK_OK;
+  for (int k = 1; k < 16 && result == GK_OK; ++k) { /* each has the number that was bound when it was launched */
+    result = gk_bind_int(graph(s), BY, k);
+    if (result == GK_OK) result = gk_launch(graph(s), 0);
+  }
+  gk_result busy = result == GK_OK ? gk_launch(graph(s), 0) : result;
+  bool told = strstr(gk_error(), "16 launches") != NULL;
+  let_go();
+  must(t, result);
+  for (int k = 0; k < 16; ++k) {
+    bind_int(s, BY, k);
+    run_reference(s, 0, 0);
+  }
+  expect_int(t, busy, GK_ERROR_BUSY);
+  expect(t, told, "the 17th launch is refused without saying that 16 are under way");
+  expect_int(t, finish_launches(s)->launch, 16);
+  expect_int(t, launch(s, 0)->launch, 17); /* and there is room again */
+}
+
+static atomic_bool failing;
+static gk_result fail_on_request(const gk_value *args, void *native) {
+  (void)args, (void)native;
+  return atomic_load(&failing) ? GK_ERROR_UNSUPPORTED : GK_OK;
+}
+
+CASE(failed_call_fails_its_launch) {
+  static const gk_task tasks[] = {HIT(A), GK_CALL(fail_on_request, 0), HIT(B)};
+  subject *s = CANCELLABLE(t, tasks);
+  atomic_store(&failing, true);
+  must(t, gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_UNSUPPORTED, "", gk_wait(graph(s), NULL));
+  run_reference(s, 0, 0);
+  holds(s, "A=1 B=0"); /* memory is as it was at that moment */
+  atomic_store(&failing, false);
+  trace(s, 0, "A=2 B=1");
+}
