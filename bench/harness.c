@@ -95,7 +95,8 @@ typedef struct measured {
 static void take_turn(measured *m, int arm) {
   const bench_arm *at = &m->table->arms[arm];
   bench_took least = {0};
-  for (int try = 0; try < (run.quick ? 1 : TRIES); ++try) {
+  int tries = run.quick ? 1 : m->table->tries ? m->table->tries : TRIES;
+  for (int try = 0; try < tries; ++try) {
     bench_took took = {0};
     if (!at->run(at->with, m->times[arm], &took)) m->right[arm] = false;
     if (try == 0 || took.all < least.all) least.all = took.all;

@@ -38,7 +38,7 @@ typedef struct watch {
   bool landed, finite;
 } watch;
 
-static const double step_seconds = 0.01, energy_allowed = 0.01, taken_allowed = 0.05, depth_allowed = 1e-3;
+static const double energy_allowed = 0.01, taken_allowed = 0.05, depth_allowed = 1e-3;
 
 static bool read_number(const char *name, const char *text, double low, double high, double *to) {
   char *end = NULL;
@@ -109,23 +109,6 @@ static bool make_folder(const char *path, complaint *why) {
   struct stat folder;
   if (stat(path, &folder) != 0 || !S_ISDIR(folder.st_mode)) return complain(why, "%s: is no folder", path);
   return true;
-}
-
-static double mass_of(const mesh *body) {
-  double sum = 0.0;
-  for (int k = 0; k < body->vertex_count; ++k) sum += body->mass[k];
-  return sum;
-}
-
-static world world_of(const mesh *body, complaint *why) {
-  double reach = mesh_reach(body, fmin(1.2 * body->edge, 0.03));
-  if (!(reach > 0.0)) complain(why, "there isn't enough memory");
-  /* A residual says less about what is wrong in the large, the finer the mesh; then more of it has to go. */
-  double fine = fmin(fmax(body->edge / 0.03, 0.03), 1.0);
-  return (world){.step = step_seconds, .gravity = 9.81, .gap = 0.003, .ground = 1.0, .friction = 0.4,
-                 .slip = 0.01 * step_seconds, .reach = reach, .push = 20.0, .cell = 1.35 * reach,
-                 .cg = 0.3 * sqrt(fine), .enough = 5e-7 * fine * mass_of(body), .still = 0.03 * step_seconds,
-                 .gain = 1e-4 * 9.81 * mass_of(body), .mass = mass_of(body)};
 }
 
 /* Why a call of the simulation failed. */
@@ -254,16 +237,17 @@ static bool simulate(const options *o, const mesh *body, complaint *why) {
   strip pictures = {0};
   v3 *x = calloc(n, sizeof *x), *v = calloc(n, sizeof *v);
   bool good = make_folder(o->out, why), held = false;
-  world constants = world_of(body, why);
+  world constants = simulation_constants(body);
   double depth = 0.0;
-  if (!x || !v || !strip_make(&pictures)) good = complain(why, "there isn't enough memory");
-  if (!good || !(constants.reach > 0.0)) goto done;
+  if (!x || !v || !(constants.reach > 0.0) || !strip_make(&pictures))
+    good = complain(why, "there isn't enough memory");
+  if (!good) goto done;
   if (start(&s, o, body, &constants, 2 * o->pairs) != GK_OK) {
     blame(why, &s);
     goto done;
   }
   introduce(body, &s);
-  watch w = {.mass = mass_of(body), .start = s.energy, .least = s.energy, .momentum = s.momentum, .finite = true};
+  watch w = {.mass = constants.mass, .start = s.energy, .least = s.energy, .momentum = s.momentum, .finite = true};
   double begun = seconds_now();
   if (!run(&s, o, &w, &pictures, x, why)) goto done;
   printf("time   %.1f s for %d steps and their pictures\n", seconds_now() - begun, s.steps);

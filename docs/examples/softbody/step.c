@@ -119,6 +119,18 @@ static const gk_task tasks[] = {
 };
 static const gk_list step = GK_LIST(step, tasks, slots);
 
+world simulation_constants(const mesh *body) {
+  const double step_seconds = 0.01, gravity = 9.81, reach = mesh_reach(body, fmin(1.2 * body->edge, 0.03));
+  /* A residual says less about what is wrong in the large, the finer the mesh; then more of it has to go. */
+  const double fine = fmin(fmax(body->edge / 0.03, 0.03), 1.0);
+  double mass = 0.0;
+  for (int k = 0; k < body->vertex_count; ++k) mass += body->mass[k];
+  return (world){.step = step_seconds, .gravity = gravity, .gap = 0.003, .ground = 1.0, .friction = 0.4,
+                 .slip = 0.01 * step_seconds, .reach = reach, .push = 20.0, .cell = 1.35 * reach,
+                 .cg = 0.3 * sqrt(fine), .enough = 5e-7 * fine * mass, .still = 0.03 * step_seconds,
+                 .gain = 1e-4 * gravity * mass, .mass = mass};
+}
+
 /* A slot and how much of what it holds at first; `from` NULL: zeros. */
 typedef struct content { gk_slot slot; int count; size_t bytes; const void *from; } content;
 

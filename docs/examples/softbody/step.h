@@ -25,6 +25,9 @@ typedef struct simulation {
   const char *trouble;                 /* of a failure that isn't gk's; NULL: see gk_error */
 } simulation;
 
+/* The constants that suit a body; reach is 0 where there wasn't enough memory to find them. */
+world simulation_constants(const mesh *body);
+
 /* Opens the device, makes the graph, fills its slots.
  * @param drop  Metres between ground and lowest vertex.
  * @param spin  Radians per second, as an axis: so that the body already works while it falls.
