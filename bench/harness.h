@@ -35,9 +35,9 @@ typedef struct bench_table {
   const char *what;     /* is measured, as "one more task n=1" */
   const char *question;
   const char *unit;     /* "ns" as a rule */
-  int tries;            /* calls of an arm per turn; 0: five. Fewer, where one takes long */
   bench_arm arms[BENCH_ARMS];       /* to the first without a name */
   bench_ratio ratios[BENCH_RATIOS]; /* likewise */
+  int tries;            /* calls of an arm per turn; 0: five. Fewer, where one takes long */
 } bench_table;
 
 /* Reads the options: --quick (each arm once, is it right?), --json FILE, --only TEXT (tables with that id, or with that

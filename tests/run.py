@@ -35,6 +35,7 @@ SCRIPTS = [
     ("doxygen", ["tests/doxygen.py"], False),
     ("errors", ["tests/errors.py"], False),
     ("outside", ["tests/outside.py"], False),
+    ("bench", ["tests/bench.py"], False),
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
