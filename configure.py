@@ -4,9 +4,10 @@
   ./configure.py [options]         look around; then `ninja`, `ninja install`
   ./configure.py demo [options]    from nothing: install what is missing, build, drop the soft body
   ./configure.py test [--full]     the same for every test; the last line counts them
+  ./configure.py coverage          the same for what the tests run of the library, line by line
   ./configure.py bench             the same for the benchmarks
 
-Where apt-get and root (or sudo without a password) are at hand, the last three install missing packages; elsewhere
+Where apt-get and root (or sudo without a password) are at hand, the last four install missing packages; elsewhere
 they name them and stop.
 """
 import sys
@@ -181,13 +182,14 @@ def look_around(options):
 def settings(options, compiler, found):
     optimise = "-O0 -g" if options.debug else "-O2 -g"
     checked = sanitizers(options.sanitize)
+    counted = " --coverage -fprofile-update=atomic" if options.coverage else ""
     values = {
         "python": sys.executable or "python3",
         "arguments": shlex.join(recordable(options)),
         "cc": compiler.command,
         "ar": "ar",
         "optimise": optimise,
-        "checked": (optimise if not checked else "-O1 -g") + checked,
+        "checked": "-O0 -g" + counted if counted else (optimise if not checked else "-O1 -g") + checked,
         "werror": "-Werror" if options.werror else "",
         "prefix": os.path.abspath(options.prefix),
     }
@@ -224,7 +226,7 @@ def print_summary(options, compiler, found):
     print("Now: ninja" if shutil.which("ninja") else "Now: apt-get install ninja-build, then ninja")
 
 
-# ---- demo, test, bench: from nothing --------------------------------------------------------------------------------
+# ---- demo, test, coverage, bench: from nothing ----------------------------------------------------------------------
 
 def probe(find, *arguments):
     """Whether a find_ function finds."""
@@ -272,6 +274,7 @@ PACKAGES = [
     ("ninja-build", "demo test bench", lambda: shutil.which("ninja")),
     ("libpng-dev", "demo test bench", lambda: probe(find_png, True)),
     ("libcmocka-dev", "test", lambda: probe(find_cmocka)),
+    ("gcovr", "more coverage", lambda: shutil.which("gcovr")),
     ("g++", "more", lambda: shutil.which("g++")),
     ("clang", "more", lambda: has_compiler("clang")),
     ("libomp-dev", "more", has_libomp),
@@ -357,7 +360,9 @@ def tree_of_its_own(name, compiler, arguments):
         link = tree / entry.name
         if entry.name not in ("build", ".git") and not link.is_symlink():
             link.symlink_to(os.path.relpath(entry, tree))
-    strict = ["--werror"] if int(compiler.version.split(".")[0]) <= TRIED[compiler.kind] else []
+    # Without optimisation gcc knows less of values, and warns of what it else sees can't be.
+    strict = ["--werror"] if int(compiler.version.split(".")[0]) <= TRIED[compiler.kind] and \
+        "--coverage" not in arguments else []
     done = subprocess.run([sys.executable, "configure.py", *arguments, "--cc", compiler.command, *strict], cwd=tree,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
@@ -400,6 +405,13 @@ def test(options):
     return subprocess.run(command + (["--full"] if options.full else []), cwd=ROOT).returncode
 
 
+def coverage(options):
+    ensure("test", "coverage")
+    code = subprocess.run([sys.executable, "tests/coverage.py"], cwd=ROOT).returncode
+    print(f"report: {ROOT}/build/coverage/report/index.html", flush=True)
+    return code
+
+
 def bench(options):
     ensure("bench")
     write_config(options)
@@ -414,7 +426,7 @@ def bench(options):
 
 def parser():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    usage.add_argument("command", nargs="?", choices=["demo", "test", "bench"])
+    usage.add_argument("command", nargs="?", choices=["demo", "test", "coverage", "bench"])
     usage.add_argument("--cc", default=os.environ.get("CC"),
                        help="the C compiler; else $CC, else the first that will do")
     usage.add_argument("--cuda", metavar="PATH", help="the CUDA toolkit's folder")
@@ -424,6 +436,8 @@ def parser():
     usage.add_argument("--debug", action="store_true", help="no optimisation")
     usage.add_argument("--without-png", action="store_true", help="no soft body, which draws its fall with libpng")
     usage.add_argument("--werror", action="store_true", help="warnings are errors")
+    usage.add_argument("--coverage", action="store_true",
+                       help="tests, and the library under them, count what runs; in place of sanitizers")
     usage.add_argument("--full", action="store_true", help="with test: also what takes long")
     return usage
 
@@ -435,7 +449,8 @@ def recordable(options):
              if value and value != parser().get_default(name)]
     if options.cc and not any(one.startswith("--cc") for one in given):
         given.append(f"--cc={options.cc}")  # from $CC, which needn't be set next time
-    given += [f"--{name.replace('_', '-')}" for name in ("debug", "without_png", "werror") if getattr(options, name)]
+    given += [f"--{name.replace('_', '-')}" for name in ("debug", "without_png", "coverage", "werror")
+              if getattr(options, name)]
     return given
 
 
@@ -456,7 +471,8 @@ def main(arguments):
     if options.command:
         if all(argument in (options.command, "--full") for argument in arguments):
             options = parser().parse_args(arguments + recorded())
-        return {"demo": demo, "test": test, "bench": bench}[options.command](options)
+        commands = {"demo": demo, "test": test, "coverage": coverage, "bench": bench}
+        return commands[options.command](options)
     if options.full:
         raise Missing("--full goes with the command test")
     print_summary(options, *write_config(options))

@@ -26,6 +26,7 @@ SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 
 # What isn't a program: its name, its command, and whether each tree has its own or the first speaks for all.
 SCRIPTS = [
+    ("coverage", ["tests/coverage.py"], False),
     ("lint", ["tests/lint.py"], False),
     ("exports", ["tests/exports.py"], True),
     ("headers", ["tests/consumer/headers.py"], False),

@@ -244,6 +244,11 @@ static void *use(void *at) {
   return NULL;
 }
 
+static void version_is_that_of_the_build(void **state) {
+  (void)state;
+  assert_string_equal(gk_version(), GK_VERSION);
+}
+
 static void many_threads_share_a_device(void **state) {
   pthread_t threads[4];
   for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, use, *state), 0);
@@ -266,6 +271,7 @@ int main(void) {
     cmocka_unit_test(close_frees_what_was_forgotten),
     ON_ALL(many_blocks),
     ON_ALL(many_threads_share_a_device),
+    cmocka_unit_test(version_is_that_of_the_build),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,43 @@ static gk_result attempt_create(const char *backend, gk_device *device) {
   return result;
 }
 
+/* A device that hasn't seen the kernels yet, and a list so wide that each of a graph's tables needs a block of its own.
+ */
+enum { WIDE = 3000 };
+static gk_task wide_tasks[3 * WIDE + 1];
+static gk_slot_desc wide_slots[WIDE];
+static char wide_names[WIDE][16];
+static gk_list wide = {GK_ABI, "wide", wide_tasks, GK_COUNT(wide_tasks), wide_slots, WIDE};
+
+static void make_wide(void) {
+  size_t n = 0;
+  for (int k = 0; k < WIDE; ++k) {
+    snprintf(wide_names[k], sizeof wide_names[k], "S%d", k);
+    wide_slots[k] = (gk_slot_desc)GK_BUFFER(1, int);
+    wide_slots[k].slot = k + 1;
+    wide_slots[k].name = wide_names[k];
+    wide_tasks[n++] = k % 2 ? (gk_task)GK_DO_WHILE(1) : (gk_task)GK_CHECKPOINT(1, 1);
+    wide_tasks[n - 1].label = k + 1;
+    wide_tasks[n - 1].flag = k + 1;
+    wide_tasks[n++] = (gk_task)GK_RUN(decrease, GK_ONE, 1);
+    wide_tasks[n++] = (gk_task)GK_END;
+  }
+  wide_tasks[n] = (gk_task)GK_RUN(add, GK_ONE, 1, 2);
+  wide_slots[1] = (gk_slot_desc)GK_DEFAULT(A, int, 1);
+  wide_tasks[3].flag = 1;
+}
+
+static gk_result attempt_from_nothing(const char *backend, gk_device *none) {
+  (void)none;
+  gk_device *device;
+  gk_result result = gk_device_open(&(gk_device_desc){.backend = backend}, &device);
+  gk_graph *graph = NULL;
+  if (result == GK_OK) result = gk_graph_create(device, &wide, 0, &graph);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  return result;
+}
+
 static gk_result attempt_alloc(const char *backend, gk_device *device) {
   (void)backend;
   void *blocks[20];
@@ -120,6 +157,7 @@ static int setup(void **state) {
   fake_register();
   fake_reset();
   awkward_register();
+  make_wide();
   return gk_set_allocator(&allocator) == GK_OK ? 0 : -1;
 }
 
@@ -140,6 +178,7 @@ static void without_a_device(void **state) {
 static void with_a_device(void **state) {
   const char *backend = *state;
   fail_each_time(attempt_open, backend, NULL, "gk_device_open");
+  fail_each_time(attempt_from_nothing, backend, NULL, "all from nothing");
   gk_device *device = open_named(backend);
   fail_each_time(attempt_create, backend, device, "gk_graph_create");
   fail_each_time(attempt_alloc, backend, device, "gk_alloc");
@@ -219,7 +258,37 @@ extern void *__libc_calloc(size_t count, size_t bytes);
 extern void *__libc_realloc(void *at, size_t bytes);
 COUNTED void *malloc(size_t bytes) { return atomic_fetch_add(&mallocs, 1), __libc_malloc(bytes); }
 COUNTED void *calloc(size_t count, size_t bytes) { return atomic_fetch_add(&mallocs, 1), __libc_calloc(count, bytes); }
-COUNTED void *realloc(void *at, size_t bytes) { return atomic_fetch_add(&mallocs, 1), __libc_realloc(at, bytes); }
+static atomic_bool realloc_fails;
+COUNTED void *realloc(void *at, size_t bytes) {
+  atomic_fetch_add(&mallocs, 1);
+  return atomic_load(&realloc_fails) ? NULL : __libc_realloc(at, bytes);
+}
+
+static void *usual_alloc(void *user, size_t bytes) { return (void)user, malloc(bytes); }
+static void *usual_resize(void *user, void *at, size_t bytes) { return (void)user, __libc_realloc(at, bytes); }
+static void usual_free(void *user, void *at) { (void)user, free(at); }
+
+/* The backend's part of a dump isn't from the hook; without it there is the plan. */
+static void dump_without_the_backends_part(void **state) {
+  (void)state;
+  const gk_allocator usual = {NULL, usual_alloc, usual_resize, usual_free};
+  assert_ok(gk_set_allocator(&usual));
+  gk_device *device = open_named("openmp");
+  gk_graph *graph;
+  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  char *plan = gk_dump(&list, NULL, "text"), *whole = gk_dump(NULL, graph, "text");
+  atomic_store(&realloc_fails, true);
+  char *part = gk_dump(NULL, graph, "text");
+  atomic_store(&realloc_fails, false);
+  assert_true(strlen(whole) > strlen(plan));
+  assert_string_equal(part, plan);
+  gk_free_text(plan);
+  gk_free_text(whole);
+  gk_free_text(part);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  assert_ok(gk_set_allocator(NULL));
+}
 
 static void malloc_is_counted(void **state) {
   (void)state;
@@ -229,6 +298,12 @@ static void malloc_is_counted(void **state) {
   assert_int_equal(atomic_load(&mallocs), before + 1);
 }
 #else
+static void dump_without_the_backends_part(void **state) {
+  (void)state;
+  print_message("a sanitizer's realloc can't be made to fail\n");
+  skip();
+}
+
 static void malloc_is_counted(void **state) {
   (void)state;
   print_message("a sanitizer's malloc isn't counted\n");
@@ -264,6 +339,7 @@ int main(void) {
     WITH_ALL(with_a_device),
     WITH_ALL(with_a_graph),
     cmocka_unit_test(malloc_is_counted),
+    cmocka_unit_test(dump_without_the_backends_part),
     WITH_ALL(launches_ask_for_nothing),
   };
   return cmocka_run_group_tests(tests_, NULL, NULL);

@@ -131,6 +131,56 @@ static void test_side_by_side(void **state) {
   assert_false(side_by_side(SHARE_ALL, 1));
 }
 
+/* What a dump says of a PARALLEL, at each stage of what was learned about it. */
+static void test_dump_of_sections(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(step, N, A, ONE), GK_END,
+      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
+    GK_END,
+    GK_PARALLEL,
+      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(step, N, A, ONE), GK_END, GK_END,
+      GK_SECTION, GK_RUN(step, N, B, TWO), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static const struct {
+    int threads;
+    gki_fork fork;
+    const char *said;
+  } cases[] = {
+    {1, {.series_samples = 9}, "one after the other, as there is one thread\n"},
+    {2, {.in_order = true}, "one after the other, as two of them add to one slot\n"},
+    {2, {.split_samples = 1}, "not timed yet\n"},
+    {2, {.series_samples = 1, .series_ns = 250}, "one after the other: 250 ns, too short to share\n"},
+    {2, {.series_samples = 1, .split_samples = 1, .series_ns = 5000, .split_ns = 3000, .split = true},
+     "side by side: 3e+03 ns, against 5e+03 ns one after the other\n"},
+    {2, {.series_samples = 1, .split_samples = 1, .series_ns = 50, .split_ns = 75},
+     "one after the other: 50 ns, against 75 ns side by side\n"},
+  };
+  for (size_t k = 0; k < GK_COUNT(cases); ++k)
+    for (uint32_t f = 0; f < 2; ++f) {
+      world w;
+      char said[160];
+      world_begin(&w, &list, cases[k].threads, AS_MEASURED);
+      assert_int_equal(w.program.fork_count, 2);
+      gki_fork *fork = &w.program.forks[f], was = *fork;
+      *fork = cases[k].fork;
+      fork->node = was.node;
+      fork->first = was.first;
+      fork->count = was.count;
+      fork->straight = was.straight;
+      snprintf(said, sizeof said, "  parallel, 2 sections%s: %s", was.straight ? "" : " with blocks in them",
+               cases[k].said);
+      char *text = gki_openmp.dump(&w.program, "text");
+      if (!strstr(text, said)) fail_msg("not \"%s\" in\n%s", said, text);
+      assert_non_null(strstr(text, was.straight ? "    task 2 (step): kernel" : "\n  task 11 (step): kernel"));
+      free(text);
+      world_end(&w);
+    }
+}
+
 /* Floats: 1/2 (r + a) + b is not 1/2 (r + b) + a, nor is r + a + b = r + b + a. */
 static void test_sums_into_one_slot(void **state) {
   (void)state;
@@ -562,6 +612,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_straight_sections),
     cmocka_unit_test(test_side_by_side),
+    cmocka_unit_test(test_dump_of_sections),
     cmocka_unit_test(test_sums_into_one_slot),
     cmocka_unit_test(test_straight_loops),
     cmocka_unit_test(test_team_called_in_a_pass),

@@ -9,7 +9,7 @@ GK_SOURCE(reach)
 GK_KERNEL(count_up, (atomic(int, n))) { gk_atomic_add(&n[0], 1); }
 GK_SOURCE_END
 
-enum { FLAG = 1, COUNTS, DATA, OTHER, N };
+enum { FLAG = 1, COUNTS, DATA, OTHER, N, BIG };
 
 static gk_device *device;
 
@@ -107,6 +107,34 @@ static void test_bound_count_behind_memory(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* The number may be of any type that counts; of tasks alike, the first is named. */
+static void test_bound_counts_of_every_type(void **state) {
+  (void)state;
+  static const gk_slot_desc counted[] = {GK_OWN(DATA, int, 4), GK_OWN(OTHER, int, 9), GK_SCALAR(N, uint),
+                                         GK_SCALAR(BIG, int64_t)};
+  static const gk_task tasks[] = {GK_FILL(DATA, N, 1), GK_FILL(DATA, N, 2), GK_FILL(DATA, BIG, 3),
+                                  GK_FILL(OTHER, N, 4)};
+  static const struct { int64_t n, big; const char *said; } cases[] = {
+    {4, 4, NULL},
+    {5, 4, "slot 3 (DATA) has 16 bytes, and task 0 (DATA = 1) touches 5 elements of 4 bytes from byte 0"},
+    {UINT32_MAX, 4, "task 0 (DATA = 1) touches 4294967295 elements"},
+    {4, 5, "task 2 (DATA = 3) touches 5 elements of 4 bytes from byte 0 on, by slot 6 (BIG)"},
+    {4, INT64_MAX, "task 2 (DATA = 3) touches 9223372036854775807 elements"},
+    {0, INT64_MIN, NULL},
+  };
+  const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), counted, GK_COUNT(counted)};
+  gk_graph *graph = NULL;
+  assert_int_equal(gk_graph_create(device, &list, 0, &graph), GK_OK);
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    assert_int_equal(gk_bind_int(graph, N, cases[k].n), GK_OK);
+    assert_int_equal(gk_bind_int(graph, BIG, cases[k].big), GK_OK);
+    assert_int_equal(gk_launch(graph, 0), cases[k].said ? GK_ERROR_INVALID : GK_OK);
+    if (!cases[k].said) assert_int_equal(gk_wait(graph, NULL), GK_OK);
+    else if (!strstr(gk_error(), cases[k].said)) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), cases[k].said);
+  }
+  gk_graph_destroy(graph);
+}
+
 /* Whose memory there isn't room for, is said. */
 static void test_resize_without_memory(void **state) {
   (void)state;
@@ -147,6 +175,7 @@ int main(void) {
     cmocka_unit_test(test_copy_and_fill_behind_memory), cmocka_unit_test(test_resize_mends),
     cmocka_unit_test(test_resize_without_memory),
     cmocka_unit_test(test_bound_count_behind_memory),
+    cmocka_unit_test(test_bound_counts_of_every_type),
     cmocka_unit_test(test_where_counts_are_read),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);

@@ -148,6 +148,30 @@ static void many_threads_share_one_line(void **state) {
   }
 }
 
+/* Stacks larger than the address space: no thread can be started, and nothing is left behind. */
+static void thread_that_does_not_start_is_told(void **state) {
+  (void)state;
+  gki_worker worker;
+  pthread_attr_t usual, huge;
+  assert_int_equal(pthread_getattr_default_np(&usual), 0);
+  pthread_attr_init(&huge);
+  assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 60), 0);
+  assert_int_equal(pthread_setattr_default_np(&huge), 0);
+  gk_device *device = (gk_device *)&worker;
+  gk_result started = gki_worker_start(&worker);
+  assert_says("the device's thread could not be started: ");
+  gk_result opened = gk_device_open(&(gk_device_desc){.backend = "openmp", .threads = 1}, &device);
+  assert_int_equal(pthread_setattr_default_np(&usual), 0);
+  pthread_attr_destroy(&huge);
+  pthread_attr_destroy(&usual);
+  assert_int_equal(started, GK_ERROR_MEMORY);
+  assert_int_equal(opened, GK_ERROR_MEMORY);
+  assert_says("the device's thread could not be started: ");
+  assert_null(device);
+  assert_ok(gki_worker_start(&worker)); /* the next one does */
+  gki_worker_stop(&worker);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(jobs_run_in_their_order, start, stop),
@@ -156,6 +180,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(posted_waits_for_a_callers_thread, start, stop),
     cmocka_unit_test(stop_carries_out_what_was_posted),
     cmocka_unit_test_setup_teardown(many_threads_share_one_line, start, stop),
+    cmocka_unit_test(thread_that_does_not_start_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""What of common/ and fallback/openmp/ the test programs run, in a tree of its own without sanitizers. A line that no
+test runs must be in docs/coverage.md with the reason, and a line in there must be one that no test runs; the share of
+branches taken has a floor there. The report for people is build/coverage/report/index.html.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import tap
+
+ROOT = Path(os.path.realpath(__file__)).parent.parent  # of the sources themselves, whichever tree this is started in
+sys.path.insert(0, str(ROOT))
+import configure  # noqa: E402
+import run  # noqa: E402
+
+FOLDERS = ["common", "fallback/openmp"]
+PAGE = ROOT / "docs/coverage.md"
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of code; its number isn't part of it, so that edits elsewhere in the file don't matter."""
+    file: str
+    function: str
+    text: str
+
+    def __str__(self):
+        return f"{self.file}, {self.function}: {self.text}"
+
+
+# ---- docs/coverage.md -----------------------------------------------------------------------------------------------
+
+ITEM = re.compile(r"^- (sometimes, )?`(\w+)`: `(.*)`$")
+
+
+def read_page(text):
+    """The lines listed as never run, those as sometimes run, the floor for branches, and what is wrong with the page.
+    Lines stand under their file's heading, and behind each group of them stands the reason."""
+    never, sometimes, wrong, group, file, floor = set(), set(), [], [], None, None
+    for row in text.splitlines() + ["# end"]:
+        heading, item = re.match(r"^#+ (?:`(.*)`)?", row), ITEM.match(row)
+        share = re.search(r"at least ([\d.]+) %", row)
+        if heading:
+            wrong += [f"no reason is given for: {line}" for line in group]
+            group, file = [], heading[1]
+        elif item and file:
+            line = Line(file, item[2], item[3].strip())
+            if line in never | sometimes:
+                wrong.append(f"listed twice: {line}")
+            (sometimes if item[1] else never).add(line)
+            group.append(line)
+        elif row.startswith("- ") and file:
+            wrong.append(f"not `function`: `line`: {row}")
+        elif row.strip() and file:
+            group = []
+        elif share:
+            floor = float(share[1])
+    if floor is None:
+        wrong.append("no line says \"at least N %\" of the branches")
+    return never, sometimes, floor, wrong
+
+
+# ---- gcovr's answer -------------------------------------------------------------------------------------------------
+
+def function_at(functions, number):
+    """gcov gives the line where a function begins; it ends where the next one does."""
+    before = [one for one in functions if one["lineno"] <= number]
+    return max(before, key=lambda one: one["lineno"])["name"] if before else "?"
+
+
+def read_counts(report):
+    """Per file: line number -> how often it ran; and (branches taken, branches)."""
+    counts, branches = {}, {}
+    for one in report["files"]:
+        lines = defaultdict(int)
+        taken = total = 0
+        for line in one["lines"]:
+            if line.get("gcovr/noncode"):
+                continue
+            lines[line["line_number"]] = max(lines[line["line_number"]], line["count"])
+            total += len(line["branches"])
+            taken += sum(branch["count"] > 0 for branch in line["branches"])
+        counts[one["file"]] = dict(lines)
+        branches[one["file"]] = (taken, total)
+    return counts, branches
+
+
+def read_lines(report, counts):
+    """The lines that ran, and those that didn't, as `Line`s. One that stands several times in a function is one."""
+    ran, missed = set(), set()
+    for one in report["files"]:
+        source = (ROOT / one["file"]).read_text().splitlines()
+        for number, count in counts[one["file"]].items():
+            line = Line(one["file"], function_at(one["functions"], number), source[number - 1].strip())
+            (ran if count else missed).add(line)
+    return ran - missed, missed
+
+
+# ---- running --------------------------------------------------------------------------------------------------------
+
+def run_programs(tree):
+    programs = run.targets(tree, "test")
+    built = tap.run("ninja", *programs, *run.targets(tree, "suite"), cwd=tree)
+    if not tap.case("build", built):
+        tap.finish()
+    for old in (tree / "build").rglob("*.gcda"):
+        old.unlink()
+    env = run.environment(False)
+    env.pop("GK_TEST_SCALE", None)  # what more random cases would run, the first ones do
+    for name, command in [(program.removeprefix("build/tests/"), [program]) for program in programs] + run.SUITES:
+        outcome = run.execute([str(tree / command[0]), *command[1:]], tree, env, SECONDS)
+        tap.case(name, outcome.text if outcome.failed else None)
+
+
+def collect(tree):
+    objects = tree / "build/checked"
+    report, data = ROOT / "build/coverage/report", ROOT / "build/coverage/report.json"
+    shutil.rmtree(report, ignore_errors=True)
+    report.mkdir()
+    filters = [word for folder in FOLDERS for word in ("-f", re.escape(f"{ROOT}/{folder}/"))]
+    problem = tap.run("gcovr", "-r", ROOT, *filters, "--json", data, "--html-details", report / "index.html",
+                      "--html-title", "gk: what the tests run", *[objects / folder for folder in FOLDERS], cwd=ROOT)
+    if not tap.case("gcovr", problem):
+        tap.finish()
+    return json.loads(data.read_text())
+
+
+def print_table(counts, branches):
+    print(f"# {'file':<34}{'lines':>16}{'branches':>16}")
+    rows = [(file, (sum(map(bool, lines.values())), len(lines)), branches[file]) for file, lines in counts.items()]
+    rows.append(("in all", *(tuple(map(sum, zip(*[row[k] for row in rows]))) for k in (1, 2))))
+    for file, *shares in sorted(rows[:-1]) + rows[-1:]:
+        cells = [f"{part}/{whole} {100 * part / whole if whole else 100:6.1f} %" for part, whole in shares]
+        print(f"# {file:<28}{cells[0]:>22}{cells[1]:>22}")
+    return rows[-1][1:]
+
+
+def main():
+    if not shutil.which("gcovr"):
+        tap.skip("coverage", "gcovr isn't installed")
+        tap.finish()
+    try:
+        compiler = configure.inspect(configure.has_compiler("gcc") or "gcc")
+        tree = ROOT / configure.tree_of_its_own("coverage", compiler, ["--coverage"])
+    except configure.Missing as problem:
+        tap.skip("coverage", problem)
+        tap.finish()
+    if configure.find_cmocka(compiler).detail != "yes":
+        tap.skip("coverage", "cmocka isn't installed")
+        tap.finish()
+    run_programs(tree)
+    report = collect(tree)
+    counts, branches = read_counts(report)
+    ran, missed = read_lines(report, counts)
+    never, sometimes, floor, wrong = read_page(PAGE.read_text())
+    _, (taken, total) = print_table(counts, branches)
+    tap.case("docs/coverage.md can be read", "\n".join(wrong))
+    tap.case("each line runs or has its reason in docs/coverage.md",
+             "\n".join(sorted(f"no test runs it: {line}" for line in missed - never - sometimes)))
+    tap.case("what is listed there doesn't run", "\n".join(sorted(f"a test runs it: {line}" for line in never & ran)))
+    tap.case("what is listed there exists",
+             "\n".join(sorted(f"no such line: {line}" for line in (never | sometimes) - ran - missed)))
+    share = 100 * taken / total
+    tap.case(f"{share:.2f} % of the branches, at least {floor} %", None if share >= (floor or 0) else "it has sunk")
+    tap.finish()
+
+
+if __name__ == "__main__":
+    main()
