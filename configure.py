@@ -180,7 +180,7 @@ def look_around(options):
 
 
 def settings(options, compiler, found):
-    optimise = "-O0 -g" if options.debug else "-O2 -g"
+    optimise = "-O0 -g -DGK_DEBUG" if options.debug else "-O2 -g"  # GK_DEBUG: calls after the end are caught
     checked = sanitizers(options.sanitize)
     counted = " --coverage -fprofile-update=atomic" if options.coverage else ""
     values = {
@@ -189,7 +189,8 @@ def settings(options, compiler, found):
         "cc": compiler.command,
         "ar": "ar",
         "optimise": optimise,
-        "checked": "-O0 -g" + counted if counted else (optimise if not checked else "-O1 -g") + checked,
+        "checked": "-O0 -g -DGK_DEBUG" + counted if counted else
+                   (optimise if not checked else "-O1 -g -DGK_DEBUG") + checked,
         "werror": "-Werror" if options.werror else "",
         "prefix": os.path.abspath(options.prefix),
     }

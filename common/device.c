@@ -1,4 +1,5 @@
 #include "device.h"
+#include "alive.h"
 #include "error.h"
 #include "graph.h"
 #include "registry.h"
@@ -15,7 +16,7 @@ enum { ORDINALS_MAX = 256 }; /* for gk_device_list, should a backend open whatev
 
 static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   gk_result result = GK_ERROR_MEMORY;
-  gk_device *device = gki_array(1, sizeof *device, "a device");
+  gk_device *device = gki_handle(sizeof *device, "a device");
   if (!device) return result;
   device->backend = backend;
   device->state = gki_array(1, backend->device_bytes, "a backend's device");
@@ -104,7 +105,9 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
 }
 
 void gk_device_close(gk_device *device) {
-  if (!device) return;
+  gki_begin();
+  if (!device || gki_refuse_dead(device, "gk_device_close") != GK_OK) return;
+  gki_bury(device, "device", device->info.name, "closed");
   gki_graphs_detach(device);
   gki_worker_stop(&device->worker);
   for (size_t k = 0; k < device->code_capacity; ++k)
@@ -124,6 +127,7 @@ void gk_device_close(gk_device *device) {
 
 const gk_device_info *gk_device_describe(const gk_device *device) {
   gki_begin();
+  if (gki_refuse_dead(device, "gk_device_describe") != GK_OK) return NULL;
   if (device) return &device->info;
   gk_fail(GK_ERROR_INVALID, "gk_device_describe: there is no device (NULL)");
   return NULL;

@@ -1,5 +1,6 @@
 /* A device's blocks of memory: given out, found again by address, copied in the order of the device's work. */
 #include "device.h"
+#include "alive.h"
 #include "error.h"
 #include <string.h>
 
@@ -116,7 +117,7 @@ gk_result gki_device_range(gk_device *device, const char *call, const void *memo
 
 static gk_result refuse_device(const gk_device *device, const char *call) {
   gki_begin();
-  return device ? GK_OK : gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
+  return device ? gki_refuse_dead(device, call) : gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
 }
 
 void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind) {

@@ -1,4 +1,5 @@
 #include "graph.h"
+#include "alive.h"
 #include "check.h"
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 gk_result gki_graph_enter(gk_graph *graph, const char *call) {
   gki_begin();
   if (!graph) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL)", call);
+  if (gki_refuse_dead(graph, call) != GK_OK) return GK_ERROR_INVALID;
   if (atomic_flag_test_and_set_explicit(&graph->inside, memory_order_acquire))
     return gk_fail(GK_ERROR_BUSY, "%s: another thread is in a call of graph %s; a graph is for one thread at a time",
                    call, graph->planned.plan.name);
@@ -49,7 +51,9 @@ void gki_graphs_detach(gk_device *device) {
 }
 
 void gk_graph_destroy(gk_graph *graph) {
-  if (!graph) return;
+  gki_begin();
+  if (!graph || gki_refuse_dead(graph, "gk_graph_destroy") != GK_OK) return;
+  gki_bury(graph, "graph", graph->planned.plan.name, "destroyed");
   unlink_graph(graph);
   let_go(graph);
   gk_release(graph->state);
@@ -117,11 +121,12 @@ gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits,
   if (created) *created = NULL;
   if (!created) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: nowhere to put the graph (NULL)");
   if (!device) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: there is no device (NULL)");
+  if (gki_refuse_dead(device, "gk_graph_create") != GK_OK) return GK_ERROR_INVALID;
   if (bits & ~(uint32_t)known)
     return gk_fail(GK_ERROR_INVALID,
                    "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",
                    (unsigned)(bits & ~(uint32_t)known));
-  gk_graph *graph = gki_array(1, sizeof *graph, "a graph");
+  gk_graph *graph = gki_handle(sizeof *graph, "a graph");
   if (!graph) return GK_ERROR_MEMORY;
   gki_memory_hold(); /* The graph may outlive its device. */
   atomic_flag_clear(&graph->inside);

@@ -1,5 +1,6 @@
 /* Launching: one hand-over per launch, filled in place, with nothing allocated and nobody waited for. */
 #include "graph.h"
+#include "alive.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -219,6 +220,7 @@ static gk_result cancel_all(gk_graph *graph) {
 gk_result gk_cancel(gk_graph *graph) {
   gki_begin();
   if (!graph) return gk_fail(GK_ERROR_INVALID, "gk_cancel: there is no graph (NULL)");
+  if (gki_refuse_dead(graph, "gk_cancel") != GK_OK) return GK_ERROR_INVALID;
   if (!(graph->planned.plan.bits & GK_CANCELLABLE))
     return gk_fail(GK_ERROR_UNSUPPORTED,
                    "gk_cancel: graph %s was created without GK_CANCELLABLE; create it with that bit",

@@ -481,7 +481,8 @@ enum {
  * @param graph   Yours, to be destroyed by gk_graph_destroy. */
 gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **graph);
 
-/** Cancels and waits, frees the graph and the memory that it owns. Not to be called while another thread is in it. */
+/** Cancels and waits, frees the graph and the memory that it owns. Not to be called while another thread is in it.
+ * Calls with it afterwards are undefined, as in C; a library built with `./configure.py --debug` refuses them. */
 void gk_graph_destroy(gk_graph *graph);
 
 /** A plan in writing. Give the list, or the graph (then with what became of it on its device, after earlier launches),
