@@ -164,8 +164,9 @@ static bool answered(gk_walk *walk, int64_t answer, gk_step *step) {
   const gk_node *nodes = walk->plan->nodes;
   uint32_t block = walk->block;
   switch ((enum phase)walk->phase) {
-  case TURN:
-    if (!answer || !may_repeat(walk, block)) end_loop(walk, block);
+  case TURN: /* On a device far away the pass has ended only now that its flag is here. */
+    if (cancelled(walk)) stop(walk);
+    else if (!answer || !may_repeat(walk, block)) end_loop(walk, block);
     else if (offer(walk, block, step)) return true;
     else go(walk, block + 1, block);
     break;

@@ -406,7 +406,8 @@ typedef struct gk_backend {
   /** Batched only: waits for what that flag depends on, then reads it; node 0: waits for everything. */
   gk_result (*read_flag)(void *graph, uint32_t node, int32_t *flag);
   /** Batched only: up to `limit` passes of a loop with all that is in it, gated on the device, in one go. Adds to the
-   * record what came of it and says whether the loop has ended. Optional: pass by pass. */
+   * record what came of it and says whether the loop has ended. Of a plan with GK_CANCELLABLE it looks at `cancel` at
+   * the end of each pass, of inner loops too. Optional: pass by pass. */
   gk_result (*loop)(void *graph, uint32_t node, uint32_t limit, gk_record *record, bool *ended);
 
   /** What lower made, in "text", "dot" or "json"; freed by free(). NULL: not in this format. Optional: the plan alone.

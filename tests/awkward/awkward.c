@@ -514,7 +514,7 @@ static uint32_t passes_of(graph *g, uint32_t node, uint32_t limit, bool *deaf) {
   }
   pthread_mutex_lock(&g->device->lock);
   uint32_t passes = pick(&g->device->random, 8);
-  *deaf = passes < 3 && !inner;
+  *deaf = passes < 3 && !inner && !(g->plan->bits & GK_CANCELLABLE);
   pthread_mutex_unlock(&g->device->lock);
   return passes > 4 || passes > limit ? limit : passes;
 }

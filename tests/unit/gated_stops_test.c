@@ -341,6 +341,28 @@ static void test_cancel_unseen_by_the_device(void **state) {
   }
 }
 
+/* A device far away is still in the pass when its end is walked: the cancel comes while the flag is awaited. */
+static void test_cancel_while_a_flag_is_awaited(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_DO_WHILE(N), DO(tick, A), GK_END, DO(tick, C)};
+  test t;
+  begin(&t, tasks, GK_COUNT(tasks), 0);
+  for (int64_t answer = 0; answer < 2; ++answer) {
+    t.w.record.passes[0] = 0;
+    t.w.cancel = 0;
+    gk_hand_over launch = {.entries = t.w.entries, .cancel = &t.w.cancel};
+    gk_walk walk;
+    gk_walk_start(&walk, t.w.plan, &launch, 0, &t.w.record);
+    assert_int_equal(gk_walk_next(&walk, 0).kind, GK_STEP_RUN);
+    assert_int_equal(gk_walk_next(&walk, 0).kind, GK_STEP_FLAG);
+    t.w.cancel = 1;
+    assert_int_equal(gk_walk_next(&walk, answer).kind, GK_STEP_END);
+    assert_int_equal(t.w.record.state, GK_CANCELLED);
+    assert_int_equal(t.w.record.passes[0], 1);
+  }
+  end(&t);
+}
+
 static void test_yield_beside_always(void **state) {
   (void)state;
   static const gk_task tasks[] = {
@@ -381,7 +403,8 @@ int main(void) {
       TEST(loop_inside_a_checkpoint), TEST(checkpoint_in_branches_in_a_loop), TEST(third_level_and_siblings),
       TEST(resume_to_after_a_loop), TEST(yield_in_a_sibling_loop), TEST(as_deep_as_it_goes), TEST(sections),
       TEST(limit_among_sections), TEST(cancel_in_a_loop), TEST(cancel_at_a_checkpoint), TEST(cancel_meets_no_end),
-      TEST(cancel_in_sections), TEST(cancel_unseen_by_the_device), TEST(yield_beside_always),
+      TEST(cancel_in_sections), TEST(cancel_unseen_by_the_device), TEST(cancel_while_a_flag_is_awaited),
+      TEST(yield_beside_always),
       TEST(fresh_launch_forgets)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
