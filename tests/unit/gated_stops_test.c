@@ -360,7 +360,7 @@ static void test_cancel_while_a_flag_is_awaited(void **state) {
     assert_int_equal(t.w.record.state, GK_CANCELLED);
     assert_int_equal(t.w.record.passes[0], 1);
   }
-  end(&t);
+  world_end(&t.w);
 }
 
 static void test_yield_beside_always(void **state) {
