@@ -15,7 +15,7 @@ def wrong(report):
     bad = [f"{what}: {arm['name']}" for what, arm in arms if arm["correct"] is not True]
     if bad or report["wrong"]:
         return "wrong results: " + "; ".join(bad)
-    return None if len(arms) > 1 and report["quick"] else "there should be arms to compare, and a word that it was quick"
+    return None if len(arms) > 1 and report["quick"] else "there should be arms to compare, and it should be quick"
 
 
 def run(program, folder):
