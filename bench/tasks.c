@@ -282,7 +282,7 @@ static bool passes_by_hand(void *with, uint64_t times, bench_took *took) {
 
 static void passes(void) {
   gk_graph *graph = loop();
-  bench_measure(&(bench_table){"F8", "one more pass", "what does one more pass cost, with one task over one item?", "ns",
+  bench_measure(&(bench_table){"F8", "one more pass", "what does one more pass of one task over one item cost?", "ns",
     {{"gk", more_passes, graph, 0, 0},
      {"a do-while in C, through a function pointer", passes_by_hand, NULL, 1 << 30, 0}},
     {{"gk against C", "gk", {"a do-while in C, through a function pointer"}, 0}}});

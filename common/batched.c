@@ -22,7 +22,8 @@ static gk_result take_step(gk_graph *graph, gk_step step, gk_record *record, int
     int32_t nothing;
     return backend->read_flag(graph->state, 0, &nothing); /* waits for all that was submitted */
   }
-  case GK_STEP_FORK: break; /* not taken: sections come one after the other */
+  case GK_STEP_FORK: /* not taken: sections come one after the other, */
+  case GK_STEP_CHECKPOINT: break; /* runs and flags each by itself */
   }
   return gk_fail(GK_ERROR_INVALID, "the walker asked for step %d, which was not taken", (int)step.kind);
 }

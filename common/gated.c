@@ -17,20 +17,21 @@ enum phase {
   OVER
 };
 
-/* By one wide store: gcc 12 would write the two members apart and load them together, and such a load waits for both
- * stores to reach the cache, which is half of what a step takes. */
-static gk_step step_of(gk_step_kind kind, uint32_t at) {
-  gk_step step = {.kind = kind, .at = at};
+/* By wide stores: gcc 12 would write the members apart and load them by twos, and such a load waits for both stores to
+ * reach the cache, which is half of what a step takes. */
+static gk_step step_of(gk_step_kind kind, uint32_t at, uint32_t node) {
+  gk_step step = {.kind = kind, .at = at, .node = node};
 #if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-  uint64_t both = (uint64_t)at << 32 | (uint32_t)kind;
-  _Static_assert(offsetof(gk_step, kind) == 0 && offsetof(gk_step, at) == 4 && sizeof step.kind == 4, "see above");
-  memcpy(&step, &both, sizeof both);
+  uint64_t both[2] = {(uint64_t)at << 32 | (uint32_t)kind, (uint64_t)node << 32};
+  _Static_assert(offsetof(gk_step, at) == 4 && offsetof(gk_step, passes) == 8 && offsetof(gk_step, node) == 12 &&
+                 sizeof step == 16 && sizeof step.kind == 4, "see above");
+  memcpy(&step, both, sizeof step);
 #endif
   return step;
 }
 static gk_step wait_for(gk_walk *walk, enum phase phase, gk_step_kind kind, uint32_t at) {
   walk->phase = phase;
-  return step_of(kind, at);
+  return step_of(kind, at, 0);
 }
 
 static void go(gk_walk *walk, uint32_t at, uint32_t block) {
@@ -103,7 +104,7 @@ static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   walk->at = loop;
   walk->block = node->parent;
   walk->before = walk->record->passes[node->loop];
-  *step = (gk_step){GK_STEP_LOOP, loop, (uint32_t)left};
+  *step = (gk_step){.kind = GK_STEP_LOOP, .at = loop, .passes = (uint32_t)left};
   walk->phase = SEVERAL;
   return true;
 }
@@ -176,6 +177,7 @@ static bool answered(gk_walk *walk, int64_t answer, gk_step *step) {
     else end_loop(walk, walk->at);
     break;
   case YIELD:
+    walk->record->ran[nodes[block].checkpoint] = 1;
     if (answer) walk->record->yielded = block;
     if (answer || cancelled(walk)) stop(walk);
     else leave(walk, block);
@@ -210,8 +212,10 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
     *step = wait_for(walk, TURN, GK_STEP_FLAG, block);
     return true;
   case GK_OP_CHECKPOINT:
-    walk->record->ran[node->checkpoint] = 1;
-    if (!node->flag) break;
+    if (!node->flag) {
+      walk->record->ran[node->checkpoint] = 1;
+      break;
+    }
     *step = wait_for(walk, YIELD, GK_STEP_FLAG, block);
     return true;
   case GK_OP_PARALLEL: leave_parallel(walk); return false;
@@ -222,9 +226,18 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
   return false;
 }
 
+/* The run that is all of a checkpoint's block and can be asked for together with its flag; else UINT32_MAX. */
+static uint32_t run_of_block(const gk_walk *walk, uint32_t checkpoint) {
+  const gk_plan *plan = walk->plan;
+  const gk_node *node = &plan->nodes[checkpoint];
+  if (!(walk->takes & 1u << GK_STEP_CHECKPOINT) || !node->flag || checkpoint + 1 == node->end) return UINT32_MAX;
+  uint32_t run = plan->nodes[checkpoint + 1].run;
+  return run != UINT32_MAX && plan->runs[run].end == node->end ? run : UINT32_MAX;
+}
+
 /* Comes to the block at `at`. True: *step has to be done before it is entered. */
 static bool visit(gk_walk *walk, gk_step *step) {
-  uint32_t at = walk->at;
+  uint32_t at = walk->at, run;
   const gk_node *node = &walk->plan->nodes[at];
   switch (node->op) {
   case GK_OP_WHILE:
@@ -236,6 +249,12 @@ static bool visit(gk_walk *walk, gk_step *step) {
     return true;
   case GK_OP_IF:
   case GK_OP_SWITCH: *step = wait_for(walk, BRANCH, GK_STEP_FLAG, at); return true;
+  case GK_OP_CHECKPOINT:
+    if ((run = run_of_block(walk, at)) == UINT32_MAX) break;
+    walk->block = at;
+    walk->phase = YIELD;
+    *step = step_of(GK_STEP_CHECKPOINT, run, at);
+    return true;
   case GK_OP_ELSE: leave(walk, at); return false; /* Reached from the block before it, which was taken. */
   case GK_OP_PARALLEL:
     if (!(walk->takes & 1u << GK_STEP_FORK)) break;
@@ -251,7 +270,7 @@ static bool visit(gk_walk *walk, gk_step *step) {
 static bool next_always(gk_walk *walk, uint32_t before, gk_step *step) {
   const gk_plan *plan = walk->plan;
   if (walk->always >= plan->always_count || plan->always[walk->always] >= before) return false;
-  *step = step_of(GK_STEP_RUN, plan->nodes[plan->always[walk->always++]].run);
+  *step = step_of(GK_STEP_RUN, plan->nodes[plan->always[walk->always++]].run, 0);
   return true;
 }
 
@@ -290,7 +309,7 @@ gk_step gk_walk_next(gk_walk *walk, int64_t answer) {
       }
       walk->always += node->always;
       walk->at = plan->runs[node->run].end;
-      return step_of(GK_STEP_RUN, node->run);
+      return step_of(GK_STEP_RUN, node->run, 0);
     }
     if (walk->phase == PROLOGUE) {
       if (next_always(walk, walk->target, &step)) return step;

@@ -282,6 +282,8 @@ typedef enum gk_step_kind {
   GK_STEP_FORK, /**< The PARALLEL at node `at` holds loops or branches: gk_walk_fork each section, walk them in any
                  * order or all at once, gk_walk_join each. Any answer will do. */
   GK_STEP_END,  /**< The launch is over and the record complete. */
+  GK_STEP_CHECKPOINT, /**< Execute runs[at], then answer the flag of `node`, the checkpoint around it: a RUN and a FLAG
+                       * in one. */
 } gk_step_kind;
 
 /** One thing to do. */
@@ -289,6 +291,7 @@ typedef struct gk_step {
   gk_step_kind kind; /**< What. */
   uint32_t at;       /**< A run's or node's index. */
   uint32_t passes;   /**< LOOP: at most. */
+  uint32_t node;     /**< CHECKPOINT: the node whose flag it is. */
 } gk_step;
 
 /** One walk over a plan, or over a section of it. Yours to hold, the walker's to touch. */
@@ -315,7 +318,8 @@ typedef struct gk_walk {
  * @param walk      Anything before.
  * @param plan      To be walked.
  * @param launch    Target, entries and cancel are used, and must live as long as the walk.
- * @param takes     1 << GK_STEP_LOOP, 1 << GK_STEP_FORK for the steps you can do; else their parts come one by one.
+ * @param takes     1 << GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT for what you can do; else their parts come one by
+ *                  one.
  * @param record    Zeroed; belongs to the walk until it has ended. */
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_hand_over *launch, uint32_t takes, gk_record *record);
 

@@ -9,11 +9,13 @@
 static gki_outcome run_ops(gki_drive *drive, uint32_t end);
 static gki_outcome walk(gki_drive *drive);
 
-/* A step of drive->walk was done. */
-static void go_on(gki_drive *drive, int64_t answer) {
-  drive->step = gk_walk_next(drive->walk, answer);
-  if (drive->step.kind == GK_STEP_RUN) drive->at = drive->program->runs[drive->step.at].begin;
+/* A step of drive->walk was done. @return the next */
+static inline gk_step next_step(gki_drive *drive, int64_t answer) {
+  gk_step step = gk_walk_next(drive->walk, answer);
+  if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_CHECKPOINT) drive->at = drive->program->runs[step.at].begin;
+  return step;
 }
+static void go_on(gki_drive *drive, int64_t answer) { drive->step = next_step(drive, answer); }
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
@@ -135,20 +137,25 @@ static gki_outcome one_op(gki_drive *drive, gki_op *op) {
   return outcome;
 }
 
-/* From drive->at to end; small tasks are done here, where nothing is looked up but the op itself. */
+/* What most tasks are: nothing is looked up but the op itself. False: it is something else, or due to be timed. */
+static inline bool run_small(gki_op *op, const gk_value *args, float worth_ns) {
+  if (op->kind != GKI_PLAIN || op->alone_ns >= worth_ns || --op->countdown == 0) return false;
+  if (op->range.end) op->host(args + op->args, op->range);
+  return true;
+}
+
+/* From drive->at to end. */
 static gki_outcome run_ops(gki_drive *drive, uint32_t end) {
   gki_op *const ops = drive->program->ops;
   const gk_value *const args = drive->program->args;
   float worth_ns = drive->worth_ns;
   for (uint32_t at = drive->at; at < end;) {
-    gki_op *op = &ops[at];
-    if (op->kind == GKI_PLAIN && op->alone_ns < worth_ns && --op->countdown) {
-      if (op->range.end) op->host(args + op->args, op->range);
+    if (run_small(&ops[at], args, worth_ns)) {
       ++at;
       continue;
     }
     drive->at = at;
-    gki_outcome outcome = one_op(drive, op);
+    gki_outcome outcome = one_op(drive, &ops[at]);
     if (outcome != GKI_DONE) return outcome;
     at = drive->at;
     worth_ns = drive->worth_ns;
@@ -258,6 +265,23 @@ static gki_outcome run_passes(gki_drive *drive) {
   return GKI_DONE;
 }
 
+/* Checkpoint after checkpoint, while they are of one run each; the step is kept where the compiler sees it. */
+static gki_outcome run_checkpoints(gki_drive *drive) {
+  const gki_program *program = drive->program;
+  gk_step step = drive->step;
+  while (step.kind == GK_STEP_CHECKPOINT) {
+    uint32_t end = program->runs[step.at].end;
+    if (drive->at + 1 != end || !run_small(&program->ops[drive->at], program->args, drive->worth_ns)) {
+      drive->step = step;
+      gki_outcome outcome = run_ops(drive, end);
+      if (outcome != GKI_DONE) return outcome;
+    }
+    step = next_step(drive, read_flag(drive, step.node));
+  }
+  drive->step = step;
+  return GKI_DONE;
+}
+
 /* From drive->step on. */
 static gki_outcome walk(gki_drive *drive) {
   gki_program *program = drive->program;
@@ -268,6 +292,7 @@ static gki_outcome walk(gki_drive *drive) {
       outcome = run_ops(drive, program->runs[drive->step.at].end);
       if (outcome == GKI_DONE) go_on(drive, 0);
       break;
+    case GK_STEP_CHECKPOINT: outcome = run_checkpoints(drive); break;
     case GK_STEP_FLAG: go_on(drive, read_flag(drive, drive->step.at)); break;
     case GK_STEP_FORK: outcome = fork_walks(drive); break;
     case GK_STEP_END:
@@ -312,7 +337,8 @@ gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *rec
   if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 64;
   gki_openmp_crew(&drive, 0, 1, device->handoff_ns);
   drive.missed_ns = program->eager ? device->wake_ns : 0;
-  gk_walk_start(&whole, program->plan, launch, 1u << GK_STEP_FORK | 1u << GK_STEP_LOOP, record);
+  const uint32_t takes = 1u << GK_STEP_FORK | 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT;
+  gk_walk_start(&whole, program->plan, launch, takes, record);
   go_on(&drive, 0);
   if (walk(&drive) == GKI_WANTS_TEAM) {
     drive.moment = gki_now();

@@ -63,14 +63,14 @@ static void begin(test *t, const gk_task *tasks, size_t count, uint32_t mode) {
   memset(t, 0, sizeof *t);
   gk_list list = {GK_ABI, "test", tasks, count, slots, GK_COUNT(slots)};
   t->w = (world){.execute = cells_execute, .flag = cells_flag, .user = &t->c, .random = mode};
-  t->w.takes = (mode & 1 ? TAKES_LOOP : 0) | (mode & 2 ? TAKES_FORK : 0);
+  t->w.takes = (mode & 1 ? TAKES_LOOP : 0) | (mode & 2 ? TAKES_FORK : 0) | (mode & 8 ? TAKES_CHECKPOINT : 0);
   cancel_at = &t->w.cancel;
   world_begin(&t->w, &list, mode & 4 ? GK_ISOLATE : 0);
 }
 
-/* Every test runs in all modes: loops and forks by steps or by the backend, tasks in runs or alone. */
+/* Every test runs in all modes: loops, forks and checkpoints by steps or by the backend, tasks in runs or alone. */
 #define FOR_LIST(t, tasks) \
-  for (uint32_t mode = 0; mode < 8; ++mode) \
+  for (uint32_t mode = 0; mode < 16; ++mode) \
     for (bool gki_once = (begin(&t, tasks, GK_COUNT(tasks), mode), true); gki_once; gki_once = false, world_end(&t.w))
 #define CELL_OF(t, s) ((t).c.at[s][0])
 

@@ -45,7 +45,7 @@ static const char *compare(const world *w, const trace *t, const oracle *o) {
   return NULL;
 }
 
-static long launches, yields, cancels, limits, resumes;
+static long launches, yields, cancels, limits, resumes, checkpoint_steps;
 
 /* Six launches of a list on both sides; what differs, or NULL. Nothing but tasks and seed decides what happens. */
 static const char *run_list(const gk_task *tasks, uint32_t count, uint64_t seed, bool shows) {
@@ -61,6 +61,7 @@ static const char *run_list(const gk_task *tasks, uint32_t count, uint64_t seed,
   bool cancelling = pick(&random, 3) == 0;
   world w = {.execute = trace_execute, .flag = trace_flag, .user = &t, .random = random};
   w.takes = (pick(&random, 2) ? TAKES_LOOP : 0) | (pick(&random, 2) ? TAKES_FORK : 0);
+  if (pick(&random, 2)) w.takes |= TAKES_CHECKPOINT;
   w.interleave = !cancelling && pick(&random, 2); /* what a cancel meets in sections depends on their order */
   t.cancel = &w.cancel;
   world_begin(&w, &list, pick(&random, 4) ? 0 : GK_ISOLATE);
@@ -88,6 +89,7 @@ static const char *run_list(const gk_task *tasks, uint32_t count, uint64_t seed,
     resumes += target != 0;
     target = o.yielded && pick(&random, 10) ? o.yielded : 0;
   }
+  checkpoint_steps += w.checkpoint_steps;
   world_end(&w);
   return wrong;
 }
@@ -270,7 +272,7 @@ static void one_guarantee(uint64_t seed) {
   parts.yields = mix(seed + 1);
   parts.yields_left = 30;
   w.user = &parts;
-  w.takes = (seed & 1 ? TAKES_LOOP : 0) | (seed & 2 ? TAKES_FORK : 0);
+  w.takes = (seed & 1 ? TAKES_LOOP : 0) | (seed & 2 ? TAKES_FORK : 0) | (seed & 4 ? TAKES_CHECKPOINT : 0);
   uint32_t target = 0;
   for (gk_state state = GK_YIELDED; state == GK_YIELDED;) {
     state = world_launch(&w, target);
@@ -305,10 +307,11 @@ static void test_guarantee(void **state) {
 static void test_contract(void **state) {
   (void)state;
   each_list(one_list, 20000);
-  print_message("%ld launches, %ld resumed: %ld yielded, %ld cancelled, %ld hit a bound\n", launches, resumes, yields,
-                cancels, limits);
+  print_message("%ld launches, %ld resumed: %ld yielded, %ld cancelled, %ld hit a bound; %ld checkpoints in one step\n",
+                launches, resumes, yields, cancels, limits, checkpoint_steps);
   if (getenv("GK_SEED")) return;
-  assert_true(yields > launches / 50 && cancels > launches / 100 && limits > launches / 50); /* or it tests nothing */
+  assert_true(yields > launches / 50 && cancels > launches / 100 && limits > launches / 50 &&
+              checkpoint_steps > launches / 50); /* or it tests nothing */
 }
 
 int main(void) {

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-enum { TAKES_LOOP = 1 << GK_STEP_LOOP, TAKES_FORK = 1 << GK_STEP_FORK };
+enum { TAKES_LOOP = 1 << GK_STEP_LOOP, TAKES_FORK = 1 << GK_STEP_FORK,
+       TAKES_CHECKPOINT = 1 << GK_STEP_CHECKPOINT };
 
 typedef struct world {
   gki_blocks blocks;
@@ -24,6 +25,7 @@ typedef struct world {
   bool deaf;                                       /* the device doesn't look whether it is cancelled */
   uint64_t random;
   long steps, step_limit;
+  long checkpoint_steps;                           /* taken in all */
   void (*execute)(struct world *, uint32_t node);
   int64_t (*flag)(struct world *, uint32_t node);
   void *user;
@@ -156,16 +158,27 @@ static void fork_sections(world *w, gk_walk *walk, uint32_t parallel) {
   for (uint32_t k = 0; k < count; ++k) gk_walk_join(walk, &walks[k]);
 }
 
+static void do_run(world *w, uint32_t run) {
+  const gk_node *nodes = w->plan->nodes;
+  assert_true(run < w->plan->run_count);
+  for (uint32_t at = w->plan->runs[run].begin; at < w->plan->runs[run].end; ++at)
+    if (nodes[at].op >= GK_OP_KERNEL && nodes[at].op <= GK_OP_CALL) w->execute(w, at);
+}
+
 static int64_t do_step(world *w, gk_walk *walk, gk_step step) {
   const gk_node *nodes = w->plan->nodes;
   bool ended;
   assert_true(++w->steps < w->step_limit);
   switch (step.kind) {
-  case GK_STEP_RUN:
-    assert_true(step.at < w->plan->run_count);
-    for (uint32_t at = w->plan->runs[step.at].begin; at < w->plan->runs[step.at].end; ++at)
-      if (nodes[at].op >= GK_OP_KERNEL && nodes[at].op <= GK_OP_CALL) w->execute(w, at);
-    return 1; /* any answer will do */
+  case GK_STEP_RUN: do_run(w, step.at); return 1; /* any answer will do */
+  case GK_STEP_CHECKPOINT:
+    assert_true(w->takes & TAKES_CHECKPOINT);
+    assert_int_equal(nodes[step.node].op, GK_OP_CHECKPOINT);
+    assert_int_equal(w->plan->runs[step.at].begin, step.node + 1);
+    assert_int_equal(w->plan->runs[step.at].end, nodes[step.node].end);
+    ++w->checkpoint_steps;
+    do_run(w, step.at);
+    return w->flag(w, step.node);
   case GK_STEP_FLAG: return w->flag(w, step.at);
   case GK_STEP_LOOP: {
     assert_true(step.passes > 0);
