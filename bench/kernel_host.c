@@ -156,8 +156,8 @@ int main(int argc, char **argv) {
     side sides[2] = {{&arms[k], 0}, {&arms[k], 1}};
     bench_measure(&(bench_table){"K", arms[k].name, "does a kernel cost more than the loop written by hand, per item?",
       "ns",
-      {{"kernel", same_results, &sides[0], 0, 0}, {"by hand", run_side, &sides[1], 0, 0}},
-      {{"kernel against by hand", "kernel", {"by hand"}, 1.05}}});
+      .arms = {{"kernel", same_results, &sides[0], 0, 0}, {"by hand", run_side, &sides[1], 0, 0}},
+      .ratios = {{"kernel against by hand", "kernel", {"by hand"}, 1.05}}});
   }
   return bench_end();
 }

@@ -167,13 +167,13 @@ static void tasks_of(const char *id, int n, size_t more) {
   if (!bench_wants(id, what)) return;
   slope s = {.few = chain(more, n), .many = chain(2 * more, n), .more = more, .n = n};
   bench_table table = {id, what, question, "ns",
-    {{"gk", more_tasks, &s, 0, 0},
-     {"serial C through a function pointer", serial, &s, 0, 0},
-     {"one team, a barrier per task", team, &s, 0, SETTLE_MS},
-     {"a parallel for per task", parallel_for, &s, 0, SETTLE_MS}},
-    {{"gk against the better of serial C and a team", "gk",
-      {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && n <= 16384 ? 1.5 : 0},
-     {"gk against a parallel for per task", "gk", {"a parallel for per task"}, n > 16384 ? 1.02 : 0}}};
+    .arms = {{"gk", more_tasks, &s, 0, 0},
+             {"serial C through a function pointer", serial, &s, 0, 0},
+             {"one team, a barrier per task", team, &s, 0, SETTLE_MS},
+             {"a parallel for per task", parallel_for, &s, 0, SETTLE_MS}},
+    .ratios = {{"gk against the better of serial C and a team", "gk",
+                {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && n <= 16384 ? 1.5 : 0},
+               {"gk against a parallel for per task", "gk", {"a parallel for per task"}, n > 16384 ? 1.02 : 0}}};
   bench_measure(&table);
   gk_graph_destroy(s.few);
   gk_graph_destroy(s.many);
@@ -240,13 +240,13 @@ static void pairs(int n, size_t count) {
   if (!t.entries) bench_fail("out of memory");
   for (size_t k = 0; k < count; ++k) t.entries[k] = (entry){by_pointer, k < count / 2 ? x : y, 0, n};
   bench_table table = {"F7", what, question, "ns",
-    {{"gk, one chain", one_chain, &t, 0, 0},
-     {"gk, two sections", two_sections, &t, 0, 0},
-     {"a list by hand, one thread", one_thread, &t, 0, 0},
-     {"a list by hand, two threads", two_threads, &t, 0, SETTLE_MS}},
-    {{"gk, two sections against one chain", "gk, two sections", {"gk, one chain"}, 0.6},
-     {"by hand, two threads against one (what the machine gives)", "a list by hand, two threads",
-      {"a list by hand, one thread"}, 0}}};
+    .arms = {{"gk, one chain", one_chain, &t, 0, 0},
+             {"gk, two sections", two_sections, &t, 0, 0},
+             {"a list by hand, one thread", one_thread, &t, 0, 0},
+             {"a list by hand, two threads", two_threads, &t, 0, SETTLE_MS}},
+    .ratios = {{"gk, two sections against one chain", "gk, two sections", {"gk, one chain"}, 0.6},
+               {"by hand, two threads against one (what the machine gives)", "a list by hand, two threads",
+                {"a list by hand, one thread"}, 0}}};
   bench_measure(&table);
   free(t.entries);
   gk_graph_destroy(t.straight);
@@ -283,9 +283,9 @@ static bool passes_by_hand(void *with, uint64_t times, bench_took *took) {
 static void passes(void) {
   gk_graph *graph = loop();
   bench_measure(&(bench_table){"F8", "one more pass", "what does one more pass of one task over one item cost?", "ns",
-    {{"gk", more_passes, graph, 0, 0},
-     {"a do-while in C, through a function pointer", passes_by_hand, NULL, 1 << 30, 0}},
-    {{"gk against C", "gk", {"a do-while in C, through a function pointer"}, 0}}});
+    .arms = {{"gk", more_passes, graph, 0, 0},
+             {"a do-while in C, through a function pointer", passes_by_hand, NULL, 1 << 30, 0}},
+    .ratios = {{"gk against C", "gk", {"a do-while in C, through a function pointer"}, 0}}});
   gk_graph_destroy(graph);
 }
 
@@ -313,11 +313,11 @@ static bool checkpoint_alone(void *with, uint64_t times, bench_took *took) {
 static void silence(void) {
   silent s = {checkpoints(true), checkpoints(false)};
   bench_measure(&(bench_table){"F8", "silent checkpoint", "what does a checkpoint whose flag is 0 cost?", "ns",
-    {{"gk, the checkpoint alone", checkpoint_alone, &s, 0, 0},
-     {"gk, a task and a checkpoint", task_and_checkpoint, &s, 0, 0},
-     {"gk, a task", task_alone, &s, 0, 0}},
-    {{"the checkpoint alone, in ns", "gk, the checkpoint alone", {NULL}, 20},
-     {"task and checkpoint against task", "gk, a task and a checkpoint", {"gk, a task"}, 0}}});
+    .arms = {{"gk, the checkpoint alone", checkpoint_alone, &s, 0, 0},
+             {"gk, a task and a checkpoint", task_and_checkpoint, &s, 0, 0},
+             {"gk, a task", task_alone, &s, 0, 0}},
+    .ratios = {{"the checkpoint alone, in ns", "gk, the checkpoint alone", {NULL}, 20},
+               {"task and checkpoint against task", "gk, a task and a checkpoint", {"gk, a task"}, 0}}});
   gk_graph_destroy(s.marked);
   gk_graph_destroy(s.plain);
 }
@@ -369,10 +369,10 @@ static void round_trip(void) {
   const gk_task tasks[] = {GK_CHECKPOINT(CP_FIRST, QUIET), GK_RUN(one_more, N, X), GK_END};
   gk_graph *graph = graph_of(tasks, GK_COUNT(tasks), 1);
   bench_measure(&(bench_table){"F8", "yield and resume", "what does a yield with its resume add to two launches?", "ns",
-    {{"gk, beyond two launches", yield_alone, graph, 0, 0},
-     {"gk, yield and resume", yield_and_resume, graph, 0, 0},
-     {"gk, two launches", two_launches, graph, 0, 0}},
-    {{"yield and resume against two launches", "gk, yield and resume", {"gk, two launches"}, 0}}});
+    .arms = {{"gk, beyond two launches", yield_alone, graph, 0, 0},
+             {"gk, yield and resume", yield_and_resume, graph, 0, 0},
+             {"gk, two launches", two_launches, graph, 0, 0}},
+    .ratios = {{"yield and resume against two launches", "gk, yield and resume", {"gk, two launches"}, 0}}});
   gk_graph_destroy(graph);
 }
 
