@@ -43,14 +43,19 @@ SCRIPTS = [
 ]
 # Programs with arguments; all are targets of build.ninja's rule `suite`.
 CONFORMANCE = "build/tests/conformance/conformance"
-SUITES = [("conformance on openmp", [CONFORMANCE, "--backend", "openmp"])]
+SUITES = [
+    ("conformance on openmp", [CONFORMANCE, "--backend", "openmp"]),
+    ("conformance on awkward", [CONFORMANCE, "--backend", "awkward"]),
+    ("conformance on the fakes", [CONFORMANCE, "--backend", "fake_in_process", "--backend", "fake_native",
+                                  "--backend", "fake_batched"]),
+]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
             for name in ("worker", "device", "launch", "graph", "openmp", "openmp_sections")]
 
-TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# (?:SKIP|(?P<known>TO" "DO))\s*(?P<reason>.*))?$", re.I)
+TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# (?:SKIP|(?P<known>TO" r"DO))\s*(?P<reason>.*))?$", re.I)
 
 
 @dataclass

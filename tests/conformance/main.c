@@ -18,6 +18,7 @@ static const char usage[] =
   "  --matrix         print a table instead: what works on which backend\n"
   "  --json FILE      write the same as data\n"
   "  --seconds N      stop a case after so long (60)\n"
+  "  --seed N         for what a backend of gk's tests leaves to chance (1)\n"
   "  --here           all in this process, for debuggers\n";
 
 #undef CASE
@@ -110,6 +111,7 @@ static void comment(const char *text) {
 static void comment_command(const char *backend, const char *name) {
   printf("# again: %s --backend %s", the.program, backend);
   for (size_t k = 0; k < the_session.module_count; ++k) printf(" --module %s", the_session.modules[k]);
+  if (the_session.seed != 1) printf(" --seed %llu", (unsigned long long)the_session.seed);
   printf(" '%s'\n", name);
 }
 
@@ -209,6 +211,7 @@ static const char *value_of(int count, char **words, int *at) {
 static void read_options(int count, char **words) {
   the.program = words[0];
   the_session.seconds = 60;
+  the_session.seed = 1;
   the.filters = words; /* what is none of the options moves to the front */
   for (int k = 1; k < count; ++k) {
     const char *word = words[k];
@@ -221,6 +224,7 @@ static void read_options(int count, char **words) {
     } else if (strcmp(word, "--expect") == 0) the.expect = value_of(count, words, &k);
     else if (strcmp(word, "--json") == 0) the.json = value_of(count, words, &k);
     else if (strcmp(word, "--seconds") == 0) the_session.seconds = atoi(value_of(count, words, &k));
+    else if (strcmp(word, "--seed") == 0) the_session.seed = strtoull(value_of(count, words, &k), NULL, 0);
     else if (strcmp(word, "--list") == 0) the.list = true;
     else if (strcmp(word, "--matrix") == 0) the.matrix = true;
     else if (strcmp(word, "--here") == 0) the_session.here = true;

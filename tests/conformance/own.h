@@ -3,13 +3,18 @@
 #define OWN_H
 #include "gk.h"
 
+/* How a call that is made to fail does so; each backend has as many ways as it likes, from 0 on. */
+enum { HOW_MAX = 3 };
+
 typedef struct own_backend {
   const char *name;
-  void (*enter)(void);                              /* registers it; again: nothing */
-  void (*fail_at)(unsigned long call, gk_result code); /* the call-th entry from now that can fail does; 0: none */
-  unsigned long (*calls)(void);                     /* such entries since then */
-  const char *(*broken)(void);                      /* the first rule that common broke; "" */
-  unsigned (*leaks)(void);                          /* what wasn't given back */
+  void (*enter)(void);          /* registers it; again: nothing */
+  void (*seed)(uint64_t seed);  /* for what it leaves to chance; may be NULL */
+  const char *(*broken)(void);  /* the first rule that common broke; "" */
+  unsigned (*leaks)(void);      /* what wasn't given back */
+  const char *ways[HOW_MAX];    /* in which its calls can be made to fail, in words */
+  void (*fail_at)(unsigned long call, gk_result code, int way); /* the call-th from now; 0: none */
+  unsigned long (*calls)(void); /* that could have failed, since then */
 } own_backend;
 
 extern const own_backend own_backends[]; /* the last has no name */

@@ -217,7 +217,8 @@ CASE(empty_list) {
   static const gk_slot_desc slots[] = {GK_OWN(F, int, 1)};
   static const gk_list nothing = {GK_ABI, "nothing", NULL, 0, slots, GK_COUNT(slots)};
   static const gk_list neither = {GK_ABI, "neither", NULL, 0, NULL, 0};
-  static const gk_task blocks[] = {GK_WHILE(F), GK_END, GK_IF(F), GK_ELSE, GK_END, GK_PARALLEL, GK_SECTION, GK_END, GK_END};
+  static const gk_task blocks[] = {GK_WHILE(F), GK_END, GK_IF(F), GK_ELSE, GK_END,
+                                   GK_PARALLEL, GK_SECTION, GK_END, GK_END};
   for (int k = 0; k < 3; ++k) {
     subject *s = graph_of(t, k == 0 ? &nothing : k == 1 ? &neither : LIST_OF(blocks, slots), 0);
     trace(s, 0, "finished");
@@ -247,7 +248,8 @@ CASE(always_task_runs_every_launch) {
  * by hand for one backend are that backend's own affair.) */
 CASE(native_launch_shape) {
   enum { X = 1, W, H, DEPTH, ROOM = 70001 * 3 + 8 };
-  static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(W, int), GK_SCALAR(H, int), GK_SCALAR(DEPTH, int)};
+  static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(W, int), GK_SCALAR(H, int),
+                                       GK_SCALAR(DEPTH, int)};
   static const gk_task plane[] = {GK_RUN_2D(number, W, H, X, W)};
   static const gk_task volume[] = {GK_RUN_3D(number_3d, W, H, DEPTH, X, W, H)};
   static const int shapes[][3] = {{1, 1, 1}, {257, 3, 2}, {3, 257, 5}, {5, 7, 13}, {33, 1, 65}, {3, 70001, 1},
@@ -283,8 +285,9 @@ CASE(copy_and_fill) {
   subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
   bind_int(s, N, 20);
   put(s, M, 3);
-  trace(s, 0, "A=-2 A[1]=-2 A[2]=16909060 A[4]=16909060 A[5]=-2 A[19]=-2 A[20]=0, "
-              "B=0 B[1]=16909060 B[3]=16909060 B[4]=-2 B[18]=-2 B[19]=0, WIDE=0 WIDE[1]=0 WIDE[2]=7 WIDE[3]=7 WIDE[4]=0");
+  trace(s, 0, "A=-2 A[1]=-2 A[2]=16909060 A[4]=16909060 A[5]=-2 A[19]=-2 A[20]=0");
+  holds(s, "B=0 B[1]=16909060 B[3]=16909060 B[4]=-2 B[18]=-2 B[19]=0");
+  holds(s, "WIDE=0 WIDE[1]=0 WIDE[2]=7 WIDE[3]=7 WIDE[4]=0");
   put(s, M, 0);
   trace(s, 0, "A[2]=-2");
   put(s, M, -5);

@@ -18,7 +18,10 @@ const own_backend *own_backend_of(const char *name) {
 
 bool enter_session(void) {
   answer *slip = the_session.slip;
-  for (const own_backend *own = own_backends; own->name; ++own) own->enter();
+  for (const own_backend *own = own_backends; own->name; ++own) {
+    own->enter();
+    if (own->seed) own->seed(the_session.seed);
+  }
   for (size_t k = 0; k < the_session.module_count; ++k)
     if (gk_backend_load(the_session.modules[k]) != GK_OK) {
       slip->outcome = FAILED;

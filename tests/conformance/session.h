@@ -30,6 +30,7 @@ typedef struct session {
   size_t module_count;
   bool here; /* no processes, for debuggers */
   int seconds;
+  uint64_t seed;
   answer *slip;
 } session;
 
