@@ -244,8 +244,8 @@ CASE(always_task_runs_every_launch) {
   trace(s, HERE, "S=4 A=2 B=4 C=2 E=4, ran HERE");
 }
 
-/* Shapes that no block divides, and more along y and z than a grid has blocks there. (Blocks of a kernel that is written
- * by hand for one backend are that backend's own affair.) */
+/* Shapes that no block divides, and more along y and z than a grid has blocks there. (Blocks of a kernel that is
+ * written by hand for one backend are that backend's own affair.) */
 CASE(native_launch_shape) {
   enum { X = 1, W, H, DEPTH, ROOM = 70001 * 3 + 8 };
   static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(W, int), GK_SCALAR(H, int),
