@@ -96,9 +96,10 @@ static bool may_repeat(gk_walk *walk, uint32_t loop) {
   return false;
 }
 
-/* At the head of a loop, with a whole pass ahead: many at once, if the backend can. */
+/* At the head of a loop, with a whole pass ahead: many at once, if the backend can. Not once the launch is cancelled:
+ * the next loop end has to see it, and not every device does. */
 static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
-  if (!(walk->takes & 1u << GK_STEP_LOOP)) return false;
+  if (!(walk->takes & 1u << GK_STEP_LOOP) || cancelled(walk)) return false;
   const gk_node *node = &walk->plan->nodes[loop];
   uint64_t left = node->max_iterations ? node->max_iterations - walk->entries[node->loop] : UINT32_MAX;
   walk->at = loop;
@@ -131,8 +132,9 @@ static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
     return false;
   }
   if (made) {
-    if (may_repeat(walk, loop)) return offer(walk, loop, step);
-    end_loop(walk, loop);
+    if (!may_repeat(walk, loop)) end_loop(walk, loop);
+    else if (offer(walk, loop, step)) return true;
+    else go(walk, loop + 1, loop);
     return false;
   }
   if (node->op == GK_OP_DO_WHILE || walk->entries[node->loop]) { /* After a pass, the flag has been read. */

@@ -121,7 +121,9 @@ static gk_result move(const far_tasks *t, const gk_node *node, size_t count) {
     for (size_t k = 0; k < bytes; ++k) target[k] = (unsigned char)(node->pattern >> 8 * (k % 4));
     return GK_OK;
   }
-  const void *source = t->here(t->user, (unsigned char *)t->values[from].ptr + node->from_offset, bytes);
+  bool is_struct = t->plan->slots[from].type == GK_BYTES; /* its copy is on this side */
+  const void *source = is_struct ? t->values[from].ptr
+                                 : t->here(t->user, (unsigned char *)t->values[from].ptr + node->from_offset, bytes);
   if (!source) return nowhere(t, node, from);
   memmove(target, source, bytes);
   return GK_OK;

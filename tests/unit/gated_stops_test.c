@@ -363,6 +363,18 @@ static void test_cancel_while_a_flag_is_awaited(void **state) {
   world_end(&t.w);
 }
 
+static void test_cancel_before_a_deaf_device(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_DO_WHILE(Q), DO(tick, A), GK_END, DO(tick, C)};
+  test t;
+  FOR_LIST(t, tasks) {
+    t.w.deaf = true;
+    t.w.cancel = 1; /* as a launch that was queued */
+    assert_int_equal(launch(&t, 0), GK_CANCELLED);
+    EXPECT(t, {A, 1}, {C, 0});
+  }
+}
+
 static void test_yield_beside_always(void **state) {
   (void)state;
   static const gk_task tasks[] = {
@@ -404,7 +416,7 @@ int main(void) {
       TEST(resume_to_after_a_loop), TEST(yield_in_a_sibling_loop), TEST(as_deep_as_it_goes), TEST(sections),
       TEST(limit_among_sections), TEST(cancel_in_a_loop), TEST(cancel_at_a_checkpoint), TEST(cancel_meets_no_end),
       TEST(cancel_in_sections), TEST(cancel_unseen_by_the_device), TEST(cancel_while_a_flag_is_awaited),
-      TEST(yield_beside_always),
+      TEST(cancel_before_a_deaf_device), TEST(yield_beside_always),
       TEST(fresh_launch_forgets)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,202 @@
+/* Runs stories, in a child process: whatever becomes of it, the parent knows at which seed. The parent itself opens no
+ * device, so that it may fork as often as shrinking wants. */
+#include "random.h"
+#include "random_story.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SECONDS = 30, /* of a story at most */ DIFFERS = 1, NO_DEVICE = 77, LATER = 3,
+       DEVICE_LISTS = 250 /* per device */ };
+
+static story tale;
+static const char *(*audit)(void);
+static void (*prepare)(uint64_t seed);
+
+void random_watch(void (*before_open)(uint64_t seed), const char *(*broken)(void)) {
+  prepare = before_open;
+  audit = broken;
+}
+
+static gk_result open_device(const char *backend, uint64_t seed, gk_device **device) {
+  if (prepare) prepare(seed);
+  return gk_device_open(&(gk_device_desc){.backend = backend}, device);
+}
+
+static verdict run_and_audit(story *s, gk_device *device, tally *t, recorder *log) {
+  verdict end = story_run(s, device, t, log);
+  if (end == DIFFERENT || !audit || !*audit()) return end;
+  snprintf(t->why, sizeof t->why, "%s", audit());
+  return DIFFERENT;
+}
+
+static int run_seeds(const char *backend, uint64_t first, long count, tally *t) {
+  gk_device *device = NULL;
+  for (uint64_t seed = first; seed < first + (uint64_t)count; ++seed) {
+    alarm(SECONDS);
+    t->seed = seed;
+    if (!device && open_device(backend, seed, &device) != GK_OK) {
+      snprintf(t->why, sizeof t->why, "%s", gk_error());
+      return NO_DEVICE;
+    }
+    story_write(&tale, seed);
+    story_count(&tale, t);
+    verdict end = run_and_audit(&tale, device, t, NULL);
+    if (end == DIFFERENT) return DIFFERS; /* as it is: no time for leaks */
+    t->too_long += end == TOO_LONG;
+    if ((seed + 1) % DEVICE_LISTS) continue;
+    gk_device_close(device);
+    device = NULL;
+  }
+  gk_device_close(device);
+  return 0;
+}
+
+static int run_story(const char *backend, story *s, tally *t, FILE *to) {
+  gk_device *device = NULL;
+  alarm(SECONDS / LATER);
+  recorder *log = to ? recorder_open(to, s, backend) : NULL;
+  if (open_device(backend, s->seed, &device) != GK_OK) return NO_DEVICE;
+  verdict end = run_and_audit(s, device, t, log);
+  recorder_close(log);
+  if (end == DIFFERENT) return DIFFERS;
+  gk_device_close(device);
+  return 0;
+}
+
+/* ---- processes --------------------------------------------------------------------------------------------------- */
+
+typedef struct errand {
+  const char *backend;
+  uint64_t first;
+  long count;
+  story *s; /* NULL: seeds */
+  tally *t;
+  FILE *to;
+  bool quiet;
+} errand;
+
+static int send(const errand *e) {
+  fflush(NULL);
+  pid_t child = fork();
+  if (child < 0) return -1;
+  if (!child) {
+    if (e->quiet && !freopen("/dev/null", "w", stderr)) _exit(2);
+    int code = e->s ? run_story(e->backend, e->s, e->t, e->to) : run_seeds(e->backend, e->first, e->count, e->t);
+    fflush(NULL);
+    if (code) _exit(code);
+    exit(0); /* what looks for leaks does it there */
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) continue;
+  return status;
+}
+
+static const char *end_of(int status, const tally *t, char *text, size_t bytes) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) snprintf(text, bytes, "no end after %d seconds", SECONDS);
+  else if (WIFSIGNALED(status)) snprintf(text, bytes, "killed by %s", strsignal(WTERMSIG(status)));
+  else if (WEXITSTATUS(status) == DIFFERS && *t->why) snprintf(text, bytes, "%s", t->why);
+  else snprintf(text, bytes, "exit code %d, see above", WEXITSTATUS(status));
+  return text;
+}
+
+static tally *shared_tally(void) {
+  tally *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return t == MAP_FAILED ? NULL : t;
+}
+
+static bool story_fails(void *user, story *s) {
+  errand e = *(errand *)user;
+  memset(e.t->why, 0, sizeof e.t->why);
+  e.s = s;
+  e.quiet = true;
+  return send(&e) != 0;
+}
+
+static void tell_failure(const char *backend, int status, const tally *t, bool shrink) {
+  char text[1100];
+  tally *spare = shared_tally();
+  if (!spare) return;
+  uint64_t seed = t->seed;
+  printf("# seed %llu on %s: %s\n# again: random_lists --backend %s --seed %llu --random 1\n", (unsigned long long)seed,
+         backend, end_of(status, t, text, sizeof text), backend, (unsigned long long)seed);
+  errand again = {.backend = backend, .s = &tale, .t = spare};
+  story_write(&tale, seed);
+  if (shrink && story_fails(&again, &tale)) {
+    story_shrink(&tale, story_fails, &again);
+    again.quiet = true;
+    int shrunk = (memset(spare->why, 0, sizeof spare->why), send(&again));
+    printf("# as small as it could be made: %s\n", end_of(shrunk, spare, text, sizeof text));
+  } else if (shrink) {
+    printf("# when it is run by itself, it doesn't fail\n");
+  }
+  again.to = stdout;
+  send(&again);
+  fflush(stdout);
+  munmap(spare, sizeof *spare);
+}
+
+/* ---- what came up ------------------------------------------------------------------------------------------------ */
+
+static int tell(const char *what, uint64_t count, bool demanded, int missing) {
+  printf("#   %-28s %llu\n", what, (unsigned long long)count);
+  if (count || !demanded) return missing;
+  printf("#   ^ never came up\n");
+  return missing + 1;
+}
+
+static int tell_tally(const tally *t, const char *backend, bool demanded) {
+  static const char *const ops[] = {"none", "kernel", "copy", "fill", "call", "include", "do_while",
+                                    "while", "if", "else", "switch", "case", "checkpoint", "parallel", "section"};
+  static const char *const deeds[] = {"launches", "pokes", "binds", "resizes", "numbers", "structs"};
+  int m = 0;
+  printf("# %llu lists on %s, %llu of them left out since they take too long\n", (unsigned long long)t->lists, backend,
+         (unsigned long long)t->too_long);
+#define TELL(member) m = tell(#member, t->member, demanded, m)
+  for (size_t k = GK_OP_KERNEL; k <= GK_OP_SECTION; ++k) m = tell(ops[k], t->ops[k], demanded, m);
+  TELL(launches); TELL(finished); TELL(yielded); TELL(resumed); TELL(elsewhere); TELL(cancelled);
+  TELL(queued_cancelled); TELL(queued); TELL(bounded); TELL(polled); TELL(zero_passes); TELL(ten_deep);
+  TELL(two_deep_includes); TELL(always); TELL(sections_in_sections); TELL(counts_in_memory); TELL(two_dimensions);
+  TELL(three_dimensions); TELL(sums); TELL(offsets); TELL(shared_flags); TELL(guarantees); TELL(interruptions);
+  for (size_t k = 1; k < DEED_KINDS; ++k) m = tell(deeds[k], t->deeds[k], demanded, m);
+  m = tell("deepest", t->deepest, demanded, m);
+  return m;
+}
+
+/* ---- for all ----------------------------------------------------------------------------------------------------- */
+
+int random_lists(const char *backend, uint64_t first_seed, long count, bool shrink) {
+  enum { FAILURES = 3, ENOUGH = 1000 };
+  tally *t = shared_tally();
+  if (!t) return 1;
+  int failures = 0;
+  uint64_t end = first_seed + (uint64_t)count;
+  for (uint64_t seed = first_seed; seed < end && failures < FAILURES; seed = t->seed + 1) {
+    t->seed = seed;
+    int status = send(&(errand){.backend = backend, .first = seed, .count = (long)(end - seed), .t = t});
+    if (!status) break;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_DEVICE) {
+      printf("# %s\n", t->why);
+      munmap(t, sizeof *t);
+      return -1;
+    }
+    tell_failure(backend, status, t, shrink);
+    ++failures;
+    memset(t->why, 0, sizeof t->why);
+  }
+  int missing = tell_tally(t, backend, count >= ENOUGH && !failures);
+  munmap(t, sizeof *t);
+  return failures + missing;
+}
+
+bool random_print(const char *backend, uint64_t seed, FILE *to) {
+  tally *t = shared_tally();
+  if (!t) return false;
+  story_write(&tale, seed);
+  int status = send(&(errand){.backend = backend, .s = &tale, .t = t, .to = to});
+  munmap(t, sizeof *t);
+  return status == 0;
+}

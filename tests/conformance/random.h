@@ -1,0 +1,20 @@
+/* Random lists: right lists over all constructs, with launches and what a host may do in between, on a backend and on
+ * the reference. Everything follows from the seed. */
+#ifndef RANDOM_H
+#define RANDOM_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Runs the lists of so many seeds, each in a child process's charge, and prints what came up. A seed whose status,
+ * memory or end differs is named, made as small as it will be if `shrink`, and printed as a C program.
+ * @return the seeds that failed (it stops at the third); -1: the backend can't be opened here, which was printed. */
+int random_lists(const char *backend, uint64_t first_seed, long count, bool shrink);
+
+/* In the child: what is called before the device is opened, and after each list, to say which rule of gk_backend.h was
+ * broken (""). Both may be NULL. */
+void random_watch(void (*before_open)(uint64_t seed), const char *(*broken)(void));
+
+/* The list of a seed as a C program that does the same on a backend and compares with what the reference said. */
+bool random_print(const char *backend, uint64_t seed, FILE *to);
+#endif

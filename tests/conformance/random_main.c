@@ -1,0 +1,58 @@
+/* Random lists on a backend against the reference; TAP. Without arguments: as many as the tests want. */
+#include "random.h"
+#include "awkward/awkward.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* LLVM's runtime keeps a block of memory for each thread that ever led a team. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) { return "leak:libomp.so"; }
+
+/* One device in eight has delays: they take long. */
+static void prepare(uint64_t seed) { awkward_seed(seed / 250 % 8 ? 0 : seed + 1); }
+
+static int tell_usage(void) {
+  fprintf(stderr, "random_lists [--backend NAME]... [--seed S] [--random N] [--print S] [--no-shrink]\n");
+  return 2;
+}
+
+int main(int argc, char **argv) {
+  const char *backends[16] = {NULL}, *scale = getenv("GK_TEST_SCALE");
+  int backend_count = 0;
+  long count = 10000 * (scale && atol(scale) > 0 ? atol(scale) : 1);
+  uint64_t seed = 1;
+  bool shrink = true, prints = false;
+  for (int k = 1; k < argc; ++k) {
+    const char *value = k + 1 < argc ? argv[k + 1] : NULL;
+    if (strcmp(argv[k], "--no-shrink") == 0) {
+      shrink = false;
+      continue;
+    }
+    if (!value) return tell_usage();
+    ++k;
+    if (strcmp(argv[k - 1], "--backend") == 0 && backend_count < 16) backends[backend_count++] = value;
+    else if (strcmp(argv[k - 1], "--seed") == 0) seed = strtoull(value, NULL, 10);
+    else if (strcmp(argv[k - 1], "--random") == 0) count = atol(value);
+    else if (strcmp(argv[k - 1], "--print") == 0) {
+      prints = true;
+      seed = strtoull(value, NULL, 10);
+    } else return tell_usage();
+  }
+  if (!backend_count) {
+    backends[backend_count++] = "openmp";
+    backends[backend_count++] = "awkward";
+  }
+  awkward_register();
+  random_watch(prepare, awkward_broken);
+  if (prints) return random_print(backends[0], seed, stdout) ? 0 : 1;
+  int failures = 0;
+  for (int k = 0; k < backend_count; ++k) {
+    int result = random_lists(backends[k], seed, count, shrink);
+    printf("%sok %d - %ld random lists on %s%s\n", result > 0 ? "not " : "", k + 1, count, backends[k],
+           result < 0 ? " # SKIP it can't be opened here" : "");
+    fflush(stdout);
+    failures += result > 0;
+  }
+  printf("1..%d\n", backend_count);
+  return failures > 0;
+}

@@ -1,0 +1,107 @@
+/* What printed random lists are made of: each call does on a device what the story did, and holds what came of it
+ * against what the contract wants. main ends with `return finish();`: 0, if all was as it should be. */
+#ifndef RANDOM_PROGRAM_H
+#define RANDOM_PROGRAM_H
+#include "random_kernels.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define INTS(...) (const int[]){__VA_ARGS__}, GK_COUNT(((const int[]){__VA_ARGS__}))
+
+static gk_device *device;
+static gk_graph *graph;
+static const gk_status *status;
+static random_stops stops;
+static random_host hosts[64];
+static void *brought[256];
+static size_t host_count, brought_count;
+static int wrong;
+
+static inline void must(gk_result result, const char *what) {
+  if (result == GK_OK) return;
+  printf("%s: %s\n", what, gk_error());
+  exit(2);
+}
+
+static inline void begin(const char *backend, const gk_list *list, uint32_t bits) {
+  must(gk_device_open(&(gk_device_desc){.backend = backend}, &device), "gk_device_open");
+  must(gk_graph_create(device, list, bits, &graph), "gk_graph_create");
+  sem_init(&stops.reached, 0, 0);
+  sem_init(&stops.go, 0, 0);
+}
+
+static inline void put(const char *slot, size_t at, const int *ints, size_t count) {
+  int *memory = (int *)gk_bound(graph, gk_find_slot(graph, slot));
+  must(gk_upload(device, memory + at, ints, count * sizeof *ints), slot);
+}
+
+static inline void bring(const char *slot, size_t ints) {
+  void *memory = brought[brought_count++ % 256] = gk_alloc(device, ints * sizeof(int), GK_DEVICE_MEMORY);
+  must(gk_bind(graph, gk_find_slot(graph, slot), memory), slot);
+}
+
+static inline void bring_host(const char *slot) {
+  random_host *host = &hosts[host_count++ % 64];
+  void *memory = gk_alloc(device, 4, GK_DEVICE_MEMORY);
+  *host = (random_host){.near = gk_host_address(device, memory) == memory, .stops = &stops};
+  gk_free(device, memory);
+  must(gk_bind(graph, gk_find_slot(graph, slot), host), slot);
+}
+
+static inline void give_pair(const char *slot, int a, int b) {
+  must(gk_bind_bytes(graph, gk_find_slot(graph, slot), &(pair){a, b}, sizeof(pair)), slot);
+}
+static inline void give_int(const char *slot, int value) {
+  must(gk_bind_int(graph, gk_find_slot(graph, slot), value), slot);
+}
+static inline void give_float(const char *slot, int value) {
+  must(gk_bind_float(graph, gk_find_slot(graph, slot), value), slot);
+}
+static inline void resize(const char *slot, size_t count) {
+  must(gk_resize(graph, gk_find_slot(graph, slot), count), slot);
+}
+
+static inline void launch(int32_t label) { must(gk_launch(graph, label), "gk_launch"); }
+static inline void stop_at(int countdown) { stops.countdown = countdown; }
+static inline void cancel(void) {
+  while (sem_wait(&stops.reached)) continue;
+  must(gk_cancel(graph), "gk_cancel");
+  sem_post(&stops.go);
+}
+
+static inline void ended(gk_state state, int32_t yielded) {
+  must(gk_wait(graph, &status), "gk_wait");
+  if (status->state == state && status->yielded == yielded) return;
+  printf("launch %llu: state %d, yielded %d; by the contract %d, %d\n", (unsigned long long)status->launch,
+         (int)status->state, (int)status->yielded, (int)state, (int)yielded);
+  wrong = 1;
+}
+
+static inline void made(size_t loop, uint64_t passes, bool hit_bound) {
+  const gk_loop_status *is = &status->loops[loop];
+  if (is->passes == passes && is->hit_bound == hit_bound) return;
+  printf("launch %llu: loop %zu (%s) made %llu passes, bound %d; by the contract %llu, %d\n",
+         (unsigned long long)status->launch, loop, is->name, (unsigned long long)is->passes, is->hit_bound,
+         (unsigned long long)passes, hit_bound);
+  wrong = 1;
+}
+
+static inline void holds(const char *slot, const int *ints, size_t count) {
+  int is[256];
+  must(gk_download(device, is, gk_bound(graph, gk_find_slot(graph, slot)), count * sizeof *is), slot);
+  for (size_t k = 0; k < count; ++k)
+    if (is[k] != ints[k]) {
+      printf("launch %llu: %s[%zu] is %d, by the contract %d\n", (unsigned long long)status->launch, slot, k, is[k],
+             ints[k]);
+      wrong = 1;
+    }
+}
+
+static inline int finish(void) {
+  gk_graph_destroy(graph);
+  for (size_t k = 0; k < brought_count && k < 256; ++k) gk_free(device, brought[k]);
+  gk_device_close(device);
+  puts(wrong ? "not what the contract wants" : "as the contract wants");
+  return wrong;
+}
+#endif

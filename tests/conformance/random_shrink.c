@@ -1,0 +1,158 @@
+/* Makes a story that fails smaller, as long as it fails: deeds left out, lines and blocks left out, blocks unwrapped,
+ * slots that nobody uses left out. */
+#include "random_story.h"
+#include <string.h>
+#include <time.h>
+
+enum { SECONDS = 120 };
+
+typedef struct shrinker {
+  story *s;
+  bool (*fails)(void *user, story *s);
+  void *user;
+  time_t end;
+} shrinker;
+
+/* Lists that are wrong are no candidates: they fail for another reason. */
+static bool still_fails(shrinker *k) {
+  if (time(NULL) > k->end) return false;
+  if (gk_check(&whole_of(k->s)->list, NULL, NULL, NULL) != GK_OK) return false;
+  return k->fails(k->user, k->s);
+}
+
+static bool drop_deeds(shrinker *k) {
+  story *s = k->s;
+  bool any = false;
+  for (uint32_t at = s->deed_count; at-- > 0;) {
+    deed before = s->deeds[at];
+    memmove(&s->deeds[at], &s->deeds[at + 1], (s->deed_count - at - 1) * sizeof before);
+    --s->deed_count;
+    if (still_fails(k)) {
+      any = true;
+      continue;
+    }
+    memmove(&s->deeds[at + 1], &s->deeds[at], (s->deed_count - at) * sizeof before);
+    s->deeds[at] = before;
+    ++s->deed_count;
+    if (before.kind != DEED_LAUNCH || (!before.queued && before.waits)) continue;
+    s->deeds[at].queued = 0;
+    s->deeds[at].waits = true;
+    if (still_fails(k)) any = true;
+    else s->deeds[at] = before;
+  }
+  return any;
+}
+
+static bool opens(gk_op op) { return op >= GK_OP_DO_WHILE && op <= GK_OP_SECTION && op != GK_OP_ELSE; }
+
+/* The END of the block at a line; *otherwise: its ELSE, or the line itself. */
+static size_t end_of(const gk_list *list, size_t line, size_t *otherwise) {
+  size_t at = line;
+  *otherwise = line;
+  if (!opens(list->tasks[line].op)) return line;
+  for (int depth = 0;; ++at) {
+    gk_op op = list->tasks[at].op;
+    if (op == GK_OP_ELSE && depth == 1) *otherwise = at;
+    if (opens(op)) ++depth;
+    if (op == GK_OP_END && --depth == 0) return at;
+  }
+}
+
+static bool leave_out(listing *l, size_t line, bool whole) {
+  gk_op op = l->tasks[line].op;
+  size_t otherwise, end = end_of(&l->list, line, &otherwise), kept = 0;
+  bool is_part = op == GK_OP_SWITCH || op == GK_OP_CASE || op == GK_OP_PARALLEL || op == GK_OP_SECTION;
+  if (op == GK_OP_END || op == GK_OP_ELSE || (!whole && (end == line || is_part))) return false;
+  for (size_t k = 0; k < l->list.task_count; ++k) {
+    if (whole ? k >= line && k <= end : k == line || k == end || k == otherwise) continue;
+    l->tasks[kept++] = l->tasks[k];
+  }
+  l->list.task_count = kept;
+  return true;
+}
+
+static bool drop_lines(shrinker *k, listing *l) {
+  static gk_task before[MAX_TASKS];
+  bool any = false;
+  for (size_t step = 0; step < 2 * l->list.task_count; ++step) {
+    size_t count = l->list.task_count;
+    memcpy(before, l->tasks, count * sizeof *before);
+    if (!leave_out(l, step / 2, step % 2 == 0)) continue;
+    if (still_fails(k)) {
+      any = true;
+      step -= step % 2 + 1; /* the same line again: another is there now */
+      continue;
+    }
+    memcpy(l->tasks, before, count * sizeof *before);
+    l->list.task_count = count;
+  }
+  return any;
+}
+
+static bool simplify(shrinker *k, listing *l) {
+  bool any = false;
+  for (size_t line = 0; line < l->list.task_count; ++line) {
+    gk_task before = l->tasks[line], *task = &l->tasks[line];
+    if (before.op != GK_OP_KERNEL || !before.items[0] || before.items[1]) continue;
+    task->items[0] = 0;
+    task->offset = 0;
+    if (still_fails(k)) any = true;
+    else *task = before;
+  }
+  return any;
+}
+
+static bool is_used(const gk_list *list, gk_slot slot) {
+  for (size_t k = 0; k < list->task_count; ++k) {
+    const gk_task *task = &list->tasks[k];
+    if (task->flag == slot) return true;
+    for (int d = 0; d < 3; ++d)
+      if (task->items[d] == slot) return true;
+    for (int a = 0; a < GK_MAX_ARGS; ++a)
+      if (task->args[a] == slot) return true;
+  }
+  return false;
+}
+
+/* Of the outermost list, whose first slots aren't given by anybody; numbers stay as they are. */
+static bool drop_slots(shrinker *k, listing *l) {
+  static gk_slot_desc before[MAX_SLOTS];
+  size_t count = l->list.slot_count, kept = 0;
+  memcpy(before, l->slots, count * sizeof *before);
+  for (size_t at = 0; at < count; ++at)
+    if (is_used(&l->list, before[at].slot)) l->slots[kept++] = before[at];
+  l->list.slot_count = kept;
+  if (kept < count && still_fails(k)) return true;
+  memcpy(l->slots, before, count * sizeof *before);
+  l->list.slot_count = count;
+  return false;
+}
+
+static bool plainer(shrinker *k) {
+  story *s = k->s;
+  uint32_t bits = s->bits;
+  bool plain = s->plain;
+  s->bits &= GK_CANCELLABLE;
+  s->plain = true;
+  if ((bits != s->bits || !plain) && still_fails(k)) return true;
+  s->plain = plain;
+  if (bits != s->bits && still_fails(k)) return true;
+  s->bits = bits;
+  s->plain = true;
+  if (!plain && still_fails(k)) return true;
+  s->plain = plain;
+  return false;
+}
+
+void story_shrink(story *s, bool (*fails)(void *user, story *s), void *user) {
+  shrinker k = {s, fails, user, time(NULL) + SECONDS};
+  for (bool any = true; any && time(NULL) < k.end;) {
+    any = drop_deeds(&k);
+    any |= plainer(&k);
+    for (uint32_t list = s->list_count; list-- > 0;) {
+      any |= drop_lines(&k, &s->lists[list]);
+      any |= simplify(&k, &s->lists[list]);
+    }
+    any |= drop_slots(&k, whole_of(s));
+  }
+}

@@ -1,0 +1,99 @@
+/* A story: lists that include each other, and deeds of a host. For those who write, run, shrink and print them. */
+#ifndef RANDOM_STORY_H
+#define RANDOM_STORY_H
+#include "gk.h"
+#include <stdio.h>
+
+enum {
+  MAX_LISTS = 5, MAX_TASKS = 240, MAX_SLOTS = 96, MAX_DEEDS = 40, MAX_COMPOSED = 512, NAME_BYTES = 40,
+  DATA = 32, FLAGS = 16, /* ints of a group's memory */
+  FIRST_SWITCH = 6, FIRST_COUNT = 8, REFUSED = 12, GRANTED, WANTED, /* among its flags; before: those of loops, IFs */
+  TASK_LIMIT = 4000, /* of a launch: stories that run longer are left out */
+};
+
+/* A slot's kind is the first letter of its name, behind the list's "L1_":
+ *   X data   F flags   S chance   H the host's   A atomic int   T U V W sums of int, uint, float, double
+ *   N a count up to 8   M one up to 4   I a number   K a number that stays   G J R Q uint, int64_t, float, double
+ *   P a struct   B a struct in memory   C leave   Y kept items   Z room for them */
+typedef struct listing {
+  gk_list list;
+  gk_task tasks[MAX_TASKS];
+  gk_slot_desc slots[MAX_SLOTS];
+  char task_names[MAX_TASKS][4 * NAME_BYTES], slot_names[MAX_SLOTS][NAME_BYTES], name[16];
+  uint32_t arguments;     /* slots at its beginning for which an INCLUDE may give others */
+  uint32_t lines, labels; /* as composed; labels lie between 1 and that */
+  bool has_checkpoint, has_always, has_halt, includes;
+} listing;
+
+typedef enum deed_kind {
+  DEED_LAUNCH, DEED_POKE, DEED_BIND, DEED_RESIZE, DEED_NUMBER, DEED_STRUCT, DEED_KINDS
+} deed_kind;
+
+enum { RESUME = INT32_MIN }; /* a label: that of the last yield, or none */
+
+typedef struct deed {
+  deed_kind kind;
+  int32_t label;   /* LAUNCH */
+  uint32_t cancel; /* LAUNCH: when `halt` comes for the n-th time; 0: never */
+  uint32_t queued; /* LAUNCH: so many fresh ones behind it before it may go on */
+  bool waits;      /* LAUNCH: for its end, where the list allows not to */
+  bool polls;
+  uint32_t slot;   /* the others: which of those that it could concern; a random number */
+  uint32_t at;     /* POKE: the first int */
+  uint32_t count;  /* POKE: how many; RESIZE */
+  int32_t value;
+} deed;
+
+typedef struct story {
+  uint64_t seed;
+  uint32_t bits; /* for gk_graph_create */
+  bool safe;     /* blocks of checkpoints are safe to run again, and the guarantee is checked */
+  bool plain;    /* memory begins with zeroes */
+  uint32_t list_count, deed_count;
+  listing lists[MAX_LISTS]; /* each includes only those before it; the last is the whole */
+  deed deeds[MAX_DEEDS];
+} story;
+
+/* What came up; kept where parent and child see it. */
+typedef struct tally {
+  uint64_t seed, lists, too_long, launches, finished, yielded, resumed, elsewhere, cancelled, queued_cancelled, queued,
+      bounded, polled, zero_passes;
+  uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, always, sections_in_sections,
+      counts_in_memory, no_items, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees,
+      interruptions, safe_alike;
+  char why[1024];
+} tally;
+
+typedef struct recorder recorder; /* writes down what a run does, as C */
+
+typedef enum verdict { ALIKE, DIFFERENT, TOO_LONG } verdict;
+
+static inline listing *whole_of(story *s) { return &s->lists[s->list_count - 1]; }
+static inline char kind_of(const char *name) {
+  for (const char *at = name; *at; ++at)
+    if (*at == '.') name = at + 1;
+  return name[0] == 'L' ? name[3] : name[0];
+}
+
+static inline uint64_t random_mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return x ^ (x >> 31);
+}
+static inline uint32_t random_below(uint64_t *random, uint32_t below) {
+  *random += UINT64_C(0x9e3779b97f4a7c15);
+  return (uint32_t)(random_mix(*random) >> 33) % below;
+}
+
+void story_write(story *s, uint64_t seed);               /* random_write.c */
+void story_count(const story *s, tally *t);              /* its constructs */
+verdict story_run(story *s, gk_device *device, tally *t, recorder *record); /* random_run.c */
+void story_shrink(story *s, bool (*fails)(void *user, story *s), void *user); /* random_shrink.c */
+
+/* random_print.c */
+recorder *recorder_open(FILE *to, const story *s, const char *backend);
+void recorder_close(recorder *r);
+void record_begin(recorder *r, const char *list, uint32_t bits); /* r: may be NULL, as in the others */
+void record(recorder *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void record_ints(recorder *r, const char *call, const void *at, size_t bytes); /* as further arguments of the call */
+#endif

@@ -1,0 +1,554 @@
+/* Writes a story from a seed. Lists are right by construction: who is in a section writes only to the groups of memory
+ * that are its own, every loop throws dice for its flag at the end of its body or has a bound, and counts stay within
+ * the memory there is. */
+#include "random_kernels.h"
+#include "random_story.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_GROUPS = 6, MAX_LINES = 400 };
+
+typedef struct group {
+  gk_slot x, f, s, h;
+} group;
+
+typedef struct writer {
+  story *s;
+  listing *l;
+  uint64_t random;
+  uint32_t budget, index; /* items that may still come; of the list */
+  group groups[MAX_GROUPS];
+  uint32_t group_count;
+  gk_slot a, t, u, v, w;       /* for sums and atomics, in any section */
+  gk_slot leave, kept, room;   /* of safe blocks; 0 at first */
+} writer;
+
+/* Where in a list an item stands. */
+typedef struct spot {
+  uint32_t first, end, shared; /* groups that may be written; one that may be read, or MAX_GROUPS */
+  uint32_t depth, tower;       /* levels that are still to be built upon each other */
+  bool in_section, in_checkpoint;
+} spot;
+
+static uint32_t below(writer *w, uint32_t n) { return random_below(&w->random, n); }
+static bool chance(writer *w, uint32_t n) { return below(w, n) == 0; }
+
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
+
+static gk_slot add_slot(writer *w, char kind, gk_slot_desc desc) {
+  listing *l = w->l;
+  size_t at = l->list.slot_count++;
+  desc.slot = (gk_slot)at + 1;
+  snprintf(l->slot_names[at], NAME_BYTES, "%s_%c%zu", l->name, kind, at + 1);
+  desc.name = l->slot_names[at];
+  l->slots[at] = desc;
+  return desc.slot;
+}
+
+static bool has_room(const writer *w) { return w->l->list.slot_count + 8 < MAX_SLOTS; }
+
+static gk_slot add_memory(writer *w, char kind, const char *element, uint32_t bytes, size_t count) {
+  return add_slot(w, kind, (gk_slot_desc){.type = GK_PTR, .element = element, .element_bytes = bytes, .count = count});
+}
+
+static gk_slot add_number(writer *w, char kind, gk_type type, int value) {
+  gk_value v = {.i32 = value};
+  if (type == GK_I64) v.i64 = value;
+  else if (type == GK_F32) v.f32 = (float)value;
+  else if (type == GK_F64) v.f64 = value;
+  return add_slot(w, kind, (gk_slot_desc){.type = type, .bits = GK_HAS_VALUE, .value = v});
+}
+
+/* One of that kind, mostly one that is there already. */
+static gk_slot some_number(writer *w, char kind, gk_type type, int value, bool same) {
+  const listing *l = w->l;
+  gk_slot found = 0;
+  uint32_t seen = 0;
+  for (size_t k = 0; k < l->list.slot_count; ++k) {
+    const gk_slot_desc *desc = &l->slots[k];
+    if (kind_of(desc->name) != kind || (same && desc->value.i32 != value)) continue;
+    if (below(w, ++seen) == 0) found = desc->slot;
+  }
+  bool full = !has_room(w);
+  if (found && (same || full || !chance(w, 3))) return found;
+  return add_number(w, kind, type, value);
+}
+
+static gk_slot constant(writer *w, int value) { return some_number(w, 'K', GK_I32, value, true); }
+static gk_slot identity(writer *w) { return some_number(w, 'I', GK_I32, (int)below(w, 100), false); }
+static gk_slot count_slot(writer *w) {
+  static const gk_type types[] = {GK_I32, GK_I32, GK_U32, GK_I64};
+  gk_type type = types[below(w, 4)];
+  int value = (int)below(w, 11) - 2;
+  return some_number(w, 'N', type, type == GK_U32 && value < 0 ? 0 : value, false);
+}
+
+static void add_group(writer *w) {
+  bool mine = w->index + 1 == w->s->list_count && chance(w, 3); /* the host brings its memory */
+  group *g = &w->groups[w->group_count++];
+  g->x = add_memory(w, 'X', "uint", 4, mine ? 0 : DATA);
+  g->f = add_memory(w, 'F', "int", 4, mine && chance(w, 2) ? 0 : FLAGS);
+  g->s = add_memory(w, 'S', "uint", 4, 2);
+  g->h = add_slot(w, 'H', (gk_slot_desc){.type = GK_HOST_PTR});
+}
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+static gk_task *add(writer *w, gk_task task) {
+  listing *l = w->l;
+  size_t at = l->list.task_count++;
+  l->tasks[at] = task;
+  ++l->lines;
+  return &l->tasks[at];
+}
+
+static bool is_full(const writer *w) { return w->l->list.task_count + 40 > MAX_TASKS || w->l->lines + 40 > MAX_LINES; }
+static void add_end(writer *w) { add(w, (gk_task)GK_END); }
+static const char *name_of(const writer *w, gk_slot slot) { return w->l->slots[slot - 1].name; }
+
+static char *task_name(writer *w, const gk_task *task) { return w->l->task_names[task - w->l->tasks]; }
+
+/* As the macros of blocks name them, by the text of their arguments. */
+static void name_block(writer *w, gk_task *task) {
+  char *name = task_name(w, task), bound[40] = "", label[40] = "", offset[40] = "";
+  if (task->op == GK_OP_CHECKPOINT) {
+    snprintf(name, 4 * NAME_BYTES, "%d", (int)task->label);
+  } else {
+    if (task->offset) snprintf(offset, sizeof offset, ", .offset = %u", (unsigned)task->offset);
+    if (task->max_iterations) snprintf(bound, sizeof bound, ", .max_iterations = %u", (unsigned)task->max_iterations);
+    if (task->label) snprintf(label, sizeof label, ", .label = %d", (int)task->label);
+    snprintf(name, 4 * NAME_BYTES, "%s%s%s%s", name_of(w, task->flag), offset, bound, label);
+  }
+  task->name = name;
+}
+
+static const group *own_group(writer *w, const spot *at) {
+  return &w->groups[at->first + below(w, at->end - at->first)];
+}
+
+/* Another than that to read from, or NULL. */
+static const group *other_group(writer *w, const spot *at, const group *than) {
+  uint32_t count = at->end - at->first + (at->shared < MAX_GROUPS), k = below(w, count);
+  const group *g = at->first + k < at->end ? &w->groups[at->first + k] : &w->groups[at->shared];
+  return g == than ? NULL : g;
+}
+
+static void choose_items(writer *w, const spot *at, gk_task *task, bool fixed_offset) {
+  uint32_t what = below(w, 6);
+  if (what < 2) return; /* GK_ONE */
+  if (what < 5) {
+    task->items[0] = count_slot(w);
+    return;
+  }
+  const group *g = other_group(w, at, NULL);
+  task->items[0] = g->f;
+  if (!fixed_offset) task->offset = 4 * (FIRST_COUNT + below(w, 4));
+}
+
+static gk_task *add_kernel(writer *w, const gk_kernel *kernel) {
+  gk_task *task = add(w, (gk_task){.op = GK_OP_KERNEL, .kernel = kernel});
+  snprintf(task_name(w, task), NAME_BYTES, "%s", kernel->name);
+  task->name = task_name(w, task);
+  return task;
+}
+
+#define ARGS(task, ...) memcpy((task)->args, (gk_slot[]){__VA_ARGS__}, sizeof((gk_slot[]){__VA_ARGS__}))
+
+/* dice: see `roll` */
+static void add_roll(writer *w, const group *g, uint32_t flag, uint32_t dice) {
+  gk_slot what = constant(w, (int)(flag + 16 * dice));
+  ARGS(add_kernel(w, &roll), g->f, g->s, what);
+}
+
+static void add_rolls(writer *w, const spot *at) {
+  const group *g = own_group(w, at);
+  uint32_t flag = below(w, FLAGS - 4);
+  add_roll(w, g, flag, flag < FIRST_SWITCH ? below(w, 3) : flag < FIRST_COUNT ? 3 : 4);
+}
+
+static void add_planes(writer *w, const spot *at, const group *g) {
+  bool is_box = chance(w, 2);
+  gk_slot id = identity(w), y = is_box ? constant(w, (int)below(w, 3)) : chance(w, 2) ? constant(w, (int)below(w, 5))
+                                 : some_number(w, 'M', GK_I32, (int)below(w, 5), false);
+  gk_slot z = is_box ? constant(w, 1 + (int)below(w, 2)) : 0;
+  gk_task *task = add_kernel(w, is_box ? &box : &plane);
+  choose_items(w, at, task, false);
+  task->items[1] = y;
+  task->items[2] = z;
+  ARGS(task, g->x, id);
+}
+
+static void add_move(writer *w, const spot *at, const group *g, bool copies) {
+  const group *from = copies ? other_group(w, at, g) : NULL;
+  gk_task *task = add(w, (gk_task){.op = from ? GK_OP_COPY : GK_OP_FILL, .args = {g->x}});
+  choose_items(w, at, task, true);
+  task->offset = 4 * below(w, 12);
+  if (from) {
+    task->args[1] = from->x;
+    task->from_offset = 4 * below(w, 12);
+  } else {
+    task->pattern = below(w, 1000);
+  }
+  task->name = from ? "copy" : "fill";
+}
+
+static void add_flag_fill(writer *w, const group *g) {
+  add(w, (gk_task){.op = GK_OP_FILL, .name = "fill", .args = {g->f}, .offset = 4 * below(w, FLAGS - 4),
+                   .pattern = below(w, 4)});
+}
+
+static void add_struct(writer *w, const spot *at, const group *g) {
+  if (!has_room(w)) return;
+  gk_slot p = add_slot(w, 'P', (gk_slot_desc){.type = GK_BYTES, .element = "pair", .element_bytes = sizeof(pair)});
+  gk_slot b = chance(w, 2) ? p : at->in_section ? 0 : add_memory(w, 'B', "pair", sizeof(pair), 1);
+  if (!b) b = p;
+  if (b != p) add(w, (gk_task){.op = GK_OP_COPY, .name = "copy", .args = {b, p}});
+  gk_task *task = add_kernel(w, &couple);
+  choose_items(w, at, task, false);
+  ARGS(task, g->x, p, b);
+}
+
+static void add_typed(writer *w, const spot *at, const group *g) {
+  gk_slot u = some_number(w, 'G', GK_U32, (int)below(w, 99), false);
+  gk_slot j = some_number(w, 'J', GK_I64, (int)below(w, 99) - 50, false);
+  gk_slot r = some_number(w, 'R', GK_F32, (int)below(w, 99) - 50, false);
+  gk_slot q = some_number(w, 'Q', GK_F64, (int)below(w, 99) - 50, false);
+  gk_task *task = add_kernel(w, &typed);
+  choose_items(w, at, task, false);
+  ARGS(task, g->x, u, j, r, q);
+}
+
+/* A CALL, and an IF without tasks: wherever flags are read, nobody is ahead of it when it is done. */
+static void add_halt(writer *w, const group *g) {
+  add(w, (gk_task){.op = GK_OP_CALL, .name = "halt", .call = halt, .args = {g->h, g->x}});
+  gk_task *task = add(w, (gk_task){.op = GK_OP_IF, .flag = g->f, .offset = 4 * below(w, 4)});
+  name_block(w, task);
+  add_end(w);
+  w->l->has_halt = true;
+}
+
+static void add_task(writer *w, const spot *at) {
+  static const char kinds[] = "ssssssbbbrrrrppttwwaaymmmmfffcccS";
+  const group *g = own_group(w, at), *other;
+  if (!has_room(w)) {
+    add_rolls(w, at);
+    return;
+  }
+  bool halts = w->s->bits & GK_CANCELLABLE && !at->in_section && !w->s->safe;
+  if (halts && chance(w, 4)) {
+    add_halt(w, g);
+    return;
+  }
+  size_t before = w->l->list.task_count;
+  gk_slot id = identity(w);
+  gk_task *task = NULL;
+  switch (kinds[below(w, sizeof kinds - 1)]) {
+  case 'b':
+    other = other_group(w, at, g);
+    if (!other) goto stirs;
+    ARGS(task = add_kernel(w, &blend), g->x, other->x, id);
+    break;
+  case 'r': add_rolls(w, at); break;
+  case 'p': add_planes(w, at, g); break;
+  case 't': ARGS(task = add_kernel(w, &total), w->t, w->u, g->x); break;
+  case 'w': ARGS(task = add_kernel(w, &weigh), w->v, w->w, g->x); break;
+  case 'a': ARGS(task = add_kernel(w, &vote), w->a, g->x, id); break;
+  case 'y': add_typed(w, at, g); break;
+  case 'm': add_move(w, at, g, true); break;
+  case 'f':
+    if (chance(w, 2)) add_flag_fill(w, g);
+    else add_move(w, at, g, false);
+    break;
+  case 'c': add(w, (gk_task){.op = GK_OP_CALL, .name = "note", .call = note, .args = {g->h, g->x}}); break;
+  case 'S': add_struct(w, at, g); break;
+  default:
+  stirs:
+    ARGS(task = add_kernel(w, &stir), g->x, id);
+    break;
+  }
+  if (task) choose_items(w, at, task, false);
+  bool one = w->l->list.task_count == before + 1;
+  if (one && at->depth == 0 && !w->s->safe && chance(w, 7)) {
+    w->l->tasks[before].bits = GK_ALWAYS;
+    w->l->has_always = true;
+  }
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static void add_block(writer *w, spot at);
+
+static void add_loop(writer *w, spot at) {
+  const group *g = own_group(w, &at);
+  uint32_t flag = below(w, FIRST_SWITCH);
+  uint32_t dice = at.tower || at.depth > 3 ? 1 : at.depth > 1 ? below(w, 2) : below(w, 3);
+  bool is_while = chance(w, 3), bounded = chance(w, 3);
+  if (is_while && chance(w, 2)) add_roll(w, g, flag, 2);
+  gk_task *task = add(w, (gk_task){.op = is_while ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = g->f, .offset = 4 * flag});
+  if (bounded) task->max_iterations = 1 + below(w, 4);
+  if (chance(w, 2)) task->label = (int32_t)++w->l->labels;
+  name_block(w, task);
+  bool rolls = !bounded || at.tower || chance(w, 2);
+  add_block(w, at);
+  if (rolls) add_roll(w, g, flag, dice);
+  add_end(w);
+}
+
+static void add_if(writer *w, spot at) {
+  const group *g = own_group(w, &at);
+  uint32_t flag = below(w, FIRST_SWITCH);
+  if (chance(w, 2)) add_roll(w, g, flag, below(w, 2));
+  name_block(w, add(w, (gk_task){.op = GK_OP_IF, .flag = g->f, .offset = 4 * flag}));
+  add_block(w, at);
+  if (chance(w, 2)) {
+    add(w, (gk_task)GK_ELSE);
+    add_block(w, at);
+  }
+  add_end(w);
+}
+
+static void add_switch(writer *w, spot at) {
+  const group *g = own_group(w, &at);
+  uint32_t flag = FIRST_SWITCH + below(w, 2);
+  if (chance(w, 2)) add_roll(w, g, flag, 3);
+  name_block(w, add(w, (gk_task){.op = GK_OP_SWITCH, .flag = g->f, .offset = 4 * flag}));
+  for (uint32_t count = at.tower ? 1 : below(w, 5); count; --count) {
+    add(w, (gk_task)GK_CASE);
+    add_block(w, at);
+    add_end(w);
+  }
+  add_end(w);
+}
+
+/* Its sections get a part of the groups each, perhaps one that all may read. */
+static void add_parallel(writer *w, spot at) {
+  uint32_t have = at.end - at.first;
+  add(w, (gk_task)GK_PARALLEL);
+  if (have > 2 && !at.tower && chance(w, 2)) {
+    at.shared = at.first++;
+    --have;
+  }
+  uint32_t count = at.tower ? 1 : below(w, have + 1), from = at.first, end = at.end;
+  at.in_section = true;
+  for (uint32_t k = 0; k < count; ++k) {
+    at.first = from + have * k / count;
+    at.end = k + 1 == count ? end : from + have * (k + 1) / count;
+    add(w, (gk_task)GK_SECTION);
+    add_block(w, at);
+    add_end(w);
+  }
+  add_end(w);
+}
+
+static void add_safe_checkpoint(writer *w, spot at, gk_task task) {
+  const group *g = own_group(w, &at);
+  if (!w->room) {
+    w->leave = add_memory(w, 'C', "int", 4, 1);
+    w->kept = add_memory(w, 'Y', "uint", 4, 1);
+    w->room = add_number(w, 'Z', GK_I32, 1);
+  }
+  task.flag = g->f;
+  task.offset = 4 * REFUSED;
+  name_block(w, add(w, task));
+  ARGS(add_kernel(w, &ask), g->f, g->s, w->leave, w->room);
+  name_block(w, add(w, (gk_task){.op = GK_OP_IF, .flag = g->f, .offset = 4 * GRANTED}));
+  gk_task *last = add_kernel(w, &keep);
+  last->items[0] = g->f;
+  last->offset = 4 * WANTED;
+  ARGS(last, w->kept, g->x);
+  add_block(w, at);
+  add_end(w);
+  add_end(w);
+}
+
+static void add_checkpoint(writer *w, spot at) {
+  const group *g = own_group(w, &at);
+  gk_task task = {.op = GK_OP_CHECKPOINT, .label = (int32_t)++w->l->labels};
+  uint32_t flag = below(w, FIRST_SWITCH);
+  at.in_checkpoint = w->l->has_checkpoint = true;
+  if (w->s->safe && has_room(w)) {
+    add_safe_checkpoint(w, at, task);
+    return;
+  }
+  bool target = w->s->safe || chance(w, 4);
+  if (!target) {
+    task.flag = g->f;
+    task.offset = 4 * flag;
+  }
+  name_block(w, add(w, task));
+  add_block(w, at);
+  if (!target && chance(w, 2)) add_roll(w, g, flag, 1);
+  add_end(w);
+}
+
+/* The list of another listing, with arguments for some of its first slots. */
+static bool add_include(writer *w, const spot *at) {
+  if (!w->index) return false;
+  const listing *inner = &w->s->lists[below(w, w->index)];
+  bool bound = at->in_section || at->in_checkpoint;
+  if ((inner->has_checkpoint && bound) || (inner->has_halt && at->in_section) || (inner->has_always && at->depth) ||
+      w->l->lines + inner->lines + 40 > MAX_LINES)
+    return false;
+  gk_task *task = add(w, (gk_task){.op = GK_OP_LIST, .list = &inner->list, .label = (int32_t)w->l->labels});
+  --w->l->lines;
+  w->l->lines += inner->lines;
+  w->l->labels += inner->labels;
+  snprintf(task_name(w, task), NAME_BYTES, "inc%zu", w->l->list.task_count);
+  task->name = task_name(w, task);
+  const group *a = own_group(w, at), *b = own_group(w, at);
+  gk_slot given[] = {a->x, a->f, a->s, a->h, b->x, b->f, b->s, b->h, w->a, w->t, w->u, w->v, w->w};
+  uint32_t count = below(w, (a == b ? 4 : inner->arguments) + 1);
+  memcpy(task->args, given, count * sizeof *given);
+  w->l->has_checkpoint |= inner->has_checkpoint;
+  w->l->has_always |= inner->has_always;
+  w->l->has_halt |= inner->has_halt;
+  w->l->includes = true;
+  return true;
+}
+
+static void add_item(writer *w, spot at) {
+  static const char kinds[] = "ttttttttttttDDDDDIIISSPPPPCCCCLLL";
+  char kind = at.tower ? "DDIPSC"[below(w, 6)] : kinds[below(w, at.depth < 6 ? sizeof kinds - 1 : 12)];
+  if (is_full(w)) return;
+  if (w->budget) --w->budget;
+  if (at.tower) --at.tower;
+  if (kind == 'C' && (at.in_section || at.in_checkpoint)) kind = at.tower ? 'I' : 't';
+  spot inside = at;
+  ++inside.depth;
+  switch (kind) {
+  case 'D': add_loop(w, inside); break;
+  case 'I': add_if(w, inside); break;
+  case 'S': add_switch(w, inside); break;
+  case 'P': add_parallel(w, inside); break;
+  case 'C': add_checkpoint(w, inside); break;
+  case 'L':
+    if (add_include(w, &at)) break; /* else a task */ // fall through
+  default: add_task(w, &at); break;
+  }
+}
+
+static void add_block(writer *w, spot at) {
+  if (at.tower) {
+    add_item(w, at);
+    return;
+  }
+  for (uint32_t items = below(w, 4); items && w->budget; --items) add_item(w, at);
+}
+
+/* ---- lists and deeds --------------------------------------------------------------------------------------------- */
+
+static void write_list(story *s, uint32_t index, uint64_t seed) {
+  listing *l = &s->lists[index];
+  bool whole = index + 1 == s->list_count;
+  writer w = {.s = s, .l = l, .index = index, .random = seed};
+  l->list = (gk_list){GK_ABI, l->name, l->tasks, 0, l->slots, 0};
+  l->lines = l->labels = 0;
+  l->has_checkpoint = l->has_always = l->has_halt = l->includes = false;
+  snprintf(l->name, sizeof l->name, "L%u", (unsigned)index % MAX_LISTS);
+  add_group(&w);
+  add_group(&w);
+  w.a = add_memory(&w, 'A', "int", 4, 1);
+  w.t = add_memory(&w, 'T', "int", 4, 1);
+  w.u = add_memory(&w, 'U', "uint", 4, 1);
+  w.v = add_memory(&w, 'V', "float", 4, 1);
+  w.w = add_memory(&w, 'W', "double", 8, 1);
+  l->arguments = (uint32_t)l->list.slot_count;
+  for (uint32_t more = below(&w, whole ? 4 : 2); more; --more) add_group(&w);
+  spot at = {.end = w.group_count, .shared = MAX_GROUPS};
+  w.budget = whole ? 4 + below(&w, 24) : 2 + below(&w, 8);
+  if (whole && chance(&w, 25)) {
+    spot high = at;
+    high.tower = 9 + below(&w, 5);
+    add_item(&w, high);
+  }
+  for (uint32_t items = 1 + below(&w, whole ? 6 : 3); items; --items) add_item(&w, at);
+}
+
+static int32_t some_label(writer *w) {
+  const listing *l = whole_of(w->s);
+  return l->labels ? 1 + (int32_t)below(w, l->labels) : 0; /* a loop's: then it is a fresh launch */
+}
+
+static void write_deeds(story *s, uint64_t seed) {
+  static const deed_kind kinds[] = {DEED_POKE, DEED_POKE, DEED_POKE, DEED_BIND, DEED_RESIZE, DEED_NUMBER, DEED_NUMBER,
+                                    DEED_STRUCT};
+  writer w = {.s = s, .random = seed};
+  s->deed_count = 0;
+  for (uint32_t left = 4 + below(&w, 8); left; --left) {
+    deed *d = &s->deeds[s->deed_count++];
+    *d = (deed){.kind = kinds[below(&w, GK_COUNT(kinds))], .slot = below(&w, 1u << 20), .at = below(&w, FLAGS),
+                .count = 1 + below(&w, FLAGS), .value = (int32_t)below(&w, 1u << 20)};
+    if (s->deed_count > 1 && chance(&w, 2)) continue;
+    d->kind = DEED_LAUNCH;
+    uint32_t from = below(&w, 8);
+    d->label = from < 2 ? 0 : from < 6 ? RESUME : some_label(&w);
+    d->waits = chance(&w, 3);
+    d->polls = chance(&w, 4);
+    if (s->bits & GK_CANCELLABLE && chance(&w, 2)) {
+      d->cancel = 1 + below(&w, 4);
+      d->queued = below(&w, 3);
+    }
+  }
+}
+
+void story_write(story *s, uint64_t seed) {
+  uint64_t random = random_mix(seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
+  s->seed = seed;
+  s->safe = random_below(&random, 5) == 0;
+  s->plain = false;
+  s->bits = random_below(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
+  s->bits |= (random_below(&random, 4) ? 0 : GK_HOST_GATED) | (random_below(&random, 5) ? 0 : GK_ISOLATE);
+  s->list_count = random_below(&random, 2) ? 1 : 2 + random_below(&random, MAX_LISTS - 1);
+  for (uint32_t k = 0; k < s->list_count; ++k) write_list(s, k, random_mix(random + k));
+  write_deeds(s, random_mix(random + MAX_LISTS));
+  if (s->safe) s->deed_count = 0;
+}
+
+/* ---- what is in it ----------------------------------------------------------------------------------------------- */
+
+static void count_list(const gk_list *list, tally *t, uint32_t depth, uint32_t lists, uint32_t sections) {
+  uint32_t open = 0;
+  for (size_t k = 0; k < list->task_count; ++k) {
+    const gk_task *task = &list->tasks[k];
+    ++t->ops[task->op];
+    if (task->op == GK_OP_END) --open;
+    if (task->op >= GK_OP_DO_WHILE && task->op <= GK_OP_SECTION && task->op != GK_OP_ELSE) ++open;
+    if (depth + open > t->deepest) t->deepest = depth + open;
+    if (depth + open >= 10) ++t->ten_deep;
+    if (task->op == GK_OP_LIST) {
+      if (lists) ++t->two_deep_includes;
+      count_list(task->list, t, depth + open, lists + 1, sections);
+    }
+    bool does = task->op == GK_OP_KERNEL || task->op == GK_OP_COPY || task->op == GK_OP_FILL;
+    if (task->bits & GK_ALWAYS) ++t->always;
+    if (does && task->items[0] && kind_of(list->slots[task->items[0] - 1].name) == 'F') ++t->counts_in_memory;
+    if (task->op == GK_OP_KERNEL && (task->kernel == &total || task->kernel == &weigh)) ++t->sums;
+    if (task->items[2]) ++t->three_dimensions;
+    else if (task->items[1]) ++t->two_dimensions;
+    if (task->flag && task->offset) ++t->offsets;
+    for (size_t j = 0; task->flag && j < k; ++j)
+      if (list->tasks[j].flag == task->flag && list->tasks[j].offset == task->offset) {
+        ++t->shared_flags;
+        break;
+      }
+  }
+}
+
+/* Sections within sections of one list: a PARALLEL while a SECTION is open. */
+static void count_sections(const gk_list *list, tally *t) {
+  gk_op open[GK_MAX_DEPTH + 1];
+  uint32_t depth = 0;
+  for (size_t k = 0; k < list->task_count; ++k) {
+    gk_op op = list->tasks[k].op;
+    if (op == GK_OP_END) --depth;
+    if (op == GK_OP_PARALLEL)
+      for (uint32_t d = 0; d < depth; ++d) t->sections_in_sections += open[d] == GK_OP_SECTION;
+    if (op >= GK_OP_DO_WHILE && op <= GK_OP_SECTION && op != GK_OP_ELSE) open[depth++] = op;
+  }
+}
+
+void story_count(const story *s, tally *t) {
+  count_list(&s->lists[s->list_count - 1].list, t, 0, 0, 0);
+  for (uint32_t k = 0; k < s->list_count; ++k) count_sections(&s->lists[k].list, t);
+  ++t->lists;
+}
