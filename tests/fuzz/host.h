@@ -87,11 +87,36 @@ static inline bool only_kernels_use(const gk_plan *plan, uint32_t slot) {
   return true;
 }
 
+static inline bool is_cancellable(const gk_graph *graph) { return graph->planned.plan.bits & GK_CANCELLABLE; }
+
+static inline double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Loops that don't end by themselves are cancelled: those graphs were made cancellable. */
+static inline gk_result wait_for_end(gk_graph *graph, const gk_status **status) {
+  const double begun = seconds();
+  gk_result result = gk_poll(graph, status);
+  for (int turn = 0; result == GK_NOT_READY; ++turn) {
+    if (turn > 20) sched_yield();
+    if (is_cancellable(graph) && seconds() - begun > 0.002) {
+      REQUIRE(gk_cancel(graph) == GK_OK);
+      return gk_wait(graph, status);
+    }
+    result = gk_poll(graph, status);
+  }
+  return result;
+}
+
+/* Launches that were not waited for go on beside what follows, unless they may never end. */
 static inline gk_result resize(gk_graph *graph, gk_slot slot, size_t count) {
   const gk_plan *plan = &graph->planned.plan;
   if (slot > 0 && (uint32_t)slot < plan->slot_count && !is_affordable(count, unit_of(&plan->slots[slot]))) return GK_OK;
+  if (plan->loop_count) wait_for_end(graph, &(const gk_status *){NULL});
   gk_result result = gk_resize(graph, slot, count);
-  gk_wait(graph, NULL);
+  wait_for_end(graph, &(const gk_status *){NULL});
   find_regions(graph);
   return result;
 }
@@ -117,29 +142,6 @@ static inline void bind_rest(gk_graph *graph) {
 }
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
-
-static inline bool is_cancellable(const gk_graph *graph) { return graph->planned.plan.bits & GK_CANCELLABLE; }
-
-static inline double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* Loops that don't end by themselves are cancelled: those graphs were made cancellable. */
-static inline gk_result wait_for_end(gk_graph *graph, const gk_status **status) {
-  const double begun = seconds();
-  gk_result result = gk_poll(graph, status);
-  for (int turn = 0; result == GK_NOT_READY; ++turn) {
-    if (turn > 20) sched_yield();
-    if (is_cancellable(graph) && seconds() - begun > 0.002) {
-      REQUIRE(gk_cancel(graph) == GK_OK);
-      return gk_wait(graph, status);
-    }
-    result = gk_poll(graph, status);
-  }
-  return result;
-}
 
 static inline void check_status(const gk_graph *graph, const gk_status *status) {
   const gk_plan *plan = &graph->planned.plan;
@@ -177,7 +179,7 @@ static inline void launch(gk_graph *graph, int32_t label, int32_t *yielded) {
 static inline void poke(gk_graph *graph, record r) {
   const gk_plan *plan = &graph->planned.plan;
   const gk_slot slot = (gk_slot)(1 + r.a % (plan->slot_count ? plan->slot_count : 1));
-  gk_wait(graph, NULL);
+  wait_for_end(graph, &(const gk_status *){NULL});
   char *memory = gk_bound(graph, slot);
   size_t at = 4u * (r.b % 16u);
   if (memory && bytes_behind(memory) >= at + 4) memcpy(memory + at, &(int32_t){(int8_t)r.c}, 4);
@@ -214,7 +216,10 @@ static inline void act(gk_graph *graph, record r) {
   case 10: atomic_store(&fuel, 40); gk_launch(graph, label_of(graph, r.a, r.b)); break; /* not waited for */
   case 11: wait_for_end(graph, &status); break;
   case 12: gk_poll(graph, &status); break;
-  case 13: gk_free_text(gk_dump(NULL, graph, formats[r.a % GK_COUNT(formats)])); break;
+  case 13:
+    if (plan->loop_count) wait_for_end(graph, &status);
+    gk_free_text(gk_dump(NULL, graph, formats[r.a % GK_COUNT(formats)]));
+    break;
   case 14:
     gk_find_slot(graph, name_of(r.a));
     gk_bound(graph, slot);
