@@ -180,7 +180,9 @@ def look_around(options):
 
 
 def settings(options, compiler, found):
-    optimise = "-O0 -g -DGK_DEBUG" if options.debug else "-O2 -g"  # GK_DEBUG: calls after the end are caught
+    symbols = "-g -gdwarf-4" if compiler.kind == "clang" else "-g"  # of clang's 5, Debian 12's valgrind can't read all
+    debug = f"-O0 {symbols} -DGK_DEBUG"  # GK_DEBUG: calls after the end are caught
+    optimise = debug if options.debug else f"-O2 {symbols}"
     checked = sanitizers(options.sanitize)
     counted = " --coverage -fprofile-update=atomic" if options.coverage else ""
     values = {
@@ -189,8 +191,8 @@ def settings(options, compiler, found):
         "cc": compiler.command,
         "ar": "ar",
         "optimise": optimise,
-        "checked": "-O0 -g -DGK_DEBUG" + counted if counted else
-                   (optimise if not checked else "-O1 -g -DGK_DEBUG") + checked,
+        "checked": debug + counted if counted else
+                   (optimise if not checked else f"-O1 {symbols} -DGK_DEBUG") + checked,
         "werror": "-Werror" if options.werror else "",
         "prefix": os.path.abspath(options.prefix),
     }
@@ -284,6 +286,7 @@ PACKAGES = [
     ("pkg-config", "more", lambda: shutil.which("pkg-config")),
     ("doxygen", "more", lambda: shutil.which("doxygen")),
     ("graphviz", "more", lambda: shutil.which("dot")),
+    ("valgrind", "more", lambda: shutil.which("valgrind")),
     ("clang-tidy", "full", lambda: shutil.which("clang-tidy")),
 ]
 

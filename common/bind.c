@@ -219,7 +219,7 @@ gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value) {
   gk_result result = gki_graph_enter(graph, "gk_bind_int");
   if (result != GK_OK) return result;
   const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_int", 1u << GK_I32 | 1u << GK_U32 | 1u << GK_I64);
-  gk_value held = {.i64 = value};
+  gk_value held = {.i64 = 0}; /* all of its bytes: backends compare them */
   if (!desc) result = GK_ERROR_INVALID;
   else {
     int64_t low = desc->type == GK_I32 ? INT32_MIN : desc->type == GK_U32 ? 0 : INT64_MIN;
@@ -227,8 +227,9 @@ gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value) {
     if (value < low || value > high)
       result = gk_fail(GK_ERROR_INVALID, "gk_bind_int: slot %d (%s) holds %lld to %lld, and %lld is out of range",
                        (int)slot, desc->name, (long long)low, (long long)high, (long long)value);
-    else if (desc->type == GK_I32) held = (gk_value){.i32 = (int32_t)value};
-    else if (desc->type == GK_U32) held = (gk_value){.u32 = (uint32_t)value};
+    else if (desc->type == GK_I32) held.i32 = (int32_t)value;
+    else if (desc->type == GK_U32) held.u32 = (uint32_t)value;
+    else held.i64 = value;
   }
   if (result == GK_OK) bind_value(graph, (uint32_t)slot, held, true);
   keep_failure(graph, (uint32_t)slot, result);
@@ -240,10 +241,13 @@ gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value) {
   gk_result result = gki_graph_enter(graph, "gk_bind_float");
   if (result != GK_OK) return result;
   const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_float", 1u << GK_F32 | 1u << GK_F64);
+  gk_value held = {.i64 = 0};
   if (!desc) result = GK_ERROR_INVALID;
-  else
-    bind_value(graph, (uint32_t)slot, desc->type == GK_F32 ? (gk_value){.f32 = (float)value} : (gk_value){.f64 = value},
-               true);
+  else {
+    if (desc->type == GK_F32) held.f32 = (float)value;
+    else held.f64 = value;
+    bind_value(graph, (uint32_t)slot, held, true);
+  }
   keep_failure(graph, (uint32_t)slot, result);
   gki_graph_leave(graph);
   return result;

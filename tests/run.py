@@ -24,7 +24,9 @@ ROOT = Path(os.path.abspath(__file__)).parent.parent
 SECONDS = 300
 SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 
-# What isn't a program: its name, its command, and whether each tree has its own or the first speaks for all.
+# What isn't a program: its name, its command, and whether each tree has its own, the first speaks for all, or the first
+# without sanitizers.
+PLAIN = "plain"
 SCRIPTS = [
     ("coverage", ["tests/coverage.py"], False),
     ("lint", ["tests/lint.py"], False),
@@ -40,6 +42,7 @@ SCRIPTS = [
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
+    ("valgrind", ["tests/valgrind.py"], PLAIN),
 ]
 # Programs with arguments; all are targets of build.ninja's rule `suite`.
 CONFORMANCE = "build/tests/conformance/conformance"
@@ -53,7 +56,7 @@ FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
-            for name in ("worker", "device", "launch", "graph", "threads", "openmp", "openmp_sections")]
+            for name in ("worker", "device", "launch", "graph", "threads", "openmp", "openmp_team", "openmp_sections")]
 
 TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# (?:SKIP|(?P<known>TO" r"DO))\s*(?P<reason>.*))?$", re.I)
 
@@ -179,6 +182,7 @@ def build(tree):
 
 def jobs(trees, full, wanted):
     """(name, command, folder) of everything there is to run."""
+    plain = next((tree for tree in trees if "(" not in tree_name(tree)), trees[0])
     for position, tree in enumerate(trees):
         if is_fuzzed(tree):
             for target in targets(tree, "fuzz"):
@@ -192,8 +196,8 @@ def jobs(trees, full, wanted):
                 yield f"{tree_name(tree)}: {name}", command, tree
             continue
         for name, command, in_each in SCRIPTS + (FULL_SCRIPTS if full else []):
-            if in_each or position == 0:
-                yield f"{tree_name(tree)}: {name}" if in_each else name, [sys.executable, *command], tree
+            if tree == plain if in_each == PLAIN else in_each or position == 0:
+                yield f"{tree_name(tree)}: {name}" if in_each is True else name, [sys.executable, *command], tree
         for name, command in SUITES:
             yield f"{tree_name(tree)}: {name}", command, tree
         for program in targets(tree, "test"):

@@ -1,0 +1,264 @@
+/* The OpenMP backend: sums, which are the same for any number of threads; tasks that wake others, and those that don't;
+ * out of memory. */
+#include "openmp_items.h"
+#include "gk_kernel.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int thread_counts[] = {1, 2, 3, 8};
+static const costs all_costs[] = {AS_MEASURED, SHARE_ALL, SHARE_NOTHING};
+
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+GK_SOURCE(openmp_team_test)
+GK_KERNEL(add_all, (in(float, x), sum(float, f), sum(double, d), sum(int, n), sum(uint, u))) {
+  f[0] += x[i];
+  d[0] += 1.0 / (1.0 + (double)x[i]);
+  n[0] += 1 - 2 * (i % 3);
+  u[0] += 0x10000001u;
+}
+GK_SOURCE_END
+
+typedef struct totals { float f; double d; int n; uint32_t u; } totals;
+enum { XS = 1, SF, SD, SI, SU, SN, RUNS = 50 };
+static const gk_slot_desc sum_slots[] = {GK_BUFFER(XS, float), GK_BUFFER(SF, float), GK_BUFFER(SD, double),
+                                         GK_BUFFER(SI, int),   GK_BUFFER(SU, uint),  GK_SCALAR(SN, int)};
+static const gk_task sum_tasks[] = {GK_RUN(add_all, SN, XS, SF, SD, SI, SU)};
+static const gk_list sum_list = GK_LIST(sum_list, sum_tasks, sum_slots);
+
+static float *numbers(void) {
+  static float x[ITEMS_MAX];
+  for (int k = 0; k < ITEMS_MAX; ++k) x[k] = 0.1f + (float)(k * 7919 % 1000) * 0.37f;
+  return x;
+}
+
+static totals sum_up(world *w, int count) {
+  totals t = {.f = 0.5f, .d = 0.25, .n = -7, .u = 3};
+  bind_ptr(w, XS, numbers());
+  bind_ptr(w, SF, &t.f);
+  bind_ptr(w, SD, &t.d);
+  bind_ptr(w, SI, &t.n);
+  bind_ptr(w, SU, &t.u);
+  bind_i32(w, SN, count);
+  assert_runs(w);
+  return t;
+}
+
+static void test_sums_are_the_same_bits(void **state) {
+  (void)state;
+  static const int counts[] = {1, 31, 32, 33, 64, 100, 1000, ITEMS_MAX};
+  const float *x = numbers();
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
+    for (size_t k = 0; k < GK_COUNT(counts); ++k) {
+      totals first = {0};
+      for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+        world w;
+        world_begin(&w, &sum_list, thread_counts[t], all_costs[c]);
+        for (int run = 0; run < RUNS; ++run) {
+          totals now = sum_up(&w, counts[k]);
+          if (run == 0 && c == 0) first = now;
+          assert_memory_equal(&now.f, &first.f, sizeof now.f);
+          assert_memory_equal(&now.d, &first.d, sizeof now.d);
+          assert_int_equal(now.n, first.n);
+          assert_int_equal(now.u, first.u);
+        }
+        world_end(&w);
+      }
+      double f = 0.5, d = 0.25;
+      int n = -7;
+      for (int i = 0; i < counts[k]; ++i) f += x[i], d += 1.0 / (1.0 + (double)x[i]), n += 1 - 2 * (i % 3);
+      assert_true(fabs(first.f / f - 1) < 1e-4);
+      assert_true(fabs(first.d / d - 1) < 1e-12);
+      assert_int_equal(first.n, n);
+      assert_int_equal(first.u, 3 + 0x10000001u * (uint32_t)counts[k]);
+    }
+}
+
+static void test_sum_of_no_items(void **state) {
+  (void)state;
+  world w;
+  world_begin(&w, &sum_list, 2, SHARE_ALL);
+  totals t = sum_up(&w, 0);
+  assert_true(t.f == 0.5f && t.d == 0.25 && t.n == -7 && t.u == 3);
+  world_end(&w);
+}
+
+static void test_sum_of_a_strange_type(void **state) {
+  (void)state;
+  static const gk_param params[] = {{"total", "short", 2, 2, GK_PTR, GK_ACCESS_SUM}};
+  static const gk_kernel strange = {.name = "strange", .params = params, .param_count = 1, .host = touch};
+  static const gk_task tasks[] = {GK_RUN(strange, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  world_open(&w, 2);
+  gki_begin();
+  assert_int_equal(world_lower(&w, &list, 0), GK_ERROR_UNSUPPORTED);
+  assert_says("task 0 (strange)");
+  assert_says("short");
+  world_end(&w);
+}
+
+/* ---- how many threads -------------------------------------------------------------------------------------------- */
+
+static int threads_of_process(void) {
+  int count = 0;
+  DIR *folder = opendir("/proc/self/task");
+  assert_non_null(folder);
+  for (struct dirent *entry; (entry = readdir(folder));) count += entry->d_name[0] != '.';
+  closedir(folder);
+  return count;
+}
+
+/* In a process of its own: here, other tests have left the runtime's threads behind. */
+static void child_small_tasks(void) {
+  enum { TASKS = 500 };
+  static gk_task tasks[TASKS];
+  for (int k = 0; k < TASKS; ++k) tasks[k] = (gk_task)GK_RUN(touching, N, X);
+  const gk_list list = GK_LIST(list, tasks, item_slots);
+  int before = threads_of_process(); /* a sanitizer may begin one of its own */
+  world w;
+  world_begin(&w, &list, 8, AS_MEASURED);
+  bind_ptr(&w, X, touched_bytes);
+  bind_i32(&w, N, 3);
+  worker = pthread_self();
+  /* Nothing is timed: with sanitizers, on a core that others want, three items may in truth take long enough. */
+  for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].countdown = UINT16_MAX;
+  for (int k = 0; k < 20; ++k) assert_runs(&w);
+  assert_true(threads_of_process() - before <= 1);
+  assert_int_equal(atomic_load(&other_threads), 0);
+  world_end(&w);
+}
+
+/* With OMP_THREAD_LIMIT the team is smaller than asked for: the bits must be those of the full team. */
+static void child_thread_limit(void) {
+  totals few[2];
+  int before = threads_of_process();
+  for (int k = 0; k < 2; ++k) {
+    world w;
+    world_begin(&w, &sum_list, 8, k ? SHARE_ALL : SHARE_NOTHING);
+    for (int run = 0; run < 5; ++run) few[k] = sum_up(&w, ITEMS_MAX);
+    assert_true(threads_of_process() - before <= atoi(getenv("OMP_THREAD_LIMIT")));
+    world_end(&w);
+  }
+  assert_memory_equal(&few[0].f, &few[1].f, sizeof few[0].f);
+  assert_memory_equal(&few[0].d, &few[1].d, sizeof few[0].d);
+}
+
+static void run_child(const char *what, const char *variable, const char *value) {
+  fflush(NULL);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    if (variable) setenv(variable, value, 1);
+    execl("/proc/self/exe", "openmp_team_test", what, (char *)NULL);
+    _exit(127);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_small_tasks_wake_nobody(void **state) {
+  (void)state;
+  run_child("small", NULL, NULL);
+}
+
+static void test_thread_limit(void **state) {
+  (void)state;
+  run_child("limit", "OMP_THREAD_LIMIT", "1");
+  run_child("limit", "OMP_THREAD_LIMIT", "2");
+  run_child("limit", "OMP_THREAD_LIMIT", "100");
+}
+
+/* One item is a millisecond of work: whatever waking takes here, it is worth it after a few times. */
+static void toil(const gk_value *args, gk_range range) {
+  touch(args, range);
+  for (size_t k = range.begin; k < range.end; ++k)
+    for (uint64_t begin = gki_now(); gki_now() - begin < 1000000;) {}
+}
+static const gk_kernel toiling = {.name = "toiling", .params = touch_params, .param_count = 1, .host = toil};
+
+static void test_large_tasks_are_shared(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(toiling, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  world_begin(&w, &list, 2, AS_MEASURED);
+  worker = pthread_self();
+  bind_ptr(&w, X, touched_bytes);
+  bind_i32(&w, N, 8);
+  atomic_store(&other_threads, 0);
+  for (int k = 0; k < 100 && !atomic_load(&other_threads); ++k) assert_runs(&w);
+  assert_true(atomic_load(&other_threads) > 0);
+  char *text = gki_openmp.dump(&w.program, "text");
+  assert_non_null(strstr(text, "task 0 (toiling): kernel, 8 items, "));
+  free(text);
+  assert_null(gki_openmp.dump(&w.program, "json"));
+  world_end(&w);
+}
+
+/* ---- no memory --------------------------------------------------------------------------------------------------- */
+
+static int calls_left;
+static void *scarce_alloc(void *user, size_t size) { return (void)user, calls_left-- > 0 ? malloc(size) : NULL; }
+static void *scarce_resize(void *user, void *at, size_t size) {
+  return (void)user, calls_left-- > 0 ? realloc(at, size) : NULL;
+}
+static void scarce_free(void *user, void *at) {
+  (void)user;
+  free(at);
+}
+
+/* Every allocation fails once. */
+static void test_out_of_memory(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END,
+                                  GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END};
+  static const gk_list list = GK_LIST(list, tasks, sum_slots);
+  gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
+  int failed = 0;
+  for (int k = 0; k < 100; ++k) {
+    gki_openmp_device device = {0};
+    gki_program program = {0};
+    world w;
+    calls_left = 1 << 30;
+    assert_int_equal(gk_set_allocator(&scarce), GK_OK);
+    world_open(&w, 3);
+    assert_int_equal(world_lower(&w, &list, 0), GK_OK);
+    calls_left = k;
+    gki_begin();
+    gk_mode mode;
+    gk_result result = gki_openmp.open(&device, &(gk_device_desc){.threads = 4});
+    if (result == GK_OK) result = gki_openmp.lower(&device, &program, w.plan, NULL, &mode);
+    calls_left = 1 << 30;
+    gki_openmp.drop(&program);
+    gki_openmp.close(&device);
+    world_end(&w);
+    assert_int_equal(gk_set_allocator(NULL), GK_OK);
+    if (result == GK_OK) break;
+    assert_int_equal(result, GK_ERROR_MEMORY);
+    assert_says("memory");
+    ++failed;
+  }
+  assert_true(failed > 2 && failed < 100);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) {
+    strcmp(argv[1], "small") == 0 ? child_small_tasks() : child_thread_limit();
+    return 0;
+  }
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_sums_are_the_same_bits),
+    cmocka_unit_test(test_sum_of_no_items),
+    cmocka_unit_test(test_sum_of_a_strange_type),
+    cmocka_unit_test(test_small_tasks_wake_nobody),
+    cmocka_unit_test(test_thread_limit),
+    cmocka_unit_test(test_large_tasks_are_shared),
+    cmocka_unit_test(test_out_of_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+#!/usr/bin/env python3
+"""Test programs under valgrind's memcheck: it sees bytes that were never set, which no sanitizer here does, and the
+code as it is shipped. Runs in a tree without sanitizers, the two don't go together. GK_TEST_SCALE above 1: more of
+them, for minutes. What is suppressed is in tests/valgrind.supp."""
+import os
+import shutil
+
+import tap
+
+PROGRAMS = ["error", "memory", "blocks", "check", "dump", "plan", "gated", "reference", "bind", "graph", "status"]
+MORE = ["kernel", "kernel_source", "obj", "registry", "device", "no_memory", "launch", "worker", "plan_gates",
+        "gated_stops", "openmp", "openmp_sections"]
+# One thread runs at a time: fairly, so that one who waits for another doesn't keep it from running.
+VALGRIND = ["valgrind", "--quiet", "--error-exitcode=9", "--fair-sched=yes", "--leak-check=full",
+            "--show-leak-kinds=definite,indirect,possible", "--errors-for-leak-kinds=definite,indirect,possible",
+            f"--suppressions={tap.ROOT}/tests/valgrind.supp", "--gen-suppressions=all"]
+
+
+def main():
+    why = None if shutil.which("valgrind") else "valgrind isn't installed"
+    if any(word.startswith("-fsanitize") for word in tap.config("checked")):
+        why = "this tree has sanitizers"
+    much = int(os.environ.get("GK_TEST_SCALE", "1")) > 1
+    env = {name: value for name, value in os.environ.items() if name != "GK_TEST_SCALE"}  # programs at usual length
+    for name in PROGRAMS + (MORE if much else []):
+        if why:
+            tap.skip("valgrind", why)
+            break
+        tap.case(name, tap.run(*VALGRIND, f"build/tests/unit/{name}_test", env=env))
+    tap.finish()
+
+
+main()
