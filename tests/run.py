@@ -35,6 +35,7 @@ SCRIPTS = [
     ("installed", ["tests/consumer/installed.py"], True),
     ("softbody", ["tests/softbody.py"], True),
     ("docs", ["tests/docs.py"], False),
+    ("conformance docs", ["tests/conformance_docs.py"], False),
     ("doxygen", ["tests/doxygen.py"], False),
     ("errors", ["tests/errors.py"], False),
     ("outside", ["tests/outside.py"], False),

@@ -39,5 +39,6 @@ void run_trial(trial *t, case_body body);
 /* trace.c: what a case says must have come of a launch; status NULL: memory alone. */
 void check_trace(subject *s, const char *file, int line, const gk_status *status, const char *wanted);
 trial *trial_of(const subject *s);
-struct reference *reference_of(subject *s); /* for launches that the harness has no name for; finish_launches compares */
+/* For launches that the harness has no name for; finish_launches compares. */
+struct reference *reference_of(subject *s);
 #endif

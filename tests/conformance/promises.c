@@ -130,6 +130,23 @@ CASE(bound_of_a_pass_in_the_middle) {
   trace(s, 0, "A=10 B=11 C=9, passes N=4, bound N"); /* a fresh launch starts at zero */
 }
 
+CASE(bound_waits_through_other_launches) {
+  static const gk_task tasks[] = {GK_TARGET(SECOND), HIT(U), GK_END, GK_DO_WHILE(N, .max_iterations = 4), HIT(A),
+                                  RAISE_AT(F, A, X), GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END, GK_TARGET(THIRD),
+                                  HIT(V), GK_END};
+  subject *s = GRAPH(t, tasks);
+  put(s, N, 1);
+  put(s, X, 3);
+  trace(s, 0, "U=1 A=3 B=3 V=0, yielded FIRST, passes N=2");
+  trace(s, THIRD, "U=1 A=3 B=3 V=1, passes N=0, ran THIRD"); /* past the loop */
+  put(s, F, 0);
+  trace(s, FIRST, "U=1 A=4 B=5 V=2, passes N=2, bound N"); /* two were made, so two are left */
+  put(s, X, 6);
+  trace(s, 0, "U=2 A=6 B=7 V=2, yielded FIRST, passes N=1");
+  put(s, F, 0);
+  trace(s, SECOND, "U=3 A=10 B=11 V=3, passes N=4, bound N"); /* entered from its beginning: four */
+}
+
 CASE(bound_is_of_one_entry) {
   static const gk_task tasks[] = {GK_DO_WHILE(M), GK_DO_WHILE(N, .max_iterations = 3), HIT(A), RAISE_AT(F, A, X),
                                   GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END, DOWN(M), GK_END, HIT(C)};

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""What docs/from-quadrants.md says of Quadrants' CPU backend, tried: one TAP case per line of its table. Counts are how
+often tasks ran; written for Quadrants 1.3.3, and another version may well answer otherwise."""
+import sys
+import warnings
+
+import quadrants as qd
+
+warnings.simplefilter("ignore")
+INT, INTS = qd.types.ndarray(qd.i32, ndim=0), qd.types.ndarray(qd.i32, ndim=1)
+
+
+def number(value):
+    x = qd.ndarray(qd.i32, shape=())
+    x[()] = value
+    return x
+
+
+def counts(*values):
+    x = qd.ndarray(qd.i32, shape=(8,))
+    x.fill(0)
+    for k, value in enumerate(values):
+        x[k] = value
+    return x
+
+
+def told(c, status):
+    return [int(n) for n in c.to_numpy()], status.checkpoint if status is not None and status.yielded else status and 0
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def nested(c: INTS, outer: INT, inner: INT, full: INT):
+    while qd.graph.do_while(outer):
+        for _ in range(1):
+            c[0] += 1
+            inner[()] = 2
+        while qd.graph.do_while(inner):
+            for _ in range(1):
+                c[1] += 1
+            with qd.checkpoint(1, yield_on=full):
+                for _ in range(1):
+                    c[2] += 1
+            for _ in range(1):
+                c[3] += 1
+                inner[()] -= 1
+        for _ in range(1):
+            c[4] += 1
+            outer[()] -= 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def behind_a_loop(c: INTS, n: INT, full: INT, later: INT):
+    while qd.graph.do_while(n):
+        for _ in range(1):
+            c[0] += 1
+            n[()] -= 1
+    for _ in range(1):
+        c[1] += 1
+    with qd.checkpoint(1, yield_on=full):
+        for _ in range(1):
+            c[2] += 1
+    for _ in range(1):
+        c[3] += 1
+    with qd.checkpoint(2, yield_on=later):
+        for _ in range(1):
+            c[4] += 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def siblings(c: INTS, n: INT, m: INT, full: INT):
+    while qd.graph.do_while(n):
+        for _ in range(1):
+            c[0] += 1
+            n[()] -= 1
+    while qd.graph.do_while(m):
+        with qd.checkpoint(1, yield_on=full):
+            for _ in range(1):
+                c[1] += 1
+        for _ in range(1):
+            c[2] += 1
+            m[()] -= 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def sized(c: INTS, sizes: INTS, full: INT):
+    with qd.checkpoint(1, yield_on=full):
+        for k in range(sizes[0]):
+            c[k] += 1
+            full[()] = 1
+        for k in range(sizes[1]):
+            c[4 + k] += 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def loop_alone(c: INTS, n: INT, full: INT):
+    with qd.checkpoint(1, yield_on=full):
+        while qd.graph.do_while(n):
+            for _ in range(1):
+                c[0] += 1
+                full[()] = 1
+                n[()] -= 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def loop_and_more(c: INTS, n: INT, full: INT):
+    with qd.checkpoint(1, yield_on=full):
+        while qd.graph.do_while(n):
+            for _ in range(1):
+                c[0] += 1
+                full[()] = 1
+                n[()] -= 1
+        for _ in range(1):
+            c[1] += 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def serial(c: INTS, full: INT):
+    with qd.checkpoint(1, yield_on=full):
+        for _ in range(1):
+            c[0] += 1
+    c[1] = c[1] + 1
+    for _ in range(1):
+        c[2] += 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def unlabelled(c: INTS):
+    for _ in range(1):
+        c[0] += 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def first_call(c: INTS, full: INT):
+    with qd.checkpoint(1, yield_on=full):
+        for _ in range(1):
+            c[0] += 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def alike(c: INTS, full: INT):
+    with qd.checkpoint(1, yield_on=full):
+        for _ in range(1):
+            c[0] += 1
+    for _ in range(1):
+        c[1] += 1
+
+
+@qd.kernel(graph=True, checkpoints=True)
+def alike_otherwise(c: INTS, full: INT):
+    for _ in range(1):
+        c[0] += 1
+    with qd.checkpoint(1, yield_on=full):
+        for _ in range(1):
+            c[1] += 1
+
+
+def rearmed():
+    c, n, full, later = counts(), number(3), number(1), number(0)
+    behind_a_loop(c, n, full, later)
+    n[()], full[()] = 2, 0
+    return told(c, behind_a_loop.resume(c, n, full, later, from_checkpoint=1))
+
+
+def past_a_checkpoint():
+    c, n, full, later = counts(), number(3), number(1), number(0)
+    behind_a_loop(c, n, full, later)
+    return told(c, behind_a_loop.resume(c, n, full, later, from_checkpoint=2))
+
+
+def refused():
+    try:
+        return told(counts(), first_call.resume(counts(), number(0), from_checkpoint=1))
+    except RuntimeError as why:
+        return "this kernel has none" in str(why)
+
+
+def of(kernel, *values):
+    c = counts()
+    return told(c, kernel(c, *values))
+
+
+# (case of gk's suite, what to try, what it comes to); 0: finished, None: no status, else the checkpoint that yielded
+TRIES = [
+    ("yield_in_nested_loop", lambda: of(nested, number(2), number(2), number(1)), ([1, 1, 1, 0, 0, 0, 0, 0], 1)),
+    ("yield_after_a_loop_at_top_level", lambda: of(behind_a_loop, number(3), number(1), number(0)),
+     ([3, 1, 1, 0, 0, 0, 0, 0], 1)),
+    ("yield_in_a_sibling_loop", lambda: of(siblings, number(2), number(3), number(1)), ([2, 1, 0, 0, 0, 0, 0, 0], 1)),
+    ("resume_past_a_finished_loop_whose_flag_was_rearmed", rearmed, ([5, 2, 2, 1, 1, 0, 0, 0], 0)),
+    ("resume_to_after_a_loop", past_a_checkpoint, ([3, 2, 2, 0, 0, 0, 0, 0], 1)),
+    ("size_read_on_the_device_in_a_two_task_checkpoint", lambda: of(sized, counts(2, 2), number(0)),
+     ([1, 1, 0, 0, 0, 0, 0, 0], 1)),
+    ("loop_in_a_checkpoint", lambda: of(loop_alone, number(3), number(0)), ([1, 0, 0, 0, 0, 0, 0, 0], 1)),
+    ("loop_in_a_checkpoint, with a task behind it", lambda: of(loop_and_more, number(3), number(0)),
+     ([3, 1, 0, 0, 0, 0, 0, 0], 1)),
+    ("serial_statement_behind_a_yield", lambda: of(serial, number(1)), ([1, 1, 0, 0, 0, 0, 0, 0], 1)),
+    ("list_with_only_unlabelled_gates", lambda: of(unlabelled), ([1, 0, 0, 0, 0, 0, 0, 0], None)),
+    ("resume_as_first_call", refused, True),
+    ("two_lists_alike_but_for_their_yields", lambda: (of(alike, number(1)), of(alike_otherwise, number(1))),
+     (([1, 0, 0, 0, 0, 0, 0, 0], 1), ([1, 1, 0, 0, 0, 0, 0, 0], 1))),
+]
+
+
+def main():
+    qd.init(arch=qd.cpu, log_level="error")
+    failures = 0
+    for k, (name, attempt, wanted) in enumerate(TRIES, 1):
+        found = attempt()
+        failures += found != wanted
+        if found != wanted:
+            print(f"# {found}, not {wanted}")
+        print(f"{'ok' if found == wanted else 'not ok'} {k} - {name}")
+    print(f"1..{len(TRIES)}")
+    sys.exit(failures > 0)
+
+
+main()
