@@ -1,7 +1,7 @@
 /* A whole application (table F3): some time steps of the soft body's fall, by gk's graph and by hand with OpenMP. All
  * arms start from the same moment, do the same passes of the same loops, and must come to the same bits. */
+#include "apart.h"
 #include "gk.h"
-#include "harness.h"
 #include "softbody_hand.h"
 #include "step.h"
 #include <omp.h>
@@ -22,11 +22,19 @@ typedef struct moment {
 
 typedef struct scene {
   mesh body;
+  world constants;
   simulation by_gk;
-  hand *by_hand[2]; /* by style */
-  int steps;        /* that one repetition takes */
+  int threads;
+  int steps; /* that one repetition takes */
   moment before, after;
-} scene;
+} scene; /* in memory that all processes share; by_gk is the first one's alone */
+
+/* In a process of its own. */
+typedef struct hand_arm {
+  const scene *s;
+  hand_style style;
+  hand *h; /* NULL: not begun */
+} hand_arm;
 
 static void must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
@@ -76,14 +84,9 @@ static void *memory_of(const simulation *s, const char *slot) {
 }
 
 static void begin_moment(moment *m, size_t n) {
-  m->x = room_for(n * sizeof *m->x);
-  m->v = room_for(n * sizeof *m->v);
-  m->load = room_for(n * sizeof *m->load);
-}
-static void end_moment(moment *m) {
-  free(m->x);
-  free(m->v);
-  free(m->load);
+  m->x = bench_shared(n * sizeof *m->x);
+  m->v = bench_shared(n * sizeof *m->v);
+  m->load = bench_shared(n * sizeof *m->load);
 }
 
 static hand_state state_of(const simulation *s) {
@@ -148,80 +151,72 @@ static bool run_gk(void *with, uint64_t times, bench_took *took) {
   return right;
 }
 
-static bool run_hand(scene *s, hand_style style, uint64_t times, bench_took *took) {
-  hand *h = s->by_hand[style];
+static bool run_hand(void *with, uint64_t times, bench_took *took) {
+  hand_arm *arm = with;
+  const scene *s = arm->s;
+  const moment *from = &s->before;
   bool right = true;
+  if (!arm->h) arm->h = hand_start(&s->body, &s->constants, s->threads, arm->style);
+  if (!arm->h) bench_fail("out of memory");
   for (uint64_t k = 0; k < times; ++k) {
-    const moment *from = &s->before;
-    if (!hand_restore(h, from->x, from->v, from->load, &from->state, from->room, from->highest))
+    if (!hand_restore(arm->h, from->x, from->v, from->load, &from->state, from->room, from->highest))
       bench_fail("out of memory");
     double begin = bench_now();
     for (int step = 0; step < s->steps; ++step)
-      if (!hand_step(h)) bench_fail("out of memory");
+      if (!hand_step(arm->h)) bench_fail("out of memory");
     took->all += (bench_now() - begin) * 1e-6;
-    hand_state got = hand_look(h);
+    hand_state got = hand_look(arm->h);
     right = same(s, got.x, got.v, &got) && right;
   }
   return right;
 }
-static bool run_loops(void *with, uint64_t times, bench_took *took) { return run_hand(with, HAND_LOOPS, times, took); }
-static bool run_region(void *with, uint64_t times, bench_took *took) {
-  return run_hand(with, HAND_REGION, times, took);
-}
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-static void begin_scene(scene *s, int cuts, double drop, int lead, int steps) {
-  read_mesh(&s->body, cuts);
-  size_t n = (size_t)s->body.vertex_count;
-  world constants = simulation_constants(&s->body);
-  if (!(constants.reach > 0.0)) bench_fail("out of memory");
+/* Simulates until the moment from which all arms start, and beyond it, for what they have to come to. */
+static void begin_scene(scene *s, double drop, int lead) {
   /* gk cuts a sum into at most one piece for each 32 items: with more threads than that, the bits would be others. */
   const gk_device_desc device = {.backend = "openmp", .threads = omp_get_max_threads() > 64 ? 64 : 0};
-  must(simulation_start(&s->by_gk, &device, &s->body, &constants, drop, v3_of(0.8, 0.3, 0.5), ROOM));
+  must(simulation_start(&s->by_gk, &device, &s->body, &s->constants, drop, v3_of(0.8, 0.3, 0.5), ROOM));
+  s->threads = gk_device_describe(s->by_gk.device)->threads;
   for (int k = 0; k < lead; ++k) must(simulation_step(&s->by_gk));
-  begin_moment(&s->before, n);
-  begin_moment(&s->after, n);
   save(&s->by_gk, &s->before);
-  for (int k = 0; k < steps; ++k) must(simulation_step(&s->by_gk));
+  for (int k = 0; k < s->steps; ++k) must(simulation_step(&s->by_gk));
   save(&s->by_gk, &s->after);
-  s->steps = steps;
-  int threads = gk_device_describe(s->by_gk.device)->threads;
-  for (int style = 0; style < 2; ++style) {
-    s->by_hand[style] = hand_start(&s->body, &constants, threads, (hand_style)style);
-    if (!s->by_hand[style]) bench_fail("out of memory");
-  }
-}
-
-static void end_scene(scene *s) {
-  for (int style = 0; style < 2; ++style) hand_end(s->by_hand[style]);
-  simulation_end(&s->by_gk);
-  mesh_free(&s->body);
-  end_moment(&s->before);
-  end_moment(&s->after);
 }
 
 /* lead: the steps before those that are measured. */
 static void measure_scene(const char *what, int cuts, double drop, int lead, int steps, int tries) {
   if (!bench_wants("F3", what)) return;
-  scene s = {0};
-  begin_scene(&s, cuts, drop, lead, steps);
-  const hand_state *from = &s.before.state, *to = &s.after.state;
+  scene *s = bench_shared(sizeof *s);
+  read_mesh(&s->body, cuts);
+  s->constants = simulation_constants(&s->body);
+  if (!(s->constants.reach > 0.0)) bench_fail("out of memory");
+  s->steps = steps;
+  begin_moment(&s->before, (size_t)s->body.vertex_count);
+  begin_moment(&s->after, (size_t)s->body.vertex_count);
+  hand_arm with[2] = {{.s = s, .style = HAND_LOOPS}, {.s = s, .style = HAND_REGION}};
+  bench_apart by_hand[2] = {bench_start_apart(run_hand, &with[0]), bench_start_apart(run_hand, &with[1])};
+  begin_scene(s, drop, lead);
+
+  const hand_state *from = &s->before.state, *to = &s->after.state;
   char question[300];
   snprintf(question, sizeof question,
            "%d steps of a body of %d vertices (%d Newton passes, %d solver passes, %d yields): the graph, and by hand",
-           steps, s.body.vertex_count, (int)(to->newton - from->newton), (int)(to->cg - from->cg),
+           steps, s->body.vertex_count, (int)(to->newton - from->newton), (int)(to->cg - from->cg),
            to->growths - from->growths);
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for the step";
   const bench_table table = {
     .id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .arms = {{.name = "gk", .run = run_gk, .with = &s, .most = 1, .settle_ms = 12},
-             {.name = loops, .run = run_loops, .with = &s, .most = 1, .settle_ms = 12},
-             {.name = region, .run = run_region, .with = &s, .most = 1, .settle_ms = 12}},
+    .arms = {{.name = "gk", .run = run_gk, .with = s, .most = 1, .settle_ms = 12},
+             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .most = 1, .settle_ms = 12},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .most = 1, .settle_ms = 12}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02}},
   };
   bench_measure(&table);
-  end_scene(&s);
+  for (int k = 0; k < 2; ++k) bench_end_apart(&by_hand[k]);
+  simulation_end(&s->by_gk);
+  mesh_free(&s->body);
 }
 
 int main(int argc, char **argv) {

@@ -1,0 +1,22 @@
+/* Arms in a process of their own. libgomp counts a process's threads, and where there are more than cores lets them go to
+ * sleep at once when they wait: arms that have a team of their own would be slowed down by each other's, and by gk's. */
+#ifndef BENCH_APART_H
+#define BENCH_APART_H
+#include "harness.h"
+#include <sys/types.h>
+
+typedef struct bench_apart {
+  pid_t process;
+  int to, from; /* pipes */
+} bench_apart;
+
+/* Starts the process, in which `run` will be called as an arm's is. To be called before anything in this one starts
+ * threads; what the two are to share afterwards lies in memory from bench_shared. */
+bench_apart bench_start_apart(bool (*run)(void *with, uint64_t times, bench_took *took), void *with);
+/* An arm's `run`, its `with` being the bench_apart. */
+bool bench_run_apart(void *apart, uint64_t times, bench_took *took);
+void bench_end_apart(bench_apart *apart);
+
+/* Zeroed memory that processes started later share with this one; freed when the last of them ends. */
+void *bench_shared(size_t bytes);
+#endif
