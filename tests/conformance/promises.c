@@ -403,6 +403,31 @@ CASE(flags_in_a_struct) {
   trace(s, 0, "IN=2 BEHIND=2, yielded FIRST");
 }
 
+/* ---- how a graph was asked for makes no difference ----------------------------------------------------------- */
+
+CASE(bits_change_no_meaning) {
+  static const gk_task tasks[] = {
+    HIT_ALWAYS(S), GK_DO_WHILE(M, .max_iterations = 3), STAMP(A), SET(N, 2), GK_DO_WHILE(N), STAMP(B),
+    GK_CHECKPOINT(FIRST, F), STAMP(C), GK_END, GK_PARALLEL, GK_SECTION, HIT(X), HIT(X), GK_END, GK_SECTION, HIT(Y),
+    GK_END, GK_END, DOWN(N), GK_END, GK_SWITCH(K), GK_CASE, HIT(D), GK_END, GK_CASE, HIT(E), GK_END, GK_END, GK_END,
+    GK_COPY(Z, T, GK_ONE)};
+  static const uint32_t bits[] = {0, GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE,
+                                  GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE};
+  for (size_t k = 0; k < GK_COUNT(bits); ++k) {
+    subject *s = graph_of(t, LIST_OF(tasks, letters), bits[k]);
+    put(s, M, 1);
+    put(s, F, 1);
+    trace(s, 0, "S=1 A=1 B=2 C=3 D=0 X=0 Y=0 Z=0, yielded FIRST, passes M=0 N=0, ran FIRST");
+    put(s, F, 0);
+    put(s, K, 1);
+    trace(s, FIRST, "S=2 A=12 B=15 C=16 D=0 E=3 X=12 Y=6 Z=16 T=16, passes M=3 N=6, bound M, ran FIRST");
+    refuses(t, bits[k] & GK_CANCELLABLE ? GK_OK : GK_ERROR_UNSUPPORTED, "", gk_cancel(graph(s)));
+    end_graph(s);
+  }
+  gk_graph *none = NULL;
+  refuses(t, GK_ERROR_INVALID, "bits 0x80", gk_graph_create(device_of(t), LIST_OF(tasks, letters), 0x80, &none));
+}
+
 /* ---- the guarantee, by hand; random.c has it at large ------------------------------------------------------------ */
 
 /* Two checkpoints in nested loops whose blocks do nothing while their flag is set; each yields wherever a flag can be

@@ -183,6 +183,31 @@ CASE(queued_launches_end_cancelled) {
   trace(s, 0, "S=5 A=9 B=1 E=5 N=0, passes N=5");
 }
 
+/* Its flag never falls. How many passes it makes is nobody's promise; that they are counted is. */
+CASE(cancel_ends_an_endless_loop) {
+  static const gk_task tasks[] = {GK_WHILE(F), HIT(A), GK_END, HIT(B), HIT_ALWAYS(S)};
+  subject *s = graph_of(t, LIST_OF(tasks, letters), GK_CANCELLABLE);
+  const gk_status *status = NULL;
+  put(s, F, -1);
+  for (int k = 1; k <= 3; ++k) {
+    int before = get(s, A);
+    must(t, gk_launch(graph(s), 0));
+    for (int wait = 0; wait < k; ++wait) sleep_a_little();
+    must(t, gk_cancel(graph(s)));
+    must(t, gk_wait(graph(s), &status));
+    expect_int(t, status->state, GK_CANCELLED);
+    expect(t, status->loops[0].passes > 0, "it was cancelled before it came to a loop end");
+    expect_int(t, get(s, A) - before, status->loops[0].passes);
+    expect_int(t, get(s, B), 0);
+    expect_int(t, get(s, S), k);
+  }
+  put(s, F, 0);
+  must(t, gk_launch(graph(s), 0));
+  must(t, gk_wait(graph(s), &status));
+  expect_int(t, status->state, GK_FINISHED);
+  expect_int(t, status->loops[0].passes, 0);
+}
+
 CASE(cancel_without_a_launch) {
   static const gk_task tasks[] = {GK_DO_WHILE(N), HIT(A), DOWN(N), GK_END};
   subject *s = graph_of(t, LIST_OF(tasks, letters), GK_CANCELLABLE);
