@@ -15,7 +15,7 @@ typedef enum awkward_how {
 
 void awkward_register(void); /* again: nothing */
 /* Delays, sizes of batches, passes taken by `loop`, the order of sections and of items, of devices opened from now on.
- * 0: no delays. */
+ * 0: no delays, and whoever waits for the device carries its work out in its place, which is fast. */
 void awkward_seed(uint64_t seed);
 
 /* The call-th entry that can fail does, from now (1: the next), with that code; 0: none. Those that can are open,

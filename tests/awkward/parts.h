@@ -38,7 +38,7 @@ typedef struct device {
   uint64_t written, flushed, done; /* numbers of commands */
   uint64_t random;                 /* the host's */
   unsigned batch;
-  bool lost, ending;
+  bool lost, busy, ending;
   pthread_t thread;
   pthread_mutex_t copy_lock; /* of the staging memory and of copy_result */
   unsigned char *staging;

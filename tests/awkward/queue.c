@@ -184,22 +184,29 @@ static void dawdle(device *d) {
   for (uint32_t k = 0; how < 4 && k < 3; ++k) sched_yield();
 }
 
+/* A batch of what was flushed. The lock is held before and after, and not meanwhile. */
+static void carry_out_batch(device *d) {
+  uint64_t first = d->done, last = d->flushed;
+  if (d->slow) last = first + 1 + pick(&d->device_random, (uint32_t)(last - first));
+  bool lost = d->lost;
+  d->busy = true;
+  pthread_mutex_unlock(&d->lock);
+  dawdle(d);
+  for (uint64_t k = first; k < last && !lost; ++k) carry_out(d, &d->queue[k % QUEUE]);
+  dawdle(d);
+  pthread_mutex_lock(&d->lock);
+  d->busy = false;
+  d->done = last;
+  pthread_cond_broadcast(&d->finished);
+}
+
 static void *serve(void *at) {
   device *d = at;
   pthread_mutex_lock(&d->lock);
   for (;;) {
-    while (d->flushed == d->done && !d->ending) pthread_cond_wait(&d->posted, &d->lock);
+    while ((d->flushed == d->done || d->busy) && !d->ending) pthread_cond_wait(&d->posted, &d->lock);
     if (d->flushed == d->done) break;
-    uint64_t first = d->done, last = d->flushed;
-    if (d->slow) last = first + 1 + pick(&d->device_random, (uint32_t)(last - first));
-    bool lost = d->lost;
-    pthread_mutex_unlock(&d->lock);
-    dawdle(d);
-    for (uint64_t k = first; k < last && !lost; ++k) carry_out(d, &d->queue[k % QUEUE]);
-    dawdle(d);
-    pthread_mutex_lock(&d->lock);
-    d->done = last;
-    pthread_cond_broadcast(&d->finished);
+    carry_out_batch(d);
   }
   pthread_mutex_unlock(&d->lock);
   return NULL;
@@ -228,15 +235,21 @@ void awkward_queue_close(device *d) {
 static void flush(device *d) {
   if (d->flushed == d->written) return;
   d->flushed = d->written;
-  d->batch = d->slow ? 1 + pick(&d->random, 12) : QUEUE / 2;
-  pthread_cond_signal(&d->posted);
+  d->batch = d->slow ? 1 + pick(&d->random, 12) : QUEUE;
+  if (d->slow) pthread_cond_signal(&d->posted);
+}
+
+/* Until something was done; a device that isn't slow has nobody else to do it. Under the lock. */
+static void wait_on(device *d) {
+  if (d->slow || d->busy) pthread_cond_wait(&d->finished, &d->lock);
+  else carry_out_batch(d);
 }
 
 uint64_t awkward_post(device *d, const command *c) {
   pthread_mutex_lock(&d->lock);
   while (d->written - d->done == QUEUE) {
     flush(d);
-    pthread_cond_wait(&d->finished, &d->lock);
+    wait_on(d);
   }
   d->queue[d->written++ % QUEUE] = *c;
   if (d->written - d->flushed >= d->batch) flush(d);
@@ -249,6 +262,6 @@ void awkward_wait(device *d, uint64_t number) {
   pthread_mutex_lock(&d->lock);
   flush(d);
   if (!number) number = d->written;
-  while (d->done < number) pthread_cond_wait(&d->finished, &d->lock);
+  while (d->done < number) wait_on(d);
   pthread_mutex_unlock(&d->lock);
 }
