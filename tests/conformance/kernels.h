@@ -20,6 +20,11 @@ GK_KERNEL(note, (inout(int, x), value(int, id))) { x[i] = (int)((uint)x[i] * 31u
 GK_KERNEL(below, (out(int, flag), in(int, x), value(int, limit))) { flag[i] = x[i] < limit ? 1 : 0; }
 GK_KERNEL(total, (in(int, x), sum(int, t))) { t[0] += x[i]; }
 GK_KERNEL(total_float, (in(float, x), sum(float, t))) { t[0] += x[i]; }
+GK_KERNEL(moments, (in(int, x), sum(int, zeroth), sum(int, first), sum(int, second))) {
+  zeroth[0] += 1;
+  first[0] += x[i];
+  second[0] += x[i] * x[i];
+}
 GK_KERNEL(apply, (inout(int, x), value(line, l))) { x[i] = x[i] * l.factor + l.offset; }
 GK_KERNEL(apply_in, (inout(int, x), in(line, l))) { x[i] = x[i] * l[0].factor + l[0].offset; }
 GK_KERNEL(scale, (inout(float, y), value(float, a), value(double, b))) { y[i] *= a * (float)b; }

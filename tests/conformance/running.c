@@ -256,6 +256,21 @@ CASE(host_goes_on_meanwhile) {
   trace(s, 0, "TO=11");
 }
 
+/* However deep inside the checkpoint is, and whether or not the launch is over. */
+CASE(one_that_can_yield_must_be_waited_for) {
+  static const gk_task tasks[] = {
+    GK_DO_WHILE(L), GK_IF(L), GK_ELSE, GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_END, GK_END,
+  };
+  subject *s = GRAPH(t, tasks);
+  for (int k = 1; k <= 2; ++k) {
+    begin_launch(s, 0);
+    refuses(t, GK_ERROR_BUSY, "can yield|gk_wait", gk_launch(graph(s), 0));
+    refuses(t, GK_ERROR_BUSY, "can yield|gk_wait", gk_launch(graph(s), FIRST));
+    finish_launches(s);
+    expect_int(t, get(s, A), k);
+  }
+}
+
 CASE(sixteen_launches_queue) {
   enum { TO = 1, BY };
   static const gk_slot_desc slots[] = {GK_OWN(TO, int, 1), GK_DEFAULT(BY, int, 0)};
