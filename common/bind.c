@@ -138,10 +138,6 @@ gk_result gki_slots_make(gk_graph *graph) {
   return result;
 }
 
-void gki_slots_hand_again(gk_graph *graph) {
-  for (uint32_t k = 1; k < graph->planned.plan.slot_count; ++k) mark_changed(graph, k);
-}
-
 void gki_slots_free(gk_graph *graph) {
   if (!graph->slots) return;
   for (uint32_t k = 1; k < graph->planned.plan.slot_count; ++k) {

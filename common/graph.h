@@ -63,6 +63,7 @@ struct gk_graph {
   uint32_t depth;      /* of the queue */
   gki_launch *queue;
   uint64_t *entries;   /* passes of loops' entries that wait */
+  bool stale;          /* the launch before failed; belongs to the line of work */
   atomic_uint_fast64_t launched; /* number of the last launch; 0: none */
   uint64_t settled;    /* number of the last launch that the host knows to be over */
   uint64_t told;       /* number of the last launch whose end gk_wait or gk_poll has said */
@@ -85,7 +86,6 @@ void gki_graphs_detach(gk_device *device);
 /* bind.c */
 gk_result gki_slots_make(gk_graph *graph); /* from the plan: values, owned memory */
 void gki_slots_free(gk_graph *graph);      /* owned memory */
-void gki_slots_hand_again(gk_graph *graph); /* all count as bound anew: the launch that took them over failed */
 /* Of the memory behind a task's argument. */
 uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg);
 
