@@ -292,6 +292,27 @@ CASE(included_lists_in_blocks) {
   trace(s, 10 + FIRST, "A=3 E=1 part.PART_OWN=2 part.PART_N=0, passes M=2 part.OUTER=2");
 }
 
+/* Labels add up, names join, arguments are handed on; what is handed on by nobody is each inclusion's own. */
+CASE(lists_in_lists) {
+  enum { MID_TO = 1, MID_STOP, MID_OWN };
+  static const gk_slot_desc mid_slots[] = {GK_BUFFER(MID_TO, int), GK_BUFFER(MID_STOP, int), GK_OWN(MID_OWN, int, 1)};
+  static const gk_task mid_tasks[] = {GK_INCLUDE_AS(one, part, 20, MID_TO, MID_STOP), HIT(MID_OWN),
+                                      GK_INCLUDE_AS(two, part, 40, MID_OWN, MID_STOP)};
+  static const gk_list mid = GK_LIST(mid, mid_tasks, mid_slots);
+  static const gk_task tasks[] = {GK_INCLUDE(mid, 100, A, F), HIT(B), GK_INCLUDE_AS(again, mid, 200, C, G)};
+  subject *s = GRAPH(t, tasks);
+  trace(s, 0, "A=2 B=1 C=2 mid.MID_OWN=3 mid.one.PART_OWN=2 again.MID_OWN=3 again.two.PART_OWN=2, "
+              "passes mid.one.OUTER=2 mid.two.OUTER=2 again.one.OUTER=2 again.two.OUTER=2");
+  put(s, G, 1);
+  trace(s, 0, "A=4 B=2 C=3 mid.MID_OWN=6 again.MID_OWN=3, yielded again.one.FIRST");
+  put(s, G, 0);
+  const gk_status *status = launch(s, 200 + 20 + FIRST);
+  expect_int(t, status->state, GK_FINISHED);
+  expect_int(t, gk_passes(status, 200 + 20 + OUTER), 2);
+  expect_int(t, gk_passes(status, 200 + 40 + OUTER), 2);
+  holds(s, "A=4 B=2 C=5 mid.MID_OWN=6 again.MID_OWN=6");
+}
+
 /* ---- counts: rule 12 --------------------------------------------------------------------------------------------- */
 
 CASE(counts_read_on_the_device) {
@@ -357,6 +378,11 @@ CASE(overlapping_memory_is_refused) {
   subject *own = graph_of(t, LIST_OF(from_own, slots), 0);
   must(t, gk_bind(graph(own), TO, (char *)gk_bound(graph(own), THIRD_SLOT) + 12)); /* of owned memory all counts */
   refuses(t, GK_ERROR_INVALID, "TO|THIRD_SLOT|overlapping memory", gk_launch(graph(own), 0));
+  must(t, gk_bind(graph(s), TO, buffer_at(both))); /* of anyone else's, the first element */
+  must(t, gk_bind(graph(s), FROM, (char *)buffer_at(both) + 4));
+  must(t, gk_launch(graph(s), 0));
+  must(t, gk_wait(graph(s), NULL));
+  expect_int(t, buffer_get(both, 0), 0);
 }
 
 CASE(two_slots_may_share_what_is_only_read) {
