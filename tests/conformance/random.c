@@ -23,7 +23,8 @@ void random_watch(void (*before_open)(uint64_t seed), const char *(*broken)(void
 
 static gk_result open_device(const char *backend, uint64_t seed, gk_device **device) {
   if (prepare) prepare(seed);
-  return gk_device_open(&(gk_device_desc){.backend = backend}, device);
+  int threads = strcmp(backend, "openmp") == 0 ? 1 + (int)(seed / DEVICE_LISTS % 4) : 0;
+  return gk_device_open(&(gk_device_desc){.backend = backend, .threads = threads}, device);
 }
 
 static verdict run_and_audit(story *s, gk_device *device, tally *t, recorder *log) {
@@ -158,7 +159,7 @@ static int tell_tally(const tally *t, const char *backend, bool demanded) {
 #define TELL(member) m = tell(#member, t->member, demanded, m)
   for (size_t k = GK_OP_KERNEL; k <= GK_OP_SECTION; ++k) m = tell(ops[k], t->ops[k], demanded, m);
   TELL(launches); TELL(finished); TELL(yielded); TELL(resumed); TELL(elsewhere); TELL(cancelled);
-  TELL(queued_cancelled); TELL(queued); TELL(bounded); TELL(polled); TELL(zero_passes); TELL(ten_deep);
+  TELL(queued_cancelled); TELL(queued); TELL(bounded); TELL(polled); TELL(zero_passes); TELL(ten_deep); TELL(heavy);
   TELL(two_deep_includes); TELL(always); TELL(sections_in_sections); TELL(counts_in_memory); TELL(two_dimensions);
   TELL(three_dimensions); TELL(sums); TELL(offsets); TELL(shared_flags); TELL(guarantees); TELL(interruptions);
   for (size_t k = 1; k < DEED_KINDS; ++k) m = tell(deeds[k], t->deeds[k], demanded, m);

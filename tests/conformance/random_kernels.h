@@ -17,6 +17,11 @@ GK_FN uint scramble(uint v) {
 
 GK_KERNEL(stir, (inout(uint, x), value(int, id))) { x[i] = x[i] * 31u + (uint)id + (uint)i; }
 GK_KERNEL(blend, (inout(uint, x), in(uint, y), value(int, id))) { x[i] = x[i] * 31u + y[i] + (uint)id; }
+GK_KERNEL(toil, (inout(uint, x), value(int, id))) { /* takes long enough to be shared by several threads */
+  uint v = x[i] + (uint)id;
+  for (int k = 0; k < 3000; ++k) v = scramble(v);
+  x[i] = v;
+}
 GK_KERNEL_2D(plane, (inout(uint, x), value(int, id))) { x[i + 8 * j] = x[i + 8 * j] * 31u + (uint)(id + i + 10 * j); }
 GK_KERNEL_3D(box, (inout(uint, x), value(int, id))) {
   x[i + 8 * (j + 2 * k)] = x[i + 8 * (j + 2 * k)] * 31u + (uint)(id + i + 10 * j + 100 * k);

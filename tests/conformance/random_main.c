@@ -12,7 +12,8 @@ const char *__lsan_default_suppressions(void) { return "leak:libomp.so"; }
 static void prepare(uint64_t seed) { awkward_seed(seed / 250 % 8 ? 0 : seed + 1); }
 
 static int tell_usage(void) {
-  fprintf(stderr, "random_lists [--backend NAME]... [--seed S] [--random N] [--print S] [--no-shrink]\n");
+  fprintf(stderr, "random_lists [--backend NAME]... [--module PATH]... [--seed S] [--random N] [--print S] "
+                  "[--no-shrink]\n");
   return 2;
 }
 
@@ -31,7 +32,11 @@ int main(int argc, char **argv) {
     if (!value) return tell_usage();
     ++k;
     if (strcmp(argv[k - 1], "--backend") == 0 && backend_count < 16) backends[backend_count++] = value;
-    else if (strcmp(argv[k - 1], "--seed") == 0) seed = strtoull(value, NULL, 10);
+    else if (strcmp(argv[k - 1], "--module") == 0) {
+      if (gk_backend_load(value) == GK_OK) continue;
+      fprintf(stderr, "%s\n", gk_error());
+      return 1;
+    } else if (strcmp(argv[k - 1], "--seed") == 0) seed = strtoull(value, NULL, 10);
     else if (strcmp(argv[k - 1], "--random") == 0) count = atol(value);
     else if (strcmp(argv[k - 1], "--print") == 0) {
       prints = true;

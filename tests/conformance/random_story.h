@@ -8,7 +8,7 @@ enum {
   MAX_LISTS = 5, MAX_TASKS = 240, MAX_SLOTS = 96, MAX_DEEDS = 40, MAX_COMPOSED = 512, NAME_BYTES = 40,
   DATA = 32, FLAGS = 16, /* ints of a group's memory */
   FIRST_SWITCH = 6, FIRST_COUNT = 8, REFUSED = 12, GRANTED, WANTED, /* among its flags; before: those of loops, IFs */
-  TASK_LIMIT = 4000, /* of a launch: stories that run longer are left out */
+  TASK_LIMIT = 4000, HEAVY_LIMIT = 150, /* of a launch: stories that run longer are left out */
 };
 
 /* A slot's kind is the first letter of its name, behind the list's "L1_":
@@ -48,6 +48,7 @@ typedef struct story {
   uint64_t seed;
   uint32_t bits; /* for gk_graph_create */
   bool safe;     /* blocks of checkpoints are safe to run again, and the guarantee is checked */
+  bool heavy;    /* some kernels take long */
   bool plain;    /* memory begins with zeroes */
   uint32_t list_count, deed_count;
   listing lists[MAX_LISTS]; /* each includes only those before it; the last is the whole */
@@ -58,7 +59,7 @@ typedef struct story {
 typedef struct tally {
   uint64_t seed, lists, too_long, launches, finished, yielded, resumed, elsewhere, cancelled, queued_cancelled, queued,
       bounded, polled, zero_passes;
-  uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, always, sections_in_sections,
+  uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, heavy, always, sections_in_sections,
       counts_in_memory, no_items, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees,
       interruptions, safe_alike;
   char why[1024];

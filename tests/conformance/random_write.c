@@ -263,7 +263,7 @@ static void add_task(writer *w, const spot *at) {
   case 'S': add_struct(w, at, g); break;
   default:
   stirs:
-    ARGS(task = add_kernel(w, &stir), g->x, id);
+    ARGS(task = add_kernel(w, w->s->heavy ? &toil : &stir), g->x, id);
     break;
   }
   if (task) choose_items(w, at, task, false);
@@ -496,6 +496,7 @@ void story_write(story *s, uint64_t seed) {
   s->seed = seed;
   s->safe = random_below(&random, 5) == 0;
   s->plain = false;
+  s->heavy = random_below(&random, 40) == 0;
   s->bits = random_below(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
   s->bits |= (random_below(&random, 4) ? 0 : GK_HOST_GATED) | (random_below(&random, 5) ? 0 : GK_ISOLATE);
   s->list_count = random_below(&random, 2) ? 1 : 2 + random_below(&random, MAX_LISTS - 1);
@@ -551,4 +552,5 @@ void story_count(const story *s, tally *t) {
   count_list(&s->lists[s->list_count - 1].list, t, 0, 0, 0);
   for (uint32_t k = 0; k < s->list_count; ++k) count_sections(&s->lists[k].list, t);
   ++t->lists;
+  t->heavy += s->heavy;
 }
