@@ -39,6 +39,7 @@ SCRIPTS = [
     ("doxygen", ["tests/doxygen.py"], False),
     ("errors", ["tests/errors.py"], False),
     ("outside", ["tests/outside.py"], False),
+    ("printed", ["tests/printed.py"], False),
     ("bench", ["tests/bench.py"], False),
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py"], False),

@@ -353,10 +353,12 @@ static bool launch_backend(world *w, int32_t label) {
   return must(w, gk_launch(w->graph, label), "gk_launch");
 }
 
-static bool is_checkpoint(const world *w, int32_t label) {
-  for (size_t k = 0; k < w->wanted->checkpoint_count; ++k)
-    if (w->wanted->checkpoints[k].label == label) return true;
-  return false;
+/* Any number stands for some checkpoint, so that a story stays one while it is shrunk. */
+static int32_t label_of(const world *w, const deed *d) {
+  const reference_status *status = w->wanted;
+  if (d->label == RESUME) return status->yielded;
+  if (!d->label || !status->checkpoint_count) return 0;
+  return status->checkpoints[(size_t)d->label % status->checkpoint_count].label;
 }
 
 /* The launch and those behind it in the queue are cancelled when `halt` has come so often. */
@@ -386,8 +388,7 @@ static bool launch_and_cancel(world *w, const deed *d, int32_t label) {
 }
 
 static bool do_launch(world *w, const deed *d) {
-  int32_t label = d->label == RESUME ? w->wanted->yielded : d->label;
-  if (!is_checkpoint(w, label)) label = 0;
+  int32_t label = label_of(w, d);
   w->t->elsewhere += label && label != w->wanted->yielded;
   if (d->cancel && w->s->bits & GK_CANCELLABLE) return launch_and_cancel(w, d, label);
   if (w->can_yield || w->pending >= MAX_PENDING) {

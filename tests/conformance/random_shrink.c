@@ -58,15 +58,21 @@ static size_t end_of(const gk_list *list, size_t line, size_t *otherwise) {
   }
 }
 
+/* A line, with its block or without: of a SWITCH and PARALLEL its parts stay, one behind the other. */
 static bool leave_out(listing *l, size_t line, bool whole) {
+  static bool goes[MAX_TASKS];
   gk_op op = l->tasks[line].op;
-  size_t otherwise, end = end_of(&l->list, line, &otherwise), kept = 0;
-  bool is_part = op == GK_OP_SWITCH || op == GK_OP_CASE || op == GK_OP_PARALLEL || op == GK_OP_SECTION;
-  if (op == GK_OP_END || op == GK_OP_ELSE || (!whole && (end == line || is_part))) return false;
-  for (size_t k = 0; k < l->list.task_count; ++k) {
-    if (whole ? k >= line && k <= end : k == line || k == end || k == otherwise) continue;
-    l->tasks[kept++] = l->tasks[k];
-  }
+  size_t otherwise, unused, end = end_of(&l->list, line, &otherwise), kept = 0;
+  if (op == GK_OP_END || op == GK_OP_ELSE) return false;
+  if (!whole && (end == line || op == GK_OP_CASE || op == GK_OP_SECTION)) return false;
+  memset(goes, 0, sizeof goes);
+  goes[line] = goes[end] = goes[otherwise] = true;
+  for (size_t k = line; k <= end && whole; ++k) goes[k] = true;
+  bool has_parts = op == GK_OP_SWITCH || op == GK_OP_PARALLEL;
+  for (size_t part = line + 1; part < end && has_parts; part = end_of(&l->list, part, &unused) + 1)
+    goes[part] = goes[end_of(&l->list, part, &unused)] = true;
+  for (size_t k = 0; k < l->list.task_count; ++k)
+    if (!goes[k]) l->tasks[kept++] = l->tasks[k];
   l->list.task_count = kept;
   return true;
 }

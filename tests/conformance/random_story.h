@@ -29,11 +29,11 @@ typedef enum deed_kind {
   DEED_LAUNCH, DEED_POKE, DEED_BIND, DEED_RESIZE, DEED_NUMBER, DEED_STRUCT, DEED_KINDS
 } deed_kind;
 
-enum { RESUME = INT32_MIN }; /* a label: that of the last yield, or none */
+enum { RESUME = -1 }; /* that of the last yield, or none */
 
 typedef struct deed {
   deed_kind kind;
-  int32_t label;   /* LAUNCH */
+  int32_t label;   /* LAUNCH: 0, RESUME, or a random number for a checkpoint */
   uint32_t cancel; /* LAUNCH: when `halt` comes for the n-th time; 0: never */
   uint32_t queued; /* LAUNCH: so many fresh ones behind it before it may go on */
   bool waits;      /* LAUNCH: for its end, where the list allows not to */
@@ -59,9 +59,9 @@ typedef struct story {
 typedef struct tally {
   uint64_t seed, lists, too_long, launches, finished, yielded, resumed, elsewhere, cancelled, queued_cancelled, queued,
       bounded, polled, zero_passes;
-  uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, heavy, always, sections_in_sections,
-      counts_in_memory, no_items, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees,
-      interruptions, safe_alike;
+  uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, heavy, always,
+      sections_in_sections, counts_in_memory, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees,
+      interruptions;
   char why[1024];
 } tally;
 

@@ -413,6 +413,7 @@ static void add_item(writer *w, spot at) {
   if (w->budget) --w->budget;
   if (at.tower) --at.tower;
   if (kind == 'C' && (at.in_section || at.in_checkpoint)) kind = at.tower ? 'I' : 't';
+  if (kind == 't' && at.depth && !at.in_section && !at.in_checkpoint && chance(w, 5)) kind = 'C';
   spot inside = at;
   ++inside.depth;
   switch (kind) {
@@ -464,11 +465,6 @@ static void write_list(story *s, uint32_t index, uint64_t seed) {
   for (uint32_t items = 1 + below(&w, whole ? 6 : 3); items; --items) add_item(&w, at);
 }
 
-static int32_t some_label(writer *w) {
-  const listing *l = whole_of(w->s);
-  return l->labels ? 1 + (int32_t)below(w, l->labels) : 0; /* a loop's: then it is a fresh launch */
-}
-
 static void write_deeds(story *s, uint64_t seed) {
   static const deed_kind kinds[] = {DEED_POKE, DEED_POKE, DEED_POKE, DEED_BIND, DEED_RESIZE, DEED_NUMBER, DEED_NUMBER,
                                     DEED_STRUCT};
@@ -481,7 +477,7 @@ static void write_deeds(story *s, uint64_t seed) {
     if (s->deed_count > 1 && chance(&w, 2)) continue;
     d->kind = DEED_LAUNCH;
     uint32_t from = below(&w, 8);
-    d->label = from < 2 ? 0 : from < 6 ? RESUME : some_label(&w);
+    d->label = from < 2 ? 0 : from < 5 ? RESUME : 1 + (int32_t)below(&w, 1u << 20);
     d->waits = chance(&w, 3);
     d->polls = chance(&w, 4);
     if (s->bits & GK_CANCELLABLE && chance(&w, 2)) {
@@ -496,7 +492,7 @@ void story_write(story *s, uint64_t seed) {
   s->seed = seed;
   s->safe = random_below(&random, 5) == 0;
   s->plain = false;
-  s->heavy = random_below(&random, 40) == 0;
+  s->heavy = random_below(&random, 25) == 0;
   s->bits = random_below(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
   s->bits |= (random_below(&random, 4) ? 0 : GK_HOST_GATED) | (random_below(&random, 5) ? 0 : GK_ISOLATE);
   s->list_count = random_below(&random, 2) ? 1 : 2 + random_below(&random, MAX_LISTS - 1);

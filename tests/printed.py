@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Random lists printed as C: each program compiles, does on a backend what the list did, and finds what is wrong."""
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import tap
+
+PROGRAM = "build/tests/conformance/random_lists"
+SEEDS = [1, 2, 4, 16, 35, 43, 45, 46]  # with included lists, cancels, queues, interrupted runs among them
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *tap.config("openmp"),
+         f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/tests/conformance"]
+
+
+def compile_text(text, folder, name):
+    """The program, and what went wrong."""
+    source, program = Path(folder) / f"{name}.c", Path(folder) / name
+    source.write_text(text)
+    libs = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
+    return program, tap.run(*tap.config("cc"), *FLAGS, source, *libs, "-o", program)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        seen = ""
+        for seed in SEEDS:
+            printed = subprocess.run([PROGRAM, "--print", str(seed)], stdout=subprocess.PIPE, text=True)
+            program, problem = compile_text(printed.stdout, folder, f"seed{seed}")
+            if printed.returncode:
+                problem = f"--print {seed}: exit code {printed.returncode}"
+            tap.case(f"the list of seed {seed} as a program", problem or tap.run(program, timeout=60))
+            seen += printed.stdout
+        for word in ("GK_INCLUDE_AS", "GK_CHECKPOINT", "GK_PARALLEL", "cancel();", "resize(", "holds(", "launch(0);"):
+            tap.case(f"{word} is printed", None if word in seen else "by none of these seeds")
+        wrong = re.sub(r'(holds\("\w+", INTS\()(-?\d+)', lambda at: f"{at[1]}{int(at[2]) ^ 1}", printed.stdout, count=1)
+        program, problem = compile_text(wrong, folder, "wrong")
+        if not problem:
+            done = subprocess.run([program], stdout=subprocess.PIPE, text=True, timeout=60)
+            well = done.returncode == 1 and "by the contract" in done.stdout and wrong != printed.stdout
+            problem = None if well else f"exit code {done.returncode}\n{done.stdout}"
+        tap.case("a number that is wrong is found", problem)
+    tap.finish()
+
+
+main()
