@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <sched.h>
 
-/* A pause takes 15 to 40 ns on today's CPUs: so one spins for 30 to 80 us, about as long as a sleeper takes to wake, and
- * loses at most twice what one would who knew beforehand how long it takes. Then yields, of about 300 ns each where
+/* A pause takes 15 to 40 ns on today's CPUs: so one spins for 30 to 80 us, about as long as a sleeper takes to wake,
+ * and loses at most twice what one would who knew beforehand how long it takes. Then yields, of about 300 ns each where
  * nobody else wants the core: spinning longer would take it from somebody. */
 enum { SPINS = 2000, YIELDS = 40, CROWDED_YIELDS = 4 };
 #define SLEEPS 0x80000000u /* in gki_order.pending */
