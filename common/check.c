@@ -257,6 +257,12 @@ static gk_result check_line(walk *w, uint32_t line) {
   return result;
 }
 
+/* The message is a problem's, and the answer is another one. */
+static gk_result stopped_for_memory(void) {
+  gki_begin();
+  return gk_fail(GK_ERROR_MEMORY, "out of host memory while a list with problems was checked; free some and call again");
+}
+
 gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_report report, void *user) {
   walk w = {
       .judge = {.blocks = blocks, .backend = backend, .report = report, .user = user, .line = GKI_NONE},
@@ -277,6 +283,7 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
   if (!result) result = check_inclusions(&w, GKI_NONE);
   gki_races_free(&w.races);
   gk_release(w.labels);
+  if (result == GK_ERROR_MEMORY && w.judge.problem_count) return stopped_for_memory();
   return result ? result : w.judge.problem_count ? GK_ERROR_INVALID : GK_OK;
 }
 
@@ -317,5 +324,6 @@ gk_result gk_check(const gk_list *list, const char *backend, gk_report report, v
   if (result == GK_ERROR_INVALID) report_fault(report, user, blocks.fault, blocks.fault_task, blocks.fault_message);
   if (!result) result = gki_check(&blocks, found, report, user);
   gki_blocks_free(&blocks);
+  if (result == GK_ERROR_MEMORY && first) return stopped_for_memory();
   return result ? result : first;
 }

@@ -46,13 +46,17 @@ SCRIPTS = [
     ("kernel flags", ["tests/kernels/flags.py"], False),
     ("valgrind", ["tests/valgrind.py"], PLAIN),
 ]
-# Programs with arguments; all are targets of build.ninja's rule `suite`.
+# Programs with arguments, all of them targets of build.ninja's rule `suite`: name, command, what --full appends to it,
+# and whether it runs under ThreadSanitizer, too.
 CONFORMANCE = "build/tests/conformance/conformance"
 SUITES = [
-    ("conformance on openmp", [CONFORMANCE, "--backend", "openmp"]),
-    ("conformance on awkward", [CONFORMANCE, "--backend", "awkward"]),
+    ("conformance on openmp", [CONFORMANCE, "--backend", "openmp"], [], True),
+    ("conformance on awkward", [CONFORMANCE, "--backend", "awkward"], [], True),
     ("conformance on the fakes", [CONFORMANCE, "--backend", "fake_in_process", "--backend", "fake_native",
-                                  "--backend", "fake_batched"]),
+                                  "--backend", "fake_batched"], [], False),
+    ("conformance without memory", [CONFORMANCE, "--backend", "openmp", "--sweep", "memory"], [], False),
+    ("conformance with calls that fail", [CONFORMANCE, "--backend", "awkward", "--sweep", "calls", "--most", "12"],
+     ["--most", "0", "--every-way"], False),
 ]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
@@ -194,14 +198,15 @@ def jobs(trees, full, wanted):
         if is_threaded(tree):
             for program in THREADED:
                 yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
-            for name, command in SUITES:
-                yield f"{tree_name(tree)}: {name}", command, tree
+            for name, command, _, threaded in SUITES:
+                if threaded:
+                    yield f"{tree_name(tree)}: {name}", command, tree
             continue
         for name, command, in_each in SCRIPTS + (FULL_SCRIPTS if full else []):
             if tree == plain if in_each == PLAIN else in_each or position == 0:
                 yield f"{tree_name(tree)}: {name}" if in_each is True else name, [sys.executable, *command], tree
-        for name, command in SUITES:
-            yield f"{tree_name(tree)}: {name}", command, tree
+        for name, command, fully, _ in SUITES:
+            yield f"{tree_name(tree)}: {name}", command + (fully if full else []), tree
         for program in targets(tree, "test"):
             yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
 

@@ -17,6 +17,11 @@ static const char usage[] =
   "  --list           print the cases that would run\n"
   "  --matrix         print a table instead: what works on which backend\n"
   "  --json FILE      write the same as data\n"
+  "  --sweep memory   run each case for k = 1, 2 ... with the k-th allocation of gk's own failing\n"
+  "  --sweep calls    the same with the k-th call of a backend of gk's tests\n"
+  "  --most N         not each k but so many of each case, evenly spread\n"
+  "  --at K           this k alone\n"
+  "  --every-way      calls: each k in every way of failing, not by turns\n"
   "  --seconds N      stop a case after so long (60)\n"
   "  --seed N         for what a backend of gk's tests leaves to chance (1)\n"
   "  --here           all in this process, for debuggers\n";
@@ -96,6 +101,7 @@ static void read_expectations(const char *path) {
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static size_t number, failures;
+static unsigned long tried; /* sweeps: failures injected */
 
 /* Each line of a text, as a comment in TAP. */
 static void comment(const char *text) {
@@ -111,7 +117,9 @@ static void comment(const char *text) {
 static void comment_command(const char *backend, const char *name) {
   printf("# again: %s --backend %s", the.program, backend);
   for (size_t k = 0; k < the_session.module_count; ++k) printf(" --module %s", the_session.modules[k]);
-  if (the_session.seed != 1) printf(" --seed %llu", (unsigned long long)the_session.seed);
+  if (the_session.sweep) printf(" --sweep %s", the_session.sweep == SWEEP_MEMORY ? "memory" : "calls");
+  if (the_session.sweep && the_session.slip->at) printf(" --at %lu --every-way", the_session.slip->at);
+  if (the_session.seed != (the_session.sweep ? 0 : 1)) printf(" --seed %llu", (unsigned long long)the_session.seed);
   printf(" '%s'\n", name);
 }
 
@@ -131,7 +139,7 @@ static const char *refused(const report *r, const char *needs, const char **why)
 
 /* What the child left behind, as a verdict and a text of the result's own. */
 static void judge(result *r, const answer *slip, const ended *e) {
-  char text[12000] = "";
+  char text[12000] = "", where[200] = "";
   outcome is = slip->outcome;
   if (!e->well) {
     is = FAILED;
@@ -140,6 +148,15 @@ static void judge(result *r, const answer *slip, const ended *e) {
     snprintf(text, sizeof text, "%s%s%s", slip->text, is == FAILED && e->output[0] ? "\n" : "",
              is == FAILED ? e->output : "");
   }
+  if (is == FAILED && slip->at) {
+    describe_failure(where, sizeof where);
+    size_t length = strlen(where);
+    memmove(text + length + 2, text, sizeof text - length - 2);
+    memcpy(text, where, length);
+    memcpy(text + length, ": ", 2);
+    text[sizeof text - 1] = 0;
+  }
+  tried += slip->tried;
   r->verdict = is == SKIPPED ? SKIP : is == PASSED ? PASS : FAIL;
   r->text = text[0] ? strdup(text) : NULL;
 }
@@ -211,7 +228,7 @@ static const char *value_of(int count, char **words, int *at) {
 static void read_options(int count, char **words) {
   the.program = words[0];
   the_session.seconds = 60;
-  the_session.seed = 1;
+  the_session.seed = UINT64_MAX;
   the.filters = words; /* what is none of the options moves to the front */
   for (int k = 1; k < count; ++k) {
     const char *word = words[k];
@@ -224,6 +241,13 @@ static void read_options(int count, char **words) {
     } else if (strcmp(word, "--expect") == 0) the.expect = value_of(count, words, &k);
     else if (strcmp(word, "--json") == 0) the.json = value_of(count, words, &k);
     else if (strcmp(word, "--seconds") == 0) the_session.seconds = atoi(value_of(count, words, &k));
+    else if (strcmp(word, "--sweep") == 0) {
+      const char *what = value_of(count, words, &k);
+      the_session.sweep = strcmp(what, "memory") == 0 ? SWEEP_MEMORY : strcmp(what, "calls") == 0 ? SWEEP_CALLS : NO_SWEEP;
+      if (!the_session.sweep) refuse("--sweep %s: memory or calls", what);
+    } else if (strcmp(word, "--most") == 0) the_session.most = strtoul(value_of(count, words, &k), NULL, 10);
+    else if (strcmp(word, "--at") == 0) the_session.at = strtoul(value_of(count, words, &k), NULL, 10);
+    else if (strcmp(word, "--every-way") == 0) the_session.every_way = true;
     else if (strcmp(word, "--seed") == 0) the_session.seed = strtoull(value_of(count, words, &k), NULL, 0);
     else if (strcmp(word, "--list") == 0) the.list = true;
     else if (strcmp(word, "--matrix") == 0) the.matrix = true;
@@ -234,6 +258,7 @@ static void read_options(int count, char **words) {
     } else if (word[0] == '-') refuse("there is no option %s; --help has them", word);
     else the.filters[the.filter_count++] = words[k];
   }
+  if (the_session.seed == UINT64_MAX) the_session.seed = the_session.sweep ? 0 : 1; /* sweeps are quick without delays */
   if (the_session.seconds < 1) refuse("%s", "--seconds: at least 1");
 }
 
@@ -270,6 +295,7 @@ int main(int count, char **words) {
   }
   if (the.matrix) write_matrix(stdout, columns, the.backend_count);
   else printf("1..%zu\n", number);
+  if (the_session.sweep) printf("# %lu failures in all\n", tried);
   if (the.json) {
     FILE *file = fopen(the.json, "w");
     if (!file) refuse("%s can't be written", the.json);

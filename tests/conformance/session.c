@@ -1,6 +1,7 @@
 #include "session.h"
 #include "gk_backend.h"
 #include "own.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static void apart(void (*body)(void *user), void *user, ended *e) {
   memset(e, 0, sizeof *e);
   e->well = true;
   if (the_session.here) body(user);
-  else run_apart(body, user, the_session.seconds, e);
+  else run_apart(body, user, the_session.sweep ? INT_MAX / 1000 : the_session.seconds, e);
 }
 
 /* ---- which backends there are ------------------------------------------------------------------------------------ */
@@ -103,6 +104,10 @@ typedef struct attempt { const char *backend; const case_entry *c; } attempt;
 static void try_it(void *user) {
   const attempt *a = user;
   answer *slip = the_session.slip;
+  if (the_session.sweep) {
+    sweep_case(a->backend, a->c);
+    return;
+  }
   if (!enter_session()) return;
   static trial t;
   t = (trial){.backend = a->backend};

@@ -19,7 +19,8 @@ typedef struct report {
 typedef struct answer {
   outcome outcome;
   char text[2200];
-  unsigned long at; /* sweeps: the call that failed last; how many there were, once it is over */
+  unsigned long at, tried; /* sweeps: what failed last; how many times something did */
+  size_t failure;          /* and in which way */
   report report;
   size_t name_count;
   char names[BACKENDS_MAX][64];
@@ -31,6 +32,9 @@ typedef struct session {
   bool here; /* no processes, for debuggers */
   int seconds;
   uint64_t seed;
+  enum { NO_SWEEP, SWEEP_MEMORY, SWEEP_CALLS } sweep;
+  unsigned long most, at;   /* so many k of each case, evenly spread, or 0: all; this one alone, or 0 */
+  bool every_way;           /* each k in every way, not in one after the other by turns */
   answer *slip;
 } session;
 
@@ -43,6 +47,10 @@ bool enter_session(void);
 void list_backends(ended *e);                     /* names, into the slip */
 void look_at_backend(const char *name, ended *e); /* report, into the slip */
 void try_case(const char *backend, const case_entry *c, ended *e);
+
+/* faults.c. In a child: the case for each k; from the runner: which of them it was. */
+void sweep_case(const char *backend, const case_entry *c);
+void describe_failure(char *text, size_t bytes);
 
 /* In a child: what the own backend has to complain of after a trial, into the text; true: nothing. */
 bool own_is_content(const char *backend, char *text, size_t bytes);

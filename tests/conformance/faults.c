@@ -1,0 +1,169 @@
+/* Sweeps: a case again and again, each time with another allocation of gk's own, or another call of its backend, that
+ * fails. Whatever the case is at then, gk absorbs it or answers with a message; nothing leaks, nothing hangs, and the
+ * next device works. */
+#include "session.h"
+#include "own.h"
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+  atomic_ulong calls, fail_at; /* allocations since fail_at was set */
+  atomic_long live;
+  atomic_bool fired;           /* an allocation has failed */
+  atomic_int said;             /* failures that gk has told of since something failed */
+  const own_backend *own;      /* calls: whose */
+  unsigned long call;
+  gk_result code;
+} fault;
+static unsigned long all_calls; /* that could have failed in the trial that ran last */
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static bool fails_now(void) {
+  if (atomic_fetch_add(&fault.calls, 1) + 1 != atomic_load(&fault.fail_at)) return false;
+  atomic_store(&fault.fired, true);
+  return true;
+}
+
+static void *fault_alloc(void *user, size_t bytes) {
+  (void)user;
+  void *memory = fails_now() ? NULL : malloc(bytes);
+  if (memory) {
+    memset(memory, 0x5A, bytes);
+    atomic_fetch_add(&fault.live, 1);
+  }
+  return memory;
+}
+
+static void *fault_resize(void *user, void *at, size_t bytes) {
+  (void)user;
+  void *memory = fails_now() ? NULL : realloc(at, bytes);
+  if (memory && !at) atomic_fetch_add(&fault.live, 1);
+  return memory;
+}
+
+static void fault_free(void *user, void *at) {
+  (void)user;
+  if (at) atomic_fetch_sub(&fault.live, 1);
+  free(at);
+}
+
+/* ---- what has happened ------------------------------------------------------------------------------------------- */
+
+static bool has_fired(void) {
+  return fault.own ? fault.call > 0 && fault.own->calls() >= fault.call : atomic_load(&fault.fired);
+}
+
+static void hear(void *user, gk_log_level level, const char *line) {
+  (void)user;
+  if (level == GK_LOG_ERROR && line[0] && has_fired()) atomic_fetch_add(&fault.said, 1);
+}
+
+static bool injected(gk_result code) {
+  if (!has_fired() || atomic_load(&fault.said) == 0) return false;
+  return code == GK_OK || code == fault.code || (fault.own && code == GK_ERROR_DEVICE);
+}
+
+/* kth: 0: none. way: of the backend's; for memory there is one. */
+static void arm(unsigned long kth, gk_result code, int way) {
+  atomic_store(&fault.fired, false);
+  atomic_store(&fault.said, 0);
+  atomic_store(&fault.calls, 0);
+  atomic_store(&fault.fail_at, fault.own ? 0 : kth);
+  fault.call = kth;
+  fault.code = code;
+  if (fault.own) fault.own->fail_at(kth, code, way);
+}
+
+/* ---- one k after the other --------------------------------------------------------------------------------------- */
+
+/* The codes that a call fails with, by turns. */
+static const struct { gk_result code; int way; } failures[] = {
+  {GK_ERROR_DEVICE, 0}, {GK_ERROR_MEMORY, 0}, {GK_ERROR_DEVICE, 1}, {GK_ERROR_DEVICE, 2}, {GK_ERROR_MEMORY, 1},
+};
+
+/* A device, a graph, a launch: as if nothing had been. */
+void case_counter(trial *t);
+
+static bool fail_once(const char *backend, const case_entry *c, unsigned long kth, size_t failure, bool *over) {
+  answer *slip = the_session.slip;
+  static trial t;
+  long live = atomic_load(&fault.live);
+  slip->at = kth;
+  slip->failure = failure;
+  alarm((unsigned)the_session.seconds);
+  arm(kth, fault.own ? failures[failure].code : GK_ERROR_MEMORY, failures[failure].way);
+  t = (trial){.backend = backend, .injected = injected, .sweep = true};
+  run_trial(&t, c->body);
+  *over = !has_fired();
+  all_calls = fault.own ? fault.own->calls() : atomic_load(&fault.calls);
+  slip->outcome = t.outcome == GAVE_UP ? PASSED : t.outcome;
+  snprintf(slip->text, sizeof slip->text, "%s", t.text);
+  if (t.outcome == FAILED || t.outcome == SKIPPED) return false;
+  arm(0, GK_OK, 0);
+  if (atomic_load(&fault.live) != live) {
+    slip->outcome = FAILED;
+    snprintf(slip->text, sizeof slip->text, "%ld allocations of gk's own were not given back",
+             atomic_load(&fault.live) - live);
+  } else if (!own_is_content(backend, slip->text, sizeof slip->text)) {
+    slip->outcome = FAILED;
+  } else if (!*over) {
+    t = (trial){.backend = backend};
+    run_trial(&t, case_counter);
+    slip->outcome = t.outcome;
+    snprintf(slip->text, sizeof slip->text, "what was tried afterwards: %s", t.text);
+  }
+  if (slip->outcome == PASSED) slip->text[0] = 0;
+  return slip->outcome == PASSED;
+}
+
+void sweep_case(const char *backend, const case_entry *c) {
+  answer *slip = the_session.slip;
+  bool over = false;
+  unsigned long first = the_session.at ? the_session.at : 1;
+  if (the_session.sweep == SWEEP_CALLS) {
+    fault.own = own_backend_of(backend);
+    if (!fault.own || !fault.own->fail_at) {
+      slip->outcome = SKIPPED;
+      snprintf(slip->text, sizeof slip->text, "backend %s has no calls that fail on request", backend);
+      return;
+    }
+  } else if (gk_set_allocator(&(gk_allocator){NULL, fault_alloc, fault_resize, fault_free}) != GK_OK) {
+    slip->outcome = FAILED;
+    snprintf(slip->text, sizeof slip->text, "%s", gk_error());
+    return;
+  }
+  if (!enter_session()) return;
+  gk_set_log(GK_LOG_ERROR, hear, NULL);
+  unsigned long stride = 1;
+  if (the_session.most && !the_session.at) { /* how many there are shows when none fails */
+    if (!fail_once(backend, c, ULONG_MAX, 0, &over)) return;
+    stride = all_calls / the_session.most + 1;
+  }
+  over = false;
+  for (unsigned long k = first; !over; k += stride) {
+    size_t ways = fault.own ? sizeof failures / sizeof failures[0] : 1;
+    for (size_t f = 0; f < ways && !over; ++f) {
+      if (!the_session.every_way && f != k / stride % ways) continue;
+      ++slip->tried;
+      if (!fail_once(backend, c, k, f, &over)) return;
+    }
+    if (the_session.at) break;
+  }
+  alarm(0);
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+}
+
+void describe_failure(char *text, size_t bytes) {
+  const answer *slip = the_session.slip;
+  if (the_session.sweep == SWEEP_MEMORY) {
+    snprintf(text, bytes, "where allocation %lu fails", slip->at);
+    return;
+  }
+  snprintf(text, bytes, "where call %lu fails with %s, way %d", slip->at,
+           gk_result_name(failures[slip->failure].code), failures[slip->failure].way);
+}
