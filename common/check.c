@@ -260,7 +260,7 @@ static gk_result check_line(walk *w, uint32_t line) {
 /* The message is a problem's, and the answer is another one. */
 static gk_result stopped_for_memory(void) {
   gki_begin();
-  return gk_fail(GK_ERROR_MEMORY, "out of host memory while a list with problems was checked; free some and call again");
+  return gk_fail(GK_ERROR_MEMORY, "out of host memory amid the problems of a list; free some and call again");
 }
 
 gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_report report, void *user) {

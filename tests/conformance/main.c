@@ -243,8 +243,9 @@ static void read_options(int count, char **words) {
     else if (strcmp(word, "--seconds") == 0) the_session.seconds = atoi(value_of(count, words, &k));
     else if (strcmp(word, "--sweep") == 0) {
       const char *what = value_of(count, words, &k);
-      the_session.sweep = strcmp(what, "memory") == 0 ? SWEEP_MEMORY : strcmp(what, "calls") == 0 ? SWEEP_CALLS : NO_SWEEP;
-      if (!the_session.sweep) refuse("--sweep %s: memory or calls", what);
+      if (strcmp(what, "memory") == 0) the_session.sweep = SWEEP_MEMORY;
+      else if (strcmp(what, "calls") == 0) the_session.sweep = SWEEP_CALLS;
+      else refuse("--sweep %s: memory or calls", what);
     } else if (strcmp(word, "--most") == 0) the_session.most = strtoul(value_of(count, words, &k), NULL, 10);
     else if (strcmp(word, "--at") == 0) the_session.at = strtoul(value_of(count, words, &k), NULL, 10);
     else if (strcmp(word, "--every-way") == 0) the_session.every_way = true;
@@ -258,7 +259,7 @@ static void read_options(int count, char **words) {
     } else if (word[0] == '-') refuse("there is no option %s; --help has them", word);
     else the.filters[the.filter_count++] = words[k];
   }
-  if (the_session.seed == UINT64_MAX) the_session.seed = the_session.sweep ? 0 : 1; /* sweeps are quick without delays */
+  if (the_session.seed == UINT64_MAX) the_session.seed = the_session.sweep ? 0 : 1; /* 0: no delays */
   if (the_session.seconds < 1) refuse("%s", "--seconds: at least 1");
 }
 
