@@ -11,6 +11,24 @@ const char *__lsan_default_suppressions(void) { return "leak:libomp.so"; }
 /* One device in eight has delays: they take long. */
 static void prepare(uint64_t seed) { awkward_seed(seed / 250 % 8 ? 0 : seed + 1); }
 
+#if defined(__has_feature)
+#define HAS(feature) __has_feature(feature)
+#else
+#define HAS(feature) 0
+#endif
+
+/* Ten thousand, and with --full a million where they run as the library is shipped. */
+static long usual_count(void) {
+  const char *text = getenv("GK_TEST_SCALE");
+  long scale = text && atol(text) > 0 ? atol(text) : 1;
+  bool watches_memory = HAS(address_sanitizer), watches_threads = HAS(thread_sanitizer);
+#if defined(__SANITIZE_ADDRESS__)
+  watches_memory = true;
+#endif
+  if (watches_memory && scale > 10) scale = 10;
+  return watches_threads ? 2000 : 10000 * scale;
+}
+
 static int tell_usage(void) {
   fprintf(stderr, "random_lists [--backend NAME]... [--module PATH]... [--seed S] [--random N] [--print S] "
                   "[--no-shrink]\n");
@@ -18,9 +36,9 @@ static int tell_usage(void) {
 }
 
 int main(int argc, char **argv) {
-  const char *backends[16] = {NULL}, *scale = getenv("GK_TEST_SCALE");
+  const char *backends[16] = {NULL};
   int backend_count = 0;
-  long count = 10000 * (scale && atol(scale) > 0 ? atol(scale) : 1);
+  long count = usual_count();
   uint64_t seed = 1;
   bool shrink = true, prints = false;
   for (int k = 1; k < argc; ++k) {
