@@ -1,6 +1,6 @@
-/* The device fails at the kth call of its backend, for every k, in three ways: at once, late, and for good. Each failure
- * is an answer with a message, nothing is left behind, and the next try works; on the same device, too, unless that is
- * lost. */
+/* The device fails at the kth call of its backend, for every k, in three ways: at once, late, and for good. Each
+ * failure is an answer with a message, nothing is left behind, and the next try works; on the same device, too, unless
+ * it is lost. */
 #include "runtime.h"
 #include "runtime_kernels.h"
 

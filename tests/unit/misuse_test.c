@@ -330,13 +330,13 @@ static void many_that_were_destroyed(void **state) {
   }
 }
 #else
-static void graph_that_was_destroyed_is_refused(void **state) {
-  (void)state;
+static void is_undefined(void) {
   print_message("built without GK_DEBUG: undefined, as in C\n");
   skip();
 }
-#define device_that_was_closed_is_refused graph_that_was_destroyed_is_refused
-#define many_that_were_destroyed graph_that_was_destroyed_is_refused
+static void graph_that_was_destroyed_is_refused(void **state) { (void)state, is_undefined(); }
+static void device_that_was_closed_is_refused(void **state) { (void)state, is_undefined(); }
+static void many_that_were_destroyed(void **state) { (void)state, is_undefined(); }
 #endif
 
 static int counted_setup(void **state) {
