@@ -248,6 +248,7 @@ static int setup(void **state) {
   awkward_register();
   awkward_seed(1);
   awkward_fail_at(0, GK_OK);
+  awkward_forgive();
   return gk_set_allocator(&allocator) == GK_OK ? 0 : -1;
 }
 
