@@ -287,6 +287,9 @@ PACKAGES = [
     ("doxygen", "more", lambda: shutil.which("doxygen")),
     ("graphviz", "more", lambda: shutil.which("dot")),
     ("valgrind", "more", lambda: shutil.which("valgrind")),
+    ("python3-venv", "plots", lambda: output(sys.executable, "-c", "import ensurepip") is not None),
+    ("python3-matplotlib", "plots", lambda: output("/usr/bin/python3", "-c", "import matplotlib") is not None or
+     output(sys.executable, "-c", "import matplotlib") is not None),
     ("clang-tidy", "full", lambda: shutil.which("clang-tidy")),
 ]
 
@@ -325,7 +328,7 @@ def install(packages):
 
 def ensure(*purposes):
     """Sees to it that everything for these purposes is there; what only `more` tests need may stay missing."""
-    must = [purpose for purpose in purposes if purpose not in ("more", "full")]
+    must = [purpose for purpose in purposes if purpose not in ("more", "full", "plots")]
     for needed in (must, purposes):
         for _ in range(2):  # a compiler that turns out too old is only known once it is installed
             packages = missing_packages(needed)
@@ -337,7 +340,7 @@ def ensure(*purposes):
                       "\nAsk an administrator for: apt-get install " + " ".join(lacking) +
                       "  (names as in Debian; other systems have the same under similar names)")
     if lacking:
-        print("going on without " + " ".join(lacking) + ": the tests that need them are skipped", flush=True)
+        print("going on without " + " ".join(lacking) + ": what needs them is left out", flush=True)
 
 
 def run(*command):
@@ -417,13 +420,13 @@ def coverage(options):
 
 
 def bench(options):
-    ensure("bench")
+    ensure("bench", "plots")
     write_config(options)
     single = (output("ninja", "-t", "targets", "rule", "single") or "").split()
     programs = sorted(name for name in single if name.startswith("build/bench/"))
     if run("ninja", *programs):
         return 1
-    return 1 if any([run(program) for program in programs]) or not programs else 0
+    return run(sys.executable, "bench/run.py", *(["--quick"] if options.quick else [])) if programs else 1
 
 
 # ---- the command line -----------------------------------------------------------------------------------------------
@@ -442,6 +445,7 @@ def parser():
     usage.add_argument("--werror", action="store_true", help="warnings are errors")
     usage.add_argument("--coverage", action="store_true",
                        help="tests, and the library under them, count what runs; in place of sanitizers")
+    usage.add_argument("--quick", action="store_true", help="with bench: does all of it run, and is it right?")
     usage.add_argument("--full", action="store_true", help="with test: also what takes long")
     return usage
 
@@ -473,12 +477,12 @@ def main(arguments):
     os.chdir(ROOT)
     options = parser().parse_args(arguments)
     if options.command:
-        if all(argument in (options.command, "--full") for argument in arguments):
+        if all(argument in (options.command, "--full", "--quick") for argument in arguments):
             options = parser().parse_args(arguments + recorded())
         commands = {"demo": demo, "test": test, "coverage": coverage, "bench": bench}
         return commands[options.command](options)
-    if options.full:
-        raise Missing("--full goes with the command test")
+    if options.full or options.quick:
+        raise Missing("--full goes with the command test, --quick with bench")
     print_summary(options, *write_config(options))
     return 0
 

@@ -24,6 +24,9 @@ static void must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
 }
 
+/* libgomp lets the threads of a team spin for some milliseconds behind its end. */
+#define SETTLE_MS 12
+
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
 static gk_graph *graph_of(const gk_task *tasks, size_t count, int n) {
@@ -100,13 +103,45 @@ static void (*volatile by_pointer)(int *, int, int) = add_by_hand;
 static void less_by_hand(int *left) { *left -= 1; }
 static void (*volatile less_by_pointer)(int *) = less_by_hand;
 
+/* ---- M: the machine ---------------------------------------------------------------------------------------------- */
+
+/* Arithmetic that needs no memory: on as many threads, each as much. A core of a virtual machine may be half of one,
+ * and only now and then. */
+static bool arithmetic(uint64_t times, bench_took *took, int threads) {
+  uint32_t sums[2 * 64] = {0}; /* lines apart */
+  double begin = bench_now();
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    uint32_t a = 1, b = 2;
+    for (uint64_t k = 0; k < 1000 * times; ++k) a = a * 1664525u + 1013904223u, b = (b ^ a) * 22695477u;
+    sums[64 * (omp_get_thread_num() % 2)] = a ^ b;
+  }
+  took->all += bench_now() - begin;
+  return sums[0] != 0 && (threads == 1 || sums[64] == sums[0] || omp_get_max_threads() == 1);
+}
+static bool on_one(void *with, uint64_t times, bench_took *took) {
+  (void)with;
+  return arithmetic(times, took, 1);
+}
+static bool on_two(void *with, uint64_t times, bench_took *took) {
+  (void)with;
+  return arithmetic(times, took, 2);
+}
+
+static void machine(void) {
+  bench_measure(&(bench_table){"M", "two cores at once", "do two cores do as much each as one does alone?", "ns",
+    .arms = {{"one thread", on_one, NULL, 0, 0}, {"two threads, each as much", on_two, NULL, 0, SETTLE_MS}},
+    .ratios = {{"two threads against one", "two threads, each as much", {"one thread"}, 0}}});
+}
+
 /* ---- F1, F2: one more task --------------------------------------------------------------------------------------- */
 
-typedef struct slope {
-  gk_graph *few, *many; /* the one has `more` tasks, the other as many again */
-  size_t more;
+typedef struct more {
+  gk_graph *few, *many; /* the one has `count` tasks, the other as many again; or there is but one, of `count` */
+  size_t count;
+  uint64_t each;        /* by hand: tasks that are timed together, at least */
   int n;
-} slope;
+} more;
 
 /* The first and the last item have become `by` more. */
 static bool added(const int *at, int n, int first, int last, uint64_t by) {
@@ -114,69 +149,73 @@ static bool added(const int *at, int n, int first, int last, uint64_t by) {
 }
 
 static bool more_tasks(void *with, uint64_t times, bench_took *took) {
-  const slope *s = with;
-  int first = x[0], last = x[s->n - 1];
+  const more *m = with;
+  int first = x[0], last = x[m->n - 1];
   for (uint64_t k = 0; k < times; ++k) {
-    took->all += launch(s->many) / (double)s->more;
-    took->less += launch(s->few) / (double)s->more;
+    took->all += launch(m->many) / (double)m->count;
+    if (m->few) took->less += launch(m->few) / (double)m->count;
   }
-  return added(x, s->n, first, last, 3 * s->more * times);
+  return added(x, m->n, first, last, (m->few ? 3 : 1) * m->count * times);
 }
 
 static bool serial(void *with, uint64_t times, bench_took *took) {
-  int n = ((const slope *)with)->n, first = x[0], last = x[n - 1];
+  const more *m = with;
+  int n = m->n, first = x[0], last = x[n - 1];
   double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k) by_pointer(x, 0, n);
-  took->all += bench_now() - begin;
-  return added(x, n, first, last, times);
+  for (uint64_t k = 0; k < times * m->each; ++k) by_pointer(x, 0, n);
+  took->all += (bench_now() - begin) / (double)m->each;
+  return added(x, n, first, last, times * m->each);
 }
 
 static bool team(void *with, uint64_t times, bench_took *took) {
-  int n = ((const slope *)with)->n, first = x[0], last = x[n - 1];
+  const more *m = with;
+  int n = m->n, first = x[0], last = x[n - 1];
+  uint64_t tasks = times * m->each;
   double begin = bench_now();
 #pragma omp parallel
   {
     int threads = omp_get_num_threads(), me = omp_get_thread_num();
-    for (uint64_t k = 0; k < times; ++k) {
+    for (uint64_t k = 0; k < tasks; ++k) {
       by_pointer(x, (int)((long)n * me / threads), (int)((long)n * (me + 1) / threads));
 #pragma omp barrier
     }
   }
-  took->all += bench_now() - begin;
-  return added(x, n, first, last, times);
+  took->all += (bench_now() - begin) / (double)m->each;
+  return added(x, n, first, last, tasks);
 }
 
 static bool parallel_for(void *with, uint64_t times, bench_took *took) {
-  int n = ((const slope *)with)->n, first = x[0], last = x[n - 1], *to = x;
+  const more *m = with;
+  int n = m->n, first = x[0], last = x[n - 1], *to = x;
   double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k) {
+  for (uint64_t k = 0; k < times * m->each; ++k) {
 #pragma omp parallel for simd schedule(static)
     for (int i = 0; i < n; ++i) to[i] += 1;
   }
-  took->all += bench_now() - begin;
-  return added(x, n, first, last, times);
+  took->all += (bench_now() - begin) / (double)m->each;
+  return added(x, n, first, last, times * m->each);
 }
 
-/* libgomp lets the threads of a team spin for some milliseconds behind its end. */
-#define SETTLE_MS 12
-
-static void tasks_of(const char *id, int n, size_t more) {
+/* Small ones by the slope between two lists; of large ones a list is so long that the launch is nothing beside it. */
+static void tasks_of(const char *id, int n, size_t count) {
   char what[40], question[120];
   snprintf(what, sizeof what, "one more task n=%d", n);
   snprintf(question, sizeof question, "what does one more task over %d item%s cost?", n, n > 1 ? "s" : "");
   if (!bench_wants(id, what)) return;
-  slope s = {.few = chain(more, n), .many = chain(2 * more, n), .more = more, .n = n};
+  bool large = n > 16384;
+  more m = {.many = chain(large ? count : 2 * count, n), .count = count, .each = large ? count : 1, .n = n};
+  if (!large) m.few = chain(count, n);
   bench_table table = {id, what, question, "ns",
-    .arms = {{"gk", more_tasks, &s, 0, 0},
-             {"serial C through a function pointer", serial, &s, 0, 0},
-             {"one team, a barrier per task", team, &s, 0, SETTLE_MS},
-             {"a parallel for per task", parallel_for, &s, 0, SETTLE_MS}},
+    .arms = {{"gk", more_tasks, &m, 0, 0},
+             {"serial C through a function pointer", serial, &m, 0, 0},
+             {"one team, a barrier per task", team, &m, 0, SETTLE_MS},
+             {"a parallel for per task", parallel_for, &m, 0, SETTLE_MS}},
     .ratios = {{"gk against the better of serial C and a team", "gk",
-                {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && n <= 16384 ? 1.5 : 0},
-               {"gk against a parallel for per task", "gk", {"a parallel for per task"}, n > 16384 ? 1.02 : 0}}};
+                {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && !large ? 1.5 : 0},
+               {"gk against a parallel for per task", "gk", {"a parallel for per task"}, large ? 1.02 : 0}}};
   bench_measure(&table);
-  gk_graph_destroy(s.few);
-  gk_graph_destroy(s.many);
+  gk_graph_destroy(m.few);
+  gk_graph_destroy(m.many);
 }
 
 /* ---- F7: sections ------------------------------------------------------------------------------------------------ */
@@ -385,11 +424,12 @@ int main(int argc, char **argv) {
   y = gk_alloc(device, ITEMS_MAX * sizeof *y, GK_DEVICE_MEMORY);
   if (!x || !y) bench_fail(gk_error());
   int shorter = bench_is_quick() ? 10 : 1;
+  machine();
   tasks_of("F1", 1, 20000 / (size_t)shorter);
   tasks_of("F1", 1024, 2000 / (size_t)shorter);
   tasks_of("F1", 16384, 200 / (size_t)shorter);
-  tasks_of("F2", 1 << 20, 10);
-  tasks_of("F2", ITEMS_MAX, 4);
+  tasks_of("F2", 1 << 20, 100 / (size_t)shorter);
+  tasks_of("F2", ITEMS_MAX, 20 / (size_t)shorter);
   pairs(1, 80000 / (size_t)shorter);
   pairs(512, 8000 / (size_t)shorter);
   passes();

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Each benchmark, with --quick: every arm runs once and is right, and the JSON has them all."""
+"""Each benchmark, with --quick: every arm runs once and is right, the JSON has them all, and so has the page that is
+written from it. The runner: on figures that are known, and on a wrong result."""
 import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -20,11 +22,52 @@ def wrong(report):
 
 
 def run(program, folder):
-    out = Path(folder) / "out.json"
+    out = Path(folder) / f"{Path(program).name}.json"
     # Threads that wait by spinning take minutes where a machine has much else to do.
     patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     trouble = tap.run(Path(program).resolve(), "--quick", "--json", out, cwd=tap.ROOT, env=patient)
     return trouble or wrong(json.loads(out.read_text()))
+
+
+def shown(folder):
+    """Whether the page has every arm, peers, and what isn't there."""
+    peers = {"rounds": 1, "started": "", "commit": "", "peers": [
+        {"peer": "warp", "version": "1", "rows": [
+            {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "one thread", "median": 3.0, "p5": 2.0,
+             "p95": 4.0, "correct": True, "ratio": {"of": "gk", "median": 0.5, "least": 0.4, "most": 0.6, "rounds": 1,
+                                                    "goal": 0.25, "verdict": "missed"}},
+            {"table": "F8", "what": "silent checkpoint", "missing": "it has none"}]},
+        {"peer": "quadrants", "missing": "isn't installed"}]}
+    (Path(folder) / "peers.json").write_text(json.dumps(peers))
+    for path in Path(folder).glob("*.json"):
+        report = json.loads(path.read_text())
+        path.write_text(json.dumps(dict(report, rounds=1, started="", commit="")))
+    trouble = tap.run(sys.executable, tap.ROOT / "bench/plot.py", folder, cwd=tap.ROOT)
+    if trouble:
+        return trouble
+    page = (Path(folder) / "README.md").read_text()
+    wanted = {arm["name"] for path in Path(folder).glob("*.json") for table in
+              json.loads(path.read_text()).get("tables", []) for arm in table["arms"]}
+    wanted |= {"isn't installed", "it has none", "0.50 | 0.40 to 0.60 (rounds) | 0.25 | missed"}
+    absent = [name for name in wanted if name not in page]
+    return "the page lacks " + "; ".join(absent) if absent else None
+
+
+def known_figures(folder):
+    """The runner's verdicts where there is nothing to measure."""
+    out = Path(folder) / "known.json"
+    done = subprocess.run(["build/tests/bench/wrong", "--json", out], capture_output=True, text=True)
+    report = json.loads(out.read_text())
+    known, wrong_table = report["tables"]
+    found = [(ratio["against"], round(ratio["median"], 6), ratio["verdict"]) for ratio in known["ratios"]]
+    if found != [("two", 3, "met"), ("three", 0.666667, "missed"), ("", 3, "met")]:
+        return f"ratios: {found}"
+    if known["question"] != 'is "arithmetic" right?' or known["arms"][0]["median"] != 6:
+        return f"the table: {known}"
+    if [arm["correct"] for arm in wrong_table["arms"]] != [True, False] or report["wrong"] != 1:
+        return "the wrong result isn't in the JSON"
+    failed = done.returncode == 1 and "WRONG RESULT" in done.stdout
+    return None if failed else "the wrong result didn't fail the program"
 
 
 def main():
@@ -33,9 +76,14 @@ def main():
     tap.case("there are benchmarks", None if programs else "ninja knows no target build/bench/...")
     trouble = tap.run("ninja", *programs) if programs else None
     tap.case("they build", trouble)
-    for program in [] if trouble else programs:
-        with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
+        for program in [] if trouble else programs:
             tap.case(Path(program).name, run(program, folder))
+        if not trouble:
+            tap.case("the page shows all of it", shown(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("known figures, and a wrong result",
+                 tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))
     tap.finish()
 
 

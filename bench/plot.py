@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Draws bench/results/<device>/ and writes its README.md, from the JSON files there alone.
+
+  bench/plot.py FOLDER ...
+
+Times are shown as multiples of an arm of the same table, since how fast a shared machine was on that day says nothing.
+The plots need matplotlib; without it only the README is written.
+"""
+import json
+import sys
+from pathlib import Path
+
+TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a whole application",
+          "F6": "before a list runs", "F7": "sections", "F8": "passes, checkpoints, yields", "K": "kernels on the host"}
+COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e"}
+UNITS = {"ns": "ns", "us": "µs", "ms": "ms", "s": "s", "bytes": "bytes"}
+
+
+def number(value):
+    """Three figures, as people write them."""
+    if value is None:
+        return "-"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{1 if abs(value) >= 10 else 2 if abs(value) >= 0.095 else 4}f}"
+
+
+# ---- what the files say ---------------------------------------------------------------------------------------------
+
+def load(folder):
+    """Reports by name; those without tables are the peers'."""
+    reports = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    if not any("tables" in report for report in reports.values()):
+        sys.exit(f"bench/plot.py: there are no figures in {folder}")
+    return reports
+
+
+def tables_of(reports):
+    tables = [table for report in reports.values() for table in report.get("tables", [])]
+    order = list(TITLES)
+    return sorted(tables, key=lambda table: order.index(table["id"]) if table["id"] in order else len(order))
+
+
+def peer_rows(reports):
+    """(peer, version, row) of all that was measured or is missing."""
+    for peer in reports.get("peers", {}).get("peers", []):
+        for row in peer.get("rows", []):
+            yield peer["peer"], peer["version"], row
+
+
+def arm_called(table, name):
+    return next(arm for arm in table["arms"] if arm["name"] == name)
+
+
+def base_of(table):
+    """The arm that is 1: what the first goal is about, else the first."""
+    names = [ratio["against"] for ratio in table["ratios"] if ratio["against"]]
+    return arm_called(table, names[0]) if names else table["arms"][0]
+
+
+def is_absolute(table):
+    """A table with a goal in its own unit is shown in that."""
+    return any(ratio["goal"] and not ratio["against"] for ratio in table["ratios"])
+
+
+def kind_of(name):
+    return "gk" if name.startswith("gk") or name == "kernel" or name.endswith("tasks") else "hand"
+
+
+def bars_of(table, reports):
+    """(name, kind, median, p5, p95) of arms and of peers' rows, as multiples of the base or as they are."""
+    scale = 1 if is_absolute(table) else base_of(table)["median"]
+    bars = [(arm["name"], kind_of(arm["name"]), arm) for arm in table["arms"]]
+    bars += [(f"{peer}, {one['how']}", "peer", one) for peer, _, one in peer_rows(reports)
+             if one["what"] == table["what"] and one.get("unit") == table["unit"]]
+    return [(name, kind, *(figure[part] / scale for part in ("median", "p5", "p95"))) for name, kind, figure in bars
+            if scale and None not in (figure["median"], figure["p5"], figure["p95"])]
+
+
+def goals_of(table, reports):
+    """Where goals lie on the axis of the bars."""
+    scale = 1 if is_absolute(table) else base_of(table)["median"]
+    for ratio in table["ratios"]:
+        if ratio["goal"]:
+            yield ratio["goal"] * (arm_called(table, ratio["against"])["median"] if ratio["against"] else 1) / scale
+    for _, _, one in peer_rows(reports):
+        if one["what"] == table["what"] and one.get("ratio", {}).get("goal"):
+            yield one["ratio"]["goal"] * one["median"] / scale
+
+
+# ---- plots ----------------------------------------------------------------------------------------------------------
+
+def draw_table(axes, table, reports):
+    bars = bars_of(table, reports)
+    goals = list(goals_of(table, reports))
+    shown = [value for value in (*goals, *(value for bar in bars for value in bar[2:])) if value > 0]
+    wide = bool(shown) and max(bar[2] for bar in bars) > 12 * min(max(bar[2], 1e-9) for bar in bars)
+    floor = min(shown, default=1) / 2
+    for place, (name, kind, median, low, high) in enumerate(bars):
+        axes.barh(place, median, color=COLOURS[kind], height=0.66, left=0)
+        low, high = (max(low, floor), max(high, floor)) if wide else (low, high)
+        axes.plot([low, high], [place, place], color="#222222", linewidth=1.2, solid_capstyle="butt")
+        axes.annotate(number(median), (max(median, high, floor), place), xytext=(4, 0), textcoords="offset points",
+                      va="center", fontsize=8)
+    for goal in goals:
+        axes.axvline(goal, color="#b03a2e", linestyle="--", linewidth=1.2)
+        axes.annotate("goal", (goal, -0.55), color="#b03a2e", fontsize=8, ha="center", va="bottom",
+                      annotation_clip=False)
+    axes.set_yticks(range(len(bars)), [bar[0] for bar in bars], fontsize=8)
+    axes.invert_yaxis()
+    if wide:
+        axes.set_xscale("log")
+        axes.set_xlim(floor, max(shown) * 4)
+    else:
+        axes.set_xlim(min(0, min(bar[2] for bar in bars)), max(shown, default=1) * 1.15)
+    unit = UNITS.get(table["unit"], table["unit"])
+    axes.set_xlabel(unit if is_absolute(table) else f"times {base_of(table)['name']}", fontsize=8)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.set_title(table["what"], fontsize=9, loc="left", pad=14)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+
+
+def draw(folder, reports):
+    """One picture per table id; its name, or None without matplotlib."""
+    try:
+        import matplotlib
+    except ImportError:
+        print("bench/plot.py: no plots, matplotlib is missing (apt-get install python3-matplotlib)", file=sys.stderr)
+        return {}
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "gk", "svg.fonttype": "none", "font.family": "sans-serif"})
+    from matplotlib import pyplot
+    names = {}
+    tables = tables_of(reports)
+    for ident in dict.fromkeys(table["id"] for table in tables):
+        own = [table for table in tables if table["id"] == ident and bars_of(table, reports)]
+        if not own:
+            continue
+        heights = [1.3 + 0.3 * len(bars_of(table, reports)) for table in own]
+        figure, axes = pyplot.subplots(len(own), 1, figsize=(8.5, sum(heights)), squeeze=False,
+                                       gridspec_kw={"height_ratios": heights})
+        for table, one in zip(own, axes[:, 0]):
+            draw_table(one, table, reports)
+        figure.suptitle(f"{ident}: {TITLES.get(ident, '')}", fontsize=11, x=0.02, ha="left")
+        figure.tight_layout()
+        names[ident] = f"{ident}.svg"
+        figure.savefig(folder / names[ident], metadata={"Date": None, "Creator": None})
+        pyplot.close(figure)
+    return names
+
+
+# ---- README.md ------------------------------------------------------------------------------------------------------
+
+def row(*cells):
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def head(*cells):
+    return [row(*cells), "|" + "---|" * len(cells)]
+
+
+def machine_lines(reports):
+    report = reports.get("tasks") or next(iter(reports.values()))
+    machine = report["machine"]
+    yield f"- {machine['cpu']}, {machine['cores']} cores ({machine['arch']}), Linux {machine['kernel']}"
+    yield f"- {machine['compiler']}, {machine['flags']}"
+    yield f"- {machine['clock']}"
+    yield f"- begun {report['started']}, commit {report['commit']}, {report['rounds']} rounds" + (
+        f"; load average at the end: {machine['load']:.1f}" if "load" in machine else "")
+
+
+def verdict_lines(reports):
+    """Every ratio with a goal, peers' included."""
+    yield from head("table", "what", "held against", "ratio", "5 % to 95 %", "goal", "")
+    for table in tables_of(reports):
+        unit = UNITS.get(table["unit"], table["unit"])
+        for ratio in table["ratios"]:
+            if not ratio["goal"]:
+                continue
+            unit_of = "" if ratio["against"] else " " + unit
+            yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["against"] or "(itself)",
+                      number(ratio["median"]) + unit_of, f"{number(ratio['p5'])} to {number(ratio['p95'])}",
+                      f"{ratio['goal']:g}" + unit_of, ratio["verdict"])
+        for peer, version, one in peer_rows(reports):
+            ratio = one.get("ratio", {})
+            if one["what"] == table["what"] and ratio.get("goal"):
+                yield row(table["id"], f"{table['what']}: {ratio['of']}", f"{peer} {version}", number(ratio["median"]),
+                          f"{number(ratio['least'])} to {number(ratio['most'])} (rounds)", f"{ratio['goal']:g}",
+                          ratio["verdict"])
+
+
+def peer_lines(reports):
+    for peer in reports.get("peers", {}).get("peers", []):
+        if "missing" in peer:
+            yield f"{peer['peer']}: not measured, {peer['missing']}"
+            yield ""
+    rows = list(peer_rows(reports))
+    if not rows:
+        return
+    yield from head("table", "what", "peer", "gk against it", "lowest to highest round", "how the peer ran")
+    for peer, version, one in rows:
+        if "missing" in one:
+            yield row(one["table"], one["what"], f"{peer} {version}", "-", "", one["missing"])
+            continue
+        ratio, own = one.get("ratio"), f"{peer} {version}"
+        if ratio:
+            yield row(one["table"], one["what"], own, number(ratio["median"]),
+                      f"{number(ratio['least'])} to {number(ratio['most'])}", one["how"])
+        elif one["unit"] == "ratio":
+            yield row(one["table"], one["what"], own, "", f"itself: {number(one['median'])} of one chain", one["how"])
+        else:
+            yield row(one["table"], one["what"], own, "no counterpart", "", one["how"])
+
+
+def table_lines(table, reports):
+    unit = UNITS.get(table["unit"], table["unit"])
+    scale = unit if is_absolute(table) else f"times {base_of(table)['name']}"
+    yield f"**{table['what']}**: {table['question']}"
+    yield ""
+    yield from head("arm", scale, "5 % to 95 %")
+    for name, _, median, low, high in bars_of(table, reports):
+        yield row(name, number(median), f"{number(low)} to {number(high)}")
+    for ratio in table["ratios"]:
+        if not ratio["goal"] and ratio["against"]:
+            yield row(f"*{ratio['what']}, turn by turn*", number(ratio["median"]),
+                      f"{number(ratio['p5'])} to {number(ratio['p95'])}")
+    yield ""
+
+
+def write_readme(folder, reports, pictures):
+    lines = [f"# {folder.name}", "",
+             "Written by `bench/plot.py` from the JSON files beside it; `./configure.py bench` measures anew. How",
+             "that is done and what each table asks: [docs/performance.md](../../../docs/performance.md).", "",
+             *machine_lines(reports), "", "## Goals", "",
+             "A ratio is the median of those of all turns; against a peer, of those of all rounds.", "",
+             *verdict_lines(reports), ""]
+    peers = list(peer_lines(reports))
+    if peers:
+        lines += ["## Peers", "", *peers, ""]
+    tables = tables_of(reports)
+    for ident in dict.fromkeys(table["id"] for table in tables):
+        lines += [f"## {ident}: {TITLES.get(ident, '')}", ""]
+        if ident in pictures:
+            lines += [f"![{ident}]({pictures[ident]})", ""]
+        for table in tables:
+            if table["id"] == ident:
+                lines += table_lines(table, reports)
+    (folder / "README.md").write_text("\n".join(lines).rstrip() + "\n")
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    for name in sys.argv[1:]:
+        folder = Path(name).resolve()
+        reports = load(folder)
+        write_readme(folder, reports, draw(folder, reports))
+        print(f"{folder}/README.md")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks and the peers, and writes bench/results/<device>/: JSON, plots, README.md.
+
+  bench/run.py [--quick] [--rounds N] [--only NAME ...] [--no-peers] [--out FOLDER]
+
+Arms of one program take turns within it. Peers are processes of their own, so there the turns are longer: each round is
+our program, then each peer, and a ratio to a peer is taken round by round. Written is the median of the rounds, with
+the lowest p5 and the highest p95. Exit code 1: something was wrong, or didn't run; a goal that is missed is a figure
+like any other.
+"""
+import argparse
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(os.path.abspath(__file__)).parent.parent
+BUILD = ROOT / "build" / "bench"
+VENV = ROOT / "build" / "peers"
+
+# Which arm of a table of ours is held against a peer's row of the same name.
+OURS = {
+    "one more task n=1": "gk", "one more task n=1024": "gk", "one more task n=1048576": "gk", "one more pass": "gk",
+    "silent checkpoint": "gk, the checkpoint alone", "yield and resume": "gk, beyond two launches",
+}
+# The goals that name a peer: ours is at most so much of the peer's.
+GOALS = {("one more task n=1", "warp"): 0.25, ("one more pass", "warp"): 0.3,
+         ("yield and resume", "quadrants"): 0.04}
+
+
+def middle(values):
+    values = sorted(value for value in values if value is not None)
+    return values[(len(values) - 1) // 2] if values else None
+
+
+def least(values):
+    return min((value for value in values if value is not None), default=None)
+
+
+def most(values):
+    return max((value for value in values if value is not None), default=None)
+
+
+def over_rounds(figures):
+    """The figures of one arm or ratio in several rounds as those of one."""
+    merged = dict(figures[-1])
+    merged.update(median=middle(one["median"] for one in figures), p5=least(one["p5"] for one in figures),
+                  p95=most(one["p95"] for one in figures))
+    if "p25" in merged:
+        merged.update(p25=middle(one["p25"] for one in figures), p75=middle(one["p75"] for one in figures))
+    if "correct" in merged:
+        merged["correct"] = all(one["correct"] for one in figures)
+    if merged.get("goal") and merged.get("verdict") != "none":
+        merged["verdict"] = "met" if merged["median"] <= merged["goal"] else "missed"
+    return merged
+
+
+def merge(reports):
+    """Several rounds of one program as one report. Its arms and ratios stand in the same order in each."""
+    merged = dict(reports[-1], rounds=len(reports), wrong=sum(report["wrong"] for report in reports))
+    merged["tables"] = [dict(tables[-1], **{part: [over_rounds(list(same)) for same in zip(*(t[part] for t in tables))]
+                                            for part in ("arms", "ratios")})
+                        for tables in zip(*(report["tables"] for report in reports))]
+    return merged
+
+
+# ---- running --------------------------------------------------------------------------------------------------------
+
+def call(command, out):
+    """Runs a program that writes JSON; what it wrote, or None and a line that says why."""
+    print("$ " + " ".join(str(part) for part in command), flush=True)
+    out.unlink(missing_ok=True)
+    code = subprocess.run([*map(str, command), "--json", str(out)], cwd=ROOT).returncode
+    try:
+        written = json.loads(out.read_text())
+    except (OSError, ValueError):
+        return None, f"{Path(command[-1]).name} ended with code {code} and left no figures"
+    return written, f"{Path(command[0]).name} ended with code {code}" if code else None
+
+
+def targets():
+    listed = subprocess.run(["ninja", "-t", "targets", "rule", "single"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return sorted(Path(name).name for name in listed.stdout.split() if name.startswith("build/bench/"))
+
+
+def packages():
+    """What pip is asked for, from the one place that says so."""
+    return re.findall(r"`([\w-]+==[\w.]+)`", (ROOT / "bench/peers/README.md").read_text())
+
+
+def peers_python(install):
+    """A Python that has the peers: build/peers, made by pip where it can be; else this one, and the peers themselves
+    say that they are missing."""
+    python = VENV / "bin" / "python"
+    if not python.exists() and install:
+        print(f"installing {' '.join(packages())} in build/peers", flush=True)
+        if subprocess.run([sys.executable, "-m", "venv", str(VENV)], stdout=subprocess.DEVNULL).returncode:
+            print("no virtual environment could be made (apt-get install python3-venv)", flush=True)
+    if python.exists() and install:
+        done = subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages()], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            print("pip: " + (done.stdout.strip().splitlines() or ["failed"])[-1], flush=True)
+    return str(python) if python.exists() else sys.executable
+
+
+def plot_python(install):
+    """A Python that has matplotlib: this one, Debian's, or the peers'."""
+    candidates = [sys.executable, "/usr/bin/python3", str(VENV / "bin" / "python")]
+
+    def works(python):
+        try:
+            return subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0
+        except OSError:
+            return False
+    found = next((python for python in candidates if works(python)), None)
+    if not found and install and Path(candidates[-1]).exists():
+        subprocess.run([candidates[-1], "-m", "pip", "install", "--quiet", "matplotlib"])
+        found = candidates[-1] if works(candidates[-1]) else None
+    return found or sys.executable
+
+
+def measure(programs, peers, options, python):
+    """Reports by program and by peer, a list each, and what went wrong."""
+    reports, wrong = {}, []
+    quick = ["--quick"] if options.quick else []
+    for number in range(options.rounds):
+        for name in programs:
+            if number and name not in ("tasks",):
+                continue  # no peer has what the others measure, and their arms took turns already
+            report, trouble = call([BUILD / name, *quick], BUILD / f"{name}.json")
+            wrong += [trouble] if trouble else []
+            if report:
+                reports.setdefault(name, []).append(report)
+        for script in peers:
+            report, trouble = call([python, script, *quick], BUILD / f"{script.stem}.json")
+            wrong += [trouble] if trouble else []
+            if report:
+                reports.setdefault(script.stem, []).append(report)
+    return reports, wrong
+
+
+# ---- peers ----------------------------------------------------------------------------------------------------------
+
+def our_figure(report, what):
+    for table in report["tables"]:
+        if table["what"] == what:
+            return next((arm for arm in table["arms"] if arm["name"] == OURS[what]), None)
+    return None
+
+
+def peer_row(rows, ours, peer):
+    """A row of a peer in all rounds, and what ours is of it round by round."""
+    if any("missing" in row for row in rows):
+        return {key: rows[0].get(key) for key in ("table", "what", "missing")}
+    row = over_rounds(rows)
+    figures = [our_figure(report, row["what"]) for report in ours] if row["what"] in OURS else []
+    ratios = [figure["median"] / other["median"] for figure, other in zip(figures, rows)
+              if figure and figure["median"] is not None and other["median"]]
+    if ratios:
+        goal = GOALS.get((row["what"], peer), 0)
+        row["ratio"] = {"of": OURS[row["what"]], "median": middle(ratios), "least": min(ratios), "most": max(ratios),
+                        "rounds": len(ratios), "goal": goal,
+                        "verdict": "none" if not goal else "met" if middle(ratios) <= goal else "missed"}
+    return row
+
+
+def peers_report(reports, ours):
+    merged = []
+    for name, rounds in reports.items():
+        one = {key: rounds[-1].get(key) for key in ("peer", "version", "python")}
+        missing = next((report["missing"] for report in rounds if "missing" in report), None)
+        if missing:
+            one["missing"] = missing
+        else:
+            one["rows"] = [peer_row(list(same), ours, one["peer"]) for same in zip(*(r["rows"] for r in rounds))]
+        merged.append(one)
+    return {"program": "peers", "rounds": max((len(rounds) for rounds in reports.values()), default=0), "peers": merged}
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+def device_of(machine):
+    """A folder's name."""
+    return re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['cores']} cores".lower()).strip("-")
+
+
+def commit():
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True).stdout.strip()
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results")
+    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (", with changes" if changed else "")
+
+
+def main():
+    usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    usage.add_argument("--quick", action="store_true", help="does everything run, and is it right? No verdicts")
+    usage.add_argument("--rounds", type=int, default=3, help="of programs and peers (3)")
+    usage.add_argument("--only", action="append", metavar="NAME", help="a program or a peer; else all")
+    usage.add_argument("--no-peers", action="store_true")
+    usage.add_argument("--out", metavar="FOLDER", help="instead of bench/results/<device>")
+    options = usage.parse_args()
+    if options.quick:
+        options.rounds = 1
+
+    def chosen(name):
+        return not options.only or name in options.only
+    programs = [name for name in targets() if chosen(name)]
+    scripts = [] if options.no_peers else sorted((ROOT / "bench/peers").glob("*_graph.py"))
+    scripts = [script for script in scripts if chosen(script.stem)]
+    python = peers_python(install=not options.quick) if scripts else None
+    started = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    reports, wrong = measure(programs, scripts, options, python)
+    wrong += [f"{name}: a wrong result" for name in programs for report in reports.get(name, []) if report["wrong"]]
+    measured = [name for name in programs if name in reports]
+    if not measured:
+        sys.exit("bench/run.py: no program ran")
+    machine = reports[measured[0]][0]["machine"]
+    machine["load"] = os.getloadavg()[1]
+    folder = Path(options.out) if options.out else ROOT / "bench" / "results" / device_of(machine)
+    if options.quick and not options.out:
+        folder = BUILD / "quick"
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {"commit": commit(), "started": started, "command": "./configure.py bench"}
+    results = {name: merge(reports[name]) for name in measured}
+    if scripts:
+        results["peers"] = peers_report({script.stem: reports[script.stem] for script in scripts
+                                         if script.stem in reports}, reports.get("tasks", []))
+    for name, result in results.items():
+        result.setdefault("machine", machine)
+        (folder / f"{name}.json").write_text(json.dumps(dict(result, **about), indent=1) + "\n")
+    plot = [plot_python(install=not options.quick), str(ROOT / "bench/plot.py"), str(folder)]
+    code = subprocess.run(plot, cwd=ROOT).returncode
+    for line in wrong:
+        print(f"bench/run.py: {line}", file=sys.stderr)
+    return 1 if wrong or code else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
