@@ -1,8 +1,8 @@
 /* What the OpenMP backend adds to the work itself: one more task, pass, checkpoint or pair of sections, against the
  * same work written by hand (tables F1, F2, F7, F8). A task is x[i] += 1 on n int32. */
+#include "apart.h"
 #include "gk.h"
 #include "gk_kernel.h"
-#include "harness.h"
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +13,14 @@ GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
 GK_KERNEL(one_less, (inout(int, left))) { left[0] -= 1; }
 GK_SOURCE_END
 
-enum { X = 1, Y, N, LEFT, QUIET, CP_FIRST, ITEMS_MAX = 1 << 22, PASSES = 10000, CHECKPOINTS = 2000 };
+enum { X = 1, Y, N, LEFT, QUIET, CP_FIRST, ITEMS_MAX = 1 << 22, ENTRIES_MAX = 80000, PASSES = 10000, CHECKPOINTS = 2000 };
 
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int), GK_OWN(LEFT, int, 1),
                                      GK_OWN(QUIET, int, 1)};
 static gk_device *device;
-static int *x, *y; /* every arm's */
+static int *x, *y; /* every arm's; each process has its own */
+/* By hand, with teams of their own. */
+static bench_apart apart_two, apart_team, apart_for, apart_sections;
 
 static void must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
@@ -130,7 +132,7 @@ static bool on_two(void *with, uint64_t times, bench_took *took) {
 
 static void machine(void) {
   bench_measure(&(bench_table){"M", "two cores at once", "do two cores do as much each as one does alone?", "ns",
-    .arms = {{"one thread", on_one, NULL, 0, 0}, {"two threads, each as much", on_two, NULL, 0, SETTLE_MS}},
+    .arms = {{"one thread", on_one, NULL, 0, 0}, {"two threads, each as much", bench_run_apart, &apart_two, 0, SETTLE_MS}},
     .ratios = {{"two threads against one", "two threads, each as much", {"one thread"}, 0}}});
 }
 
@@ -142,6 +144,7 @@ typedef struct more {
   uint64_t each;        /* by hand: tasks that are timed together, at least */
   int n;
 } more;
+static more *by_hand; /* the same for other processes */
 
 /* The first and the last item have become `by` more. */
 static bool added(const int *at, int n, int first, int last, uint64_t by) {
@@ -205,11 +208,12 @@ static void tasks_of(const char *id, int n, size_t count) {
   bool large = n > 16384;
   more m = {.many = chain(large ? count : 2 * count, n), .count = count, .each = large ? count : 1, .n = n};
   if (!large) m.few = chain(count, n);
+  *by_hand = m;
   bench_table table = {id, what, question, "ns",
     .arms = {{"gk", more_tasks, &m, 0, 0},
              {"serial C through a function pointer", serial, &m, 0, 0},
-             {"one team, a barrier per task", team, &m, 0, SETTLE_MS},
-             {"a parallel for per task", parallel_for, &m, 0, SETTLE_MS}},
+             {"one team, a barrier per task", bench_run_apart, &apart_team, 0, SETTLE_MS},
+             {"a parallel for per task", bench_run_apart, &apart_for, 0, SETTLE_MS}},
     .ratios = {{"gk against the better of serial C and a team", "gk",
                 {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && !large ? 1.5 : 0},
                {"gk against a parallel for per task", "gk", {"a parallel for per task"}, large ? 1.02 : 0}}};
@@ -229,6 +233,7 @@ typedef struct two {
   size_t count;
   int n;
 } two;
+static two *list; /* for other processes, too */
 
 static bool one_chain(void *with, uint64_t times, bench_took *took) {
   const two *t = with;
@@ -274,22 +279,22 @@ static void pairs(int n, size_t count) {
            "%zu tasks over %d item%s, too small to share: do two sections use two cores? (launch and wait included)",
            count, n, n > 1 ? "s" : "");
   if (!bench_wants("F7", what)) return;
-  two t = {.straight = chain(count, n), .split = sections(count, n), .count = count, .n = n};
-  t.entries = aligned_alloc(64, count * sizeof *t.entries);
-  if (!t.entries) bench_fail("out of memory");
-  for (size_t k = 0; k < count; ++k) t.entries[k] = (entry){by_pointer, k < count / 2 ? x : y, 0, n};
+  list->straight = chain(count, n);
+  list->split = sections(count, n);
+  list->count = count;
+  list->n = n;
+  for (size_t k = 0; k < count; ++k) list->entries[k] = (entry){by_pointer, k < count / 2 ? x : y, 0, n};
   bench_table table = {"F7", what, question, "ns",
-    .arms = {{"gk, one chain", one_chain, &t, 0, 0},
-             {"gk, two sections", two_sections, &t, 0, 0},
-             {"a list by hand, one thread", one_thread, &t, 0, 0},
-             {"a list by hand, two threads", two_threads, &t, 0, SETTLE_MS}},
+    .arms = {{"gk, one chain", one_chain, list, 0, 0},
+             {"gk, two sections", two_sections, list, 0, 0},
+             {"a list by hand, one thread", one_thread, list, 0, 0},
+             {"a list by hand, two threads", bench_run_apart, &apart_sections, 0, SETTLE_MS}},
     .ratios = {{"gk, two sections against one chain", "gk, two sections", {"gk, one chain"}, 0.6},
                {"by hand, two threads against one (what the machine gives)", "a list by hand, two threads",
                 {"a list by hand, one thread"}, 0}}};
   bench_measure(&table);
-  free(t.entries);
-  gk_graph_destroy(t.straight);
-  gk_graph_destroy(t.split);
+  gk_graph_destroy(list->straight);
+  gk_graph_destroy(list->split);
 }
 
 /* ---- F8: passes, checkpoints, yields ----------------------------------------------------------------------------- */
@@ -423,6 +428,14 @@ int main(int argc, char **argv) {
   x = gk_alloc(device, ITEMS_MAX * sizeof *x, GK_DEVICE_MEMORY);
   y = gk_alloc(device, ITEMS_MAX * sizeof *y, GK_DEVICE_MEMORY);
   if (!x || !y) bench_fail(gk_error());
+  by_hand = bench_shared(sizeof *by_hand);
+  list = bench_shared(sizeof *list);
+  list->entries = bench_shared(ENTRIES_MAX * sizeof *list->entries);
+  /* Before gk has a team: it has none until something is worth sharing. */
+  apart_two = bench_start_apart(on_two, NULL);
+  apart_team = bench_start_apart(team, by_hand);
+  apart_for = bench_start_apart(parallel_for, by_hand);
+  apart_sections = bench_start_apart(two_threads, list);
   int shorter = bench_is_quick() ? 10 : 1;
   machine();
   tasks_of("F1", 1, 20000 / (size_t)shorter);
@@ -430,11 +443,15 @@ int main(int argc, char **argv) {
   tasks_of("F1", 16384, 200 / (size_t)shorter);
   tasks_of("F2", 1 << 20, 100 / (size_t)shorter);
   tasks_of("F2", ITEMS_MAX, 20 / (size_t)shorter);
-  pairs(1, 80000 / (size_t)shorter);
+  pairs(1, ENTRIES_MAX / (size_t)shorter);
   pairs(512, 8000 / (size_t)shorter);
   passes();
   silence();
   round_trip();
+  bench_end_apart(&apart_two);
+  bench_end_apart(&apart_team);
+  bench_end_apart(&apart_for);
+  bench_end_apart(&apart_sections);
   gk_free(device, x);
   gk_free(device, y);
   gk_device_close(device);
