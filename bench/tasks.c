@@ -13,7 +13,8 @@ GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
 GK_KERNEL(one_less, (inout(int, left))) { left[0] -= 1; }
 GK_SOURCE_END
 
-enum { X = 1, Y, N, LEFT, QUIET, CP_FIRST, ITEMS_MAX = 1 << 22, ENTRIES_MAX = 80000, PASSES = 10000, CHECKPOINTS = 2000 };
+enum { X = 1, Y, N, LEFT, QUIET, CP_FIRST, ITEMS_MAX = 1 << 22, ENTRIES_MAX = 80000, PASSES = 10000,
+       CHECKPOINTS = 2000 };
 
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int), GK_OWN(LEFT, int, 1),
                                      GK_OWN(QUIET, int, 1)};
@@ -132,7 +133,8 @@ static bool on_two(void *with, uint64_t times, bench_took *took) {
 
 static void machine(void) {
   bench_measure(&(bench_table){"M", "two cores at once", "do two cores do as much each as one does alone?", "ns",
-    .arms = {{"one thread", on_one, NULL, 0, 0}, {"two threads, each as much", bench_run_apart, &apart_two, 0, SETTLE_MS}},
+    .arms = {{"one thread", on_one, NULL, 0, 0},
+             {"two threads, each as much", bench_run_apart, &apart_two, 0, SETTLE_MS}},
     .ratios = {{"two threads against one", "two threads, each as much", {"one thread"}, 0}}});
 }
 
