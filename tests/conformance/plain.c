@@ -365,11 +365,11 @@ CASE(library_call_recorded) {
   launch(s, 0);
   expect_int(t, is.factor, 5);
   expect_int(t, is.calls, 7);
+  put(s, I, 1);
   is.answer = GK_ERROR_UNSUPPORTED; /* becomes the launch's answer, and nothing behind it runs */
   must(t, gk_launch(graph(s), 0));
   refuses(t, GK_ERROR_UNSUPPORTED, "note_call", gk_wait(graph(s), NULL));
   holds(s, "A=2");
   is.answer = GK_OK;
-  put(s, I, 1);
   trace(s, 0, "A=3");
 }
