@@ -177,8 +177,10 @@ def tree_name(tree):
 
 def build(tree):
     """Builds all of a tree, going on after an error: a test that doesn't compile mustn't hide the others."""
-    wanted = THREADED + targets(tree, "suite") if is_threaded(tree) else targets(tree, "fuzz") if is_fuzzed(tree) else \
-        ["all", *targets(tree, "test"), *targets(tree, "suite"), *targets(tree, "suite_shared"), *targets(tree, "single")]
+    rules = ["suite"] if is_threaded(tree) else ["fuzz"] if is_fuzzed(tree) else \
+        ["test", "suite", "suite_shared", "single"]
+    wanted = THREADED if is_threaded(tree) else [] if is_fuzzed(tree) else ["all"]
+    wanted = wanted + [target for rule in rules for target in targets(tree, rule)]
     command = ["ninja", "-k", "0", *wanted]
     done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace")
