@@ -147,6 +147,20 @@ CASE(bound_waits_through_other_launches) {
   trace(s, SECOND, "U=3 A=10 B=11 V=3, passes N=4, bound N"); /* entered from its beginning: four */
 }
 
+CASE(bound_returns_to_zero_with_a_fresh_launch) {
+  static const gk_task tasks[] = {GK_IF(G), GK_DO_WHILE(N, .max_iterations = 4), HIT(A), RAISE_AT(F, A, X),
+                                  GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END, GK_END};
+  subject *s = GRAPH(t, tasks);
+  put(s, N, 1);
+  put(s, G, 1);
+  put(s, X, 3);
+  trace(s, 0, "A=3 B=3, yielded FIRST, passes N=2");
+  put(s, F, 0);
+  put(s, G, 0);
+  trace(s, 0, "A=3 B=3, passes N=0"); /* even one that doesn't come to the loop */
+  trace(s, FIRST, "A=6 B=7, passes N=4, bound N");
+}
+
 CASE(bound_is_of_one_entry) {
   static const gk_task tasks[] = {GK_DO_WHILE(M), GK_DO_WHILE(N, .max_iterations = 3), HIT(A), RAISE_AT(F, A, X),
                                   GK_CHECKPOINT(FIRST, F), HIT(B), GK_END, GK_END, DOWN(M), GK_END, HIT(C)};
