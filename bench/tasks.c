@@ -194,7 +194,7 @@ static bool parallel_for(void *with, uint64_t times, bench_took *took) {
   int n = m->n, first = x[0], last = x[n - 1], *to = x;
   double begin = bench_now();
   for (uint64_t k = 0; k < times * m->each; ++k) {
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for simd schedule(static) firstprivate(to)
     for (int i = 0; i < n; ++i) to[i] += 1;
   }
   took->all += (bench_now() - begin) / (double)m->each;
