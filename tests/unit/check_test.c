@@ -41,6 +41,8 @@ static const gk_slot_desc part_table[] = {GK_BUFFER(X, float), GK_RAW_BUFFER(Y),
                                           GK_DEFAULT(R, float, 2)};
 static const gk_task part_tasks[] = {GK_WHILE(F, .max_iterations = 9, .label = 1), GK_RUN(scale, N, X, R), GK_END};
 static const gk_list part = GK_LIST(part, part_tasks, part_table);
+static const gk_task eager_tasks[] = {GK_RUN_ALWAYS(scale, N, X, R)};
+static const gk_list eager = GK_LIST(eager, eager_tasks, part_table);
 
 static const gk_task fine_tasks[] = {
     GK_RUN_ALWAYS(scale, F, X, R),
@@ -113,6 +115,7 @@ WRONG_PARAM(raw_sum, {"s", NULL, 4, 4, GK_PTR, GK_ACCESS_SUM});
 WRONG_PARAM(short_sum, {"s", "double", 4, 4, GK_PTR, GK_ACCESS_SUM});
 KERNEL(bigger, 1, {"of", "body", 99, 4, GK_PTR, GK_ACCESS_IN});
 KERNEL(any_body, 1, {"of", NULL, 17, 4, GK_PTR, GK_ACCESS_IN});
+KERNEL(float_4, 1, {"y", "float4", 16, 16, GK_PTR, GK_ACCESS_IN});
 KERNEL(in_and_sum, 1, PTR("sum", float, SUM), PTR("y", float, OUT));
 
 static const gk_slot_desc few[] = {GK_SCALAR(X, int)};
@@ -180,6 +183,8 @@ static const wrong wrongs[] = {
           GK_TARGET(2), GK_END, GK_END, GK_END, GK_END),
     WRONG("always-in-block", 1, "task 1 (scale): it runs in every launch (GK_ALWAYS), but is inside of task 0 (F)",
           GK_IF(F), GK_RUN_ALWAYS(scale, N, X, R), GK_END),
+    WRONG("always-in-block", 1, "task 1 (eager), there task 0 (scale): it runs in every launch (GK_ALWAYS), but is",
+          GK_IF(F), GK_INCLUDE(eager, 0, 0), GK_END),
     WRONG("always-on-block", 0, "not for WHILE", {.op = GK_OP_WHILE, .bits = GK_ALWAYS, .flag = F}, GK_END),
     WRONG("always-on-block", 0, "task 0 (part): GK_ALWAYS", {.op = GK_OP_LIST, .bits = GK_ALWAYS, .list = &part}),
     /* labels and flags */
@@ -244,6 +249,7 @@ static const wrong wrongs[] = {
     WRONG("argument-type", 0, "its argument from takes GK_PTR or GK_BYTES", GK_COPY(X, N, N)),
     WRONG("argument-type", 0, "its argument N takes GK_I32, but slot 1 (X)", GK_INCLUDE(part, 0, X, Y, X)),
     WRONG("argument-element", 0, "elements of type float, but slot 7 (F) has int32_t", RUN(add, X, F)),
+    WRONG("argument-element", 0, "elements of type float4, but slot 1 (X) has float", RUN(float_4, X)),
     WRONG("argument-element", 0, "its argument of has elements of type body, but slot 1 (X) has float",
           RUN(fall, Y, X)),
     WRONG("argument-element", 0, "its argument X has elements of type float, but slot 7 (F)", GK_INCLUDE(part, 0, F)),
@@ -252,6 +258,8 @@ static const wrong wrongs[] = {
     WRONG("argument-size", 0, "elements of 17 bytes, but slot 5 (B) has them of 16", RUN(any_body, B)),
     WRONG("argument-alias", 0, "slot 1 (X) is its argument x, which may only be read, and also its argument y",
           RUN(add, X, X)),
+    WRONG("argument-alias", 0, "slot 1 (X) is its argument x, which may only be read, and also its argument sum",
+          RUN(total, X, X)),
     WRONG("argument-alias", 0, "slot 1 (X) is its argument sum, which is summed into", RUN(in_and_sum, X, X)),
     WRONG("host-pointer", 0, "its argument x is slot 6 (H)", RUN(add, X, H)),
     WRONG("items-unknown", 0, "along x is slot 12", GK_RUN(scale, 12, X, R)),
@@ -405,16 +413,18 @@ static void kernels_need_code_for_the_backend(void **state) {
   assert_problem(&all, 1, "kernel-no-code", 1, "the kernel portable has no code for asked");
 }
 
+/* The IF that goes before is none of them, with its ELSE or without. */
 static void blocks_nest_64_deep(void **state) {
   (void)state;
-  gk_task tasks[2 * GK_MAX_DEPTH + 4];
-  for (uint32_t depth = GK_MAX_DEPTH; depth <= GK_MAX_DEPTH + 2; ++depth) {
-    for (uint32_t k = 0; k < depth; ++k) tasks[k] = (gk_task)GK_IF(F);
-    for (uint32_t k = 0; k < depth; ++k) tasks[depth + k] = (gk_task)GK_END;
-    gk_list list = list_of(tasks, 2 * depth);
-    if (depth == GK_MAX_DEPTH) assert_fine(&list);
-    else assert_only(&list, "blocks-too-deep", GK_MAX_DEPTH, "more than 64 blocks deep");
-  }
+  gk_task tasks[2 * GK_MAX_DEPTH + 7] = {GK_IF(F), GK_ELSE, GK_END};
+  for (uint32_t before = 0; before <= 3; before += 3)
+    for (uint32_t depth = GK_MAX_DEPTH; depth <= GK_MAX_DEPTH + 2; ++depth) {
+      for (uint32_t k = 0; k < depth; ++k) tasks[3 + k] = (gk_task)GK_IF(F);
+      for (uint32_t k = 0; k < depth; ++k) tasks[3 + depth + k] = (gk_task)GK_END;
+      gk_list list = list_of(tasks + 3 - before, before + 2 * depth);
+      if (depth == GK_MAX_DEPTH) assert_fine(&list);
+      else assert_only(&list, "blocks-too-deep", before + GK_MAX_DEPTH, "more than 64 blocks deep");
+    }
 }
 
 /* ---- many at once ------------------------------------------------------------------------------------------------ */

@@ -202,6 +202,7 @@ static void test_sums_into_one_slot(void **state) {
     for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
       world w;
       world_begin(&w, &list, thread_counts[t], all_costs[c]);
+      for (uint32_t f = 0; f < w.program.fork_count; ++f) assert_true(w.program.forks[f].in_order);
       bind_all(&w, 3333);
       for (int k = 0; k < 50; ++k) {
         reset();
