@@ -328,6 +328,7 @@ void gk_walk_fork(const gk_walk *walk, uint32_t section, gk_walk *section_walk) 
   *section_walk = *walk;
   section_walk->root = section;
   section_walk->limit = 0;
+  section_walk->stopped = false; /* what a section beside it did, joined already, is no affair of its own */
   section_walk->sections = 0;
   go(section_walk, section + 1, section);
 }

@@ -78,6 +78,7 @@ typedef struct errand {
   tally *t;
   FILE *to;
   bool quiet;
+  int wanted; /* of a story that is shrunk: it must end as before */
 } errand;
 
 static int send(const errand *e) {
@@ -114,7 +115,7 @@ static bool story_fails(void *user, story *s) {
   memset(e.t->why, 0, sizeof e.t->why);
   e.s = s;
   e.quiet = true;
-  return send(&e) != 0;
+  return send(&e) == e.wanted;
 }
 
 static void tell_failure(const char *backend, int status, const tally *t, bool shrink) {
@@ -124,7 +125,7 @@ static void tell_failure(const char *backend, int status, const tally *t, bool s
   uint64_t seed = t->seed;
   printf("# seed %llu on %s: %s\n# again: random_lists --backend %s --seed %llu --random 1\n", (unsigned long long)seed,
          backend, end_of(status, t, text, sizeof text), backend, (unsigned long long)seed);
-  errand again = {.backend = backend, .s = &tale, .t = spare};
+  errand again = {.backend = backend, .s = &tale, .t = spare, .wanted = status};
   story_write(&tale, seed);
   if (shrink && story_fails(&again, &tale)) {
     story_shrink(&tale, story_fails, &again);

@@ -376,6 +376,7 @@ static void run_loop(reference *r, size_t at) { /* 4, 5, 10, 11 */
     if (l->task->op == GK_OP_WHILE && !flag_of(r, at)) return;
   }
   for (;;) {
+    if (r->before) r->before(r->user, r, at);
     run_lines(r, at + 1, l->end);
     if (r->stopped || r->failed) return;
     ++loop->passes;

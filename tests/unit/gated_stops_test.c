@@ -363,6 +363,43 @@ static void test_cancel_while_a_flag_is_awaited(void **state) {
   world_end(&t.w);
 }
 
+/* Each section is joined before the next is forked, as a backend does it on one thread. */
+static void drive(test *t, gk_walk *walk) {
+  const gk_plan *plan = t->w.plan;
+  gk_step step = gk_walk_next(walk, 0);
+  for (; step.kind != GK_STEP_END;) {
+    int64_t answer = 0;
+    if (step.kind == GK_STEP_FLAG) answer = cells_flag(&t->w, step.at);
+    for (uint32_t k = plan->runs[step.at].begin; step.kind == GK_STEP_RUN && k < plan->runs[step.at].end; ++k)
+      cells_execute(&t->w, k);
+    for (uint32_t at = step.at + 1; step.kind == GK_STEP_FORK && at < plan->nodes[step.at].end;
+         at = plan->nodes[at].end) {
+      gk_walk section;
+      gk_walk_fork(walk, at, &section);
+      drive(t, &section);
+      gk_walk_join(walk, &section);
+    }
+    step = gk_walk_next(walk, answer);
+  }
+}
+
+static void test_cancel_in_sections_forked_one_by_one(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+      GK_PARALLEL, GK_SECTION, GK_DO_WHILE(Q), GK_END, DO(tick, A), GK_END, GK_SECTION, GK_PARALLEL, GK_SECTION,
+      GK_WHILE(F), GK_END, GK_END, GK_SECTION, DO(tick, D), GK_END, GK_END, DO(tick, B), GK_END, GK_END, DO(tick, C)};
+  test t;
+  begin(&t, tasks, GK_COUNT(tasks), 4);
+  t.w.cancel = 1;
+  gk_hand_over launch = {.entries = t.w.entries, .cancel = &t.w.cancel};
+  gk_walk walk;
+  gk_walk_start(&walk, t.w.plan, &launch, TAKES_FORK, &t.w.record);
+  drive(&t, &walk);
+  assert_int_equal(t.w.record.state, GK_CANCELLED);
+  EXPECT(t, {A, 0}, {D, 1}, {B, 1}, {C, 0}); /* the second section meets no loop end, whatever the first did */
+  world_end(&t.w);
+}
+
 static void test_cancel_before_a_deaf_device(void **state) {
   (void)state;
   static const gk_task tasks[] = {GK_DO_WHILE(Q), DO(tick, A), GK_END, DO(tick, C)};
@@ -416,7 +453,8 @@ int main(void) {
       TEST(resume_to_after_a_loop), TEST(yield_in_a_sibling_loop), TEST(as_deep_as_it_goes), TEST(sections),
       TEST(limit_among_sections), TEST(cancel_in_a_loop), TEST(cancel_at_a_checkpoint), TEST(cancel_meets_no_end),
       TEST(cancel_in_sections), TEST(cancel_unseen_by_the_device), TEST(cancel_while_a_flag_is_awaited),
-      TEST(cancel_before_a_deaf_device), TEST(yield_beside_always),
+      TEST(cancel_before_a_deaf_device),
+      TEST(cancel_in_sections_forked_one_by_one), TEST(yield_beside_always),
       TEST(fresh_launch_forgets)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,8 +251,8 @@ static void count_down(void *user, reference *of, size_t line) {
   (void)line;
   if (--until_cancel == 0) reference_cancel(of);
 }
-static void cancel_after(long tasks) {
-  until_cancel = tasks;
+static void cancel_after(long tasks_and_passes) {
+  until_cancel = tasks_and_passes;
   reference_watch(r, count_down, NULL);
 }
 
@@ -268,13 +268,13 @@ static void test_cancel(void **state) {
   YIELDS(0, LP, {A, 2}, {B, 0}, {E, 2}); /* a true flag wins */
   ints(F)[0] = 0;
   ints(N)[0] = 1;
-  cancel_after(6);
+  cancel_after(9);
   CANCELLED(0, {A, 3}, {B, 3}, {C, 3}, {D, 0}, {E, 3}); /* the pass is completed, and counts */
   assert_int_equal(reference_last(r)->loops[0].passes, 3);
   reference_cancel(r);
   CANCELLED(0, {A, 4}, {B, 3}, {E, 4}); /* one that was queued */
   ints(N)[0] = 0;
-  cancel_after(4);
+  cancel_after(5);
   FINISHES(0, {A, 5}, {B, 4}, {C, 4}, {D, 1}, {E, 5}); /* too late: no loop ends behind it */
 }
 
@@ -285,7 +285,7 @@ static void test_cancel_in_sections(void **state) {
                            GK_SECTION, TICK(C), GK_DO_WHILE(N), TICK(D), GK_END, TICK(E), GK_END, GK_END, TICK(X)};
   OPEN(tasks);
   ints(N)[0] = 1;
-  cancel_after(2);
+  cancel_after(4);
   CANCELLED(0, {A, 2}, {B, 0}, {C, 1}, {D, 1}, {E, 0}, {X, 0});
 }
 
