@@ -44,6 +44,7 @@ SCRIPTS = [
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
+    ("analyzer", ["tests/analyzer.py"], False),
     ("valgrind", ["tests/valgrind.py"], PLAIN),
 ]
 # Programs with arguments, all of them targets of build.ninja's rule `suite`: name, command, what --full appends to it,
@@ -239,7 +240,7 @@ def main():
 
     for tree in trees:
         report(f"{tree_name(tree)}: build", build(tree))
-    seconds = SECONDS * (10 if options.full else 1)
+    seconds = SECONDS * (int(SCALE) if options.full else 1)
     chosen = [job for job in jobs(trees, options.full, options.names)
               if not options.names or any(name in job[0] for name in options.names)]
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:

@@ -75,7 +75,8 @@ static float clock_overhead(void) {
     for (; at > 0 && seen[at - 1] > took; --at) seen[at] = seen[at - 1];
     seen[at] = took;
   }
-  return (float)seen[TIMES / 2];
+  const uint64_t median = seen[TIMES / 2];
+  return (float)median;
 }
 
 static gk_result open_device(void *at, const gk_device_desc *desc) {

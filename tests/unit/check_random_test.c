@@ -85,17 +85,12 @@ static void make_world(world *w, uint64_t seed) {
   }
 }
 
-static uint64_t scale(uint64_t times) {
-  const char *text = getenv("GK_TEST_SCALE");
-  return text ? times * strtoull(text, NULL, 10) : times;
-}
-
 static void garbage_is_judged(void **state) {
   (void)state;
   static world w;
   static judged first, again;
   size_t refused = 0;
-  for (uint64_t seed = 0; seed < scale(20000); ++seed) {
+  for (uint64_t seed = 0; seed < scaled(20000); ++seed) {
     make_world(&w, seed);
     first = again = (judged){0};
     gk_result result = gk_check(&w.lists[LISTS - 1], NULL, judged_report, &first);
@@ -112,7 +107,7 @@ static void garbage_is_judged(void **state) {
     }
     refused += result != GK_OK;
   }
-  assert_true(refused > scale(10000));
+  assert_true(refused > scaled(10000));
 }
 
 static bool is_kept(gk_op op) { return op != GK_OP_END && op != GK_OP_PARALLEL && op != GK_OP_SECTION; }
@@ -126,7 +121,7 @@ static void what_is_found_right_can_be_planned(void **state) {
                               GK_OP_ELSE,   GK_OP_CASE, GK_OP_CHECKPOINT, GK_OP_PARALLEL, GK_OP_SECTION,
                               GK_OP_SWITCH, GK_OP_END,  GK_OP_END,        GK_OP_END,      GK_OP_END};
   size_t right = 0, ops_seen[GK_OP_END + 1] = {0};
-  for (uint64_t seed = 0; seed < scale(40000); ++seed) {
+  for (uint64_t seed = 0; seed < scaled(40000); ++seed) {
     uint64_t random = mix(seed);
     gk_task tasks[12];
     size_t count = pick(&random, 8);
@@ -152,7 +147,7 @@ static void what_is_found_right_can_be_planned(void **state) {
     gki_blocks_free(&blocks);
     ++right;
   }
-  assert_true(right > scale(1000));
+  assert_true(right > scaled(1000));
   for (size_t k = 0; k < GK_COUNT(ops); ++k) assert_true(ops_seen[ops[k]] > 0);
 }
 

@@ -549,7 +549,7 @@ static void test_random_lists(void **state) {
     one_list(strtoull(seed, NULL, 10));
     return;
   }
-  for (uint64_t k = 0; k < (lists ? strtoull(lists, NULL, 10) : 150); ++k) one_list(k);
+  for (uint64_t k = 0; k < (lists ? strtoull(lists, NULL, 10) : scaled(150)); ++k) one_list(k);
 }
 
 /* ---- several at once --------------------------------------------------------------------------------------------- */

@@ -267,7 +267,7 @@ static void each_list(void (*test)(uint64_t), long lists) {
     test(strtoull(seed, NULL, 10));
     return;
   }
-  if (count) lists = atol(count);
+  lists = count ? atol(count) : (long)scaled((uint64_t)lists);
   for (long k = 0; k < lists; ++k) test((uint64_t)k);
 }
 #endif
