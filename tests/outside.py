@@ -2,6 +2,7 @@
 """A backend of somebody else's: docs/examples/minimal_backend.c as a shared library runs the programs of README.md and
 docs/guide.md, whose last lines say what they print, and passes the conformance suite; with a mistake in it, it doesn't.
 """
+import json
 import os
 import re
 import subprocess
@@ -43,9 +44,15 @@ def output(*command):
 def suite_passes(module):
     code, said = output(SUITE, "--module", module, "--expect", "docs/examples/minimal_backend.expect")
     tap.case("the module passes the conformance suite", said if code or "not ok" in said else None)
-    code, said = output(SUITE, "--module", module, "--matrix", "plain", "loops")
+    data = module.with_suffix(".json")
+    code, said = output(SUITE, "--module", module, "--matrix", "--json", data, "plain", "loops")
     tap.case("the table of what it supports", said if code or "| loops/counter | pass |" not in said or
              "| PARALLEL | in series" not in said else None)
+    backend = json.loads(data.read_text())["backends"][0]
+    wrong = [case for case in backend["cases"] if case["outcome"] != "pass"]
+    series = {"construct": "PARALLEL", "how": "in series", "why": "there is one thread"}
+    tap.case("the same as data", backend if wrong or len(backend["cases"]) < 30 or backend["backend"] != "serial" or
+             series not in backend["constructs"] else None)
 
 
 def mistakes_are_found(folder, build):
