@@ -62,8 +62,9 @@ const reference_status *reference_last(const reference *r);
 uint64_t reference_runs(const reference *r, size_t line);
 size_t reference_lines(const reference *r);
 
-/* Called before each task that runs, and each pass of a loop; may call reference_cancel, which asks the launch to stop (rule 11). Between
- * launches it concerns the next one, from its beginning, as a launch that was queued when the host asked. */
+/* Called before each task that runs, and each pass of a loop; may call reference_cancel, which asks the launch to stop
+ * (rule 11). Between launches it concerns the next one, from its beginning, as a launch that was queued when the host
+ * asked. */
 void reference_watch(reference *r, void (*before)(void *user, reference *r, size_t line), void *user);
 void reference_cancel(reference *r);
 #endif
