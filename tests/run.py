@@ -57,7 +57,7 @@ SUITES = [
                                   "--backend", "fake_batched"], [], False),
     ("conformance without memory", [CONFORMANCE, "--backend", "openmp", "--sweep", "memory"], [], False),
     ("conformance with calls that fail", [CONFORMANCE, "--backend", "awkward", "--sweep", "calls", "--most", "12"],
-     ["--most", "0", "--every-way"], False),
+     ["--most", "0"], False),
 ]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
