@@ -156,8 +156,8 @@ static void every_order(void **state) {
   enum { LENGTH = 4 };
   model m = {.device = *state};
   m.x = int_on(m.device, 0);
-  const char *scale = getenv("GK_TEST_SCALE");
-  int length = scale && atof(scale) > 1 ? LENGTH + 1 : LENGTH;
+  const char *much = getenv("GK_TEST_SCALE");
+  int length = much && atof(much) > 1 ? LENGTH + 1 : LENGTH;
   unsigned leaks = awkward_leaks();
   int live = atomic_load(&memory.live);
   for (uint64_t order = 0; order < power(ACTS, length); ++order) {
