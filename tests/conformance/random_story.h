@@ -49,6 +49,7 @@ typedef struct story {
   uint32_t bits; /* for gk_graph_create */
   bool safe;     /* blocks of checkpoints are safe to run again, and the guarantee is checked */
   bool heavy;    /* some kernels take long */
+  bool bounds;   /* every loop has one, and checkpoints stand in loops */
   bool plain;    /* memory begins with zeroes */
   uint32_t list_count, deed_count;
   listing lists[MAX_LISTS]; /* each includes only those before it; the last is the whole */

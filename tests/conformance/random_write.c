@@ -277,18 +277,23 @@ static void add_task(writer *w, const spot *at) {
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static void add_block(writer *w, spot at);
+static void add_checkpoint(writer *w, spot at);
 
 static void add_loop(writer *w, spot at) {
   const group *g = own_group(w, &at);
   uint32_t flag = below(w, FIRST_SWITCH);
   uint32_t dice = at.tower || at.depth > 3 ? 1 : at.depth > 1 ? below(w, 2) : below(w, 3);
-  bool is_while = chance(w, 3), bounded = chance(w, 3);
+  bool is_while = chance(w, 3), bounded = w->s->bounds || chance(w, 3);
   if (is_while && chance(w, 2)) add_roll(w, g, flag, 2);
   gk_task *task = add(w, (gk_task){.op = is_while ? GK_OP_WHILE : GK_OP_DO_WHILE, .flag = g->f, .offset = 4 * flag});
-  if (bounded) task->max_iterations = 1 + below(w, 4);
+  if (bounded) task->max_iterations = 1 + w->s->bounds + below(w, 4);
   if (chance(w, 2)) task->label = (int32_t)++w->l->labels;
   name_block(w, task);
   bool rolls = !bounded || at.tower || chance(w, 2);
+  spot inside = at;
+  inside.tower = 0;
+  ++inside.depth;
+  if (w->s->bounds && !at.in_section && !at.in_checkpoint && !is_full(w)) add_checkpoint(w, inside);
   add_block(w, at);
   if (rolls) add_roll(w, g, flag, dice);
   add_end(w);
@@ -493,6 +498,7 @@ void story_write(story *s, uint64_t seed) {
   s->safe = random_below(&random, 5) == 0;
   s->plain = false;
   s->heavy = random_below(&random, 25) == 0;
+  s->bounds = random_below(&random, 6) == 0;
   s->bits = random_below(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
   s->bits |= (random_below(&random, 4) ? 0 : GK_HOST_GATED) | (random_below(&random, 5) ? 0 : GK_ISOLATE);
   s->list_count = random_below(&random, 2) ? 1 : 2 + random_below(&random, MAX_LISTS - 1);
