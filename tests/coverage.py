@@ -23,6 +23,7 @@ import run  # noqa: E402
 FOLDERS = ["common", "fallback/openmp"]
 PAGE = ROOT / "docs/coverage.md"
 SECONDS = 300
+LONG = ["endurance_test"]  # does the same again and again
 LESS = {"random_lists": ["--random", "500"]}  # what thousands of lists run, the first ones do
 
 
@@ -108,7 +109,7 @@ def read_lines(report, counts):
 # ---- running --------------------------------------------------------------------------------------------------------
 
 def run_programs(tree):
-    programs = run.targets(tree, "test")
+    programs = [target for target in run.targets(tree, "test") if Path(target).name not in LONG]
     built = tap.run("ninja", *programs, *run.targets(tree, "suite"), cwd=tree)
     if not tap.case("build", built):
         tap.finish()

@@ -29,6 +29,7 @@ SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 PLAIN = "plain"
 SCRIPTS = [
     ("coverage", ["tests/coverage.py"], False),
+    ("planted bugs", ["tests/planted.py"], False),
     ("lint", ["tests/lint.py"], False),
     ("exports", ["tests/exports.py"], True),
     ("headers", ["tests/consumer/headers.py"], False),
