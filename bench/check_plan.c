@@ -40,7 +40,7 @@ static void count_free(void *user, void *at) {
   free(at);
 }
 
-/* Ten lines over and over: a loop with an IF, two sections, a checkpoint, and tasks. */
+/* Ten lines over and over: a loop with an IF, a checkpoint, and tasks. */
 static void fill(gk_task *tasks, size_t count, bool straight) {
   const gk_task task = GK_RUN(advance, N, Y, X, A);
   const gk_task pattern[] = {GK_DO_WHILE(FLAG),      task, GK_IF(FLAG), task, GK_END,

@@ -13,12 +13,15 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Wpedantic", "
          f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/tests/conformance"]
 
 
-def compile_text(text, folder, name):
+AWKWARD = [f"-I{tap.ROOT}/common", f"-I{tap.ROOT}/tests", *sorted((tap.ROOT / "tests/awkward").glob("*.c"))]
+
+
+def compile_text(text, folder, name, more=()):
     """The program, and what went wrong."""
     source, program = Path(folder) / f"{name}.c", Path(folder) / name
     source.write_text(text)
     libs = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
-    return program, tap.run(*tap.config("cc"), *FLAGS, source, *libs, "-o", program)
+    return program, tap.run(*tap.config("cc"), *FLAGS, source, *more, *libs, "-o", program)
 
 
 def main():
@@ -31,6 +34,9 @@ def main():
                 problem = f"--print {seed}: exit code {printed.returncode}"
             tap.case(f"the list of seed {seed} as a program", problem or tap.run(program, timeout=60))
             seen += printed.stdout
+        far = subprocess.run([PROGRAM, "--backend", "awkward", "--print", "2"], stdout=subprocess.PIPE, text=True)
+        program, problem = compile_text(far.stdout, folder, "far", AWKWARD)
+        tap.case("a list on the awkward backend as a program", problem or tap.run(program, timeout=60))
         for word in ("GK_INCLUDE_AS", "GK_CHECKPOINT", "GK_PARALLEL", "cancel();", "resize(", "holds(", "launch(0);"):
             tap.case(f"{word} is printed", None if word in seen else "by none of these seeds")
         wrong = re.sub(r'(holds\("\w+", INTS\()(-?\d+)', lambda at: f"{at[1]}{int(at[2]) ^ 1}", printed.stdout, count=1)

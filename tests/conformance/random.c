@@ -63,6 +63,7 @@ static int run_story(const char *backend, story *s, tally *t, FILE *to) {
   if (open_device(backend, s->seed, &device) != GK_OK) return NO_DEVICE;
   verdict end = run_and_audit(s, device, t, log);
   recorder_close(log);
+  t->printed = log != NULL;
   if (end == DIFFERENT) return DIFFERS;
   gk_device_close(device);
   return 0;
@@ -137,6 +138,7 @@ static void tell_failure(const char *backend, int status, const tally *t, bool s
   }
   again.to = stdout;
   send(&again);
+  if (!spare->printed) recorder_finish(stdout); /* it crashed, or hung */
   fflush(stdout);
   munmap(spare, sizeof *spare);
 }

@@ -4,6 +4,7 @@
 #include "random_story.h"
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct recorder {
   FILE *to;
@@ -156,8 +157,12 @@ recorder *recorder_open(FILE *to, const story *s, const char *backend) {
   recorder *r = malloc(sizeof *r);
   if (!r) return NULL;
   *r = (recorder){to, backend};
-  fprintf(to, "/* Random list of seed %llu: cc -Iinclude -Itests/conformance THIS.c libgk.a -fopenmp -lm -ldl */\n"
-              "#include \"random_program.h\"\n", (unsigned long long)s->seed);
+  bool awkward = strcmp(backend, "awkward") == 0;
+  fprintf(to, "/* Random list of seed %llu: cc -D_GNU_SOURCE -Iinclude -Itests/conformance %sTHIS.c %sbuild/libgk.a "
+              "-fopenmp -lm -ldl */\n#define SEED %lluu\n#include \"random_program.h\"\n",
+          (unsigned long long)s->seed, awkward ? "-Itests -Icommon " : "",
+          awkward ? "tests/awkward/awkward.c tests/awkward/far_tasks.c tests/awkward/queue.c " : "",
+          (unsigned long long)s->seed);
   for (uint32_t k = 0; k < s->list_count; ++k)
     if (includes(s, s->list_count - 1, k)) print_list(to, &s->lists[k].list);
   fprintf(to, "\nint main(int argc, char **argv) {\n");
@@ -165,10 +170,14 @@ recorder *recorder_open(FILE *to, const story *s, const char *backend) {
   return r;
 }
 
+void recorder_finish(FILE *to) {
+  fprintf(to, "  return finish();\n}\n");
+  fflush(to);
+}
+
 void recorder_close(recorder *r) {
   if (!r) return;
-  fprintf(r->to, "  return finish();\n}\n");
-  fflush(r->to);
+  recorder_finish(r->to);
   free(r);
 }
 

@@ -23,7 +23,15 @@ static inline void must(gk_result result, const char *what) {
   exit(2);
 }
 
+/* Of tests/awkward, where that is linked with the program; as random_main.c has it. */
+void awkward_register(void) __attribute__((weak));
+void awkward_seed(uint64_t seed) __attribute__((weak));
+
 static inline void begin(const char *backend, const gk_list *list, uint32_t bits) {
+  if (awkward_register && awkward_seed) {
+    awkward_register();
+    awkward_seed(SEED / 250 % 8 ? 0 : (uint64_t)SEED + 1);
+  }
   must(gk_device_open(&(gk_device_desc){.backend = backend}, &device), "gk_device_open");
   must(gk_graph_create(device, list, bits, &graph), "gk_graph_create");
   sem_init(&stops.reached, 0, 0);

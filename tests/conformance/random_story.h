@@ -63,6 +63,7 @@ typedef struct tally {
   uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, heavy, always,
       sections_in_sections, counts_in_memory, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees,
       interruptions;
+  bool printed; /* to the end */
   char why[1024];
 } tally;
 
@@ -95,6 +96,7 @@ void story_shrink(story *s, bool (*fails)(void *user, story *s), void *user); /*
 /* random_print.c */
 recorder *recorder_open(FILE *to, const story *s, const char *backend);
 void recorder_close(recorder *r);
+void recorder_finish(FILE *to); /* the program's end, where a recorder didn't come to it */
 void record_begin(recorder *r, const char *list, uint32_t bits); /* r: may be NULL, as in the others */
 void record(recorder *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void record_ints(recorder *r, const char *call, const void *at, size_t bytes); /* as further arguments of the call */

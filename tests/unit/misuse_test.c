@@ -164,7 +164,7 @@ static void every_order(void **state) {
     act acts[LENGTH + 1];
     uint64_t rest = order;
     for (int k = 0; k < length; ++k, rest /= ACTS) acts[k] = (act)(rest % ACTS);
-      uint64_t kind = mix(order);
+    uint64_t kind = mix(order);
     m.can_cancel = kind & 1;
     m.flag_set = kind & 2;
     try_order(m, kind >> 2 & 1 ? &pausing : &turning, acts, (size_t)length);

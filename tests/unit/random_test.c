@@ -105,6 +105,7 @@ static void test_names_what_fails(void **state) {
   assert_non_null(strstr(text, "# as small as it could be made: killed by Aborted\n"));
   assert_non_null(strstr(text, "#include \"random_program.h\""));
   assert_non_null(strstr(text, "NULL, 0,")); /* of its list nothing is needed */
+  assert_non_null(strstr(text, "  return finish();\n}\n")); /* it is a whole program all the same */
   random_watch(NULL, differ);
   assert_int_equal(run_and_read("openmp", 6, false, text, sizeof text), 1);
   assert_non_null(strstr(text, "# seed 6 on openmp: a rule was broken\n"));
