@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { THREADS_MAX = 1024 };
@@ -136,15 +137,20 @@ static void describe(void *at, gk_device_info *info) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Linux promises more than there is and kills whoever comes to use it: so what can't be there is refused here. */
+/* Linux promises more than there is and kills whoever comes to use it: so what can't be there is refused here. Large
+ * memory asks for large pages: kernels stream through it, and a page's address is looked up twice on virtual machines. */
 static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
-  enum { ALIGNMENT = 256 };
+  enum { ALIGNMENT = 256, PAGE = 2 << 20 };
   (void)device;
   (void)kind;
   size_t there = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-  *memory = bytes > there ? NULL : aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-  if (*memory) return GK_OK;
-  return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had; this machine has %zu in all", bytes, there);
+  size_t alignment = bytes >= 2 * (size_t)PAGE ? PAGE : ALIGNMENT;
+  size_t whole = bytes > there ? 0 : (bytes + alignment - 1) / alignment * alignment;
+  *memory = bytes > there ? NULL : aligned_alloc(alignment, whole);
+  if (!*memory)
+    return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had; this machine has %zu in all", bytes, there);
+  if (alignment == PAGE) (void)madvise(*memory, whole, MADV_HUGEPAGE);
+  return GK_OK;
 }
 
 static void free_memory(void *device, void *memory) {

@@ -38,8 +38,9 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op);
 /* Whether to disturb the crew for something that would save so much, were it awake. */
 gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
 void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns);
-/* Measures what a hand-over takes, once for a device. */
+/* Measures what a hand-over takes, at each meeting. */
 void gki_openmp_calibrate(gki_openmp_device *device);
+void gki_openmp_forget(gki_openmp_device *device);
 /* Waits until all have come to a meeting. */
 void gki_openmp_gather(gki_openmp_device *device);
 /* What was seen, against what was expected: a step towards the median. */

@@ -12,7 +12,10 @@
 typedef struct gki_openmp_device {
   gki_team team;
   float handoff_ns;       /* what it takes to share a task with a team that is awake */
-  float handoff_floor_ns; /* as measured when the team met first; 0: not yet */
+  float handoff_floor_ns; /* the least of what was measured at the last meetings; 0: not yet */
+  float at_meeting_ns[8]; /* these */
+  uint32_t meetings;
+  bool fixed;             /* costs are given, by a test */
   float clock_ns;         /* what reading the clock adds to what it measures */
   float wake_ns;          /* the same with a team that sleeps or hasn't met */
   bool alone;             /* OpenMP gave no team when it was asked for one */
@@ -68,7 +71,8 @@ typedef struct gki_fork {
   bool in_order;               /* two sections add floats to one slot: their order decides the bits */
   bool split;                  /* which of the two is faster as far as we know */
   uint8_t series_samples, split_samples;
-  uint16_t age;                /* executions, to look again now and then */
+  uint8_t probing;             /* executions left in which the way that lost is tried again */
+  uint16_t wait, pause;        /* executions until then; and how many that is this time */
   float series_ns, split_ns;
   uint64_t began;              /* in series and being timed; 0: not */
   bool met;                    /* the team was there then */

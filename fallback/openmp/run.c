@@ -20,15 +20,37 @@ static void go_on(gki_drive *drive, int64_t answer) { drive->step = next_step(dr
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */
-       LOOK_AGAIN = 64, /* executions */
+       PROBES = 2,                  /* likewise, when it is looked at again */
+       SOON = 4, LATE = 64,         /* executions until then; each time in vain twice as many */
        TIMED_NS = 2000 /* what takes longer is timed each time: that costs 3 % of it */ };
 
-static void note_time(float *known, uint8_t *samples, uint64_t ns) {
-  float seen = (float)ns;
-  if (*samples == 0) *known = seen;
-  else if (*samples < TRIES) *known = fminf(*known, seen);
-  else *known += (fminf(fmaxf(seen, *known / 2), *known * 2) - *known) / 4;
-  if (*samples < TRIES) ++*samples;
+static void note_time(gki_fork *fork, bool split, uint64_t ns) {
+  float seen = (float)ns, *known = split ? &fork->split_ns : &fork->series_ns;
+  uint8_t *samples = split ? &fork->split_samples : &fork->series_samples;
+  if (*samples < TRIES) {
+    *known = *samples ? fminf(*known, seen) : seen;
+    ++*samples;
+  } else if (fork->probing && split != fork->split) {
+    *known = fork->probing == PROBES ? seen : fminf(*known, seen);
+    --fork->probing;
+  } else {
+    *known += (fminf(fmaxf(seen, *known / 2), *known * 2) - *known) / 4;
+  }
+}
+
+/* Which of the two ways is the faster, and whether the other shall be looked at again: soon, if it has just changed. A
+ * machine has its moods, so what was measured in one isn't held for true in the next. */
+static void reconsider(gki_fork *fork) {
+  bool split = fork->split_ns < fork->series_ns;
+  if (split != fork->split) fork->wait = fork->pause = SOON;
+  fork->split = split;
+  if (fork->wait > 0) {
+    --fork->wait;
+    return;
+  }
+  fork->probing = PROBES;
+  fork->pause = fork->pause < LATE / 2 ? (uint16_t)(2 * fork->pause + 1) : LATE;
+  fork->wait = fork->pause;
 }
 
 /* Whether to split: GKI_SHARE. *timed: and note how long it takes. In series each task may still be shared by the whole
@@ -37,16 +59,17 @@ static void note_time(float *known, uint8_t *samples, uint64_t ns) {
 static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
   *timed = false;
   if (fork->in_order || drive->worth_ns == INFINITY) return GKI_ALONE;
-  bool again = ++fork->age % LOOK_AGAIN == 0, untried = fork->split_samples < TRIES;
   *timed = fork->series_samples < SERIES_TRIES;
   if (*timed) return GKI_ALONE;
+  bool untried = fork->split_samples < TRIES;
+  if (!untried && !fork->probing) reconsider(fork);
   uint32_t crew = drive->may_meet ? drive->program->device->team.wanted : drive->count;
   uint32_t side_by_side = fork->count < crew ? fork->count : crew;
-  fork->split = !untried && fork->split_ns < fork->series_ns;
   float saving = fork->split ? fork->series_ns - fork->split_ns
                              : fork->series_ns * (1 - 1 / (float)side_by_side) - drive->handoff_ns;
-  *timed = again || fork->series_ns > TIMED_NS;
-  if (saving <= 0 || !(untried || fork->split != again)) return GKI_ALONE;
+  if (saving <= 0) fork->probing = 0;
+  *timed = fork->probing || fork->series_ns > TIMED_NS;
+  if (saving <= 0 || !(untried || fork->split == !fork->probing)) return GKI_ALONE;
   *timed = true;
   return gki_openmp_advise(drive, saving);
 }
@@ -96,7 +119,7 @@ static gki_outcome split_sections(gki_drive *drive, gki_fork *fork, gk_walk *aro
   if (gki_openmp_failed(program)) return GKI_FAILED;
   for (uint32_t k = 0; k < fork->count && !fork->straight; ++k)
     gk_walk_join(around, program->sections[fork->first + k].walk);
-  if (timed) note_time(&fork->split_ns, &fork->split_samples, gki_now() - begun);
+  if (timed) note_time(fork, true, gki_now() - begun);
   return GKI_DONE;
 }
 
@@ -107,7 +130,7 @@ static void begin_series(gki_drive *drive, gki_fork *fork, bool timed) {
 
 static void end_series(gki_drive *drive, gki_fork *fork) {
   if (fork->began && fork->met == drive->met)
-    note_time(&fork->series_ns, &fork->series_samples, gki_now() - fork->began);
+    note_time(fork, false, gki_now() - fork->began);
   fork->began = 0;
 }
 
@@ -318,7 +341,7 @@ static void lead(void *at) {
   gki_openmp_gather(device);
   drive->meeting_ns = (float)(gki_now() - drive->moment);
   if (device->team.size == 1) device->alone = true;
-  else if (device->handoff_floor_ns == 0) gki_openmp_calibrate(device);
+  else if (!device->fixed) gki_openmp_calibrate(device);
   gki_openmp_crew(drive, 0, device->team.size, device->handoff_ns);
   (void)walk(drive);
   drive->moment = gki_now();
@@ -332,8 +355,7 @@ gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *rec
   drive.may_meet = device->team.wanted > 1 && !device->alone;
   atomic_store_explicit(&program->failed, GK_OK, memory_order_relaxed);
   gki_openmp_patch(program, launch);
-  /* What a busy machine taught is forgotten slowly. */
-  if (device->handoff_floor_ns > 0) device->handoff_ns += (device->handoff_floor_ns - device->handoff_ns) / 64;
+  gki_openmp_forget(device);
   if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 64;
   gki_openmp_crew(&drive, 0, 1, device->handoff_ns);
   drive.missed_ns = program->eager ? device->wake_ns : 0;

@@ -52,33 +52,48 @@ void gki_openmp_gather(gki_openmp_device *device) {
   gki_team_wait(team, &order);
 }
 
+/* Of few, the least but one: a core that is taken away for a moment makes any of them long, and if all were long this
+ * time, the other meetings know better. */
 void gki_openmp_calibrate(gki_openmp_device *device) {
-  enum { TIMES = 31, TOO_LONG = 300000 };
-  float seen[TIMES];
-  int count = 0;
-  for (uint64_t start = gki_now(), before = start; count < TIMES && before - start < TOO_LONG;) {
+  enum { TIMES = 4, TOO_LONG = 100000 };
+  float least = INFINITY, next = INFINITY;
+  uint64_t start = gki_now(), before = start;
+  for (int k = 0; k < TIMES && before - start < TOO_LONG; ++k) {
     gki_openmp_gather(device);
     uint64_t after = gki_now();
-    float ns = (float)(after - before);
-    int at = count++;
-    for (; at > 0 && seen[at - 1] > ns; --at) seen[at] = seen[at - 1];
-    seen[at] = ns;
+    float seen = (float)(after - before);
+    next = fminf(next, fmaxf(least, seen));
+    least = fminf(least, seen);
     before = after;
   }
-  device->handoff_floor_ns = device->handoff_ns = seen[count / 2];
+  device->at_meeting_ns[device->meetings++ % GK_COUNT(device->at_meeting_ns)] = next < INFINITY ? next : least;
+  float floor_ns = INFINITY;
+  for (uint32_t k = 0; k < device->meetings && k < GK_COUNT(device->at_meeting_ns); ++k)
+    floor_ns = fminf(floor_ns, device->at_meeting_ns[k]);
+  device->handoff_floor_ns = floor_ns;
+  if (device->meetings == 1) device->handoff_ns = floor_ns;
+}
+
+/* What a busy machine taught is forgotten little by little, the floor, too: one that is too high would keep the team from
+ * ever meeting, where it is measured. */
+void gki_openmp_forget(gki_openmp_device *device) {
+  device->handoff_floor_ns -= device->handoff_floor_ns / 64;
+  if (device->handoff_ns > device->handoff_floor_ns)
+    device->handoff_ns += (device->handoff_floor_ns - device->handoff_ns) / 16;
 }
 
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns) {
-  float before = device->wake_ns;
-  device->wake_ns += (fminf(fmaxf(seen_ns, before / 4), before * 4) - before) / 2;
+  device->wake_ns *= seen_ns > device->wake_ns ? 1.5f : 1 / 1.5f;
   if (device->wake_ns < device->handoff_ns) device->wake_ns = device->handoff_ns;
 }
 
 void gki_openmp_adapt(gki_drive *drive, bool slept, float seen_ns) {
   if (!drive->top) return;
   gki_openmp_device *device = drive->program->device;
-  if (slept) {
+  if (slept) { /* Where little is shared, helpers sleep: if that is for a hand-over that seems long, look again. */
     gki_openmp_adapt_wake(device, seen_ns);
+    gki_openmp_forget(device);
+    gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
     return;
   }
   device->handoff_ns *= seen_ns > device->handoff_ns ? 1.1f : 1 / 1.1f;

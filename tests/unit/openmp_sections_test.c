@@ -107,14 +107,15 @@ static void note_thread(const gk_value *args, gk_range range) {
 static const gk_param note_params[] = {{"which", "int", 4, 4, GK_I32, GK_ACCESS_VALUE}};
 static const gk_kernel note = {.name = "note", .params = note_params, .param_count = 1, .host = note_thread};
 
+static const gk_task noted_tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(note, GK_ONE, ONE), GK_END,
+                                      GK_SECTION, GK_RUN(note, GK_ONE, TWO), GK_END, GK_END};
+static const gk_list noted_sections = GK_LIST(list, noted_tasks, slots);
+
 /* By costs alone: the tasks are over one item each. */
 static bool side_by_side(costs how, int threads) {
-  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(note, GK_ONE, ONE), GK_END,
-                                  GK_SECTION, GK_RUN(note, GK_ONE, TWO), GK_END, GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
   world w;
   bool once = false;
-  world_begin(&w, &list, threads, how);
+  world_begin(&w, &noted_sections, threads, how);
   bind_all(&w, 1);
   for (int k = 0; k < 100 && !once; ++k) {
     assert_runs(&w);
@@ -129,6 +130,33 @@ static void test_side_by_side(void **state) {
   assert_true(side_by_side(SHARE_ALL, 2));
   assert_false(side_by_side(SHARE_NOTHING, 2));
   assert_false(side_by_side(SHARE_ALL, 1));
+}
+
+/* Sections that were slow side by side, once, are tried that way again before long, and what is seen then counts. */
+static void test_a_lost_race_is_run_again(void **state) {
+  (void)state;
+  world w;
+  bool once = false;
+  world_begin(&w, &noted_sections, 2, AS_MEASURED);
+  bind_all(&w, 1);
+  for (int k = 0; k < 8; ++k) assert_runs(&w);
+  gki_fork *fork = &w.program.forks[0];
+  fork->series_samples = fork->split_samples = UINT8_MAX;
+  fork->series_ns = 2e6f;
+  fork->split_ns = 1e9f;
+  fork->split = false;
+  fork->probing = 0;
+  fork->wait = fork->pause = 64;
+  for (int k = 0; k < 64; ++k) assert_runs(&w);
+  assert_false(fork->split);
+  for (int k = 0; k < 40 && !once; ++k) {
+    assert_runs(&w);
+    once |= !pthread_equal(seen[0], seen[1]);
+  }
+  assert_true(once);
+  for (int k = 0; k < 40 && !fork->split; ++k) assert_runs(&w);
+  assert_true(fork->split);
+  world_end(&w);
 }
 
 /* What a dump says of a PARALLEL, at each stage of what was learned about it. */
@@ -613,6 +641,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_straight_sections),
     cmocka_unit_test(test_side_by_side),
+    cmocka_unit_test(test_a_lost_race_is_run_again),
     cmocka_unit_test(test_dump_of_sections),
     cmocka_unit_test(test_sums_into_one_slot),
     cmocka_unit_test(test_straight_loops),

@@ -200,6 +200,25 @@ static void test_large_tasks_are_shared(void **state) {
   world_end(&w);
 }
 
+/* A hand-over that took very long when it was measured isn't held against the team for ever. */
+static void test_a_slow_moment_is_forgotten(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(toiling, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  world_begin(&w, &list, 2, AS_MEASURED);
+  worker = pthread_self();
+  bind_ptr(&w, X, touched_bytes);
+  bind_i32(&w, N, 8);
+  w.device.handoff_ns = w.device.handoff_floor_ns = w.device.at_meeting_ns[0] = 1e7f; /* more than all of the task */
+  w.device.meetings = 1;
+  atomic_store(&other_threads, 0);
+  for (int k = 0; k < 200 && !atomic_load(&other_threads); ++k) assert_runs(&w);
+  assert_true(atomic_load(&other_threads) > 0);
+  assert_true(w.device.handoff_floor_ns < 1e7f);
+  world_end(&w);
+}
+
 /* ---- no memory --------------------------------------------------------------------------------------------------- */
 
 static int calls_left;
@@ -258,6 +277,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_small_tasks_wake_nobody),
     cmocka_unit_test(test_thread_limit),
     cmocka_unit_test(test_large_tasks_are_shared),
+    cmocka_unit_test(test_a_slow_moment_is_forgotten),
     cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

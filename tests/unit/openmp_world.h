@@ -61,6 +61,7 @@ static inline void world_open(world *w, int threads) {
 static inline void world_begin(world *w, const gk_list *list, int threads, costs how) {
   world_open(w, threads);
   w->costs = how;
+  w->device.fixed = how != AS_MEASURED;
   gki_begin();
   if (world_lower(w, list, 0) != GK_OK) fail_msg("%s", gk_error());
 }
