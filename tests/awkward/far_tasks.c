@@ -68,11 +68,11 @@ static gk_result translate(const far_tasks *t, const gk_node *node, gk_value *ar
   return GK_OK;
 }
 
+/* int is added as uint, which wraps. */
 static void add_sum(const gk_param *param, void *to, const void *from) {
-  if (strcmp(param->element, "int") == 0) *(int *)to += *(const int *)from;
-  else if (strcmp(param->element, "uint") == 0) *(unsigned *)to += *(const unsigned *)from;
-  else if (strcmp(param->element, "float") == 0) *(float *)to += *(const float *)from;
-  else *(double *)to += *(const double *)from;
+  if (strcmp(param->element, "float") == 0) *(float *)to += *(const float *)from;
+  else if (strcmp(param->element, "double") == 0) *(double *)to += *(const double *)from;
+  else *(unsigned *)to += *(const unsigned *)from;
 }
 
 /* In several calls, so that a kernel which forgets its range is found out. Sums are the same each time: their kernels

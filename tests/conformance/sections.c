@@ -43,9 +43,12 @@ CASE(single_is_chain) {
     GK_RUN(note, GK_ONE, X, ONE),
     GK_PARALLEL, GK_SECTION, GK_RUN(note, GK_ONE, X, TWO), GK_RUN(note, GK_ONE, X, THREE), GK_END, GK_END,
     GK_RUN(note, GK_ONE, X, ONE),
+    GK_PARALLEL, GK_SECTION, GK_DO_WHILE(N), GK_RUN(count, GK_ONE, Y), GK_RUN(decrease, GK_ONE, N), GK_END, GK_END,
+    GK_END,
   };
   subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
-  trace(s, 0, "X=31807"); /* ((1 * 31 + 2) * 31 + 3) * 31 + 1 */
+  put(s, N, 3);
+  trace(s, 0, "X=31807 Y=3 N=0, passes N=3"); /* ((1 * 31 + 2) * 31 + 3) * 31 + 1 */
 }
 
 CASE(none_is_nothing) {
