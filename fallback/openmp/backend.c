@@ -138,7 +138,7 @@ static void describe(void *at, gk_device_info *info) {
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Linux promises more than there is and kills whoever comes to use it: so what can't be there is refused here. Large
- * memory asks for large pages: kernels stream through it, and a page's address is looked up twice on virtual machines. */
+ * memory asks for large pages: kernels stream through it, and virtual machines look each page's address up twice. */
 static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
   enum { ALIGNMENT = 256, PAGE = 2 << 20 };
   (void)device;
@@ -148,7 +148,8 @@ static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory
   size_t whole = bytes > there ? 0 : (bytes + alignment - 1) / alignment * alignment;
   *memory = bytes > there ? NULL : aligned_alloc(alignment, whole);
   if (!*memory)
-    return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had; this machine has %zu in all", bytes, there);
+    return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had; this machine has %zu in all", bytes,
+                   there);
   if (alignment == PAGE) (void)madvise(*memory, whole, MADV_HUGEPAGE);
   return GK_OK;
 }

@@ -74,8 +74,8 @@ void gki_openmp_calibrate(gki_openmp_device *device) {
   if (device->meetings == 1) device->handoff_ns = floor_ns;
 }
 
-/* What a busy machine taught is forgotten little by little, the floor, too: one that is too high would keep the team from
- * ever meeting, where it is measured. */
+/* What a busy machine taught is forgotten little by little. So is the floor: one that is too high would keep the team
+ * from ever meeting, where it is measured. */
 void gki_openmp_forget(gki_openmp_device *device) {
   device->handoff_floor_ns -= device->handoff_floor_ns / 64;
   if (device->handoff_ns > device->handoff_floor_ns)
