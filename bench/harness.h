@@ -1,6 +1,6 @@
-/* A small runner for benchmarks. A table asks one question of several arms: ways to do the same thing. They take turns
- * in one process, so that whatever else the machine does meets each alike; ratios are taken turn by turn, and a wrong
- * result fails the program, however fast it was. */
+/* A small runner for benchmarks. A table asks one question of several arms: ways to do the same thing. They take turns,
+ * so that whatever else the machine does meets each alike; ratios are taken turn by turn, and a wrong result fails the
+ * program, however fast it was. */
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 #include <stdbool.h>

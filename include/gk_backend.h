@@ -318,8 +318,8 @@ typedef struct gk_walk {
  * @param walk      Anything before.
  * @param plan      To be walked.
  * @param launch    Target, entries and cancel are used, and must live as long as the walk.
- * @param takes     1 << GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT for what you can do; else their parts come one
- *                  by one.
+ * @param takes     1 << kind for each of GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT that you can do; of the others
+ *                  the parts come one by one.
  * @param record    Zeroed; belongs to the walk until it has ended. */
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_hand_over *launch, uint32_t takes, gk_record *record);
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """docs/conformance.md names every case and chapter of the conformance suite, and nothing else; docs/from-quadrants.md
-names cases that exist, and what it says of Quadrants is tried where that is installed."""
+names cases that exist, and what it says of Quadrants is tried where that is installed. The table that the suite prints
+wants chapters in one piece."""
+import itertools
 import re
 import subprocess
 import sys
@@ -45,6 +47,11 @@ def main():
     names = {name for _, name in known}
     named = set(column("conformance.md", "Rule by rule", -1))
     tap.case("docs/conformance.md has every case", differences(named, names))
+    twice = sorted(name for name in names if sum(name == one for _, one in known) > 1)
+    tap.case("each case stands once in cases.def", "\n".join(twice))
+    parts = [chapter for chapter, _ in itertools.groupby(chapter for chapter, _ in known)]
+    tap.case("the cases of a chapter stand together",
+             "\n".join(f"{part} comes again" for part in sorted(set(parts)) if parts.count(part) > 1))
     chapters = set(column("conformance.md", "What it proves", 0))
     tap.case("and every chapter", differences(chapters, {chapter for chapter, _ in known}))
     unknown = differences(set(column("from-quadrants.md", "Where backends there disagree.*?", -1)),

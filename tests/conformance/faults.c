@@ -158,12 +158,12 @@ void sweep_case(const char *backend, const case_entry *c) {
   gk_set_log(GK_LOG_NONE, NULL, NULL);
 }
 
-void describe_failure(char *text, size_t bytes) {
+void describe_failure(const char *backend, char *text, size_t bytes) {
   const answer *slip = the_session.slip;
   if (the_session.sweep == SWEEP_MEMORY) {
     snprintf(text, bytes, "where allocation %lu fails", slip->at);
     return;
   }
-  snprintf(text, bytes, "where call %lu fails with %s, way %d", slip->at,
-           gk_result_name(failures[slip->failure].code), failures[slip->failure].way);
+  snprintf(text, bytes, "where call %lu fails with %s, %s", slip->at, gk_result_name(failures[slip->failure].code),
+           own_backend_of(backend)->ways[failures[slip->failure].way]);
 }

@@ -138,7 +138,7 @@ static const char *refused(const report *r, const char *needs, const char **why)
 }
 
 /* What the child left behind, as a verdict and a text of the result's own. */
-static void judge(result *r, const answer *slip, const ended *e) {
+static void judge(result *r, const char *backend, const answer *slip, const ended *e) {
   char text[12000] = "", where[200] = "";
   outcome is = slip->outcome;
   if (!e->well) {
@@ -149,7 +149,7 @@ static void judge(result *r, const answer *slip, const ended *e) {
              is == FAILED ? e->output : "");
   }
   if (is == FAILED && slip->at) {
-    describe_failure(where, sizeof where);
+    describe_failure(backend, where, sizeof where);
     size_t length = strlen(where);
     memmove(text + length + 2, text, sizeof text - length - 2);
     memcpy(text, where, length);
@@ -187,7 +187,7 @@ static void run_one(column *c, size_t k) {
     *r = (result){SKIP, strdup(text)};
   } else {
     try_case(c->name, &cases[k], &e);
-    judge(r, the_session.slip, &e);
+    judge(r, c->name, the_session.slip, &e);
   }
   if (reasons[k] && r->verdict == FAIL) r->verdict = EXPECTED_FAILURE;
   if (reasons[k] && r->verdict == PASS) {

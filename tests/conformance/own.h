@@ -3,8 +3,7 @@
 #define OWN_H
 #include "gk.h"
 
-/* How a call that is made to fail does so; each backend has as many ways as it likes, from 0 on. */
-enum { HOW_MAX = 3 };
+enum { WAYS = 3 };
 
 typedef struct own_backend {
   const char *name;
@@ -12,7 +11,7 @@ typedef struct own_backend {
   void (*seed)(uint64_t seed);  /* for what it leaves to chance; may be NULL */
   const char *(*broken)(void);  /* the first rule that common broke; "" */
   unsigned (*leaks)(void);      /* what wasn't given back */
-  const char *ways[HOW_MAX];    /* in which its calls can be made to fail, in words */
+  const char *ways[WAYS];       /* in which its calls can be made to fail, in words */
   void (*fail_at)(unsigned long call, gk_result code, int way); /* the call-th from now; 0: none */
   unsigned long (*calls)(void); /* that could have failed, since then */
 } own_backend;

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SECONDS = 30, /* of a story at most */ DIFFERS = 1, NO_DEVICE = 77, LATER = 3,
-       DEVICE_LISTS = 250 /* per device */ };
+enum { SECONDS = 30, SECONDS_AGAIN = 10 }; /* of a story at most; of one that is tried again and again, to shrink it */
+enum { DIFFERS = 1, NO_DEVICE = 77 };      /* what a child exits with */
 
 static story tale;
 static const char *(*audit)(void);
@@ -23,7 +23,7 @@ void random_watch(void (*before_open)(uint64_t seed), const char *(*broken)(void
 
 static gk_result open_device(const char *backend, uint64_t seed, gk_device **device) {
   if (prepare) prepare(seed);
-  int threads = strcmp(backend, "openmp") == 0 ? 1 + (int)(seed / DEVICE_LISTS % 4) : 0;
+  int threads = strcmp(backend, "openmp") == 0 ? 1 + (int)(seed / RANDOM_DEVICE_LISTS % 4) : 0;
   return gk_device_open(&(gk_device_desc){.backend = backend, .threads = threads}, device);
 }
 
@@ -48,7 +48,7 @@ static int run_seeds(const char *backend, uint64_t first, long count, tally *t) 
     verdict end = run_and_audit(&tale, device, t, NULL);
     if (end == DIFFERENT) return DIFFERS; /* as it is: no time for leaks */
     t->too_long += end == TOO_LONG;
-    if ((seed + 1) % DEVICE_LISTS) continue;
+    if ((seed + 1) % RANDOM_DEVICE_LISTS) continue;
     gk_device_close(device);
     device = NULL;
   }
@@ -58,7 +58,7 @@ static int run_seeds(const char *backend, uint64_t first, long count, tally *t) 
 
 static int run_story(const char *backend, story *s, tally *t, FILE *to) {
   gk_device *device = NULL;
-  alarm(SECONDS / LATER);
+  alarm(SECONDS_AGAIN);
   recorder *log = to ? recorder_open(to, s, backend) : NULL;
   if (open_device(backend, s->seed, &device) != GK_OK) return NO_DEVICE;
   verdict end = run_and_audit(s, device, t, log);
@@ -98,8 +98,8 @@ static int send(const errand *e) {
   return status;
 }
 
-static const char *end_of(int status, const tally *t, char *text, size_t bytes) {
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) snprintf(text, bytes, "no end after %d seconds", SECONDS);
+static const char *end_of(int status, int seconds, const tally *t, char *text, size_t bytes) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) snprintf(text, bytes, "no end after %d seconds", seconds);
   else if (WIFSIGNALED(status)) snprintf(text, bytes, "killed by %s", strsignal(WTERMSIG(status)));
   else if (WEXITSTATUS(status) == DIFFERS && *t->why) snprintf(text, bytes, "%s", t->why);
   else snprintf(text, bytes, "exit code %d, see above", WEXITSTATUS(status));
@@ -125,14 +125,14 @@ static void tell_failure(const char *backend, int status, const tally *t, bool s
   if (!spare) return;
   uint64_t seed = t->seed;
   printf("# seed %llu on %s: %s\n# again: random_lists --backend %s --seed %llu --random 1\n", (unsigned long long)seed,
-         backend, end_of(status, t, text, sizeof text), backend, (unsigned long long)seed);
+         backend, end_of(status, SECONDS, t, text, sizeof text), backend, (unsigned long long)seed);
   errand again = {.backend = backend, .s = &tale, .t = spare, .wanted = status};
   story_write(&tale, seed);
   if (shrink && story_fails(&again, &tale)) {
     story_shrink(&tale, story_fails, &again);
     again.quiet = true;
     int shrunk = (memset(spare->why, 0, sizeof spare->why), send(&again));
-    printf("# as small as it could be made: %s\n", end_of(shrunk, spare, text, sizeof text));
+    printf("# as small as it could be made: %s\n", end_of(shrunk, SECONDS_AGAIN, spare, text, sizeof text));
   } else if (shrink) {
     printf("# when it is run by itself, it doesn't fail\n");
   }

@@ -1,15 +1,12 @@
 /* Random lists on a backend against the reference; TAP. Without arguments: as many as the tests want. */
 #include "random.h"
 #include "awkward/awkward.h"
+#include "unit/libomp_leaks.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* LLVM's runtime keeps a block of memory for each thread that ever led a team. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:libomp.so"; }
-
 /* One device in eight has delays: they take long. */
-static void prepare(uint64_t seed) { awkward_seed(seed / 250 % 8 ? 0 : seed + 1); }
+static void prepare(uint64_t seed) { awkward_seed(seed / RANDOM_DEVICE_LISTS % 8 ? 0 : seed + 1); }
 
 #if defined(__has_feature)
 #define HAS(feature) __has_feature(feature)

@@ -67,7 +67,7 @@ static const char *name_of(const cell *c) { return c->slot->name; }
 
 /* A value that such memory may have at that place. */
 static int32_t fitting(char kind, size_t at, uint64_t random) {
-  uint32_t h = (uint32_t)(random_mix(random) >> 16);
+  uint32_t h = (uint32_t)(mix(random) >> 16);
   if (kind == 'F' && at < FIRST_SWITCH) return h % 5 < 3 ? 0 : h % 5 == 3 ? 1 : -3;
   if (kind == 'F' && at < FIRST_COUNT) return (int32_t)(h % 6) - 1;
   if (kind == 'F' && at < REFUSED) return (int32_t)(h % 10) - 1;
@@ -164,7 +164,7 @@ static bool open_cell(world *w, size_t index) {
   const reference_slot *slot = reference_slot_at(w->reference, index);
   *c = (cell){.slot = slot, .kind = kind_of(slot->name)};
   uint64_t random = w->s->seed * 1000003;
-  for (const char *at = slot->name; *at; ++at) random = random_mix(random + (unsigned char)*at);
+  for (const char *at = slot->name; *at; ++at) random = mix(random + (unsigned char)*at);
   c->gk = gk_find_slot(w->graph, slot->name);
   if (!c->gk) return !differs(w, "gk_find_slot doesn't know %s", slot->name);
   switch (slot->desc->type) {
@@ -259,7 +259,7 @@ static bool same_memory(world *w, bool all) {
       return !differs(w, "%s got %d calls, by the contract %d", name_of(c), c->hosts[0].calls, c->hosts[1].calls);
     if (c->slot->desc->type != GK_PTR) continue;
     bool rests = memcmp(c->seen, c->slot->value.ptr, c->slot->bytes) == 0;
-    if (rests && !all && !w->near && random_mix(w->s->seed + w->launches + k) % 8) continue;
+    if (rests && !all && !w->near && mix(w->s->seed + w->launches + k) % 8) continue;
     if (!same_bytes(w, name_of(c), gk_bound(w->graph, c->gk), c->slot->value.ptr, c->slot->bytes)) return false;
     if (rests) continue;
     memcpy(c->seen, c->slot->value.ptr, c->slot->bytes);
@@ -503,9 +503,9 @@ static bool same_ends(world *whole, world *parts) {
 }
 
 static bool run_parts(world *parts, made *sum) {
-  uint64_t random = random_mix(parts->s->seed + 7);
-  uint32_t room = 1 + random_below(&random, 12);
-  if (!grow(parts, room, (int32_t)random_below(&random, 3))) return false;
+  uint64_t random = mix(parts->s->seed + 7);
+  uint32_t room = 1 + pick(&random, 12);
+  if (!grow(parts, room, (int32_t)pick(&random, 3))) return false;
   for (int yields = 0;; ++yields) {
     deed launch = {.kind = DEED_LAUNCH, .label = RESUME, .waits = true};
     if (!do_launch(parts, &launch)) return false;
@@ -516,9 +516,9 @@ static bool run_parts(world *parts, made *sum) {
       return false;
     }
     ++parts->t->interruptions;
-    room += random_below(&random, 6);
+    room += pick(&random, 6);
     if (room > 32) room = 32;
-    if (!grow(parts, room, 1 + (int32_t)random_below(&random, 3))) return false;
+    if (!grow(parts, room, 1 + (int32_t)pick(&random, 3))) return false;
   }
 }
 

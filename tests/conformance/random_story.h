@@ -2,6 +2,7 @@
 #ifndef RANDOM_STORY_H
 #define RANDOM_STORY_H
 #include "gk.h"
+#include "unit/chance.h"
 #include <stdio.h>
 
 enum {
@@ -76,16 +77,6 @@ static inline char kind_of(const char *name) {
   for (const char *at = name; *at; ++at)
     if (*at == '.') name = at + 1;
   return name[0] == 'L' ? name[3] : name[0];
-}
-
-static inline uint64_t random_mix(uint64_t x) {
-  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return x ^ (x >> 31);
-}
-static inline uint32_t random_below(uint64_t *random, uint32_t below) {
-  *random += UINT64_C(0x9e3779b97f4a7c15);
-  return (uint32_t)(random_mix(*random) >> 33) % below;
 }
 
 void story_write(story *s, uint64_t seed);               /* random_write.c */

@@ -30,7 +30,7 @@ typedef struct spot {
   bool in_section, in_checkpoint;
 } spot;
 
-static uint32_t below(writer *w, uint32_t n) { return random_below(&w->random, n); }
+static uint32_t below(writer *w, uint32_t n) { return pick(&w->random, n); }
 static bool chance(writer *w, uint32_t n) { return below(w, n) == 0; }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
@@ -493,17 +493,17 @@ static void write_deeds(story *s, uint64_t seed) {
 }
 
 void story_write(story *s, uint64_t seed) {
-  uint64_t random = random_mix(seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
+  uint64_t random = mix(seed * UINT64_C(0x9e3779b97f4a7c15) + 1);
   s->seed = seed;
-  s->safe = random_below(&random, 5) == 0;
+  s->safe = pick(&random, 5) == 0;
   s->plain = false;
-  s->heavy = random_below(&random, 25) == 0;
-  s->bounds = random_below(&random, 6) == 0;
-  s->bits = random_below(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
-  s->bits |= (random_below(&random, 4) ? 0 : GK_HOST_GATED) | (random_below(&random, 5) ? 0 : GK_ISOLATE);
-  s->list_count = random_below(&random, 2) ? 1 : 2 + random_below(&random, MAX_LISTS - 1);
-  for (uint32_t k = 0; k < s->list_count; ++k) write_list(s, k, random_mix(random + k));
-  write_deeds(s, random_mix(random + MAX_LISTS));
+  s->heavy = pick(&random, 25) == 0;
+  s->bounds = pick(&random, 6) == 0;
+  s->bits = pick(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
+  s->bits |= (pick(&random, 4) ? 0 : GK_HOST_GATED) | (pick(&random, 5) ? 0 : GK_ISOLATE);
+  s->list_count = pick(&random, 2) ? 1 : 2 + pick(&random, MAX_LISTS - 1);
+  for (uint32_t k = 0; k < s->list_count; ++k) write_list(s, k, mix(random + k));
+  write_deeds(s, mix(random + MAX_LISTS));
   if (s->safe) s->deed_count = 0;
 }
 

@@ -1,15 +1,12 @@
 #include "session.h"
 #include "gk_backend.h"
 #include "own.h"
+#include "unit/libomp_leaks.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 session the_session;
-
-/* LLVM's OpenMP runtime keeps a block of memory for each thread that ever led a team. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:libomp.so"; }
 
 const own_backend *own_backend_of(const char *name) {
   for (const own_backend *own = own_backends; own->name; ++own)

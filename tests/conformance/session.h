@@ -50,7 +50,7 @@ void try_case(const char *backend, const case_entry *c, ended *e);
 
 /* faults.c. In a child: the case for each k; from the runner: which of them it was. */
 void sweep_case(const char *backend, const case_entry *c);
-void describe_failure(char *text, size_t bytes);
+void describe_failure(const char *backend, char *text, size_t bytes);
 
 /* In a child: what the own backend has to complain of after a trial, into the text; true: nothing. */
 bool own_is_content(const char *backend, char *text, size_t bytes);

@@ -3,6 +3,7 @@
 #ifndef OPENMP_WORLD_H
 #define OPENMP_WORLD_H
 #include "error.h"
+#include "libomp_leaks.h"
 #include "openmp/lower.h"
 #include "openmp/openmp.h"
 #include "plan.h"
@@ -12,10 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-
-/* LLVM's runtime keeps a block of memory for each thread that ever led a team. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:libomp.so"; }
 
 typedef enum costs { AS_MEASURED, SHARE_ALL, SHARE_NOTHING } costs;
 

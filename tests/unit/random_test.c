@@ -1,6 +1,7 @@
 /* The runner of random lists itself: whether it names a seed that crashes or differs, and how small it makes it. */
 #include "conformance/random.h"
 #include "conformance/random_story.h"
+#include "libomp_leaks.h"
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,10 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-/* LLVM's runtime keeps a block of memory for each thread that ever led a team. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void) { return "leak:libomp.so"; }
 
 static story s;
 
