@@ -278,6 +278,7 @@ int get(subject *s, gk_slot slot) { return get_at(s, slot, 0); }
 static void compare_bytes(trial *t, uint64_t launch, const char *name, const void *is, const void *wanted,
                           size_t bytes) {
   if (memcmp(is, wanted, bytes) == 0) return;
+  if (t->subjects && !t->subjects->next) t->injected = NULL; /* no graph's launch but this one, and it went well */
   size_t at = 0;
   while (((const char *)is)[at] == ((const char *)wanted)[at]) ++at;
   at /= sizeof(int);
@@ -330,6 +331,7 @@ static void compare_memory(subject *s) {
     long long is_ = (long long)(is), wanted_ = (long long)(wanted); \
     if (is_ != wanted_) { \
       char what_[200]; \
+      t->injected = NULL; \
       snprintf(what_, sizeof what_, __VA_ARGS__); \
       fail_at(t, HERE, "status of launch %llu: %s is %lld, and the reference has %lld", \
               (unsigned long long)status->launch, what_, is_, wanted_); \
