@@ -57,8 +57,8 @@ SUITES = [
     ("conformance on the fakes", [CONFORMANCE, "--backend", "fake_in_process", "--backend", "fake_native",
                                   "--backend", "fake_batched"], [], False),
     ("conformance without memory", [CONFORMANCE, "--backend", "openmp", "--sweep", "memory"], [], False),
-    ("conformance with calls that fail", [CONFORMANCE, "--backend", "awkward", "--sweep", "calls", "--most", "12"],
-     ["--most", "0"], False),
+    ("conformance with calls that fail", [CONFORMANCE, "--backend", "awkward", "--sweep", "calls"], ["--every-way"],
+     False),
 ]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 

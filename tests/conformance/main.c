@@ -118,7 +118,8 @@ static void comment_command(const char *backend, const char *name) {
   printf("# again: %s --backend %s", the.program, backend);
   for (size_t k = 0; k < the_session.module_count; ++k) printf(" --module %s", the_session.modules[k]);
   if (the_session.sweep) printf(" --sweep %s", the_session.sweep == SWEEP_MEMORY ? "memory" : "calls");
-  if (the_session.sweep && the_session.slip->at) printf(" --at %lu --every-way", the_session.slip->at);
+  if (the_session.sweep && the_session.slip->at) printf(" --at %lu", the_session.slip->at);
+  if (the_session.sweep == SWEEP_CALLS) printf(" --every-way");
   if (the_session.seed != (the_session.sweep ? 0 : 1)) printf(" --seed %llu", (unsigned long long)the_session.seed);
   printf(" '%s'\n", name);
 }
@@ -233,11 +234,13 @@ static void read_options(int count, char **words) {
   for (int k = 1; k < count; ++k) {
     const char *word = words[k];
     if (strcmp(word, "--backend") == 0) {
-      if (the.backend_count == BACKENDS_MAX) refuse("too many backends: %s", words[k + 1]);
-      the.backends[the.backend_count++] = value_of(count, words, &k);
+      const char *name = value_of(count, words, &k);
+      if (the.backend_count == BACKENDS_MAX) refuse("too many backends: %s", name);
+      the.backends[the.backend_count++] = name;
     } else if (strcmp(word, "--module") == 0) {
-      if (the_session.module_count == MODULES_MAX) refuse("too many modules: %s", words[k + 1]);
-      the_session.modules[the_session.module_count++] = value_of(count, words, &k);
+      const char *path = value_of(count, words, &k);
+      if (the_session.module_count == MODULES_MAX) refuse("too many modules: %s", path);
+      the_session.modules[the_session.module_count++] = path;
     } else if (strcmp(word, "--expect") == 0) the.expect = value_of(count, words, &k);
     else if (strcmp(word, "--json") == 0) the.json = value_of(count, words, &k);
     else if (strcmp(word, "--seconds") == 0) the_session.seconds = atoi(value_of(count, words, &k));
