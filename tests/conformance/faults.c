@@ -149,8 +149,8 @@ void sweep_case(const char *backend, const case_entry *c) {
     size_t ways = fault.own ? sizeof failures / sizeof failures[0] : 1;
     for (size_t f = 0; f < ways && !over; ++f) {
       if (!the_session.every_way && f != k / stride % ways) continue;
-      ++slip->tried;
       if (!fail_once(backend, c, k, f, &over)) return;
+      slip->tried += !over;
     }
     if (the_session.at) break;
   }
