@@ -7,12 +7,14 @@
 
 /* What waking a team may take, until it is measured. */
 #define GKI_WAKE_NS 20000.0f
+/* The same of sharing a task with a team that is awake. */
+#define GKI_HANDOFF_NS 1000.0f
 
 /* An open device. Costs are learned on the worker's thread and nowhere else. */
 typedef struct gki_openmp_device {
   gki_team team;
   float handoff_ns;       /* what it takes to share a task with a team that is awake */
-  float handoff_floor_ns; /* the least of what was measured at the last meetings; 0: not yet */
+  float handoff_floor_ns; /* the least of what was measured at the last meetings */
   float at_meeting_ns[8]; /* these */
   uint32_t meetings;
   bool fixed;             /* costs are given, by a test */

@@ -74,12 +74,12 @@ void gki_openmp_calibrate(gki_openmp_device *device) {
   if (device->meetings == 1) device->handoff_ns = floor_ns;
 }
 
-/* What a busy machine taught is forgotten little by little. So is the floor: one that is too high would keep the team
+/* What a busy machine taught is forgotten little by little. So is a floor above what is usual: it would keep the team
  * from ever meeting, where it is measured. */
 void gki_openmp_forget(gki_openmp_device *device) {
-  device->handoff_floor_ns -= device->handoff_floor_ns / 64;
-  if (device->handoff_ns > device->handoff_floor_ns)
-    device->handoff_ns += (device->handoff_floor_ns - device->handoff_ns) / 16;
+  float floor_ns = device->handoff_floor_ns;
+  if (floor_ns > GKI_HANDOFF_NS) device->handoff_floor_ns += (GKI_HANDOFF_NS - floor_ns) / 64;
+  if (device->handoff_ns > floor_ns) device->handoff_ns += (floor_ns - device->handoff_ns) / 16;
 }
 
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns) {

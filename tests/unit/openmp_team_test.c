@@ -219,6 +219,25 @@ static void test_a_slow_moment_is_forgotten(void **state) {
   world_end(&w);
 }
 
+/* What is forgotten ends at what is usual: else every task would come to look large, and call the team for nothing. */
+static void test_small_tasks_stay_small(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(touching, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  world_begin(&w, &list, 2, AS_MEASURED);
+  bind_ptr(&w, X, touched_bytes);
+  bind_i32(&w, N, 3);
+  float begun_with = w.device.handoff_ns;
+  for (int k = 0; k < 2000; ++k) {
+    w.program.ops[0].countdown = UINT16_MAX; /* nothing is timed, as in child_small_tasks */
+    assert_runs(&w);
+  }
+  assert_true(w.device.handoff_ns >= begun_with);
+  assert_int_equal(w.device.meetings, 0);
+  world_end(&w);
+}
+
 /* ---- no memory --------------------------------------------------------------------------------------------------- */
 
 static int calls_left;
@@ -278,6 +297,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_thread_limit),
     cmocka_unit_test(test_large_tasks_are_shared),
     cmocka_unit_test(test_a_slow_moment_is_forgotten),
+    cmocka_unit_test(test_small_tasks_stay_small),
     cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
