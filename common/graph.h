@@ -63,7 +63,7 @@ struct gk_graph {
   uint32_t depth;      /* of the queue */
   gki_launch *queue;
   uint64_t *entries;   /* passes of loops' entries that wait */
-  bool stale;          /* the launch before failed; belongs to the line of work */
+  atomic_bool stale;   /* a launch failed, and none since has handed over all slots */
   atomic_uint_fast64_t launched; /* number of the last launch; 0: none */
   uint64_t settled;    /* number of the last launch that the host knows to be over */
   uint64_t told;       /* number of the last launch whose end gk_wait or gk_poll has said */

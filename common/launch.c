@@ -22,7 +22,7 @@ static void keep_message(gki_launch *launch) {
 /* A launch that is over is ready, whatever a library call answered: else gk_poll would say for ever that it runs. */
 static gk_result ended(gk_result result) { return result == GK_NOT_READY ? GK_ERROR_INVALID : result; }
 
-/* The launch before failed, and what it was to take over may not have reached the device: this one, which may have
+/* A launch before failed, and what it was to take over may not have reached the device: this one, which may have
  * been queued already, hands over everything. */
 static void hand_again(gki_launch *launch) {
   uint32_t count = launch->graph->planned.plan.slot_count - 1;
@@ -36,14 +36,14 @@ static void run_launch(gki_job *job) {
   gk_graph *graph = launch->graph;
   const gk_backend *backend = graph->device->backend;
   gki_begin();
-  if (graph->stale) hand_again(launch);
+  if (atomic_exchange(&graph->stale, false)) hand_again(launch);
   switch (graph->mode) {
   case GK_MODE_IN_PROCESS: launch->result = backend->run(graph->state, &launch->hand_over, &launch->record); break;
   case GK_MODE_BATCHED: launch->result = gki_batched_run(graph, &launch->hand_over, &launch->record); break;
   case GK_MODE_NATIVE: launch->result = backend->launch(graph->state, &launch->hand_over); break;
   }
   launch->result = ended(launch->result);
-  graph->stale = launch->result != GK_OK;
+  if (launch->result != GK_OK) atomic_store(&graph->stale, true);
   keep_message(launch);
 }
 
@@ -113,7 +113,7 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
       }
     }
     ++graph->settled;
-    if (native && launch->result != GK_OK) graph->stale = true;
+    if (native && launch->result != GK_OK) atomic_store(&graph->stale, true);
     if (launch->result == GK_OK || graph->outcome != GK_OK) continue;
     graph->outcome = launch->result;
     memcpy(graph->outcome_message, launch->message, sizeof launch->message);
