@@ -4,7 +4,7 @@
   bench/run.py [--quick] [--rounds N] [--only NAME ...] [--no-peers] [--out FOLDER]
 
 Arms of one program take turns within it. Peers are processes of their own, so there the turns are longer: each round is
-our program, then each peer, and a ratio to a peer is taken round by round. Written is the median of the rounds, with
+our programs, then each peer, and a ratio to a peer is taken round by round. Written is the median of the rounds, with
 the lowest p5 and the highest p95. Exit code 1: something was wrong, or didn't run; a goal that is missed is a figure
 like any other.
 """
@@ -129,8 +129,6 @@ def measure(programs, peers, options, python):
     quick = ["--quick"] if options.quick else []
     for number in range(options.rounds):
         for name in programs:
-            if number and name not in ("tasks",):
-                continue  # no peer has what the others measure, and their arms took turns already
             report, trouble = call([BUILD / name, *quick], BUILD / f"{name}.json")
             wrong += [trouble] if trouble else []
             if report:
