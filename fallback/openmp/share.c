@@ -266,6 +266,7 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   gki_openmp_device *device = drive->program->device;
   uint32_t most = job->sums ? job->chunks : job->range.end < drive->count ? (uint32_t)job->range.end : drive->count;
   job->parts = most < drive->count ? most : drive->count;
+  job->order.part_ns = (float)job->range.end * op->cost_ns / (float)job->parts;
   bool slept = gki_team_sleeps(&device->team, drive->first + drive->count - 1);
   size_t own = job->sums ? job->range.end / job->parts : part_range(job, 0).end;
   uint64_t posted = gki_now();

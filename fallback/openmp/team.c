@@ -2,6 +2,7 @@
 #include "gk_backend.h"
 #include "pause.h"
 #include <linux/futex.h>
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -10,8 +11,9 @@
 
 /* A pause takes 15 to 40 ns on today's CPUs: so one spins for 30 to 80 us, about as long as a sleeper takes to wake,
  * and loses at most twice what one would who knew beforehand how long it takes. Then yields, of about 300 ns each where
- * nobody else wants the core: spinning longer would take it from somebody. */
-enum { SPINS = 2000, YIELDS = 40, CROWDED_YIELDS = 4 };
+ * nobody else wants the core: spinning longer would take it from somebody. Parts of one size end apart by some of their
+ * own time, as cores and memory aren't equally fast: behind large ones one yields longer, up to a millisecond. */
+enum { SPINS = 2000, YIELDS = 40, MOST_YIELDS = 3000, CROWDED_YIELDS = 4, YIELD_NS = 300 };
 #define SLEEPS 0x80000000u /* in gki_order.pending */
 
 /* LLVM's runtime keeps its threads spinning for 200 ms after a team has parted; no other runtime has this call. */
@@ -42,20 +44,21 @@ static void sleep_while(atomic_uint *word, uint32_t value) {
 static void wake(atomic_uint *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
 
 /* True: the word has left the value while we were still awake. */
-static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value) {
+static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, float part_ns) {
+  float yields = fminf(fmaxf(part_ns / YIELD_NS, YIELDS), MOST_YIELDS);
   for (int k = 0; k < (team->crowded ? 0 : SPINS); ++k) {
     if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
     gki_pause();
   }
-  for (int k = 0; k < (team->crowded ? CROWDED_YIELDS : YIELDS); ++k) {
+  for (int k = 0; k < (team->crowded ? CROWDED_YIELDS : (int)yields); ++k) {
     if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
     sched_yield();
   }
   return false;
 }
 
-static void await_bell(const gki_team *team, gki_seat *seat, uint32_t heard) {
-  if (left_soon(team, &seat->bell, heard)) return;
+static void await_bell(const gki_team *team, gki_seat *seat, uint32_t heard, float part_ns) {
+  if (left_soon(team, &seat->bell, heard, part_ns)) return;
   atomic_store_explicit(&seat->asleep, 1, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst); /* with that in post: one of the two sees what the other wrote */
   while (atomic_load_explicit(&seat->bell, memory_order_acquire) == heard) sleep_while(&seat->bell, heard);
@@ -64,9 +67,11 @@ static void await_bell(const gki_team *team, gki_seat *seat, uint32_t heard) {
 
 static void serve(gki_team *team, uint32_t number) {
   gki_seat *seat = &team->seats[number];
+  float part_ns = 0;
   for (uint32_t heard = 0;; ++heard) {
-    await_bell(team, seat, heard);
+    await_bell(team, seat, heard, part_ns);
     gki_order *order = seat->order;
+    part_ns = order->part_ns;
     bool leave = !order->work;
     if (!leave) order->work(order, seat->index);
     if (atomic_fetch_sub_explicit(&order->pending, 1, memory_order_acq_rel) == (SLEEPS | 1)) wake(&order->pending);
@@ -115,7 +120,7 @@ void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t co
 void gki_team_wait(const gki_team *team, gki_order *order) {
   uint32_t pending;
   while ((pending = atomic_load_explicit(&order->pending, memory_order_acquire)) != 0) {
-    if (left_soon(team, &order->pending, pending)) continue;
+    if (left_soon(team, &order->pending, pending, order->part_ns)) continue;
     if (!atomic_compare_exchange_strong_explicit(&order->pending, &pending, pending | SLEEPS, memory_order_acq_rel,
                                                  memory_order_acquire))
       continue;
