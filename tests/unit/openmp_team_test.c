@@ -181,18 +181,27 @@ static void toil(const gk_value *args, gk_range range) {
 }
 static const gk_kernel toiling = {.name = "toiling", .params = touch_params, .param_count = 1, .host = toil};
 
+static const gk_task toil_tasks[] = {GK_RUN(toiling, N, X)};
+static const gk_list toil_list = GK_LIST(toil_list, toil_tasks, item_slots);
+
+static void begin_toil(world *w) {
+  world_begin(w, &toil_list, 2, AS_MEASURED);
+  worker = pthread_self();
+  bind_ptr(w, X, touched_bytes);
+  bind_i32(w, N, 8);
+  atomic_store(&other_threads, 0);
+}
+
+static void assert_shared_within(world *w, int launches) {
+  for (int k = 0; k < launches && !atomic_load(&other_threads); ++k) assert_runs(w);
+  assert_true(atomic_load(&other_threads) > 0);
+}
+
 static void test_large_tasks_are_shared(void **state) {
   (void)state;
-  static const gk_task tasks[] = {GK_RUN(toiling, N, X)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
   world w;
-  world_begin(&w, &list, 2, AS_MEASURED);
-  worker = pthread_self();
-  bind_ptr(&w, X, touched_bytes);
-  bind_i32(&w, N, 8);
-  atomic_store(&other_threads, 0);
-  for (int k = 0; k < 100 && !atomic_load(&other_threads); ++k) assert_runs(&w);
-  assert_true(atomic_load(&other_threads) > 0);
+  begin_toil(&w);
+  assert_shared_within(&w, 100);
   char *text = gki_openmp.dump(&w.program, "text");
   assert_non_null(strstr(text, "task 0 (toiling): kernel, 8 items, "));
   free(text);
@@ -203,18 +212,11 @@ static void test_large_tasks_are_shared(void **state) {
 /* A hand-over that took very long when it was measured isn't held against the team for ever. */
 static void test_a_slow_moment_is_forgotten(void **state) {
   (void)state;
-  static const gk_task tasks[] = {GK_RUN(toiling, N, X)};
-  static const gk_list list = GK_LIST(list, tasks, item_slots);
   world w;
-  world_begin(&w, &list, 2, AS_MEASURED);
-  worker = pthread_self();
-  bind_ptr(&w, X, touched_bytes);
-  bind_i32(&w, N, 8);
+  begin_toil(&w);
   w.device.handoff_ns = w.device.handoff_floor_ns = w.device.at_meeting_ns[0] = 1e7f; /* more than all of the task */
   w.device.meetings = 1;
-  atomic_store(&other_threads, 0);
-  for (int k = 0; k < 200 && !atomic_load(&other_threads); ++k) assert_runs(&w);
-  assert_true(atomic_load(&other_threads) > 0);
+  assert_shared_within(&w, 200);
   assert_true(w.device.handoff_floor_ns < 1e7f);
   world_end(&w);
 }
