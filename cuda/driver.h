@@ -1,0 +1,22 @@
+/* libcuda.so.1, found at run time, so that gk needs no driver to be built or to start. */
+#ifndef GKI_CUDA_DRIVER_H
+#define GKI_CUDA_DRIVER_H
+#include "abi.h"
+#include "gk_backend.h"
+
+typedef struct gki_cuda_driver {
+  int version; /* 12040 is 12.4 */
+#define GKI_CUDA_MEMBER(name, version, since, parameters) CUresult(*name) parameters;
+  GKI_CUDA_ENTRIES(GKI_CUDA_MEMBER)
+#undef GKI_CUDA_MEMBER
+} gki_cuda_driver;
+
+/* Loads and starts the driver once per process, and asks again if it failed. GK_ERROR_NO_DEVICE and one sentence: there
+ * is none, it is too old, it has no device, or an entry is missing. Thread-safe; it stays loaded. */
+gk_result gki_cuda_driver_get(const gki_cuda_driver **driver);
+
+/* For a call that failed: "<what>: <driver's text> (<driver's name>, <number>)". GK_ERROR_MEMORY for out of memory, else
+ * GK_ERROR_DEVICE. GK_OK for CUDA_SUCCESS, and nothing is said. */
+__attribute__((format(printf, 3, 4)))
+gk_result gki_cuda_judge(const gki_cuda_driver *driver, CUresult result, const char *what, ...);
+#endif

@@ -1,0 +1,116 @@
+/* What the host and the control kernels (gates.cu) both know: the gates of a plan (gk_gates in gk_backend.h) as tables
+ * in device memory, the control block, and the status that the device posts. C, C++ and CUDA, also NVRTC, which has no
+ * headers. Every struct is the same on both sides: fields are 4 or 8 bytes and stand where their size asks for it. */
+#ifndef GKI_CUDA_GATES_H
+#define GKI_CUDA_GATES_H
+#ifdef __CUDACC_RTC__
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+#else
+#include <stdint.h>
+#endif
+
+#define GKI_CUDA_NONE 0xffffffffu
+
+/* A decision: gk_gate_point with all that it needs of its node. */
+typedef struct gki_cuda_point {
+  uint32_t kind;       /* gk_point_kind */
+  uint32_t flag;       /* slot of its flag; 0: none */
+  uint32_t offset;     /* bytes from there to the int32 */
+  uint32_t node;       /* the plan's: CHECKPOINT, loop, IF or SWITCH */
+  uint32_t by_value;   /* BRANCH: 1 for a SWITCH */
+  uint32_t bound;      /* LOOP_END: most passes of an entry; 0: no bound */
+  uint32_t loop;       /* HEAD, LOOP_END: number of the loop */
+  uint32_t checkpoint; /* the rest as in gk_gate_point */
+  uint32_t exits, exit_count;
+  uint32_t handle;
+  uint32_t arm, arm_count;
+  uint32_t block, closer;
+  uint32_t reserved;
+} gki_cuda_point;
+
+typedef struct gki_cuda_exit { uint32_t next, handle, value; } gki_cuda_exit;          /* gk_gate_exit */
+typedef struct gki_cuda_closer { uint32_t kind, at, value; } gki_cuda_closer;          /* gk_closer */
+typedef struct gki_cuda_target { uint32_t block, closer; } gki_cuda_target;            /* gk_gate_target */
+typedef struct gki_cuda_block {                                                        /* gk_gate_block */
+  uint32_t begin, end, around, before, after, loop, handle, value, in_loop, reserved;
+} gki_cuda_block;
+
+/* A loop's count, as docs/backend-author.md says. */
+typedef struct gki_cuda_loop {
+  uint64_t launch;  /* in which it was last touched */
+  uint64_t entry;   /* passes of the entry at hand, or that waits */
+  uint64_t passes;  /* in that launch */
+  uint64_t limited; /* the last launch in which it hit its bound */
+} gki_cuda_loop;
+
+/* What lasts from launch to launch: one per plan, shared by its graphs, in device memory, zero at first but `number`. */
+typedef struct gki_cuda_control {
+  uint64_t number;     /* of the launch under way, from 1; the epilogue advances it */
+  uint64_t fresh;      /* the last launch before it that began at the top */
+  uint64_t stopped;    /* the last launch that was stopped, */
+  uint64_t limited;    /* and in which a loop hit its bound */
+  uint64_t reopens;    /* the launch whose first loop end has still to open what its target closed; 0: none */
+  uint32_t stopped_at; /* of `stopped`: node of the checkpoint; GKI_CUDA_NONE: cancelled */
+  uint32_t limit;      /* of `limited`: node of the first loop */
+  uint32_t target;     /* of the launch under way: number of the checkpoint or GKI_CUDA_NONE */
+  uint32_t reserved;
+} gki_cuda_control;
+
+/* What a launch posts, in pinned memory; behind it stand uint64_t passes[loop_count], then a byte per loop (it hit its
+ * bound), then a byte per checkpoint (it ran). All of it is there once `number` is the launch's. */
+typedef struct gki_cuda_status {
+  uint64_t number;  /* written last, behind a fence */
+  uint64_t yielded_early; /* number of the launch, written by the stop itself; a hint */
+  uint32_t state;   /* gk_state */
+  uint32_t yielded; /* node of the checkpoint; 0: none */
+  uint32_t limit;   /* node of the first loop that hit its bound; 0: none */
+  uint32_t reserved;
+} gki_cuda_status;
+
+enum { GKI_CUDA_RING = 16 }; /* launches whose statuses are kept: launch n is at (n - 1) % GKI_CUDA_RING */
+
+/* All that a control kernel needs; one per graph (fresh, resume) in device memory, constant. Addresses are the
+ * device's; 8 bytes each, so that the layout is the same for host and device. */
+typedef struct gki_cuda_tables {
+  uint64_t points, exits, arms, closers, blocks, targets; /* arrays of the above; arms: uint32_t */
+  uint64_t handles; /* CUgraphConditionalHandle by number */
+  uint64_t words;   /* uint64_t by number: closed while it holds the launch's number; this graph's own */
+  uint64_t control; /* gki_cuda_control, */
+  uint64_t loops;   /* gki_cuda_loop by number, */
+  uint64_t ran;     /* uint64_t by checkpoint: the last launch in which it ran */
+  uint64_t slots;   /* gk_value by slot */
+  uint64_t cancel;  /* uint64_t in pinned memory: launches up to this number are cancelled */
+  uint64_t status;  /* GKI_CUDA_RING times status_bytes in pinned memory */
+  uint32_t status_bytes;
+  uint32_t loop_count, checkpoint_count;
+  uint32_t block_count;
+  uint32_t can_cancel; /* GK_WITH_CANCEL */
+  uint32_t reserved;
+} gki_cuda_tables;
+
+/* Parameters of a composed kernel, of COPY and of FILL: the task by slots, so that what is rebound reaches all tasks
+ * through one table. The same struct stands in gk_kernel.h for device compilers as gki_task. */
+enum { GKI_CUDA_ARGS = 16 };
+typedef struct gki_cuda_task {
+  uint64_t slots;          /* gk_value by slot */
+  uint64_t word;           /* uint64_t: the task is skipped while it holds the launch's number; 0: never */
+  uint64_t number;         /* the control block's `number`; with `word` */
+  uint32_t items[3];       /* slots of its extents; 0: one */
+  uint32_t read;           /* bit k: items[k] is a PTR: the extent is the int32 there, items[0]'s at `offset` */
+  uint32_t offset;
+  uint32_t args[GKI_CUDA_ARGS]; /* slots; COPY: to, from; FILL: to */
+  uint32_t to_offset, from_offset; /* COPY, FILL: bytes */
+  uint32_t element;        /* COPY, FILL: bytes of one */
+  uint32_t pattern;        /* FILL */
+  uint32_t reserved;
+} gki_cuda_task;
+
+/* Kernels of gates.cu; all one-dimensional.
+ *   gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t word)   <<<1, 32>>>
+ *   gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target)  <<<1, 32>>>  target: number or NONE
+ *   gki_epilogue(const gki_cuda_tables *t)                                  <<<1, 128>>>
+ *   gki_copy(gki_cuda_task), gki_fill(gki_cuda_task)                         any grid
+ *   gki_set(uint64_t handle, uint32_t value), ...: the probe's; see probe.h */
+#endif
