@@ -91,7 +91,9 @@ typedef struct gki_cuda_tables {
 } gki_cuda_tables;
 
 /* Parameters of a composed kernel, of COPY and of FILL: the task by slots, so that what is rebound reaches all tasks
- * through one table. The same struct stands in gk_kernel.h for device compilers as gki_task. */
+ * through one table. The same struct stands in gk_kernel.h for device compilers as gki_task, with the way to read it:
+ * in the table integers of 32 bits are widened to 64, so that an extent is an int64_t whatever its slot's type; extents
+ * of which one is 0 or less, or that are more than 2^31 - 1 items in all, are no items. */
 enum { GKI_CUDA_ARGS = 16 };
 typedef struct gki_cuda_task {
   uint64_t slots;          /* gk_value by slot */
@@ -99,7 +101,7 @@ typedef struct gki_cuda_task {
   uint64_t number;         /* the control block's `number`; with `word` */
   uint32_t items[3];       /* slots of its extents; 0: one */
   uint32_t read;           /* bit k: items[k] is a PTR: the extent is the int32 there, items[0]'s at `offset` */
-  uint32_t offset;
+  uint32_t offset;         /* bytes, for items[0]; COPY, FILL: 0 */
   uint32_t args[GKI_CUDA_ARGS]; /* slots; COPY: to, from; FILL: to */
   uint32_t to_offset, from_offset; /* COPY, FILL: bytes */
   uint32_t element;        /* COPY, FILL: bytes of one */

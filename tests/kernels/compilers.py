@@ -37,6 +37,23 @@ int main(int count, char **words) {
 }
 """
 
+# The struct that every entry takes is declared twice: for device compilers, which get no header, and for gk's own host.
+TASKS = """#define __CUDACC__
+#define __device__
+#define __global__
+#define __forceinline__
+#define __restrict__ __restrict
+#include "gk_kernel.h"
+#include "gates.h"
+#include <stddef.h>
+#define SAME(field) \\
+  static_assert(offsetof(gki_task, field) == offsetof(gki_cuda_task, field) && \\
+                sizeof(gki_task::field) == sizeof(gki_cuda_task::field), #field)
+SAME(slots); SAME(word); SAME(number); SAME(items); SAME(read); SAME(offset); SAME(args); SAME(to_offset);
+SAME(from_offset); SAME(element); SAME(pattern); SAME(reserved);
+static_assert(sizeof(gki_task) == sizeof(gki_cuda_task), "size");
+"""
+
 
 class Kernels:
     """A header of kernels, and a program that composes them."""
@@ -160,7 +177,19 @@ def check_glsl(kernels, folder):
     return None
 
 
+def check_tasks():
+    compiler = tool("g++") or tool("clang++")
+    if not compiler:
+        return tap.skip("one task for host and device", "there is neither g++ nor clang++ in PATH")
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name) / "tasks.cpp"
+        source.write_text(TASKS)
+        return tap.case("one task for host and device", tap.run(
+            compiler, "-fsyntax-only", f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/cuda", source))
+
+
 def main():
+    check_tasks()
     for header in HEADERS:
         with tempfile.TemporaryDirectory() as name:
             kernels = Kernels(header, Path(name))
