@@ -12,11 +12,12 @@ typedef struct gki_cuda_driver {
 } gki_cuda_driver;
 
 /* Loads and starts the driver once per process, and asks again if it failed. GK_ERROR_NO_DEVICE and one sentence: there
- * is none, it is too old, it has no device, or an entry is missing. Thread-safe; it stays loaded. */
+ * is none, it is too old, it has no device, an entry is missing, or this is a fork of a process that started it.
+ * Thread-safe; what is loaded stays loaded. */
 gk_result gki_cuda_driver_get(const gki_cuda_driver **driver);
 
-/* For a call that failed: "<what>: <driver's text> (<driver's name>, <number>)". GK_ERROR_MEMORY for out of memory, else
- * GK_ERROR_DEVICE. GK_OK for CUDA_SUCCESS, and nothing is said. */
+/* For a call that failed: "<what>: <driver's text> (<driver's name>, <number>)". GK_ERROR_MEMORY for out of memory,
+ * else GK_ERROR_DEVICE. GK_OK for CUDA_SUCCESS, and nothing is said. */
 __attribute__((format(printf, 3, 4)))
 gk_result gki_cuda_judge(const gki_cuda_driver *driver, CUresult result, const char *what, ...);
 #endif

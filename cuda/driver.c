@@ -1,0 +1,168 @@
+#include "driver.h"
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libcuda.so.1"
+enum { OLDEST = 11040, TEXT_BYTES = 1024 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *library; /* never closed, not even if it can't be started: it may have threads by then */
+static gki_cuda_driver started;
+static pid_t starter; /* 0: it hasn't started */
+
+static const struct { const char *name; int version, since; size_t at; } entries[] = {
+#define ENTRY(name, version, since, parameters) {#name, version, since, offsetof(gki_cuda_driver, name)},
+    GKI_CUDA_ENTRIES(ENTRY)
+#undef ENTRY
+};
+
+/* What to do if the driver is there and doesn't start. */
+static const struct { CUresult result; const char *advice; } advices[] = {
+    {CUDA_ERROR_NO_DEVICE,
+     "see whether nvidia-smi lists a GPU, and whether $CUDA_VISIBLE_DEVICES or a container hides it"},
+    {CUDA_ERROR_INVALID_DEVICE, "see which GPUs nvidia-smi lists, and which of them $CUDA_VISIBLE_DEVICES names"},
+    {CUDA_ERROR_STUB_LIBRARY,
+     "it is the toolkit's stub, to link with: install NVIDIA's driver, or take the stub's folder out of "
+     "$LD_LIBRARY_PATH"},
+    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+     "it and the kernel's module are of different releases: restart the machine after an update, and in a container "
+     "use the host's library"},
+    {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
+     "it is from a compatibility package that doesn't serve this GPU: take its folder out of $LD_LIBRARY_PATH, or "
+     "update the driver"},
+    {CUDA_ERROR_SYSTEM_NOT_READY, "a service that the GPUs here need isn't running, such as nvidia-fabricmanager"},
+    {CUDA_ERROR_NOT_PERMITTED, "this user or container may not use the GPU: see who may open /dev/nvidia*"},
+    {CUDA_ERROR_OPERATING_SYSTEM, "see who may open /dev/nvidia*, and what the kernel's log says"},
+    {CUDA_ERROR_NOT_INITIALIZED,
+     "this process may have been forked from one that uses CUDA, which CUDA doesn't allow: start it anew"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "free memory and open the device again"},
+    {CUDA_ERROR_UNKNOWN, "see what nvidia-smi says; often the kernel's module isn't loaded or /dev/nvidia* is missing"},
+};
+
+static const char *advice_for(CUresult result) {
+  for (size_t k = 0; k < GK_COUNT(advices); ++k)
+    if (advices[k].result == result) return advices[k].advice;
+  return "see what nvidia-smi says";
+}
+
+static const char *path_of_library(void) {
+  struct link_map *map;
+  return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] ? map->l_name : LIBRARY;
+}
+
+/* "a sentence (CUDA_ERROR_NAME, 100)", or what can be said where the driver has no text. */
+static void describe(const gki_cuda_driver *driver, CUresult result, char *text, size_t bytes) {
+  const char *name = NULL, *said = NULL;
+  if (driver->cuGetErrorName && driver->cuGetErrorName(result, &name) != CUDA_SUCCESS) name = NULL;
+  if (driver->cuGetErrorString && driver->cuGetErrorString(result, &said) != CUDA_SUCCESS) said = NULL;
+  if (name && said) snprintf(text, bytes, "%s (%s, %d)", said, name, (int)result);
+  else snprintf(text, bytes, "error %d, for which the driver has no text", (int)result);
+}
+
+static gk_result refuse(const gki_cuda_driver *driver, const char *call, CUresult result) {
+  char text[TEXT_BYTES];
+  describe(driver, result, text, sizeof text);
+  return gk_fail(GK_ERROR_NO_DEVICE, "the CUDA driver %s can't be started, %s: %s; %s", path_of_library(), call, text,
+                 advice_for(result));
+}
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+typedef struct finder {
+  gki_cuGetProcAddress first;
+  gki_cuGetProcAddress_v2 second;
+} finder;
+
+static void *find(const finder *at, const char *name, int version) {
+  void *entry = NULL;
+  CUdriverProcAddressQueryResult status;
+  CUresult result = at->second ? at->second(name, &entry, version, 0, &status) : at->first(name, &entry, version, 0);
+  return result == CUDA_SUCCESS ? entry : NULL;
+}
+
+static gk_result find_entries(gki_cuda_driver *driver) {
+  finder at;
+  *(void **)&at.first = dlsym(library, "cuGetProcAddress");
+  *(void **)&at.second = dlsym(library, "cuGetProcAddress_v2");
+  if (!at.first && !at.second)
+    return gk_fail(GK_ERROR_NO_DEVICE, "the CUDA driver %s has no cuGetProcAddress; install NVIDIA's driver anew",
+                   path_of_library());
+  for (size_t k = 0; k < GK_COUNT(entries); ++k) {
+    if (entries[k].since > driver->version) continue;
+    void *entry = find(&at, entries[k].name, entries[k].version);
+    if (!entry)
+      return gk_fail(GK_ERROR_NO_DEVICE,
+                     "the CUDA driver %s is for CUDA %d.%d but has no %s of %d.%d; install NVIDIA's driver anew",
+                     path_of_library(), driver->version / 1000, driver->version % 1000 / 10, entries[k].name,
+                     entries[k].version / 1000, entries[k].version % 1000 / 10);
+    memcpy((char *)driver + entries[k].at, &entry, sizeof entry);
+  }
+  return GK_OK;
+}
+
+static gk_result load(gki_cuda_driver *driver) {
+  if (!library) library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return gk_fail(GK_ERROR_NO_DEVICE, "there is no CUDA driver (%s); install NVIDIA's, or use another backend",
+                   dlerror());
+  CUresult (*get_version)(int *version);
+  *(void **)&get_version = dlsym(library, "cuDriverGetVersion");
+  if (!get_version)
+    return gk_fail(GK_ERROR_NO_DEVICE, "%s is no CUDA driver, it has no cuDriverGetVersion; install NVIDIA's",
+                   path_of_library());
+  CUresult result = get_version(&driver->version);
+  if (result != CUDA_SUCCESS) return refuse(driver, "cuDriverGetVersion", result);
+  if (driver->version < OLDEST)
+    return gk_fail(GK_ERROR_NO_DEVICE,
+                   "the CUDA driver %s is for CUDA %d.%d and gk needs one for %d.%d or newer; update NVIDIA's driver",
+                   path_of_library(), driver->version / 1000, driver->version % 1000 / 10, OLDEST / 1000,
+                   OLDEST % 1000 / 10);
+  return find_entries(driver);
+}
+
+static gk_result start(void) {
+  gki_cuda_driver driver = {0};
+  gk_result result = load(&driver);
+  if (result != GK_OK) return result;
+  CUresult answer = driver.cuInit(0);
+  if (answer != CUDA_SUCCESS) return refuse(&driver, "cuInit", answer);
+  int count = 0;
+  answer = driver.cuDeviceGetCount(&count);
+  if (answer == CUDA_SUCCESS && count < 1) answer = CUDA_ERROR_NO_DEVICE;
+  if (answer != CUDA_SUCCESS) return refuse(&driver, "cuDeviceGetCount", answer);
+  started = driver;
+  starter = getpid();
+  gk_log(GK_LOG_INFO, "CUDA driver %s for CUDA %d.%d", path_of_library(), driver.version / 1000,
+         driver.version % 1000 / 10);
+  return GK_OK;
+}
+
+gk_result gki_cuda_driver_get(const gki_cuda_driver **driver) {
+  *driver = NULL;
+  pthread_mutex_lock(&lock);
+  gk_result result = starter == 0 ? start() : GK_OK;
+  bool is_ours = starter == getpid();
+  pthread_mutex_unlock(&lock);
+  if (result != GK_OK) return result;
+  if (!is_ours)
+    return gk_fail(GK_ERROR_NO_DEVICE, "this process was forked from one that had started CUDA, which CUDA doesn't "
+                                       "allow; fork before the first device is opened or listed");
+  *driver = &started;
+  return GK_OK;
+}
+
+gk_result gki_cuda_judge(const gki_cuda_driver *driver, CUresult result, const char *what, ...) {
+  if (result == CUDA_SUCCESS) return GK_OK;
+  char call[TEXT_BYTES], text[TEXT_BYTES];
+  va_list args;
+  va_start(args, what);
+  vsnprintf(call, sizeof call, what, args);
+  va_end(args);
+  describe(driver, result, text, sizeof text);
+  return gk_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GK_ERROR_MEMORY : GK_ERROR_DEVICE, "%s: %s", call, text);
+}

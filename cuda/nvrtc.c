@@ -1,0 +1,221 @@
+#include "nvrtc.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 1024, OPTIONS_MAX = 15, MAJOR = 1000 };
+
+/* By soname, the newest first; the plain name is for one that is newer than this list. */
+static struct { const char *name; bool is_loaded; gki_nvrtc nvrtc; } libraries[] = {
+    {.name = "libnvrtc.so.13"}, {.name = "libnvrtc.so.12"}, {.name = "libnvrtc.so.11.2"}, {.name = "libnvrtc.so"}};
+enum { NAMED = GK_COUNT(libraries) - 1 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct { const char *name; size_t at; } entries[] = {
+#define ENTRY(type, name, parameters) {#name, offsetof(gki_nvrtc, name)},
+    GKI_NVRTC_ENTRIES(ENTRY)
+#undef ENTRY
+};
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+/* Where toolkits are that the loader wasn't told of. */
+static const char *toolkit(void) {
+  const char *home = getenv("CUDA_HOME");
+  if (!home || !home[0]) home = getenv("CUDA_PATH");
+  return home && home[0] ? home : "/usr/local/cuda";
+}
+
+static void *open_library(const char *name) {
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  char path[TEXT_BYTES];
+  if (!library && snprintf(path, sizeof path, "%s/lib64/%s", toolkit(), name) < (int)sizeof path)
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return library;
+}
+
+/* False: it can't be used, and `trouble` says why. */
+static bool ask(void *library, const char *name, gki_nvrtc *nvrtc, char *trouble) {
+  for (size_t k = 0; k < GK_COUNT(entries); ++k) {
+    void *entry = dlsym(library, entries[k].name);
+    if (!entry) {
+      snprintf(trouble, TEXT_BYTES, "%s has no %s", name, entries[k].name);
+      return false;
+    }
+    memcpy((char *)nvrtc + entries[k].at, &entry, sizeof entry);
+  }
+  int major = 0, minor = 0, count = 0;
+  nvrtcResult result = nvrtc->nvrtcVersion(&major, &minor);
+  if (result == NVRTC_SUCCESS) result = nvrtc->nvrtcGetNumSupportedArchs(&count);
+  if (result == NVRTC_SUCCESS && count >= 1 && count <= GKI_NVRTC_ARCHITECTURES)
+    result = nvrtc->nvrtcGetSupportedArchs(nvrtc->architectures);
+  if (result != NVRTC_SUCCESS || count < 1 || count > GKI_NVRTC_ARCHITECTURES) {
+    snprintf(trouble, TEXT_BYTES, "%s doesn't say for which GPUs it compiles (%s, %d of them)", name,
+             nvrtc->nvrtcGetErrorString(result), count);
+    return false;
+  }
+  nvrtc->version = major * MAJOR + minor * 10;
+  nvrtc->architecture_count = count;
+  return true;
+}
+
+/* Under the lock. NULL: there is none, or `trouble` says why it is of no use. */
+static const gki_nvrtc *load(size_t index, char *trouble) {
+  const char *name = libraries[index].name;
+  if (libraries[index].is_loaded) return &libraries[index].nvrtc;
+  void *library = open_library(name);
+  if (!library) return NULL;
+  gki_nvrtc nvrtc = {0};
+  if (!ask(library, name, &nvrtc, trouble)) {
+    dlclose(library);
+    return NULL;
+  }
+  libraries[index].nvrtc = nvrtc;
+  libraries[index].is_loaded = true;
+  gk_log(GK_LOG_INFO, "NVRTC %d.%d (%s) for sm_%d to sm_%d", nvrtc.version / MAJOR, nvrtc.version % MAJOR / 10, name,
+         nvrtc.architectures[0], nvrtc.architectures[nvrtc.architecture_count - 1]);
+  return &libraries[index].nvrtc;
+}
+
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
+
+/* A driver takes the cubins of its own major version and of older ones, for the device's architecture and for earlier
+ * ones of the same generation; PTX of its own version and of older ones, for any earlier architecture. It may take
+ * cubins of a newer major version. */
+enum { NOTHING, RISKY_NEAR, RISKY_EXACT, NEAR, PTX, EXACT };
+
+int gki_nvrtc_rank(const gki_nvrtc *nvrtc, int architecture, int driver_version, gki_cuda_compiler *compiler) {
+  int nearest = 0;
+  for (int k = 0; k < nvrtc->architecture_count; ++k)
+    if (nvrtc->architectures[k] <= architecture && nvrtc->architectures[k] > nearest) nearest = nvrtc->architectures[k];
+  *compiler = (gki_cuda_compiler){.nvrtc = nvrtc, .architecture = nearest};
+  if (nearest == 0) return NOTHING;
+  bool is_exact = nearest == architecture, is_near = nearest / 10 == architecture / 10;
+  compiler->may_be_refused = nvrtc->version / MAJOR > driver_version / MAJOR;
+  if (is_exact) return compiler->may_be_refused ? RISKY_EXACT : EXACT;
+  if (nvrtc->version <= driver_version) {
+    compiler->is_ptx = true;
+    return PTX;
+  }
+  return !is_near ? NOTHING : compiler->may_be_refused ? RISKY_NEAR : NEAR;
+}
+
+void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, size_t bytes) {
+  int version = compiler->nvrtc->version;
+  snprintf(text, bytes, "NVRTC %d.%d, %s_%d", version / MAJOR, version % MAJOR / 10,
+           compiler->is_ptx ? "PTX for compute" : "cubin for sm", compiler->architecture);
+}
+
+static gk_result fail_to_choose(int architecture, int driver_version, const gki_nvrtc *last, const char *trouble) {
+  if (last)
+    return gk_fail(GK_ERROR_UNSUPPORTED,
+                   "NVRTC %d.%d compiles for sm_%d to sm_%d, and this GPU is sm_%d with a driver for CUDA %d.%d; "
+                   "install the NVRTC of a CUDA toolkit that knows the GPU and isn't newer than the driver",
+                   last->version / MAJOR, last->version % MAJOR / 10, last->architectures[0],
+                   last->architectures[last->architecture_count - 1], architecture, driver_version / MAJOR,
+                   driver_version % MAJOR / 10);
+  return gk_fail(GK_ERROR_UNSUPPORTED,
+                 "there is no NVRTC to compile kernels with (%s); install the CUDA toolkit's, and name its folder in "
+                 "$CUDA_HOME or that of the library in $LD_LIBRARY_PATH",
+                 trouble);
+}
+
+gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_compiler *compiler) {
+  char trouble[TEXT_BYTES];
+  snprintf(trouble, sizeof trouble,
+           "neither the loader nor %s/lib64 has a libnvrtc.so.13, .12 or .11.2 that can be loaded", toolkit());
+  const gki_nvrtc *last = NULL;
+  int best = NOTHING;
+  pthread_mutex_lock(&lock);
+  for (size_t k = 0; k < GK_COUNT(libraries) && best != EXACT && !(k == NAMED && last); ++k) {
+    const gki_nvrtc *nvrtc = load(k, trouble);
+    if (!nvrtc) continue;
+    last = nvrtc;
+    gki_cuda_compiler one;
+    int rank = gki_nvrtc_rank(nvrtc, architecture, driver_version, &one);
+    if (rank <= best) continue;
+    best = rank;
+    *compiler = one;
+  }
+  pthread_mutex_unlock(&lock);
+  if (best == NOTHING) return fail_to_choose(architecture, driver_version, last, trouble);
+  char text[TEXT_BYTES];
+  gki_cuda_compiler_describe(compiler, text, sizeof text);
+  gk_log(GK_LOG_INFO, "kernels for sm_%d by %s%s", architecture, text,
+         compiler->may_be_refused ? ", which this driver may refuse" : "");
+  return GK_OK;
+}
+
+/* ---- compiling --------------------------------------------------------------------------------------------------- */
+
+/* Of a text that NVRTC gives in two calls, size and bytes; `image` stays empty if that fails. */
+static nvrtcResult fetch(nvrtcProgram program, nvrtcResult (*get_size)(nvrtcProgram, size_t *),
+                         nvrtcResult (*get)(nvrtcProgram, char *), gki_cuda_image *image) {
+  size_t size = 0;
+  nvrtcResult result = get_size(program, &size);
+  if (result != NVRTC_SUCCESS) return result;
+  if (size == SIZE_MAX || !(image->bytes = gk_obtain(size + 1))) return NVRTC_ERROR_OUT_OF_MEMORY;
+  image->size = size;
+  result = get(program, image->bytes);
+  if (result != NVRTC_SUCCESS) gki_cuda_image_free(image);
+  return result;
+}
+
+static void trim(gki_cuda_image *log) {
+  char *text = log->bytes;
+  size_t length = text ? strlen(text) : 0;
+  while (length > 0 && strchr(" \n\r\t", text[length - 1])) text[--length] = 0;
+}
+
+/* What NVRTC answered, once it isn't needed any more. */
+static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const char *name, nvrtcResult result) {
+  const gki_nvrtc *nvrtc = compiler->nvrtc;
+  gki_cuda_image log = {0};
+  if (program) fetch(program, nvrtc->nvrtcGetProgramLogSize, nvrtc->nvrtcGetProgramLog, &log);
+  trim(&log);
+  const char *said = log.bytes ? log.bytes : "";
+  char with[TEXT_BYTES];
+  gki_cuda_compiler_describe(compiler, with, sizeof with);
+  gk_result code = GK_OK;
+  if (result == NVRTC_ERROR_COMPILATION)
+    code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%s", name, with, said);
+  else if (result == NVRTC_ERROR_OUT_OF_MEMORY)
+    code = gk_fail(GK_ERROR_MEMORY, "out of host memory compiling %s (%s); free some and call again", name, with);
+  else if (result != NVRTC_SUCCESS)
+    code = gk_fail(GK_ERROR_UNSUPPORTED, "%s can't be compiled (%s): %s%s%s", name, with,
+                   nvrtc->nvrtcGetErrorString(result), said[0] ? "\n" : "", said);
+  else if (said[0]) gk_log(GK_LOG_WARN, "%s (%s):\n%s", name, with, said);
+  gki_cuda_image_free(&log);
+  return code;
+}
+
+gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const char *source, const char *name,
+                           const char *const *options, size_t option_count, gki_cuda_image *image) {
+  const gki_nvrtc *nvrtc = compiler->nvrtc;
+  const char *all[1 + OPTIONS_MAX];
+  char target[64];
+  *image = (gki_cuda_image){0};
+  if (option_count > OPTIONS_MAX)
+    return gk_fail(GK_ERROR_INVALID, "%s: %zu options for the compiler, at most %d", name, option_count, OPTIONS_MAX);
+  snprintf(target, sizeof target, "--gpu-architecture=%s_%d", compiler->is_ptx ? "compute" : "sm",
+           compiler->architecture);
+  all[0] = target;
+  for (size_t k = 0; k < option_count; ++k) all[1 + k] = options[k];
+  nvrtcProgram program = NULL;
+  nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, source, name, 0, NULL, NULL);
+  if (result != NVRTC_SUCCESS) program = NULL;
+  else result = nvrtc->nvrtcCompileProgram(program, 1 + (int)option_count, all);
+  if (result == NVRTC_SUCCESS)
+    result = compiler->is_ptx ? fetch(program, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, image)
+                              : fetch(program, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, image);
+  gk_result code = judge(compiler, program, name, result);
+  if (program) nvrtc->nvrtcDestroyProgram(&program);
+  return code;
+}
+
+void gki_cuda_image_free(gki_cuda_image *image) {
+  gk_release(image->bytes);
+  *image = (gki_cuda_image){0};
+}
