@@ -13,6 +13,11 @@ typedef unsigned long long uint64_t;
 
 #define GKI_CUDA_NONE 0xffffffffu
 
+/* gk_point_kind, gk_closer_kind and gk_state, whose header NVRTC can't read; tables.c asserts that they are the same. */
+enum { GKI_CUDA_YIELD, GKI_CUDA_LOOP_END, GKI_CUDA_HEAD, GKI_CUDA_BRANCH, GKI_CUDA_MARK };
+enum { GKI_CUDA_CLOSES_GATE, GKI_CUDA_CLOSES_NODE, GKI_CUDA_CLOSES_WORD };
+enum { GKI_CUDA_FINISHED, GKI_CUDA_YIELDED, GKI_CUDA_CANCELLED };
+
 /* A decision: gk_gate_point with all that it needs of its node. */
 typedef struct gki_cuda_point {
   uint32_t kind;       /* gk_point_kind */
@@ -45,7 +50,8 @@ typedef struct gki_cuda_loop {
   uint64_t limited; /* the last launch in which it hit its bound */
 } gki_cuda_loop;
 
-/* What lasts from launch to launch: one per plan, shared by its graphs, in device memory, zero at first but `number`. */
+/* What lasts from launch to launch: one per plan, shared by its graphs, in device memory; at first `number` is 1,
+ * `target` GKI_CUDA_NONE, the rest zero. */
 typedef struct gki_cuda_control {
   uint64_t number;     /* of the launch under way, from 1; the epilogue advances it */
   uint64_t fresh;      /* the last launch before it that began at the top */
@@ -90,6 +96,9 @@ typedef struct gki_cuda_tables {
   uint32_t reserved;
 } gki_cuda_tables;
 
+/* The points stand right behind the tables, so that a control kernel can ask for both at once. */
+#define GKI_CUDA_POINTS_AT ((sizeof(gki_cuda_tables) + 63) / 64 * 64)
+
 /* Parameters of a composed kernel, of COPY and of FILL: the task by slots, so that what is rebound reaches all tasks
  * through one table. The same struct stands in gk_kernel.h for device compilers as gki_task, with the way to read it:
  * in the table integers of 32 bits are widened to 64, so that an extent is an int64_t whatever its slot's type; extents
@@ -109,10 +118,23 @@ typedef struct gki_cuda_task {
   uint32_t reserved;
 } gki_cuda_task;
 
+/* What gki_set_list does in its run number `run`, from 0, or GKI_CUDA_NONE: in every run. */
+typedef struct gki_cuda_setting {
+  uint64_t handle;
+  uint32_t run, value;
+} gki_cuda_setting;
+
 /* Kernels of gates.cu; all one-dimensional.
  *   gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t word)   <<<1, 32>>>
  *   gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target)  <<<1, 32>>>  target: number or NONE
  *   gki_epilogue(const gki_cuda_tables *t)                                  <<<1, 128>>>
  *   gki_copy(gki_cuda_task), gki_fill(gki_cuda_task)                         any grid
- *   gki_set(uint64_t handle, uint32_t value), ...: the probe's; see probe.h */
+ * Those of the probe:
+ *   gki_set(uint64_t handle, uint32_t value)                                 <<<1, 32>>>
+ *   gki_add(uint32_t *at, uint32_t value)                                    <<<1, 32>>>
+ *   gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *list, uint32_t count)  <<<1, 32>>>
+ *     counts its runs in *runs; period 0, or the number of the run is taken modulo it
+ *   gki_set_beside(uint32_t *at, uint64_t handle, uint32_t value, uint32_t times)  <<<1, 32>>>
+ *     sets it so often, the last time to `value` and before to other values in turn; counts in at[0] who has come, in
+ *     at[1] who has gone, in at[2] how often another one was inside at the same time */
 #endif

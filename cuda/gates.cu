@@ -1,0 +1,470 @@
+/* What gk decides on the device: control kernels, prologue and epilogue of a launch, COPY and FILL, and the kernels of
+ * the probe. nvcc and NVRTC take it, and any C compiler behind a preamble that has CUDA's words for the host.
+ *
+ * One thread of one block walks a chain and writes every handle: calls that set handles must never run at once. What
+ * other kernels of the graph, or the host, may have written is read by volatile loads, the tables through the read-only
+ * path. Loads that don't wait for each other stand together, as a chain's time is that of its loads. */
+#include "gates.h"
+
+#ifdef __CUDACC_RTC__ /* nvcc's headers declare it */
+extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
+#endif
+#ifdef __cplusplus
+#define GKI_ENTRY extern "C" __global__ void
+#else
+#define GKI_ENTRY __global__ void
+#endif
+#define GKI_INLINE static __device__ __forceinline__
+#define GKI_LOOK(type, at) (*(const volatile type *)(at))
+#ifndef GKI_CONSULT /* a flag is loaded before it is known to count; a host may want to know where it does */
+#define GKI_CONSULT(at, value) (value)
+#endif
+
+/* ---- the tables, and what a walk knows --------------------------------------------------------------------------- */
+
+typedef union gki_loaded_tables { /* with the gap before the points */
+  uint4 parts[(sizeof(gki_cuda_tables) + sizeof(uint4) - 1) / sizeof(uint4)];
+  gki_cuda_tables tables;
+} gki_loaded_tables;
+
+typedef struct gki_walk {
+  const gki_cuda_tables *t;  /* loaded; */
+  const gki_cuda_tables *at; /* where it stands */
+  gki_cuda_control *control;
+  uint64_t number, fresh, reopens;
+  uint32_t target;
+} gki_walk;
+
+#define GKI_TABLE(walk, type, part, index) ((const type *)(walk)->t->part + (index))
+
+GKI_INLINE gki_loaded_tables gki_load_tables(const gki_cuda_tables *at) {
+  gki_loaded_tables t;
+  for (int k = 0; k < (int)(sizeof t / sizeof(uint4)); ++k) t.parts[k] = __ldg((const uint4 *)at + k);
+  return t;
+}
+
+GKI_INLINE gki_walk gki_begin_walk(const gki_cuda_tables *t, const gki_cuda_tables *at) {
+  gki_cuda_control *const control = (gki_cuda_control *)t->control;
+  gki_walk w;
+  w.t = t;
+  w.at = at;
+  w.control = control;
+  w.number = GKI_LOOK(uint64_t, &control->number);
+  w.fresh = GKI_LOOK(uint64_t, &control->fresh);
+  w.reopens = GKI_LOOK(uint64_t, &control->reopens);
+  w.target = GKI_LOOK(uint32_t, &control->target);
+  return w;
+}
+
+/* For functions that are called, where it would have to be handed over. */
+GKI_INLINE gki_walk gki_far(const gki_walk *w) {
+  gki_walk far = *w;
+  far.t = w->at;
+  return far;
+}
+
+GKI_INLINE void gki_set_handle(const gki_walk *w, uint32_t handle, uint32_t value) {
+  if (handle != GKI_CUDA_NONE) cudaGraphSetConditional(__ldg(GKI_TABLE(w, uint64_t, handles, handle)), value);
+}
+
+GKI_INLINE void gki_note(const gki_walk *w, uint32_t checkpoint) { ((uint64_t *)w->t->ran)[checkpoint] = w->number; }
+
+GKI_INLINE int gki_cancelled(const gki_walk *w) {
+  return w->t->can_cancel && GKI_LOOK(uint64_t, w->t->cancel) >= w->number;
+}
+
+/* ---- closing and opening ----------------------------------------------------------------------------------------- */
+
+GKI_INLINE void gki_close(const gki_walk *w, uint32_t begin, uint32_t end) {
+  for (uint32_t k = begin; k < end; ++k) {
+    const gki_cuda_closer *const c = GKI_TABLE(w, gki_cuda_closer, closers, k);
+    const uint32_t at = __ldg(&c->at);
+    if (__ldg(&c->kind) == GKI_CUDA_CLOSES_WORD) ((uint64_t *)w->t->words)[at] = w->number;
+    else gki_set_handle(w, at, __ldg(&c->value));
+  }
+}
+
+GKI_INLINE void gki_open(const gki_walk *w, uint32_t begin, uint32_t end) {
+  for (uint32_t k = begin; k < end; ++k) {
+    const gki_cuda_closer *const c = GKI_TABLE(w, gki_cuda_closer, closers, k);
+    const uint32_t kind = __ldg(&c->kind), at = __ldg(&c->at);
+    if (kind == GKI_CUDA_CLOSES_WORD) ((uint64_t *)w->t->words)[at] = 0;
+    if (kind == GKI_CUDA_CLOSES_GATE) gki_set_handle(w, at, 1);
+  }
+}
+
+/* From the target outwards: what lies before it in each block is closed and each block on the way is entered; or, in
+ * loops, is opened again. */
+static __device__ __noinline__ void gki_aim(const gki_walk walk, uint32_t target, int again) {
+  const gki_walk *const w = &walk;
+  const gki_cuda_target *const to = GKI_TABLE(w, gki_cuda_target, targets, target);
+  uint32_t place = __ldg(&to->closer);
+  for (uint32_t at = __ldg(&to->block); at != GKI_CUDA_NONE;) {
+    const gki_cuda_block *const b = GKI_TABLE(w, gki_cuda_block, blocks, at);
+    if (!again) {
+      gki_close(w, __ldg(&b->begin), place);
+      gki_set_handle(w, __ldg(&b->handle), __ldg(&b->value));
+    } else if (__ldg(&b->in_loop)) {
+      gki_open(w, __ldg(&b->begin), place);
+    }
+    place = __ldg(&b->before);
+    at = __ldg(&b->around);
+  }
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
+
+static __device__ __noinline__ int gki_leads_to_target(const gki_walk walk, uint32_t loop) {
+  const gki_walk *const w = &walk;
+  uint32_t at = __ldg(&GKI_TABLE(w, gki_cuda_target, targets, w->target)->block);
+  while (at != GKI_CUDA_NONE) {
+    const gki_cuda_block *const b = GKI_TABLE(w, gki_cuda_block, blocks, at);
+    if (__ldg(&b->loop) == loop) return 1;
+    at = __ldg(&b->around);
+  }
+  return 0;
+}
+
+/* A count that waits is kept only by a loop that this launch resumes into. */
+GKI_INLINE gki_cuda_loop *gki_touch(const gki_walk *w, uint32_t loop) {
+  gki_cuda_loop *const r = (gki_cuda_loop *)w->t->loops + loop;
+  const uint64_t launch = r->launch;
+  if (launch == w->number) return r;
+  r->launch = w->number;
+  r->passes = 0;
+  if (w->target == GKI_CUDA_NONE || launch < w->fresh || !gki_leads_to_target(gki_far(w), loop)) r->entry = 0;
+  return r;
+}
+
+/* ---- points ------------------------------------------------------------------------------------------------------ */
+
+GKI_INLINE char *gki_status_of(const gki_cuda_tables *t, uint64_t number) {
+  return (char *)t->status + (number - 1) % GKI_CUDA_RING * t->status_bytes;
+}
+
+/* Rare, so it pays for everything: where nobody stops, no handle is written. */
+static __device__ __noinline__ uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32_t ran,
+                                                    uint32_t block, uint32_t place) {
+  const gki_walk *const w = &walk;
+  if (w->control->stopped != w->number) {
+    w->control->stopped_at = checkpoint;
+    w->control->stopped = w->number;
+    if (checkpoint != GKI_CUDA_NONE)
+      *(volatile uint64_t *)&((gki_cuda_status *)gki_status_of(w->t, w->number))->yielded_early = w->number;
+  }
+  if (ran != GKI_CUDA_NONE) gki_note(w, ran);
+  for (uint32_t at = block; at != GKI_CUDA_NONE;) {
+    const gki_cuda_block *const b = GKI_TABLE(w, gki_cuda_block, blocks, at);
+    const uint32_t loop = __ldg(&b->loop);
+    gki_close(w, place, __ldg(&b->end));
+    if (loop != GKI_CUDA_NONE) {
+      gki_touch(w, loop); /* an entry begun in this launch replaces an older one that waits */
+      gki_set_handle(w, __ldg(&b->handle), 0);
+    }
+    place = __ldg(&b->after);
+    at = __ldg(&b->around);
+  }
+  return GKI_CUDA_NONE;
+}
+
+GKI_INLINE uint32_t gki_stop(const gki_walk *w, const gki_cuda_point *p, uint32_t checkpoint) {
+  return gki_stop_at(gki_far(w), checkpoint, p->checkpoint, p->block, p->closer);
+}
+
+/* A point's flag, handle and first exits, asked for before they are needed. */
+typedef struct gki_early {
+  const char *at; /* the flag */
+  int32_t flag;
+  uint64_t handle;
+  uint32_t first, second;
+} gki_early;
+
+GKI_INLINE gki_early gki_ask(const gki_walk *w, const gki_cuda_point *p) {
+  gki_early e;
+  /* Slot 0 is there, for points without a flag, and so is an exit behind the last. */
+  e.at = (const char *)((const uint64_t *)w->t->slots)[p->flag] + p->offset;
+  e.first = __ldg(&GKI_TABLE(w, gki_cuda_exit, exits, p->exits)->next);
+  e.second = __ldg(&GKI_TABLE(w, gki_cuda_exit, exits, p->exits + 1)->next);
+  e.handle = p->handle == GKI_CUDA_NONE ? 0 : __ldg(GKI_TABLE(w, uint64_t, handles, p->handle));
+  e.flag = p->flag ? GKI_LOOK(int32_t, e.at) : 0;
+  return e;
+}
+
+GKI_INLINE void gki_set_own(const gki_cuda_point *p, const gki_early *e, uint32_t value) {
+  if (p->handle != GKI_CUDA_NONE) cudaGraphSetConditional(e->handle, value);
+}
+
+GKI_INLINE uint32_t gki_yield(const gki_walk *w, const gki_cuda_point *p, const gki_early *e) {
+  const int cancelled = gki_cancelled(w), yields = GKI_CONSULT(e->at, e->flag) != 0;
+  gki_note(w, p->checkpoint);
+  return yields || cancelled ? gki_stop(w, p, yields ? p->node : GKI_CUDA_NONE) : e->first;
+}
+
+GKI_INLINE uint32_t gki_head(const gki_walk *w, const gki_cuda_point *p, const gki_early *e) {
+  const int enters = GKI_CONSULT(e->at, e->flag) != 0;
+  gki_touch(w, p->loop);
+  gki_set_own(p, e, (uint32_t)enters);
+  return enters ? e->first : e->second;
+}
+
+GKI_INLINE uint32_t gki_branch(const gki_walk *w, const gki_cuda_point *p, const gki_early *e) {
+  const gki_cuda_exit *const exits = GKI_TABLE(w, gki_cuda_exit, exits, p->exits);
+  const int32_t flag = GKI_CONSULT(e->at, e->flag);
+  const uint32_t index = p->by_value ? (uint32_t)flag : flag == 0, last = p->exit_count - 1;
+  const uint32_t taken = index < last ? index : last;
+  if (p->handle != GKI_CUDA_NONE) gki_set_own(p, e, __ldg(&exits[taken].value));
+  else
+    for (uint32_t k = 0; k <= last; ++k) gki_set_handle(w, __ldg(&exits[k].handle), k == taken);
+  return __ldg(&exits[taken].next);
+}
+
+GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki_early *e) {
+  const int cancelled = gki_cancelled(w);
+  gki_cuda_loop *const r = gki_touch(w, p->loop);
+  const uint64_t entry = r->entry + 1;
+  r->entry = entry;
+  ++r->passes;
+  if (cancelled) return gki_stop(w, p, GKI_CUDA_NONE);
+  if (w->reopens == w->number) { /* two of them may be at it, in sections side by side */
+    if (atomicExch((unsigned long long *)&w->control->reopens, 0) == w->number) gki_aim(gki_far(w), w->target, 1);
+    w->reopens = 0;
+  }
+  int again = GKI_CONSULT(e->at, e->flag) != 0;
+  if (again && p->bound && entry >= p->bound) {
+    again = 0;
+    r->limited = w->number;
+    if (w->control->limited != w->number) {
+      w->control->limited = w->number;
+      w->control->limit = p->node;
+    }
+  }
+  if (!again) r->entry = 0;
+  gki_set_own(p, e, (uint32_t)again);
+  for (uint32_t k = 0; k < p->arm_count; ++k)
+    gki_set_handle(w, __ldg(GKI_TABLE(w, uint32_t, arms, p->arm + k)), 1);
+  return again ? e->first : e->second;
+}
+
+/* Carries out one point; the answer is the next one. */
+GKI_INLINE uint32_t gki_walk_point(gki_walk *w, const gki_cuda_point *p) {
+  const gki_early e = gki_ask(w, p);
+  switch (p->kind) {
+  case GKI_CUDA_YIELD: return gki_yield(w, p, &e);
+  case GKI_CUDA_HEAD: return gki_head(w, p, &e);
+  case GKI_CUDA_MARK: gki_note(w, p->checkpoint); return e.first;
+  case GKI_CUDA_BRANCH: return gki_branch(w, p, &e);
+  default: return gki_loop_end(w, p, &e);
+  }
+}
+
+typedef union gki_loaded {
+  uint4 parts[sizeof(gki_cuda_point) / sizeof(uint4)];
+  gki_cuda_point point;
+} gki_loaded;
+
+GKI_INLINE gki_loaded gki_load_point(const gki_cuda_point *points, uint32_t index) {
+  const uint4 *const from = (const uint4 *)(points + index);
+  gki_loaded p;
+  p.parts[0] = __ldg(&from[0]);
+  p.parts[1] = __ldg(&from[1]);
+  p.parts[2] = __ldg(&from[2]);
+  p.parts[3] = __ldg(&from[3]);
+  return p;
+}
+
+GKI_INLINE void gki_walk_chain(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
+  const gki_cuda_point *const points = (const gki_cuda_point *)((const char *)t + GKI_CUDA_POINTS_AT);
+  gki_loaded p = gki_load_point(points, point); /* doesn't wait for the tables */
+  const gki_loaded_tables tables = gki_load_tables(t);
+  gki_walk w = gki_begin_walk(&tables.tables, t);
+  if (word != GKI_CUDA_NONE && GKI_LOOK(uint64_t, GKI_TABLE(&w, uint64_t, words, word)) == w.number) return;
+  for (;;) {
+    const uint32_t next = gki_walk_point(&w, &p.point);
+    if (next == GKI_CUDA_NONE) return;
+    p = gki_load_point(points, next);
+  }
+}
+
+/* ---- control, prologue, epilogue --------------------------------------------------------------------------------- */
+
+GKI_ENTRY gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
+  if (threadIdx.x == 0) gki_walk_chain(t, point, word);
+}
+
+GKI_ENTRY gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target) {
+  if (threadIdx.x != 0) return;
+  if (target == GKI_CUDA_NONE) {
+    if (point != GKI_CUDA_NONE) gki_walk_chain(t, point, GKI_CUDA_NONE);
+    return;
+  }
+  const gki_walk w = gki_begin_walk(t, t);
+  w.control->target = target;
+  w.control->reopens = w.number;
+  gki_aim(w, target, 0);
+}
+
+/* 8 bytes, each 1 or 0: hit its bound, for loops, then ran, for checkpoints. */
+GKI_INLINE uint64_t gki_eight_bytes(const gki_cuda_tables *t, uint64_t number, uint32_t first) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < 8; ++k) {
+    const uint32_t at = first + k;
+    uint64_t last = 0;
+    if (at < t->loop_count) last = ((const gki_cuda_loop *)t->loops)[at].limited;
+    else if (at - t->loop_count < t->checkpoint_count) last = ((const uint64_t *)t->ran)[at - t->loop_count];
+    bytes |= (uint64_t)(last == number) << 8 * k;
+  }
+  return bytes;
+}
+
+/* Word k of what is behind number and hint in the status: so neighbours write side by side. */
+GKI_INLINE uint64_t gki_status_word(const gki_cuda_tables *t, const gki_cuda_control *control, uint64_t number,
+                                    uint32_t k) {
+  if (k == 0) {
+    if (control->stopped != number) return GKI_CUDA_FINISHED;
+    const uint64_t at = control->stopped_at;
+    return at == GKI_CUDA_NONE ? GKI_CUDA_CANCELLED : GKI_CUDA_YIELDED | at << 32;
+  }
+  if (k == 1) return control->limited == number ? control->limit : 0;
+  if (k - 2 < t->loop_count) {
+    const gki_cuda_loop *const r = (const gki_cuda_loop *)t->loops + (k - 2);
+    return r->launch == number ? r->passes : 0;
+  }
+  return gki_eight_bytes(t, number, (k - 2 - t->loop_count) * 8);
+}
+
+GKI_ENTRY gki_epilogue(const gki_cuda_tables *t) {
+  gki_cuda_control *const control = (gki_cuda_control *)t->control;
+  const uint64_t number = GKI_LOOK(uint64_t, &control->number);
+  uint64_t *const status = (uint64_t *)gki_status_of(t, number);
+  const uint32_t count = 2 + t->loop_count + (t->loop_count + t->checkpoint_count + 7) / 8;
+  for (uint32_t k = threadIdx.x; k < count; k += blockDim.x) status[2 + k] = gki_status_word(t, control, number, k);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence_system(); /* of all that the barrier has brought together */
+  *(volatile uint64_t *)status = number;
+  if (control->target == GKI_CUDA_NONE) control->fresh = number;
+  control->target = GKI_CUDA_NONE;
+  control->number = number + 1;
+}
+
+/* ---- COPY and FILL ----------------------------------------------------------------------------------------------- */
+
+/* How many bytes; none too if it is skipped. */
+GKI_INLINE uint64_t gki_bytes_of(const gki_cuda_task *task) {
+  if (task->word && GKI_LOOK(uint64_t, task->word) == GKI_LOOK(uint64_t, task->number)) return 0;
+  uint64_t count = 1;
+  if (task->items[0]) {
+    const uint64_t value = ((const uint64_t *)task->slots)[task->items[0]];
+    count = task->read & 1 ? (uint64_t)GKI_LOOK(int32_t, value + task->offset) : value;
+  }
+  return count <= 0x7fffffff ? count * task->element : 0; /* negative ones are larger */
+}
+
+#define GKI_FIRST ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x)
+#define GKI_STRIDE ((uint64_t)gridDim.x * blockDim.x)
+
+/* Four in flight per thread. */
+#define GKI_MOVES(suffix, type) \
+  GKI_INLINE void gki_copy_##suffix(type *to, const type *from, uint64_t count) { \
+    const uint64_t stride = GKI_STRIDE; \
+    uint64_t k = GKI_FIRST; \
+    for (; k + 3 * stride < count; k += 4 * stride) { \
+      const type a = from[k], b = from[k + stride], c = from[k + 2 * stride], d = from[k + 3 * stride]; \
+      to[k] = a; \
+      to[k + stride] = b; \
+      to[k + 2 * stride] = c; \
+      to[k + 3 * stride] = d; \
+    } \
+    for (; k < count; k += stride) to[k] = from[k]; \
+  } \
+  /* By one block, from the end that is read before it is written. */ \
+  GKI_INLINE void gki_shift_##suffix(type *to, const type *from, uint64_t count) { \
+    for (uint64_t begin = 0; begin < count; begin += blockDim.x) { \
+      const uint64_t k = begin + threadIdx.x, at = to < from ? k : count - 1 - k; \
+      type one = {0}; \
+      if (k < count) one = from[at]; \
+      __syncthreads(); \
+      if (k < count) to[at] = one; \
+    } \
+  }
+GKI_MOVES(bytes, uchar1)
+GKI_MOVES(words, uint1)
+GKI_MOVES(lines, uint4)
+
+/* The two may overlap: then it is as if all were read first. */
+static __device__ __noinline__ void gki_shift(uint64_t to, uint64_t from, uint64_t bytes) {
+  const uint64_t all = to | from | bytes;
+  if (!(all & 15)) gki_shift_lines((uint4 *)to, (const uint4 *)from, bytes / 16);
+  else if (!(all & 3)) gki_shift_words((uint1 *)to, (const uint1 *)from, bytes / 4);
+  else gki_shift_bytes((uchar1 *)to, (const uchar1 *)from, bytes);
+}
+
+GKI_ENTRY gki_copy(const gki_cuda_task task) {
+  const uint64_t bytes = gki_bytes_of(&task);
+  if (!bytes) return;
+  const uint64_t *const slots = (const uint64_t *)task.slots;
+  const uint64_t to = slots[task.args[0]] + task.to_offset, from = slots[task.args[1]] + task.from_offset;
+  if (to == from) return;
+  if ((to < from ? from - to : to - from) < bytes) {
+    if (blockIdx.x == 0) gki_shift(to, from, bytes);
+    return;
+  }
+  const uint64_t apart = to ^ from, width = !(apart & 15) ? 16 : !(apart & 3) ? 4 : 1;
+  uint64_t head = (0 - to) & (width - 1);
+  if (head > bytes) head = bytes;
+  const uint64_t tail = (bytes - head) % width, body = bytes - head - tail;
+  gki_copy_bytes((uchar1 *)to, (const uchar1 *)from, head);
+  gki_copy_bytes((uchar1 *)(to + head + body), (const uchar1 *)(from + head + body), tail);
+  if (width == 16) gki_copy_lines((uint4 *)(to + head), (const uint4 *)(from + head), body / 16);
+  else if (width == 4) gki_copy_words((uint1 *)(to + head), (const uint1 *)(from + head), body / 4);
+  else gki_copy_bytes((uchar1 *)to, (const uchar1 *)from, body);
+}
+
+/* `at` is the first byte's place in the pattern. */
+GKI_INLINE void gki_fill_bytes(unsigned char *to, uint64_t count, uint32_t pattern, uint64_t at) {
+  for (uint64_t k = GKI_FIRST; k < count; k += GKI_STRIDE) to[k] = (unsigned char)(pattern >> ((at + k) & 3) * 8);
+}
+
+GKI_ENTRY gki_fill(const gki_cuda_task task) {
+  const uint64_t bytes = gki_bytes_of(&task);
+  if (!bytes) return;
+  const uint64_t to = ((const uint64_t *)task.slots)[task.args[0]] + task.to_offset;
+  uint64_t head = (0 - to) & 15;
+  if (head > bytes) head = bytes;
+  const uint64_t tail = (bytes - head) & 15, body = bytes - head - tail;
+  const uint32_t turn = (uint32_t)(head & 3) * 8, pattern = task.pattern;
+  const uint32_t turned = turn ? pattern >> turn | pattern << (32 - turn) : pattern; /* as it stands at 16 bytes */
+  uint4 line;
+  line.x = line.y = line.z = line.w = turned;
+  gki_fill_bytes((unsigned char *)to, head, pattern, 0);
+  gki_fill_bytes((unsigned char *)(to + head + body), tail, turned, 0);
+  uint4 *const lines = (uint4 *)(to + head);
+  for (uint64_t k = GKI_FIRST; k < body / 16; k += GKI_STRIDE) lines[k] = line;
+}
+
+/* ---- the probe's ------------------------------------------------------------------------------------------------- */
+
+GKI_ENTRY gki_set(uint64_t handle, uint32_t value) {
+  if (threadIdx.x == 0) cudaGraphSetConditional(handle, value);
+}
+
+GKI_ENTRY gki_add(uint32_t *at, uint32_t value) {
+  if (threadIdx.x == 0) atomicAdd(at, value);
+}
+
+GKI_ENTRY gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *list, uint32_t count) {
+  if (threadIdx.x != 0) return;
+  const uint32_t before = GKI_LOOK(uint32_t, runs), run = period ? before % period : before;
+  *(volatile uint32_t *)runs = before + 1;
+  for (uint32_t k = 0; k < count; ++k)
+    if (list[k].run == run || list[k].run == GKI_CUDA_NONE) cudaGraphSetConditional(list[k].handle, list[k].value);
+}
+
+GKI_ENTRY gki_set_beside(uint32_t *at, uint64_t handle, uint32_t value, uint32_t times) {
+  if (threadIdx.x != 0) return;
+  atomicAdd(&at[0], 1);
+  for (uint32_t k = times; k-- > 0;) cudaGraphSetConditional(handle, value ^ (k & 1));
+  __threadfence();
+  if (GKI_LOOK(uint32_t, &at[0]) - GKI_LOOK(uint32_t, &at[1]) > 1) atomicAdd(&at[2], 1);
+  atomicAdd(&at[1], 1);
+}

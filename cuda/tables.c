@@ -1,0 +1,145 @@
+/* gk_gates, copied field by field into what gates.h declares, with all that a control kernel needs of plan and nodes. */
+#include "tables.h"
+#include "error.h"
+#include "memory.h"
+#include <assert.h>
+#include <string.h>
+
+#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "gates.h says otherwise than gk_backend.h")
+SAME(GKI_CUDA_NONE, GK_NONE);
+SAME(GKI_CUDA_YIELD, GK_POINT_YIELD);
+SAME(GKI_CUDA_LOOP_END, GK_POINT_LOOP_END);
+SAME(GKI_CUDA_HEAD, GK_POINT_HEAD);
+SAME(GKI_CUDA_BRANCH, GK_POINT_BRANCH);
+SAME(GKI_CUDA_MARK, GK_POINT_MARK);
+SAME(GKI_CUDA_CLOSES_GATE, GK_CLOSER_GATE);
+SAME(GKI_CUDA_CLOSES_NODE, GK_CLOSER_NODE);
+SAME(GKI_CUDA_CLOSES_WORD, GK_CLOSER_WORD);
+SAME(GKI_CUDA_FINISHED, GK_FINISHED);
+SAME(GKI_CUDA_YIELDED, GK_YIELDED);
+SAME(GKI_CUDA_CANCELLED, GK_CANCELLED);
+SAME(sizeof(gk_value), 8);
+SAME(sizeof(CUgraphConditionalHandle), sizeof(uint64_t));
+/* As every compiler for host and device lays them out; a point is read as four times 16 bytes. */
+SAME(sizeof(gki_cuda_point), 64);
+SAME(sizeof(gki_cuda_exit), 12);
+SAME(sizeof(gki_cuda_closer), 12);
+SAME(sizeof(gki_cuda_block), 40);
+SAME(sizeof(gki_cuda_target), 8);
+SAME(sizeof(gki_cuda_loop), 32);
+SAME(sizeof(gki_cuda_control), 56);
+SAME(sizeof(gki_cuda_status), 32);
+SAME(sizeof(gki_cuda_tables), 136);
+SAME(GKI_CUDA_POINTS_AT, 192);
+SAME(sizeof(gki_cuda_task), 128);
+SAME(sizeof(gki_cuda_setting), 16);
+
+enum { LINE = 128 }; /* of the device's caches: what is written shares none with what is constant */
+
+/* ---- where things stand ------------------------------------------------------------------------------------------ */
+
+/* Takes so much at a multiple of `alignment`, a power of two. What doesn't fit makes `at` SIZE_MAX, for good. */
+static size_t take(size_t *at, size_t alignment, size_t count, size_t element_bytes) {
+  size_t begin = 0, bytes;
+  const bool fits = *at != SIZE_MAX && gki_add(*at, alignment - 1, &begin) &&
+                    gki_multiply(count, element_bytes, &bytes) && gki_add(begin & ~(alignment - 1), bytes, at);
+  if (!fits) *at = SIZE_MAX;
+  return begin & ~(alignment - 1);
+}
+
+gk_result gki_cuda_tables_lay_out(const gk_gates *gates, gki_cuda_layout *layout) {
+  gki_cuda_layout l;
+  size_t at = GKI_CUDA_POINTS_AT;
+  l.points = take(&at, 64, gates->point_count, sizeof(gki_cuda_point));
+  l.exits = take(&at, 16, (size_t)gates->exit_count + 1, sizeof(gki_cuda_exit)); /* one behind the last is read */
+  l.arms = take(&at, 16, gates->arm_count, sizeof(uint32_t));
+  l.closers = take(&at, 16, gates->closer_count, sizeof(gki_cuda_closer));
+  l.blocks = take(&at, 16, gates->block_count, sizeof(gki_cuda_block));
+  l.targets = take(&at, 16, gates->target_count, sizeof(gki_cuda_target));
+  l.handles = take(&at, 16, gates->handle_count, sizeof(uint64_t));
+  l.words = take(&at, LINE, gates->word_count, sizeof(uint64_t));
+  l.bytes = take(&at, LINE, 0, 1);
+  if (at == SIZE_MAX) return gki_fail_memory("the tables of a CUDA graph", SIZE_MAX);
+  *layout = l;
+  return GK_OK;
+}
+
+gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared) {
+  gki_cuda_shared s;
+  size_t at = sizeof(gki_cuda_control), status = sizeof(gki_cuda_status);
+  s.loops = take(&at, 64, plan->loop_count, sizeof(gki_cuda_loop));
+  s.ran = take(&at, 16, plan->checkpoint_count, sizeof(uint64_t));
+  s.slots = take(&at, LINE, plan->slot_count, sizeof(gk_value));
+  s.bytes = take(&at, LINE, 0, 1);
+  take(&status, 8, plan->loop_count, sizeof(uint64_t) + 1);
+  take(&status, 1, plan->checkpoint_count, 1);
+  take(&status, 64, 0, 1); /* the device writes whole words */
+  if (at == SIZE_MAX || status > UINT32_MAX / GKI_CUDA_RING)
+    return gki_fail_memory("the control block of a CUDA graph", SIZE_MAX);
+  s.status_bytes = (uint32_t)status;
+  *shared = s;
+  return GK_OK;
+}
+
+/* ---- what they hold ---------------------------------------------------------------------------------------------- */
+
+static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
+  const gk_node *node = &plan->nodes[p->node];
+  const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD;
+  return (gki_cuda_point){
+    .kind = p->kind, .flag = node->flag, .offset = node->offset, .node = p->node,
+    .by_value = node->op == GK_OP_SWITCH, .bound = loops ? node->max_iterations : 0,
+    .loop = loops ? node->loop : GKI_CUDA_NONE, .checkpoint = p->checkpoint, .exits = p->exits,
+    .exit_count = p->exit_count, .handle = p->handle, .arm = p->arm, .arm_count = p->arm_count, .block = p->block,
+    .closer = p->closer};
+}
+
+static void write_decisions(const gk_gates *gates, const gki_cuda_layout *layout, char *memory) {
+  gki_cuda_point *points = (gki_cuda_point *)(memory + layout->points);
+  gki_cuda_exit *exits = (gki_cuda_exit *)(memory + layout->exits);
+  for (uint32_t k = 0; k < gates->point_count; ++k) points[k] = point_of(gates->plan, &gates->points[k]);
+  for (uint32_t k = 0; k < gates->exit_count; ++k)
+    exits[k] = (gki_cuda_exit){gates->exits[k].next, gates->exits[k].handle, gates->exits[k].value};
+  if (gates->arm_count) memcpy(memory + layout->arms, gates->arms, gates->arm_count * sizeof *gates->arms);
+}
+
+static void write_blocks(const gk_gates *gates, const gki_cuda_layout *layout, char *memory) {
+  gki_cuda_closer *closers = (gki_cuda_closer *)(memory + layout->closers);
+  gki_cuda_block *blocks = (gki_cuda_block *)(memory + layout->blocks);
+  gki_cuda_target *targets = (gki_cuda_target *)(memory + layout->targets);
+  for (uint32_t k = 0; k < gates->closer_count; ++k) {
+    const gk_closer *c = &gates->closers[k];
+    closers[k] = (gki_cuda_closer){c->kind, c->at, c->value};
+  }
+  for (uint32_t k = 0; k < gates->block_count; ++k) {
+    const gk_gate_block *b = &gates->blocks[k];
+    blocks[k] = (gki_cuda_block){.begin = b->begin, .end = b->end, .around = b->around, .before = b->before,
+                                 .after = b->after, .loop = b->loop, .handle = b->handle, .value = b->value,
+                                 .in_loop = b->in_loop};
+  }
+  for (uint32_t k = 0; k < gates->target_count; ++k)
+    targets[k] = (gki_cuda_target){gates->targets[k].block, gates->targets[k].closer};
+}
+
+void gki_cuda_tables_write(const gk_gates *gates, const gki_cuda_layout *layout, const gki_cuda_shared *shared,
+                           const gki_cuda_places *places, const CUgraphConditionalHandle *handles, void *memory) {
+  const gk_plan *plan = gates->plan;
+  memset(memory, 0, layout->bytes);
+  *(gki_cuda_tables *)memory = (gki_cuda_tables){
+    .points = places->tables + layout->points, .exits = places->tables + layout->exits,
+    .arms = places->tables + layout->arms, .closers = places->tables + layout->closers,
+    .blocks = places->tables + layout->blocks, .targets = places->tables + layout->targets,
+    .handles = places->tables + layout->handles, .words = places->tables + layout->words,
+    .control = places->control, .loops = places->control + shared->loops, .ran = places->control + shared->ran,
+    .slots = places->control + shared->slots, .cancel = places->cancel, .status = places->status,
+    .status_bytes = shared->status_bytes, .loop_count = plan->loop_count, .checkpoint_count = plan->checkpoint_count,
+    .block_count = gates->block_count, .can_cancel = (gates->bits & GK_WITH_CANCEL) != 0};
+  write_decisions(gates, layout, memory);
+  write_blocks(gates, layout, memory);
+  if (gates->handle_count) memcpy((char *)memory + layout->handles, handles, gates->handle_count * sizeof *handles);
+}
+
+void gki_cuda_shared_write(const gki_cuda_shared *shared, void *memory) {
+  memset(memory, 0, shared->bytes);
+  *(gki_cuda_control *)memory = (gki_cuda_control){.number = 1, .target = GKI_CUDA_NONE};
+}
