@@ -61,7 +61,7 @@ static void describe(const gki_cuda_driver *driver, CUresult result, char *text,
   if (driver->cuGetErrorName && driver->cuGetErrorName(result, &name) != CUDA_SUCCESS) name = NULL;
   if (driver->cuGetErrorString && driver->cuGetErrorString(result, &said) != CUDA_SUCCESS) said = NULL;
   if (name && said) snprintf(text, bytes, "%s (%s, %d)", said, name, (int)result);
-  else snprintf(text, bytes, "error %d, for which the driver has no text", (int)result);
+  else snprintf(text, bytes, "error %d", (int)result);
 }
 
 static gk_result refuse(const gki_cuda_driver *driver, const char *call, CUresult result) {
