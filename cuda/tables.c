@@ -1,7 +1,6 @@
 /* gk_gates, copied field by field into what gates.h declares, with all that a control kernel needs of plan and nodes. */
 #include "tables.h"
 #include "error.h"
-#include "memory.h"
 #include <assert.h>
 #include <string.h>
 
@@ -38,18 +37,17 @@ enum { LINE = 128 }; /* of the device's caches: what is written shares none with
 
 /* ---- where things stand ------------------------------------------------------------------------------------------ */
 
-/* Takes so much at a multiple of `alignment`, a power of two. What doesn't fit makes `at` SIZE_MAX, for good. */
+/* Takes so much at a multiple of `alignment`, a power of two. There are at most 2^32 of each: 64 bits are enough. */
 static size_t take(size_t *at, size_t alignment, size_t count, size_t element_bytes) {
-  size_t begin = 0, bytes;
-  const bool fits = *at != SIZE_MAX && gki_add(*at, alignment - 1, &begin) &&
-                    gki_multiply(count, element_bytes, &bytes) && gki_add(begin & ~(alignment - 1), bytes, at);
-  if (!fits) *at = SIZE_MAX;
-  return begin & ~(alignment - 1);
+  static_assert(sizeof(size_t) == 8, "counts of 32 bits times the size of an element");
+  const size_t begin = (*at + alignment - 1) & ~(alignment - 1);
+  *at = begin + count * element_bytes;
+  return begin;
 }
 
-gk_result gki_cuda_tables_lay_out(const gk_gates *gates, gki_cuda_layout *layout) {
-  gki_cuda_layout l;
+gki_cuda_layout gki_cuda_tables_lay_out(const gk_gates *gates) {
   size_t at = GKI_CUDA_POINTS_AT;
+  gki_cuda_layout l;
   l.points = take(&at, 64, gates->point_count, sizeof(gki_cuda_point));
   l.exits = take(&at, 16, (size_t)gates->exit_count + 1, sizeof(gki_cuda_exit)); /* one behind the last is read */
   l.arms = take(&at, 16, gates->arm_count, sizeof(uint32_t));
@@ -59,25 +57,20 @@ gk_result gki_cuda_tables_lay_out(const gk_gates *gates, gki_cuda_layout *layout
   l.handles = take(&at, 16, gates->handle_count, sizeof(uint64_t));
   l.words = take(&at, LINE, gates->word_count, sizeof(uint64_t));
   l.bytes = take(&at, LINE, 0, 1);
-  if (at == SIZE_MAX) return gki_fail_memory("the tables of a CUDA graph", SIZE_MAX);
-  *layout = l;
-  return GK_OK;
+  return l;
 }
 
 gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared) {
-  gki_cuda_shared s;
   size_t at = sizeof(gki_cuda_control), status = sizeof(gki_cuda_status);
-  s.loops = take(&at, 64, plan->loop_count, sizeof(gki_cuda_loop));
-  s.ran = take(&at, 16, plan->checkpoint_count, sizeof(uint64_t));
-  s.slots = take(&at, LINE, plan->slot_count, sizeof(gk_value));
-  s.bytes = take(&at, LINE, 0, 1);
+  shared->loops = take(&at, 64, plan->loop_count, sizeof(gki_cuda_loop));
+  shared->ran = take(&at, 16, plan->checkpoint_count, sizeof(uint64_t));
+  shared->slots = take(&at, LINE, plan->slot_count, sizeof(gk_value));
+  shared->bytes = take(&at, LINE, 0, 1);
   take(&status, 8, plan->loop_count, sizeof(uint64_t) + 1);
   take(&status, 1, plan->checkpoint_count, 1);
   take(&status, 64, 0, 1); /* the device writes whole words */
-  if (at == SIZE_MAX || status > UINT32_MAX / GKI_CUDA_RING)
-    return gki_fail_memory("the control block of a CUDA graph", SIZE_MAX);
-  s.status_bytes = (uint32_t)status;
-  *shared = s;
+  if (status > UINT32_MAX) return gki_fail_memory("the status of a launch", status);
+  shared->status_bytes = (uint32_t)status;
   return GK_OK;
 }
 

@@ -13,8 +13,7 @@ typedef struct gki_cuda_layout {
   size_t bytes; /* of all; the piece must lie at a multiple of 256 bytes */
 } gki_cuda_layout;
 
-/* GK_ERROR_MEMORY: they are more than any memory holds. */
-gk_result gki_cuda_tables_lay_out(const gk_gates *gates, gki_cuda_layout *layout);
+gki_cuda_layout gki_cuda_tables_lay_out(const gk_gates *gates);
 
 /* What all graphs of a plan share, in one piece of device memory: gki_cuda_control is at 0. */
 typedef struct gki_cuda_shared {
@@ -24,7 +23,7 @@ typedef struct gki_cuda_shared {
   uint32_t status_bytes; /* of one launch's status */
 } gki_cuda_shared;
 
-/* GK_ERROR_MEMORY: as above. */
+/* GK_ERROR_MEMORY: a launch's status would be larger than 4 GB. */
 gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared);
 
 /* Writes all of shared->bytes, as it is before the first launch; slots are zero. */
