@@ -25,6 +25,7 @@ typedef struct device {
   void (*execute)(void *user, uint32_t node);
   int64_t (*read)(void *user, uint32_t node);
   bool (*cancelled)(void *user);
+  void (*control)(void *user, const gk_gate_node *n); /* CONTROL, PROLOGUE, EPILOGUE; NULL: what stands here */
   void *user;
   uint64_t *interleave; /* source of chance; NULL: branches one after the other */
   long steps;
@@ -231,13 +232,17 @@ static void start_node(device *d, strand *s, uint32_t at) {
   const gk_gate_node *n = &g->nodes[at];
   const uint32_t value = n->handle == GK_NONE ? 0 : d->graph->values[n->handle];
   d->conditionals += n->handle != GK_NONE;
+  d->kernels += n->kind == GK_GATE_CONTROL;
+  if (d->control && (n->kind == GK_GATE_CONTROL || n->kind == GK_GATE_PROLOGUE || n->kind == GK_GATE_EPILOGUE)) {
+    d->control(d->user, n);
+    return;
+  }
   switch (n->kind) {
   case GK_GATE_TASK:
     ++d->tasks;
     d->execute(d->user, n->node);
     break;
   case GK_GATE_CONTROL:
-    ++d->kernels;
     if (n->word == GK_NONE || d->graph->words[n->word] != d->number) walk_chain(d, n->point);
     break;
   case GK_GATE_PIECE:

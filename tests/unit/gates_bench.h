@@ -1,0 +1,93 @@
+/* Random lists on a device that knows nothing but gates, side by side with the contract read aloud. */
+#ifndef GATES_BENCH_H
+#define GATES_BENCH_H
+#include "oracle.h"
+#include "gates_device.h"
+
+/* ---- lists ------------------------------------------------------------------------------------------------------- */
+
+static void put_some(generator *g) {
+  for (uint32_t items = 1 + pick(&g->random, 5); items; --items) put_item(g, 0, false, false);
+}
+
+/* As deep as lists may be: loops and branches in each other, with checkpoints at all levels. */
+static void put_deep(generator *g) {
+  const uint32_t depth = 40 + pick(&g->random, GK_MAX_DEPTH - 40);
+  for (uint32_t k = 0; k < depth; ++k) {
+    const uint32_t what = pick(&g->random, 6);
+    if (pick(&g->random, 3) == 0) put_task(g, 0);
+    if (pick(&g->random, 8) == 0) {
+      put(g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = ++g->labels});
+      put_task(g, 0);
+      put_end(g);
+    }
+    if (what < 4) put(g, (gk_task){.op = what < 3 ? GK_OP_DO_WHILE : GK_OP_WHILE, .flag = FLAG});
+    else put(g, (gk_task)GK_IF(FLAG));
+    if (what == 4) {
+      put_task(g, 0);
+      put(g, (gk_task)GK_ELSE);
+    }
+  }
+  put(g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = ++g->labels});
+  put_task(g, 0);
+  put_end(g);
+  for (uint32_t k = 0; k < depth; ++k) {
+    if (pick(&g->random, 4) == 0) put_task(g, 0);
+    put_end(g);
+  }
+}
+
+/* ---- what happened on one side, against the other ---------------------------------------------------------------- */
+
+typedef struct bench {
+  const gk_plan *plan;
+  trace t;
+  int32_t cancel;
+} bench;
+
+static void bench_execute(void *user, uint32_t node) {
+  bench *b = user;
+  trace_run(&b->t, b->plan->nodes[node].source);
+}
+static int64_t bench_read(void *user, uint32_t node) {
+  bench *b = user;
+  return trace_read(&b->t, b->plan->nodes[node].source);
+}
+static bool bench_cancelled(void *user) { return ((bench *)user)->cancel != 0; }
+
+/* Per section, what happened in it and how much had happened around it: the same for any order of sections. */
+static void digest(const oracle *o, const trace *t, uint64_t sums[MAX_TASKS]) {
+  uint32_t section[MAX_TASKS], around[MAX_TASKS] = {0}, open[MAX_TASKS], depth = 0, now = 0;
+  uint64_t happened[MAX_TASKS] = {0};
+  memset(sums, 0, MAX_TASKS * sizeof *sums);
+  for (uint32_t k = 0; k < o->count; ++k) {
+    section[k] = now;
+    if (opens(o->tasks[k].op)) open[depth++] = now;
+    if (o->tasks[k].op == GK_OP_SECTION) {
+      around[k] = now;
+      now = k; /* never 0: a SECTION is in a PARALLEL */
+    }
+    if (o->tasks[k].op == GK_OP_END) now = open[--depth];
+  }
+  for (uint32_t k = 0; k < t->log_count; ++k) {
+    const uint32_t event = t->log[k], s = section[event >= READ ? event - READ : event];
+    uint64_t sum = event;
+    for (uint32_t up = s; up; up = around[up]) sum = mix(sum + happened[around[up]]);
+    sums[s] = mix(sums[s] ^ sum);
+    ++happened[s];
+  }
+}
+
+/* NULL: the same, as far as sections have an order. */
+static const char *compare_traces(const bench *b, const oracle *o, bool interleaved) {
+  static uint64_t ours[MAX_TASKS], theirs[MAX_TASKS];
+  if (memcmp(b->t.runs, o->t.runs, sizeof b->t.runs) != 0) return "other tasks ran";
+  if (memcmp(b->t.reads, o->t.reads, sizeof b->t.reads) != 0) return "other flags were read";
+  if (b->t.log_count != o->t.log_count) return "more or less happened";
+  if (!interleaved && memcmp(b->t.log, o->t.log, b->t.log_count * sizeof *b->t.log) != 0) return "another order";
+  digest(o, &b->t, ours);
+  digest(o, &o->t, theirs);
+  if (memcmp(ours, theirs, sizeof ours) != 0) return "another order in a section";
+  return NULL;
+}
+#endif
