@@ -1,6 +1,7 @@
 #include "registry.h"
 #include "error.h"
 #include "memory.h"
+#include "cuda/backend.h"
 #include "openmp/openmp.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const gk_backend *const built_in[] = {&gki_openmp};
+static const gk_backend *const built_in[] = {&gki_cuda, &gki_openmp};
 
 enum { MODULES_MAX = 32 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,0 +1,271 @@
+#include "device.h"
+#include "memory.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
+
+gk_result gki_cuda_enter(const gki_cuda_device *device) {
+  return gki_cuda_judge(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
+}
+
+void gki_cuda_leave(const gki_cuda_device *device) {
+  CUcontext own;
+  (void)device->driver->cuCtxPopCurrent(&own);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------------------------- */
+
+static gk_result ask(gki_cuda_device *device, CUdevice_attribute attribute, const char *name, int *value) {
+  return gki_cuda_judge(device->driver, device->driver->cuDeviceGetAttribute(value, attribute, device->device),
+                        "cuDeviceGetAttribute(%s)", name);
+}
+
+static gk_result find_device(gki_cuda_device *device, int ordinal) {
+  const gki_cuda_driver *driver = device->driver;
+  int count = 0, major = 0, minor = 0, unified = 0;
+  gk_result result = gki_cuda_judge(driver, driver->cuDeviceGetCount(&count), "cuDeviceGetCount");
+  if (result != GK_OK) return result;
+  if (ordinal >= count)
+    return gk_fail(GK_ERROR_NO_DEVICE, "backend cuda: there %s %d device%s, counted from 0; %d was asked for",
+                   count == 1 ? "is" : "are", count, count == 1 ? "" : "s", ordinal);
+  result = gki_cuda_judge(driver, driver->cuDeviceGet(&device->device, ordinal), "cuDeviceGet(%d)", ordinal);
+  if (result == GK_OK)
+    result = gki_cuda_judge(driver, driver->cuDeviceGetName(device->name, (int)sizeof device->name, device->device),
+                            "cuDeviceGetName");
+  if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, "major", &major);
+  if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, "minor", &minor);
+  if (result == GK_OK)
+    result = ask(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, "multiprocessors", &device->multiprocessors);
+  if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, "unified addressing", &unified);
+  if (result != GK_OK) return result;
+  device->arch = 10 * major + minor;
+  device->ordinal = ordinal;
+  if (unified) return GK_OK;
+  return gk_fail(GK_ERROR_NO_DEVICE,
+                 "backend cuda: device %d (%s) has no address space in common with the host, which gk needs", ordinal,
+                 device->name);
+}
+
+static gk_result make_stream(gki_cuda_device *device) {
+  const gki_cuda_driver *driver = device->driver;
+  gk_result result = gki_cuda_judge(driver, driver->cuDevicePrimaryCtxRetain(&device->context, device->device),
+                                    "cuDevicePrimaryCtxRetain for device %d (%s)", device->ordinal, device->name);
+  if (result != GK_OK) device->context = NULL;
+  if (result == GK_OK) result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  result = gki_cuda_judge(driver, driver->cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  if (result != GK_OK) device->stream = NULL;
+  gki_cuda_leave(device);
+  return result;
+}
+
+gk_result gki_cuda_open(gki_cuda_device *device, int ordinal) {
+  gk_result result = gki_cuda_driver_get(&device->driver);
+  if (result == GK_OK) result = find_device(device, ordinal);
+  if (result == GK_OK) result = make_stream(device);
+  if (result != GK_OK) return result;
+  pthread_mutex_init(&device->lock, NULL);
+  device->locks = true;
+  snprintf(device->driver_text, sizeof device->driver_text, "CUDA %d.%d", device->driver->version / 1000,
+           device->driver->version % 1000 / 10);
+  return GK_OK;
+}
+
+void gki_cuda_close(gki_cuda_device *device) {
+  if (device->stream && gki_cuda_enter(device) == GK_OK) {
+    (void)device->driver->cuStreamDestroy(device->stream);
+    gki_cuda_leave(device);
+  }
+  device->stream = NULL;
+  if (device->context) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
+  device->context = NULL;
+  if (device->locks) pthread_mutex_destroy(&device->lock);
+  device->locks = false;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static CUdeviceptr address(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
+
+gk_result gki_cuda_take(const gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory) {
+  const gki_cuda_driver *driver = device->driver;
+  CUdeviceptr taken = 0;
+  gk_result result = gki_cuda_judge(driver, driver->cuMemAlloc(&taken, bytes), "cuMemAlloc of %zu bytes for %s", bytes,
+                                    what);
+  if (result == GK_OK) *memory = taken;
+  return result;
+}
+
+gk_result gki_cuda_take_pinned(const gki_cuda_device *device, size_t bytes, const char *what, void **memory,
+                               CUdeviceptr *at) {
+  const gki_cuda_driver *driver = device->driver;
+  void *taken = NULL;
+  gk_result result = gki_cuda_judge(
+      driver, driver->cuMemHostAlloc(&taken, bytes, GKI_CU_MEMHOSTALLOC_PORTABLE | GKI_CU_MEMHOSTALLOC_DEVICEMAP),
+      "cuMemHostAlloc of %zu bytes for %s", bytes, what);
+  if (result != GK_OK) return result;
+  if (at) result = gki_cuda_judge(driver, driver->cuMemHostGetDevicePointer(at, taken, 0),
+                                  "cuMemHostGetDevicePointer of %s", what);
+  if (result != GK_OK) {
+    gki_cuda_give_pinned(device, taken);
+    return result;
+  }
+  memset(taken, 0, bytes);
+  *memory = taken;
+  return GK_OK;
+}
+
+void gki_cuda_give(const gki_cuda_device *device, CUdeviceptr memory) {
+  if (memory) (void)device->driver->cuMemFree(memory);
+}
+
+void gki_cuda_give_pinned(const gki_cuda_device *device, void *memory) {
+  if (memory) (void)device->driver->cuMemFreeHost(memory);
+}
+
+static gk_result alloc_page(gki_cuda_device *device, size_t bytes, void **memory) {
+  gki_cuda_page *page = gk_obtain(sizeof *page);
+  if (!page) return gk_fail(GK_ERROR_MEMORY, "out of memory for the record of a block");
+  CUdeviceptr at = 0;
+  void *taken = NULL;
+  gk_result result = gki_cuda_take_pinned(device, bytes, "gk_alloc", &taken, &at);
+  if (result == GK_OK && at != address(taken)) {
+    result = gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: page-locked memory has another address on device %d (%s); "
+                     "use GK_DEVICE_MEMORY", device->ordinal, device->name);
+    gki_cuda_give_pinned(device, taken);
+  }
+  if (result != GK_OK) {
+    gk_release(page);
+    return result;
+  }
+  *page = (gki_cuda_page){NULL, taken, bytes};
+  pthread_mutex_lock(&device->lock);
+  page->next = device->pages;
+  device->pages = page;
+  pthread_mutex_unlock(&device->lock);
+  *memory = taken;
+  return GK_OK;
+}
+
+gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) {
+  gki_cuda_device *device = at;
+  gk_result result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  if (kind == GK_HOST_MEMORY) {
+    result = alloc_page(device, bytes, memory);
+  } else {
+    CUdeviceptr taken = 0;
+    result = gki_cuda_judge(device->driver, device->driver->cuMemAlloc(&taken, bytes), "cuMemAlloc of %zu bytes", bytes);
+    if (result == GK_OK) *memory = (void *)(uintptr_t)taken;
+  }
+  gki_cuda_leave(device);
+  return result;
+}
+
+/* The place of the page that holds the address; under the lock. */
+static gki_cuda_page **page_of(gki_cuda_device *device, const void *memory) {
+  gki_cuda_page **at = &device->pages;
+  for (; *at; at = &(*at)->next)
+    if ((uintptr_t)memory - (uintptr_t)(*at)->at < (*at)->bytes) break;
+  return at;
+}
+
+void gki_cuda_free(void *at, void *memory) {
+  gki_cuda_device *device = at;
+  if (!memory) return;
+  pthread_mutex_lock(&device->lock);
+  gki_cuda_page **place = page_of(device, memory), *page = *place;
+  if (page) *place = page->next;
+  pthread_mutex_unlock(&device->lock);
+  if (gki_cuda_enter(device) == GK_OK) {
+    if (page) gki_cuda_give_pinned(device, memory);
+    else gki_cuda_give(device, address(memory));
+    gki_cuda_leave(device);
+  }
+  gk_release(page);
+}
+
+void *gki_cuda_host_address(void *at, void *memory) {
+  gki_cuda_device *device = at;
+  pthread_mutex_lock(&device->lock);
+  bool found = *page_of(device, memory) != NULL;
+  pthread_mutex_unlock(&device->lock);
+  return found ? memory : NULL;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+static gk_result finish(const gki_cuda_device *device) {
+  return gki_cuda_judge(device->driver, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
+}
+
+/* What overlaps goes through memory in between, as the driver leaves open what it makes of it. */
+static gk_result copy_overlapping(const gki_cuda_device *device, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  const gki_cuda_driver *driver = device->driver;
+  CUdeviceptr between = 0;
+  gk_result result = gki_cuda_judge(driver, driver->cuMemAlloc(&between, bytes),
+                                    "cuMemAlloc of %zu bytes, to copy between ranges that overlap", bytes);
+  if (result != GK_OK) return result;
+  result = gki_cuda_judge(driver, driver->cuMemcpyDtoDAsync(between, from, bytes, device->stream), "cuMemcpyDtoDAsync");
+  if (result == GK_OK)
+    result = gki_cuda_judge(driver, driver->cuMemcpyDtoDAsync(to, between, bytes, device->stream), "cuMemcpyDtoDAsync");
+  if (result == GK_OK) result = finish(device);
+  gki_cuda_give(device, between);
+  return result;
+}
+
+static gk_result copy_device(const gki_cuda_device *device, gk_direction direction, void *to, const void *from,
+                             size_t bytes) {
+  const gki_cuda_driver *driver = device->driver;
+  CUresult result = CUDA_SUCCESS;
+  const char *name = "cuMemcpyDtoDAsync";
+  uintptr_t apart = (uintptr_t)to > (uintptr_t)from ? (uintptr_t)to - (uintptr_t)from
+                                                    : (uintptr_t)from - (uintptr_t)to;
+  switch (direction) {
+  case GK_TO_DEVICE:
+    name = "cuMemcpyHtoDAsync";
+    result = driver->cuMemcpyHtoDAsync(address(to), from, bytes, device->stream);
+    break;
+  case GK_TO_HOST:
+    name = "cuMemcpyDtoHAsync";
+    result = driver->cuMemcpyDtoHAsync(to, address(from), bytes, device->stream);
+    break;
+  case GK_ZERO:
+    name = "cuMemsetD8Async";
+    result = driver->cuMemsetD8Async(address(to), 0, bytes, device->stream);
+    break;
+  default:
+    if (apart == 0) return finish(device);
+    if (apart < bytes) return copy_overlapping(device, address(to), address(from), bytes);
+    result = driver->cuMemcpyDtoDAsync(address(to), address(from), bytes, device->stream);
+  }
+  gk_result judged = gki_cuda_judge(driver, result, "%s of %zu bytes", name, bytes);
+  return judged == GK_OK ? finish(device) : judged;
+}
+
+/* Page-locked memory is the host's: once earlier work is over, the host copies it itself or copies from and to it. */
+static gk_result copy_pages(const gki_cuda_device *device, gk_direction direction, void *to, bool to_page,
+                            const void *from, bool from_page, size_t bytes) {
+  gk_result result = finish(device);
+  if (result != GK_OK) return result;
+  bool from_host = from_page || direction == GK_TO_DEVICE, to_host = to_page || direction == GK_TO_HOST;
+  if (direction == GK_ZERO) memset(to, 0, bytes);
+  else if (from_host && to_host) memmove(to, from, bytes);
+  else return copy_device(device, from_host ? GK_TO_DEVICE : GK_TO_HOST, to, from, bytes);
+  return GK_OK;
+}
+
+gk_result gki_cuda_copy(void *at, gk_direction direction, void *to, const void *from, size_t bytes) {
+  gki_cuda_device *device = at;
+  pthread_mutex_lock(&device->lock);
+  bool to_page = direction != GK_TO_HOST && *page_of(device, to);
+  bool from_page = (direction == GK_TO_HOST || direction == GK_ON_DEVICE) && *page_of(device, from);
+  pthread_mutex_unlock(&device->lock);
+  gk_result result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  result = to_page || from_page ? copy_pages(device, direction, to, to_page, from, from_page, bytes)
+                                : copy_device(device, direction, to, from, bytes);
+  gki_cuda_leave(device);
+  return result;
+}

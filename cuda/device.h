@@ -1,0 +1,62 @@
+/* An open GPU: its primary context, the one stream on which all its work is in order, and its memory. */
+#ifndef GKI_CUDA_DEVICE_H
+#define GKI_CUDA_DEVICE_H
+#include "driver.h"
+#include <pthread.h>
+
+/* A kernel that is ready. */
+typedef struct gki_cuda_kernel {
+  CUfunction function;
+  unsigned threads; /* of a block; a multiple of the warp */
+  unsigned blocks;  /* that the device holds at once */
+  struct gki_cuda_module *module; /* NULL: gk's own */
+} gki_cuda_kernel;
+
+enum { GKI_CUDA_CAPABILITIES = 16 };
+
+typedef struct gki_cuda_page { struct gki_cuda_page *next; char *at; size_t bytes; } gki_cuda_page;
+
+typedef struct gki_cuda_device {
+  const gki_cuda_driver *driver;
+  CUdevice device;
+  CUcontext context;
+  CUstream stream;
+  int ordinal;
+  int arch;            /* 89 is sm_89 */
+  int multiprocessors;
+  bool locks;          /* the lock was made */
+  pthread_mutex_t lock; /* of what follows */
+  gki_cuda_page *pages; /* page-locked memory that was given out */
+  struct gki_cuda_graph *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
+  struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
+  CUmodule image;      /* gk's own kernels; NULL: `no_image` says why */
+  CUfunction control, prologue, epilogue;
+  gki_cuda_kernel copy_kernel, fill_kernel;
+  bool sets_beside;    /* two kernels may set handles at the same time, each its own */
+  bool switches;       /* SWITCH nodes can be trusted */
+  char no_image[512];
+  char name[256], driver_text[64];
+  gk_capability capabilities[GKI_CUDA_CAPABILITIES];
+} gki_cuda_device;
+
+gk_result gki_cuda_open(gki_cuda_device *device, int ordinal);
+void gki_cuda_close(gki_cuda_device *device); /* copes with what open left half done */
+
+/* Between the two the device's context is the thread's; then it is again what it was. */
+gk_result gki_cuda_enter(const gki_cuda_device *device);
+void gki_cuda_leave(const gki_cuda_device *device);
+
+/* The backend's entries. */
+gk_result gki_cuda_alloc(void *device, size_t bytes, gk_memory kind, void **memory);
+void gki_cuda_free(void *device, void *memory);
+gk_result gki_cuda_copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
+void *gki_cuda_host_address(void *device, void *memory);
+
+/* For graphs, in the device's context: memory of the device; page-locked memory, zeroed, with its address on the device
+ * unless `at` is NULL. `what` is for the message. */
+gk_result gki_cuda_take(const gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory);
+gk_result gki_cuda_take_pinned(const gki_cuda_device *device, size_t bytes, const char *what, void **memory,
+                               CUdeviceptr *at);
+void gki_cuda_give(const gki_cuda_device *device, CUdeviceptr memory); /* 0 is fine */
+void gki_cuda_give_pinned(const gki_cuda_device *device, void *memory); /* NULL is fine */
+#endif

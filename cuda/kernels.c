@@ -1,0 +1,134 @@
+#include "kernels.h"
+#include "memory.h"
+#include "nvrtc.h"
+#include <string.h>
+
+enum { THREADS = 256, WARP = 32 };
+
+/* The kernels of one source. */
+typedef struct gki_cuda_module {
+  struct gki_cuda_module *next;
+  const gk_source *source;
+  CUmodule module;
+  unsigned users; /* kernels that were made ready */
+} gki_cuda_module;
+
+bool gki_cuda_takes(const gk_kernel *kernel) { return kernel->source != NULL; }
+
+static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kernel, const gki_cuda_compiler *compiler,
+                            const gki_cuda_image *image, CUmodule *module) {
+  char log[1024] = "", made_by[128];
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+  CUresult result = device->driver->cuModuleLoadDataEx(module, image->bytes, GK_COUNT(options), options, values);
+  if (result == CUDA_SUCCESS) return GK_OK;
+  gki_cuda_compiler_describe(compiler, made_by, sizeof made_by);
+  const char *advice = compiler->may_be_refused ? "; it is newer than the driver: update the driver, or install an NVRTC "
+                                                  "as old as the driver" : "";
+  return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of the kernels of %s, made by %s%s%s%s",
+                        kernel->source->file, made_by, advice, log[0] ? ", the driver says: " : "", log);
+}
+
+static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
+  gki_cuda_compiler compiler;
+  gki_cuda_image image = {0};
+  gk_result result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
+  char *text = result == GK_OK ? gk_compose(kernel, "cuda") : NULL;
+  if (result == GK_OK && !text) result = gk_fail(GK_ERROR_COMPILE, "kernel %s has no text for CUDA", kernel->name);
+  if (result == GK_OK) result = gki_cuda_compile(&compiler, text, kernel->source->file, NULL, 0, &image);
+  gk_free_text(text);
+  if (result == GK_OK) result = load_image(device, kernel, &compiler, &image, module);
+  gki_cuda_image_free(&image);
+  return result;
+}
+
+static gk_result find_module(gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_module **found) {
+  for (gki_cuda_module *at = device->modules; at; at = at->next)
+    if (at->source == kernel->source) {
+      *found = at;
+      return GK_OK;
+    }
+  gki_cuda_module *made = gki_array(1, sizeof *made, "a module of kernels");
+  if (!made) return GK_ERROR_MEMORY;
+  gk_result result = compile(device, kernel, &made->module);
+  if (result != GK_OK) {
+    gk_release(made);
+    return result;
+  }
+  made->source = kernel->source;
+  made->next = device->modules;
+  device->modules = made;
+  *found = made;
+  return GK_OK;
+}
+
+/* A module nobody uses: by the kernel at hand, which failed, or no longer. */
+static void tidy(gki_cuda_device *device, gki_cuda_module *module) {
+  if (module->users) return;
+  gki_cuda_module **at = &device->modules;
+  while (*at != module) at = &(*at)->next;
+  *at = module->next;
+  (void)device->driver->cuModuleUnload(module->module);
+  gk_release(module);
+}
+
+gk_result gki_cuda_measure(const gki_cuda_device *device, const char *name, gki_cuda_kernel *kernel) {
+  const gki_cuda_driver *driver = device->driver;
+  int threads = 0, blocks = 0;
+  gk_result result = gki_cuda_judge(
+      driver, driver->cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel->function),
+      "cuFuncGetAttribute of kernel %s", name);
+  if (result != GK_OK) return result;
+  kernel->threads = threads >= THREADS ? THREADS : threads >= WARP ? (unsigned)threads / WARP * WARP : WARP;
+  result = gki_cuda_judge(driver,
+                          driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel->function,
+                                                                              (int)kernel->threads, 0),
+                          "cuOccupancyMaxActiveBlocksPerMultiprocessor of kernel %s", name);
+  kernel->blocks = (unsigned)(blocks > 0 ? blocks : 1) * (unsigned)(device->multiprocessors > 0
+                                                                         ? device->multiprocessors : 1);
+  return result;
+}
+
+static gk_result find_function(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
+  CUresult found = device->driver->cuModuleGetFunction(&made->function, made->module->module, kernel->name);
+  if (found == CUDA_ERROR_NOT_FOUND)
+    return gk_fail(GK_ERROR_COMPILE, "kernel %s: the compiled text of %s has no entry of this name; write "
+                   "GK_KERNEL(%s, ...) there, outside of any #if that leaves it out", kernel->name,
+                   kernel->source->file, kernel->name);
+  gk_result result = gki_cuda_judge(device->driver, found, "cuModuleGetFunction of kernel %s", kernel->name);
+  return result == GK_OK ? gki_cuda_measure(device, kernel->name, made) : result;
+}
+
+gk_result gki_cuda_load(void *at, const gk_kernel *kernel, void **code) {
+  gki_cuda_device *device = at;
+  gki_cuda_kernel *made = gki_array(1, sizeof *made, "a kernel's code");
+  gk_result result = made ? gki_cuda_enter(device) : GK_ERROR_MEMORY;
+  if (result != GK_OK) {
+    gk_release(made);
+    return result;
+  }
+  result = find_module(device, kernel, &made->module);
+  if (result == GK_OK) {
+    ++made->module->users;
+    result = find_function(device, kernel, made);
+    if (result != GK_OK) {
+      --made->module->users;
+      tidy(device, made->module);
+    }
+  }
+  gki_cuda_leave(device);
+  if (result == GK_OK) *code = made;
+  else gk_release(made);
+  return result;
+}
+
+void gki_cuda_unload(void *at, void *code) {
+  gki_cuda_device *device = at;
+  gki_cuda_kernel *kernel = code;
+  if (!kernel) return;
+  bool entered = gki_cuda_enter(device) == GK_OK;
+  --kernel->module->users;
+  tidy(device, kernel->module);
+  if (entered) gki_cuda_leave(device);
+  gk_release(kernel);
+}

@@ -1,0 +1,13 @@
+/* Composed kernels: the text of a source is compiled once per device, for all of its kernels. */
+#ifndef GKI_CUDA_KERNELS_H
+#define GKI_CUDA_KERNELS_H
+#include "device.h"
+
+/* The backend's entries; `code` is a gki_cuda_kernel. */
+bool gki_cuda_takes(const gk_kernel *kernel);
+gk_result gki_cuda_load(void *device, const gk_kernel *kernel, void **code);
+void gki_cuda_unload(void *device, void *code);
+
+/* Threads of a block and blocks at once of any kernel. */
+gk_result gki_cuda_measure(const gki_cuda_device *device, const char *name, gki_cuda_kernel *kernel);
+#endif

@@ -1,0 +1,181 @@
+#include "launch.h"
+#include "pause.h"
+#include <string.h>
+#include <time.h>
+
+/* How long a wait looks at the status before it asks the driver to sleep for it, which takes several times as long. */
+enum { SPIN_NS = 20000 };
+
+static gk_result judge(const gki_cuda_graph *graph, CUresult result, const char *call) {
+  return gki_cuda_judge(graph->device->driver, result, "%s, graph %s", call, graph->plan->name);
+}
+
+static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
+
+/* ---- launching --------------------------------------------------------------------------------------------------- */
+
+/* Whether a slot that some CALL has was bound anew; takes the values over for recording. */
+static bool calls_changed(gki_cuda_graph *graph, const gk_hand_over *launch) {
+  bool changed = false;
+  for (uint32_t k = 0; k < launch->changed_count; ++k)
+    changed = changed || graph->call_slots[launch->changed[k]];
+  if (changed || !graph->fresh.exec) memcpy(graph->values, launch->values, graph->plan->slot_count * sizeof(gk_value));
+  return changed;
+}
+
+/* Launches that are under way run what is about to go. */
+static gk_result record_again(gki_cuda_graph *graph) {
+  const gki_cuda_device *device = graph->device;
+  gk_result result = judge(graph, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
+  if (result != GK_OK) return result;
+  gki_cuda_variant_drop(graph, &graph->fresh);
+  gki_cuda_variant_drop(graph, &graph->resume);
+  return GK_OK;
+}
+
+/* Another graph's launch that nothing marks the end of is marked before this one goes behind it. */
+static gk_result mark_last(gki_cuda_device *device) {
+  gki_cuda_graph *last = device->last;
+  if (!last) return GK_OK;
+  CUresult result = device->driver->cuEventRecord(last->event, device->stream);
+  if (result == CUDA_SUCCESS) device->last = NULL;
+  return judge(last, result, "cuEventRecord");
+}
+
+/* Under the device's lock. */
+static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, uint64_t number) {
+  gki_cuda_device *device = graph->device;
+  const gki_cuda_driver *driver = device->driver;
+  gk_result result = device->last == graph ? GK_OK : mark_last(device);
+  if (result == GK_OK) result = judge(graph, driver->cuGraphLaunch(variant->exec, device->stream), "cuGraphLaunch");
+  if (result != GK_OK) return result;
+  if (!graph->events) {
+    device->last = graph;
+    return GK_OK;
+  }
+  return judge(graph, driver->cuEventRecord(graph->events[place_of(number)], device->stream), "cuEventRecord");
+}
+
+/* Launches up to `number` are to stop; another thread may say so of others. */
+static void stop_up_to(gki_cuda_graph *graph, uint64_t number) {
+  uint64_t *word = (uint64_t *)(void *)graph->pinned, before = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while (before < number &&
+         !__atomic_compare_exchange_n(word, &before, number, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
+}
+
+/* The number is known to gki_cuda_cancel before common's word is looked at, so one of the two sees a cancel. */
+static void announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64_t number) {
+  uint64_t *word = (uint64_t *)(void *)graph->pinned;
+  if (__atomic_load_n(word, __ATOMIC_RELAXED) >= number) /* of a launch of this number that the driver didn't take */
+    __atomic_store_n(word, number - 1, __ATOMIC_RELAXED);
+  atomic_store(&graph->launched, number);
+  atomic_thread_fence(memory_order_seq_cst);
+  if (__atomic_load_n(launch->cancel, __ATOMIC_RELAXED)) stop_up_to(graph, number);
+}
+
+static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
+  const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
+  const bool again = graph->calls && calls_changed(graph, launch) && graph->fresh.exec;
+  gki_cuda_variant *variant = NULL;
+  gk_result result = again ? record_again(graph) : GK_OK;
+  if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
+  if (result == GK_OK)
+    result = gki_cuda_aim(graph, variant, launch->target ? graph->plan->nodes[launch->target].checkpoint
+                                                         : GKI_CUDA_NONE);
+  if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1);
+  if (result != GK_OK) return result;
+  graph->recorded[place_of(number)] = again;
+  announce(graph, launch, number);
+  pthread_mutex_lock(&graph->device->lock);
+  result = put(graph, variant, number);
+  pthread_mutex_unlock(&graph->device->lock);
+  if (result == GK_OK) return GK_OK;
+  atomic_store(&graph->launched, number - 1);
+  graph->busy_until = UINT64_MAX;
+  return result;
+}
+
+gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch) {
+  gk_result result = gki_cuda_enter(graph->device);
+  if (result != GK_OK) return result;
+  result = start(graph, launch);
+  gki_cuda_leave(graph->device);
+  return result;
+}
+
+gk_result gki_cuda_cancel(gki_cuda_graph *graph) {
+  atomic_thread_fence(memory_order_seq_cst);
+  stop_up_to(graph, atomic_load(&graph->launched));
+  return GK_OK;
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static const gki_cuda_status *status_of(const gki_cuda_graph *graph, uint64_t number) {
+  return (const void *)(graph->pinned + GKI_CUDA_STATUSES_AT + (size_t)place_of(number) * graph->shared.status_bytes);
+}
+
+static bool is_posted(const gki_cuda_graph *graph, uint64_t number) {
+  return !graph->events && __atomic_load_n(&status_of(graph, number)->number, __ATOMIC_ACQUIRE) == number;
+}
+
+/* What ends with the launch, or later. Where nothing marks the end of the last launches, that is done now. */
+static gk_result find_event(gki_cuda_graph *graph, uint64_t number, CUevent *event) {
+  gk_result result = GK_OK;
+  *event = graph->events ? graph->events[place_of(number)] : graph->event;
+  pthread_mutex_lock(&graph->device->lock);
+  if (graph->device->last == graph) result = mark_last(graph->device);
+  pthread_mutex_unlock(&graph->device->lock);
+  return result;
+}
+
+static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool block) {
+  const gki_cuda_driver *driver = graph->device->driver;
+  CUevent event;
+  gk_result result = gki_cuda_enter(graph->device);
+  if (result != GK_OK) return result;
+  result = find_event(graph, number, &event);
+  if (result == GK_OK) {
+    CUresult answer = block ? driver->cuEventSynchronize(event) : driver->cuEventQuery(event);
+    result = answer == CUDA_ERROR_NOT_READY ? GK_NOT_READY
+                                            : judge(graph, answer, block ? "cuEventSynchronize" : "cuEventQuery");
+  }
+  gki_cuda_leave(graph->device);
+  if (result != GK_OK || graph->events || is_posted(graph, number)) return result;
+  return gk_fail(GK_ERROR_DEVICE, "graph %s: launch %llu ended on the device and posted no status; close the device",
+                 graph->plan->name, (unsigned long long)number);
+}
+
+static void spin(const gki_cuda_graph *graph, uint64_t number) {
+  for (uint64_t begin = now_ns(); !is_posted(graph, number) && now_ns() - begin < SPIN_NS;) gki_pause();
+}
+
+static void fill_record(const gki_cuda_graph *graph, uint64_t number, gk_record *record) {
+  const gk_plan *plan = graph->plan;
+  if (graph->recorded[place_of(number)]) record->applied = GK_BY_RECORDING;
+  if (graph->events) return; /* with neither loops nor checkpoints there is nothing to say */
+  const gki_cuda_status *status = status_of(graph, number);
+  record->state = (gk_state)status->state;
+  record->yielded = status->yielded;
+  record->limit = status->limit;
+  memcpy(record->passes, gki_cuda_status_passes(status), plan->loop_count * sizeof *record->passes);
+  memcpy(record->hit_bound, gki_cuda_status_bounds(plan, status), plan->loop_count);
+  memcpy(record->ran, gki_cuda_status_ran(plan, status), plan->checkpoint_count);
+}
+
+gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record) {
+  const uint64_t number = graph->waited + 1;
+  if (block && !graph->events) spin(graph, number);
+  gk_result result = is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
+  if (result == GK_NOT_READY) return result;
+  ++graph->waited;
+  if (result == GK_OK) fill_record(graph, number, record);
+  else graph->busy_until = UINT64_MAX;
+  return result;
+}

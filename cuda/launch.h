@@ -1,0 +1,9 @@
+/* The backend's entries for a graph that is native: one hand-over, nobody waits, and the device posts how it went. */
+#ifndef GKI_CUDA_LAUNCH_H
+#define GKI_CUDA_LAUNCH_H
+#include "lower.h"
+
+gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch);
+gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record);
+gk_result gki_cuda_cancel(gki_cuda_graph *graph);
+#endif

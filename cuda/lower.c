@@ -1,0 +1,225 @@
+#include "lower.h"
+#include "error.h"
+#include <string.h>
+
+/* ---- variants ---------------------------------------------------------------------------------------------------- */
+
+static gk_result judge(const gki_cuda_graph *graph, CUresult result, const char *call) {
+  return gki_cuda_judge(graph->device->driver, result, "%s of graph %s", call, graph->plan->name);
+}
+
+static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
+  return (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
+         (graph->plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
+         (graph->device->switches ? (uint32_t)GK_WITH_SWITCH : 0);
+}
+
+/* What is sent now is there once the next launch is over. */
+static void keep_busy(gki_cuda_graph *graph) {
+  const uint64_t next = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
+  if (graph->busy_until < next) graph->busy_until = next;
+}
+
+/* All on the root graph, wherever their nodes will be. */
+static gk_result make_handles(const gki_cuda_graph *graph, const gki_cuda_variant *variant,
+                              CUgraphConditionalHandle *handles) {
+  const gki_cuda_device *device = graph->device;
+  CUresult result = CUDA_SUCCESS;
+  for (uint32_t k = 0; k < variant->gates->handle_count && result == CUDA_SUCCESS; ++k)
+    result = device->driver->cuGraphConditionalHandleCreate(&handles[k], variant->graph, device->context,
+                                                            variant->gates->handles[k].initial,
+                                                            GKI_CU_GRAPH_COND_ASSIGN_DEFAULT);
+  return judge(graph, result, "cuGraphConditionalHandleCreate");
+}
+
+static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, const gki_cuda_layout *layout,
+                             const CUgraphConditionalHandle *handles) {
+  const gki_cuda_device *device = graph->device;
+  const gki_cuda_places places = {.tables = variant->tables, .control = graph->state, .cancel = graph->pinned_at,
+                                  .status = graph->pinned_at + GKI_CUDA_STATUSES_AT};
+  keep_busy(graph);
+  gki_cuda_tables_write(variant->gates, layout, &graph->shared, &places, handles, variant->staged);
+  return judge(graph, device->driver->cuMemcpyHtoDAsync(variant->tables, variant->staged, layout->bytes,
+                                                        device->stream),
+               "cuMemcpyHtoDAsync of the tables");
+}
+
+static gk_result instantiate(const gki_cuda_graph *graph, gki_cuda_variant *variant) {
+  static const char *const reasons[] = {
+      [CUDA_GRAPH_INSTANTIATE_SUCCESS] = "", [CUDA_GRAPH_INSTANTIATE_ERROR] = "",
+      [CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE] = ", its structure isn't valid",
+      [CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED] = ", a CALL recorded what no graph or block may hold",
+      [CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED] = ", its nodes are of several contexts",
+      [CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED] = ", a handle belongs to no node"};
+  const gki_cuda_device *device = graph->device;
+  CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {0};
+  CUresult result = device->driver->cuGraphInstantiateWithParams(&variant->exec, variant->graph, &parameters);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* graphs that are gone may still have some */
+    (void)device->driver->cuDeviceGraphMemTrim(device->device);
+    parameters = (CUDA_GRAPH_INSTANTIATE_PARAMS){0};
+    result = device->driver->cuGraphInstantiateWithParams(&variant->exec, variant->graph, &parameters);
+  }
+  if (result == CUDA_SUCCESS) return GK_OK;
+  variant->exec = NULL;
+  const size_t why = (size_t)parameters.result_out;
+  return gki_cuda_judge(device->driver, result, "cuGraphInstantiateWithParams of graph %s%s", graph->plan->name,
+                        why < GK_COUNT(reasons) ? reasons[why] : "");
+}
+
+/* With its gates there. */
+static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
+  const gki_cuda_device *device = graph->device;
+  const size_t count = variant->gates->handle_count;
+  CUgraphConditionalHandle *handles = gki_array(count, sizeof *handles, "a graph's handles");
+  const gki_cuda_layout layout = gki_cuda_tables_lay_out(variant->gates);
+  gk_result result = handles ? GK_OK : GK_ERROR_MEMORY;
+  if (result == GK_OK) result = gki_cuda_take(device, layout.bytes, "a graph's tables", &variant->tables);
+  if (result == GK_OK)
+    result = gki_cuda_take_pinned(device, layout.bytes, "a graph's tables", &variant->staged, NULL);
+  if (result == GK_OK) result = judge(graph, device->driver->cuGraphCreate(&variant->graph, 0), "cuGraphCreate");
+  if (result == GK_OK) result = make_handles(graph, variant, handles);
+  if (result == GK_OK) result = gki_cuda_build(graph, variant, handles);
+  if (result == GK_OK) result = instantiate(graph, variant);
+  if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
+  gk_release(handles);
+  if (result == GK_OK) result = judge(graph, device->driver->cuGraphUpload(variant->exec, device->stream),
+                                      "cuGraphUpload");
+  return result;
+}
+
+void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant) {
+  const gki_cuda_driver *driver = graph->device->driver;
+  if (graph->busy_until > graph->waited) (void)driver->cuStreamSynchronize(graph->device->stream);
+  graph->busy_until = 0;
+  if (variant->exec) (void)driver->cuGraphExecDestroy(variant->exec);
+  if (variant->graph) (void)driver->cuGraphDestroy(variant->graph);
+  gki_cuda_give(graph->device, variant->tables);
+  gki_cuda_give_pinned(graph->device, variant->staged);
+  gk_gates_free(variant->gates);
+  *variant = (gki_cuda_variant){0};
+}
+
+static gk_result make_variant(gki_cuda_graph *graph, gki_cuda_variant *variant, const gk_gates *gates) {
+  variant->gates = gates;
+  gk_result result = make_nodes(graph, variant);
+  if (result != GK_OK) gki_cuda_variant_drop(graph, variant);
+  return result;
+}
+
+/* Where a graph that can resume has the very nodes of the other but for the prologue, it is all there is. */
+static gk_result make_first(gki_cuda_graph *graph) {
+  const gk_gates *fresh = NULL, *both = NULL;
+  gk_result result = gk_gates_make(graph->plan, bits_of(graph, false), &fresh);
+  if (result == GK_OK && graph->plan->checkpoint_count)
+    result = gk_gates_make(graph->plan, bits_of(graph, true), &both);
+  if (result != GK_OK) {
+    gk_gates_free(fresh);
+    return result;
+  }
+  graph->one = both && both->control_count == fresh->control_count &&
+               both->conditional_count == fresh->conditional_count;
+  gk_gates_free(graph->one ? fresh : both);
+  return make_variant(graph, &graph->fresh, graph->one ? both : fresh);
+}
+
+gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_variant **variant) {
+  gk_result result = graph->fresh.exec ? GK_OK : make_first(graph);
+  if (result != GK_OK) return result;
+  *variant = resumes && !graph->one ? &graph->resume : &graph->fresh;
+  if ((*variant)->exec) return GK_OK;
+  const gk_gates *gates = NULL;
+  result = gk_gates_make(graph->plan, bits_of(graph, true), &gates);
+  return result == GK_OK ? make_variant(graph, &graph->resume, gates) : result;
+}
+
+/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+
+static gk_result take_state(gki_cuda_graph *graph) {
+  gki_cuda_device *device = graph->device;
+  gki_cuda_shared *shared = &graph->shared;
+  gk_result result = gki_cuda_shared_lay_out(graph->plan, shared);
+  if (result == GK_OK)
+    result = gki_cuda_slots_make(&graph->slots, device, graph->plan, graph->depth, &graph->arena);
+  if (result != GK_OK) return result;
+  const size_t bytes = shared->slots + graph->slots.bytes > shared->bytes ? shared->slots + graph->slots.bytes
+                                                                          : shared->bytes;
+  const size_t begins_at = GKI_CUDA_STATUSES_AT + (size_t)GKI_CUDA_RING * shared->status_bytes;
+  result = gki_cuda_take(device, bytes, "a graph's state", &graph->state);
+  void *pinned = NULL;
+  if (result == GK_OK)
+    result = gki_cuda_take_pinned(device, begins_at + shared->bytes, "a graph's status", &pinned, &graph->pinned_at);
+  if (result != GK_OK) return result;
+  graph->pinned = pinned;
+  graph->slots.at = graph->state + shared->slots;
+  keep_busy(graph);
+  gki_cuda_shared_write(shared, graph->pinned + begins_at);
+  return judge(graph, device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
+                                                        device->stream),
+               "cuMemcpyHtoDAsync of the state");
+}
+
+static gk_result take_arrays(gki_cuda_graph *graph, void *const *code) {
+  const gk_plan *plan = graph->plan;
+  graph->code = gki_arena_take(&graph->arena, plan->node_count, sizeof *graph->code);
+  graph->call_slots = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->call_slots);
+  graph->values = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->values);
+  if (!graph->code || !graph->call_slots || !graph->values)
+    return gki_fail_memory("a graph's arrays", plan->node_count * sizeof *graph->code);
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    graph->code[k] = code[k];
+    if (node->op != GK_OP_CALL) continue;
+    graph->calls = true;
+    for (uint32_t a = 0; a < node->arg_count; ++a) graph->call_slots[plan->args[node->args + a]] = true;
+  }
+  return GK_OK;
+}
+
+static gk_result make_event(gki_cuda_graph *graph, CUevent *event) {
+  const gki_cuda_driver *driver = graph->device->driver;
+  gk_result result = judge(graph, driver->cuEventCreate(event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING),
+                           "cuEventCreate");
+  if (result != GK_OK) *event = NULL;
+  return result;
+}
+
+static gk_result make_events(gki_cuda_graph *graph) {
+  gk_result result = make_event(graph, &graph->event);
+  if (result != GK_OK || graph->plan->loop_count || graph->plan->checkpoint_count) return result;
+  graph->events = gki_arena_take(&graph->arena, graph->depth, sizeof *graph->events);
+  if (!graph->events) return gki_fail_memory("a graph's events", graph->depth * sizeof *graph->events);
+  for (uint32_t k = 0; k < graph->depth && result == GK_OK; ++k) result = make_event(graph, &graph->events[k]);
+  return result;
+}
+
+gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
+  graph->device = device;
+  graph->plan = plan;
+  graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
+  atomic_init(&graph->launched, 0);
+  gk_result result = take_arrays(graph, code);
+  if (result == GK_OK) result = take_state(graph);
+  if (result == GK_OK) result = make_events(graph);
+  /* What a library call records depends on what is bound, and that isn't known yet. */
+  gki_cuda_variant *variant;
+  return result == GK_OK && !graph->calls ? gki_cuda_variant_get(graph, false, &variant) : result;
+}
+
+void gki_cuda_graph_drop(gki_cuda_graph *graph) {
+  if (!graph->device) return;
+  const gki_cuda_driver *driver = graph->device->driver;
+  pthread_mutex_lock(&graph->device->lock);
+  if (graph->device->last == graph) graph->device->last = NULL;
+  pthread_mutex_unlock(&graph->device->lock);
+  bool entered = gki_cuda_enter(graph->device) == GK_OK;
+  gki_cuda_variant_drop(graph, &graph->fresh);
+  gki_cuda_variant_drop(graph, &graph->resume);
+  if (graph->event) (void)driver->cuEventDestroy(graph->event);
+  for (uint32_t k = 0; graph->events && k < graph->depth; ++k)
+    if (graph->events[k]) (void)driver->cuEventDestroy(graph->events[k]);
+  gki_cuda_slots_drop(&graph->slots);
+  gki_cuda_give(graph->device, graph->state);
+  gki_cuda_give_pinned(graph->device, graph->pinned);
+  if (entered) gki_cuda_leave(graph->device);
+  gki_arena_free(&graph->arena);
+}

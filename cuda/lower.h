@@ -1,0 +1,63 @@
+/* What a plan becomes: one graph for launches from the top, and, when somebody first resumes, one that starts at any
+ * checkpoint. Both work on the same table of slots and the same control block. */
+#ifndef GKI_CUDA_LOWER_H
+#define GKI_CUDA_LOWER_H
+#include "kernels.h"
+#include "slots.h"
+#include "tables.h"
+#include <stdatomic.h>
+
+/* One graph of a plan. */
+typedef struct gki_cuda_variant {
+  const gk_gates *gates;
+  CUgraph graph;
+  CUgraphExec exec;
+  CUdeviceptr tables;    /* gki_cuda_tables and all they point to */
+  void *staged;          /* the same on its way there, page-locked */
+  CUgraphNode prologue;  /* NULL: it has none */
+  uint32_t point;        /* the prologue's first */
+  uint32_t target;       /* the prologue's parameter in the exec */
+  bool posts;            /* it has an epilogue */
+} gki_cuda_variant;
+
+enum { GKI_CUDA_STATUSES_AT = 64 }; /* in a graph's page-locked memory */
+
+/* A graph, native. */
+typedef struct gki_cuda_graph {
+  gki_cuda_device *device;
+  const gk_plan *plan;
+  gki_arena arena;
+  gki_cuda_kernel **code;  /* by node */
+  gki_cuda_slots slots;
+  gki_cuda_shared shared;
+  CUdeviceptr state;       /* what all variants share, the table of slots at its end */
+  unsigned char *pinned;   /* uint64_t: launches up to this number are cancelled; statuses; the state as it begins */
+  CUdeviceptr pinned_at;
+  gki_cuda_variant fresh, resume; /* the first serves both if `one` */
+  bool one;
+  uint64_t busy_until;     /* until this launch is over, something may use the graph's memory; UINT64_MAX: a wait
+                            * failed, or a launch half way */
+  bool calls;              /* there are CALLs: the variants are made again when a slot of theirs was bound anew */
+  bool *call_slots;        /* by slot: a CALL has it */
+  gk_value *values;        /* with CALLs: of the launch at hand */
+  CUevent event;           /* behind the last launch, if the device's `last` isn't this graph */
+  CUevent *events;         /* by place in the ring, of launches that post nothing; NULL: all post */
+  uint32_t depth;
+  atomic_uint_fast64_t launched; /* launches that the driver took, as the control block counts them */
+  uint64_t waited;
+  bool recorded[GKI_CUDA_RING]; /* by place in the ring: library calls were recorded again for that launch */
+} gki_cuda_graph;
+
+/* In the device's context. What it leaves half done, gki_cuda_graph_drop frees. */
+gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code);
+void gki_cuda_graph_drop(gki_cuda_graph *graph);
+
+/* The graph for a launch from the top or from a checkpoint; made now, if it isn't there. In the device's context. */
+gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_variant **variant);
+void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant);
+
+/* build.c: nodes of a variant whose gates and tables are there. */
+gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles);
+/* Parameters of its prologue for that target. */
+gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target);
+#endif

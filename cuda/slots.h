@@ -1,0 +1,34 @@
+/* A graph's table of slots in device memory, as all its tasks read it, and how it gets there: by one asynchronous copy
+ * of the stretch that was bound anew, from a ring in page-locked memory. */
+#ifndef GKI_CUDA_SLOTS_H
+#define GKI_CUDA_SLOTS_H
+#include "device.h"
+#include "gates.h"
+#include "memory.h"
+
+/* Extents that are numbers, and a task that has them. */
+typedef struct gki_cuda_extents { uint32_t items[3], node; } gki_cuda_extents;
+
+typedef struct gki_cuda_slots {
+  const gki_cuda_device *device;
+  const gk_plan *plan;
+  CUdeviceptr at;       /* whoever has memory for it says where: 8 bytes per slot, the structs behind them, */
+  size_t bytes;         /* so many, at a multiple of GKI_STRUCT_ALIGNMENT */
+  size_t *structs;      /* by slot: where its struct is; 0: it has none */
+  unsigned char *ring;  /* `depth` times all of it */
+  uint32_t depth;
+  gki_cuda_extents *extents;
+  uint32_t extent_count;
+} gki_cuda_slots;
+
+/* `depth` launches may be under way at once. In the device's context; all that isn't the driver's is in the arena. */
+gk_result gki_cuda_slots_make(gki_cuda_slots *slots, const gki_cuda_device *device, const gk_plan *plan, uint32_t depth,
+                              gki_arena *arena);
+void gki_cuda_slots_drop(gki_cuda_slots *slots);
+
+/* Puts what changed on the way to the table, before what is launched next. `place` is the launch's number less one. */
+gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place);
+
+/* A KERNEL, COPY or FILL as its kernel gets it. */
+gki_cuda_task gki_cuda_task_of(const gki_cuda_slots *slots, uint32_t node);
+#endif
