@@ -1,0 +1,98 @@
+/* What a device's driver does with conditional nodes, found out by trying: small graphs, built, run twice and read back
+ * once per device and process. The documentation leaves open much of what the lowering rests on; each question that is
+ * answered "no" names the way that is safe all the same. The device's architecture decides nothing. */
+#ifndef GKI_CUDA_PROBE_H
+#define GKI_CUDA_PROBE_H
+#include "driver.h"
+
+/* Safe ways, as bits. A list that needs one which the lowering doesn't take runs host-gated; all lists need the first.
+ * Without any, this holds: a handle has its default at the start of a launch and keeps its value, over passes too, until
+ * some kernel of the graph sets it, wherever in the graph that kernel and the handle's node are. */
+enum {
+  GKI_CUDA_HOST_GATED = 1 << 0,        /* no conditional nodes at all */
+  GKI_CUDA_NO_SWITCH = 1 << 1,         /* one IF node per case; without GK_WITH_SWITCH */
+  GKI_CUDA_CHAIN_BRANCHES = 1 << 2,    /* branches of a PARALLEL that decide come one behind the other */
+  GKI_CUDA_PASS_ON_PER_LEVEL = 1 << 3, /* a kernel sets handles of its own body and one level out, and another one in
+                                        * that body carries a stop on to the next */
+  GKI_CUDA_SET_AT_ENTRY = 1 << 4,      /* handles in a body are set by a kernel at its beginning, not from outside */
+  GKI_CUDA_SET_PER_PASS = 1 << 5,      /* gates in a loop's body are set in each pass */
+  GKI_CUDA_REARM_IN_FRONT = 1 << 6,    /* a DO_WHILE in a loop gets a kernel in front of it that sets its handle */
+  GKI_CUDA_MERGE_IN_BODY = 1 << 7,     /* a chain goes on within a body, never into one beside it */
+  GKI_CUDA_WRITE_ONCE = 1 << 8,        /* a kernel collects what it sets and sets each handle once */
+  GKI_CUDA_CLOSE_FROM_OUTSIDE = 1 << 9, /* no kernel sets the handle of an IF or SWITCH that it is in */
+  GKI_CUDA_LOOP_END_LAST = 1 << 10,    /* the last node of a loop's body is a kernel that sets the loop's handle */
+  GKI_CUDA_TARGET_BY_COPY = 1 << 11,   /* no node of a graph is ever updated: the target reaches it by memory */
+};
+/* Those that cuda/lower.c takes. */
+enum { GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES };
+
+/* The questions: X(id, name, way where the answer is no, what is true if it is yes). In the order of asking: the first
+ * three decide whether there is anything to ask. */
+#define GKI_CUDA_QUESTIONS(X) \
+  X(P1A, "P1a", GKI_CUDA_HOST_GATED, "a handle has its default in each launch and keeps it until it is set") \
+  X(P2O0, "P2o0", GKI_CUDA_HOST_GATED, "a kernel opens and closes the nodes behind it") \
+  X(P2O1, "P2o1", GKI_CUDA_HOST_GATED, "a kernel in a loop's body ends the loop, and sets a node behind it") \
+  X(P1B, "P1b", 0, "a loop that ended within a loop stays ended until it is armed again") \
+  X(P1B2, "P1b2", GKI_CUDA_REARM_IN_FRONT, "the end of a loop arms a loop in it again") \
+  X(P1C, "P1c", GKI_CUDA_SET_AT_ENTRY, "what was set two levels further out isn't overwritten when the body is entered") \
+  X(P1D, "P1d", GKI_CUDA_TARGET_BY_COPY, "an updated node works as updated from the next launch on; defaults stay") \
+  X(P1E, "P1e", GKI_CUDA_SET_PER_PASS, "a node in a loop that nobody sets keeps its default over the passes") \
+  X(P1K, "P1k", GKI_CUDA_SET_PER_PASS, "a node in a loop keeps what was set over the passes") \
+  X(P2O2, "P2o2", GKI_CUDA_PASS_ON_PER_LEVEL, "a kernel ends a loop two levels out, and sets nodes on the way there") \
+  X(P2O3, "P2o3", GKI_CUDA_PASS_ON_PER_LEVEL, "the same three levels out") \
+  X(P2D, "P2d", GKI_CUDA_SET_AT_ENTRY, "a loop's end sets nodes one, two and three levels deeper for the next pass") \
+  X(P2B, "P2b", GKI_CUDA_MERGE_IN_BODY, "a kernel sets nodes in a body beside its own, one and two levels deep") \
+  X(P4A, "P4a", GKI_CUDA_WRITE_ONCE, "of what one kernel sets one after the other the last counts") \
+  X(P6, "P6", GKI_CUDA_CLOSE_FROM_OUTSIDE, "a kernel sets the IF that it is in: that counts when it is reached again") \
+  X(P7, "P7", GKI_CUDA_LOOP_END_LAST, "a loop ends that was ended within an IF and whose last node is a closed one") \
+  X(P4E, "P4e", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set different handles") \
+  X(P4F, "P4f", GKI_CUDA_CHAIN_BRANCHES, "kernels in eight parallel branches set different handles") \
+  X(P4G, "P4g", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set one handle to the same value") \
+  X(P8, "P8", GKI_CUDA_CHAIN_BRANCHES, "loops in parallel branches each make their own passes") \
+  X(P9A, "P9a", GKI_CUDA_NO_SWITCH, "a SWITCH runs its case, and nothing for a value beyond; from 13.0")
+
+typedef enum gki_cuda_question {
+#define GKI_CUDA_QUESTION(id, name, way, text) GKI_CUDA_##id,
+  GKI_CUDA_QUESTIONS(GKI_CUDA_QUESTION)
+#undef GKI_CUDA_QUESTION
+  GKI_CUDA_QUESTION_COUNT
+} gki_cuda_question;
+
+/* What is said of each; nothing of it is allocated. */
+typedef struct gki_cuda_question_text { const char *name, *text; uint32_t way; } gki_cuda_question_text;
+extern const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT];
+
+typedef enum gki_cuda_answer { GKI_CUDA_NOT_ASKED, GKI_CUDA_NO, GKI_CUDA_YES } gki_cuda_answer;
+
+typedef struct gki_cuda_abilities {
+  bool conditional;   /* false: everything is host-gated, and `why` says why */
+  bool is_final;      /* false: a call failed for a reason that may pass, so the next one who asks starts anew */
+  int driver_version; /* 12040 is 12.4 */
+  uint32_t ways;      /* that must be taken */
+  uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; NOT_ASKED counts as no, and has its way in `ways` */
+  uint32_t overlaps;  /* how often parallel branches were seen at work at once: 0 and "yes" to P4* prove little */
+  uint32_t graphs;    /* how many ran; */
+  uint32_t nodes;     /* nodes in them; */
+  uint32_t microseconds; /* all of it took so long */
+  char why[400];      /* without `conditional`: a sentence, for the capability report */
+} gki_cuda_abilities;
+
+/* Asks, or answers what is known of this device. Never fails: what can't be found out is a "no" with its reason, and a
+ * graph that doesn't end within two seconds is left alone, with what it uses, on a stream of its own.
+ * The device's context is current. `gates` is the module of gates.cu, loaded in it; NULL: there is none, and `why_none`
+ * says why. Thread-safe. */
+void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
+                    const char *why_none, gki_cuda_abilities *abilities);
+
+/* The same, always anew. */
+void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
+                         gki_cuda_abilities *abilities);
+
+/* Which of the ways in `of` would change something for these gates; those that wouldn't needn't be taken. So they can be
+ * lowered if gki_cuda_ways_needed(gates, abilities.ways & ~GKI_CUDA_WAYS_TAKEN) is 0; no time is spent on bits that
+ * aren't in `of`. */
+uint32_t gki_cuda_ways_needed(const gk_gates *gates, uint32_t of);
+
+/* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do what this list needs: ..." */
+void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes);
+#endif
