@@ -39,8 +39,23 @@ static void find_closable(gki_gating *g) {
   }
 }
 
-/* A piece that somebody may close gets a gate or, if only control kernels and conditional nodes are in it, no node: its
- * kernels look at a word, and the handles of its nodes are closers themselves. */
+/* Where tasks can look at a word, more of them than this go behind one IF node: it costs as much as a few kernels that
+ * find their word closed, and closed ones come along in a launch that stopped or resumed only. */
+enum { MOST_BY_WORD = 8 };
+
+static bool looks_itself(const gki_gating *g, const gki_piece *p) {
+  if (!(g->bits & GK_WITH_WORDS)) return false;
+  uint32_t tasks = 0;
+  for (uint32_t n = p->first; n != GK_NONE; n = g->parts[n].next) {
+    if (g->parts[n].kind == GK_GATE_PARALLEL) return false;
+    if (g->parts[n].kind != GK_GATE_TASK) continue;
+    if (g->plan->nodes[g->parts[n].node].op == GK_OP_CALL || ++tasks > MOST_BY_WORD) return false;
+  }
+  return true;
+}
+
+/* A piece that somebody may close gets a gate or, if there are only control kernels, conditional nodes and tasks that
+ * look themselves in it, no node: they look at a word, and the handles of its nodes are closers themselves. */
 static uint32_t count_closers(const gki_gating *g, const gki_piece *p) {
   if (p->gate != GK_NONE) return 1;
   uint32_t count = p->word != GK_NONE;
@@ -54,8 +69,8 @@ static uint32_t number_closers(gki_gating *g) {
   for (uint32_t b = 0; b < g->block_count; ++b)
     for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->pieces[p].next) {
       gki_piece *piece = &g->pieces[p];
-      if (piece->closable && piece->has_task) piece->gate = gki_gating_handle(g, 1, 0);
-      else if (piece->closable && piece->has_kernel) piece->word = g->word_count++;
+      if (piece->closable && piece->has_task && !looks_itself(g, piece)) piece->gate = gki_gating_handle(g, 1, 0);
+      else if (piece->closable && (piece->has_kernel || piece->has_task)) piece->word = g->word_count++;
       piece->closer = count;
       count += count_closers(g, piece);
     }
@@ -170,9 +185,9 @@ static void write_block(writer *w, uint32_t b);
 static void write_part(writer *w, const gki_part *part, uint32_t word) {
   const gki_gating *g = w->g;
   const uint32_t at = open_node(w, part->kind, part->node, part->handle);
+  if (part->kind == GK_GATE_CONTROL || part->kind == GK_GATE_TASK) w->nodes[at].word = word;
   if (part->kind == GK_GATE_CONTROL) {
     w->nodes[at].point = g->exits[g->exit_limit + part->kernel].next;
-    w->nodes[at].word = word;
     ++w->out->control_count;
   } else if (part->kind == GK_GATE_SWITCH || part->kind == GK_GATE_PARALLEL) {
     for (uint32_t b = part->block; b != GK_NONE; b = g->blocks[b].sibling) {
@@ -242,9 +257,9 @@ static void count_usual(gk_gates *out) {
 
 gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates) {
   *gates = NULL;
-  if (bits & ~(uint32_t)(GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH))
-    return gk_fail(GK_ERROR_INVALID, "gk_gates_make: bits 0x%x are unknown; use GK_WITH_RESUME, GK_WITH_CANCEL and "
-                   "GK_WITH_SWITCH", (unsigned)bits);
+  if (bits & ~(uint32_t)(GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH | GK_WITH_WORDS))
+    return gk_fail(GK_ERROR_INVALID, "gk_gates_make: bits 0x%x are unknown; use GK_WITH_RESUME, GK_WITH_CANCEL, "
+                   "GK_WITH_SWITCH and GK_WITH_WORDS", (unsigned)bits);
   gki_gating g = {.plan = plan, .bits = bits};
   gki_gates *made = gk_obtain(sizeof *made);
   bool done = made && gki_pieces_make(&g);

@@ -119,6 +119,10 @@ static gk_result add_task(builder *b, CUgraph into, uint32_t at, size_t first) {
                                   : node->op == GK_OP_COPY ? &graph->device->copy_kernel
                                                            : &graph->device->fill_kernel;
   gki_cuda_task task = gki_cuda_task_of(&graph->slots, number);
+  if (b->gates->nodes[at].word != GK_NONE) {
+    task.word = b->variant->words + b->gates->nodes[at].word * sizeof(uint64_t);
+    task.number = graph->state + offsetof(gki_cuda_control, number);
+  }
   void *parameters[] = {&task};
   /* How many items there will be isn't known now; kernels stride, so that any grid will do. */
   bool one = !node->items[0] && !node->items[1] && !node->items[2] && node->op == GK_OP_KERNEL;

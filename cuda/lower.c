@@ -9,7 +9,7 @@ static gk_result judge(const gki_cuda_graph *graph, CUresult result, const char 
 }
 
 static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
-  return (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
+  return GK_WITH_WORDS | (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
          (graph->plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
          (graph->device->switches ? (uint32_t)GK_WITH_SWITCH : 0);
 }
@@ -74,6 +74,7 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   const gki_cuda_layout layout = gki_cuda_tables_lay_out(variant->gates);
   gk_result result = handles ? GK_OK : GK_ERROR_MEMORY;
   if (result == GK_OK) result = gki_cuda_take(device, layout.bytes, "a graph's tables", &variant->tables);
+  variant->words = variant->tables + layout.words;
   if (result == GK_OK)
     result = gki_cuda_take_pinned(device, layout.bytes, "a graph's tables", &variant->staged, NULL);
   if (result == GK_OK) result = judge(graph, device->driver->cuGraphCreate(&variant->graph, 0), "cuGraphCreate");

@@ -12,7 +12,8 @@ typedef struct gki_cuda_variant {
   const gk_gates *gates;
   CUgraph graph;
   CUgraphExec exec;
-  CUdeviceptr tables;    /* gki_cuda_tables and all they point to */
+  CUdeviceptr tables;    /* gki_cuda_tables and all they point to, */
+  CUdeviceptr words;     /* the words among it */
   void *staged;          /* the same on its way there, page-locked */
   CUgraphNode prologue;  /* NULL: it has none */
   uint32_t point;        /* the prologue's first */

@@ -98,6 +98,8 @@ enum {
   GK_WITH_RESUME = 1, /**< Launches may start at any checkpoint, else at the top only. */
   GK_WITH_CANCEL = 2, /**< Every loop end can stop the launch. */
   GK_WITH_SWITCH = 4, /**< There are SWITCH nodes; else a branch is one IF node per case. */
+  GK_WITH_WORDS = 8,  /**< Kernels, copies and fills can look at a word as control kernels do; then a piece of few tasks
+                       * needs no IF node. */
 };
 
 /** Kinds of a graph's nodes. */
@@ -121,7 +123,7 @@ typedef struct gk_gate_node {
   uint32_t node;     /**< The plan's node; GK_NONE: it stands for none. */
   uint32_t handle;   /**< PIECE, IF, SWITCH, WHILE: its handle. */
   uint32_t point;    /**< CONTROL, PROLOGUE: first of its chain; GK_NONE: nothing to walk. */
-  uint32_t word;     /**< CONTROL: it does nothing while this word holds the launch's number; GK_NONE: none. */
+  uint32_t word;     /**< CONTROL, TASK: it does nothing while this word holds the launch's number; GK_NONE: none. */
   bool decides;      /**< BRANCH of a PARALLEL: holds control kernels. Two of those must not overlap where a device
                       * can't set handles from both at once. */
 } gk_gate_node;
@@ -171,7 +173,7 @@ typedef struct gk_gate_exit {
 typedef enum gk_closer_kind {
   GK_CLOSER_GATE, /**< Handle of a PIECE. */
   GK_CLOSER_NODE, /**< Handle of a conditional node in a piece without a gate; never opened again: points do that. */
-  GK_CLOSER_WORD, /**< A word of control kernels: closed while it holds the launch's number. */
+  GK_CLOSER_WORD, /**< A word of control kernels and tasks: closed while it holds the launch's number. */
 } gk_closer_kind;
 
 /** What closes a piece of a block. Those of one block stand together, in its order. */
@@ -235,7 +237,7 @@ typedef struct gk_gates {
 
 /** Decides the gates of a plan, in time and memory linear in it. Needs no device; thread-safe.
  * @param plan   Constant, and outlives the gates.
- * @param bits   GK_WITH_RESUME, GK_WITH_CANCEL, GK_WITH_SWITCH or 0.
+ * @param bits   GK_WITH_RESUME, GK_WITH_CANCEL, GK_WITH_SWITCH, GK_WITH_WORDS or 0.
  * @param gates  Freed by gk_gates_free.
  * @return GK_OK; GK_ERROR_INVALID: a bit that is unknown; GK_ERROR_MEMORY. */
 gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates);

@@ -74,6 +74,11 @@ static void rig_control(void *user, const gk_gate_node *n) {
   }
 }
 
+static bool rig_closed(void *user, uint32_t word) {
+  const rig *r = user;
+  return ((const uint64_t *)(r->running->tables + r->running->layout.words))[word] == control_of(r)->number;
+}
+
 static void make_graph(rig *r, rig_graph *graph, const gk_gates *gates) {
   uint64_t *handles = calloc(gates->handle_count + 1, sizeof *handles);
   graph_begin(&graph->model, gates);
@@ -167,7 +172,8 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
   static rig r;
   static expected posted[GKI_CUDA_RING];
   const bool cancelling = pick(&random, 3) == 0, interleaved = pick(&random, 2) != 0;
-  const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u);
+  const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
+                        (pick(&random, 2) ? GK_WITH_WORDS : 0u);
   const uint32_t launches = pick(&random, 16) ? 6 : GKI_CUDA_RING + 5;
   const bool posts = plan->loop_count || plan->checkpoint_count;
   rig_begin(&r, plan, bits);
@@ -178,7 +184,7 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
   r.b.t.tasks = tasks;
   r.b.t.cancel = &r.b.cancel;
   uint64_t chance = random;
-  device d = {.plan = plan, .user = &r, .execute = bench_execute, .control = rig_control,
+  device d = {.plan = plan, .user = &r, .execute = bench_execute, .control = rig_control, .closed = rig_closed,
               .interleave = interleaved ? &chance : NULL};
   int32_t target = 0;
   for (uint32_t launch = 0; launch < launches; ++launch) {

@@ -25,6 +25,7 @@ typedef struct device {
   void (*execute)(void *user, uint32_t node);
   int64_t (*read)(void *user, uint32_t node);
   bool (*cancelled)(void *user);
+  bool (*closed)(void *user, uint32_t word); /* for whoever has `control`, and words of his own */
   void (*control)(void *user, const gk_gate_node *n); /* CONTROL, PROLOGUE, EPILOGUE; NULL: what stands here */
   void *user;
   uint64_t *interleave; /* source of chance; NULL: branches one after the other */
@@ -227,6 +228,8 @@ static void fork_branches(strand *s, const gk_gate_node *nodes, uint32_t at) {
   }
 }
 
+static bool is_closed(const device *d, uint32_t word) { return d->graph->words[word] == d->number; }
+
 static void start_node(device *d, strand *s, uint32_t at) {
   const gk_gates *g = d->graph->gates;
   const gk_gate_node *n = &g->nodes[at];
@@ -239,11 +242,12 @@ static void start_node(device *d, strand *s, uint32_t at) {
   }
   switch (n->kind) {
   case GK_GATE_TASK:
+    if (n->word != GK_NONE && (d->closed ? d->closed(d->user, n->word) : is_closed(d, n->word))) break;
     ++d->tasks;
     d->execute(d->user, n->node);
     break;
   case GK_GATE_CONTROL:
-    if (n->word == GK_NONE || d->graph->words[n->word] != d->number) walk_chain(d, n->point);
+    if (n->word == GK_NONE || !is_closed(d, n->word)) walk_chain(d, n->point);
     break;
   case GK_GATE_PIECE:
   case GK_GATE_IF:

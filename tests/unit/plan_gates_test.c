@@ -115,7 +115,8 @@ static void run_list(const gk_task *tasks, uint32_t count, uint64_t seed, uint64
   assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
   const gk_plan *plan = &planned.plan;
   const bool cancelling = pick(&random, 3) == 0, interleave = pick(&random, 2) != 0;
-  const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u);
+  const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
+                        (pick(&random, 2) ? GK_WITH_WORDS : 0u);
   device_graph graphs[2];
   for (uint32_t k = 0; k < 2; ++k) {
     const gk_gates *gates;
@@ -483,9 +484,9 @@ static void test_unknown_bit(void **state) {
   sheet l = {.count = 0};
   add_straight(&l);
   const gk_gates *gates;
-  assert_int_equal(gk_gates_make(plan_of(&l), 8, &gates), GK_ERROR_INVALID);
+  assert_int_equal(gk_gates_make(plan_of(&l), 16, &gates), GK_ERROR_INVALID);
   assert_null(gates);
-  assert_non_null(strstr(gk_error(), "0x8"));
+  assert_non_null(strstr(gk_error(), "0x10"));
   gk_gates_free(gates);
   gki_plan_free(&l.planned);
   gki_blocks_free(&l.blocks);
