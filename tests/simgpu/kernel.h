@@ -32,6 +32,9 @@ void sim_kernel_run(const sim_kernel *kernel, const unsigned grid[3], const unsi
 /* The driver's: what cudaGraphSetConditional does in a kernel. */
 extern void sim_set_conditional(unsigned long long handle, unsigned value);
 
+/* After such a jump, on that thread: tells sanitizers on which stack it is. What follows does so, too, if need be. */
+void sim_kernel_left(void);
+
 /* Number within the grid of the thread that runs now, (block * threads of a block + thread), both counted with x
  * fastest: no handle may be set by two threads. Asked only from within sim_set_conditional. */
 extern unsigned long long sim_kernel_thread(void);

@@ -1,0 +1,315 @@
+/* A grid on one thread: block by block, the threads of a block one after the other on one stack, until one waits for
+ * others. That one keeps the stack, and the next begin on another. */
+#include "fiber.h"
+#include "load.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARP = 32, MOST_THREADS = 1024, MOST_BYTES = 32764 };
+
+typedef enum lane_state { NOT_BEGUN, AT_WORK, WAITING, LEFT } lane_state;
+
+typedef struct lane {
+  lane_state state;
+  sim_meeting what; /* that it waits for */
+  unsigned mask;
+  unsigned long long brought;
+  sim_fiber *fiber;
+} lane;
+
+typedef struct warp { /* what its last meetings brought, by lane */
+  unsigned long long results[WARP];
+} warp;
+
+typedef struct machine {
+  const sim_kernel *kernel;
+  unsigned grid[3], block[3];
+  sim_index block_at;
+  unsigned threads, begun, left; /* of this block */
+  unsigned current;              /* thread */
+  bool inside;                   /* a kernel is being carried out */
+  bool stopped;                  /* and goes no further */
+  bool ending;
+  sim_fiber *outside, *at;       /* the caller's stack, and where we are */
+  sim_fiber *spare[MOST_THREADS + 1];
+  unsigned spares;
+  sim_fiber *all[MOST_THREADS + 1];
+  unsigned fibers;
+  unsigned ready[MOST_THREADS]; /* a ring of threads that go on */
+  unsigned first_ready, ready_count;
+  unsigned waiting_for_block;
+  unsigned brought, result; /* to the block's meeting; how many at the last one */
+  lane lanes[MOST_THREADS];
+  warp warps[MOST_THREADS / WARP];
+  _Alignas(64) unsigned char parameters[MOST_BYTES + 4];
+} machine;
+
+static __thread machine *own;
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+static void go(machine *m, sim_fiber *to) {
+  sim_fiber *from = m->at;
+  m->at = to;
+  sim_fiber_go(from, to);
+}
+
+static sim_index place_of(unsigned number, const unsigned size[3]) {
+  return (sim_index){number % size[0], number / size[0] % size[1], number / size[0] / size[1]};
+}
+
+static void go_on_as(machine *m, unsigned thread) {
+  m->current = thread;
+  *m->kernel->of->thread = place_of(thread, m->block);
+}
+
+static void run_threads(void *data) {
+  machine *m = data;
+  for (;;) {
+    while (m->begun < m->threads && m->ready_count == 0 && !m->stopped && !m->ending) {
+      unsigned thread = m->begun++;
+      m->lanes[thread] = (lane){.state = AT_WORK, .fiber = m->at};
+      go_on_as(m, thread);
+      m->kernel->code->call(m->parameters);
+      thread = m->current;
+      m->lanes[thread].state = LEFT;
+      ++m->left;
+    }
+    if (m->ending) sim_fiber_leave(m->at, m->outside);
+    m->spare[m->spares++] = m->at;
+    go(m, m->outside);
+  }
+}
+
+/* Gives the stack away until the others have come. */
+static void wait_for_others(machine *m) {
+  m->lanes[m->current].state = WAITING;
+  go(m, m->outside);
+}
+
+static void make_ready(machine *m, unsigned thread) {
+  m->lanes[thread].state = AT_WORK;
+  m->ready[(m->first_ready + m->ready_count++) % MOST_THREADS] = thread;
+}
+
+/* ---- where threads meet ------------------------------------------------------------------------------------------ */
+
+static void stop(const char *why);
+
+/* Whether all lanes of the mask are there for the same. `thread` counts as there. */
+static bool is_complete(const machine *m, unsigned thread, sim_meeting what, unsigned mask) {
+  unsigned first = thread / WARP * WARP;
+  for (unsigned k = 0; k < WARP; ++k) {
+    if (!(mask >> k & 1) || first + k == thread) continue;
+    if (first + k >= m->begun) return false;
+    const lane *other = &m->lanes[first + k];
+    if (other->state != WAITING || other->what != what || other->mask != mask) return false;
+  }
+  return true;
+}
+
+static const unsigned long long *meet(sim_meeting what, unsigned mask, unsigned long long brought) {
+  machine *m = own;
+  unsigned thread = m->current, first = thread / WARP * WARP;
+  warp *w = &m->warps[thread / WARP];
+  lane *self = &m->lanes[thread];
+  self->what = what;
+  self->mask = mask;
+  self->brought = brought;
+  if (!(mask >> thread % WARP & 1)) stop("a lane comes with a mask that it isn't in");
+  if (!is_complete(m, thread, what, mask)) {
+    wait_for_others(m);
+    return w->results;
+  }
+  for (unsigned k = 0; k < WARP; ++k) {
+    if (!(mask >> k & 1)) continue;
+    w->results[k] = m->lanes[first + k].brought;
+    if (first + k != thread) make_ready(m, first + k);
+  }
+  return w->results;
+}
+
+static unsigned barrier(int brought) {
+  machine *m = own;
+  lane *self = &m->lanes[m->current];
+  self->what = SIM_MEET_BLOCK;
+  m->brought += brought != 0;
+  if (++m->waiting_for_block < m->threads) {
+    wait_for_others(m);
+    return m->result;
+  }
+  m->result = m->brought;
+  m->brought = m->waiting_for_block = 0;
+  for (unsigned k = 0; k < m->threads; ++k)
+    if (k != m->current) make_ready(m, k);
+  return m->result;
+}
+
+static void set_conditional(unsigned long long handle, unsigned value) { sim_set_conditional(handle, value); }
+
+static void place_text(char *text, size_t bytes, sim_index at) {
+  snprintf(text, bytes, "(%u, %u, %u)", at.x, at.y, at.z);
+}
+
+static void stop(const char *why) {
+  machine *m = own;
+  char block[48], thread[48];
+  place_text(block, sizeof block, m->block_at);
+  place_text(thread, sizeof thread, place_of(m->current, m->block));
+  sim_broken("kernel", "kernel %s, block %s, thread %s: %s", m->kernel->name, block, thread, why);
+  m->stopped = true;
+  m->lanes[m->current].state = WAITING; /* for ever */
+  go(m, m->outside);
+  abort();
+}
+
+static const sim_services services = {meet, barrier, set_conditional, stop};
+
+/* Nobody can go on, and somebody waits. */
+static void say_stuck(machine *m) {
+  static const char *const meetings[] = {"", "a shuffle", "a vote", "__syncwarp", "__syncthreads"};
+  unsigned waits = 0, thread = 0;
+  for (unsigned k = m->threads; k-- > 0;)
+    if (m->lanes[k].state == WAITING) {
+      ++waits;
+      thread = k;
+    }
+  const lane *self = &m->lanes[thread];
+  char block[48], place[48];
+  place_text(block, sizeof block, m->block_at);
+  place_text(place, sizeof place, place_of(thread, m->block));
+  if (self->what == SIM_MEET_BLOCK)
+    sim_broken("barrier", "kernel %s, block %s: thread %s waits at __syncthreads, where %u of %u threads have come; %u "
+               "have left", m->kernel->name, block, place, m->waiting_for_block, m->threads, m->left);
+  else {
+    unsigned missing = 0, first = thread / WARP * WARP;
+    for (unsigned k = 0; k < WARP; ++k) {
+      const lane *other = &m->lanes[first + k];
+      if ((self->mask >> k & 1) && (first + k >= m->threads || other->state != WAITING || other->what != self->what ||
+                                    other->mask != self->mask)) missing |= 1u << k;
+    }
+    sim_broken("lanes", "kernel %s, block %s: thread %s waits at %s of mask 0x%08x, to which these lanes don't come: "
+               "0x%08x (%u threads wait, %u of %u have left)", m->kernel->name, block, place, meetings[self->what],
+               self->mask, missing, waits, m->left, m->threads);
+  }
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static sim_fiber *take_spare(machine *m) {
+  if (m->spares == 0) {
+    m->all[m->fibers++] = sim_fiber_make(run_threads, m);
+    return m->all[m->fibers - 1];
+  }
+  return m->spare[--m->spares];
+}
+
+static void run_block(machine *m) {
+  m->begun = m->left = m->ready_count = m->waiting_for_block = m->brought = 0;
+  *m->kernel->of->block = m->block_at;
+  while (m->left < m->threads && !m->stopped) {
+    if (m->ready_count > 0) {
+      unsigned thread = m->ready[m->first_ready];
+      m->first_ready = (m->first_ready + 1) % MOST_THREADS;
+      --m->ready_count;
+      go_on_as(m, thread);
+      go(m, m->lanes[thread].fiber);
+    } else if (m->begun < m->threads) go(m, take_spare(m));
+    else {
+      say_stuck(m);
+      m->stopped = true;
+    }
+  }
+}
+
+/* All fibers idle, as if they were new, whatever the last kernel left undone. */
+static void tidy_up(machine *m) {
+  if (m->at != m->outside) sim_fiber_jumped(m->at, m->outside);
+  m->at = m->outside;
+  for (unsigned k = 0; k < m->fibers; ++k) {
+    sim_fiber_reset(m->all[k]);
+    m->spare[k] = m->all[k];
+  }
+  m->spares = m->fibers;
+  m->inside = m->stopped = false;
+}
+
+static void end_machine(void *data) {
+  machine *m = data;
+  own = m;
+  if (m->inside) tidy_up(m);
+  m->ending = true;
+  while (m->spares > 0) {
+    go(m, m->spare[--m->spares]);
+    m->at = m->outside;
+  }
+  for (unsigned k = 0; k < m->fibers; ++k) sim_fiber_drop(m->all[k]);
+  sim_fiber_drop(m->outside);
+  free(m);
+  own = NULL;
+}
+
+static void make_key(void) { pthread_key_create(&key, end_machine); }
+
+static machine *machine_of_thread(void) {
+  if (own) return own;
+  pthread_once(&key_once, make_key);
+  machine *m = aligned_alloc(64, (sizeof *m + 63) / 64 * 64);
+  if (!m) {
+    fputs("the simulated GPU has no memory left\n", stderr);
+    abort();
+  }
+  memset(m, 0, sizeof *m);
+  m->outside = m->at = sim_fiber_of_thread();
+  pthread_setspecific(key, m);
+  return own = m;
+}
+
+static size_t parameter_bytes(const sim_code_kernel *code) {
+  return code->count == 0 ? 0 : code->offsets[code->count - 1] + code->bytes[code->count - 1];
+}
+
+void sim_kernel_left(void) {
+  if (own && own->inside) tidy_up(own);
+}
+
+void sim_kernel_run(const sim_kernel *kernel, const unsigned grid[3], const unsigned block[3], const void *parameters) {
+  machine *m = machine_of_thread();
+  sim_kernel_left();
+  unsigned long long threads = (unsigned long long)block[0] * block[1] * block[2];
+  if (threads == 0 || threads > MOST_THREADS || parameter_bytes(kernel->code) > MOST_BYTES) {
+    sim_broken("kernel", "kernel %s: a block of %llu threads, %zu bytes of parameters", kernel->name, threads,
+               parameter_bytes(kernel->code));
+    return;
+  }
+  m->kernel = kernel;
+  m->threads = (unsigned)threads;
+  memcpy(m->grid, grid, sizeof m->grid);
+  memcpy(m->block, block, sizeof m->block);
+  if (parameter_bytes(kernel->code) > 0) memcpy(m->parameters, parameters, parameter_bytes(kernel->code));
+  const sim_code *code = kernel->of;
+  *code->services = &services;
+  *code->block_size = (sim_index){block[0], block[1], block[2]};
+  *code->grid_size = (sim_index){grid[0], grid[1], grid[2]};
+  m->inside = true;
+  for (unsigned z = 0; z < grid[2] && !m->stopped; ++z)
+    for (unsigned y = 0; y < grid[1] && !m->stopped; ++y)
+      for (unsigned x = 0; x < grid[0] && !m->stopped; ++x) {
+        m->block_at = (sim_index){x, y, z};
+        run_block(m);
+      }
+  if (m->stopped) tidy_up(m);
+  m->inside = false;
+}
+
+unsigned long long sim_kernel_thread(void) {
+  const machine *m = own;
+  sim_index at = m->block_at;
+  unsigned long long block = at.x + m->grid[0] * (at.y + (unsigned long long)m->grid[1] * at.z);
+  return block * m->threads + m->current;
+}
