@@ -11,8 +11,15 @@ extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, un
 #endif
 #ifdef __cplusplus
 #define GKI_ENTRY extern "C" __global__ void
+#define GKI_CALLED extern "C" __device__ __noinline__ /* not static: nvcc would name it anew each time */
 #else
 #define GKI_ENTRY __global__ void
+#define GKI_CALLED static __device__ __noinline__
+#endif
+#ifdef __CUDACC__
+#define GKI_SMALL _Pragma("unroll 1") /* code that isn't in the instruction cache has to be waited for */
+#else
+#define GKI_SMALL
 #endif
 #define GKI_INLINE static __device__ __forceinline__
 #define GKI_LOOK(type, at) (*(const volatile type *)(at))
@@ -76,6 +83,7 @@ GKI_INLINE int gki_cancelled(const gki_walk *w) {
 /* ---- closing and opening ----------------------------------------------------------------------------------------- */
 
 GKI_INLINE void gki_close(const gki_walk *w, uint32_t begin, uint32_t end) {
+  GKI_SMALL
   for (uint32_t k = begin; k < end; ++k) {
     const gki_cuda_closer *const c = GKI_TABLE(w, gki_cuda_closer, closers, k);
     const uint32_t at = __ldg(&c->at);
@@ -85,6 +93,7 @@ GKI_INLINE void gki_close(const gki_walk *w, uint32_t begin, uint32_t end) {
 }
 
 GKI_INLINE void gki_open(const gki_walk *w, uint32_t begin, uint32_t end) {
+  GKI_SMALL
   for (uint32_t k = begin; k < end; ++k) {
     const gki_cuda_closer *const c = GKI_TABLE(w, gki_cuda_closer, closers, k);
     const uint32_t kind = __ldg(&c->kind), at = __ldg(&c->at);
@@ -95,10 +104,11 @@ GKI_INLINE void gki_open(const gki_walk *w, uint32_t begin, uint32_t end) {
 
 /* From the target outwards: what lies before it in each block is closed and each block on the way is entered; or, in
  * loops, is opened again. */
-static __device__ __noinline__ void gki_aim(const gki_walk walk, uint32_t target, int again) {
+GKI_CALLED void gki_aim(const gki_walk walk, uint32_t target, int again) {
   const gki_walk *const w = &walk;
   const gki_cuda_target *const to = GKI_TABLE(w, gki_cuda_target, targets, target);
   uint32_t place = __ldg(&to->closer);
+  GKI_SMALL
   for (uint32_t at = __ldg(&to->block); at != GKI_CUDA_NONE;) {
     const gki_cuda_block *const b = GKI_TABLE(w, gki_cuda_block, blocks, at);
     if (!again) {
@@ -114,9 +124,10 @@ static __device__ __noinline__ void gki_aim(const gki_walk walk, uint32_t target
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-static __device__ __noinline__ int gki_leads_to_target(const gki_walk walk, uint32_t loop) {
+GKI_CALLED int gki_leads_to_target(const gki_walk walk, uint32_t loop) {
   const gki_walk *const w = &walk;
   uint32_t at = __ldg(&GKI_TABLE(w, gki_cuda_target, targets, w->target)->block);
+  GKI_SMALL
   while (at != GKI_CUDA_NONE) {
     const gki_cuda_block *const b = GKI_TABLE(w, gki_cuda_block, blocks, at);
     if (__ldg(&b->loop) == loop) return 1;
@@ -143,7 +154,7 @@ GKI_INLINE char *gki_status_of(const gki_cuda_tables *t, uint64_t number) {
 }
 
 /* Rare, so it pays for everything: where nobody stops, no handle is written. */
-static __device__ __noinline__ uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32_t ran,
+GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32_t ran,
                                                     uint32_t block, uint32_t place) {
   const gki_walk *const w = &walk;
   if (w->control->stopped != w->number) {
@@ -153,6 +164,7 @@ static __device__ __noinline__ uint32_t gki_stop_at(const gki_walk walk, uint32_
       *(volatile uint64_t *)&((gki_cuda_status *)gki_status_of(w->t, w->number))->yielded_early = w->number;
   }
   if (ran != GKI_CUDA_NONE) gki_note(w, ran);
+  GKI_SMALL
   for (uint32_t at = block; at != GKI_CUDA_NONE;) {
     const gki_cuda_block *const b = GKI_TABLE(w, gki_cuda_block, blocks, at);
     const uint32_t loop = __ldg(&b->loop);
@@ -213,8 +225,10 @@ GKI_INLINE uint32_t gki_branch(const gki_walk *w, const gki_cuda_point *p, const
   const uint32_t index = p->by_value ? (uint32_t)flag : flag == 0, last = p->exit_count - 1;
   const uint32_t taken = index < last ? index : last;
   if (p->handle != GKI_CUDA_NONE) gki_set_own(p, e, __ldg(&exits[taken].value));
-  else
+  else {
+    GKI_SMALL
     for (uint32_t k = 0; k <= last; ++k) gki_set_handle(w, __ldg(&exits[k].handle), k == taken);
+  }
   return __ldg(&exits[taken].next);
 }
 
@@ -240,6 +254,7 @@ GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki
   }
   if (!again) r->entry = 0;
   gki_set_own(p, e, (uint32_t)again);
+  GKI_SMALL
   for (uint32_t k = 0; k < p->arm_count; ++k)
     gki_set_handle(w, __ldg(GKI_TABLE(w, uint32_t, arms, p->arm + k)), 1);
   return again ? e->first : e->second;
@@ -337,6 +352,7 @@ GKI_ENTRY gki_epilogue(const gki_cuda_tables *t) {
   const uint64_t number = GKI_LOOK(uint64_t, &control->number);
   uint64_t *const status = (uint64_t *)gki_status_of(t, number);
   const uint32_t count = 2 + t->loop_count + (t->loop_count + t->checkpoint_count + 7) / 8;
+  GKI_SMALL
   for (uint32_t k = threadIdx.x; k < count; k += blockDim.x) status[2 + k] = gki_status_word(t, control, number, k);
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -368,6 +384,7 @@ GKI_INLINE uint64_t gki_bytes_of(const gki_cuda_task *task) {
   GKI_INLINE void gki_copy_##suffix(type *to, const type *from, uint64_t count) { \
     const uint64_t stride = GKI_STRIDE; \
     uint64_t k = GKI_FIRST; \
+    GKI_SMALL \
     for (; k + 3 * stride < count; k += 4 * stride) { \
       const type a = from[k], b = from[k + stride], c = from[k + 2 * stride], d = from[k + 3 * stride]; \
       to[k] = a; \
@@ -375,10 +392,12 @@ GKI_INLINE uint64_t gki_bytes_of(const gki_cuda_task *task) {
       to[k + 2 * stride] = c; \
       to[k + 3 * stride] = d; \
     } \
+    GKI_SMALL \
     for (; k < count; k += stride) to[k] = from[k]; \
   } \
   /* By one block, from the end that is read before it is written. */ \
   GKI_INLINE void gki_shift_##suffix(type *to, const type *from, uint64_t count) { \
+    GKI_SMALL \
     for (uint64_t begin = 0; begin < count; begin += blockDim.x) { \
       const uint64_t k = begin + threadIdx.x, at = to < from ? k : count - 1 - k; \
       type one = {0}; \
@@ -392,7 +411,7 @@ GKI_MOVES(words, uint1)
 GKI_MOVES(lines, uint4)
 
 /* The two may overlap: then it is as if all were read first. */
-static __device__ __noinline__ void gki_shift(uint64_t to, uint64_t from, uint64_t bytes) {
+GKI_CALLED void gki_shift(uint64_t to, uint64_t from, uint64_t bytes) {
   const uint64_t all = to | from | bytes;
   if (!(all & 15)) gki_shift_lines((uint4 *)to, (const uint4 *)from, bytes / 16);
   else if (!(all & 3)) gki_shift_words((uint1 *)to, (const uint1 *)from, bytes / 4);
@@ -422,6 +441,7 @@ GKI_ENTRY gki_copy(const gki_cuda_task task) {
 
 /* `at` is the first byte's place in the pattern. */
 GKI_INLINE void gki_fill_bytes(unsigned char *to, uint64_t count, uint32_t pattern, uint64_t at) {
+  GKI_SMALL
   for (uint64_t k = GKI_FIRST; k < count; k += GKI_STRIDE) to[k] = (unsigned char)(pattern >> ((at + k) & 3) * 8);
 }
 
@@ -439,6 +459,7 @@ GKI_ENTRY gki_fill(const gki_cuda_task task) {
   gki_fill_bytes((unsigned char *)to, head, pattern, 0);
   gki_fill_bytes((unsigned char *)(to + head + body), tail, turned, 0);
   uint4 *const lines = (uint4 *)(to + head);
+  GKI_SMALL
   for (uint64_t k = GKI_FIRST; k < body / 16; k += GKI_STRIDE) lines[k] = line;
 }
 
@@ -456,6 +477,7 @@ GKI_ENTRY gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *
   if (threadIdx.x != 0) return;
   const uint32_t before = GKI_LOOK(uint32_t, runs), run = period ? before % period : before;
   *(volatile uint32_t *)runs = before + 1;
+  GKI_SMALL
   for (uint32_t k = 0; k < count; ++k)
     if (list[k].run == run || list[k].run == GKI_CUDA_NONE) cudaGraphSetConditional(list[k].handle, list[k].value);
 }
@@ -463,6 +485,7 @@ GKI_ENTRY gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *
 GKI_ENTRY gki_set_beside(uint32_t *at, uint64_t handle, uint32_t value, uint32_t times) {
   if (threadIdx.x != 0) return;
   atomicAdd(&at[0], 1);
+  GKI_SMALL
   for (uint32_t k = times; k-- > 0;) cudaGraphSetConditional(handle, value ^ (k & 1));
   __threadfence();
   if (GKI_LOOK(uint32_t, &at[0]) - GKI_LOOK(uint32_t, &at[1]) > 1) atomicAdd(&at[2], 1);

@@ -66,7 +66,7 @@ static void rig_control(void *user, const gk_gate_node *n) {
   rig *r = user;
   const gki_cuda_tables *t = (const gki_cuda_tables *)r->running->tables;
   now = r;
-  r->cancel = control_of(r)->number - (r->b.cancel ? 0 : 1);
+  r->cancel = t->can_cancel ? control_of(r)->number - (r->b.cancel ? 0 : 1) : UINT64_MAX;
   switch (n->kind) {
   case GK_GATE_PROLOGUE: HOST_RUN(1, 2, gki_prologue(t, n->point, r->target)); break;
   case GK_GATE_EPILOGUE: HOST_RUN(1, r->threads, gki_epilogue(t)); break;
