@@ -97,7 +97,7 @@ static bool fail_once(const char *backend, const case_entry *c, unsigned long kt
   slip->failure = failure;
   alarm((unsigned)the_session.seconds);
   arm(kth, fault.own ? failures[failure].code : GK_ERROR_MEMORY, failures[failure].way);
-  t = (trial){.backend = backend, .injected = injected, .sweep = true};
+  t = (trial){.backend = backend, .bits = the_session.bits, .injected = injected, .sweep = true};
   run_trial(&t, c->body);
   *over = !has_fired();
   all_calls = fault.own ? fault.own->calls() : atomic_load(&fault.calls);
@@ -112,7 +112,7 @@ static bool fail_once(const char *backend, const case_entry *c, unsigned long kt
   } else if (!own_is_content(backend, slip->text, sizeof slip->text)) {
     slip->outcome = FAILED;
   } else if (!*over) {
-    t = (trial){.backend = backend};
+    t = (trial){.backend = backend, .bits = the_session.bits};
     run_trial(&t, case_counter);
     slip->outcome = t.outcome;
     snprintf(slip->text, sizeof slip->text, "what was tried afterwards: %s", t.text);

@@ -191,7 +191,7 @@ subject *graph_of(trial *t, const gk_list *list, uint32_t bits) {
   s->t = t;
   s->next = t->subjects;
   t->subjects = s;
-  must(t, gk_graph_create(t->device, list, bits, &s->graph));
+  must(t, gk_graph_create(t->device, list, bits | t->bits, &s->graph));
   s->list = *list;
   s->reference = reference_open(&s->list);
   if (!s->reference) fail_at(t, HERE, "the reference has no memory left");
@@ -465,7 +465,7 @@ void at_once(trial *t, gk_device *first, gk_device *second, case_body body) {
   int begun = 0;
   for (; begun < 2; ++begun) {
     part *p = &parts[begun];
-    p->trial = (trial){.backend = t->backend, .device = devices[begun], .injected = t->injected,
+    p->trial = (trial){.backend = t->backend, .bits = t->bits, .device = devices[begun], .injected = t->injected,
                        .sweep = t->sweep, .borrowed = true};
     p->body = body;
     if (pthread_create(&p->thread, NULL, run_part, p) != 0) break;

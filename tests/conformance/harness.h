@@ -16,6 +16,7 @@ struct trial {
   outcome outcome;
   char text[2000]; /* what failed, or why it is skipped */
   bool borrowed;   /* the device is closed by somebody else */
+  uint32_t bits;   /* for every graph, beside those that the case asks for */
   buffer *buffers;
   subject *subjects;
   other_device *others;

@@ -24,6 +24,7 @@ static const char usage[] =
   "  --every-way      calls: each k in every way of failing, not by turns\n"
   "  --seconds N      stop a case after so long (60)\n"
   "  --seed N         for what a backend of gk's tests leaves to chance (1)\n"
+  "  --host-gated     every graph as GK_HOST_GATED asks for it\n"
   "  --here           all in this process, for debuggers\n";
 
 #undef CASE
@@ -120,6 +121,7 @@ static void comment_command(const char *backend, const char *name) {
   if (the_session.sweep) printf(" --sweep %s", the_session.sweep == SWEEP_MEMORY ? "memory" : "calls");
   if (the_session.sweep && the_session.slip->at) printf(" --at %lu", the_session.slip->at);
   if (the_session.sweep == SWEEP_CALLS) printf(" --every-way");
+  if (the_session.bits) printf(" --host-gated");
   if (the_session.seed != (the_session.sweep ? 0 : 1)) printf(" --seed %llu", (unsigned long long)the_session.seed);
   printf(" '%s'\n", name);
 }
@@ -255,6 +257,7 @@ static void read_options(int count, char **words) {
     else if (strcmp(word, "--seed") == 0) the_session.seed = strtoull(value_of(count, words, &k), NULL, 0);
     else if (strcmp(word, "--list") == 0) the.list = true;
     else if (strcmp(word, "--matrix") == 0) the.matrix = true;
+    else if (strcmp(word, "--host-gated") == 0) the_session.bits = GK_HOST_GATED;
     else if (strcmp(word, "--here") == 0) the_session.here = true;
     else if (strcmp(word, "--help") == 0) {
       fputs(usage, stdout);

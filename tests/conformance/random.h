@@ -18,6 +18,9 @@ int random_lists(const char *backend, uint64_t first_seed, long count, bool shri
  * broken (""). Both may be NULL. */
 void random_watch(void (*before_open)(uint64_t seed), const char *(*broken)(void));
 
+/* Bits of gk_graph_create for every list, beside those that it asks for itself. */
+void random_ask_for(uint32_t bits);
+
 /* The list of a seed as a C program that does the same on a backend and compares with what the reference said. */
 bool random_print(const char *backend, uint64_t seed, FILE *to);
 #endif

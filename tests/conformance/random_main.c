@@ -28,7 +28,7 @@ static long usual_count(void) {
 
 static int tell_usage(void) {
   fprintf(stderr, "random_lists [--backend NAME]... [--module PATH]... [--seed S] [--random N] [--print S] "
-                  "[--no-shrink]\n");
+                  "[--host-gated] [--no-shrink]\n");
   return 2;
 }
 
@@ -39,6 +39,10 @@ int main(int argc, char **argv) {
   uint64_t seed = 1;
   bool shrink = true, prints = false;
   for (int k = 1; k < argc; ++k) {
+    if (strcmp(argv[k], "--host-gated") == 0) {
+      random_ask_for(GK_HOST_GATED);
+      continue;
+    }
     const char *value = k + 1 < argc ? argv[k + 1] : NULL;
     if (strcmp(argv[k], "--no-shrink") == 0) {
       shrink = false;

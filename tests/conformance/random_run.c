@@ -1,6 +1,7 @@
 /* A story on a backend and on the reference, deed by deed. The reference goes first: it knows whether a launch ends in
  * time, and whether it comes to the place where the host is to cancel. */
 #include "random_kernels.h"
+#include "random.h"
 #include "random_story.h"
 #include "reference/reference.h"
 #include <stdarg.h>
@@ -44,6 +45,9 @@ typedef struct world {
   bool too_long, can_yield, failed;
   bool bound, last_bound; /* something was: since the last launch, before it */
 } world;
+
+static uint32_t asked_for; /* bits of every graph */
+void random_ask_for(uint32_t bits) { asked_for = bits; }
 
 static bool differs(world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool differs(world *w, const char *format, ...) {
@@ -202,8 +206,8 @@ static bool world_open(world *w, story *s, gk_device *device, tally *t, recorder
   if (!w->reference) return !differs(w, "no memory");
   w->wanted = reference_last(w->reference);
   reference_watch(w->reference, count_task, w);
-  record_begin(w->record, whole_of(s)->name, s->bits);
-  if (!must(w, gk_graph_create(device, list, s->bits, &w->graph), "gk_graph_create")) return false;
+  record_begin(w->record, whole_of(s)->name, s->bits | asked_for);
+  if (!must(w, gk_graph_create(device, list, s->bits | asked_for, &w->graph), "gk_graph_create")) return false;
   size_t count = reference_slot_count(w->reference);
   if (count > MAX_COMPOSED) {
     w->too_long = true;

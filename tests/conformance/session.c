@@ -107,7 +107,7 @@ static void try_it(void *user) {
   }
   if (!enter_session()) return;
   static trial t;
-  t = (trial){.backend = a->backend};
+  t = (trial){.backend = a->backend, .bits = the_session.bits};
   run_trial(&t, a->c->body);
   slip->outcome = t.outcome;
   snprintf(slip->text, sizeof slip->text, "%s", t.text);

@@ -32,6 +32,7 @@ typedef struct session {
   bool here; /* no processes, for debuggers */
   int seconds;
   uint64_t seed;
+  uint32_t bits; /* for every graph */
   enum { NO_SWEEP, SWEEP_MEMORY, SWEEP_CALLS } sweep;
   unsigned long most, at;   /* so many k of each case, evenly spread, or 0: all; this one alone, or 0 */
   bool every_way;           /* each k in every way, not in one after the other by turns */
