@@ -1,0 +1,97 @@
+/* Conditional nodes and their handles, as they are built. */
+#include "sim.h"
+#include <stdlib.h>
+
+CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph where, CUcontext context,
+                                            unsigned int initial, unsigned int flags) {
+  SIM_ENTER(cuGraphConditionalHandleCreate);
+  sim_graph *graph;
+  sim_context *current, *asked;
+  CUresult result = sim_current(&current);
+  if (result == CUDA_SUCCESS) result = sim_graph_find(where, &graph);
+  if (result != CUDA_SUCCESS) return result;
+  asked = context ? SIM_OF(sim_context, context, SIM_CONTEXT) : current;
+  if (!handle || !asked || flags > GKI_CU_GRAPH_COND_ASSIGN_DEFAULT)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphConditionalHandleCreate: a bad argument");
+  if (flags == 0 && initial != 0)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a default without CU_GRAPH_COND_ASSIGN_DEFAULT");
+  sim_condition *condition = sim_obtain(sizeof *condition);
+  condition->base.inner = true;
+  sim_object_begin(&condition->base, SIM_CONDITION, asked);
+  sim_graph *root = graph->root;
+  condition->root = root;
+  condition->initial = initial;
+  condition->assigned = flags != 0;
+  root->conditions = sim_grow(root->conditions, root->condition_count, sizeof *root->conditions);
+  root->conditions[root->condition_count++] = condition;
+  *handle = condition->base.handle;
+  return CUDA_SUCCESS;
+}
+
+static CUresult check_size(const CUDA_CONDITIONAL_NODE_PARAMS *asked) {
+  bool newer = sim_version >= 12080;
+  switch (asked->type) {
+    case CU_GRAPH_COND_TYPE_IF:
+      if (asked->size == 1 || (asked->size == 2 && newer)) return CUDA_SUCCESS;
+      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "an IF node of size %u: 1, from 12.8 on also 2", asked->size);
+    case CU_GRAPH_COND_TYPE_WHILE:
+      if (asked->size == 1) return CUDA_SUCCESS;
+      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a WHILE node of size %u: only 1 is there", asked->size);
+    case CU_GRAPH_COND_TYPE_SWITCH:
+      if (newer && asked->size > 0) return CUDA_SUCCESS;
+      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a SWITCH node of size %u: from 12.8 on, with one case at least",
+                        asked->size);
+  }
+  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a conditional node of unknown type %d", (int)asked->type);
+}
+
+static CUresult check_handle(const sim_graph *graph, const CUDA_CONDITIONAL_NODE_PARAMS *asked,
+                             sim_condition **condition) {
+  *condition = SIM_OF(sim_condition, asked->handle, SIM_CONDITION);
+  if (!*condition) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "no such conditional handle");
+  if ((*condition)->root != graph->root)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the conditional handle was made for another graph");
+  if ((*condition)->node) {
+    sim_broken("shared", "a conditional handle was given to a second node");
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the conditional handle has a node already");
+  }
+  return CUDA_SUCCESS;
+}
+
+static CUresult check_context(const CUDA_CONDITIONAL_NODE_PARAMS *asked, const sim_condition *condition) {
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  if (asked->ctx) context = SIM_OF(sim_context, asked->ctx, SIM_CONTEXT);
+  if (context && context == condition->base.context) return CUDA_SUCCESS;
+  sim_broken("foreign", "a conditional node is of another context than its handle");
+  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a conditional node is of another context than its handle");
+}
+
+CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count,
+                           CUDA_CONDITIONAL_NODE_PARAMS *asked, sim_node **out) {
+  sim_condition *condition;
+  sim_node *node;
+  if (sim_version < 12030) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "conditional nodes: from 12.3 on");
+  if (graph->root->exec && sim_is_alive(graph->root->exec, SIM_EXEC))
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the graph has conditional nodes and an instantiation");
+  CUresult result = check_size(asked);
+  if (result == CUDA_SUCCESS) result = check_handle(graph, asked, &condition);
+  if (result == CUDA_SUCCESS) result = check_context(asked, condition);
+  if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_CONDITIONAL, after, count, &node);
+  if (result != CUDA_SUCCESS) return result;
+  node->condition = condition;
+  condition->node = node;
+  node->condition_type = asked->type;
+  node->size = asked->size;
+  node->bodies = sim_obtain(asked->size * sizeof(sim_graph *));
+  node->body_handles = sim_obtain(asked->size * sizeof *node->body_handles);
+  for (unsigned k = 0; k < asked->size; ++k) {
+    node->bodies[k] = sim_graph_make(node);
+    node->bodies[k]->is_body = true;
+    node->body_handles[k] = SIM_HANDLE(CUgraph, node->bodies[k]);
+  }
+  asked->phGraph_out = node->body_handles;
+  *out = node;
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,218 @@
+/* Environment, counts, calls that fail, and simgpu_control. */
+#include "sim.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIM_DEVICES_MOST = 4 };
+
+pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
+int sim_version = 13000, sim_device_count = 1, sim_arch = 90;
+uint64_t sim_seed = 1, sim_passes = 1000000, sim_memory_bytes = UINT64_C(4) << 30;
+bool sim_held;
+simgpu_counts sim_count;
+
+static uint64_t calls_of[SIM_ENTRIES];
+static struct {
+  uint64_t left; /* calls until it happens; 0: not asked for */
+  CUresult code;
+  simgpu_how how;
+  bool lost;
+  const char *hit;
+} failure;
+
+static const char *const entry_names[SIM_ENTRIES] = {
+#define NAME(name, version, since, parameters) #name,
+  SIM_ALL_ENTRIES(NAME)
+#undef NAME
+};
+
+/* ---- the environment ---- */
+
+/* "12.4" or "12040" */
+static int read_version(const char *text) {
+  char *end;
+  long major = strtol(text, &end, 10);
+  return (int)(*end == '.' ? major * 1000 + strtol(end + 1, NULL, 10) * 10 : major);
+}
+
+/* "k", "k:code" or "k:code:how" */
+static void read_failure(const char *text) {
+  char *end;
+  failure.left = strtoull(text, &end, 10);
+  failure.code = *end == ':' ? (CUresult)strtol(end + 1, &end, 10) : CUDA_ERROR_UNKNOWN;
+  failure.how = *end == ':' && strcmp(end + 1, "late") == 0 ? SIMGPU_LATE
+                : *end == ':' && strcmp(end + 1, "lost") == 0 ? SIMGPU_LOST : SIMGPU_NOW;
+}
+
+static uint64_t number_or(const char *name, uint64_t other) {
+  const char *text = getenv(name);
+  return text && *text ? strtoull(text, NULL, 0) : other;
+}
+
+__attribute__((constructor))
+static void read_environment(void) {
+  const char *version = getenv("SIMGPU_VERSION"), *fails = getenv("SIMGPU_FAIL");
+  if (version && *version) sim_version = read_version(version);
+  if (fails && *fails) read_failure(fails);
+  sim_seed = number_or("SIMGPU_SEED", sim_seed);
+  sim_passes = number_or("SIMGPU_PASSES", sim_passes);
+  sim_memory_bytes = number_or("SIMGPU_MEMORY", sim_memory_bytes);
+  sim_arch = (int)number_or("SIMGPU_ARCH", (uint64_t)sim_arch);
+  sim_device_count = (int)number_or("SIMGPU_DEVICES", (uint64_t)sim_device_count);
+  if (sim_device_count > SIM_DEVICES_MOST) sim_device_count = SIM_DEVICES_MOST;
+  sim_rules_read();
+}
+
+/* ---- entering ---- */
+
+static bool is_counted(sim_entry entry) {
+  return entry != SIM_cuGetErrorName && entry != SIM_cuGetErrorString;
+}
+
+static bool needs_init(sim_entry entry) {
+  return is_counted(entry) && entry != SIM_cuInit && entry != SIM_cuDriverGetVersion;
+}
+
+static void fail_late(CUresult code) {
+  sim_context *context = sim_current_or_null();
+  for (int ordinal = 0; !context && ordinal < sim_device_count; ++ordinal) context = sim_devices[ordinal].primary;
+  if (context) context->late = code;
+}
+
+/* What the call that is counted now answers, if it fails. */
+static CUresult count_call(sim_entry entry) {
+  if (!is_counted(entry)) return CUDA_SUCCESS;
+  ++sim_count.calls;
+  ++calls_of[entry];
+  if (failure.lost) return failure.code;
+  if (failure.left == 0 || --failure.left != 0) return CUDA_SUCCESS;
+  failure.hit = entry_names[entry];
+  if (failure.how == SIMGPU_LATE) {
+    fail_late(failure.code);
+    return CUDA_SUCCESS;
+  }
+  failure.lost = failure.how == SIMGPU_LOST;
+  return sim_refuse(failure.code, "%s: was asked to fail", entry_names[entry]);
+}
+
+CUresult sim_enter_back(sim_entry entry) {
+  pthread_mutex_lock(&sim_lock);
+  return count_call(entry);
+}
+
+CUresult sim_enter(sim_entry entry) {
+  CUresult result = sim_enter_back(entry);
+  if (result == CUDA_SUCCESS && needs_init(entry) && !sim_is_initialised())
+    result = sim_refuse(CUDA_ERROR_NOT_INITIALIZED, "%s: cuInit was not called", entry_names[entry]);
+  if (result != CUDA_SUCCESS) pthread_mutex_unlock(&sim_lock);
+  return result;
+}
+
+void sim_leave(const CUresult *entered) {
+  if (*entered == CUDA_SUCCESS) pthread_mutex_unlock(&sim_lock);
+}
+
+/* ---- simgpu_control ---- */
+
+void sim_answer_no(const char *probes);
+void sim_allow(const char *rules);
+unsigned sim_broken_count(void);
+const char *sim_first_broken(void);
+void sim_forgive(void);
+const char *sim_last_refused(void);
+
+static void set_version(int version) {
+  pthread_mutex_lock(&sim_lock);
+  sim_version = version;
+  pthread_mutex_unlock(&sim_lock);
+}
+
+static void set_seed(uint64_t seed) {
+  pthread_mutex_lock(&sim_lock);
+  sim_seed = seed;
+  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal) sim_devices[ordinal].random = seed;
+  pthread_mutex_unlock(&sim_lock);
+}
+
+static void set_passes(uint64_t limit) {
+  pthread_mutex_lock(&sim_lock);
+  sim_passes = limit;
+  pthread_mutex_unlock(&sim_lock);
+}
+
+static void mark(void) {
+  pthread_mutex_lock(&sim_lock);
+  memset(&sim_count, 0, sizeof sim_count);
+  memset(calls_of, 0, sizeof calls_of);
+  memset(&failure, 0, sizeof failure);
+  pthread_mutex_unlock(&sim_lock);
+}
+
+static simgpu_counts counts(void) {
+  pthread_mutex_lock(&sim_lock);
+  simgpu_counts copy = sim_count;
+  pthread_mutex_unlock(&sim_lock);
+  return copy;
+}
+
+static uint64_t calls(const char *entry) {
+  uint64_t count = 0;
+  pthread_mutex_lock(&sim_lock);
+  for (int k = 0; k < SIM_ENTRIES; ++k)
+    if (strcmp(entry_names[k], entry) == 0) count = calls_of[k];
+  pthread_mutex_unlock(&sim_lock);
+  return count;
+}
+
+static void fail(uint64_t k, CUresult code, simgpu_how how) {
+  pthread_mutex_lock(&sim_lock);
+  memset(&failure, 0, sizeof failure);
+  failure.left = k;
+  failure.code = code;
+  failure.how = how;
+  pthread_mutex_unlock(&sim_lock);
+}
+
+static const char *failed(void) {
+  pthread_mutex_lock(&sim_lock);
+  const char *hit = failure.hit;
+  pthread_mutex_unlock(&sim_lock);
+  return hit;
+}
+
+static size_t alive(simgpu_kind kind) {
+  pthread_mutex_lock(&sim_lock);
+  size_t count = sim_alive(kind);
+  pthread_mutex_unlock(&sim_lock);
+  return count;
+}
+
+static void hold(int held) {
+  pthread_mutex_lock(&sim_lock);
+  sim_held = held != 0;
+  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal)
+    if (sim_devices[ordinal].primary) pthread_cond_broadcast(&sim_devices[ordinal].work);
+  pthread_mutex_unlock(&sim_lock);
+}
+
+__attribute__((visibility("default")))
+const simgpu simgpu_control = {
+  .bytes = sizeof(simgpu),
+  .set_version = set_version,
+  .set_seed = set_seed,
+  .answer_no = sim_answer_no,
+  .allow = sim_allow,
+  .set_passes = set_passes,
+  .mark = mark,
+  .counts = counts,
+  .calls = calls,
+  .fail = fail,
+  .failed = failed,
+  .broken = sim_broken_count,
+  .first_broken = sim_first_broken,
+  .forgive = sim_forgive,
+  .refused = sim_last_refused,
+  .alive = alive,
+  .hold = hold,
+};

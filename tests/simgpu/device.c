@@ -1,0 +1,285 @@
+/* Devices, their primary contexts, and each thread's stack of contexts. */
+#include "sim.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES = 4, DEPTH = 64 };
+
+sim_device sim_devices[DEVICES];
+static bool initialised;
+static _Thread_local uint64_t stack[DEPTH]; /* handles, so that a context that is gone is seen */
+static _Thread_local int depth;
+
+bool sim_is_initialised(void) { return initialised; }
+
+sim_context *sim_current_or_null(void) {
+  if (depth == 0 || !sim_is_alive(stack[depth - 1], SIM_CONTEXT)) return NULL;
+  return sim_find(stack[depth - 1], SIM_CONTEXT);
+}
+
+CUresult sim_state(sim_context *context) {
+  if (context->late != CUDA_SUCCESS && context->sticky == CUDA_SUCCESS)
+    sim_fail_context(context, context->late, "was asked to fail");
+  if (context->sticky != CUDA_SUCCESS) return sim_refuse(context->sticky, "the context has failed: %s", context->why);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_current(sim_context **context) {
+  *context = NULL;
+  if (depth == 0) return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "no context is current to this thread");
+  *context = sim_find(stack[depth - 1], SIM_CONTEXT);
+  if (!*context) return sim_refuse(CUDA_ERROR_CONTEXT_IS_DESTROYED, "the current context is gone");
+  /* A late failure shows where something waits, not here. */
+  if ((*context)->sticky != CUDA_SUCCESS)
+    return sim_refuse((*context)->sticky, "the context has failed: %s", (*context)->why);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_check_context(const sim_object *object, const char *what) {
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  if (object->context == context) return CUDA_SUCCESS;
+  sim_broken("foreign", "a %s of another context than the current one was used", what);
+  return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "the %s is of another context than the current one", what);
+}
+
+void sim_fail_context(sim_context *context, CUresult code, const char *why) {
+  if (context->sticky != CUDA_SUCCESS) return;
+  context->sticky = code;
+  free(context->why);
+  context->why = strdup(why);
+}
+
+static sim_device *device_of(CUdevice number) {
+  return number >= 0 && number < sim_device_count ? &sim_devices[number] : NULL;
+}
+
+static CUresult no_device(CUdevice number) {
+  return sim_refuse(CUDA_ERROR_INVALID_DEVICE, "there is no device %d", number);
+}
+
+CUresult sim_cuInit(unsigned int flags) {
+  SIM_ENTER(cuInit);
+  if (flags != 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuInit: flags must be 0");
+  if (sim_device_count <= 0) return sim_refuse(CUDA_ERROR_NO_DEVICE, "there is no device");
+  for (int k = 0; k < sim_device_count && !initialised; ++k) {
+    sim_devices[k].ordinal = k;
+    sim_devices[k].random = sim_seed;
+  }
+  initialised = true;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuDriverGetVersion(int *version) {
+  SIM_ENTER(cuDriverGetVersion);
+  if (!version) return CUDA_ERROR_INVALID_VALUE;
+  *version = sim_version;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuDeviceGetCount(int *count) {
+  SIM_ENTER(cuDeviceGetCount);
+  if (!count) return CUDA_ERROR_INVALID_VALUE;
+  *count = sim_device_count;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuDeviceGet(CUdevice *device, int ordinal) {
+  SIM_ENTER(cuDeviceGet);
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  if (!device_of(ordinal)) return no_device(ordinal);
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device) {
+  SIM_ENTER(cuDeviceGetName);
+  if (!name || length <= 0) return CUDA_ERROR_INVALID_VALUE;
+  if (!device_of(device)) return no_device(device);
+  snprintf(name, (size_t)length, "simulated GPU %d", device);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
+  SIM_ENTER(cuDeviceGetAttribute);
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
+  if (!device_of(device)) return no_device(device);
+  bool managed = !sim_says_no("managed");
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = SIM_BLOCK; break;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE: *value = 32; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 4; break;
+    case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY: *value = 1; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2 * SIM_BLOCK; break;
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: *value = 1; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = sim_arch / 10; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = sim_arch % 10; break;
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: *value = managed; break;
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: *value = managed && !sim_says_no("concurrent"); break;
+    default: return sim_refuse(CUDA_ERROR_INVALID_VALUE, "device attribute %d isn't simulated", (int)attribute);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuDeviceTotalMem(size_t *bytes, CUdevice device) {
+  SIM_ENTER(cuDeviceTotalMem);
+  if (!bytes) return CUDA_ERROR_INVALID_VALUE;
+  if (!device_of(device)) return no_device(device);
+  *bytes = sim_memory_bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuDeviceGraphMemTrim(CUdevice device) {
+  SIM_ENTER(cuDeviceGraphMemTrim);
+  return device_of(device) ? CUDA_SUCCESS : no_device(device);
+}
+
+/* ---- contexts ---- */
+
+CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number) {
+  SIM_ENTER(cuDevicePrimaryCtxRetain);
+  sim_device *device = device_of(number);
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  if (!device) return no_device(number);
+  if (!device->primary) {
+    sim_context *made = sim_obtain(sizeof *made);
+    sim_object_begin(&made->base, SIM_CONTEXT, NULL);
+    made->base.context = made;
+    made->device = device;
+    device->primary = made;
+    made->default_stream = sim_stream_make(made, true, true);
+    sim_worker_start(device);
+  }
+  ++device->primary->retains;
+  *context = SIM_HANDLE(CUcontext, device->primary);
+  return CUDA_SUCCESS;
+}
+
+/* What its owners left; a driver would clean it up, but gk is to leave nothing. */
+static void report_left(const sim_context *context) {
+  static const struct { simgpu_kind kind; const char *name; } kinds[] = {
+    {SIMGPU_STREAMS, "streams"}, {SIMGPU_EVENTS, "events"}, {SIMGPU_MODULES, "modules"}, {SIMGPU_EXECS, "graph execs"},
+    {SIMGPU_MEMORY, "blocks of device memory"}, {SIMGPU_PINNED, "blocks of pinned memory"},
+    {SIMGPU_MANAGED, "blocks of managed memory"}};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
+    size_t left = sim_alive_in(context, kinds[k].kind);
+    if (left) sim_broken("leak", "a context ends with %zu %s in it", left, kinds[k].name);
+  }
+}
+
+static void end_context(sim_device *device) {
+  sim_context *context = device->primary;
+  sim_wait_idle(context);
+  report_left(context);
+  sim_worker_stop(device);
+  while (device->streams) sim_stream_drop(device->streams);
+  sim_memory_end(context);
+  device->primary = NULL;
+  sim_object_end(&context->base);
+  free(context->why);
+  free(context);
+}
+
+static CUresult release(CUdevice number) {
+  sim_device *device = device_of(number);
+  if (!device) return no_device(number);
+  if (!device->primary) {
+    sim_broken("destroyed", "a primary context was released that nobody retains");
+    return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "nobody retains the primary context");
+  }
+  if (--device->primary->retains == 0) end_context(device);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) {
+  SIM_ENTER_BACK(cuDevicePrimaryCtxRelease);
+  SIM_LEAVE(release(device));
+}
+
+CUresult sim_cuCtxPushCurrent(CUcontext context) {
+  SIM_ENTER(cuCtxPushCurrent);
+  sim_context *found = SIM_OF(sim_context, context, SIM_CONTEXT);
+  if (!found) return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "cuCtxPushCurrent: no context");
+  if (depth == DEPTH) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuCtxPushCurrent: never popped?");
+  stack[depth++] = found->base.handle;
+  return CUDA_SUCCESS;
+}
+
+static CUresult pop(CUcontext *context) {
+  if (depth == 0) {
+    sim_broken("pop", "cuCtxPopCurrent without a context that was pushed");
+    return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "cuCtxPopCurrent: no context is current");
+  }
+  --depth;
+  if (context) *context = (CUcontext)(uintptr_t)stack[depth];
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuCtxPopCurrent(CUcontext *context) {
+  SIM_ENTER_BACK(cuCtxPopCurrent);
+  SIM_LEAVE(pop(context));
+}
+
+CUresult sim_cuCtxGetCurrent(CUcontext *context) {
+  SIM_ENTER(cuCtxGetCurrent);
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  *context = depth ? (CUcontext)(uintptr_t)stack[depth - 1] : NULL;
+  return CUDA_SUCCESS;
+}
+
+/* ---- texts ---- */
+
+static const struct { CUresult code; const char *name, *text; } errors[] = {
+  {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+  {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+  {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+  {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+  {CUDA_ERROR_DEINITIALIZED, "CUDA_ERROR_DEINITIALIZED", "driver shutting down"},
+  {CUDA_ERROR_STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library"},
+  {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+  {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+  {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+  {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+  {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+   "no kernel image is available for execution on the device"},
+  {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+  {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+   "the provided PTX was compiled with an unsupported toolchain."},
+  {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+  {CUDA_ERROR_ILLEGAL_STATE, "CUDA_ERROR_ILLEGAL_STATE",
+   "the operation cannot be performed in the present state"},
+  {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+  {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
+  {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+  {CUDA_ERROR_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed"},
+  {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+  {CUDA_ERROR_NOT_PERMITTED, "CUDA_ERROR_NOT_PERMITTED", "operation not permitted"},
+  {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+  {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+   "system has unsupported display driver / cuda driver combination"},
+  {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+   "operation not permitted when stream is capturing"},
+  {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+   "operation failed due to a previous error during capture"},
+  {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+static CUresult text_of(CUresult code, bool name, const char **text) {
+  if (!text) return CUDA_ERROR_INVALID_VALUE;
+  *text = NULL;
+  for (size_t k = 0; k < sizeof errors / sizeof *errors; ++k)
+    if (errors[k].code == code) *text = name ? errors[k].name : errors[k].text;
+  return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult sim_cuGetErrorName(CUresult error, const char **name) {
+  SIM_ENTER(cuGetErrorName);
+  return text_of(error, true, name);
+}
+
+CUresult sim_cuGetErrorString(CUresult error, const char **text) {
+  SIM_ENTER(cuGetErrorString);
+  return text_of(error, false, text);
+}

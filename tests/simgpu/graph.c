@@ -1,0 +1,390 @@
+/* Graphs as they are built. */
+#include "sim.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *sim_node_name(CUgraphNodeType type) {
+  static const char *const names[] = {"kernel", "copy", "fill", "host", "child", "empty", "event", "event",
+                                      "semaphore", "semaphore", "allocation", "free", "memory operation", "conditional"};
+  return (unsigned)type < sizeof names / sizeof *names ? names[type] : "unknown";
+}
+
+CUresult sim_graph_find(CUgraph handle, sim_graph **out) {
+  sim_graph *graph = SIM_OF(sim_graph, handle, SIM_GRAPH);
+  if (!graph) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "no graph");
+  if (graph->root->poisoned) {
+    sim_broken("invalid-capture", "a graph was used after a capture into it went wrong, which crashes drivers");
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a capture into the graph went wrong");
+  }
+  *out = graph;
+  return CUDA_SUCCESS;
+}
+
+sim_graph *sim_graph_make(sim_node *owner) {
+  sim_graph *graph = sim_obtain(sizeof *graph);
+  graph->base.inner = owner != NULL;
+  sim_object_begin(&graph->base, SIM_GRAPH, NULL);
+  graph->owner = owner;
+  graph->root = owner ? owner->graph->root : graph;
+  return graph;
+}
+
+static void node_drop(sim_node *node) {
+  if (node->child) sim_graph_drop(node->child);
+  for (unsigned k = 0; node->bodies && k < node->size; ++k)
+    if (node->bodies[k]) sim_graph_drop(node->bodies[k]);
+  sim_object_end(&node->base);
+  free(node->bodies);
+  free(node->body_handles);
+  free(node->after);
+  free(node->call);
+  free(node);
+}
+
+void sim_graph_drop(sim_graph *graph) {
+  for (size_t k = 0; k < graph->count; ++k) node_drop(graph->nodes[k]);
+  for (size_t k = 0; k < graph->condition_count; ++k) {
+    sim_object_end(&graph->conditions[k]->base);
+    free(graph->conditions[k]);
+  }
+  sim_object_end(&graph->base);
+  free(graph->nodes);
+  free(graph->conditions);
+  free(graph);
+}
+
+bool sim_graph_conditional(const sim_graph *graph) {
+  for (size_t k = 0; k < graph->count; ++k)
+    if (graph->nodes[k]->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ||
+        (graph->nodes[k]->child && sim_graph_conditional(graph->nodes[k]->child))) return true;
+  return graph->condition_count != 0;
+}
+
+static bool is_in_body(const sim_graph *graph) {
+  for (; graph; graph = graph->owner ? graph->owner->graph : NULL)
+    if (graph->is_body) return true;
+  return false;
+}
+
+static CUresult check_type(const sim_graph *graph, CUgraphNodeType type) {
+  switch (type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: return CUDA_SUCCESS;
+    default: break;
+  }
+  if (is_in_body(graph))
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s nodes can't be in the body of a conditional node",
+                      sim_node_name(type));
+  return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "%s nodes aren't simulated", sim_node_name(type));
+}
+
+static CUresult check_after(const sim_graph *graph, const CUgraphNode *after, size_t count, sim_node **found) {
+  if (count && !after) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "dependencies: NULL");
+  for (size_t k = 0; k < count; ++k) {
+    found[k] = SIM_OF(sim_node, after[k], SIM_NODE);
+    if (!found[k]) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "dependency %zu is no node", k);
+    if (found[k]->graph != graph)
+      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "dependency %zu is a node of another graph", k);
+    for (size_t other = 0; other < k; ++other)
+      if (found[other] == found[k]) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "dependency %zu is given twice", k);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_node_add(sim_graph *graph, CUgraphNodeType type, const CUgraphNode *after, size_t count, sim_node **out) {
+  CUresult result = check_type(graph, type);
+  if (result != CUDA_SUCCESS) return result;
+  sim_node **found = sim_obtain(count * sizeof(sim_node *));
+  result = check_after(graph, after, count, found);
+  if (result != CUDA_SUCCESS) {
+    free(found);
+    return result;
+  }
+  sim_node *node = sim_obtain(sizeof *node);
+  node->base.inner = true;
+  sim_object_begin(&node->base, SIM_NODE, NULL);
+  node->graph = graph;
+  node->type = type;
+  node->after = found;
+  node->after_count = count;
+  node->index = graph->count;
+  graph->nodes = sim_grow(graph->nodes, graph->count, sizeof *graph->nodes);
+  graph->nodes[graph->count++] = node;
+  *out = node;
+  return CUDA_SUCCESS;
+}
+
+void sim_node_remove(sim_node *node) {
+  --node->graph->count;
+  node_drop(node);
+}
+
+static void node_copy(sim_graph *to, const sim_node *from) {
+  sim_node *node;
+  if (sim_node_add(to, from->type, NULL, 0, &node) != CUDA_SUCCESS) abort(); /* checked by the caller */
+  free(node->after);
+  node->after = sim_obtain(from->after_count * sizeof(sim_node *));
+  for (size_t k = 0; k < from->after_count; ++k) node->after[k] = to->nodes[from->after[k]->index];
+  node->after_count = from->after_count;
+  node->copy = from->copy;
+  if (from->call) {
+    node->call = sim_obtain(sizeof *from->call + from->call->bytes);
+    memcpy(node->call, from->call, sizeof *from->call + from->call->bytes);
+  }
+  if (from->child) {
+    node->child = sim_graph_make(node);
+    sim_graph_copy(node->child, from->child);
+  }
+}
+
+bool sim_graph_copy(sim_graph *to, const sim_graph *from) {
+  if (sim_graph_conditional(from)) return false;
+  for (size_t k = 0; k < from->count; ++k) node_copy(to, from->nodes[k]);
+  return true;
+}
+
+/* ---- entries ---- */
+
+CUresult sim_cuGraphCreate(CUgraph *graph, unsigned int flags) {
+  SIM_ENTER(cuGraphCreate);
+  if (!graph || flags != 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphCreate: flags must be 0");
+  *graph = SIM_HANDLE(CUgraph, sim_graph_make(NULL));
+  return CUDA_SUCCESS;
+}
+
+static CUresult graph_destroy(CUgraph handle) {
+  sim_graph *graph = SIM_OF(sim_graph, handle, SIM_GRAPH);
+  if (!graph) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDestroy: no graph");
+  if (graph->owner) {
+    sim_broken("body", "the graph of a %s node was destroyed: it is the driver's", sim_node_name(graph->owner->type));
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDestroy: the graph is a node's");
+  }
+  if (graph->capturing) sim_broken("capture", "a graph was destroyed while a stream is captured into it");
+  sim_graph_drop(graph);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuGraphDestroy(CUgraph graph) {
+  SIM_ENTER_BACK(cuGraphDestroy);
+  SIM_LEAVE(graph_destroy(graph));
+}
+
+static CUresult add_kernel(sim_graph *graph, const CUgraphNode *after, size_t count,
+                           const CUDA_KERNEL_NODE_PARAMS_v3 *asked, sim_node **node) {
+  sim_call *call;
+  CUresult result = sim_call_make(asked, SIM_NODE_BYTES, &call);
+  if (result != CUDA_SUCCESS) return result;
+  result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_KERNEL, after, count, node);
+  if (result == CUDA_SUCCESS) (*node)->call = call;
+  else free(call);
+  return result;
+}
+
+static CUresult add_child(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraph handle, sim_node **node) {
+  sim_graph *child;
+  CUresult result = sim_graph_find(handle, &child);
+  if (result != CUDA_SUCCESS) return result;
+  if (sim_graph_conditional(child))
+    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes can't be the graph of a child node");
+  if (child->root == graph->root) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a graph can't be its own child");
+  result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_GRAPH, after, count, node);
+  if (result != CUDA_SUCCESS) return result;
+  (*node)->child = sim_graph_make(*node);
+  sim_graph_copy((*node)->child, child);
+  return CUDA_SUCCESS;
+}
+
+/* What an entry that adds a node answers. */
+static CUresult added(CUresult result, const sim_node *made, CUgraphNode *node) {
+  if (result == CUDA_SUCCESS) *node = SIM_HANDLE(CUgraphNode, made);
+  return result;
+}
+
+CUresult sim_cuGraphAddKernelNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                  const CUDA_KERNEL_NODE_PARAMS_v1 *asked) {
+  SIM_ENTER(cuGraphAddKernelNode);
+  sim_graph *graph;
+  sim_node *made = NULL;
+  if (!node || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddKernelNode: a bad argument");
+  CUresult result = sim_graph_find(handle, &graph);
+  const CUDA_KERNEL_NODE_PARAMS_v3 all = {
+    .func = asked->func, .gridDimX = asked->gridDimX, .gridDimY = asked->gridDimY, .gridDimZ = asked->gridDimZ,
+    .blockDimX = asked->blockDimX, .blockDimY = asked->blockDimY, .blockDimZ = asked->blockDimZ,
+    .sharedMemBytes = asked->sharedMemBytes, .kernelParams = asked->kernelParams, .extra = asked->extra};
+  if (result == CUDA_SUCCESS) result = add_kernel(graph, after, count, &all, &made);
+  return added(result, made, node);
+}
+
+CUresult sim_cuGraphAddEmptyNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count) {
+  SIM_ENTER(cuGraphAddEmptyNode);
+  sim_graph *graph;
+  sim_node *made = NULL;
+  if (!node) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = sim_graph_find(handle, &graph);
+  if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_EMPTY, after, count, &made);
+  return added(result, made, node);
+}
+
+CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                      CUgraph child) {
+  SIM_ENTER(cuGraphAddChildGraphNode);
+  sim_graph *graph;
+  sim_node *made = NULL;
+  if (!node) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = sim_graph_find(handle, &graph);
+  if (result == CUDA_SUCCESS) result = add_child(graph, after, count, child, &made);
+  return added(result, made, node);
+}
+
+CUresult sim_cuGraphAddHostNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                const void *parameters) {
+  SIM_ENTER(cuGraphAddHostNode);
+  sim_graph *graph;
+  sim_node *made = NULL;
+  if (!node || !parameters) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = sim_graph_find(handle, &graph);
+  if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_HOST, after, count, &made);
+  return added(result, made, node);
+}
+
+/* Programmatic edges stand between two kernels, on sm_90 and newer. */
+static CUresult check_edges(const CUgraphNode *after, const CUgraphEdgeData *edges, size_t count,
+                            CUgraphNodeType type) {
+  static const CUgraphEdgeData full;
+  for (size_t k = 0; edges && after && k < count; ++k) {
+    if (memcmp(&edges[k], &full, sizeof full) == 0) continue;
+    const sim_node *from = SIM_OF(sim_node, after[k], SIM_NODE);
+    bool programmatic = edges[k].type == 1 && edges[k].from_port <= 2 && edges[k].to_port == 0;
+    if (!programmatic) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "edge %zu: unknown data", k);
+    if (sim_arch < 90 || !from || from->type != CU_GRAPH_NODE_TYPE_KERNEL || type != CU_GRAPH_NODE_TYPE_KERNEL)
+      return sim_refuse(CUDA_ERROR_INVALID_VALUE,
+                        "edge %zu: programmatic edges stand between two kernels, on sm_90 and newer", k);
+  }
+  return CUDA_SUCCESS;
+}
+
+/* The part of the union that the type doesn't use must be zero. */
+static CUresult check_reserved(const CUgraphNodeParams *asked) {
+  size_t used = asked->type == CU_GRAPH_NODE_TYPE_KERNEL ? sizeof asked->kernel
+                : asked->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? sizeof asked->conditional
+                : asked->type == CU_GRAPH_NODE_TYPE_GRAPH ? sizeof asked->graph : sizeof asked->reserved1;
+  unsigned char all[sizeof asked->reserved1];
+  memcpy(all, asked->reserved1, sizeof all);
+  bool zero = asked->reserved2 == 0;
+  for (size_t k = used; k < sizeof all; ++k) zero = zero && all[k] == 0;
+  for (int k = 0; k < 3; ++k) zero = zero && asked->reserved0[k] == 0;
+  return zero ? CUDA_SUCCESS : sim_refuse(CUDA_ERROR_INVALID_VALUE, "node parameters: what is reserved must be 0");
+}
+
+CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, const CUgraphEdgeData *edges,
+                            size_t count, CUgraphNodeParams *asked) {
+  SIM_ENTER(cuGraphAddNode);
+  sim_graph *graph;
+  sim_node *made = NULL;
+  if (!node || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddNode: a bad argument");
+  CUresult result = sim_graph_find(handle, &graph);
+  if (result == CUDA_SUCCESS) result = check_reserved(asked);
+  if (result == CUDA_SUCCESS) result = check_edges(after, edges, count, asked->type);
+  if (result != CUDA_SUCCESS) return result;
+  switch (asked->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: result = add_kernel(graph, after, count, &asked->kernel, &made); break;
+    case CU_GRAPH_NODE_TYPE_GRAPH: result = add_child(graph, after, count, asked->graph.graph, &made); break;
+    case CU_GRAPH_NODE_TYPE_EMPTY: result = sim_node_add(graph, asked->type, after, count, &made); break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      result = sim_condition_add(graph, after, count, &asked->conditional, &made);
+      break;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "%s nodes are simulated in captures only", sim_node_name(asked->type));
+    default: result = check_type(graph, asked->type); break;
+  }
+  return added(result, made, node);
+}
+
+static bool comes_behind(const sim_node *node, const sim_node *other) { /* other, at any distance */
+  if (node == other) return true;
+  for (size_t k = 0; k < node->after_count; ++k)
+    if (comes_behind(node->after[k], other)) return true;
+  return false;
+}
+
+CUresult sim_cuGraphAddDependencies(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
+                                    const CUgraphEdgeData *edges, size_t count) {
+  SIM_ENTER(cuGraphAddDependencies);
+  sim_graph *graph;
+  CUresult result = sim_graph_find(handle, &graph);
+  for (size_t k = 0; result == CUDA_SUCCESS && k < count; ++k) {
+    sim_node *ends[2] = {SIM_OF(sim_node, from[k], SIM_NODE), SIM_OF(sim_node, to[k], SIM_NODE)};
+    if (!ends[0] || !ends[1] || ends[0]->graph != graph || ends[1]->graph != graph)
+      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "dependency %zu: its nodes must be in the graph", k);
+    if (comes_behind(ends[0], ends[1])) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "dependency %zu: a cycle", k);
+    result = check_edges(&from[k], edges ? &edges[k] : NULL, 1, ends[1]->type);
+    if (result != CUDA_SUCCESS) return result;
+    sim_node **after = realloc(ends[1]->after, (ends[1]->after_count + 1) * sizeof *after);
+    if (!after) abort();
+    after[ends[1]->after_count++] = ends[0];
+    ends[1]->after = after;
+  }
+  return result;
+}
+
+CUresult sim_cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) {
+  SIM_ENTER(cuGraphGetNodes);
+  sim_graph *graph;
+  if (!count) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = sim_graph_find(handle, &graph);
+  if (result != CUDA_SUCCESS) return result;
+  for (size_t k = 0; nodes && k < *count; ++k) nodes[k] = k < graph->count ? SIM_HANDLE(CUgraphNode, graph->nodes[k]) : NULL;
+  if (!nodes || *count > graph->count) *count = graph->count;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuGraphClone(CUgraph *clone, CUgraph handle) {
+  SIM_ENTER(cuGraphClone);
+  sim_graph *graph;
+  CUresult result = sim_graph_find(handle, &graph);
+  if (result != CUDA_SUCCESS || !clone) return CUDA_ERROR_INVALID_VALUE;
+  if (sim_graph_conditional(graph))
+    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes can't be cloned");
+  sim_graph *made = sim_graph_make(NULL);
+  sim_graph_copy(made, graph);
+  *clone = SIM_HANDLE(CUgraph, made);
+  return CUDA_SUCCESS;
+}
+
+static void draw(FILE *file, const sim_graph *graph) {
+  for (size_t k = 0; k < graph->count; ++k) {
+    const sim_node *node = graph->nodes[k];
+    fprintf(file, "  n%llu [label=\"%s %s\"];\n", (unsigned long long)node->base.handle, sim_node_name(node->type),
+            node->call ? node->call->name : "");
+    for (size_t other = 0; other < node->after_count; ++other)
+      fprintf(file, "  n%llu -> n%llu;\n", (unsigned long long)node->after[other]->base.handle,
+              (unsigned long long)node->base.handle);
+    if (node->child) draw(file, node->child);
+    for (unsigned body = 0; node->bodies && body < node->size; ++body) {
+      fprintf(file, "  subgraph cluster_%llu_%u { label=\"body %u\";\n", (unsigned long long)node->base.handle, body,
+              body);
+      draw(file, node->bodies[body]);
+      fprintf(file, "  }\n");
+    }
+  }
+}
+
+CUresult sim_cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned int flags) {
+  SIM_ENTER(cuGraphDebugDotPrint);
+  sim_graph *graph;
+  (void)flags;
+  CUresult result = sim_graph_find(handle, &graph);
+  if (result != CUDA_SUCCESS) return result;
+  FILE *file = path ? fopen(path, "w") : NULL;
+  if (!file) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDebugDotPrint: can't write there");
+  fprintf(file, "digraph graph_1 {\n");
+  draw(file, graph);
+  fprintf(file, "}\n");
+  return fclose(file) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}

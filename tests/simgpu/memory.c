@@ -1,0 +1,290 @@
+/* Memory. That of a device lies in addresses of its own, which are closed but while the device is at work; what was
+ * freed stays closed for ever. */
+#include "sim.h"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const size_t RANGE = (size_t)1 << 38; /* addresses per device */
+static const size_t FILLED = (size_t)1 << 20; /* bytes at both ends of new memory that are filled with rubbish */
+enum { PAGE = 4096, ALIGNMENT = 256, RUBBISH = 0xA7 };
+
+/* ---- touching what mustn't be ---- */
+
+static _Thread_local sigjmp_buf *leave; /* of the work that this thread guards */
+static _Thread_local volatile uintptr_t touched;
+static struct sigaction before_segv, before_bus;
+
+static bool is_device_memory(uintptr_t at) {
+  for (int k = 0; k < sim_device_count; ++k)
+    if (sim_devices[k].range && at - (uintptr_t)sim_devices[k].range < RANGE) return true;
+  return false;
+}
+
+static void on_fault(int number, siginfo_t *info, void *state) {
+  (void)state;
+  uintptr_t at = (uintptr_t)info->si_addr;
+  if (leave) {
+    touched = at;
+    siglongjmp(*leave, 1);
+  }
+  if (is_device_memory(at)) {
+    static const char text[] = "simgpu: broken rule: host: the host touched device memory\n";
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+  }
+  /* Whoever had this signal gets it when the instruction is tried again. */
+  sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
+}
+
+static void watch_faults(void) {
+  static bool watching;
+  if (watching) return;
+  watching = true;
+  struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+  sigaction(SIGSEGV, &action, &before_segv);
+  sigaction(SIGBUS, &action, &before_bus);
+}
+
+bool sim_guarded(sim_device *device, void (*work)(void *data), void *data, uintptr_t *at) {
+  (void)device;
+  sigjmp_buf here;
+  if (sigsetjmp(here, 0) != 0) {
+    leave = NULL;
+    *at = touched;
+    return false;
+  }
+  leave = &here;
+  work(data);
+  leave = NULL;
+  return true;
+}
+
+static void protect(const sim_block *block, int how) {
+  if (mprotect(block->pages, block->page_bytes, how) != 0) abort();
+}
+
+void sim_memory_open(sim_device *device) {
+  device->open = true;
+  for (const sim_block *each = device->blocks; each; each = each->next) protect(each, PROT_READ | PROT_WRITE);
+}
+
+void sim_memory_close(sim_device *device) {
+  device->open = false;
+  for (const sim_block *each = device->blocks; each; each = each->next) protect(each, PROT_NONE);
+}
+
+/* ---- finding ---- */
+
+static const sim_block *find_in(const sim_block *blocks, uintptr_t at, size_t bytes) {
+  for (; blocks; blocks = blocks->next)
+    if (at >= (uintptr_t)blocks->at && at - (uintptr_t)blocks->at <= blocks->bytes &&
+        bytes <= blocks->bytes - (at - (uintptr_t)blocks->at)) return blocks;
+  return NULL;
+}
+
+const sim_block *sim_block_of(const sim_context *context, uintptr_t at, size_t bytes) {
+  const sim_block *block = find_in(context->device->blocks, at, bytes);
+  return block ? block : find_in(context->hosts, at, bytes);
+}
+
+void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, size_t bytes) {
+  for (size_t k = 0; k < device->freed_count; ++k)
+    if (at - device->freed[k].at < device->freed[k].bytes) {
+      snprintf(text, bytes, "%#llx, %zu bytes into %zu bytes that were freed", (unsigned long long)at,
+               (size_t)(at - device->freed[k].at), device->freed[k].bytes);
+      return;
+    }
+  for (const sim_block *each = device->blocks; each; each = each->next)
+    if (at >= (uintptr_t)each->at + each->bytes && at - (uintptr_t)each->at < each->bytes + PAGE) {
+      snprintf(text, bytes, "%#llx, %zu bytes behind %zu bytes of device memory", (unsigned long long)at,
+               (size_t)(at - (uintptr_t)each->at - each->bytes), each->bytes);
+      return;
+    }
+  snprintf(text, bytes, "%#llx, which is no memory of this device", (unsigned long long)at);
+}
+
+/* ---- taking and giving back ---- */
+
+static sim_block *block_make(sim_context *context, simgpu_kind kind, size_t bytes) {
+  sim_block *block = sim_obtain(sizeof *block);
+  block->kind = kind;
+  block->context = context;
+  block->bytes = bytes;
+  return block;
+}
+
+static void fill_with_rubbish(const sim_block *block) {
+  size_t each = block->bytes < FILLED ? block->bytes : FILLED;
+  memset(block->at, RUBBISH, each);
+  memset(block->at + block->bytes - each, RUBBISH, each);
+}
+
+/* The block ends where its pages do, up to its alignment: the page behind stays closed. */
+static CUresult take_device(sim_context *context, size_t bytes, sim_block **out) {
+  sim_device *device = context->device;
+  watch_faults();
+  if (!device->range) {
+    void *range = mmap(NULL, RANGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) abort();
+    device->range = range;
+  }
+  if (bytes > sim_memory_bytes - device->taken)
+    return sim_refuse(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of device memory: %zu of %llu are taken", bytes,
+                      device->taken, (unsigned long long)sim_memory_bytes);
+  size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, pages = (rounded + PAGE - 1) / PAGE * PAGE;
+  if (pages + PAGE > RANGE - device->used)
+    return sim_refuse(CUDA_ERROR_OUT_OF_MEMORY, "all addresses of the simulated device were given out");
+  sim_block *block = block_make(context, SIMGPU_MEMORY, bytes);
+  block->pages = device->range + device->used;
+  block->page_bytes = pages;
+  block->at = block->pages + (pages - rounded);
+  device->used += pages + PAGE;
+  device->taken += bytes;
+  block->next = device->blocks;
+  device->blocks = block;
+  protect(block, PROT_READ | PROT_WRITE);
+  fill_with_rubbish(block);
+  if (!device->open) protect(block, PROT_NONE);
+  *out = block;
+  return CUDA_SUCCESS;
+}
+
+static CUresult take_host(sim_context *context, simgpu_kind kind, size_t bytes, sim_block **out) {
+  sim_block *block = block_make(context, kind, bytes);
+  void *memory = NULL;
+  if (bytes > sim_memory_bytes || posix_memalign(&memory, ALIGNMENT, bytes) != 0) {
+    free(block);
+    return sim_refuse(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of host memory", bytes);
+  }
+  block->at = memory;
+  fill_with_rubbish(block);
+  block->next = context->hosts;
+  context->hosts = block;
+  *out = block;
+  return CUDA_SUCCESS;
+}
+
+static void block_end(sim_block *block) {
+  sim_device *device = block->context->device;
+  if (block->kind == SIMGPU_MEMORY) {
+    device->taken -= block->bytes;
+    madvise(block->pages, block->page_bytes, MADV_DONTNEED);
+    protect(block, PROT_NONE);
+    device->freed = sim_grow(device->freed, device->freed_count, sizeof *device->freed);
+    device->freed[device->freed_count++] = (sim_freed){(uintptr_t)block->at, block->bytes};
+  } else {
+    free(block->at);
+  }
+  free(block);
+}
+
+/* Frees wait for what is under way, as drivers do. */
+static CUresult give_back(uintptr_t at, simgpu_kind kind, simgpu_kind other, const char *entry) {
+  sim_context *context;
+  ++sim_count.memory;
+  if (at == 0) return CUDA_SUCCESS;
+  CUresult state = sim_current(&context);
+  if (!context) return state;
+  CUresult captured = sim_capture_unsafe(entry);
+  if (captured != CUDA_SUCCESS) return captured;
+  sim_block **blocks[] = {&context->device->blocks, &context->hosts};
+  for (int k = 0; k < 2; ++k) {
+    sim_block **link = blocks[k];
+    while (*link && (uintptr_t)(*link)->at != at) link = &(*link)->next;
+    sim_block *block = *link;
+    if (!block || (block->kind != kind && block->kind != other)) continue;
+    sim_wait_idle(context);
+    for (link = blocks[k]; *link != block; link = &(*link)->next) {} /* others came while it waited */
+    *link = block->next;
+    block_end(block);
+    return state;
+  }
+  sim_broken("free", "%s of %#llx, which is no such memory of the current context (any more)", entry,
+             (unsigned long long)at);
+  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: no such memory", entry);
+}
+
+void sim_memory_end(sim_context *context) {
+  sim_block *next, *lists[] = {context->device->blocks, context->hosts};
+  context->device->blocks = context->hosts = NULL;
+  for (int k = 0; k < 2; ++k)
+    for (sim_block *block = lists[k]; block; block = next) {
+      next = block->next;
+      block_end(block);
+    }
+}
+
+typedef CUresult (*taker)(sim_context *context, size_t bytes, sim_block **block);
+
+static CUresult take_managed(sim_context *context, size_t bytes, sim_block **block) {
+  if (sim_says_no("managed")) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "the device has no managed memory");
+  return take_host(context, SIMGPU_MANAGED, bytes, block);
+}
+
+static CUresult take_pinned(sim_context *context, size_t bytes, sim_block **block) {
+  return take_host(context, SIMGPU_PINNED, bytes, block);
+}
+
+static CUresult take(taker obtain, size_t bytes, const char *entry, sim_block **block) {
+  sim_context *context;
+  ++sim_count.memory;
+  CUresult result = sim_current(&context);
+  if (result == CUDA_SUCCESS) result = sim_capture_unsafe(entry);
+  if (result != CUDA_SUCCESS) return result;
+  if (bytes == 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: 0 bytes", entry);
+  return obtain(context, bytes, block);
+}
+
+CUresult sim_cuMemAlloc(CUdeviceptr *memory, size_t bytes) {
+  SIM_ENTER(cuMemAlloc);
+  sim_block *block;
+  if (!memory) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = take(take_device, bytes, "cuMemAlloc", &block);
+  if (result == CUDA_SUCCESS) *memory = (CUdeviceptr)(uintptr_t)block->at;
+  return result;
+}
+
+CUresult sim_cuMemAllocManaged(CUdeviceptr *memory, size_t bytes, unsigned int flags) {
+  SIM_ENTER(cuMemAllocManaged);
+  sim_block *block;
+  if (!memory || flags != CU_MEM_ATTACH_GLOBAL) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemAllocManaged: flags");
+  CUresult result = take(take_managed, bytes, "cuMemAllocManaged", &block);
+  if (result == CUDA_SUCCESS) *memory = (CUdeviceptr)(uintptr_t)block->at;
+  return result;
+}
+
+CUresult sim_cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags) {
+  SIM_ENTER(cuMemHostAlloc);
+  sim_block *block;
+  if (!memory || flags > 7) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostAlloc: flags");
+  CUresult result = take(take_pinned, bytes, "cuMemHostAlloc", &block);
+  if (result == CUDA_SUCCESS) *memory = block->at;
+  return result;
+}
+
+CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *at, void *memory, unsigned int flags) {
+  SIM_ENTER(cuMemHostGetDevicePointer);
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  const sim_block *block = sim_block_of(context, (uintptr_t)memory, 1);
+  if (!at || flags != 0 || !block || block->kind != SIMGPU_PINNED)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostGetDevicePointer: this isn't pinned memory");
+  *at = (CUdeviceptr)(uintptr_t)memory;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuMemFree(CUdeviceptr memory) {
+  SIM_ENTER_BACK(cuMemFree);
+  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_MEMORY, SIMGPU_MANAGED, "cuMemFree"));
+}
+
+CUresult sim_cuMemFreeHost(void *memory) {
+  SIM_ENTER_BACK(cuMemFreeHost);
+  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_PINNED, SIMGPU_PINNED, "cuMemFreeHost"));
+}

@@ -1,0 +1,111 @@
+/* What callers hold: numbers that are never given out twice, so that a use after the end is always seen. */
+#include "sim.h"
+#include <stdlib.h>
+
+/* Where a handle looks like a pointer, but to nothing that a process has. */
+static const uint64_t FIRST = UINT64_C(0x0ABC000000000000);
+enum { STEP = 16 };
+
+typedef struct entry {
+  sim_object *object; /* NULL: ended */
+  sim_kind kind;
+} entry;
+
+static entry *entries;
+static size_t entry_count;
+static size_t alive[SIM_KIND_COUNT];
+static const char *const names[SIM_KIND_COUNT] = {"thing", "context", "module", "function", "stream", "event", "graph",
+                                                  "graph node", "graph exec", "conditional handle"};
+
+void *sim_obtain(size_t bytes) {
+  void *memory = calloc(1, bytes ? bytes : 1);
+  if (!memory) abort();
+  return memory;
+}
+
+void *sim_grow(void *array, size_t count, size_t element) {
+  if (count != 0 && (count & (count - 1)) != 0) return array; /* grows at powers of two */
+  void *grown = realloc(array, (count ? 2 * count : 1) * element);
+  if (!grown) abort();
+  return grown;
+}
+
+uint64_t sim_random(uint64_t *state) {
+  *state += UINT64_C(0x9E3779B97F4A7C15);
+  uint64_t mixed = *state;
+  mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+  mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94D049BB133111EB);
+  return mixed ^ (mixed >> 31);
+}
+
+static bool counts_as_left(const sim_object *object) { return !object->inner; }
+
+void sim_object_begin(sim_object *object, sim_kind kind, sim_context *context) {
+  entries = sim_grow(entries, entry_count, sizeof *entries);
+  entries[entry_count] = (entry){object, kind};
+  object->kind = kind;
+  object->context = context;
+  object->handle = FIRST + STEP * (uint64_t)++entry_count;
+  if (counts_as_left(object)) ++alive[kind];
+}
+
+void sim_object_end(sim_object *object) {
+  entries[(object->handle - FIRST) / STEP - 1].object = NULL;
+  if (counts_as_left(object)) --alive[object->kind];
+}
+
+static entry *entry_of(uint64_t handle) {
+  if (handle <= FIRST || (handle - FIRST) % STEP != 0 || (handle - FIRST) / STEP > entry_count) return NULL;
+  return &entries[(handle - FIRST) / STEP - 1];
+}
+
+bool sim_is_alive(uint64_t handle, sim_kind kind) {
+  entry *found = entry_of(handle);
+  return found && found->kind == kind && found->object;
+}
+
+void *sim_find(uint64_t handle, sim_kind kind) {
+  entry *found = entry_of(handle);
+  if (!found) sim_broken("handle", "%#llx was used as a %s, and is nothing", (unsigned long long)handle, names[kind]);
+  else if (found->kind != kind) sim_broken("handle", "a %s was used as a %s", names[found->kind], names[kind]);
+  else if (!found->object) sim_broken("destroyed", "a %s was used after its end", names[kind]);
+  else return found->object;
+  return NULL;
+}
+
+static const sim_kind kinds[SIMGPU_KINDS] = {[SIMGPU_STREAMS] = SIM_STREAM, [SIMGPU_EVENTS] = SIM_EVENT,
+                                             [SIMGPU_MODULES] = SIM_MODULE, [SIMGPU_GRAPHS] = SIM_GRAPH,
+                                             [SIMGPU_EXECS] = SIM_EXEC};
+
+static size_t alive_blocks(const sim_block *blocks, simgpu_kind kind) {
+  size_t count = 0;
+  for (; blocks; blocks = blocks->next) count += blocks->kind == kind;
+  return count;
+}
+
+size_t sim_alive(simgpu_kind kind) {
+  size_t count = 0;
+  if (kind == SIMGPU_ALL) {
+    for (int each = SIMGPU_ALL + 1; each < SIMGPU_KINDS; ++each) count += sim_alive((simgpu_kind)each);
+    return count;
+  }
+  if (kind >= SIMGPU_KINDS) return 0;
+  if (kinds[kind]) return alive[kinds[kind]];
+  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal) {
+    const sim_device *device = &sim_devices[ordinal];
+    if (!device->primary) continue;
+    if (kind == SIMGPU_RETAINS) count += device->primary->retains;
+    count += alive_blocks(device->blocks, kind) + alive_blocks(device->primary->hosts, kind);
+  }
+  return count;
+}
+
+size_t sim_alive_in(const sim_context *context, simgpu_kind kind) {
+  size_t count = 0;
+  if (!kinds[kind]) return alive_blocks(context->device->blocks, kind) + alive_blocks(context->hosts, kind);
+  for (size_t k = 0; k < entry_count; ++k) {
+    const entry *each = &entries[k];
+    count += each->object && each->kind == kinds[kind] && each->object->context == context && !each->object->inner;
+  }
+  return count;
+}

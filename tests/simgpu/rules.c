@@ -1,0 +1,139 @@
+/* Rules that were broken, refusals, answers of probes, and what is left at the end. */
+#include "sim.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SIM_TEXT = 512, SIM_EXIT = 70 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned broken_count;
+static char first_broken[SIM_TEXT];
+static char *says_no, *allowed; /* as in the environment */
+static enum { COUNT, AT_EXIT, AT_ONCE } strict = AT_EXIT;
+static _Thread_local char refused[SIM_TEXT];
+
+/* Whether a list as in the environment has the name. */
+static bool is_listed(const char *list, const char *name) {
+  size_t length = strlen(name);
+  for (const char *at = list; at && *at; at += strcspn(at, ",")) {
+    at += strspn(at, ", ");
+    if (strncmp(at, name, length) == 0 && (at[length] == '\0' || at[length] == ',')) return true;
+  }
+  return false;
+}
+
+static void set_list(char **list, const char *text) {
+  pthread_mutex_lock(&lock);
+  free(*list);
+  *list = text ? strdup(text) : NULL;
+  pthread_mutex_unlock(&lock);
+}
+
+bool sim_says_no(const char *probe) {
+  pthread_mutex_lock(&lock);
+  bool no = is_listed(says_no, probe);
+  pthread_mutex_unlock(&lock);
+  return no;
+}
+
+bool sim_broken(const char *rule, const char *text, ...) {
+  char message[SIM_TEXT];
+  int used = snprintf(message, sizeof message, "%s: ", rule);
+  va_list arguments;
+  va_start(arguments, text);
+  vsnprintf(message + used, sizeof message - (size_t)used, text, arguments);
+  va_end(arguments);
+  pthread_mutex_lock(&lock);
+  bool counts = !is_listed(allowed, rule);
+  if (counts && broken_count++ == 0) memcpy(first_broken, message, sizeof message);
+  if (counts && strict == AT_ONCE) {
+    fprintf(stderr, "simgpu: broken rule: %s\n", message);
+    abort();
+  }
+  pthread_mutex_unlock(&lock);
+  return counts;
+}
+
+CUresult sim_refuse(CUresult code, const char *text, ...) {
+  va_list arguments;
+  va_start(arguments, text);
+  vsnprintf(refused, sizeof refused, text, arguments);
+  va_end(arguments);
+  if (getenv("SIMGPU_TRACE")) fprintf(stderr, "simgpu: refused (%d): %s\n", (int)code, refused);
+  return code;
+}
+
+void sim_rules_read(void) {
+  const char *how = getenv("SIMGPU_STRICT");
+  if (how) strict = strcmp(how, "0") == 0 ? COUNT : strcmp(how, "abort") == 0 ? AT_ONCE : AT_EXIT;
+  set_list(&says_no, getenv("SIMGPU_NO"));
+  set_list(&allowed, getenv("SIMGPU_ALLOW"));
+}
+
+/* ---- for simgpu_control ---- */
+
+void sim_answer_no(const char *probes);
+void sim_allow(const char *rules);
+unsigned sim_broken_count(void);
+const char *sim_first_broken(void);
+void sim_forgive(void);
+const char *sim_last_refused(void);
+
+void sim_answer_no(const char *probes) { set_list(&says_no, probes); }
+void sim_allow(const char *rules) { set_list(&allowed, rules); }
+
+unsigned sim_broken_count(void) {
+  pthread_mutex_lock(&lock);
+  unsigned count = broken_count;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+const char *sim_first_broken(void) {
+  static _Thread_local char copy[SIM_TEXT];
+  pthread_mutex_lock(&lock);
+  memcpy(copy, first_broken, sizeof copy);
+  pthread_mutex_unlock(&lock);
+  return copy;
+}
+
+void sim_forgive(void) {
+  pthread_mutex_lock(&lock);
+  broken_count = 0;
+  first_broken[0] = '\0';
+  pthread_mutex_unlock(&lock);
+}
+
+const char *sim_last_refused(void) { return refused; }
+
+/* ---- at the end ---- */
+
+static void report_leaks(void) {
+  static const char *const kinds[SIMGPU_KINDS] = {"", "context retains", "streams", "events", "modules", "graphs",
+                                                  "graph execs", "blocks of device memory", "blocks of pinned memory",
+                                                  "blocks of managed memory"};
+  char text[SIM_TEXT] = "";
+  size_t used = 0;
+  for (int kind = SIMGPU_RETAINS; kind < SIMGPU_KINDS; ++kind) {
+    size_t count = sim_alive((simgpu_kind)kind);
+    if (count && used < sizeof text)
+      used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", used ? ", " : "", count, kinds[kind]);
+  }
+  if (used) sim_broken("leak", "at the end of the process there are still %s", text);
+}
+
+__attribute__((destructor))
+static void report(void) {
+  pthread_mutex_lock(&sim_lock);
+  report_leaks();
+  pthread_mutex_unlock(&sim_lock);
+  if (broken_count == 0) return;
+  fprintf(stderr, "simgpu: %u broken rule%s, the first: %s\n", broken_count, broken_count == 1 ? "" : "s",
+          first_broken);
+  if (strict != AT_EXIT) return;
+  fflush(NULL);
+  _exit(SIM_EXIT);
+}

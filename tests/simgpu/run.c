@@ -1,0 +1,367 @@
+/* A launch of a graph: its nodes in some order that their edges allow, chosen by the seed, conditional nodes truly. */
+#include "sim.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A flow that is being carried out. */
+typedef struct frame {
+  const sim_flow *flow;
+  struct frame *around;
+  struct frame *next, **link; /* among all */
+  uint64_t number; /* never twice in a launch */
+  unsigned *missing; /* by step: of those before it */
+  unsigned done;
+} frame;
+
+typedef struct ready { frame *frame; unsigned step; } ready;
+
+/* Where a kernel ran that set handles: from the root down to it. */
+typedef struct setter {
+  unsigned references;
+  unsigned depth;
+  const sim_flow *flow;
+  uint64_t *frames;
+  unsigned *steps;
+} setter;
+
+typedef struct setting { /* the last of a handle */
+  uint64_t kernel; /* 0: none in this launch */
+  setter *setter;
+  unsigned value;
+} setting;
+
+enum { REMEMBERED = 256 };
+
+/* What a driver may do otherwise, if a probe is answered with no; README.md says what. */
+#define PROBES(X) X(P1a) X(P1b) X(P1c) X(P1e) X(P2o) X(P2d) X(P2b) X(P4a) X(P4e) X(P4f) X(P4g) X(P6) X(P8) X(P9a)
+#define PROBE(name) bool name;
+typedef struct answers { PROBES(PROBE) } answers; /* true: no */
+#undef PROBE
+
+typedef struct run {
+  sim_device *device;
+  const sim_program *program;
+  simgpu_counts *counts;
+  unsigned *values;    /* of handles */
+  setting *last;       /* by handle */
+  unsigned *entered;   /* by flow: how often */
+  ready *ready;
+  size_t ready_count;
+  uint64_t frames, kernels;
+  frame *at;           /* of the kernel that runs, */
+  unsigned at_step;
+  unsigned long long thread; /* the first that set a handle, */
+  bool has_set, held_back;   /* whether any did, and whether it is ignored */
+  setter *setter;            /* it; NULL if the program is chained */
+  setter *before[REMEMBERED]; /* those before it, if anybody asks */
+  unsigned before_count;
+  uint64_t random;
+  uint64_t *passes;    /* of WHILE nodes, by handle */
+  frame *all;
+  answers no;
+  bool failed;
+  char *why;
+  size_t why_bytes;
+} run;
+
+static _Thread_local run *running;
+
+static void run_fails(run *r, const char *why) {
+  snprintf(r->why, r->why_bytes, "%s", why);
+  r->failed = true;
+}
+
+/* ---- handles ---- */
+
+/* Whether two kernels that ran were ordered by edges. */
+static bool are_ordered(const setter *a, const setter *b) {
+  const sim_flow *flow = a->flow;
+  unsigned depth = a->depth;
+  for (unsigned d = 0; d <= a->depth && d <= b->depth; ++d) {
+    if (a->frames[d] != b->frames[d]) return true; /* passes of one body, or its cases */
+    if (a->steps[d] == b->steps[d]) continue;
+    for (; depth > d; --depth) flow = flow->around;
+    return sim_places_ordered((sim_place){flow, a->steps[d]}, (sim_place){flow, b->steps[d]});
+  }
+  return true;
+}
+
+static setter *setter_make(const run *r) {
+  setter *made = sim_obtain(sizeof *made);
+  made->references = 1;
+  made->flow = r->at->flow;
+  made->depth = made->flow->depth;
+  made->frames = sim_obtain((made->depth + 1) * sizeof *made->frames);
+  made->steps = sim_obtain((made->depth + 1) * sizeof *made->steps);
+  unsigned step = r->at_step;
+  for (const frame *each = r->at; each; each = each->around) {
+    made->frames[each->flow->depth] = each->number;
+    made->steps[each->flow->depth] = step;
+    step = each->flow->around_step;
+  }
+  return made;
+}
+
+static void setter_release(setter *one) {
+  if (!one || --one->references != 0) return;
+  free(one->frames);
+  free(one->steps);
+  free(one);
+}
+
+/* The first setting of a kernel: others that ran beside it? */
+static void begin_setting(run *r, unsigned long long thread) {
+  r->has_set = true;
+  r->thread = thread;
+  r->held_back = false;
+  if (r->program->chained) return;
+  r->setter = setter_make(r);
+  if (!r->no.P4e && !r->no.P4f) return;
+  unsigned beside = 0, place = r->before_count % REMEMBERED;
+  for (unsigned k = 0; k < REMEMBERED && r->before[k]; ++k) beside += !are_ordered(r->before[k], r->setter);
+  r->held_back = (beside > 0 && r->no.P4e) || (beside > 1 && r->no.P4f);
+  setter_release(r->before[place]);
+  r->before[place] = r->setter;
+  ++r->setter->references;
+  ++r->before_count;
+}
+
+static void end_kernel(run *r) {
+  setter_release(r->setter);
+  r->setter = NULL;
+}
+
+static bool is_around(const sim_flow *outer, const sim_flow *inner) {
+  while (inner && inner != outer) inner = inner->around;
+  return inner != NULL;
+}
+
+/* Whether a driver that answers no to a probe ignores it. */
+static bool is_ignored(const run *r, const sim_handle *handle) {
+  const sim_flow *from = r->at->flow, *to = handle->at.flow;
+  while (!from->is_body && from->around) from = from->around; /* child graphs are no levels of their own */
+  while (!to->is_body && to->around) to = to->around;
+  const sim_step *node = &handle->at.flow->steps[handle->at.step];
+  bool own = from->around == handle->at.flow && from->around_step == handle->at.step;
+  bool within = false;
+  for (const sim_flow *each = from; each->around; each = each->around)
+    within = within || (each->around == handle->at.flow && each->around_step == handle->at.step);
+  if (within && node->condition_type != CU_GRAPH_COND_TYPE_WHILE && r->no.P6) return true;
+  if (from == to || own) return false;
+  if (is_around(to, from)) return r->no.P2o;
+  if (is_around(from, to)) return r->no.P2d;
+  return r->no.P2b;
+}
+
+static void check_twice(const run *r, const setting *last, unsigned value) {
+  if (last->kernel == 0 || r->program->chained || last->kernel == r->kernels) return;
+  if (are_ordered(last->setter, r->setter)) return;
+  if (last->value != value || r->no.P4g)
+    sim_broken("unordered", "a conditional handle was set by two kernels of which neither is behind the other");
+}
+
+static void set_handle(run *r, unsigned number, unsigned value, unsigned long long thread) {
+  const sim_handle *handle = &r->program->handles[number];
+  setting *last = &r->last[number];
+  if (!r->has_set) begin_setting(r, thread);
+  if (thread != r->thread) sim_broken("threads", "conditional handles were set by two threads of a kernel");
+  if (!sim_places_ordered((sim_place){r->at->flow, r->at_step}, handle->at))
+    sim_broken("unordered", "a conditional handle was set by a kernel beside its node, neither behind the other");
+  check_twice(r, last, value);
+  bool twice = last->kernel == r->kernels;
+  if (r->held_back || is_ignored(r, handle) || (twice && r->no.P4a)) {
+    ++r->counts->dropped;
+    return;
+  }
+  if (r->setter) ++r->setter->references;
+  setter_release(last->setter);
+  *last = (setting){r->kernels, r->setter, value};
+  r->values[number] = value;
+}
+
+__attribute__((visibility("default")))
+void sim_set_conditional(unsigned long long handle, unsigned value) {
+  run *r = running;
+  if (!r || !r->at) {
+    sim_broken("eager", "a conditional handle was set by a kernel that was not launched by a graph");
+    return;
+  }
+  unsigned number = sim_find_handle(r->program, handle);
+  if (number < r->program->handle_count) set_handle(r, number, value, sim_kernel_thread());
+  else sim_broken("handle", "a kernel set %#llx, which is no conditional handle of the graph that runs", handle);
+}
+
+/* ---- flows ---- */
+
+static void push(run *r, frame *where, unsigned step) {
+  r->ready = sim_grow(r->ready, r->ready_count, sizeof *r->ready);
+  r->ready[r->ready_count++] = (ready){where, step};
+}
+
+static ready take(run *r) {
+  size_t chosen = r->no.P8 ? r->ready_count - 1 : (size_t)(sim_random(&r->random) % r->ready_count);
+  ready one = r->ready[chosen];
+  r->ready[chosen] = r->ready[--r->ready_count];
+  return one;
+}
+
+/* What a driver might do with values when a body is entered, if a probe is answered with no. */
+static void reset_in(run *r, const sim_flow *flow) {
+  bool again = r->entered[flow->number]++ > 0;
+  if (!(again ? r->no.P1b : r->no.P1c)) return;
+  for (unsigned k = 0; k < flow->count; ++k)
+    if (flow->steps[k].type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+      unsigned number = flow->steps[k].condition;
+      if (r->program->handles[number].assigned) r->values[number] = r->program->handles[number].initial;
+    }
+}
+
+static void finish(run *r, frame *f);
+
+static void frame_end(frame *f) {
+  *f->link = f->next;
+  if (f->next) f->next->link = f->link;
+  free(f->missing);
+  free(f);
+}
+
+static void enter(run *r, const sim_flow *flow, frame *around) {
+  frame *f = sim_obtain(sizeof *f);
+  f->flow = flow;
+  f->around = around;
+  f->number = ++r->frames;
+  f->next = r->all;
+  f->link = &r->all;
+  if (f->next) f->next->link = &f->next;
+  r->all = f;
+  f->missing = sim_obtain(flow->count * sizeof *f->missing);
+  if (flow->is_body) reset_in(r, flow);
+  for (unsigned k = 0; k < flow->count; ++k)
+    if ((f->missing[k] = flow->steps[k].after_count) == 0) push(r, f, k);
+  if (flow->count == 0) finish(r, f);
+}
+
+static void complete(run *r, frame *f, unsigned number) {
+  const sim_step *step = &f->flow->steps[number];
+  for (unsigned k = 0; k < step->next_count; ++k)
+    if (--f->missing[step->next[k]] == 0) push(r, f, step->next[k]);
+  if (++f->done == f->flow->count) finish(r, f);
+}
+
+/* A WHILE node is then looked at again, like any node that is ready. */
+static void finish(run *r, frame *f) {
+  frame *around = f->around;
+  unsigned step = f->flow->around_step;
+  frame_end(f);
+  if (!around) return;
+  const sim_step *node = &around->flow->steps[step];
+  bool loop = node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && node->condition_type == CU_GRAPH_COND_TYPE_WHILE;
+  if (loop) push(r, around, step);
+  else complete(r, around, step);
+}
+
+/* Which body runs; the size: none. */
+static unsigned chosen_body(run *r, const sim_step *step) {
+  unsigned value = r->values[step->condition];
+  switch (step->condition_type) {
+    case CU_GRAPH_COND_TYPE_IF: return value ? 0 : 1;
+    case CU_GRAPH_COND_TYPE_WHILE: return value ? 0 : 1;
+    case CU_GRAPH_COND_TYPE_SWITCH: break;
+  }
+  if (value >= step->size && r->no.P9a) return step->size - 1;
+  return value < step->size ? value : step->size;
+}
+
+static void decide(run *r, frame *f, unsigned number) {
+  const sim_step *step = &f->flow->steps[number];
+  unsigned body = chosen_body(r, step);
+  bool loop = step->condition_type == CU_GRAPH_COND_TYPE_WHILE;
+  if (!loop && r->no.P1e) r->values[step->condition] = 0;
+  if (body >= step->size) {
+    complete(r, f, number);
+    return;
+  }
+  if (loop) {
+    ++r->counts->passes;
+    if (++r->passes[step->condition] > r->device->passes_most) {
+      sim_broken("endless", "a WHILE node made more than %llu passes in one launch", (unsigned long long)r->device->passes_most);
+      run_fails(r, "a WHILE node never ended");
+      return;
+    }
+  }
+  enter(r, step->bodies[body], f);
+}
+
+static void run_kernel(run *r, frame *f, unsigned number) {
+  const sim_step *step = &f->flow->steps[number];
+  ++r->kernels;
+  ++r->counts->kernel_nodes;
+  r->at = f;
+  r->at_step = number;
+  r->has_set = false;
+  if (!sim_run_call(r->device, step->call, r->why, r->why_bytes)) r->failed = true;
+  r->at = NULL;
+  end_kernel(r);
+}
+
+static void carry_out(run *r, ready one) {
+  const sim_step *step = &one.frame->flow->steps[one.step];
+  ++r->counts->nodes;
+  switch (step->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: run_kernel(r, one.frame, one.step); break;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      if (!sim_run_copy(r->device, &step->copy, r->why, r->why_bytes)) r->failed = true;
+      break;
+    case CU_GRAPH_NODE_TYPE_GRAPH: enter(r, step->bodies[0], one.frame); return;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      ++r->counts->conditional_nodes;
+      decide(r, one.frame, one.step);
+      return;
+    default: break;
+  }
+  if (!r->failed) complete(r, one.frame, one.step);
+}
+
+/* ---- a launch ---- */
+
+static void set_defaults(run *r, const unsigned *kept) {
+  for (unsigned k = 0; k < r->program->handle_count; ++k) {
+    const sim_handle *handle = &r->program->handles[k];
+    if (!handle->assigned) r->values[k] = (unsigned)(sim_random(&r->random) % 3);
+    else r->values[k] = kept ? kept[k] : handle->initial;
+  }
+}
+
+static void run_end(run *r) {
+  while (r->all) frame_end(r->all); /* after a failure */
+  for (unsigned k = 0; k < r->program->handle_count; ++k) setter_release(r->last[k].setter);
+  for (unsigned k = 0; k < REMEMBERED; ++k) setter_release(r->before[k]);
+  free(r->last);
+  free(r->passes);
+  free(r->entered);
+  free(r->ready);
+}
+
+bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, char *why,
+                     size_t why_bytes) {
+  run r = {.device = device, .program = program, .counts = counts, .random = device->launch_random, .why = why,
+           .why_bytes = why_bytes};
+#define ASK(name) r.no.name = sim_says_no(#name);
+  PROBES(ASK)
+#undef ASK
+  r.values = sim_obtain(program->handle_count * sizeof *r.values);
+  r.last = sim_obtain(program->handle_count * sizeof *r.last);
+  r.passes = sim_obtain(program->handle_count * sizeof *r.passes);
+  r.entered = sim_obtain(program->flow_count * sizeof *r.entered);
+  set_defaults(&r, r.no.P1a ? exec->kept : NULL);
+  running = &r;
+  enter(&r, program->root, NULL);
+  while (!r.failed && r.ready_count) carry_out(&r, take(&r));
+  running = NULL;
+  free(exec->kept);
+  exec->kept = r.values;
+  run_end(&r);
+  return !r.failed;
+}

@@ -1,0 +1,387 @@
+/* Inside the simulated driver. One lock guards everything but what a device carries out; see README.md. */
+#ifndef SIM_H
+#define SIM_H
+#include "kernel.h"
+#include "simgpu.h"
+#include <pthread.h>
+#include <stdbool.h>
+
+/* Error codes that gk doesn't tell apart. */
+enum {
+  SIM_ERROR_CAPTURE_WRONG_THREAD = 908,
+  SIM_ERROR_CAPTURE_UNMATCHED = 903,
+  SIM_ERROR_CAPTURED_EVENT = 907,
+  SIM_ERROR_CAPTURE_ILLEGAL = 904
+};
+
+/* Larger parameters crash drivers when a node gets them. */
+enum { SIM_NODE_BYTES = 4096, SIM_LAUNCH_BYTES = 32764, SIM_BLOCK = 1024 };
+
+/* ---- rules (rules.c) --------------------------------------------------------------------------------------------- */
+
+/* Notes that a rule was broken, by its name in README.md; false if it may be (SIMGPU_ALLOW). */
+__attribute__((format(printf, 2, 3)))
+bool sim_broken(const char *rule, const char *text, ...);
+/* Notes why, and answers the code: what a driver refuses. */
+__attribute__((format(printf, 2, 3)))
+CUresult sim_refuse(CUresult code, const char *text, ...);
+bool sim_says_no(const char *probe);
+void sim_rules_read(void); /* the environment */
+
+/* ---- control (control.c) ----------------------------------------------------------------------------------------- */
+
+#define SIM_ALL_ENTRIES(X) GKI_CUDA_ENTRIES(X) SIMGPU_ENTRIES(X)
+#define SIM_ENTRY(name, version, since, parameters) SIM_##name,
+typedef enum sim_entry { SIM_ALL_ENTRIES(SIM_ENTRY) SIM_ENTRIES } sim_entry;
+#undef SIM_ENTRY
+#define SIM_PROTOTYPE(name, version, since, parameters) CUresult sim_##name parameters;
+SIM_ALL_ENTRIES(SIM_PROTOTYPE)
+#undef SIM_PROTOTYPE
+
+extern pthread_mutex_t sim_lock;
+extern int sim_version, sim_device_count, sim_arch;
+extern uint64_t sim_seed, sim_passes, sim_memory_bytes;
+extern bool sim_held;
+extern simgpu_counts sim_count; /* device's counts are added up by it under the lock */
+
+/* Every entry begins with SIM_ENTER: counts, fails if it is asked to, takes the lock until the function is left. What
+ * gives something back begins with SIM_ENTER_BACK and ends with SIM_LEAVE(result): it works even where it fails. */
+CUresult sim_enter(sim_entry entry);
+CUresult sim_enter_back(sim_entry entry);
+void sim_leave(const CUresult *entered);
+#define SIM_ENTER(name) \
+  __attribute__((cleanup(sim_leave))) const CUresult sim_entered = sim_enter(SIM_##name); \
+  if (sim_entered != CUDA_SUCCESS) return sim_entered
+#define SIM_ENTER_BACK(name) \
+  const CUresult sim_asked = sim_enter_back(SIM_##name); \
+  __attribute__((cleanup(sim_leave))) const CUresult sim_entered = CUDA_SUCCESS
+#define SIM_LEAVE(result) return sim_asked != CUDA_SUCCESS ? ((void)(result), sim_asked) : (result)
+
+void *sim_obtain(size_t bytes); /* zeroed; ends the process where there is none */
+void *sim_grow(void *array, size_t count, size_t element); /* for one more; NULL for count 0 */
+uint64_t sim_random(uint64_t *state);
+
+/* ---- objects (objects.c) ----------------------------------------------------------------------------------------- */
+
+typedef enum sim_kind {
+  SIM_CONTEXT = 1,
+  SIM_MODULE,
+  SIM_FUNCTION,
+  SIM_STREAM,
+  SIM_EVENT,
+  SIM_GRAPH,
+  SIM_NODE,
+  SIM_EXEC,
+  SIM_CONDITION,
+  SIM_KIND_COUNT
+} sim_kind;
+
+/* What a caller holds is a number that no memory has, and that is never given out again. */
+typedef struct sim_object {
+  sim_kind kind;
+  uint64_t handle;
+  struct sim_context *context; /* NULL: of none (graphs) */
+  bool inner;                  /* lives as part of another: no leak */
+} sim_object;
+
+void sim_object_begin(sim_object *object, sim_kind kind, struct sim_context *context);
+void sim_object_end(sim_object *object); /* the memory is the caller's */
+/* NULL, and a broken rule, if it is no such thing or is destroyed. */
+void *sim_find(uint64_t handle, sim_kind kind);
+bool sim_is_alive(uint64_t handle, sim_kind kind);
+size_t sim_alive(simgpu_kind kind);
+size_t sim_alive_in(const struct sim_context *context, simgpu_kind kind);
+#define SIM_OF(type, handle, kind) ((type *)sim_find((uint64_t)(uintptr_t)(handle), kind))
+#define SIM_HANDLE(type, object) ((type)(uintptr_t)(object)->base.handle)
+
+/* ---- devices, contexts (device.c) -------------------------------------------------------------------------------- */
+
+typedef struct sim_block { /* of memory */
+  struct sim_block *next;
+  simgpu_kind kind;
+  struct sim_context *context;
+  unsigned char *at;
+  size_t bytes;
+  unsigned char *pages; /* device memory: what is opened and closed */
+  size_t page_bytes;
+} sim_block;
+
+typedef struct sim_freed { uintptr_t at; size_t bytes; } sim_freed;
+
+typedef struct sim_device {
+  int ordinal;
+  struct sim_context *primary;
+  unsigned char *range; /* reserved addresses: [range, range + used) were given out, and never are again */
+  size_t used;
+  size_t taken; /* bytes of live blocks */
+  sim_block *blocks;
+  sim_freed *freed;
+  size_t freed_count;
+  bool open; /* the device is at work: its memory may be touched */
+  pthread_t thread;
+  pthread_cond_t work, done;
+  bool ending;
+  struct sim_stream *streams;
+  struct sim_stream *running; /* whose item is carried out */
+  uint64_t random;
+  uint64_t launch_random, passes_most; /* for the item that is carried out */
+} sim_device;
+
+typedef struct sim_context {
+  sim_object base;
+  sim_device *device;
+  unsigned retains;
+  CUresult sticky, late;
+  char *why; /* of sticky */
+  struct sim_stream *default_stream;
+  sim_block *hosts; /* pinned and managed */
+} sim_context;
+
+extern sim_device sim_devices[];
+/* The current context into *context; refuses if there is none or it has failed. */
+CUresult sim_current(sim_context **context);
+sim_context *sim_current_or_null(void);
+/* That the thing belongs to the current context. */
+CUresult sim_check_context(const sim_object *object, const char *what);
+void sim_fail_context(sim_context *context, CUresult code, const char *why);
+bool sim_is_initialised(void);
+
+/* ---- memory (memory.c) ------------------------------------------------------------------------------------------- */
+
+void sim_memory_open(sim_device *device);
+void sim_memory_close(sim_device *device);
+/* NULL: [at, at + bytes) isn't within one block of the context. */
+const sim_block *sim_block_of(const sim_context *context, uintptr_t at, size_t bytes);
+void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, size_t bytes);
+void sim_memory_end(sim_context *context); /* all that is left */
+/* Calls work(data) on the device's thread; an access to memory that isn't open ends it: then answers false and *at. */
+bool sim_guarded(sim_device *device, void (*work)(void *data), void *data, uintptr_t *at);
+
+/* ---- streams, events, copies, kernels (stream.c, work.c, module.c) -------------------------------------------------- */
+
+typedef struct sim_module_object {
+  sim_object base;
+  sim_module *module;
+  struct sim_function *functions;
+} sim_module_object;
+
+typedef struct sim_function {
+  sim_object base;
+  struct sim_function *next;
+  sim_module_object *module;
+  const sim_kernel *kernel;
+  char *name;
+  size_t bytes; /* of its parameters packed */
+} sim_function;
+
+typedef struct sim_call { /* of a kernel; one allocation */
+  uint64_t function;
+  sim_context *context;
+  const sim_kernel *kernel;
+  const char *name; /* lives as long as the module */
+  unsigned grid[3], block[3];
+  size_t bytes;
+  unsigned char parameters[];
+} sim_call;
+
+/* Checks and copies; *call is by malloc. most: bytes of parameters. */
+CUresult sim_call_make(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, size_t most, sim_call **call);
+
+typedef struct sim_copy { /* or a fill */
+  unsigned char *to;
+  const unsigned char *from; /* NULL: a fill */
+  size_t bytes;
+  unsigned char value;
+} sim_copy;
+
+typedef struct sim_item { /* of work for a stream */
+  struct sim_item *next;
+  enum { SIM_ITEM_KERNEL, SIM_ITEM_COPY, SIM_ITEM_EVENT, SIM_ITEM_GRAPH } kind;
+  uint64_t number; /* in the order of handing over, for the default stream */
+  sim_call *call;
+  sim_copy copy;
+  unsigned char *staged; /* source of a pageable copy */
+  uint64_t event, event_record;
+  struct sim_program *program;
+  struct sim_exec *exec;
+} sim_item;
+
+typedef struct sim_stream {
+  sim_object base;
+  struct sim_stream *next;
+  bool blocking; /* waits for the default stream, and that for it */
+  bool is_default;
+  sim_item *first, *last;
+  struct sim_capture *capture;
+  bool gone; /* destroyed with work left: ends when that is done */
+} sim_stream;
+
+typedef struct sim_event {
+  sim_object base;
+  uint64_t recorded, reached; /* numbers of records */
+  bool captured;
+} sim_event;
+
+CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream); /* of the current context; NULL: default */
+sim_stream *sim_stream_make(sim_context *context, bool is_default, bool blocking);
+void sim_stream_drop(sim_stream *stream);
+void sim_post(sim_stream *stream, sim_item *item); /* takes the item, by malloc */
+void sim_item_end(sim_item *item);
+void sim_wait_idle(sim_context *context); /* all streams */
+void sim_wait_stream(sim_stream *stream);
+void sim_worker_start(sim_device *device);
+void sim_worker_stop(sim_device *device);
+/* Waits made the context's late failure known. */
+CUresult sim_state(sim_context *context);
+
+/* ---- graphs (graph.c, condition.c) --------------------------------------------------------------------------------- */
+
+typedef struct sim_condition { /* a handle */
+  sim_object base;
+  struct sim_graph *root;
+  unsigned initial;
+  bool assigned; /* has a default */
+  struct sim_node *node;
+} sim_condition;
+
+typedef struct sim_node {
+  sim_object base;
+  struct sim_graph *graph;
+  CUgraphNodeType type;
+  struct sim_node **after;
+  size_t after_count;
+  size_t index; /* in its graph */
+  sim_call *call;
+  sim_copy copy;
+  struct sim_graph *child;
+  sim_condition *condition;
+  CUgraphConditionalNodeType condition_type;
+  unsigned size;
+  struct sim_graph **bodies;
+  CUgraph *body_handles;
+} sim_node;
+
+typedef struct sim_graph {
+  sim_object base;
+  struct sim_node *owner; /* of a body or a child node's copy */
+  struct sim_graph *root; /* itself, or that of the owner */
+  bool is_body;
+  sim_node **nodes;
+  size_t count;
+  sim_condition **conditions; /* of a root */
+  size_t condition_count;
+  uint64_t exec;  /* the one that lives, of a graph with conditional nodes */
+  bool poisoned;  /* by a capture that went wrong */
+  bool capturing;
+} sim_graph;
+
+CUresult sim_graph_find(CUgraph handle, sim_graph **graph);
+sim_graph *sim_graph_make(sim_node *owner);
+void sim_graph_drop(sim_graph *graph); /* with all in it */
+/* A node behind those; checks what may stand there. */
+CUresult sim_node_add(sim_graph *graph, CUgraphNodeType type, const CUgraphNode *after, size_t count, sim_node **node);
+void sim_node_remove(sim_node *node); /* the last of its graph, when the rest of making it failed */
+bool sim_graph_conditional(const sim_graph *graph); /* holds conditional nodes, at any depth */
+bool sim_graph_copy(sim_graph *to, const sim_graph *from); /* nodes of all kinds but conditional ones */
+CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t count,
+                           CUDA_CONDITIONAL_NODE_PARAMS *asked, sim_node **node);
+const char *sim_node_name(CUgraphNodeType type);
+
+/* ---- graphs ready to run (program.c, exec.c, run.c, order.c) -------------------------------------------------------- */
+
+typedef struct sim_flow sim_flow;
+
+typedef struct sim_step {
+  CUgraphNodeType type;
+  uint64_t node;
+  unsigned *next; /* steps behind it */
+  unsigned next_count, after_count;
+  sim_call *call;
+  sim_copy copy;
+  CUgraphConditionalNodeType condition_type;
+  unsigned condition; /* number */
+  unsigned size;
+  sim_flow **bodies; /* of a child node: one */
+} sim_step;
+
+struct sim_flow {
+  sim_step *steps;
+  unsigned count;
+  unsigned number; /* among the program's */
+  sim_flow *around; /* NULL: the root */
+  unsigned around_step, depth;
+  bool is_body; /* false: a child graph's, or the root */
+  bool chained; /* every two steps are ordered */
+  uint64_t *reach; /* bit b of row a: b comes behind a; NULL if chained or too large */
+};
+
+typedef struct sim_place { const sim_flow *flow; unsigned step; } sim_place;
+
+typedef struct sim_handle {
+  uint64_t handle;
+  unsigned initial;
+  bool assigned;
+  sim_place at;
+} sim_handle;
+
+typedef struct sim_program { /* what an exec is at a launch; changed by copying */
+  unsigned references;
+  sim_context *context;
+  sim_flow *root;
+  unsigned flow_count;
+  sim_handle *handles; /* ascending */
+  unsigned handle_count;
+  bool chained; /* all flows are */
+} sim_program;
+
+typedef struct sim_exec {
+  sim_object base;
+  sim_program *program;
+  uint64_t graph;
+  bool conditional;
+  unsigned queued; /* launches not over */
+  bool gone;
+  uint64_t checked; /* sim_unloads when its kernels were last found alive */
+  unsigned *kept;   /* handle values at the end of the last launch, for P1a */
+} sim_exec;
+
+extern uint64_t sim_unloads; /* modules so far */
+sim_program *sim_program_make(const sim_graph *graph, sim_context *context);
+sim_program *sim_program_copy(const sim_program *program);
+void sim_program_release(sim_program *program);
+sim_step *sim_program_step(sim_program *program, uint64_t node, const sim_flow **flow); /* NULL: none */
+bool sim_program_usable(const sim_program *program); /* no kernel's module is gone */
+bool sim_places_ordered(sim_place a, sim_place b);
+unsigned sim_find_handle(const sim_program *program, uint64_t handle); /* handle_count: none */
+void sim_exec_over(sim_exec *exec); /* one of its launches is */
+
+/* On the device's thread, without the lock; true: done, else why. */
+bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, char *why,
+                     size_t why_bytes);
+bool sim_run_call(sim_device *device, const sim_call *call, char *why, size_t why_bytes);
+bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t why_bytes);
+
+/* ---- captures (capture.c) -------------------------------------------------------------------------------------------- */
+
+typedef struct sim_capture {
+  struct sim_capture *next;
+  sim_stream *stream;
+  sim_graph *graph;
+  bool into; /* the caller's graph */
+  CUstreamCaptureMode mode;
+  pthread_t thread;
+  uint64_t id;
+  bool invalid;
+  CUgraphNode *last; /* what the next node comes behind */
+  CUgraphEdgeData *edges; /* all zero */
+  size_t last_count;
+} sim_capture;
+
+/* For a call that no capture takes up: refuses, and the capture is invalid. */
+CUresult sim_capture_refuses(sim_stream *stream, const char *entry);
+/* For a call that might wait: refuses if a capture under way forbids it to this thread. */
+CUresult sim_capture_unsafe(const char *entry);
+/* Takes up a kernel (call) or a copy, what it makes of its argument its own. */
+CUresult sim_capture_add(sim_stream *stream, sim_call *call, const sim_copy *copy);
+void sim_capture_drop(sim_stream *stream);
+#endif

@@ -1,0 +1,127 @@
+/* For the tests of the simulated driver: it loaded with the stub of kernels, one context with a stream and a module. */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+#include "simgpu.h"
+#include "stub.h"
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SIM_LIBRARY "build/simgpu/rules/libcuda.so.1"
+
+typedef struct sim_driver {
+#define MEMBER(name, version, since, parameters) CUresult(*name) parameters;
+  GKI_CUDA_ENTRIES(MEMBER) SIMGPU_ENTRIES(MEMBER)
+#undef MEMBER
+} sim_driver;
+
+static sim_driver cu;
+static const simgpu *sim;
+static gki_cuGetProcAddress_v2 get_entry;
+static void (*set_conditional)(unsigned long long handle, unsigned value);
+static unsigned long long *stub_thread;
+
+static CUcontext context;
+static CUstream stream;
+static CUmodule module;
+
+/* What a data pointer of dlsym says is a function. */
+#define ADDRESS_OF(function, name) \
+  do { \
+    void *found_ = (name); \
+    memcpy(&(function), &found_, sizeof found_); \
+  } while (0)
+
+static inline void load(const char *name, int version, void *into) {
+  void *entry = NULL;
+  CUdriverProcAddressQueryResult status;
+  assert_int_equal(get_entry(name, &entry, version, 0, &status), CUDA_SUCCESS);
+  assert_non_null(entry);
+  memcpy(into, &entry, sizeof entry);
+}
+
+static inline int load_driver(void **state) {
+  (void)state;
+  void *library = dlopen(SIM_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    fprintf(stderr, "%s\n", dlerror());
+    return -1;
+  }
+  sim = dlsym(library, "simgpu_control");
+  stub_thread = dlsym(library, "sim_stub_thread");
+  ADDRESS_OF(get_entry, dlsym(library, "cuGetProcAddress_v2"));
+  ADDRESS_OF(set_conditional, dlsym(library, "sim_set_conditional"));
+  sim->set_version(13000);
+#define LOAD(name, version, since, parameters) load(#name, version, &cu.name);
+  GKI_CUDA_ENTRIES(LOAD) SIMGPU_ENTRIES(LOAD)
+#undef LOAD
+  assert_int_equal(cu.cuInit(0), CUDA_SUCCESS);
+  return 0;
+}
+
+#define RIGHT(call) assert_int_equal(call, CUDA_SUCCESS)
+#define WRONG(code, call) assert_int_equal(call, code)
+
+static inline void load_module(const sim_stub_kernel *kernels) {
+  const sim_stub_image image = {"simstub", kernels};
+  RIGHT(cu.cuModuleLoadDataEx(&module, &image, 0, NULL, NULL));
+}
+
+static inline int open_context(const sim_stub_kernel *kernels) {
+  sim->set_version(13000);
+  sim->answer_no(NULL);
+  sim->allow(NULL);
+  sim->forgive();
+  sim->set_seed(1);
+  sim->set_passes(1000);
+  sim->mark();
+  RIGHT(cu.cuDevicePrimaryCtxRetain(&context, 0));
+  RIGHT(cu.cuCtxPushCurrent(context));
+  RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  load_module(kernels);
+  return 0;
+}
+
+/* What a test made it has given back by then. */
+static inline int close_context(void **state) {
+  (void)state;
+  cu.cuModuleUnload(module);
+  cu.cuStreamDestroy(stream);
+  cu.cuCtxPopCurrent(NULL);
+  cu.cuDevicePrimaryCtxRelease(0);
+  if (sim->broken()) fprintf(stderr, "%s\n", sim->first_broken());
+  assert_int_equal(sim->broken(), 0);
+  assert_int_equal(sim->alive(SIMGPU_ALL), 0);
+  return 0;
+}
+
+static inline void expect_broken(const char *rule) {
+  const char *text = sim->first_broken();
+  if (strncmp(text, rule, strlen(rule)) != 0 || text[strlen(rule)] != ':')
+    fail_msg("broken: \"%s\", not %s", text, rule);
+  sim->forgive();
+}
+
+static inline void expect_refused(const char *part) {
+  if (!strstr(sim->refused(), part)) fail_msg("refused: \"%s\", without \"%s\"", sim->refused(), part);
+}
+
+static inline CUfunction kernel(const char *name) {
+  CUfunction function = NULL;
+  RIGHT(cu.cuModuleGetFunction(&function, module, name));
+  return function;
+}
+
+static inline uint64_t take_number(const unsigned char *parameters, size_t k) {
+  uint64_t number;
+  memcpy(&number, parameters + 8 * k, sizeof number);
+  return number;
+}
+#endif

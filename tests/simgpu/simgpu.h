@@ -1,0 +1,95 @@
+/* The simulated driver's controls for tests, beside its environment (README.md). How a test gets them:
+ *   void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);   with RTLD_NOLOAD left out to load it
+ *   const simgpu *sim = dlsym(library, "simgpu_control");
+ * All of it may be called at any time by any thread. */
+#ifndef SIMGPU_H
+#define SIMGPU_H
+#include "cuda/abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How call k fails. */
+typedef enum simgpu_how {
+  SIMGPU_NOW,  /* it does nothing and answers the code; what gives something back does so all the same */
+  SIMGPU_LATE, /* it works, then the device fails: its context answers the code from the next wait on, for ever */
+  SIMGPU_LOST  /* it and every later call answer the code; what gives something back does so all the same */
+} simgpu_how;
+
+/* What stays alive until it is given back; for `alive`. */
+typedef enum simgpu_kind {
+  SIMGPU_ALL,
+  SIMGPU_RETAINS, /* of primary contexts */
+  SIMGPU_STREAMS,
+  SIMGPU_EVENTS,
+  SIMGPU_MODULES,
+  SIMGPU_GRAPHS, /* those that a caller made: no bodies, no copies in child nodes */
+  SIMGPU_EXECS,
+  SIMGPU_MEMORY, /* blocks of device memory, */
+  SIMGPU_PINNED, /* of pinned and */
+  SIMGPU_MANAGED, /* of managed memory */
+  SIMGPU_KINDS
+} simgpu_kind;
+
+/* Since the last mark. */
+typedef struct simgpu_counts {
+  uint64_t calls;
+  uint64_t waits;    /* calls that may hold up their thread: for a stream or event, pageable copies to the host, frees */
+  uint64_t memory;   /* calls that take or give back memory of any kind */
+  uint64_t pageable; /* copies from or to host memory that isn't pinned */
+  uint64_t launches; /* of graphs, */
+  uint64_t kernels;  /* of kernels outside of graphs, and */
+  uint64_t copies;   /* asynchronous copies and fills handed over */
+  uint64_t nodes;    /* of graphs, that the device came by, without those of closed bodies, */
+  uint64_t kernel_nodes, conditional_nodes; /* and of those */
+  uint64_t passes;   /* of WHILE nodes */
+  uint64_t dropped;  /* settings of handles ignored because of a probe's answer */
+} simgpu_counts;
+
+typedef struct simgpu {
+  size_t bytes; /* of this struct: new members come at its end */
+
+  /* What the environment says at start. The version only before cuInit; NULL for answer_no: all as a good driver does. */
+  void (*set_version)(int version);
+  void (*set_seed)(uint64_t seed);
+  void (*answer_no)(const char *probes); /* as SIMGPU_NO: "P2d,P4e" */
+  void (*allow)(const char *rules);      /* as SIMGPU_ALLOW: names of rules that may be broken */
+  void (*set_passes)(uint64_t limit);    /* as SIMGPU_PASSES: of one WHILE node in one launch, before that is a failure */
+
+  /* Starts all counts from 0, and ends what fail() asked for. */
+  void (*mark)(void);
+  simgpu_counts (*counts)(void);
+  uint64_t (*calls)(const char *entry); /* of one entry since the mark */
+  /* The k-th call from now on, from 1, fails; 0: none does. cuGetErrorName, cuGetErrorString and
+   * cuGetProcAddress aren't counted. */
+  void (*fail)(uint64_t k, CUresult code, simgpu_how how);
+  const char *(*failed)(void); /* which entry it hit; NULL: it hasn't come to that yet */
+
+  /* Rules broken since start or forgive(). The text stays until the next call of either. */
+  unsigned (*broken)(void);
+  const char *(*first_broken)(void); /* "NAME: what happened" of the first one; "" if there is none */
+  void (*forgive)(void);
+  const char *(*refused)(void); /* why the last call of this thread that was refused was; "" */
+
+  size_t (*alive)(simgpu_kind kind);
+  /* Holds the device before its next piece of work, or lets it go on: for tests of what is still under way. */
+  void (*hold)(int held);
+} simgpu;
+
+extern const simgpu simgpu_control;
+
+/* Entries beyond those that gk uses, which rules need; found by cuGetProcAddress as the others. */
+#define SIMGPU_ENTRIES(X) \
+  X(cuGraphClone, 10000, 0, (CUgraph *clone, CUgraph graph)) \
+  X(cuGraphAddDependencies, 12030, 12030, \
+    (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)) \
+  X(cuGraphAddHostNode, 10000, 0, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, const void *parameters)) \
+  X(cuGraphExecUpdate, 12000, 12000, (CUgraphExec exec, CUgraph graph, void *result)) \
+  X(cuCtxGetCurrent, 4000, 0, (CUcontext * context))
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,309 @@
+/* Streams, events, and the thread of each device that carries out what they hold. */
+#include "sim.h"
+#include <stdlib.h>
+
+/* ---- work ---- */
+
+void sim_item_end(sim_item *item) {
+  if (item->program) sim_program_release(item->program);
+  if (item->exec) sim_exec_over(item->exec);
+  free(item->call);
+  free(item->staged);
+  free(item);
+}
+
+static bool has_earlier(const sim_device *device, const sim_stream *stream) {
+  for (const sim_stream *other = device->streams; other; other = other->next)
+    if (other->blocking && other->is_default != stream->is_default && other->first &&
+        other->first->number < stream->first->number) return true;
+  return false;
+}
+
+/* A stream whose first item may run now; which one is left open. */
+static sim_stream *pick(sim_device *device) {
+  sim_stream *chosen = NULL;
+  uint64_t seen = 0;
+  if (sim_held) return NULL;
+  for (sim_stream *each = device->streams; each; each = each->next) {
+    if (!each->first || (each->blocking && has_earlier(device, each))) continue;
+    if (sim_random(&device->random) % ++seen == 0) chosen = each;
+  }
+  return chosen;
+}
+
+static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, char *why, size_t why_bytes) {
+  switch (item->kind) {
+    case SIM_ITEM_KERNEL: return sim_run_call(device, item->call, why, why_bytes);
+    case SIM_ITEM_COPY: return sim_run_copy(device, &item->copy, why, why_bytes);
+    case SIM_ITEM_GRAPH: return sim_run_program(device, item->program, item->exec, counts, why, why_bytes);
+    case SIM_ITEM_EVENT: return true;
+  }
+  return true;
+}
+
+static void add_counts(const simgpu_counts *counts) {
+  sim_count.nodes += counts->nodes;
+  sim_count.kernel_nodes += counts->kernel_nodes;
+  sim_count.conditional_nodes += counts->conditional_nodes;
+  sim_count.passes += counts->passes;
+  sim_count.dropped += counts->dropped;
+}
+
+static void reach_event(const sim_item *item) {
+  if (!sim_is_alive(item->event, SIM_EVENT)) return;
+  sim_event *event = sim_find(item->event, SIM_EVENT);
+  if (event->reached < item->event_record) event->reached = item->event_record;
+}
+
+static void stream_free(sim_stream *stream) {
+  sim_stream **link = &stream->base.context->device->streams;
+  while (*link != stream) link = &(*link)->next;
+  *link = stream->next;
+  free(stream);
+}
+
+/* The first item of the stream, with the lock but while it runs. */
+static void work_on(sim_device *device, sim_stream *stream) {
+  sim_item *item = stream->first;
+  simgpu_counts counts = {0};
+  char why[512] = "";
+  sim_context *context = stream->base.context;
+  device->running = stream;
+  device->launch_random = sim_random(&device->random);
+  device->passes_most = sim_passes;
+  if (context->sticky == CUDA_SUCCESS && item->kind != SIM_ITEM_EVENT) {
+    sim_memory_open(device);
+    pthread_mutex_unlock(&sim_lock);
+    bool right = run_item(device, item, &counts, why, sizeof why);
+    pthread_mutex_lock(&sim_lock);
+    sim_memory_close(device);
+    add_counts(&counts);
+    if (!right) sim_fail_context(context, CUDA_ERROR_ILLEGAL_ADDRESS, why);
+  }
+  if (item->kind == SIM_ITEM_EVENT) reach_event(item);
+  device->running = NULL;
+  stream->first = item->next;
+  if (!stream->first) stream->last = NULL;
+  sim_item_end(item);
+  if (stream->gone && !stream->first) stream_free(stream);
+  pthread_cond_broadcast(&device->done);
+}
+
+static void *work(void *data) {
+  sim_device *device = data;
+  pthread_mutex_lock(&sim_lock);
+  for (;;) {
+    sim_stream *stream = pick(device);
+    if (stream) work_on(device, stream);
+    else if (device->ending) break;
+    else pthread_cond_wait(&device->work, &sim_lock);
+  }
+  pthread_mutex_unlock(&sim_lock);
+  return NULL;
+}
+
+void sim_worker_start(sim_device *device) {
+  device->ending = false;
+  pthread_cond_init(&device->work, NULL);
+  pthread_cond_init(&device->done, NULL);
+  if (pthread_create(&device->thread, NULL, work, device) != 0) abort();
+}
+
+void sim_worker_stop(sim_device *device) {
+  device->ending = true;
+  pthread_cond_broadcast(&device->work);
+  pthread_mutex_unlock(&sim_lock);
+  pthread_join(device->thread, NULL);
+  pthread_mutex_lock(&sim_lock);
+  pthread_cond_destroy(&device->work);
+  pthread_cond_destroy(&device->done);
+}
+
+void sim_post(sim_stream *stream, sim_item *item) {
+  static uint64_t number;
+  item->number = ++number;
+  if (stream->last) stream->last->next = item;
+  else stream->first = item;
+  stream->last = item;
+  pthread_cond_signal(&stream->base.context->device->work);
+}
+
+void sim_wait_stream(sim_stream *stream) {
+  /* What comes later isn't waited for: others may go on handing over. */
+  sim_device *device = stream->base.context->device;
+  uint64_t until = stream->last ? stream->last->number : 0, handle = stream->base.handle;
+  while (sim_is_alive(handle, SIM_STREAM) && stream->first && stream->first->number <= until)
+    pthread_cond_wait(&device->done, &sim_lock);
+}
+
+static bool is_idle(const sim_device *device) {
+  for (const sim_stream *each = device->streams; each; each = each->next)
+    if (each->first) return false;
+  return true;
+}
+
+void sim_wait_idle(sim_context *context) {
+  ++sim_count.waits;
+  while (!is_idle(context->device)) pthread_cond_wait(&context->device->done, &sim_lock);
+}
+
+/* ---- streams ---- */
+
+sim_stream *sim_stream_make(sim_context *context, bool is_default, bool blocking) {
+  sim_stream *stream = sim_obtain(sizeof *stream);
+  stream->base.inner = is_default;
+  sim_object_begin(&stream->base, SIM_STREAM, context);
+  stream->is_default = is_default;
+  stream->blocking = blocking;
+  stream->next = context->device->streams;
+  context->device->streams = stream;
+  return stream;
+}
+
+void sim_stream_drop(sim_stream *stream) {
+  if (stream->capture) sim_capture_drop(stream);
+  sim_object_end(&stream->base);
+  stream->gone = true;
+  if (!stream->first) stream_free(stream);
+}
+
+CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream) {
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  *stream = handle ? SIM_OF(sim_stream, handle, SIM_STREAM) : context->default_stream;
+  if (!*stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "%s: no stream", entry);
+  return sim_check_context(&(*stream)->base, "stream");
+}
+
+CUresult sim_cuStreamCreate(CUstream *stream, unsigned int flags) {
+  SIM_ENTER(cuStreamCreate);
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  if (!stream || flags > CU_STREAM_NON_BLOCKING) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamCreate: flags");
+  *stream = SIM_HANDLE(CUstream, sim_stream_make(context, false, flags == CU_STREAM_DEFAULT));
+  return CUDA_SUCCESS;
+}
+
+static CUresult stream_destroy(CUstream handle) {
+  sim_stream *stream = SIM_OF(sim_stream, handle, SIM_STREAM);
+  if (!stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamDestroy: no stream");
+  if (stream->is_default) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamDestroy: the default stream");
+  CUresult state = sim_check_context(&stream->base, "stream");
+  if (stream->capture) sim_broken("capture", "a stream was destroyed that is being captured");
+  sim_stream_drop(stream);
+  return state;
+}
+
+CUresult sim_cuStreamDestroy(CUstream stream) {
+  SIM_ENTER_BACK(cuStreamDestroy);
+  SIM_LEAVE(stream_destroy(stream));
+}
+
+CUresult sim_cuStreamSynchronize(CUstream handle) {
+  SIM_ENTER(cuStreamSynchronize);
+  sim_stream *stream;
+  CUresult result = sim_stream_find(handle, "cuStreamSynchronize", &stream);
+  if (result != CUDA_SUCCESS) return result;
+  if (stream->capture) return sim_capture_refuses(stream, "cuStreamSynchronize");
+  sim_context *context = stream->base.context;
+  ++sim_count.waits;
+  sim_wait_stream(stream);
+  return sim_state(context);
+}
+
+CUresult sim_cuStreamQuery(CUstream handle) {
+  SIM_ENTER(cuStreamQuery);
+  sim_stream *stream;
+  CUresult result = sim_stream_find(handle, "cuStreamQuery", &stream);
+  if (result != CUDA_SUCCESS) return result;
+  if (stream->capture) return sim_capture_refuses(stream, "cuStreamQuery");
+  if (stream->first) return CUDA_ERROR_NOT_READY;
+  return sim_state(stream->base.context);
+}
+
+/* ---- events ---- */
+
+static CUresult event_find(CUevent handle, sim_event **event) {
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  *event = SIM_OF(sim_event, handle, SIM_EVENT);
+  if (!*event) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "no event");
+  return sim_check_context(&(*event)->base, "event");
+}
+
+CUresult sim_cuEventCreate(CUevent *event, unsigned int flags) {
+  SIM_ENTER(cuEventCreate);
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  if (!event || flags > 3) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuEventCreate: flags");
+  sim_event *made = sim_obtain(sizeof *made);
+  sim_object_begin(&made->base, SIM_EVENT, context);
+  *event = SIM_HANDLE(CUevent, made);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuEventRecord(CUevent handle, CUstream where) {
+  SIM_ENTER(cuEventRecord);
+  sim_event *event;
+  sim_stream *stream;
+  CUresult result = event_find(handle, &event);
+  if (result == CUDA_SUCCESS) result = sim_stream_find(where, "cuEventRecord", &stream);
+  if (result != CUDA_SUCCESS) return result;
+  if (stream->capture) {
+    event->captured = true;
+    return CUDA_SUCCESS;
+  }
+  event->captured = false;
+  sim_item *item = sim_obtain(sizeof *item);
+  item->kind = SIM_ITEM_EVENT;
+  item->event = event->base.handle;
+  item->event_record = ++event->recorded;
+  sim_post(stream, item);
+  return CUDA_SUCCESS;
+}
+
+static CUresult captured_event(const char *entry) {
+  return sim_refuse((CUresult)SIM_ERROR_CAPTURED_EVENT, "%s: the event was recorded in a capture", entry);
+}
+
+CUresult sim_cuEventQuery(CUevent handle) {
+  SIM_ENTER(cuEventQuery);
+  sim_event *event;
+  CUresult result = event_find(handle, &event);
+  if (result != CUDA_SUCCESS) return result;
+  if (event->captured) return captured_event("cuEventQuery");
+  if (event->reached < event->recorded) return CUDA_ERROR_NOT_READY;
+  return sim_state(event->base.context);
+}
+
+CUresult sim_cuEventSynchronize(CUevent handle) {
+  SIM_ENTER(cuEventSynchronize);
+  sim_event *event;
+  CUresult result = event_find(handle, &event);
+  if (result != CUDA_SUCCESS) return result;
+  if (event->captured) return captured_event("cuEventSynchronize");
+  uint64_t until = event->recorded, number = event->base.handle;
+  sim_context *context = event->base.context;
+  ++sim_count.waits;
+  while (sim_is_alive(number, SIM_EVENT) && event->reached < until)
+    pthread_cond_wait(&context->device->done, &sim_lock);
+  return sim_state(context);
+}
+
+static CUresult event_destroy(CUevent handle) {
+  sim_event *event = SIM_OF(sim_event, handle, SIM_EVENT);
+  if (!event) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuEventDestroy: no event");
+  CUresult state = sim_check_context(&event->base, "event");
+  sim_object_end(&event->base);
+  free(event);
+  return state;
+}
+
+CUresult sim_cuEventDestroy(CUevent event) {
+  SIM_ENTER_BACK(cuEventDestroy);
+  SIM_LEAVE(event_destroy(event));
+}

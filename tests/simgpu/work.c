@@ -1,0 +1,312 @@
+/* Copies, fills, modules and kernels. */
+#include "sim.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t sim_unloads;
+
+/* ---- copies ---- */
+
+static const sim_block *pinned_block(const sim_context *context, const void *at, size_t bytes) {
+  const sim_block *block = sim_block_of(context, (uintptr_t)at, bytes);
+  return block && block->kind != SIMGPU_MEMORY ? block : NULL;
+}
+
+static CUresult check_device_range(const sim_context *context, CUdeviceptr at, size_t bytes, const char *entry) {
+  if (sim_block_of(context, (uintptr_t)at, bytes)) return CUDA_SUCCESS;
+  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: %zu bytes at %#llx aren't within one block of this context's memory",
+                    entry, bytes, at);
+}
+
+static void post_copy(sim_stream *stream, sim_copy copy, unsigned char *staged) {
+  sim_item *item = sim_obtain(sizeof *item);
+  item->kind = SIM_ITEM_COPY;
+  item->copy = copy;
+  item->staged = staged;
+  sim_post(stream, item);
+}
+
+/* host: the side that may be pageable, NULL: none. */
+static CUresult hand_over_copy(CUstream where, sim_copy copy, const void *host, const char *entry) {
+  sim_stream *stream;
+  CUresult result = sim_stream_find(where, entry, &stream);
+  if (result != CUDA_SUCCESS) return result;
+  sim_context *context = stream->base.context;
+  if (copy.bytes == 0) return CUDA_SUCCESS;
+  if (host != copy.to) result = check_device_range(context, (CUdeviceptr)(uintptr_t)copy.to, copy.bytes, entry);
+  if (result == CUDA_SUCCESS && copy.from && host != copy.from)
+    result = check_device_range(context, (CUdeviceptr)(uintptr_t)copy.from, copy.bytes, entry);
+  if (result != CUDA_SUCCESS) return result;
+  bool pageable = host && !pinned_block(context, host, copy.bytes);
+  if (stream->capture) {
+    if (!pageable) return sim_capture_add(stream, NULL, &copy);
+    return sim_capture_refuses(stream, entry);
+  }
+  ++sim_count.copies;
+  if (!pageable) {
+    post_copy(stream, copy, NULL);
+    return CUDA_SUCCESS;
+  }
+  ++sim_count.pageable;
+  unsigned char *staged = sim_obtain(copy.bytes);
+  if (host == copy.from) { /* it is read before the call returns */
+    memcpy(staged, host, copy.bytes);
+    copy.from = staged;
+    post_copy(stream, copy, staged);
+    return CUDA_SUCCESS;
+  }
+  ++sim_count.waits;
+  unsigned char *to = copy.to;
+  copy.to = staged;
+  post_copy(stream, copy, NULL);
+  sim_wait_stream(stream);
+  memcpy(to, staged, copy.bytes);
+  free(staged);
+  return sim_state(context);
+}
+
+CUresult sim_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
+  SIM_ENTER(cuMemcpyHtoDAsync);
+  return hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, from, bytes, 0}, from, "cuMemcpyHtoDAsync");
+}
+
+CUresult sim_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  SIM_ENTER(cuMemcpyDtoHAsync);
+  return hand_over_copy(stream, (sim_copy){to, (void *)(uintptr_t)from, bytes, 0}, to, "cuMemcpyDtoHAsync");
+}
+
+CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  SIM_ENTER(cuMemcpyDtoDAsync);
+  return hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes, 0}, NULL,
+                        "cuMemcpyDtoDAsync");
+}
+
+CUresult sim_cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
+  SIM_ENTER(cuMemsetD8Async);
+  return hand_over_copy(stream, (sim_copy){(void *)(uintptr_t)to, NULL, bytes, value}, NULL, "cuMemsetD8Async");
+}
+
+static void carry_out_copy(void *data) {
+  const sim_copy *copy = data;
+  if (copy->from) memmove(copy->to, copy->from, copy->bytes);
+  else memset(copy->to, copy->value, copy->bytes);
+}
+
+static bool guarded(sim_device *device, void (*work)(void *), void *data, const char *what, char *why, size_t bytes) {
+  uintptr_t at;
+  char where[256];
+  if (sim_guarded(device, work, data, &at)) return true;
+  pthread_mutex_lock(&sim_lock);
+  sim_memory_describe(device, at, where, sizeof where);
+  pthread_mutex_unlock(&sim_lock);
+  snprintf(why, bytes, "%s touches %s", what, where);
+  sim_broken("memory", "%s", why);
+  return false;
+}
+
+bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t why_bytes) {
+  sim_copy mine = *copy;
+  return guarded(device, carry_out_copy, &mine, copy->from ? "a copy" : "a fill", why, why_bytes);
+}
+
+/* ---- modules ---- */
+
+static void write_log(unsigned count, const CUjit_option *options, void **values, const char *log) {
+  char *into = NULL;
+  size_t bytes = 0;
+  for (unsigned k = 0; k < count; ++k) {
+    if (options[k] == CU_JIT_ERROR_LOG_BUFFER) into = values[k];
+    if (options[k] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) bytes = (size_t)(uintptr_t)values[k];
+  }
+  if (into && bytes) snprintf(into, bytes, "%s", log);
+}
+
+CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
+                                void **values) {
+  SIM_ENTER(cuModuleLoadDataEx);
+  sim_context *context;
+  char log[1024] = "";
+  CUresult result = sim_current(&context);
+  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuModuleLoadDataEx");
+  if (result != CUDA_SUCCESS) return result;
+  if (!module || !image || (count && (!options || !values)))
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuModuleLoadDataEx: a bad argument");
+  sim_module *loaded = NULL;
+  result = sim_module_load(image, sim_version, sim_arch, &loaded, log, sizeof log);
+  write_log(count, options, values, log);
+  if (result != CUDA_SUCCESS) return sim_refuse(result, "cuModuleLoadDataEx: %s", log);
+  sim_module_object *made = sim_obtain(sizeof *made);
+  made->module = loaded;
+  sim_object_begin(&made->base, SIM_MODULE, context);
+  *module = SIM_HANDLE(CUmodule, made);
+  return CUDA_SUCCESS;
+}
+
+static CUresult unload(CUmodule handle) {
+  sim_module_object *module = SIM_OF(sim_module_object, handle, SIM_MODULE);
+  if (!module) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuModuleUnload: no module");
+  CUresult state = sim_check_context(&module->base, "module");
+  sim_wait_idle(module->base.context);
+  for (sim_function *next, *each = module->functions; each; each = next) {
+    next = each->next;
+    sim_object_end(&each->base);
+    free(each->name);
+    free(each);
+  }
+  ++sim_unloads;
+  sim_module_unload(module->module);
+  sim_object_end(&module->base);
+  free(module);
+  return state;
+}
+
+CUresult sim_cuModuleUnload(CUmodule module) {
+  SIM_ENTER_BACK(cuModuleUnload);
+  SIM_LEAVE(unload(module));
+}
+
+static sim_function *function_make(sim_module_object *module, const sim_kernel *kernel, const char *name) {
+  sim_function *function = sim_obtain(sizeof *function);
+  function->base.inner = true;
+  sim_object_begin(&function->base, SIM_FUNCTION, module->base.context);
+  function->module = module;
+  function->kernel = kernel;
+  function->name = strdup(name);
+  for (size_t k = 0; k < sim_kernel_parameter_count(kernel); ++k) {
+    size_t offset, bytes;
+    sim_kernel_parameter(kernel, k, &offset, &bytes);
+    if (offset + bytes > function->bytes) function->bytes = offset + bytes;
+  }
+  function->next = module->functions;
+  module->functions = function;
+  return function;
+}
+
+CUresult sim_cuModuleGetFunction(CUfunction *function, CUmodule handle, const char *name) {
+  SIM_ENTER(cuModuleGetFunction);
+  sim_module_object *module = SIM_OF(sim_module_object, handle, SIM_MODULE);
+  if (!function || !name || !module) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuModuleGetFunction: a bad argument");
+  CUresult result = sim_check_context(&module->base, "module");
+  if (result != CUDA_SUCCESS) return result;
+  sim_function *found = module->functions;
+  while (found && strcmp(found->name, name) != 0) found = found->next;
+  const sim_kernel *kernel = found ? found->kernel : sim_module_kernel(module->module, name);
+  if (!kernel) return sim_refuse(CUDA_ERROR_NOT_FOUND, "the module has no entry %s", name);
+  *function = SIM_HANDLE(CUfunction, found ? found : function_make(module, kernel, name));
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle) {
+  SIM_ENTER(cuFuncGetAttribute);
+  sim_function *function = SIM_OF(sim_function, handle, SIM_FUNCTION);
+  if (!value || !function) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuFuncGetAttribute: a bad argument");
+  CUresult result = sim_check_context(&function->base, "function");
+  if (result != CUDA_SUCCESS) return result;
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) *value = SIM_BLOCK;
+  else if (attribute == CU_FUNC_ATTRIBUTE_NUM_REGS) *value = 32;
+  else return sim_refuse(CUDA_ERROR_INVALID_VALUE, "function attribute %d isn't simulated", (int)attribute);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction handle, int threads,
+                                                         size_t shared_bytes) {
+  SIM_ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
+  sim_function *function = SIM_OF(sim_function, handle, SIM_FUNCTION);
+  if (!blocks || !function || threads <= 0 || threads > SIM_BLOCK)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuOccupancyMaxActiveBlocksPerMultiprocessor: a bad argument");
+  (void)shared_bytes;
+  *blocks = 2 * SIM_BLOCK / threads;
+  return CUDA_SUCCESS;
+}
+
+/* ---- kernels ---- */
+
+static CUresult check_shape(const CUDA_KERNEL_NODE_PARAMS_v3 *asked) {
+  const unsigned grid[3] = {asked->gridDimX, asked->gridDimY, asked->gridDimZ};
+  const unsigned block[3] = {asked->blockDimX, asked->blockDimY, asked->blockDimZ};
+  static const unsigned grid_most[3] = {0x7fffffff, 65535, 65535}, block_most[3] = {1024, 1024, 64};
+  for (int k = 0; k < 3; ++k)
+    if (grid[k] == 0 || grid[k] > grid_most[k] || block[k] == 0 || block[k] > block_most[k])
+      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a kernel's grid or block is 0 or too large: %u, %u", grid[k], block[k]);
+  if (block[0] * block[1] * block[2] > SIM_BLOCK)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%u threads in a block", block[0] * block[1] * block[2]);
+  if (asked->sharedMemBytes > 49152) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "too much shared memory");
+  return CUDA_SUCCESS;
+}
+
+static CUresult find_function(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, sim_function **out) {
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  if (asked->kern || asked->extra) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "kern and extra aren't simulated");
+  sim_function *function = SIM_OF(sim_function, asked->func, SIM_FUNCTION);
+  if (!function) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "no such kernel");
+  *out = function;
+  if (!asked->ctx) return sim_check_context(&function->base, "kernel");
+  context = SIM_OF(sim_context, asked->ctx, SIM_CONTEXT);
+  if (context && function->base.context == context) return CUDA_SUCCESS;
+  sim_broken("foreign", "a kernel is of another context than was said");
+  return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "a kernel is of another context than was said");
+}
+
+CUresult sim_call_make(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, size_t most, sim_call **out) {
+  sim_function *function = NULL;
+  CUresult result = find_function(asked, &function);
+  if (result == CUDA_SUCCESS) result = check_shape(asked);
+  if (result != CUDA_SUCCESS) return result;
+  const sim_kernel *kernel = function->kernel;
+  size_t count = sim_kernel_parameter_count(kernel);
+  if (count && !asked->kernelParams)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: %zu parameters are missing", function->name, count);
+  if (function->bytes > most) {
+    sim_broken("parameters", "%s: %zu bytes of parameters, more than %zu", function->name, function->bytes, most);
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: %zu bytes of parameters", function->name, function->bytes);
+  }
+  sim_call *call = sim_obtain(sizeof *call + function->bytes);
+  *call = (sim_call){.function = function->base.handle, .context = function->base.context, .kernel = kernel,
+                     .name = function->name, .grid = {asked->gridDimX, asked->gridDimY, asked->gridDimZ},
+                     .block = {asked->blockDimX, asked->blockDimY, asked->blockDimZ}, .bytes = function->bytes};
+  for (size_t k = 0; k < count; ++k) {
+    size_t offset, bytes;
+    sim_kernel_parameter(kernel, k, &offset, &bytes);
+    memcpy(call->parameters + offset, asked->kernelParams[k], bytes);
+  }
+  *out = call;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                            unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                            unsigned int shared_bytes, CUstream where, void **parameters, void **extra) {
+  SIM_ENTER(cuLaunchKernel);
+  const CUDA_KERNEL_NODE_PARAMS_v3 asked = {.func = function, .gridDimX = grid_x, .gridDimY = grid_y,
+                                            .gridDimZ = grid_z, .blockDimX = block_x, .blockDimY = block_y,
+                                            .blockDimZ = block_z, .sharedMemBytes = shared_bytes,
+                                            .kernelParams = parameters, .extra = extra};
+  sim_stream *stream;
+  sim_call *call;
+  CUresult result = sim_stream_find(where, "cuLaunchKernel", &stream);
+  if (result != CUDA_SUCCESS) return result;
+  result = sim_call_make(&asked, sim_version >= 12010 && !stream->capture ? SIM_LAUNCH_BYTES : SIM_NODE_BYTES, &call);
+  if (result != CUDA_SUCCESS) return result;
+  if (stream->capture) return sim_capture_add(stream, call, NULL);
+  ++sim_count.kernels;
+  sim_item *item = sim_obtain(sizeof *item);
+  item->kind = SIM_ITEM_KERNEL;
+  item->call = call;
+  sim_post(stream, item);
+  return CUDA_SUCCESS;
+}
+
+static void carry_out_call(void *data) {
+  const sim_call *call = data;
+  sim_kernel_run(call->kernel, call->grid, call->block, call->parameters);
+}
+
+bool sim_run_call(sim_device *device, const sim_call *call, char *why, size_t why_bytes) {
+  char what[256];
+  snprintf(what, sizeof what, "kernel %s", call->name);
+  union { const sim_call *constant; void *data; } mine = {call};
+  return guarded(device, carry_out_call, mine.data, what, why, why_bytes);
+}
