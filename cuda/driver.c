@@ -55,8 +55,7 @@ static const char *path_of_library(void) {
   return dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] ? map->l_name : LIBRARY;
 }
 
-/* "a sentence (CUDA_ERROR_NAME, 100)", or what can be said where the driver has no text. */
-static void describe(const gki_cuda_driver *driver, CUresult result, char *text, size_t bytes) {
+void gki_cuda_describe_result(const gki_cuda_driver *driver, CUresult result, char *text, size_t bytes) {
   const char *name = NULL, *said = NULL;
   if (driver->cuGetErrorName && driver->cuGetErrorName(result, &name) != CUDA_SUCCESS) name = NULL;
   if (driver->cuGetErrorString && driver->cuGetErrorString(result, &said) != CUDA_SUCCESS) said = NULL;
@@ -66,7 +65,7 @@ static void describe(const gki_cuda_driver *driver, CUresult result, char *text,
 
 static gk_result refuse(const gki_cuda_driver *driver, const char *call, CUresult result) {
   char text[TEXT_BYTES];
-  describe(driver, result, text, sizeof text);
+  gki_cuda_describe_result(driver, result, text, sizeof text);
   return gk_fail(GK_ERROR_NO_DEVICE, "the CUDA driver %s can't be started, %s: %s; %s", path_of_library(), call, text,
                  advice_for(result));
 }
@@ -163,6 +162,6 @@ gk_result gki_cuda_judge(const gki_cuda_driver *driver, CUresult result, const c
   va_start(args, what);
   vsnprintf(call, sizeof call, what, args);
   va_end(args);
-  describe(driver, result, text, sizeof text);
+  gki_cuda_describe_result(driver, result, text, sizeof text);
   return gk_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GK_ERROR_MEMORY : GK_ERROR_DEVICE, "%s: %s", call, text);
 }

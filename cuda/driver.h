@@ -16,6 +16,10 @@ typedef struct gki_cuda_driver {
  * Thread-safe; what is loaded stays loaded. */
 gk_result gki_cuda_driver_get(const gki_cuda_driver **driver);
 
+/* "driver's text (DRIVERS_NAME, number)", or what can be said where the driver has none. For what is no failure of gk;
+ * else gki_cuda_judge. */
+void gki_cuda_describe_result(const gki_cuda_driver *driver, CUresult result, char *text, size_t bytes);
+
 /* For a call that failed: "<what>: <driver's text> (<driver's name>, <number>)". GK_ERROR_MEMORY for out of memory,
  * else GK_ERROR_DEVICE. GK_OK for CUDA_SUCCESS, and nothing is said. */
 __attribute__((format(printf, 3, 4)))

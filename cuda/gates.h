@@ -135,6 +135,6 @@ typedef struct gki_cuda_setting {
  *   gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *list, uint32_t count)  <<<1, 32>>>
  *     counts its runs in *runs; period 0, or the number of the run is taken modulo it
  *   gki_set_beside(uint32_t *at, uint64_t handle, uint32_t value, uint32_t times)  <<<1, 32>>>
- *     sets it so often, the last time to `value` and before to other values in turn; counts in at[0] who has come, in
- *     at[1] who has gone, in at[2] how often another one was inside at the same time */
+ *     waits a little for another one to come, sets it so often, the last time to `value` and before to other values in
+ *     turn; counts in at[0] who has come, in at[1] who has gone, in at[2] how often another one was inside just then */
 #endif

@@ -6,8 +6,8 @@
 #include "driver.h"
 
 /* Safe ways, as bits. A list that needs one which the lowering doesn't take runs host-gated; all lists need the first.
- * Without any, this holds: a handle has its default at the start of a launch and keeps its value, over passes too, until
- * some kernel of the graph sets it, wherever in the graph that kernel and the handle's node are. */
+ * Without any, this holds: a handle has its default at the start of a launch and keeps its value, over passes too,
+ * until some kernel of the graph sets it, wherever in the graph that kernel and the handle's node are. */
 enum {
   GKI_CUDA_HOST_GATED = 1 << 0,        /* no conditional nodes at all */
   GKI_CUDA_NO_SWITCH = 1 << 1,         /* one IF node per case; without GK_WITH_SWITCH */
@@ -23,6 +23,8 @@ enum {
   GKI_CUDA_LOOP_END_LAST = 1 << 10,    /* the last node of a loop's body is a kernel that sets the loop's handle */
   GKI_CUDA_TARGET_BY_COPY = 1 << 11,   /* no node of a graph is ever updated: the target reaches it by memory */
 };
+enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers; 12.3 has the nodes, with faults */
+
 /* Those that cuda/lower.c takes. */
 enum { GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES };
 
@@ -34,7 +36,7 @@ enum { GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES };
   X(P2O1, "P2o1", GKI_CUDA_HOST_GATED, "a kernel in a loop's body ends the loop, and sets a node behind it") \
   X(P1B, "P1b", 0, "a loop that ended within a loop stays ended until it is armed again") \
   X(P1B2, "P1b2", GKI_CUDA_REARM_IN_FRONT, "the end of a loop arms a loop in it again") \
-  X(P1C, "P1c", GKI_CUDA_SET_AT_ENTRY, "what was set two levels further out isn't overwritten when the body is entered") \
+  X(P1C, "P1c", GKI_CUDA_SET_AT_ENTRY, "what was set two levels further out isn't overwritten as the body is entered") \
   X(P1D, "P1d", GKI_CUDA_TARGET_BY_COPY, "an updated node works as updated from the next launch on; defaults stay") \
   X(P1E, "P1e", GKI_CUDA_SET_PER_PASS, "a node in a loop that nobody sets keeps its default over the passes") \
   X(P1K, "P1k", GKI_CUDA_SET_PER_PASS, "a node in a loop keeps what was set over the passes") \
@@ -78,7 +80,7 @@ typedef struct gki_cuda_abilities {
 } gki_cuda_abilities;
 
 /* Asks, or answers what is known of this device. Never fails: what can't be found out is a "no" with its reason, and a
- * graph that doesn't end within two seconds is left alone, with what it uses, on a stream of its own.
+ * graph that doesn't end within five seconds is left alone, with what it uses, on a stream of its own.
  * The device's context is current. `gates` is the module of gates.cu, loaded in it; NULL: there is none, and `why_none`
  * says why. Thread-safe. */
 void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
@@ -88,9 +90,9 @@ void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext co
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities);
 
-/* Which of the ways in `of` would change something for these gates; those that wouldn't needn't be taken. So they can be
- * lowered if gki_cuda_ways_needed(gates, abilities.ways & ~GKI_CUDA_WAYS_TAKEN) is 0; no time is spent on bits that
- * aren't in `of`. */
+/* Which of the ways in `of` would change something for these gates; those that wouldn't needn't be taken. So the gates
+ * can be lowered if gki_cuda_ways_needed(gates, abilities.ways & ~GKI_CUDA_WAYS_TAKEN) is 0; no time is spent on bits
+ * that aren't in `of`. */
 uint32_t gki_cuda_ways_needed(const gk_gates *gates, uint32_t of);
 
 /* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do what this list needs: ..." */

@@ -1,0 +1,265 @@
+#include "probe_graphs.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { LAUNCHES = 2, SPINS_NS = 2000000, PAUSE_NS = 100000, PATIENCE_MS = 5000, CALL_BYTES = 300 };
+
+const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT] = {
+#define QUESTION(id, name, way, text) {name, text, way},
+    GKI_CUDA_QUESTIONS(QUESTION)
+#undef QUESTION
+};
+
+/* What all graphs of one probe use. */
+typedef struct asking {
+  const gki_cuda_driver *driver;
+  CUcontext context;
+  CUstream stream;
+  CUdeviceptr memory;       /* gki_probe_memory */
+  gki_probe_memory *pinned; /* the first as it goes there, then one per launch as it was behind it */
+  CUfunction set_list, set_beside;
+  bool hangs;               /* a graph didn't end: nothing may be freed any more */
+  char failure[CALL_BYTES]; /* the first call that failed, if it was needed */
+} asking;
+
+static int64_t now_ns(void) {
+  struct timespec at;
+  clock_gettime(CLOCK_MONOTONIC, &at);
+  return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
+}
+
+static bool judge(asking *a, CUresult result, const char *call) {
+  if (result == CUDA_SUCCESS) return true;
+  char text[CALL_BYTES / 2];
+  gki_cuda_describe_result(a->driver, result, text, sizeof text);
+  if (!a->failure[0]) snprintf(a->failure, sizeof a->failure, "%s: %s", call, text);
+  return false;
+}
+
+/* ---- what is used ------------------------------------------------------------------------------------------------ */
+
+static bool take_kernels(asking *a, CUmodule gates) {
+  const gki_cuda_driver *d = a->driver;
+  return judge(a, d->cuModuleGetFunction(&a->set_list, gates, "gki_set_list"), "cuModuleGetFunction of gki_set_list") &&
+         judge(a, d->cuModuleGetFunction(&a->set_beside, gates, "gki_set_beside"),
+               "cuModuleGetFunction of gki_set_beside");
+}
+
+static bool take(asking *a) {
+  const gki_cuda_driver *d = a->driver;
+  CUstream stream;
+  CUdeviceptr memory;
+  void *pinned;
+  if (!judge(a, d->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate")) return false;
+  a->stream = stream;
+  if (!judge(a, d->cuMemAlloc(&memory, sizeof(gki_probe_memory)), "cuMemAlloc")) return false;
+  a->memory = memory;
+  if (!judge(a, d->cuMemHostAlloc(&pinned, (1 + LAUNCHES) * sizeof(gki_probe_memory), GKI_CU_MEMHOSTALLOC_PORTABLE),
+             "cuMemHostAlloc"))
+    return false;
+  a->pinned = pinned;
+  return true;
+}
+
+static void give_back(asking *a) {
+  const gki_cuda_driver *d = a->driver;
+  if (a->hangs) return;
+  if (a->pinned) (void)d->cuMemFreeHost(a->pinned);
+  if (a->memory) (void)d->cuMemFree(a->memory);
+  if (a->stream) (void)d->cuStreamDestroy(a->stream);
+}
+
+/* Until the stream is done, or it takes so long that it never will be. */
+static bool wait_for(asking *a) {
+  const int64_t begin = now_ns();
+  for (;;) {
+    const CUresult result = a->driver->cuStreamQuery(a->stream);
+    if (result != CUDA_ERROR_NOT_READY) return judge(a, result, "cuStreamQuery behind the launches");
+    const int64_t waited = now_ns() - begin;
+    if (waited / 1000000 >= PATIENCE_MS) {
+      a->hangs = true;
+      return false;
+    }
+    if (waited > SPINS_NS) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+  }
+}
+
+/* ---- one graph --------------------------------------------------------------------------------------------------- */
+
+static bool launch(asking *a, gki_probe_trial *t, CUgraphExec exec, int number) {
+  const gki_cuda_driver *d = a->driver;
+  const CUdeviceptr counters = a->memory + offsetof(gki_probe_memory, counters);
+  return gki_probe_check(t, d->cuMemsetD8Async(counters, 0, sizeof a->pinned->counters, a->stream),
+                         "cuMemsetD8Async") &&
+         gki_probe_check(t, d->cuGraphLaunch(exec, a->stream), "cuGraphLaunch") &&
+         gki_probe_check(t, d->cuMemcpyDtoHAsync(a->pinned[1 + number].counters, counters, sizeof a->pinned->counters,
+                                                 a->stream),
+                         "cuMemcpyDtoHAsync");
+}
+
+/* Both are on their way before there is a result: what comes between is for the second. */
+static bool launch_both(asking *a, gki_probe_trial *t, CUgraphExec exec) {
+  const CUdeviceptr settings = a->memory + offsetof(gki_probe_memory, settings);
+  if (!gki_probe_check(t, a->driver->cuMemcpyHtoDAsync(settings, a->pinned->settings, sizeof a->pinned->settings,
+                                                       a->stream),
+                       "cuMemcpyHtoDAsync"))
+    return false;
+  if (launch(a, t, exec, 0)) {
+    gki_probe_update(t, exec);
+    if (t->result == CUDA_SUCCESS) launch(a, t, exec, 1);
+  }
+  return wait_for(a) && t->result == CUDA_SUCCESS; /* also after a failure, as some of it may be under way */
+}
+
+static bool instantiate(asking *a, gki_probe_trial *t, CUgraphExec *exec) {
+  CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {0};
+  return gki_probe_check(t, a->driver->cuGraphInstantiateWithParams(exec, t->graph, &parameters),
+                         "cuGraphInstantiateWithParams");
+}
+
+static void compare(const asking *a, const gki_probe_trial *t, gki_cuda_abilities *abilities) {
+  const uint32_t *first = a->pinned[1].counters, *second = a->pinned[2].counters;
+  for (uint32_t k = 0; k < t->expected_count; ++k) {
+    const gki_probe_expected *e = &t->expected[k];
+    const bool is_so = first[e->counter] == e->first && second[e->counter] == e->second;
+    uint8_t *answer = &abilities->answers[e->question];
+    if (!is_so || *answer == GKI_CUDA_NOT_ASKED) *answer = is_so ? GKI_CUDA_YES : GKI_CUDA_NO;
+  }
+  for (uint32_t k = 0; k < t->overlap_count; ++k) abilities->overlaps += first[t->overlaps[k]] + second[t->overlaps[k]];
+  ++abilities->graphs;
+  abilities->nodes += t->node_count;
+}
+
+/* False: a call failed. */
+static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilities *abilities) {
+  const gki_cuda_driver *d = a->driver;
+  gki_probe_trial t = {.driver = d, .context = a->context, .set_list = a->set_list, .set_beside = a->set_beside,
+                       .memory = a->memory, .settings = a->pinned->settings};
+  CUgraphExec exec = NULL;
+  if (!gki_probe_check(&t, d->cuGraphCreate(&t.graph, 0), "cuGraphCreate")) t.graph = NULL;
+  else graph->build(&t);
+  if (t.result == CUDA_SUCCESS && !instantiate(a, &t, &exec)) exec = NULL;
+  const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec);
+  if (ran) compare(a, &t, abilities);
+  if (a->hangs) {
+    snprintf(a->failure, sizeof a->failure, "the probe's graph of %s hasn't ended within %d s", graph->name,
+             PATIENCE_MS / 1000);
+    return false;
+  }
+  if (exec) (void)d->cuGraphExecDestroy(exec);
+  if (t.graph) (void)d->cuGraphDestroy(t.graph);
+  char call[CALL_BYTES];
+  snprintf(call, sizeof call, "%s, for the probe's graph of %s", t.call ? t.call : "", graph->name);
+  return judge(a, t.result, call) && ran;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
+
+static uint32_t ways_of(const gki_cuda_abilities *abilities) {
+  uint32_t ways = 0;
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
+    if (abilities->answers[k] != GKI_CUDA_YES) ways |= gki_cuda_questions[k].way;
+  return abilities->conditional ? ways : ways | GKI_CUDA_HOST_GATED;
+}
+
+static bool is_no(const gki_cuda_abilities *abilities, uint32_t way) {
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
+    if (gki_cuda_questions[k].way == way && abilities->answers[k] == GKI_CUDA_NO) return true;
+  return false;
+}
+
+static void say_why(gki_cuda_abilities *abilities, const asking *a) {
+  if (a->failure[0]) {
+    snprintf(abilities->why, sizeof abilities->why, "%s couldn't be tried: %s",
+             abilities->conditional ? "some of what conditional nodes do" : "conditional nodes", a->failure);
+    return;
+  }
+  char text[sizeof abilities->why];
+  gki_cuda_say_ways(abilities, GKI_CUDA_HOST_GATED, text, sizeof text);
+  memcpy(abilities->why, text, sizeof text);
+}
+
+static void ask(asking *a, gki_cuda_abilities *abilities) {
+  abilities->conditional = true;
+  abilities->is_final = true;
+  for (size_t k = 0; k < GKI_PROBE_GRAPHS && abilities->conditional; ++k) {
+    const gki_probe_graph *graph = &gki_probe_graphs[k];
+    if (abilities->driver_version < graph->since) continue;
+    if (!try_graph(a, graph, abilities)) {
+      abilities->is_final = a->hangs;
+      abilities->conditional = !graph->is_vital && !a->hangs;
+    } else if (is_no(abilities, GKI_CUDA_HOST_GATED)) {
+      abilities->conditional = false;
+    }
+  }
+}
+
+static void refuse(gki_cuda_abilities *abilities, bool is_final, const char *why) {
+  abilities->is_final = is_final;
+  abilities->ways = ways_of(abilities);
+  snprintf(abilities->why, sizeof abilities->why, "%s", why);
+}
+
+void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
+                         gki_cuda_abilities *abilities) {
+  const int64_t begin = now_ns();
+  *abilities = (gki_cuda_abilities){.driver_version = driver->version};
+  if (driver->version < GKI_CUDA_CONDITIONAL_SINCE) {
+    char why[200];
+    snprintf(why, sizeof why, "the driver is for CUDA %d.%d, and conditional nodes can be relied on from 12.4 on; "
+             "update NVIDIA's driver", driver->version / 1000, driver->version % 1000 / 10);
+    refuse(abilities, true, why);
+    return;
+  }
+  if (!gates) {
+    refuse(abilities, false, why_none ? why_none : "gk's own kernels can't be loaded");
+    return;
+  }
+  asking a = {.driver = driver, .context = context};
+  if (take_kernels(&a, gates) && take(&a)) ask(&a, abilities);
+  give_back(&a);
+  abilities->ways = ways_of(abilities);
+  if (!abilities->conditional || a.failure[0]) say_why(abilities, &a);
+  abilities->microseconds = (uint32_t)((now_ns() - begin) / 1000);
+}
+
+/* ---- once per device --------------------------------------------------------------------------------------------- */
+
+enum { MOST_DEVICES = 64 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static gki_cuda_abilities known[MOST_DEVICES];
+
+void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
+                    const char *why_none, gki_cuda_abilities *abilities) {
+  gki_cuda_abilities *here = device >= 0 && device < MOST_DEVICES ? &known[device] : NULL;
+  pthread_mutex_lock(&lock); /* also while it is asked, so that nobody asks twice */
+  if (here && here->is_final) {
+    *abilities = *here;
+    pthread_mutex_unlock(&lock);
+    return;
+  }
+  gki_cuda_probe_anew(driver, context, gates, why_none, abilities);
+  if (here) *here = *abilities;
+  pthread_mutex_unlock(&lock);
+  if (abilities->conditional)
+    gk_log(GK_LOG_INFO, "CUDA device %d: conditional nodes tried in %u us, safe ways taken: 0x%x", device,
+           abilities->microseconds, abilities->ways);
+  else gk_log(GK_LOG_INFO, "CUDA device %d: no conditional nodes: %s", device, abilities->why);
+}
+
+void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes) {
+  char said[sizeof abilities->why];
+  int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) doesn't do what is needed here:",
+                        abilities->driver_version / 1000, abilities->driver_version % 1000 / 10);
+  const char *between = " ";
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
+    const gki_cuda_question_text *q = &gki_cuda_questions[k];
+    if (abilities->answers[k] == GKI_CUDA_YES || !(q->way & ways) || length >= (int)sizeof said) continue;
+    length += snprintf(said + length, sizeof said - (size_t)length, "%s%s (%s%s)", between, q->text, q->name,
+                       abilities->answers[k] == GKI_CUDA_NO ? "" : ", not asked");
+    between = "; ";
+  }
+  snprintf(text, bytes, "%s", said);
+}

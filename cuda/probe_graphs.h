@@ -1,0 +1,53 @@
+/* The graphs with which probe.c asks, and what the counters in them show if the answers are yes. */
+#ifndef GKI_CUDA_PROBE_GRAPHS_H
+#define GKI_CUDA_PROBE_GRAPHS_H
+#include "gates.h"
+#include "probe.h"
+
+enum { GKI_PROBE_SETTINGS = 192, GKI_PROBE_COUNTERS = 160, GKI_PROBE_EXPECTED = 128 };
+
+/* In device memory, and in pinned memory as it goes there. */
+typedef struct gki_probe_memory {
+  gki_cuda_setting settings[GKI_PROBE_SETTINGS];
+  uint32_t counters[GKI_PROBE_COUNTERS];
+} gki_probe_memory;
+
+/* After two launches, each from zero. */
+typedef struct gki_probe_expected {
+  gki_cuda_question question;
+  uint32_t counter, first, second;
+} gki_probe_expected;
+
+/* One graph in the making. After the first call that failed nothing more is made. */
+typedef struct gki_probe_trial {
+  const gki_cuda_driver *driver;
+  CUcontext context;
+  CUfunction set_list, set_beside;
+  CUdeviceptr memory;           /* gki_probe_memory */
+  gki_cuda_setting *settings;   /* of the pinned one */
+  CUgraph graph;
+  CUgraphNode updated;          /* gets no settings from the second launch on; NULL: none */
+  uint32_t updated_counter;
+  uint32_t setting_count, counter_count, expected_count, node_count;
+  uint32_t overlaps[4], overlap_count; /* counters that show how often branches overlapped */
+  CUresult result;
+  const char *call;             /* that failed */
+  gki_probe_expected expected[GKI_PROBE_EXPECTED];
+} gki_probe_trial;
+
+typedef struct gki_probe_graph {
+  const char *name;
+  void (*build)(gki_probe_trial *trial);
+  int since;      /* drivers before it aren't asked */
+  bool is_vital;  /* if it can't be run there are no conditional nodes to be had */
+} gki_probe_graph;
+
+enum { GKI_PROBE_GRAPHS = 4 };
+extern const gki_probe_graph gki_probe_graphs[GKI_PROBE_GRAPHS];
+
+/* The first failure counts. True: none so far. */
+bool gki_probe_check(gki_probe_trial *trial, CUresult result, const char *call);
+
+/* Takes the settings away from `updated`. */
+void gki_probe_update(gki_probe_trial *trial, CUgraphExec exec);
+#endif
