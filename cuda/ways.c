@@ -1,0 +1,179 @@
+/* Which of the safe ways would change something for a list: what its control kernels set, seen from where they are. */
+#include "probe.h"
+
+enum {
+  BY_CHAINS = GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_MERGE_IN_BODY | GKI_CUDA_WRITE_ONCE |
+              GKI_CUDA_CLOSE_FROM_OUTSIDE,
+};
+
+/* A body is known by the node whose it is: PIECE, IF, WHILE, or a BRANCH of a SWITCH. */
+typedef struct spot {
+  uint32_t around; /* the body in which a node is; GK_NONE: the root */
+  uint32_t depth;  /* how many bodies are around it */
+  bool is_body;
+} spot;
+
+typedef struct search {
+  const gk_gates *gates;
+  spot *spots;      /* by node */
+  uint32_t *stack;  /* of points, */
+  uint32_t *seen;   /* by point: the last control kernel that reaches it */
+  uint32_t found;
+} search;
+
+static void find_bodies(const gk_gates *g, spot *spots) {
+  uint32_t body = GK_NONE;
+  for (uint32_t k = 0; k < g->node_count; ++k) spots[k].is_body = false;
+  for (uint32_t k = 0; k < g->node_count; ++k) {
+    const gk_gate_node *n = &g->nodes[k];
+    while (body != GK_NONE && k >= g->nodes[body].end) body = spots[body].around;
+    spots[k].around = body;
+    spots[k].depth = body == GK_NONE ? 0 : spots[body].depth + 1;
+    if (n->kind == GK_GATE_SWITCH)
+      for (uint32_t b = k + 1; b < n->end; b = g->nodes[b].end) spots[b].is_body = true;
+    if (n->kind == GK_GATE_PIECE || n->kind == GK_GATE_IF || n->kind == GK_GATE_WHILE) spots[k].is_body = true;
+    if (spots[k].is_body) body = k;
+  }
+}
+
+/* ---- by the nodes alone ------------------------------------------------------------------------------------------ */
+
+static uint32_t needed_by_branches(const gk_gates *g, uint32_t parallel) {
+  uint32_t deciding = 0;
+  for (uint32_t b = parallel + 1; b < g->nodes[parallel].end; b = g->nodes[b].end) deciding += g->nodes[b].decides;
+  return deciding > 1 ? GKI_CUDA_CHAIN_BRANCHES : 0;
+}
+
+static uint32_t needed_by_loop(const gk_gates *g, uint32_t loop) {
+  uint32_t last = loop + 1, found = 0;
+  for (uint32_t k = last; k < g->nodes[loop].end; k = g->nodes[k].end) last = k;
+  if (g->nodes[last].kind != GK_GATE_CONTROL) found |= GKI_CUDA_LOOP_END_LAST;
+  for (uint32_t k = loop + 1; k < g->nodes[loop].end; ++k)
+    if (g->nodes[k].kind == GK_GATE_PIECE) return found | GKI_CUDA_SET_PER_PASS;
+  return found;
+}
+
+static uint32_t needed_by_nodes(const gk_gates *g) {
+  uint32_t found = GKI_CUDA_HOST_GATED | (g->bits & GK_WITH_RESUME ? (uint32_t)GKI_CUDA_TARGET_BY_COPY : 0);
+  if (g->arm_count) found |= GKI_CUDA_REARM_IN_FRONT;
+  for (uint32_t k = 0; k < g->node_count; ++k) {
+    if (g->nodes[k].kind == GK_GATE_SWITCH) found |= GKI_CUDA_NO_SWITCH;
+    if (g->nodes[k].kind == GK_GATE_PARALLEL) found |= needed_by_branches(g, k);
+    if (g->nodes[k].kind == GK_GATE_WHILE) found |= needed_by_loop(g, k);
+  }
+  return found;
+}
+
+/* ---- by what chains set ------------------------------------------------------------------------------------------ */
+
+/* A kernel at node `from` sets a handle. */
+static void note(search *s, uint32_t from, uint32_t handle) {
+  if (handle == GK_NONE) return;
+  const uint32_t node = s->gates->handles[handle].node;
+  const spot *a = &s->spots[from], *b = &s->spots[node];
+  uint32_t outwards = 0, deeper = 0;
+  while (a->around != b->around) {
+    const bool climbs = a->depth >= b->depth, descends = b->depth >= a->depth;
+    outwards += climbs;
+    deeper += descends;
+    if (climbs) a = &s->spots[a->around];
+    if (descends) b = &s->spots[b->around];
+  }
+  if (outwards > 1) s->found |= GKI_CUDA_PASS_ON_PER_LEVEL;
+  if (deeper) s->found |= GKI_CUDA_SET_AT_ENTRY;
+  if (deeper && outwards) s->found |= GKI_CUDA_MERGE_IN_BODY;
+  const gk_gate_node *n = &s->gates->nodes[node];
+  if (node < from && from < n->end && n->kind != GK_GATE_WHILE) s->found |= GKI_CUDA_CLOSE_FROM_OUTSIDE;
+}
+
+/* Those of a block are all in its body: one says it for all. */
+static void note_closers(search *s, uint32_t from, uint32_t begin, uint32_t end) {
+  for (uint32_t k = begin; k < end; ++k)
+    if (s->gates->closers[k].kind != GK_CLOSER_WORD) {
+      note(s, from, s->gates->closers[k].at);
+      return;
+    }
+}
+
+static void note_stop(search *s, uint32_t from, const gk_gate_point *p) {
+  uint32_t place = p->closer;
+  for (uint32_t b = p->block; b != GK_NONE;) {
+    const gk_gate_block *block = &s->gates->blocks[b];
+    note_closers(s, from, place, block->end);
+    if (block->loop != GK_NONE) note(s, from, block->handle);
+    place = block->after;
+    b = block->around;
+  }
+}
+
+static void note_targets(search *s, uint32_t from) {
+  for (uint32_t k = 0; k < s->gates->target_count; ++k) {
+    uint32_t place = s->gates->targets[k].closer;
+    for (uint32_t b = s->gates->targets[k].block; b != GK_NONE;) {
+      const gk_gate_block *block = &s->gates->blocks[b];
+      note_closers(s, from, block->begin, place);
+      note(s, from, block->handle);
+      place = block->before;
+      b = block->around;
+    }
+  }
+}
+
+static void note_point(search *s, uint32_t from, const gk_gate_point *p) {
+  const gk_gates *g = s->gates;
+  note(s, from, p->handle);
+  for (uint32_t k = 0; k < p->arm_count; ++k) note(s, from, g->arms[p->arm + k]);
+  if (p->kind == GK_POINT_BRANCH && p->handle == GK_NONE)
+    for (uint32_t k = 0; k < p->exit_count; ++k) note(s, from, g->exits[p->exits + k].handle);
+  if (p->kind == GK_POINT_YIELD || (p->kind == GK_POINT_LOOP_END && g->bits & GK_WITH_CANCEL)) note_stop(s, from, p);
+}
+
+static void note_chain(search *s, uint32_t from) {
+  const gk_gates *g = s->gates;
+  uint32_t height = 0, length = 0;
+  const uint32_t first = g->nodes[from].point;
+  if (first == GK_NONE) return;
+  s->seen[first] = from;
+  s->stack[height++] = first;
+  while (height) {
+    const gk_gate_point *p = &g->points[s->stack[--height]];
+    if (++length > 1) s->found |= GKI_CUDA_WRITE_ONCE;
+    note_point(s, from, p);
+    for (uint32_t k = 0; k < p->exit_count; ++k) {
+      const uint32_t next = g->exits[p->exits + k].next;
+      if (next == GK_NONE || s->seen[next] == from) continue;
+      s->seen[next] = from;
+      s->stack[height++] = next;
+    }
+  }
+}
+
+static void search_chains(search *s, uint32_t of) {
+  const gk_gates *g = s->gates;
+  for (uint32_t k = 0; k < g->point_count; ++k) s->seen[k] = GK_NONE;
+  find_bodies(g, s->spots);
+  if (g->bits & GK_WITH_RESUME) s->found |= GKI_CUDA_WRITE_ONCE;
+  for (uint32_t k = 0; k < g->node_count && (s->found & of) != of; ++k) {
+    if (g->nodes[k].kind != GK_GATE_CONTROL && g->nodes[k].kind != GK_GATE_PROLOGUE) continue;
+    if (g->nodes[k].kind == GK_GATE_PROLOGUE) note_targets(s, k);
+    note_chain(s, k);
+  }
+  /* The first loop end, whichever it is, opens what a target closed in any loop. */
+  for (uint32_t k = 0; k < g->block_count && g->target_count; ++k)
+    if (g->blocks[k].in_loop) s->found |= BY_CHAINS & ~(uint32_t)GKI_CUDA_CLOSE_FROM_OUTSIDE;
+}
+
+uint32_t gki_cuda_ways_needed(const gk_gates *gates, uint32_t of) {
+  if (!of) return 0;
+  const uint32_t by_nodes = needed_by_nodes(gates) & of, by_chains = of & BY_CHAINS;
+  if (!by_chains) return by_nodes;
+  search s = {.gates = gates, .spots = gk_obtain((gates->node_count + 1) * sizeof *s.spots),
+              .stack = gk_obtain((gates->point_count + 1) * sizeof *s.stack),
+              .seen = gk_obtain((gates->point_count + 1) * sizeof *s.seen)};
+  if (s.spots && s.stack && s.seen) search_chains(&s, by_chains);
+  else s.found = by_chains; /* no memory to be exact with */
+  gk_release(s.spots);
+  gk_release(s.stack);
+  gk_release(s.seen);
+  return by_nodes | (s.found & of);
+}
