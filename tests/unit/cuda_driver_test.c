@@ -1,20 +1,7 @@
-/* The loader of libcuda.so.1, on stand-ins for it. Each case is a process of its own, as what is loaded stays loaded:
- * this program again, with a word that says what to do, the stand-in's folder in LD_LIBRARY_PATH, and its behaviour in
- * the environment. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* The loader of libcuda.so.1, on stand-ins for it: fake_cuda.c, built in several ways. */
+#include "unit/elsewhere.h"
 #include <dlfcn.h>
-#include <libgen.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include "cuda/driver.h"
 #include "error.h"
 
@@ -106,128 +93,77 @@ static int judge(void) {
   return 0;
 }
 
-static int do_as_told(const char *word) {
-  static const struct { const char *word; int (*run)(void); } words[] = {
-      {"say", say}, {"again", again}, {"forked", forked}, {"threads", threads}, {"judge", judge}};
-  for (size_t k = 0; k < GK_COUNT(words); ++k)
-    if (strcmp(words[k].word, word) == 0) return words[k].run();
-  return 2;
-}
+/* ---- the cases --------------------------------------------------------------------------------------------------- */
 
-/* ---- in the test ------------------------------------------------------------------------------------------------- */
-
-static char program[PATH_MAX], folder[PATH_MAX];
-
-typedef struct test_case {
-  const char *kind;         /* of stand-in: its folder; NULL: none is looked for */
-  const char *settings[4];  /* for it */
-  const char *word;         /* what to do */
-  const char *wanted[4];    /* in what it says, in this order; the first one opens it, "$" ends it */
-} test_case;
-
-/* What the process of a case printed. */
-static void run(const test_case *c, char *text, size_t bytes) {
-  int pipes[2];
-  assert_int_equal(pipe(pipes), 0);
-  pid_t child = fork();
-  assert_true(child >= 0);
-  if (child == 0) {
-    char path[PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/fake_cuda/%s", folder, c->kind ? c->kind : "nowhere");
-    setenv("LD_LIBRARY_PATH", path, 1);
-    for (size_t k = 0; k < GK_COUNT(c->settings) && c->settings[k]; ++k) putenv((char *)(uintptr_t)c->settings[k]);
-    dup2(pipes[1], STDOUT_FILENO);
-    execl(program, program, c->word, (char *)NULL);
-    _exit(3);
-  }
-  close(pipes[1]);
-  size_t used = 0;
-  for (ssize_t got; used + 1 < bytes && (got = read(pipes[0], text + used, bytes - used - 1)) > 0;) used += (size_t)got;
-  text[used] = 0;
-  close(pipes[0]);
-  int status;
-  assert_int_equal(waitpid(child, &status, 0), child);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("status %d; it said: %s", status, text);
-}
-
-static void check(const test_case *c) {
-  char text[8192];
-  run(c, text, sizeof text);
-  const char *at = text;
-  for (size_t k = 0; k < GK_COUNT(c->wanted) && c->wanted[k]; ++k) {
-    bool is_end = strcmp(c->wanted[k], "$") == 0;
-    const char *found = is_end ? at + strlen(at) : strstr(at, c->wanted[k]);
-    if (!found || (k == 0 && found != text) || (is_end && *at)) fail_msg("no \"%s\" in: %s", c->wanted[k], text);
-    at = is_end ? at : found + strlen(c->wanted[k]);
-  }
-}
-
+#define BOTH "fake_cuda/both"
+#define FIRST "fake_cuda/first"
+#define OLD "fake_cuda/old"
 #define REFUSED "GK_ERROR_NO_DEVICE: "
-static const test_case no_driver[] = {
-    {"other", {0}, "say", {REFUSED, "other/libcuda.so.1 is no CUDA driver, it has no cuDriverGetVersion; install"}},
-    {"broken", {0}, "say", {REFUSED "there is no CUDA driver (", "broken/libcuda.so.1", "or use another backend", "$"}},
-    {"old", {"FAKE_CUDA_VERSION=10020"}, "say",
+static const elsewhere_case no_driver[] = {
+    {"fake_cuda/other", {0}, "say",
+     {REFUSED, "other/libcuda.so.1 is no CUDA driver, it has no cuDriverGetVersion; install"}},
+    {"fake_cuda/broken", {0}, "say",
+     {REFUSED "there is no CUDA driver (", "broken/libcuda.so.1", "or use another backend", "$"}},
+    {OLD, {"FAKE_CUDA_VERSION=10020"}, "say",
      {REFUSED, "old/libcuda.so.1 is for CUDA 10.2 and gk needs one for 11.4 or newer; update"}},
-    {"old", {"FAKE_CUDA_VERSION=12020"}, "say", {REFUSED, "has no cuGetProcAddress; install"}},
-    {"first", {"FAKE_CUDA_VERSION=11030"}, "say", {REFUSED, "is for CUDA 11.3 and gk needs one for 11.4"}},
-    {"both", {"FAKE_CUDA_VERSION_ANSWER=34"}, "say",
+    {OLD, {"FAKE_CUDA_VERSION=12020"}, "say", {REFUSED, "has no cuGetProcAddress; install"}},
+    {FIRST, {"FAKE_CUDA_VERSION=11030"}, "say", {REFUSED, "is for CUDA 11.3 and gk needs one for 11.4"}},
+    {BOTH, {"FAKE_CUDA_VERSION_ANSWER=34"}, "say",
      {REFUSED, "can't be started, cuDriverGetVersion: error 34; ", "it is the toolkit's stub"}},
-    {"both", {"FAKE_CUDA_LACKS=cuGraphAddNode"}, "say",
+    {BOTH, {"FAKE_CUDA_LACKS=cuGraphAddNode"}, "say",
      {REFUSED, "both/libcuda.so.1 is for CUDA 13.0 but has no cuGraphAddNode of 12.3; install"}},
-    {"first", {"FAKE_CUDA_VERSION=11080", "FAKE_CUDA_LACKS=cuInit"}, "say", {REFUSED, "11.8 but has no cuInit of 2.0"}},
+    {FIRST, {"FAKE_CUDA_VERSION=11080", "FAKE_CUDA_LACKS=cuInit"}, "say", {REFUSED, "11.8 but has no cuInit of 2.0"}},
 };
 
-static const test_case not_started[] = {
-    {"both", {"FAKE_CUDA_INIT=100"}, "say",
+static const elsewhere_case not_started[] = {
+    {BOTH, {"FAKE_CUDA_INIT=100"}, "say",
      {REFUSED, "both/libcuda.so.1 can't be started, cuInit: a text (NAME, 100); ", "$CUDA_VISIBLE_DEVICES"}},
-    {"both", {"FAKE_CUDA_INIT=34"}, "say", {REFUSED, "34); it is the toolkit's stub"}},
-    {"both", {"FAKE_CUDA_INIT=803"}, "say", {REFUSED, "803); it and the kernel's module are of different releases"}},
-    {"both", {"FAKE_CUDA_INIT=804"}, "say", {REFUSED, "804); it is from a compatibility package"}},
-    {"both", {"FAKE_CUDA_INIT=802"}, "say", {REFUSED, "802); a service"}},
-    {"both", {"FAKE_CUDA_INIT=800"}, "say", {REFUSED, "800); this user or container may not use the GPU"}},
-    {"both", {"FAKE_CUDA_INIT=304"}, "say", {REFUSED, "304); see who may open"}},
-    {"both", {"FAKE_CUDA_INIT=101"}, "say", {REFUSED, "101); see which GPUs"}},
-    {"both", {"FAKE_CUDA_INIT=3"}, "say", {REFUSED, "3); this process may have been forked"}},
-    {"both", {"FAKE_CUDA_INIT=2"}, "say", {REFUSED, "2); free memory"}},
-    {"both", {"FAKE_CUDA_INIT=999"}, "say", {REFUSED, "error 999; see what nvidia"}},
-    {"both", {"FAKE_CUDA_INIT=205"}, "say", {REFUSED, "(NAME, 205); see what nvidia-smi says", "$"}},
-    {"both", {"FAKE_CUDA_DEVICES=0"}, "say", {REFUSED, "cuDeviceGetCount: a text (NAME, 100); see whether"}},
-    {"both", {"FAKE_CUDA_COUNT_ANSWER=3"}, "say", {REFUSED, "cuDeviceGetCount: a text (NAME, 3)"}},
+    {BOTH, {"FAKE_CUDA_INIT=34"}, "say", {REFUSED, "34); it is the toolkit's stub"}},
+    {BOTH, {"FAKE_CUDA_INIT=803"}, "say", {REFUSED, "803); it and the kernel's module are of different releases"}},
+    {BOTH, {"FAKE_CUDA_INIT=804"}, "say", {REFUSED, "804); it is from a compatibility package"}},
+    {BOTH, {"FAKE_CUDA_INIT=802"}, "say", {REFUSED, "802); a service"}},
+    {BOTH, {"FAKE_CUDA_INIT=800"}, "say", {REFUSED, "800); this user or container may not use the GPU"}},
+    {BOTH, {"FAKE_CUDA_INIT=304"}, "say", {REFUSED, "304); see who may open"}},
+    {BOTH, {"FAKE_CUDA_INIT=101"}, "say", {REFUSED, "101); see which GPUs"}},
+    {BOTH, {"FAKE_CUDA_INIT=3"}, "say", {REFUSED, "3); this process may have been forked"}},
+    {BOTH, {"FAKE_CUDA_INIT=2"}, "say", {REFUSED, "2); free memory"}},
+    {BOTH, {"FAKE_CUDA_INIT=999"}, "say", {REFUSED, "error 999; see what nvidia"}},
+    {BOTH, {"FAKE_CUDA_INIT=205"}, "say", {REFUSED, "(NAME, 205); see what nvidia-smi says", "$"}},
+    {BOTH, {"FAKE_CUDA_DEVICES=0"}, "say", {REFUSED, "cuDeviceGetCount: a text (NAME, 100); see whether"}},
+    {BOTH, {"FAKE_CUDA_COUNT_ANSWER=3"}, "say", {REFUSED, "cuDeviceGetCount: a text (NAME, 3)"}},
 };
 
 /* What a driver is too old for is NULL, and it isn't asked for it. */
 #define OF_12_3 \
   " cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo cuGraphAddNode cuGraphConditionalHandleCreate"
-static const test_case found[] = {
-    {"both", {0}, "say", {"13000", "$"}},
-    {"both", {"FAKE_CUDA_VERSION=12040"}, "say", {"12040", "$"}},
-    {"both", {"FAKE_CUDA_VERSION=12030"}, "say", {"12030", "$"}},
-    {"both", {"FAKE_CUDA_VERSION=12020"}, "say", {"12020" OF_12_3, "$"}},
-    {"both", {"FAKE_CUDA_VERSION=12000"}, "say", {"12000" OF_12_3 " cuGraphExecNodeSetParams", "$"}},
-    {"first", {"FAKE_CUDA_VERSION=11040"}, "say",
+static const elsewhere_case found[] = {
+    {BOTH, {0}, "say", {"13000", "$"}},
+    {BOTH, {"FAKE_CUDA_VERSION=12040"}, "say", {"12040", "$"}},
+    {BOTH, {"FAKE_CUDA_VERSION=12030"}, "say", {"12030", "$"}},
+    {BOTH, {"FAKE_CUDA_VERSION=12020"}, "say", {"12020" OF_12_3, "$"}},
+    {BOTH, {"FAKE_CUDA_VERSION=12000"}, "say", {"12000" OF_12_3 " cuGraphExecNodeSetParams", "$"}},
+    {FIRST, {"FAKE_CUDA_VERSION=11040"}, "say",
      {"11040" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams", "$"}},
 };
 
-static const test_case kept[] = {
-    {"both", {"FAKE_CUDA_INIT=100"}, "again", {REFUSED, " | 13000, the same, 2 starts", "$"}},
-    {"both", {0}, "forked", {REFUSED "this process was forked from one that had started CUDA", " | 13000", "$"}},
-    {"both", {0}, "threads", {"one driver, 1 starts", "$"}},
+static const elsewhere_case kept[] = {
+    {BOTH, {"FAKE_CUDA_INIT=100"}, "again", {REFUSED, " | 13000, the same, 2 starts", "$"}},
+    {BOTH, {0}, "forked", {REFUSED "this process was forked from one that had started CUDA", " | 13000", "$"}},
+    {BOTH, {0}, "threads", {"one driver, 1 starts", "$"}},
 };
 
-static const test_case judged[] = {
-    {"both", {0}, "judge",
+static const elsewhere_case judged[] = {
+    {BOTH, {0}, "judge",
      {"GK_OK: nothing | GK_ERROR_MEMORY: task 7 (scale): out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2) | "
       "GK_ERROR_DEVICE: task 7 (scale): a text (NAME, 719) | "
       "GK_ERROR_DEVICE: task 7 (scale): error 999", "$"}},
 };
 
-#define CASES(table) \
-  for (size_t k = 0; k < GK_COUNT(table); ++k) check(&(table)[k])
-static void what_is_no_driver_is_refused(void **state) { (void)state; CASES(no_driver); }
-static void a_driver_that_does_not_start_says_why(void **state) { (void)state; CASES(not_started); }
-static void entries_are_found_by_version(void **state) { (void)state; CASES(found); }
-static void it_is_started_once_per_process(void **state) { (void)state; CASES(kept); }
-static void failed_calls_are_judged(void **state) { (void)state; CASES(judged); }
+static void what_is_no_driver_is_refused(void **state) { (void)state; ELSEWHERE(no_driver); }
+static void a_driver_that_does_not_start_says_why(void **state) { (void)state; ELSEWHERE(not_started); }
+static void entries_are_found_by_version(void **state) { (void)state; ELSEWHERE(found); }
+static void it_is_started_once_per_process(void **state) { (void)state; ELSEWHERE(kept); }
+static void failed_calls_are_judged(void **state) { (void)state; ELSEWHERE(judged); }
 
 static void a_machine_without_driver_says_so(void **state) {
   (void)state;
@@ -236,17 +172,17 @@ static void a_machine_without_driver_says_so(void **state) {
     print_message("this machine has a CUDA driver\n");
     skip();
   }
-  static const test_case c = {NULL, {0}, "say",
+  static const elsewhere_case c = {NULL, {0}, "say",
                               {REFUSED "there is no CUDA driver (libcuda.so.1: ",
                                "); install NVIDIA's, or use another backend", "$"}};
-  check(&c);
+  elsewhere_check(&c, 1);
 }
 
 int main(int count, char **words) {
-  if (count == 2) return do_as_told(words[1]);
-  if (!realpath("/proc/self/exe", program)) return 1;
-  snprintf(folder, sizeof folder, "%s", program);
-  dirname(folder);
+  static const elsewhere_word known[] = {
+      {"say", say}, {"again", again}, {"forked", forked}, {"threads", threads}, {"judge", judge}};
+  int code;
+  if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_machine_without_driver_says_so), cmocka_unit_test(what_is_no_driver_is_refused),
       cmocka_unit_test(a_driver_that_does_not_start_says_why), cmocka_unit_test(entries_are_found_by_version),

@@ -1,0 +1,283 @@
+/* NVRTC found, chosen and used: on stand-ins (fake_nvrtc.c), and on a real one where there is one. */
+#include "unit/elsewhere.h"
+#include "cuda/nvrtc.h"
+#include "error.h"
+#include "gk_kernel.h"
+
+GK_SOURCE(cloth)
+GK_KERNEL(scale, (inout(float, y), value(float, a))) {
+  y[i] *= a;
+}
+GK_KERNEL(total, (in(float, y), sum(float, s), value(int, n))) {
+  if (i < n) s[0] += y[i];
+}
+GK_SOURCE_END
+enum { SCALE_LINE = __LINE__ - 6 };
+
+/* ---- which one is chosen ----------------------------------------------------------------------------------------- */
+
+enum { NEWEST = 99000 }; /* a driver that takes whatever there is */
+
+static const gki_nvrtc nvrtc_11_8 = {.version = 11080, .architectures = {35, 52, 70, 75, 80, 86, 87, 89, 90},
+                                     .architecture_count = 9};
+static const gki_nvrtc nvrtc_12_4 = {.version = 12040, .architectures = {50, 60, 70, 75, 80, 86, 89, 90},
+                                     .architecture_count = 8};
+static const gki_nvrtc nvrtc_13_0 = {.version = 13000, .architectures = {75, 80, 86, 89, 90, 100, 103, 120},
+                                     .architecture_count = 8};
+
+/* The better ones rank higher; 0 can't be used. */
+static const struct { const gki_nvrtc *nvrtc; int architecture, driver, rank, made_for; bool is_ptx, may_be_refused; }
+ranked[] = {
+    {&nvrtc_12_4, 89, 12040, 5, 89, false, false},  /* just this device */
+    {&nvrtc_12_4, 89, 12020, 5, 89, false, false},  /* cubins of a newer minor version will do */
+    {&nvrtc_12_4, 89, 13000, 5, 89, false, false},  /* and those of an older major one */
+    {&nvrtc_13_0, 89, 12080, 2, 89, false, true},
+    {&nvrtc_12_4, 120, 12080, 4, 90, true, false},  /* PTX for the driver to translate */
+    {&nvrtc_12_4, 120, 12040, 4, 90, true, false},
+    {&nvrtc_12_4, 87, 12040, 4, 86, true, false},
+    {&nvrtc_12_4, 87, 12020, 3, 86, false, false},  /* whose PTX the driver can't read: a cubin of that generation */
+    {&nvrtc_13_0, 121, 12080, 1, 120, false, true},
+    {&nvrtc_12_4, 100, 12020, 0, 90, false, false}, /* neither */
+    {&nvrtc_13_0, 70, 13000, 0, 0, false, false},   /* too old a device */
+    {&nvrtc_11_8, 121, 13000, 4, 90, true, false},
+    {&nvrtc_11_8, 35, 11040, 5, 35, false, false},
+};
+
+static void each_is_ranked_for_a_device_and_a_driver(void **state) {
+  (void)state;
+  for (size_t k = 0; k < GK_COUNT(ranked); ++k) {
+    gki_cuda_compiler compiler;
+    int rank = gki_nvrtc_rank(ranked[k].nvrtc, ranked[k].architecture, ranked[k].driver, &compiler);
+    if (rank != ranked[k].rank) fail_msg("row %zu: rank %d, not %d", k, rank, ranked[k].rank);
+    assert_ptr_equal(compiler.nvrtc, ranked[k].nvrtc);
+    assert_int_equal(compiler.architecture, ranked[k].made_for);
+    if (rank == 0) continue;
+    assert_int_equal(compiler.is_ptx, ranked[k].is_ptx);
+    assert_int_equal(compiler.may_be_refused, ranked[k].may_be_refused);
+  }
+}
+
+/* ---- in the process of a case ------------------------------------------------------------------------------------ */
+
+/* What is chosen for the devices and drivers in $DEVICES: "89 13000 70 12040". */
+static int choose(void) {
+  const char *text = getenv("DEVICES");
+  for (char *end; text && *text; text = end) {
+    int architecture = (int)strtol(text, &end, 10), driver = (int)strtol(end, &end, 10);
+    gki_cuda_compiler compiler;
+    char said[128];
+    gki_begin();
+    gk_result result = gki_cuda_compiler_get(architecture, driver, &compiler);
+    if (result == GK_OK) gki_cuda_compiler_describe(&compiler, said, sizeof said);
+    printf("%s%s%s", result == GK_OK ? said : gk_result_name(result), result == GK_OK ? "" : ": ",
+           result == GK_OK ? compiler.may_be_refused ? "?\n" : "\n" : gk_error());
+  }
+  return 0;
+}
+
+static void print_log(void *user, gk_log_level level, const char *line) {
+  (void)user;
+  if (level == GK_LOG_WARN) printf("log: %s\n", line);
+}
+
+static int compile(void) {
+  static const char *const options[] = {"--one", "--two"};
+  gki_cuda_compiler compiler;
+  gki_cuda_image image = {0};
+  gki_begin();
+  if (gki_cuda_compiler_get(getenv("PTX") ? 91 : 90, 13000, &compiler) != GK_OK) return 1;
+  gk_set_log(GK_LOG_WARN, print_log, NULL);
+  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", options, 2, &image);
+  printf("%s: %s", gk_result_name(result), result == GK_OK ? (char *)image.bytes : gk_error());
+  if (result != GK_OK && (image.bytes || image.size)) printf(" and an image");
+  if (result == GK_OK && image.size != strlen(image.bytes) + 1) printf(" of a wrong size");
+  gki_cuda_image_free(&image);
+  gki_cuda_image_free(&image);
+  return 0;
+}
+
+static int too_many_options(void) {
+  static const char *const options[16] = {0};
+  gki_cuda_compiler compiler;
+  gki_cuda_image image;
+  gki_begin();
+  if (gki_cuda_compiler_get(90, 13000, &compiler) != GK_OK) return 1;
+  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", options, GK_COUNT(options), &image);
+  printf("%s: %s", gk_result_name(result), gk_error());
+  gki_cuda_image_free(&image);
+  return 0;
+}
+
+/* Without memory; NVRTC's own goes on. */
+static void *alloc_nothing(void *user, size_t bytes) {
+  (void)user, (void)bytes;
+  return NULL;
+}
+static void *resize_nothing(void *user, void *memory, size_t bytes) {
+  (void)user, (void)memory, (void)bytes;
+  return NULL;
+}
+static void free_nothing(void *user, void *memory) { (void)user, (void)memory; }
+static int starved(void) {
+  gki_cuda_compiler compiler;
+  gki_cuda_image image;
+  gki_begin();
+  if (gki_cuda_compiler_get(90, 13000, &compiler) != GK_OK) return 1;
+  gk_allocator none = {NULL, alloc_nothing, resize_nothing, free_nothing};
+  if (gk_set_allocator(&none) != GK_OK) return 1;
+  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", NULL, 0, &image);
+  printf("%s: %s", gk_result_name(result), gk_error());
+  return 0;
+}
+
+/* ---- the cases --------------------------------------------------------------------------------------------------- */
+
+#define FAKES "fake_nvrtc/several"
+#define N11 "FAKE_NVRTC_11=11080 35 52 70 75 80 86 90"
+#define N12 "FAKE_NVRTC_12=12040 50 60 70 75 80 86 89 90"
+#define N13 "FAKE_NVRTC_13=13000 75 80 86 89 90 100 120"
+static const elsewhere_case chosen[] = {
+    {FAKES, {N13, N12, N11, "DEVICES=89 13000 89 12040 89 11040 120 12080 70 13000 35 13000 121 13000"}, "choose",
+     {"NVRTC 13.0, cubin for sm_89\nNVRTC 12.4, cubin for sm_89\nNVRTC 11.8, cubin for sm_86\n"
+      "NVRTC 12.4, PTX for compute_90\nNVRTC 12.4, cubin for sm_70\nNVRTC 11.8, cubin for sm_35\n"
+      "NVRTC 13.0, PTX for compute_120\n", "$"}},
+    {FAKES, {N12, "DEVICES=89 13000 120 12040 89 12000 89 11080"}, "choose",
+     {"NVRTC 12.4, cubin for sm_89\nNVRTC 12.4, PTX for compute_90\nNVRTC 12.4, cubin for sm_89\n"
+      "NVRTC 12.4, cubin for sm_89?\n", "$"}},
+    {FAKES, {N13, "DEVICES=60 12040"}, "choose",
+     {"GK_ERROR_UNSUPPORTED: NVRTC 13.0 compiles for sm_75 to sm_120, and this GPU is sm_60 with a driver for CUDA "
+      "12.4; install"}},
+    /* Newer than gk: found by its plain name, if there is no other. */
+    {FAKES, {"FAKE_NVRTC_0=14010 80 90", "DEVICES=90 14010"}, "choose", {"NVRTC 14.1, cubin for sm_90\n", "$"}},
+    {FAKES, {"FAKE_NVRTC_0=14010 80 90 100", N13, "DEVICES=103 14010"}, "choose",
+     {"NVRTC 13.0, PTX for compute_100\n", "$"}},
+};
+
+#define NO_NVRTC "GK_ERROR_UNSUPPORTED: there is no NVRTC to compile kernels with ("
+static const elsewhere_case none[] = {
+    {"fake_nvrtc/broken", {"CUDA_HOME=/nowhere", "DEVICES=90 13000"}, "choose",
+     {NO_NVRTC "neither the loader nor /nowhere/lib64 has", "$CUDA_HOME", "$LD_LIBRARY_PATH"}},
+    {"fake_nvrtc/broken", {"CUDA_HOME=", "CUDA_PATH=/nowhere2", "DEVICES=90 13000"}, "choose",
+     {NO_NVRTC, "/nowhere2/"}},
+    {FAKES, {"DEVICES=90 13000"}, "choose",
+     {NO_NVRTC "libnvrtc.so doesn't say for which GPUs it compiles (an NVRTC error, 0 of them)"}},
+    {FAKES, {"FAKE_NVRTC_0=14000", "DEVICES=90 13000"}, "choose",
+     {NO_NVRTC "libnvrtc.so doesn't say for which GPUs it compiles (no error, 0 of them)"}},
+    {FAKES, {"FAKE_NVRTC_0=14000 90", "FAKE_NVRTC_FAIL=nvrtcGetSupportedArchs:3", "DEVICES=90 13000"}, "choose",
+     {NO_NVRTC "libnvrtc.so doesn't say for which GPUs"}},
+    {"fake_nvrtc/lacking", {"CUDA_HOME=/nowhere", "FAKE_NVRTC_13=13000 90", "DEVICES=90 13000"}, "choose",
+     {NO_NVRTC "libnvrtc.so.13 has no nvrtcGetCUBINSize); install"}},
+};
+
+static const elsewhere_case compiled[] = {
+    {FAKES, {N13}, "compile", {"GK_OK:  --gpu-architecture=sm_90 --one --two", "$"}},
+    {FAKES, {N13, "PTX=1"}, "compile", {"GK_OK:  --gpu-architecture=compute_90 --one --two", "$"}},
+    {FAKES, {N13, "FAKE_NVRTC_LOG=(3): warning: w\n\n"}, "compile",
+     {"log: cloth (NVRTC 13.0, cubin for sm_90):\ncloth(3): warning: w\nGK_OK:", "two", "$"}},
+    {FAKES, {N13, "FAKE_NVRTC_LOG=(3): error: e\n", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
+     {"GK_ERROR_COMPILE: cloth doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e", "$"}},
+    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile", {"GK_ERROR_COMPILE: cloth doesn't compile"}},
+    {FAKES, {N13, "FAKE_NVRTC_LOG= l", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:5"}, "compile",
+     {"GK_ERROR_UNSUPPORTED: cloth can't be compiled (NVRTC 13.0, cubin for sm_90): an NVRTC error\ncloth l", "$"}},
+    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcCompileProgram:7"}, "compile",
+     {"GK_ERROR_UNSUPPORTED: ", "an NVRTC error", "$"}},
+    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcCreateProgram:1"}, "compile",
+     {"GK_ERROR_MEMORY: out of host memory compiling cloth"}},
+    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetCUBINSize:2"}, "compile", {"GK_ERROR_UNSUPPORTED: ", "an NVRTC error", "$"}},
+    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetCUBIN:2"}, "compile", {"GK_ERROR_UNSUPPORTED: ", "an NVRTC error", "$"}},
+    {FAKES, {N13, "PTX=1", "FAKE_NVRTC_FAIL=nvrtcGetPTX:2"}, "compile", {"GK_ERROR_UNSUPPORTED: ", "error", "$"}},
+    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetProgramLogSize:2"}, "compile", {"GK_OK: "}},
+    {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetProgramLog:2"}, "compile", {"GK_OK: "}},
+    {FAKES, {N13}, "starved", {"GK_ERROR_MEMORY: out of host memory compiling cloth"}},
+    {FAKES, {N13}, "many", {"GK_ERROR_INVALID: cloth: 16 options for the compiler, at most 15", "$"}},
+};
+
+static void the_best_for_a_device_is_chosen(void **state) { (void)state; ELSEWHERE(chosen); }
+static void that_there_is_none_is_said(void **state) { (void)state; ELSEWHERE(none); }
+static void what_nvrtc_answers_is_told(void **state) { (void)state; ELSEWHERE(compiled); }
+
+/* ---- a real one -------------------------------------------------------------------------------------------------- */
+
+static gki_cuda_compiler real_compiler(void) {
+  gki_cuda_compiler compiler;
+  gki_begin();
+  if (gki_cuda_compiler_get(90, NEWEST, &compiler) != GK_OK) {
+    print_message("%s\n", gk_error());
+    skip();
+  }
+  return compiler;
+}
+
+static bool image_has(const gki_cuda_image *image, const char *text) {
+  return memmem(image->bytes, image->size, text, strlen(text)) != NULL;
+}
+
+/* For every architecture that it knows, through the choice that a device of it would lead to. */
+static void kernels_compile_for_each_architecture(void **state) {
+  (void)state;
+  const gki_nvrtc *nvrtc = real_compiler().nvrtc;
+  char *text = gk_compose(&scale, "cuda");
+  assert_non_null(text);
+  for (int k = 0; k < nvrtc->architecture_count; ++k) {
+    gki_cuda_compiler compiler;
+    gki_cuda_image image;
+    assert_int_equal(gki_cuda_compiler_get(nvrtc->architectures[k], NEWEST, &compiler), GK_OK);
+    assert_int_equal(compiler.architecture, nvrtc->architectures[k]);
+    assert_false(compiler.is_ptx);
+    if (gki_cuda_compile(&compiler, text, "cloth", NULL, 0, &image) != GK_OK) fail_msg("%s", gk_error());
+    assert_memory_equal(image.bytes, "\177ELF", 4);
+    assert_true(image_has(&image, ".text.scale"));
+    assert_true(image_has(&image, ".text.total"));
+    gki_cuda_image_free(&image);
+  }
+  gk_free_text(text);
+}
+
+static void ptx_names_its_architecture(void **state) {
+  (void)state;
+  gki_cuda_compiler compiler = real_compiler();
+  compiler.is_ptx = true;
+  gki_cuda_image image;
+  char target[32];
+  snprintf(target, sizeof target, ".target sm_%d", compiler.architecture);
+  char *text = gk_compose(&scale, "cuda");
+  assert_non_null(text);
+  if (gki_cuda_compile(&compiler, text, "cloth", NULL, 0, &image) != GK_OK) fail_msg("%s", gk_error());
+  assert_true(image_has(&image, target));
+  assert_true(image_has(&image, ".entry scale("));
+  assert_int_equal(strlen(image.bytes) + 1, image.size);
+  gki_cuda_image_free(&image);
+  gk_free_text(text);
+}
+
+static void an_error_is_where_the_user_wrote_it(void **state) {
+  (void)state;
+  gki_cuda_compiler compiler = real_compiler();
+  gki_cuda_image image;
+  char where[PATH_MAX], *text = gk_compose(&scale, "cuda");
+  assert_non_null(text);
+  memcpy(strstr(text, "y[i] *= a;"), "y[i] *= b;", strlen("y[i] *= b;"));
+  gki_begin();
+  assert_int_equal(gki_cuda_compile(&compiler, text, "cloth", NULL, 0, &image), GK_ERROR_COMPILE);
+  snprintf(where, sizeof where, "%s(%d): error", scale.source->file, SCALE_LINE);
+  if (!strstr(gk_error(), where) || !strstr(gk_error(), "\"b\"")) fail_msg("no %s in: %s", where, gk_error());
+  assert_null(image.bytes);
+  gk_free_text(text);
+}
+
+int main(int count, char **words) {
+  static const elsewhere_word known[] = {
+      {"choose", choose}, {"compile", compile}, {"many", too_many_options}, {"starved", starved}};
+  int code;
+  if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_is_ranked_for_a_device_and_a_driver),
+      cmocka_unit_test(the_best_for_a_device_is_chosen),
+      cmocka_unit_test(that_there_is_none_is_said),
+      cmocka_unit_test(what_nvrtc_answers_is_told),
+      cmocka_unit_test(kernels_compile_for_each_architecture),
+      cmocka_unit_test(ptx_names_its_architecture),
+      cmocka_unit_test(an_error_is_where_the_user_wrote_it),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
