@@ -55,6 +55,7 @@ bool sim_guarded(sim_device *device, void (*work)(void *data), void *data, uintp
   sigjmp_buf here;
   if (sigsetjmp(here, 0) != 0) {
     leave = NULL;
+    sim_kernel_left();
     *at = touched;
     return false;
   }
