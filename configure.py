@@ -128,17 +128,38 @@ def find_cmocka(compiler):
     return Found("cmocka", "yes")
 
 
+def why_not_nvcc(nvcc):
+    """Why gk's own kernels can't be compiled by this one; None: they can."""
+    wanted = set(re.findall(r"code=(sm_\d+)", (ROOT / "build.ninja").read_text()))
+    unknown = sorted(wanted - set((output(nvcc, "--list-gpu-code") or "").split()))
+    if unknown:
+        return f"doesn't know {', '.join(unknown)}"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "try.cu"
+        path.write_text("__global__ void empty() {}\n")
+        if output(nvcc, "-fatbin", "--compress-mode=size", "-arch=sm_90", str(path), "-o", f"{folder}/try") is None:
+            return "doesn't compile with this host compiler"
+    return None
+
+
 def find_cuda(path):
-    """The toolkit; gk's library itself needs only the driver, and finds that when it runs."""
+    """The toolkit; gk's library itself needs only the driver, and finds that when it runs. Without nvcc it carries its
+    own kernels as they are checked in."""
     places = [path] if path else [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     tools = [f"{place}/bin/nvcc" for place in places if place] + ([] if path else [shutil.which("nvcc")])
+    ready = {"gates_fatbin": "cuda/image/gates.fatbin"}
     for nvcc in filter(None, tools):
         release = re.search(r"release ([\d.]+)", output(nvcc, "--version") or "")
         if release:
-            return Found("CUDA", f"{release[1]} ({os.path.dirname(os.path.dirname(nvcc))})", {"nvcc": nvcc})
+            reason = why_not_nvcc(nvcc)
+            found = f"{release[1]} ({os.path.dirname(os.path.dirname(nvcc))})"
+            if reason:
+                return Found("CUDA", f"{found}; it {reason}: gk's own kernels as they are checked in",
+                             {"nvcc": nvcc, **ready})
+            return Found("CUDA", found, {"nvcc": nvcc, "gates_fatbin": "build/cuda/gates.fatbin"})
     if path:
         raise Missing(f"--cuda {path}: there is no working {path}/bin/nvcc")
-    return Found("CUDA", "no: nvcc is neither in PATH nor in /usr/local/cuda (--cuda PATH)")
+    return Found("CUDA", "no: nvcc is neither in PATH nor in /usr/local/cuda (--cuda PATH)", ready)
 
 
 def find_vulkan(compiler):

@@ -9,7 +9,7 @@ FOLDERS = ["include", "common", "cuda", "fallback", "tests", "bench", "docs", ".
 LIBRARY = ("include/", "common/", "cuda/", "fallback/")
 CODE = {".c", ".h", ".cu", ".comp", ".def", ".py", ".ninja"}
 C = {".c", ".h", ".cu"}
-SKIPPED = {".obj", ".png", ".jpg"}
+SKIPPED = {".obj", ".png", ".jpg", ".fatbin", ".ptx"}
 COLUMNS, LINES = 120, 700
 
 # In the library and the examples; each with what to use instead.

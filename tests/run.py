@@ -45,6 +45,7 @@ SCRIPTS = [
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
+    ("cuda images", ["tests/cuda/image.py"], False),
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("analyzer", ["tests/analyzer.py"], False),
     ("valgrind", ["tests/valgrind.py"], PLAIN),

@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""Writes a file's bytes as C: embed_image.py cuda/image/gates.fatbin gki_gates_fatbin > gates_fatbin.c
+
+Aligned as the driver wants an image to be, with a zero byte behind them, and NAME_bytes says how many there are."""
+import re
+import sys
+
+
+def main():
+    if len(sys.argv) != 3 or not re.fullmatch(r'[A-Za-z_]\w*', sys.argv[2], re.ASCII):
+        sys.exit('use: embed_image.py FILE NAME')
+    path, name = sys.argv[1:]
+    with open(path, 'rb') as file:
+        data = file.read()
+    print('#include "image_bytes.h"')
+    print(f'const size_t {name}_bytes = {len(data)};')
+    print(f'const unsigned char {name}[] __attribute__((aligned(64))) = {{')
+    for at in range(0, len(data), 32):
+        print('  ' + ','.join(map(str, data[at:at + 32])) + ',')
+    print('  0};')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,68 @@
+#include "image.h"
+#include "image_bytes.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LOG_BYTES = 400 };
+
+static const struct { const char *name; size_t at; } kernels[] = {
+#define KERNEL(name) {"gki_" #name, offsetof(gki_cuda_own, name)},
+    GKI_CUDA_OWN_KERNELS(KERNEL)
+#undef KERNEL
+};
+
+/* One line of what the driver's compiler says. */
+static void first_line(char *log) {
+  log[LOG_BYTES - 1] = 0;
+  log[strcspn(log, "\n")] = 0;
+}
+
+/* Adds to what was refused: "the PTX: the driver's text (CUDA_ERROR_NAME, 222)". */
+static void note(gki_cuda_own *own, const gki_cuda_driver *driver, CUresult result, const char *what, const char *more) {
+  const size_t used = strlen(own->refused);
+  const char *name = NULL, *text = NULL;
+  if (driver->cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) name = "unknown";
+  if (driver->cuGetErrorString(result, &text) != CUDA_SUCCESS || !text) text = "refused";
+  snprintf(own->refused + used, sizeof own->refused - used, "%sthe %s: %s (%s, %d)%s%s", used ? "; " : "", what, text,
+           name, (int)result, *more ? ": " : "", more);
+}
+
+static CUresult take(const gki_cuda_driver *driver, gki_cuda_own *own, const void *image, const char *what) {
+  char log[LOG_BYTES] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+  CUresult result = driver->cuModuleLoadDataEx(&own->module, image, GK_COUNT(options), options, values);
+  if (result != CUDA_SUCCESS) own->module = NULL;
+  for (size_t k = 0; result == CUDA_SUCCESS && k < GK_COUNT(kernels); ++k) {
+    CUfunction function = NULL;
+    result = driver->cuModuleGetFunction(&function, own->module, kernels[k].name);
+    memcpy((char *)own + kernels[k].at, &function, sizeof function);
+    if (result != CUDA_SUCCESS) snprintf(log, sizeof log, "%s", kernels[k].name);
+  }
+  if (result == CUDA_SUCCESS) return result;
+  first_line(log);
+  note(own, driver, result, what, log);
+  gki_cuda_image_unload(driver, own);
+  return result;
+}
+
+gk_result gki_cuda_image_load(const gki_cuda_driver *driver, gki_cuda_own *own) {
+  *own = (gki_cuda_own){.module = NULL};
+  CUresult result = take(driver, own, gki_gates_fatbin, "machine code");
+  if (result == CUDA_SUCCESS) return GK_OK;
+  /* PTX is for drivers that are older than the code, or don't have it for this GPU; who has no memory needs neither. */
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) {
+    result = take(driver, own, gki_gates_ptx, "PTX");
+    own->translated = result == CUDA_SUCCESS;
+    if (own->translated) return GK_OK;
+  }
+  return gk_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GK_ERROR_MEMORY : GK_ERROR_UNSUPPORTED,
+                 "the driver takes none of gk's own kernels: %s", own->refused);
+}
+
+void gki_cuda_image_unload(const gki_cuda_driver *driver, gki_cuda_own *own) {
+  if (own->module) (void)driver->cuModuleUnload(own->module);
+  own->module = NULL;
+  own->translated = false;
+  for (size_t k = 0; k < GK_COUNT(kernels); ++k) memset((char *)own + kernels[k].at, 0, sizeof(CUfunction));
+}

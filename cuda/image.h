@@ -1,0 +1,28 @@
+/* gk's own kernels, gates.cu, on a device. The library carries them as machine code for many GPUs, and as PTX, which
+ * drivers from 12.4 on translate for any. */
+#ifndef GKI_CUDA_IMAGE_H
+#define GKI_CUDA_IMAGE_H
+#include "driver.h"
+
+/* X(name): the kernel gki_<name> of gates.h. */
+#define GKI_CUDA_OWN_KERNELS(X) \
+  X(control) X(prologue) X(epilogue) X(copy) X(fill) X(set) X(add) X(set_list) X(set_beside)
+
+enum { GKI_CUDA_REFUSAL_BYTES = 1024 };
+
+typedef struct gki_cuda_own {
+  CUmodule module;
+#define GKI_CUDA_OWN_KERNEL(name) CUfunction name;
+  GKI_CUDA_OWN_KERNELS(GKI_CUDA_OWN_KERNEL)
+#undef GKI_CUDA_OWN_KERNEL
+  bool translated;                      /* from PTX, by the driver */
+  char refused[GKI_CUDA_REFUSAL_BYTES]; /* why the machine code was, and why the PTX was; "": nothing was */
+} gki_cuda_own;
+
+/* In the device's context: the machine code, else the PTX. GK_ERROR_UNSUPPORTED: the driver takes neither, and
+ * `refused` says why; GK_ERROR_MEMORY. */
+gk_result gki_cuda_image_load(const gki_cuda_driver *driver, gki_cuda_own *own);
+
+/* In the device's context; fine if nothing is loaded. */
+void gki_cuda_image_unload(const gki_cuda_driver *driver, gki_cuda_own *own);
+#endif
