@@ -264,6 +264,51 @@ static void value_set_from_outside_is_kept(void **state) {
   }
 }
 
+static void p1b2_no_never_arms_again(void **state) {
+  (void)state;
+  sim->answer_no("P1b2");
+  nested(true);
+  expect_trace("abaa");
+}
+
+/* do { do { if (open) { set what ends both: levels 2 and 3 } ... } } with other kernels that see what happened. */
+static void p2o_no_by_levels(void **state) {
+  (void)state;
+  static const struct { const char *no, *wanted; } cases[] = {
+    {NULL, "s"}, {"P2o", "sb"}, {"P2o2", "sb"}, {"P2o1", "sab"}, {"P2o0", "sab"}, {"P2o3", "s"}};
+  CUgraph one, two, gate;
+  CUgraphConditionalHandle near = handle_of(1), far = handle_of(1);
+  CUgraphNode node = add_condition(graph, NULL, handle_of(1), IF, &one);
+  CUgraphNode inner = add_condition(one, NULL, handle_of(1), IF, &two);
+  add_set(two, add(two, NULL, "set", near, 0, 's'), far, 0);
+  add_condition(one, inner, near, IF, &gate); /* one level out */
+  add_log(gate, NULL, 'a');
+  add_condition(graph, node, far, IF, &gate); /* two */
+  add_log(gate, NULL, 'b');
+  CUgraphExec exec = exec_of();
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    sim->answer_no(cases[k].no);
+    assert_string_equal(trace_of(exec), cases[k].wanted);
+  }
+  RIGHT(cu.cuGraphExecDestroy(exec));
+}
+
+static void p7_no_ends_a_pass_too_late(void **state) {
+  (void)state;
+  CUgraph loop, open, closed;
+  CUgraphConditionalHandle w = handle_of(1), c = handle_of(0);
+  add_condition(graph, NULL, w, WHILE, &loop);
+  CUgraphNode node = add_condition(loop, add_log(loop, NULL, 'p'), handle_of(1), IF, &open);
+  add_set(open, NULL, w, 0);
+  add_condition(loop, node, c, IF, &closed);
+  add_log(closed, NULL, 'x');
+  CUgraphExec exec = exec_of();
+  assert_string_equal(trace_of(exec), "p");
+  sim->answer_no("P7");
+  assert_string_equal(trace_of(exec), "pp");
+  RIGHT(cu.cuGraphExecDestroy(exec));
+}
+
 /* A kernel in one body sets a handle elsewhere; no: it is ignored. */
 static void expect_level(const char *probe, const char *yes, const char *no) {
   CUgraphExec exec = exec_of();
@@ -281,7 +326,7 @@ static void kernel_sets_handles_further_out(void **state) {
   CUgraphConditionalHandle gate = handle_of(0);
   CUgraphNode node = add_condition(graph, NULL, handle_of(1), IF, &a);
   add_condition(a, NULL, handle_of(1), IF, &b);
-  add_set(b, NULL, gate, 1);
+  add_set(b, NULL, gate, 1); /* two levels */
   add_condition(graph, node, gate, IF, &c);
   add_log(c, NULL, 'c');
   expect_level("P2o", "c", "");
@@ -374,13 +419,33 @@ static void seed_chooses_the_order_of_branches(void **state) {
   sim->set_seed(7);
   counters[0] = counters[1] = 3;
   assert_string_equal(trace_of(exec), seen[0]);
-  sim->answer_no("P8");
+  sim->answer_no("overlap");
   for (uint64_t seed = 0; seed < 8; ++seed) {
     counters[0] = counters[1] = 3;
     sim->set_seed(seed);
     trace_of(exec);
     assert_true(strcmp(trace, "aaabbb") == 0 || strcmp(trace, "bbbaaa") == 0);
   }
+  RIGHT(cu.cuGraphExecDestroy(exec));
+}
+
+static void loops_beside_each_other(void **state) {
+  (void)state;
+  for (int branch = 0; branch < 2; ++branch) {
+    CUgraph body;
+    CUgraphConditionalHandle handle = handle_of(1);
+    add_condition(graph, NULL, handle, WHILE, &body);
+    CUgraphNode node = add_log(body, NULL, (char)('a' + branch));
+    add(body, node, "count", (uint64_t)(uintptr_t)(counters + branch), handle, 0);
+  }
+  CUgraphExec exec = exec_of();
+  counters[0] = 2;
+  counters[1] = 40;
+  assert_int_equal(strlen(trace_of(exec)), 42);
+  sim->answer_no("P8");
+  counters[0] = 2;
+  counters[1] = 40;
+  assert_true(strlen(trace_of(exec)) < 42);
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
@@ -794,6 +859,10 @@ int main(void) {
     CASE(ended_loop_stays_ended),
     CASE(outer_loop_arms_the_inner_one),
     CASE(p1b_no_gives_the_default_at_each_entry),
+    CASE(p1b2_no_never_arms_again),
+    CASE(p2o_no_by_levels),
+    CASE(p7_no_ends_a_pass_too_late),
+    CASE(loops_beside_each_other),
     CASE(value_set_from_outside_is_kept),
     CASE(kernel_sets_handles_further_out),
     CASE(kernel_sets_handles_deeper),

@@ -228,6 +228,8 @@ static CUresult check_update(sim_exec *exec, CUgraphNode node, const CUgraphNode
   }
   if (step->type != CU_GRAPH_NODE_TYPE_KERNEL)
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "updates of %s nodes aren't simulated", sim_node_name(step->type));
+  if (exec->conditional && sim_says_no("P1d"))
+    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "nodes of graphs with conditional nodes can't be updated");
   if (in_body(flow) && sim_says_no("P17a"))
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "nodes in bodies can't be updated");
   return CUDA_SUCCESS;

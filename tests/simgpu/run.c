@@ -12,6 +12,7 @@ typedef struct frame {
   uint64_t number; /* never twice in a launch */
   unsigned *missing; /* by step: of those before it */
   unsigned done;
+  bool last_closed; /* what it did last was a conditional node that ran nothing */
 } frame;
 
 typedef struct ready { frame *frame; unsigned step; } ready;
@@ -29,12 +30,15 @@ typedef struct setting { /* the last of a handle */
   uint64_t kernel; /* 0: none in this launch */
   setter *setter;
   unsigned value;
+  bool from_within; /* set two levels or more inside the node */
 } setting;
 
 enum { REMEMBERED = 256 };
 
 /* What a driver may do otherwise, if a probe is answered with no; README.md says what. */
-#define PROBES(X) X(P1a) X(P1b) X(P1c) X(P1e) X(P2o) X(P2d) X(P2b) X(P4a) X(P4e) X(P4f) X(P4g) X(P6) X(P8) X(P9a)
+#define PROBES(X) \
+  X(P1a) X(P1b) X(P1b2) X(P1c) X(P1e) X(P1k) X(P2o) X(P2o0) X(P2o1) X(P2o2) X(P2o3) X(P2d) X(P2b) X(P4a) X(P4e) X(P4f) \
+  X(P4g) X(P6) X(P7) X(P8) X(P9a) X(overlap)
 #define PROBE(name) bool name;
 typedef struct answers { PROBES(PROBE) } answers; /* true: no */
 #undef PROBE
@@ -58,6 +62,8 @@ typedef struct run {
   unsigned before_count;
   uint64_t random;
   uint64_t *passes;    /* of WHILE nodes, by handle */
+  bool *late;          /* P7, by handle: has made a pass too many */
+  bool *cut;           /* P8, by handle: another loop ended */
   frame *all;
   answers no;
   bool failed;
@@ -137,21 +143,37 @@ static bool is_around(const sim_flow *outer, const sim_flow *inner) {
   return inner != NULL;
 }
 
+/* Of bodies; child graphs are no levels of their own. */
+static unsigned levels_between(const sim_flow *outer, const sim_flow *inner) {
+  unsigned levels = 0;
+  for (; inner != outer; inner = inner->around) levels += inner->is_body;
+  return levels;
+}
+
+static const sim_flow *level_of(const sim_flow *flow) {
+  while (!flow->is_body && flow->around) flow = flow->around;
+  return flow;
+}
+
+/* Whether the kernel that runs is in a body of the handle's node. */
+static bool is_within(const run *r, const sim_handle *handle) {
+  for (const sim_flow *each = r->at->flow; each->around; each = each->around)
+    if (each->around == handle->at.flow && each->around_step == handle->at.step) return true;
+  return false;
+}
+
 /* Whether a driver that answers no to a probe ignores it. */
 static bool is_ignored(const run *r, const sim_handle *handle) {
-  const sim_flow *from = r->at->flow, *to = handle->at.flow;
-  while (!from->is_body && from->around) from = from->around; /* child graphs are no levels of their own */
-  while (!to->is_body && to->around) to = to->around;
+  const sim_flow *from = level_of(r->at->flow), *to = level_of(handle->at.flow);
   const sim_step *node = &handle->at.flow->steps[handle->at.step];
-  bool own = from->around == handle->at.flow && from->around_step == handle->at.step;
-  bool within = false;
-  for (const sim_flow *each = from; each->around; each = each->around)
-    within = within || (each->around == handle->at.flow && each->around_step == handle->at.step);
-  if (within && node->condition_type != CU_GRAPH_COND_TYPE_WHILE && r->no.P6) return true;
-  if (from == to || own) return false;
-  if (is_around(to, from)) return r->no.P2o;
-  if (is_around(from, to)) return r->no.P2d;
-  return r->no.P2b;
+  bool loop = node->condition_type == CU_GRAPH_COND_TYPE_WHILE;
+  if (r->no.P2o0 || (r->no.P6 && !loop && is_within(r, handle))) return true;
+  if (from == to) return false;
+  if (is_around(to, from)) {
+    unsigned levels = levels_between(to, from);
+    return r->no.P2o1 || (levels >= 2 && (r->no.P2o || r->no.P2o2)) || (levels >= 3 && r->no.P2o3);
+  }
+  return is_around(from, to) ? r->no.P2d : r->no.P2b;
 }
 
 static void check_twice(const run *r, const setting *last, unsigned value) {
@@ -176,7 +198,8 @@ static void set_handle(run *r, unsigned number, unsigned value, unsigned long lo
   }
   if (r->setter) ++r->setter->references;
   setter_release(last->setter);
-  *last = (setting){r->kernels, r->setter, value};
+  *last = (setting){r->kernels, r->setter, value,
+                    is_within(r, handle) && levels_between(handle->at.flow, r->at->flow) > 1};
   r->values[number] = value;
 }
 
@@ -200,7 +223,7 @@ static void push(run *r, frame *where, unsigned step) {
 }
 
 static ready take(run *r) {
-  size_t chosen = r->no.P8 ? r->ready_count - 1 : (size_t)(sim_random(&r->random) % r->ready_count);
+  size_t chosen = r->no.overlap ? r->ready_count - 1 : (size_t)(sim_random(&r->random) % r->ready_count);
   ready one = r->ready[chosen];
   r->ready[chosen] = r->ready[--r->ready_count];
   return one;
@@ -209,15 +232,18 @@ static ready take(run *r) {
 /* What a driver might do with values when a body is entered, if a probe is answered with no. */
 static void reset_in(run *r, const sim_flow *flow) {
   bool again = r->entered[flow->number]++ > 0;
-  if (!(again ? r->no.P1b : r->no.P1c)) return;
-  for (unsigned k = 0; k < flow->count; ++k)
-    if (flow->steps[k].type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
-      unsigned number = flow->steps[k].condition;
-      if (r->program->handles[number].assigned) r->values[number] = r->program->handles[number].initial;
-    }
+  for (unsigned k = 0; k < flow->count; ++k) {
+    if (flow->steps[k].type != CU_GRAPH_NODE_TYPE_CONDITIONAL) continue;
+    unsigned number = flow->steps[k].condition;
+    bool loop = flow->steps[k].condition_type == CU_GRAPH_COND_TYPE_WHILE;
+    bool resets = again ? (loop ? r->no.P1b : r->no.P1k) : r->no.P1c;
+    if (resets && r->program->handles[number].assigned) r->values[number] = r->program->handles[number].initial;
+    if (again && loop && r->no.P1b2) r->values[number] = 0;
+  }
 }
 
 static void finish(run *r, frame *f);
+static void enter(run *r, const sim_flow *flow, frame *around);
 
 static void frame_end(frame *f) {
   *f->link = f->next;
@@ -253,10 +279,17 @@ static void complete(run *r, frame *f, unsigned number) {
 static void finish(run *r, frame *f) {
   frame *around = f->around;
   unsigned step = f->flow->around_step;
+  bool last_closed = f->last_closed;
   frame_end(f);
   if (!around) return;
   const sim_step *node = &around->flow->steps[step];
   bool loop = node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL && node->condition_type == CU_GRAPH_COND_TYPE_WHILE;
+  if (loop && last_closed && r->no.P7 && r->last[node->condition].from_within && !r->late[node->condition]) {
+    r->late[node->condition] = true; /* the end comes a pass too late */
+    ++r->counts->passes;
+    enter(r, node->bodies[0], around);
+    return;
+  }
   if (loop) push(r, around, step);
   else complete(r, around, step);
 }
@@ -264,6 +297,10 @@ static void finish(run *r, frame *f) {
 /* Which body runs; the size: none. */
 static unsigned chosen_body(run *r, const sim_step *step) {
   unsigned value = r->values[step->condition];
+  if (r->cut[step->condition]) {
+    r->cut[step->condition] = false;
+    return step->size;
+  }
   switch (step->condition_type) {
     case CU_GRAPH_COND_TYPE_IF: return value ? 0 : 1;
     case CU_GRAPH_COND_TYPE_WHILE: return value ? 0 : 1;
@@ -273,12 +310,23 @@ static unsigned chosen_body(run *r, const sim_step *step) {
   return value < step->size ? value : step->size;
 }
 
+/* P8 answered with no: a loop that ends takes those in parallel branches with it. */
+static void end_beside(run *r, sim_place loop) {
+  for (unsigned k = 0; k < r->program->handle_count; ++k) {
+    sim_place other = r->program->handles[k].at;
+    bool is_loop = other.flow->steps[other.step].condition_type == CU_GRAPH_COND_TYPE_WHILE;
+    if (is_loop && r->passes[k] && !sim_places_ordered(loop, other)) r->cut[k] = true;
+  }
+}
+
 static void decide(run *r, frame *f, unsigned number) {
   const sim_step *step = &f->flow->steps[number];
   unsigned body = chosen_body(r, step);
   bool loop = step->condition_type == CU_GRAPH_COND_TYPE_WHILE;
   if (!loop && r->no.P1e) r->values[step->condition] = 0;
+  f->last_closed = body >= step->size && !loop;
   if (body >= step->size) {
+    if (loop && r->no.P8) end_beside(r, (sim_place){f->flow, number});
     complete(r, f, number);
     return;
   }
@@ -321,7 +369,9 @@ static void carry_out(run *r, ready one) {
       return;
     default: break;
   }
-  if (!r->failed) complete(r, one.frame, one.step);
+  if (r->failed) return;
+  one.frame->last_closed = false;
+  complete(r, one.frame, one.step);
 }
 
 /* ---- a launch ---- */
@@ -340,6 +390,8 @@ static void run_end(run *r) {
   for (unsigned k = 0; k < REMEMBERED; ++k) setter_release(r->before[k]);
   free(r->last);
   free(r->passes);
+  free(r->late);
+  free(r->cut);
   free(r->entered);
   free(r->ready);
 }
@@ -354,6 +406,8 @@ bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, s
   r.values = sim_obtain(program->handle_count * sizeof *r.values);
   r.last = sim_obtain(program->handle_count * sizeof *r.last);
   r.passes = sim_obtain(program->handle_count * sizeof *r.passes);
+  r.late = sim_obtain(program->handle_count * sizeof *r.late);
+  r.cut = sim_obtain(program->handle_count * sizeof *r.cut);
   r.entered = sim_obtain(program->flow_count * sizeof *r.entered);
   set_defaults(&r, r.no.P1a ? exec->kept : NULL);
   running = &r;
