@@ -164,9 +164,9 @@ static uint32_t ways_of(const gki_cuda_abilities *abilities) {
   return abilities->conditional ? ways : ways | GKI_CUDA_HOST_GATED;
 }
 
-static bool is_no(const gki_cuda_abilities *abilities, uint32_t way) {
+static bool is_no(const gki_cuda_abilities *abilities, uint32_t ways) {
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
-    if (gki_cuda_questions[k].way == way && abilities->answers[k] == GKI_CUDA_NO) return true;
+    if (gki_cuda_questions[k].way & ways && abilities->answers[k] == GKI_CUDA_NO) return true;
   return false;
 }
 
@@ -186,7 +186,7 @@ static void ask(asking *a, gki_cuda_abilities *abilities) {
   abilities->is_final = true;
   for (size_t k = 0; k < GKI_PROBE_GRAPHS && abilities->conditional; ++k) {
     const gki_probe_graph *graph = &gki_probe_graphs[k];
-    if (abilities->driver_version < graph->since) continue;
+    if (abilities->driver_version < graph->since || is_no(abilities, graph->unless)) continue;
     if (!try_graph(a, graph, abilities)) {
       abilities->is_final = a->hangs;
       abilities->conditional = !graph->is_vital && !a->hangs;

@@ -12,8 +12,8 @@ enum {
   GKI_CUDA_HOST_GATED = 1 << 0,        /* no conditional nodes at all */
   GKI_CUDA_NO_SWITCH = 1 << 1,         /* one IF node per case; without GK_WITH_SWITCH */
   GKI_CUDA_CHAIN_BRANCHES = 1 << 2,    /* branches of a PARALLEL that decide come one behind the other */
-  GKI_CUDA_PASS_ON_PER_LEVEL = 1 << 3, /* a kernel sets handles of its own body and one level out, and another one in
-                                        * that body carries a stop on to the next */
+  GKI_CUDA_PASS_ON_PER_LEVEL = 1 << 3, /* a kernel sets handles of its own body and of the loop whose body that is, and
+                                        * another one behind each body carries a stop on to the next */
   GKI_CUDA_SET_AT_ENTRY = 1 << 4,      /* handles in a body are set by a kernel at its beginning, not from outside */
   GKI_CUDA_SET_PER_PASS = 1 << 5,      /* gates in a loop's body are set in each pass */
   GKI_CUDA_REARM_IN_FRONT = 1 << 6,    /* a DO_WHILE in a loop gets a kernel in front of it that sets its handle */
@@ -28,12 +28,12 @@ enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers; 12.3 has the nodes, wit
 /* Those that cuda/lower.c takes. */
 enum { GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES };
 
-/* The questions: X(id, name, way where the answer is no, what is true if it is yes). In the order of asking: the first
- * three decide whether there is anything to ask. */
+/* The questions: X(id, name, way where the answer is no, what is true if it is yes). Those of one graph stand together,
+ * in the order of asking; the first two decide whether there is more to ask. */
 #define GKI_CUDA_QUESTIONS(X) \
   X(P1A, "P1a", GKI_CUDA_HOST_GATED, "a handle has its default in each launch and keeps it until it is set") \
-  X(P2O0, "P2o0", GKI_CUDA_HOST_GATED, "a kernel opens and closes the nodes behind it") \
-  X(P2O1, "P2o1", GKI_CUDA_HOST_GATED, "a kernel in a loop's body ends the loop, and sets a node behind it") \
+  X(P2O0, "P2o0", GKI_CUDA_HOST_GATED, "a kernel opens and closes the nodes behind it, and ends the loop it is in") \
+  X(P2O1, "P2o1", GKI_CUDA_PASS_ON_PER_LEVEL, "a kernel in a loop's body sets a node behind the loop") \
   X(P1B, "P1b", 0, "a loop that ended within a loop stays ended until it is armed again") \
   X(P1B2, "P1b2", GKI_CUDA_REARM_IN_FRONT, "the end of a loop arms a loop in it again") \
   X(P1C, "P1c", GKI_CUDA_SET_AT_ENTRY, "what was set two levels further out isn't overwritten as the body is entered") \
@@ -50,7 +50,7 @@ enum { GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES };
   X(P4E, "P4e", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set different handles") \
   X(P4F, "P4f", GKI_CUDA_CHAIN_BRANCHES, "kernels in eight parallel branches set different handles") \
   X(P4G, "P4g", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set one handle to the same value") \
-  X(P8, "P8", GKI_CUDA_CHAIN_BRANCHES, "loops in parallel branches each make their own passes") \
+  X(P4H, "P4h", GKI_CUDA_CHAIN_BRANCHES, "loops in parallel branches each make their own passes") \
   X(P9A, "P9a", GKI_CUDA_NO_SWITCH, "a SWITCH runs its case, and nothing for a value beyond; from 13.0")
 
 typedef enum gki_cuda_question {

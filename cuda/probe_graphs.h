@@ -40,9 +40,10 @@ typedef struct gki_probe_graph {
   void (*build)(gki_probe_trial *trial);
   int since;      /* drivers before it aren't asked */
   bool is_vital;  /* if it can't be run there are no conditional nodes to be had */
+  uint32_t unless; /* no way of these must be taken by what is known before it */
 } gki_probe_graph;
 
-enum { GKI_PROBE_GRAPHS = 4 };
+enum { GKI_PROBE_GRAPHS = 5 };
 extern const gki_probe_graph gki_probe_graphs[GKI_PROBE_GRAPHS];
 
 /* The first failure counts. True: none so far. */

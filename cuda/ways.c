@@ -79,7 +79,8 @@ static void note(search *s, uint32_t from, uint32_t handle) {
     if (climbs) a = &s->spots[a->around];
     if (descends) b = &s->spots[b->around];
   }
-  if (outwards > 1) s->found |= GKI_CUDA_PASS_ON_PER_LEVEL;
+  const bool is_own_loop = s->spots[from].around == node && s->gates->nodes[node].kind == GK_GATE_WHILE;
+  if (outwards && !is_own_loop) s->found |= GKI_CUDA_PASS_ON_PER_LEVEL;
   if (deeper) s->found |= GKI_CUDA_SET_AT_ENTRY;
   if (deeper && outwards) s->found |= GKI_CUDA_MERGE_IN_BODY;
   const gk_gate_node *n = &s->gates->nodes[node];
