@@ -1,0 +1,168 @@
+/* gk's own kernels, given to drivers that take them or don't. The images are those that the library carries. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+#include "cuda/image.h"
+#include "cuda/image_bytes.h"
+#include "error.h"
+
+static struct {
+  CUresult for_code, for_ptx; /* what the driver says of each */
+  const char *lacks;          /* the kernel that a module doesn't have */
+  const char *log;
+  bool speechless;            /* it has no texts */
+  int loads, live, kernels;
+} world;
+
+static CUresult load(CUmodule *module, const void *image, unsigned int count, CUjit_option *options, void **values) {
+  const bool is_code = image == gki_gates_fatbin;
+  assert_true(is_code || image == gki_gates_ptx);
+  assert_int_equal((uintptr_t)image % 64, 0);
+  ++world.loads;
+  for (unsigned k = 0; world.log && k < count; ++k)
+    if (options[k] == CU_JIT_ERROR_LOG_BUFFER) strcpy(values[k], world.log);
+  const CUresult result = is_code ? world.for_code : world.for_ptx;
+  if (result == CUDA_SUCCESS) ++world.live;
+  *module = (CUmodule)(uintptr_t)(is_code ? 1 : 2); /* drivers may write it and fail all the same */
+  return result;
+}
+
+static CUresult unload(CUmodule module) {
+  assert_non_null(module);
+  --world.live;
+  return CUDA_SUCCESS;
+}
+
+static CUresult get(CUfunction *function, CUmodule module, const char *name) {
+  assert_non_null(module);
+  if (world.lacks && strcmp(name, world.lacks) == 0) return CUDA_ERROR_NOT_FOUND;
+  *function = (CUfunction)(uintptr_t)++world.kernels;
+  return CUDA_SUCCESS;
+}
+
+static CUresult name_of(CUresult error, const char **name) {
+  *name = error == CUDA_ERROR_NO_BINARY_FOR_GPU ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : "CUDA_ERROR_OTHER";
+  return world.speechless ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+static CUresult text_of(CUresult error, const char **text) {
+  *text = error == CUDA_ERROR_NO_BINARY_FOR_GPU ? "no image for this device" : "something else";
+  return world.speechless ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static const gki_cuda_driver driver = {.cuModuleLoadDataEx = load, .cuModuleUnload = unload,
+                                       .cuModuleGetFunction = get, .cuGetErrorName = name_of,
+                                       .cuGetErrorString = text_of};
+
+static gk_result load_own(gki_cuda_own *own) {
+  world.loads = world.live = world.kernels = 0;
+  gki_begin();
+  return gki_cuda_image_load(&driver, own);
+}
+
+static int setup(void **state) {
+  (void)state;
+  memset(&world, 0, sizeof world);
+  return 0;
+}
+
+static void test_code(void **state) {
+  (void)state;
+  gki_cuda_own own;
+  assert_int_equal(load_own(&own), GK_OK);
+  assert_false(own.translated);
+  assert_string_equal(own.refused, "");
+  assert_int_equal(world.loads, 1);
+  assert_int_equal(world.kernels, 9);
+  const CUfunction all[] = {own.control, own.prologue, own.epilogue, own.copy, own.fill,
+                            own.set, own.add, own.set_list, own.set_beside};
+  for (uintptr_t k = 0; k < GK_COUNT(all); ++k) assert_ptr_equal(all[k], (void *)(k + 1));
+  gki_cuda_image_unload(&driver, &own);
+  assert_int_equal(world.live, 0);
+  assert_null(own.set_beside);
+  gki_cuda_image_unload(&driver, &own);
+  assert_int_equal(world.live, 0);
+}
+
+static void test_ptx(void **state) {
+  (void)state;
+  gki_cuda_own own;
+  world.for_code = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  assert_int_equal(load_own(&own), GK_OK);
+  assert_true(own.translated);
+  assert_string_equal(own.refused, "the machine code: no image for this device (CUDA_ERROR_NO_BINARY_FOR_GPU, 209)");
+  assert_int_equal(world.live, 1);
+  gki_cuda_image_unload(&driver, &own);
+  assert_int_equal(world.live, 0);
+}
+
+static void test_neither(void **state) {
+  (void)state;
+  gki_cuda_own own;
+  world.for_code = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  world.for_ptx = CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  world.log = "ptxas: version 8.4 isn't known\nand more";
+  assert_int_equal(load_own(&own), GK_ERROR_UNSUPPORTED);
+  assert_non_null(strstr(gk_error(), own.refused));
+  assert_non_null(strstr(own.refused, "the machine code: no image for this device (CUDA_ERROR_NO_BINARY_FOR_GPU, 209)"));
+  assert_non_null(strstr(own.refused, "; the PTX: something else (CUDA_ERROR_OTHER, 222): ptxas: version 8.4 isn't known"));
+  assert_null(strstr(own.refused, "and more"));
+  assert_null(own.module);
+  gki_cuda_image_unload(&driver, &own);
+  assert_int_equal(world.live, 0);
+}
+
+/* One that was loaded but isn't whole is given back. */
+static void test_lacking(void **state) {
+  (void)state;
+  gki_cuda_own own;
+  world.lacks = "gki_set_list";
+  assert_int_equal(load_own(&own), GK_ERROR_UNSUPPORTED);
+  assert_int_equal(world.loads, 2);
+  assert_int_equal(world.live, 0);
+  assert_null(own.control);
+  assert_non_null(strstr(own.refused, "the machine code: something else (CUDA_ERROR_OTHER, 500): gki_set_list; the PTX:"));
+}
+
+static void test_no_memory(void **state) {
+  (void)state;
+  gki_cuda_own own;
+  world.for_code = CUDA_ERROR_OUT_OF_MEMORY;
+  assert_int_equal(load_own(&own), GK_ERROR_MEMORY);
+  assert_int_equal(world.loads, 1);
+  world.for_code = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  world.for_ptx = CUDA_ERROR_OUT_OF_MEMORY;
+  assert_int_equal(load_own(&own), GK_ERROR_MEMORY);
+  assert_int_equal(world.loads, 2);
+}
+
+static void test_speechless(void **state) {
+  (void)state;
+  gki_cuda_own own;
+  world.speechless = true;
+  world.for_code = world.for_ptx = CUDA_ERROR_UNKNOWN;
+  assert_int_equal(load_own(&own), GK_ERROR_UNSUPPORTED);
+  assert_string_equal(own.refused, "the machine code: refused (unknown, 999); the PTX: refused (unknown, 999)");
+}
+
+/* What tests/cuda/image.py knows of them in detail. */
+static void test_bytes(void **state) {
+  (void)state;
+  static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
+  assert_true(gki_gates_fatbin_bytes > 1000);
+  assert_memory_equal(gki_gates_fatbin, magic, sizeof magic);
+  assert_int_equal(strlen((const char *)gki_gates_ptx), gki_gates_ptx_bytes);
+  assert_non_null(strstr((const char *)gki_gates_ptx, ".visible .entry gki_control("));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(test_code, setup), cmocka_unit_test_setup(test_ptx, setup),
+    cmocka_unit_test_setup(test_neither, setup), cmocka_unit_test_setup(test_lacking, setup),
+    cmocka_unit_test_setup(test_no_memory, setup), cmocka_unit_test_setup(test_speechless, setup),
+    cmocka_unit_test(test_bytes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
