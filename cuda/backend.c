@@ -9,10 +9,17 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   if (desc->next)
     return gk_fail(GK_ERROR_INVALID, "backend cuda: it knows no extension yet (number %u was given); leave `next` NULL",
                    (unsigned)desc->next->id);
-  return gki_cuda_open(at, desc->ordinal);
+  gki_cuda_device *device = at;
+  gk_result result = gki_cuda_open(device, desc->ordinal);
+  if (result == GK_OK) result = gki_cuda_load_own(device);
+  device->switches = result == GK_OK && device->driver->version >= 13000;
+  return result;
 }
 
-static void close_device(void *at) { gki_cuda_close(at); }
+static void close_device(void *at) {
+  gki_cuda_drop_own(at);
+  gki_cuda_close(at);
+}
 
 static void describe(void *at, gk_device_info *info) {
   static const gk_capability native[] = {
@@ -58,8 +65,8 @@ static gk_result lower(void *at, void *graph, const gk_plan *plan, void *const *
   if (plan->bits & (GK_HOST_GATED | GK_ISOLATE))
     return gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: graphs that the host gates aren't done yet; leave the bits "
                    "GK_HOST_GATED and GK_ISOLATE out");
-  if (!device->image)
-    return gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: gk's own kernels can't be loaded: %s", device->no_image);
+  if (!device->own.module)
+    return gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: gk's own kernels can't be loaded: %s", device->own.refused);
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   result = gki_cuda_graph_make(graph, device, plan, code);

@@ -136,7 +136,7 @@ static gk_result add_control(builder *b, CUgraph into, uint32_t at, size_t first
   const gk_gate_node *node = &b->gates->nodes[at];
   uint32_t point = node->point, word = node->word;
   void *parameters[] = {&b->variant->tables, &point, &word};
-  return add_kernel(b, into, at, first, b->graph->device->control, 1, 32, parameters, NULL);
+  return add_kernel(b, into, at, first, b->graph->device->own.control, 1, 32, parameters, NULL);
 }
 
 static gk_result add_prologue(builder *b, CUgraph into, uint32_t at, size_t first) {
@@ -144,13 +144,13 @@ static gk_result add_prologue(builder *b, CUgraph into, uint32_t at, size_t firs
   b->variant->point = b->gates->nodes[at].point;
   b->variant->target = target;
   void *parameters[] = {&b->variant->tables, &b->variant->point, &target};
-  return add_kernel(b, into, at, first, b->graph->device->prologue, 1, 32, parameters, &b->variant->prologue);
+  return add_kernel(b, into, at, first, b->graph->device->own.prologue, 1, 32, parameters, &b->variant->prologue);
 }
 
 static gk_result add_epilogue(builder *b, CUgraph into, uint32_t at, size_t first) {
   void *parameters[] = {&b->variant->tables};
   b->variant->posts = true;
-  return add_kernel(b, into, at, first, b->graph->device->epilogue, 1, 128, parameters, NULL);
+  return add_kernel(b, into, at, first, b->graph->device->own.epilogue, 1, 128, parameters, NULL);
 }
 
 static uint32_t count_children(const gk_gates *gates, uint32_t at) {
@@ -255,7 +255,7 @@ gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_
   const gki_cuda_device *device = graph->device;
   void *parameters[] = {&variant->tables, &variant->point, &target};
   CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-  node.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = device->prologue, .gridDimX = 1, .gridDimY = 1,
+  node.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = device->own.prologue, .gridDimX = 1, .gridDimY = 1,
                                              .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
                                              .kernelParams = parameters, .ctx = device->context};
   CUresult result = device->driver->cuGraphExecNodeSetParams(variant->exec, variant->prologue, &node);

@@ -2,6 +2,7 @@
 #ifndef GKI_CUDA_DEVICE_H
 #define GKI_CUDA_DEVICE_H
 #include "driver.h"
+#include "image.h"
 #include <pthread.h>
 
 /* A kernel that is ready. */
@@ -29,12 +30,10 @@ typedef struct gki_cuda_device {
   gki_cuda_page *pages; /* page-locked memory that was given out */
   struct gki_cuda_graph *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
   struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
-  CUmodule image;      /* gk's own kernels; NULL: `no_image` says why */
-  CUfunction control, prologue, epilogue;
+  gki_cuda_own own;    /* gk's own kernels, if there is a module */
   gki_cuda_kernel copy_kernel, fill_kernel;
   bool sets_beside;    /* two kernels may set handles at the same time, each its own */
   bool switches;       /* SWITCH nodes can be trusted */
-  char no_image[512];
   char name[256], driver_text[64];
   gk_capability capabilities[GKI_CUDA_CAPABILITIES];
 } gki_cuda_device;

@@ -1,4 +1,5 @@
 #include "kernels.h"
+#include "error.h"
 #include "memory.h"
 #include "nvrtc.h"
 #include <string.h>
@@ -131,4 +132,30 @@ void gki_cuda_unload(void *at, void *code) {
   tidy(device, kernel->module);
   if (entered) gki_cuda_leave(device);
   gk_release(kernel);
+}
+
+/* ---- gk's own ---------------------------------------------------------------------------------------------------- */
+
+gk_result gki_cuda_load_own(gki_cuda_device *device) {
+  gk_result result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  result = gki_cuda_image_load(device->driver, &device->own);
+  if (result == GK_OK) {
+    device->copy_kernel.function = device->own.copy;
+    device->fill_kernel.function = device->own.fill;
+    result = gki_cuda_measure(device, "gki_copy", &device->copy_kernel);
+    if (result == GK_OK) result = gki_cuda_measure(device, "gki_fill", &device->fill_kernel);
+    if (result != GK_OK) gki_cuda_image_unload(device->driver, &device->own);
+  }
+  gki_cuda_leave(device);
+  if (result != GK_ERROR_UNSUPPORTED) return result;
+  gk_log(GK_LOG_WARN, "device %d (%s): %s", device->ordinal, device->name, gk_error());
+  gki_begin(); /* the call at hand goes on */
+  return GK_OK;
+}
+
+void gki_cuda_drop_own(gki_cuda_device *device) {
+  if (!device->own.module || gki_cuda_enter(device) != GK_OK) return;
+  gki_cuda_image_unload(device->driver, &device->own);
+  gki_cuda_leave(device);
 }

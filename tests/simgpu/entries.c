@@ -80,3 +80,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, cuuint
 CUresult cuGetProcAddress(const char *name, void **entry, int version, cuuint64_t flags) {
   return cuGetProcAddress_v2(name, entry, version, flags, NULL);
 }
+
+/* For those who ask before anything else. */
+EXPORT CUresult cuDriverGetVersion(int *version);
+CUresult cuDriverGetVersion(int *version) { return sim_cuDriverGetVersion(version); }

@@ -1,0 +1,266 @@
+/* What a launch on CUDA costs: which calls of the driver it makes, and that it neither allocates nor waits. */
+#include "cuda_world.h"
+#include "runtime_kernels.h"
+
+enum { X = 1, N, A, FLAG, LEFT, LINE, SLOTS };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int),    GK_SCALAR(A, int), GK_BUFFER(FLAG, int),
+                                     GK_BUFFER(LEFT, int), GK_STRUCT_VALUE(LINE, line)};
+enum { HERE = 7, THERE };
+
+static const gk_task two_tasks[] = {GK_RUN(add, N, X, A), GK_RUN(add, N, X, A)};
+static const gk_list two = GK_LIST(two, two_tasks, slots);
+
+/* What a launch does, told by the driver's counts; nothing of gk's own host memory is taken meanwhile. */
+static simgpu_counts counts_of_launch(gk_graph *graph, int32_t label) {
+  sim->mark();
+  assert_ok(gk_launch(graph, label));
+  simgpu_counts counts = sim->counts();
+  assert_ok(gk_wait(graph, NULL));
+  return counts;
+}
+
+static void test_straight(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph = graph_on(device, &two, 0);
+  int *x = ints_on(device, (const int[]){1, 2, 3}, 3);
+  gk_bind(graph, X, x);
+  gk_bind_int(graph, N, 3);
+  gk_bind_int(graph, A, 10);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal(int_at(device, x + 2), 23);
+  gk_bind_int(graph, N, 2);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal(int_at(device, x + 1), 42);
+  assert_int_equal(int_at(device, x + 2), 23);
+  gk_graph_destroy(graph);
+}
+
+/* A list of `count` tasks with a checkpoint and a loop around them. */
+static gk_graph *long_graph(gk_device *device, uint32_t count) {
+  gk_task *tasks = calloc(count + 6, sizeof *tasks);
+  uint32_t at = 0;
+  tasks[at++] = (gk_task)GK_DO_WHILE(LEFT);
+  tasks[at++] = (gk_task)GK_CHECKPOINT(HERE, FLAG);
+  for (uint32_t k = 0; k < count; ++k) tasks[at++] = (gk_task)GK_RUN(add, N, X, A);
+  tasks[at++] = (gk_task)GK_RUN(decrease, GK_ONE, LEFT);
+  tasks[at++] = (gk_task)GK_END;
+  tasks[at++] = (gk_task)GK_END;
+  const gk_list list = {GK_ABI, "long", tasks, at, slots, GK_COUNT(slots)};
+  gk_graph *graph = graph_on(device, &list, 0);
+  free(tasks);
+  return graph;
+}
+
+static void bind_all(gk_device *device, gk_graph *graph, int *x, int *left, int *flag) {
+  gk_bind(graph, X, x);
+  gk_bind(graph, LEFT, left);
+  gk_bind(graph, FLAG, flag);
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, A, 1);
+  set_int(device, left, 3);
+}
+
+static void test_replay_is_one_call(void **state) {
+  gk_device *device = *state;
+  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+  gk_graph *graph = long_graph(device, 20);
+  bind_all(device, graph, x, left, flag);
+  counts_of_launch(graph, 0);
+  set_int(device, left, 3);
+  const simgpu_counts counts = counts_of_launch(graph, 0);
+  assert_int_equal(sim->calls("cuGraphLaunch"), 1);
+  assert_int_equal(counts.launches, 1);
+  assert_int_equal(counts.copies, 0);
+  assert_int_equal(counts.waits, 0);
+  assert_int_equal(counts.memory, 0);
+  assert_true(counts.calls <= 3); /* the context comes and goes */
+  assert_int_equal(int_at(device, x), 120);
+  gk_graph_destroy(graph);
+}
+
+static void test_rebinding_costs_the_same_for_any_list(void **state) {
+  gk_device *device = *state;
+  uint64_t calls[2];
+  for (int k = 0; k < 2; ++k) {
+    int *x = int_on(device, 0), *y = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+    gk_graph *graph = long_graph(device, k ? 1000 : 2);
+    bind_all(device, graph, x, left, flag);
+    counts_of_launch(graph, 0);
+    set_int(device, left, 1);
+    gk_bind(graph, X, y);
+    gk_bind_int(graph, A, 5);
+    const simgpu_counts counts = counts_of_launch(graph, 0);
+    calls[k] = counts.calls;
+    assert_int_equal(counts.copies, 1);
+    assert_int_equal(counts.pageable, 0);
+    assert_int_equal(counts.waits, 0);
+    assert_int_equal(counts.memory, 0);
+    assert_int_equal(sim->calls("cuGraphExecNodeSetParams"), 0);
+    assert_int_equal(int_at(device, y), k ? 5000 : 10);
+    gk_graph_destroy(graph);
+  }
+  assert_int_equal(calls[0], calls[1]);
+  assert_true(calls[0] <= 4);
+}
+
+static void test_resume_is_made_once(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {
+    GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
+    GK_RUN(add, N, X, A), GK_CHECKPOINT(THERE, LEFT), GK_RUN(add, N, X, A), GK_END, GK_RUN(add, N, X, A)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 1);
+  gk_graph *graph = graph_on(device, &list, 0);
+  bind_all(device, graph, x, left, flag);
+  set_int(device, left, 0);
+  const gk_status *status;
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->state, GK_YIELDED);
+  assert_int_equal(status->yielded, HERE);
+  assert_int_equal(int_at(device, x), 2);
+  set_int(device, flag, 0);
+  assert_ok(gk_launch(graph, HERE));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->state, GK_FINISHED);
+  assert_int_equal(int_at(device, x), 6);
+  const simgpu_counts counts = counts_of_launch(graph, THERE);
+  assert_int_equal(counts.memory, 0);
+  assert_int_equal(counts.waits, 0);
+  assert_int_equal(sim->calls("cuGraphExecNodeSetParams"), 1); /* another target */
+  assert_int_equal(int_at(device, x), 8);
+  assert_int_equal(counts_of_launch(graph, THERE).copies, 0);
+  assert_int_equal(sim->calls("cuGraphExecNodeSetParams"), 0);
+  gk_graph_destroy(graph);
+}
+
+/* Each of many launches under way sees what was bound for it, structs too. */
+static void test_queue(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_RUN(apply, N, X, LINE)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, 0);
+  int x[16], *memory[16];
+  for (int k = 0; k < 16; ++k) memory[k] = int_on(device, 1);
+  gk_bind_int(graph, N, 1);
+  sim->hold(true);
+  for (int k = 0; k < 16; ++k) {
+    gk_bind_bytes(graph, LINE, &(line){k, 1000}, sizeof(line));
+    gk_bind(graph, X, memory[k]);
+    assert_ok(gk_launch(graph, 0));
+  }
+  assert_int_equal(gk_launch(graph, 0), GK_ERROR_BUSY);
+  assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
+  sim->hold(false);
+  assert_ok(gk_wait(graph, NULL));
+  for (int k = 0; k < 16; ++k) {
+    x[k] = int_at(device, memory[k]);
+    assert_int_equal(x[k], 1000 + k);
+  }
+  gk_graph_destroy(graph);
+}
+
+/* Two graphs in turn: the end of one is known though the other's work is behind it. */
+static void test_two_graphs(void **state) {
+  gk_device *device = *state;
+  int *x = int_on(device, 0), *y = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+  int *left_2 = int_on(device, 0);
+  gk_graph *one = long_graph(device, 3), *other = long_graph(device, 3);
+  bind_all(device, one, x, left, flag);
+  bind_all(device, other, y, left_2, flag);
+  for (int k = 0; k < 40; ++k) {
+    set_int(device, left, 1);
+    set_int(device, left_2, 1);
+    assert_ok(gk_launch(one, 0));
+    assert_ok(gk_launch(other, 0));
+    assert_ok(gk_wait(k % 2 ? one : other, NULL));
+    assert_ok(gk_wait(k % 2 ? other : one, NULL));
+  }
+  assert_int_equal(int_at(device, x), 120);
+  assert_int_equal(int_at(device, y), 120);
+  gk_graph_destroy(one);
+  gk_graph_destroy(other);
+}
+
+static void test_cancel(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, GK_CANCELLABLE);
+  int *x = int_on(device, 0), *flag = int_on(device, 1);
+  sim->set_passes(UINT64_MAX);
+  gk_bind(graph, X, x);
+  gk_bind(graph, FLAG, flag);
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, A, 1);
+  const gk_status *status;
+  for (int k = 0; k < 3; ++k) { /* for ever, twice */
+    assert_ok(gk_launch(graph, 0));
+    assert_ok(gk_launch(graph, 0));
+    assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
+    assert_ok(gk_cancel(graph));
+    assert_ok(gk_wait(graph, &status));
+    assert_int_equal(status->state, GK_CANCELLED);
+    assert_int_equal(status->loops[0].passes, 1);
+  }
+  set_int(device, flag, 0);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->state, GK_FINISHED);
+  gk_graph_destroy(graph);
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+/* The device is lost while a launch runs: every launch and wait says so, and none hangs. */
+static void test_device_is_lost(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph = graph_on(device, &two, 0), *looping = long_graph(device, 2);
+  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+  bind_all(device, looping, x, left, flag);
+  gk_bind(graph, X, x);
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, A, 1);
+  (sim->fail)(1, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LATE);
+  assert_ok(gk_launch(graph, 0));
+  assert_int_equal(gk_wait(graph, NULL), GK_ERROR_DEVICE);
+  assert_says("CUDA_ERROR_ILLEGAL_ADDRESS");
+  for (int k = 0; k < 3; ++k) {
+    gk_result result = gk_launch(looping, 0);
+    if (result == GK_OK) result = gk_wait(looping, NULL);
+    assert_int_equal(result, GK_ERROR_DEVICE);
+  }
+  gk_graph_destroy(looping);
+  gk_graph_destroy(graph);
+}
+
+static void test_too_many_items(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_RUN_2D(number, N, A, X, N)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, 0);
+  int *x = int_on(device, 0);
+  gk_bind(graph, X, x);
+  gk_bind_int(graph, N, 1 << 16);
+  gk_bind_int(graph, A, 1 << 16);
+  assert_ok(gk_launch(graph, 0)); /* its hand-over is a job of its own */
+  assert_int_equal(gk_wait(graph, NULL), GK_ERROR_INVALID);
+  assert_says("more than 2147483647 items");
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, A, 1);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+}
+
+int main(int count, char **words) {
+  (void)count;
+  with_simgpu(words);
+  const struct CMUnitTest tests[] = {
+    ON_CUDA(test_straight), ON_CUDA(test_replay_is_one_call), ON_CUDA(test_rebinding_costs_the_same_for_any_list),
+    ON_CUDA(test_resume_is_made_once), ON_CUDA(test_queue), ON_CUDA(test_two_graphs), ON_CUDA(test_cancel),
+    ON_CUDA(test_too_many_items), ON_CUDA(test_device_is_lost)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
