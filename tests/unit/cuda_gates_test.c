@@ -242,6 +242,18 @@ static void random_list(uint64_t seed) {
   run_list(tasks, g.count, seed, g.random);
 }
 
+static void waiting_list(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  generator g = {.random = mix(seed ^ 0x3a17), .tasks = tasks};
+  put_waiting(&g);
+  run_list(tasks, g.count, seed, g.random);
+}
+
+static void test_waiting(void **state) {
+  (void)state;
+  each_list(waiting_list, 10000);
+}
+
 static void test_contract(void **state) {
   (void)state;
   memset(&sum, 0, sizeof sum);
@@ -266,6 +278,7 @@ static void test_deep(void **state) {
 
 int main(void) {
   for (size_t k = 0; k < MAX_TASKS; ++k) flags[k] = (int32_t)(mix(k) | 1);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_contract), cmocka_unit_test(test_deep)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_contract), cmocka_unit_test(test_waiting),
+                                     cmocka_unit_test(test_deep)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,22 @@ static void put_deep(generator *g) {
   }
 }
 
+/* Counts that wait, and launches that then go elsewhere: loops with bounds, a few checkpoints in them and beside. */
+static void put_waiting(generator *g) {
+  const uint32_t depth = 1 + pick(&g->random, 3);
+  for (uint32_t k = 0; k <= 2 * depth; ++k) { /* into the loops, and out again */
+    if (pick(&g->random, 3) == 0) put_task(g, 0);
+    if (pick(&g->random, 3)) {
+      put(g, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = ++g->labels});
+      put_end(g);
+    }
+    if (k < depth)
+      put(g, (gk_task){.op = pick(&g->random, 2) ? GK_OP_DO_WHILE : GK_OP_WHILE, .flag = FLAG,
+                       .max_iterations = 1 + pick(&g->random, 4)});
+    else if (k < 2 * depth) put_end(g);
+  }
+}
+
 /* ---- what happened on one side, against the other ---------------------------------------------------------------- */
 
 typedef struct bench {

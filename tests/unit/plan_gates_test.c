@@ -197,6 +197,18 @@ static void test_contract(void **state) {
   assert_true(sum.limited > sum.launches / 50 && sum.resumed > sum.launches / 10);
 }
 
+static void waiting_list(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  generator g = {.random = mix(seed ^ 0x3a17), .tasks = tasks};
+  put_waiting(&g);
+  run_list(tasks, g.count, seed, g.random);
+}
+
+static void test_waiting(void **state) {
+  (void)state;
+  each_list(waiting_list, 10000);
+}
+
 static void deep_list(uint64_t seed) {
   static gk_task tasks[MAX_TASKS];
   generator g = {.random = mix(seed ^ 0xdee9), .tasks = tasks};
@@ -494,7 +506,7 @@ static void test_unknown_bit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_contract), cmocka_unit_test(test_deep), cmocka_unit_test(test_costs),
+    cmocka_unit_test(test_contract), cmocka_unit_test(test_waiting), cmocka_unit_test(test_deep), cmocka_unit_test(test_costs),
     cmocka_unit_test(test_straight_lists_are_free),
     cmocka_unit_test(test_linear), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_unknown_bit),
   };
