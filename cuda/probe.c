@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { LAUNCHES = 2, SPINS_NS = 2000000, PAUSE_NS = 100000, PATIENCE_MS = 5000, CALL_BYTES = 300 };
+enum { LAUNCHES = 2, SPINS_NS = 2000000, PAUSE_NS = 100000, PATIENCE_MS = 3000, CALL_BYTES = 300 };
 
 const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT] = {
 #define QUESTION(id, name, way, text) {name, text, way},
@@ -30,11 +30,14 @@ static int64_t now_ns(void) {
   return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
 }
 
-static bool judge(asking *a, CUresult result, const char *call) {
+/* graph: whose call it is, or NULL. */
+static bool judge(asking *a, CUresult result, const char *call, const char *graph) {
   if (result == CUDA_SUCCESS) return true;
   char text[CALL_BYTES / 2];
   gki_cuda_describe_result(a->driver, result, text, sizeof text);
-  if (!a->failure[0]) snprintf(a->failure, sizeof a->failure, "%s: %s", call, text);
+  if (!a->failure[0])
+    snprintf(a->failure, sizeof a->failure, "%s%s%s: %s", call, graph ? ", for the graph of " : "", graph ? graph : "",
+             text);
   return false;
 }
 
@@ -42,9 +45,10 @@ static bool judge(asking *a, CUresult result, const char *call) {
 
 static bool take_kernels(asking *a, CUmodule gates) {
   const gki_cuda_driver *d = a->driver;
-  return judge(a, d->cuModuleGetFunction(&a->set_list, gates, "gki_set_list"), "cuModuleGetFunction of gki_set_list") &&
+  return judge(a, d->cuModuleGetFunction(&a->set_list, gates, "gki_set_list"), "cuModuleGetFunction of gki_set_list",
+               NULL) &&
          judge(a, d->cuModuleGetFunction(&a->set_beside, gates, "gki_set_beside"),
-               "cuModuleGetFunction of gki_set_beside");
+               "cuModuleGetFunction of gki_set_beside", NULL);
 }
 
 static bool take(asking *a) {
@@ -52,12 +56,12 @@ static bool take(asking *a) {
   CUstream stream;
   CUdeviceptr memory;
   void *pinned;
-  if (!judge(a, d->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate")) return false;
+  if (!judge(a, d->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate", NULL)) return false;
   a->stream = stream;
-  if (!judge(a, d->cuMemAlloc(&memory, sizeof(gki_probe_memory)), "cuMemAlloc")) return false;
+  if (!judge(a, d->cuMemAlloc(&memory, sizeof(gki_probe_memory)), "cuMemAlloc", NULL)) return false;
   a->memory = memory;
   if (!judge(a, d->cuMemHostAlloc(&pinned, (1 + LAUNCHES) * sizeof(gki_probe_memory), GKI_CU_MEMHOSTALLOC_PORTABLE),
-             "cuMemHostAlloc"))
+             "cuMemHostAlloc", NULL))
     return false;
   a->pinned = pinned;
   return true;
@@ -72,14 +76,19 @@ static void give_back(asking *a) {
 }
 
 /* Until the stream is done, or it takes so long that it never will be. */
-static bool wait_for(asking *a) {
+static bool wait_for(asking *a, const char *graph) {
   const int64_t begin = now_ns();
   for (;;) {
     const CUresult result = a->driver->cuStreamQuery(a->stream);
-    if (result != CUDA_ERROR_NOT_READY) return judge(a, result, "cuStreamQuery behind the launches");
+    if (result == CUDA_SUCCESS) return true;
+    if (result != CUDA_ERROR_NOT_READY) {
+      (void)a->driver->cuStreamSynchronize(a->stream); /* who can't be asked may still be at work */
+      return judge(a, result, "cuStreamQuery", graph);
+    }
     const int64_t waited = now_ns() - begin;
     if (waited / 1000000 >= PATIENCE_MS) {
       a->hangs = true;
+      snprintf(a->failure, sizeof a->failure, "the graph of %s didn't end within %d s", graph, PATIENCE_MS / 1000);
       return false;
     }
     if (waited > SPINS_NS) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
@@ -100,7 +109,7 @@ static bool launch(asking *a, gki_probe_trial *t, CUgraphExec exec, int number) 
 }
 
 /* Both are on their way before there is a result: what comes between is for the second. */
-static bool launch_both(asking *a, gki_probe_trial *t, CUgraphExec exec) {
+static bool launch_both(asking *a, gki_probe_trial *t, CUgraphExec exec, const char *graph) {
   const CUdeviceptr settings = a->memory + offsetof(gki_probe_memory, settings);
   if (!gki_probe_check(t, a->driver->cuMemcpyHtoDAsync(settings, a->pinned->settings, sizeof a->pinned->settings,
                                                        a->stream),
@@ -110,7 +119,7 @@ static bool launch_both(asking *a, gki_probe_trial *t, CUgraphExec exec) {
     gki_probe_update(t, exec);
     if (t->result == CUDA_SUCCESS) launch(a, t, exec, 1);
   }
-  return wait_for(a) && t->result == CUDA_SUCCESS; /* also after a failure, as some of it may be under way */
+  return wait_for(a, graph) && t->result == CUDA_SUCCESS; /* also after a failure, as some of it may be under way */
 }
 
 static bool instantiate(asking *a, gki_probe_trial *t, CUgraphExec *exec) {
@@ -141,18 +150,12 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilitie
   if (!gki_probe_check(&t, d->cuGraphCreate(&t.graph, 0), "cuGraphCreate")) t.graph = NULL;
   else graph->build(&t);
   if (t.result == CUDA_SUCCESS && !instantiate(a, &t, &exec)) exec = NULL;
-  const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec);
+  const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec, graph->name);
   if (ran) compare(a, &t, abilities);
-  if (a->hangs) {
-    snprintf(a->failure, sizeof a->failure, "the probe's graph of %s hasn't ended within %d s", graph->name,
-             PATIENCE_MS / 1000);
-    return false;
-  }
+  if (a->hangs) return false;
   if (exec) (void)d->cuGraphExecDestroy(exec);
   if (t.graph) (void)d->cuGraphDestroy(t.graph);
-  char call[CALL_BYTES];
-  snprintf(call, sizeof call, "%s, for the probe's graph of %s", t.call ? t.call : "", graph->name);
-  return judge(a, t.result, call) && ran;
+  return judge(a, t.result, t.call, graph->name) && ran;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */

@@ -50,7 +50,7 @@ enum { GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES };
   X(P4E, "P4e", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set different handles") \
   X(P4F, "P4f", GKI_CUDA_CHAIN_BRANCHES, "kernels in eight parallel branches set different handles") \
   X(P4G, "P4g", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set one handle to the same value") \
-  X(P4H, "P4h", GKI_CUDA_CHAIN_BRANCHES, "loops in parallel branches each make their own passes") \
+  X(P8, "P8", GKI_CUDA_CHAIN_BRANCHES, "loops in parallel branches each make their own passes") \
   X(P9A, "P9a", GKI_CUDA_NO_SWITCH, "a SWITCH runs its case, and nothing for a value beyond; from 13.0")
 
 typedef enum gki_cuda_question {
@@ -80,7 +80,7 @@ typedef struct gki_cuda_abilities {
 } gki_cuda_abilities;
 
 /* Asks, or answers what is known of this device. Never fails: what can't be found out is a "no" with its reason, and a
- * graph that doesn't end within five seconds is left alone, with what it uses, on a stream of its own.
+ * graph that doesn't end within three seconds is left alone, with what it uses, on a stream of its own.
  * The device's context is current. `gates` is the module of gates.cu, loaded in it; NULL: there is none, and `why_none`
  * says why. Thread-safe. */
 void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,

@@ -68,6 +68,7 @@ static int begin(void **state) {
   (void)state;
   load_driver(13000);
   sim->answer_no(NULL);
+  sim->allow(NULL);
   sim->set_seed(1);
   sim->set_passes(1000);
   sim->mark();
@@ -85,13 +86,15 @@ static int end(void **state) {
 
 static void ask(void) { gki_cuda_probe_anew(&driver, context, gates, NULL, &got); }
 
-/* "P1e P2d": those that aren't yes; a "?" behind one that wasn't asked. */
+enum { ALL_WAYS = 0xfff };
+
+/* "P1e P8?": those that are no, and, if there are conditional nodes, that weren't asked. */
 static const char *not_yes(void) {
   static char text[400];
   size_t length = 0;
   text[0] = 0;
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
-    if (got.answers[k] != GKI_CUDA_YES)
+    if (got.answers[k] == GKI_CUDA_NO || (got.conditional && got.answers[k] == GKI_CUDA_NOT_ASKED))
       length += (size_t)snprintf(text + length, sizeof text - length, "%s%s%s", length ? " " : "",
                                  gki_cuda_questions[k].name, got.answers[k] == GKI_CUDA_NO ? "" : "?");
   return text;
@@ -136,38 +139,147 @@ static void in_any_order(void **state) {
 static void each_no(void **state) {
   (void)state;
   static const struct { const char *asked, *wanted; uint32_t ways; } cases[] = {
-      {"P1a", "", 0},
-      {"P1b", "", 0},
-      {"P1b2", "", 0},
-      {"P1c", "", 0},
-      {"P1d", "", 0},
-      {"P1e", "", 0},
-      {"P1k", "", 0},
-      {"P2o0", "", 0},
-      {"P2o1", "", 0},
-      {"P2o2", "", 0},
-      {"P2o3", "", 0},
-      {"P2o", "", 0},
-      {"P2d", "", 0},
-      {"P2b", "", 0},
-      {"P4a", "", 0},
-      {"P6", "", 0},
-      {"P7", "", 0},
-      {"P4e", "", 0},
-      {"P4f", "", 0},
-      {"P4g", "", 0},
-      {"P4h", "", 0},
-      {"P9a", "", 0},
+      {"P1a", "P1a P2o0", ALL_WAYS},
+      {"P1b", "P1b P2d", GKI_CUDA_SET_AT_ENTRY},
+      {"P1b2", "P1b2 P2d", GKI_CUDA_REARM_IN_FRONT | GKI_CUDA_SET_AT_ENTRY},
+      {"P1c", "P1c P2b", GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_MERGE_IN_BODY},
+      {"P1d", "P1d", GKI_CUDA_TARGET_BY_COPY},
+      {"P1e", "P1c P1e P1k P2o2 P2o3 P2d P7 P9a",
+       GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS | GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_LOOP_END_LAST |
+           GKI_CUDA_NO_SWITCH},
+      {"P1k", "P1c P1k P2d P6 P9a",
+       GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS | GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_NO_SWITCH},
+      {"P2o0", "", ALL_WAYS}, /* the first loop doesn't end, so nothing is known */
+      {"P2o1", "P2o1 P2o2 P2o3 P6 P7 P9a",
+       GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_LOOP_END_LAST | GKI_CUDA_NO_SWITCH},
+      {"P2o2", "P2o2 P2o3 P7", GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_LOOP_END_LAST},
+      {"P2o3", "P2o3 P7", GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_LOOP_END_LAST},
+      {"P2d", "P1c P2d", GKI_CUDA_SET_AT_ENTRY},
+      {"P2b", "P2b", GKI_CUDA_MERGE_IN_BODY},
+      {"P4a", "P4a P4e P4f P8?", GKI_CUDA_WRITE_ONCE | GKI_CUDA_CHAIN_BRANCHES},
+      {"P6", "P6 P9a", GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_NO_SWITCH},
+      {"P7", "P7", GKI_CUDA_LOOP_END_LAST},
+      {"P4e", "P4e P4f P8?", GKI_CUDA_CHAIN_BRANCHES},
+      {"P4f", "P4f P8?", GKI_CUDA_CHAIN_BRANCHES},
+      {"P4g", "P4g P8?", GKI_CUDA_CHAIN_BRANCHES},
+      {"P8", "P8", GKI_CUDA_CHAIN_BRANCHES},
+      {"P9a", "P9a", GKI_CUDA_NO_SWITCH},
   };
   bool is_right = true;
+  sim->allow("endless");
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     sim->answer_no(cases[k].asked);
     ask();
-    if (strcmp(not_yes(), cases[k].wanted) == 0 && got.ways == cases[k].ways) continue;
-    print_error("%s: \"%s\", ways %#x (conditional %d, final %d) %s\n", cases[k].asked, not_yes(), got.ways, got.conditional, got.is_final, got.why);
+    close_context(); /* where a graph never ends, that is the end of it */
+    open_context();
+    if (strcmp(not_yes(), cases[k].wanted) == 0 && got.ways == cases[k].ways &&
+        got.conditional == (got.ways != ALL_WAYS) && !got.conditional == (got.why[0] != 0))
+      continue;
+    print_error("%s: \"%s\", ways %#x, %d: %s\n", cases[k].asked, not_yes(), got.ways, got.conditional, got.why);
     is_right = false;
   }
   assert_true(is_right);
+}
+
+static void says_what_is_needed(void **state) {
+  (void)state;
+  char text[400];
+  sim->answer_no("P1d,P2b");
+  ask();
+  gki_cuda_say_ways(&got, GKI_CUDA_TARGET_BY_COPY, text, sizeof text);
+  assert_string_equal(text, "this driver (CUDA 13.0) doesn't do what is needed here: an updated node works as updated "
+                            "from the next launch on; defaults stay (P1d)");
+  gki_cuda_say_ways(&got, got.ways, text, sizeof text);
+  assert_non_null(strstr(text, "defaults stay (P1d); a kernel sets nodes in a body beside its own"));
+  char few[30];
+  gki_cuda_say_ways(&got, got.ways, few, sizeof few);
+  assert_string_equal(few, "this driver (CUDA 13.0) doesn");
+  sim->answer_no(NULL);
+  load_driver(12060);
+  ask();
+  gki_cuda_say_ways(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
+  assert_non_null(strstr(text, "(P9a, not asked)"));
+}
+
+static void no_kernels(void **state) {
+  (void)state;
+  gki_cuda_probe_anew(&driver, context, NULL, "no image fits", &got);
+  assert_false(got.conditional);
+  assert_false(got.is_final);
+  assert_string_equal(got.why, "no image fits");
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+static void is_clean_if(uint64_t k, CUresult code, simgpu_how how) {
+  sim->mark();
+  (sim->fail)(k, code, how);
+  ask();
+  const char *hit = sim->failed();
+  const bool gives_back = hit && (strstr(hit, "Free") || strstr(hit, "Destroy"));
+  if (!hit) fail_msg("call %d didn't come", (int)k);
+  if (strcmp(hit, "cuStreamSynchronize") == 0) hit = "cuStreamQuery";
+  if (how == SIMGPU_NOW && strcmp(not_yes(), "") != 0 && !strstr(got.why, hit))
+    fail_msg("call %d, %s: %s", (int)k, hit, got.why);
+  if (!gives_back && strcmp(hit, "cuGraphExecNodeSetParams") != 0 && (got.is_final || !got.why[0]))
+    fail_msg("call %d, %s: \"%s\", final %d", (int)k, hit, got.why, got.is_final);
+  assert_int_equal(got.conditional, (got.ways & GKI_CUDA_HOST_GATED) == 0);
+  sim->mark();
+  if (how != SIMGPU_NOW) return;
+  assert_int_equal(sim->alive(SIMGPU_ALL), 2); /* the context's retain and the module */
+}
+
+/* How often one has to ask is open, so calls couldn't be counted. */
+static CUresult wait_instead(CUstream stream) { return driver.cuStreamSynchronize(stream); }
+
+static void each_call_fails(void **state) {
+  (void)state;
+  driver.cuStreamQuery = wait_instead;
+  sim->mark();
+  ask();
+  const uint64_t calls = sim->counts().calls;
+  for (uint64_t k = 1; k <= calls; ++k)
+    is_clean_if(k, k % 2 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  ask();
+  assert_string_equal(not_yes(), "");
+  for (uint64_t k = 1; k <= calls; k += 5) {
+    is_clean_if(k, CUDA_ERROR_LAUNCH_FAILED, k % 2 ? SIMGPU_LATE : SIMGPU_LOST);
+    close_context();
+    open_context();
+  }
+  ask();
+  assert_string_equal(not_yes(), "");
+}
+
+static void never_ends(void **state) {
+  (void)state;
+  sim->hold(1);
+  gki_cuda_probe(&driver, 5, context, gates, NULL, &got);
+  sim->hold(0);
+  assert_false(got.conditional);
+  assert_true(got.is_final);
+  assert_string_equal(got.why, "conditional nodes couldn't be tried: the graph of IF and WHILE didn't end within 3 s");
+  gki_cuda_probe(&driver, 5, context, gates, NULL, &got); /* nobody tries again */
+  assert_false(got.conditional);
+  assert_true(sim->alive(SIMGPU_ALL) > 2); /* it may still run */
+  sim->allow("leak");
+}
+
+static void once_per_device(void **state) {
+  (void)state;
+  gki_cuda_probe(&driver, 1, context, NULL, "not yet", &got);
+  assert_false(got.conditional);
+  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
+  assert_true(got.conditional);
+  const gki_cuda_abilities before = got;
+  sim->mark();
+  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
+  assert_memory_equal(&got, &before, sizeof got);
+  assert_int_equal(sim->counts().calls, 0);
+  gki_cuda_probe(&driver, 2, context, gates, NULL, &got);
+  assert_true(sim->counts().calls > 0);
+  gki_cuda_probe(&driver, 1000, context, gates, NULL, &got); /* more than are remembered */
+  assert_true(got.conditional);
 }
 
 int main(void) {
@@ -175,6 +287,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(by_version, begin, end),
       cmocka_unit_test_setup_teardown(in_any_order, begin, end),
       cmocka_unit_test_setup_teardown(each_no, begin, end),
+      cmocka_unit_test_setup_teardown(says_what_is_needed, begin, end),
+      cmocka_unit_test_setup_teardown(no_kernels, begin, end),
+      cmocka_unit_test_setup_teardown(once_per_device, begin, end),
+      cmocka_unit_test_setup_teardown(each_call_fails, begin, end),
+      cmocka_unit_test_setup_teardown(never_ends, begin, NULL), /* last: something is left */
   };
   return cmocka_run_group_tests_name("cuda_probe", tests, begin_all, NULL);
 }

@@ -171,16 +171,19 @@ static bool is_ignored(const run *r, const sim_handle *handle) {
   if (from == to) return false;
   if (is_around(to, from)) {
     unsigned levels = levels_between(to, from);
+    if (loop && levels == 1 && is_within(r, handle)) return false; /* how a loop ends */
     return r->no.P2o1 || (levels >= 2 && (r->no.P2o || r->no.P2o2)) || (levels >= 3 && r->no.P2o3);
   }
   return is_around(from, to) ? r->no.P2d : r->no.P2b;
 }
 
-static void check_twice(const run *r, const setting *last, unsigned value) {
-  if (last->kernel == 0 || r->program->chained || last->kernel == r->kernels) return;
-  if (are_ordered(last->setter, r->setter)) return;
-  if (last->value != value || r->no.P4g)
+/* Whether another kernel has set it of which neither is behind the other. */
+static bool is_set_beside(const run *r, const setting *last, unsigned value) {
+  if (last->kernel == 0 || r->program->chained || last->kernel == r->kernels) return false;
+  if (are_ordered(last->setter, r->setter)) return false;
+  if (last->value != value)
     sim_broken("unordered", "a conditional handle was set by two kernels of which neither is behind the other");
+  return true;
 }
 
 static void set_handle(run *r, unsigned number, unsigned value, unsigned long long thread) {
@@ -190,7 +193,11 @@ static void set_handle(run *r, unsigned number, unsigned value, unsigned long lo
   if (thread != r->thread) sim_broken("threads", "conditional handles were set by two threads of a kernel");
   if (!sim_places_ordered((sim_place){r->at->flow, r->at_step}, handle->at))
     sim_broken("unordered", "a conditional handle was set by a kernel beside its node, neither behind the other");
-  check_twice(r, last, value);
+  if (is_set_beside(r, last, value) && r->no.P4g) { /* then both are lost */
+    r->values[number] = handle->initial;
+    ++r->counts->dropped;
+    return;
+  }
   bool twice = last->kernel == r->kernels;
   if (r->held_back || is_ignored(r, handle) || (twice && r->no.P4a)) {
     ++r->counts->dropped;
