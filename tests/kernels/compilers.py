@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, glslangValidator, spirv-val.
 
-The kernels are those of language.h, a row of the common language each, and the soft body's. Runs in a build tree;
-prints TAP. A compiler that isn't here is skipped and says so."""
+The kernels are those of language.h, a row of the common language each, and the soft body's; and those of cuda/gates.cu.
+NVRTC and nvcc make code for each architecture that gk brings gates for, NVRTC of 12.4 (from PyPI) for those that it
+knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here
+is skipped and says so."""
 import ctypes
 import ctypes.util
 import glob
@@ -12,11 +14,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cuda"))
 import tap
+import toolkits
 
+ARCHITECTURES = [75, 80, 86, 89, 90, 100, 120]
+ALL = int(os.environ.get("GK_TEST_SCALE", "1")) > 1
+GATES = tap.ROOT / "cuda/gates.cu"
 HEADERS = ["tests/kernels/language.h", "docs/examples/softbody/softbody.kernel.h"]
 
 # What prints the text of a kernel for a target.
@@ -80,35 +88,73 @@ def tool(name, *folders):
     return next(filter(None, paths), None)
 
 
-def load_nvrtc():
+class Nvrtc:
+    """One that is loaded."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        numbers = [ctypes.c_int(), ctypes.c_int()]
+        self.library.nvrtcVersion(*map(ctypes.byref, numbers))
+        self.name = f"NVRTC {numbers[0].value}.{numbers[1].value}"
+        self.library.nvrtcGetNumSupportedArchs(ctypes.byref(numbers[0]))
+        known = (ctypes.c_int * numbers[0].value)()
+        self.library.nvrtcGetSupportedArchs(known)
+        self.architectures = [one for one in known if ALL or one in ARCHITECTURES]
+
+    def compile(self, text, architecture, *options):
+        """A cubin, the PTX that it was made of, and the log where there are errors or warnings."""
+        program, size = ctypes.c_void_p(), ctypes.c_size_t()
+        if self.library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None):
+            return b"", "", "nvrtcCreateProgram failed"
+        words = [f"--gpu-architecture=sm_{architecture}", *options]
+        result = self.library.nvrtcCompileProgram(
+            program, len(words), (ctypes.c_char_p * len(words))(*(word.encode() for word in words)))
+
+        def fetch(what):
+            getattr(self.library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+            buffer = ctypes.create_string_buffer(size.value + 1)
+            getattr(self.library, f"nvrtcGet{what}")(program, buffer)
+            return buffer.raw[:size.value]
+
+        log = fetch("ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
+        cubin, ptx = (b"", b"") if result else (fetch("CUBIN"), fetch("PTX"))
+        self.library.nvrtcDestroyProgram(ctypes.byref(program))
+        return cubin, ptx.decode(errors="replace"), (log or "failed without a log") if result or log else None
+
+
+def installed_nvrtc():
     homes = filter(None, [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"])
     paths = [path for home in homes for path in sorted(glob.glob(f"{home}/lib64/libnvrtc.so*"))]
     for path in filter(None, paths + [ctypes.util.find_library("nvrtc")]):
         try:
-            return ctypes.CDLL(path)
+            return Nvrtc(path)
         except OSError:
             continue
-    return None
+    raise toolkits.Missing("there is no libnvrtc in /usr/local/cuda or $CUDA_HOME")
 
 
-def nvrtc_compile(nvrtc, text):
-    """PTX, and the log where there are errors or warnings."""
-    program, size = ctypes.c_void_p(), ctypes.c_size_t()
-    if nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None):
-        return "", "nvrtcCreateProgram failed"
-    options = (ctypes.c_char_p * 1)(b"--gpu-architecture=compute_75")
-    result = nvrtc.nvrtcCompileProgram(program, 1, options)
+def oldest_nvrtc():
+    folder = toolkits.wheel("nvidia-cuda-nvrtc-cu12", toolkits.OLDEST_WHOLE) / "lib"
+    ctypes.CDLL(str(next(folder.glob("libnvrtc-builtins.so*"))))  # which the other looks for by its name
+    return Nvrtc(str(folder / "libnvrtc.so.12"))
 
-    def fetch(what):
-        getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
-        buffer = ctypes.create_string_buffer(size.value + 1)
-        getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
-        return buffer.value.decode(errors="replace")
 
-    log = fetch("ProgramLog").strip()
-    ptx = "" if result else fetch("PTX")
-    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return ptx, (log or "failed without a log") if result or log else None
+def load_nvrtcs():
+    """Those that are here, and for the others what is to be skipped and why."""
+    loaded, skips = [], []
+    for what, load in (("NVRTC", installed_nvrtc), ("NVRTC 12.4", oldest_nvrtc)):
+        try:
+            loaded.append(load())
+        except (toolkits.Missing, OSError) as reason:
+            skips.append((what, reason))
+    return loaded, skips
+
+
+def missing_code(cubin, kernels):
+    if cubin[:4] != b"\x7fELF":
+        return "no cubin"
+    absent = [kernel for kernel in kernels if f".text.{kernel}\0".encode() not in cubin]
+    return f"no code for {', '.join(absent)}" if absent else None
 
 
 def missing_entries(ptx, kernels):
@@ -116,34 +162,74 @@ def missing_entries(ptx, kernels):
     return f"no entry for {', '.join(absent)}" if absent else None
 
 
+def check_nvrtcs(name, text, entries, *options):
+    """PTX and cubin for each architecture."""
+    loaded, skips = load_nvrtcs()
+    for what, reason in skips:
+        tap.skip(f"{name}: {what}", reason)
+
+    def compile_one(nvrtc, architecture):
+        cubin, ptx, problem = nvrtc.compile(text, architecture, *options)
+        return problem or missing_entries(ptx, entries) or missing_code(cubin, entries)
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        for nvrtc in loaded:
+            for architecture, problem in zip(nvrtc.architectures, pool.map(
+                    lambda one, nvrtc=nvrtc: compile_one(nvrtc, one), nvrtc.architectures)):
+                tap.case(f"{name}: {nvrtc.name}: sm_{architecture}", problem)
+    return loaded
+
+
 def check_nvrtc(kernels, folder):
-    """All at once; and an error is said to be where the user wrote it."""
-    nvrtc = load_nvrtc()
-    if not nvrtc:
-        return tap.skip(f"{kernels.name}: NVRTC", "there is no libnvrtc in /usr/local/cuda or $CUDA_HOME")
+    """All kernels at once; and an error is said to be where the user wrote it."""
     text, problem = kernels.compose("cuda", kernels.kernels[0])
-    if text:
-        ptx, problem = nvrtc_compile(nvrtc, text)
-        problem = problem or missing_entries(ptx, kernels.kernels)
-    if not tap.case(f"{kernels.name}: NVRTC", problem):
-        return None
+    if problem:
+        return tap.case(f"{kernels.name}: NVRTC", problem)
     lines = kernels.path.read_text().splitlines()
     number, line = next((k + 1, line) for k, line in enumerate(lines) if re.match(r"  return .*;$", line))
-    ptx, log = nvrtc_compile(nvrtc, text.replace(line + "\n", "  return undefined_name;\n", 1))
-    wanted = f"{kernels.path}({number}): error"
-    return tap.case(f"{kernels.name}: NVRTC names file and line", None if wanted in (log or "") else
-                    f"wanted {wanted} in:\n{log}")
+    for nvrtc in check_nvrtcs(kernels.name, text, kernels.kernels):
+        wrong = text.replace(line + "\n", "  return undefined_name;\n", 1)
+        log, wanted = nvrtc.compile(wrong, nvrtc.architectures[0])[2] or "", f"{kernels.path}({number}): error"
+        tap.case(f"{kernels.name}: {nvrtc.name} names file and line", None if wanted in log else
+                 f"wanted {wanted} in:\n{log}")
+    return None
+
+
+def check_nvcc_of(name, source, folder, entries):
+    """SASS for each architecture."""
+    nvcc = tool("nvcc", "/usr/local/cuda")
+    if not nvcc:
+        return tap.skip(f"{name}: nvcc", "there is no nvcc in PATH or /usr/local/cuda")
+    listed = subprocess.run([nvcc, "--list-gpu-code"], stdout=subprocess.PIPE, text=True).stdout
+    known = sorted(map(int, re.findall(r"^sm_(\d+)$", listed, re.M)))
+    known = [one for one in known if ALL or one in ARCHITECTURES]
+
+    def compile_one(architecture):
+        target = folder / f"sm_{architecture}.cubin"
+        return tap.run(nvcc, "-cubin", f"-arch=sm_{architecture}", "-o", target, source) or \
+            missing_code(target.read_bytes(), entries)
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        for architecture, problem in zip(known, pool.map(compile_one, known)):
+            tap.case(f"{name}: nvcc: sm_{architecture}", problem)
+    return tap.case(f"{name}: nvcc knows architectures", None if known else f"none of {ARCHITECTURES} in:\n{listed}")
 
 
 def check_nvcc(kernels, folder):
-    nvcc = tool("nvcc", "/usr/local/cuda")
-    if not nvcc:
-        return tap.skip(f"{kernels.name}: nvcc", "there is no nvcc in PATH or /usr/local/cuda")
-    source, target = folder / "kernels.cu", folder / "kernels.ptx"
+    source = folder / "kernels.cu"
     text, problem = kernels.compose("cuda", kernels.kernels[0])
     source.write_text(text or "")
-    problem = problem or tap.run(nvcc, "-arch=compute_75", "--ptx", "-o", target, source)
-    return tap.case(f"{kernels.name}: nvcc", problem or missing_entries(target.read_text(), kernels.kernels))
+    return tap.case(f"{kernels.name}: nvcc", problem) if problem else \
+        check_nvcc_of(kernels.name, source, folder, kernels.kernels)
+
+
+def check_gates():
+    """gk's own kernels, which its image is made of."""
+    text = GATES.read_text()
+    entries = re.findall(r"^GKI_ENTRY (\w+)\(", text, re.M)
+    if not tap.case("gates: kernels", None if entries else f"none were found in {GATES}"):
+        return
+    check_nvrtcs("gates", text, entries, f"--include-path={GATES.parent}")
+    with tempfile.TemporaryDirectory() as name:
+        check_nvcc_of("gates", GATES, Path(name), entries)
 
 
 def check_hipcc(kernels, folder):
@@ -188,15 +274,22 @@ def check_tasks():
             compiler, "-fsyntax-only", f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/cuda", source))
 
 
+def check_kernels(header):
+    with tempfile.TemporaryDirectory() as name:
+        kernels = Kernels(header, Path(name))
+        if tap.case(f"{kernels.name}: a program to compose it", kernels.problem or (
+                None if kernels.kernels else "no kernels were found")):
+            for check in (check_glsl, check_nvrtc, check_nvcc, check_hipcc):
+                check(kernels, Path(name))
+
+
 def main():
-    check_tasks()
-    for header in HEADERS:
-        with tempfile.TemporaryDirectory() as name:
-            kernels = Kernels(header, Path(name))
-            if tap.case(f"{kernels.name}: a program to compose it", kernels.problem or (
-                    None if kernels.kernels else "no kernels were found")):
-                for check in (check_glsl, check_nvrtc, check_nvcc, check_hipcc):
-                    check(kernels, Path(name))
+    """Without arguments all of it; else what begins so."""
+    parts = {"tasks": check_tasks, "gates": check_gates}
+    parts.update((os.path.basename(header), lambda header=header: check_kernels(header)) for header in HEADERS)
+    for name, check in parts.items():
+        if len(sys.argv) == 1 or name.startswith(tuple(sys.argv[1:])):
+            check()
     tap.finish()
 
 
