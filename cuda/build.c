@@ -3,6 +3,8 @@
 #include "error.h"
 #include <string.h>
 
+enum { SMALL = 256 }; /* bytes that one warp copies as fast as any number of them */
+
 /* `fronts` is a stack of nodes that what comes next has to wait for: from `first` on those of the block at hand. */
 typedef struct builder {
   gki_cuda_graph *graph;
@@ -125,7 +127,7 @@ static gk_result add_task(builder *b, CUgraph into, uint32_t at, size_t first) {
   }
   void *parameters[] = {&task};
   /* How many items there will be isn't known now; kernels stride, so that any grid will do. */
-  bool one = !node->items[0] && !node->items[1] && !node->items[2] && node->op == GK_OP_KERNEL;
+  const bool one = !node->items[0] && !node->items[1] && !node->items[2] && task.element <= SMALL;
   return add_kernel(b, into, at, first, kernel->function, one ? 1 : kernel->blocks, one ? 32 : kernel->threads,
                     parameters, NULL);
 }

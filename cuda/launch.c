@@ -14,13 +14,17 @@ static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-/* Whether a slot that some CALL has was bound anew; takes the values over for recording. */
+/* Whether a slot that some CALL has was bound to something else; takes the values over for recording. */
 static bool calls_changed(gki_cuda_graph *graph, const gk_hand_over *launch) {
-  bool changed = false;
-  for (uint32_t k = 0; k < launch->changed_count; ++k)
-    changed = changed || graph->call_slots[launch->changed[k]];
-  if (changed || !graph->fresh.exec) memcpy(graph->values, launch->values, graph->plan->slot_count * sizeof(gk_value));
-  return changed;
+  const gk_plan *plan = graph->plan;
+  bool changed = !graph->fresh.exec;
+  for (uint32_t k = 0; k < launch->changed_count && !changed; ++k) {
+    const uint32_t slot = launch->changed[k];
+    changed = graph->call_slots[slot] && (plan->slots[slot].type == GK_BYTES ||
+                                          memcmp(&graph->values[slot], &launch->values[slot], sizeof(gk_value)) != 0);
+  }
+  if (changed) memcpy(graph->values, launch->values, plan->slot_count * sizeof(gk_value));
+  return changed && graph->fresh.exec;
 }
 
 /* Launches that are under way run what is about to go. */
@@ -75,7 +79,7 @@ static void announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64_t
 
 static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
-  const bool again = graph->calls && calls_changed(graph, launch) && graph->fresh.exec;
+  const bool again = graph->calls && calls_changed(graph, launch);
   gki_cuda_variant *variant = NULL;
   gk_result result = again ? record_again(graph) : GK_OK;
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);

@@ -173,7 +173,16 @@ static gk_result take_arrays(gki_cuda_graph *graph, void *const *code) {
     graph->calls = true;
     for (uint32_t a = 0; a < node->arg_count; ++a) graph->call_slots[plan->args[node->args + a]] = true;
   }
+  for (uint32_t k = 1; k < plan->slot_count; ++k)
+    if (plan->slots[k].bits & GK_HAS_VALUE) graph->values[k] = plan->slots[k].value;
   return GK_OK;
+}
+
+/* What a library call records depends on what is bound, and of that only these values are known when a graph is made. */
+static bool can_record(const gki_cuda_graph *graph) {
+  for (uint32_t k = 1; k < graph->plan->slot_count; ++k)
+    if (graph->call_slots[k] && !(graph->plan->slots[k].bits & GK_HAS_VALUE)) return false;
+  return true;
 }
 
 static gk_result make_event(gki_cuda_graph *graph, CUevent *event) {
@@ -201,9 +210,8 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   gk_result result = take_arrays(graph, code);
   if (result == GK_OK) result = take_state(graph);
   if (result == GK_OK) result = make_events(graph);
-  /* What a library call records depends on what is bound, and that isn't known yet. */
   gki_cuda_variant *variant;
-  return result == GK_OK && !graph->calls ? gki_cuda_variant_get(graph, false, &variant) : result;
+  return result == GK_OK && can_record(graph) ? gki_cuda_variant_get(graph, false, &variant) : result;
 }
 
 void gki_cuda_graph_drop(gki_cuda_graph *graph) {

@@ -28,7 +28,7 @@ static long usual_count(void) {
 
 static int tell_usage(void) {
   fprintf(stderr, "random_lists [--backend NAME]... [--module PATH]... [--seed S] [--random N] [--print S] "
-                  "[--host-gated] [--no-shrink]\n");
+                  "[--host-gated] [--without-calls] [--no-shrink]\n");
   return 2;
 }
 
@@ -41,6 +41,10 @@ int main(int argc, char **argv) {
   for (int k = 1; k < argc; ++k) {
     if (strcmp(argv[k], "--host-gated") == 0) {
       random_ask_for(GK_HOST_GATED);
+      continue;
+    }
+    if (strcmp(argv[k], "--without-calls") == 0) {
+      random_leave_out_calls();
       continue;
     }
     const char *value = k + 1 < argc ? argv[k + 1] : NULL;

@@ -45,6 +45,8 @@ typedef struct deed {
   int32_t value;
 } deed;
 
+extern bool story_without_calls; /* of all that are written */
+
 typedef struct story {
   uint64_t seed;
   uint32_t bits; /* for gk_graph_create */

@@ -218,6 +218,8 @@ static void add_typed(writer *w, const spot *at, const group *g) {
   ARGS(task, g->x, u, j, r, q);
 }
 
+bool story_without_calls;
+
 /* A CALL, and an IF without tasks: wherever flags are read, nobody is ahead of it when it is done. */
 static void add_halt(writer *w, const group *g) {
   add(w, (gk_task){.op = GK_OP_CALL, .name = "halt", .call = halt, .args = {g->h, g->x}});
@@ -234,7 +236,7 @@ static void add_task(writer *w, const spot *at) {
     add_rolls(w, at);
     return;
   }
-  bool halts = w->s->bits & GK_CANCELLABLE && !at->in_section && !w->s->safe;
+  bool halts = w->s->bits & GK_CANCELLABLE && !at->in_section && !w->s->safe && !story_without_calls;
   if (halts && chance(w, 4)) {
     add_halt(w, g);
     return;
@@ -259,7 +261,10 @@ static void add_task(writer *w, const spot *at) {
     if (chance(w, 2)) add_flag_fill(w, g);
     else add_move(w, at, g, false);
     break;
-  case 'c': add(w, (gk_task){.op = GK_OP_CALL, .name = "note", .call = note, .args = {g->h, g->x}}); break;
+  case 'c':
+    if (story_without_calls) goto stirs;
+    add(w, (gk_task){.op = GK_OP_CALL, .name = "note", .call = note, .args = {g->h, g->x}});
+    break;
   case 'S': add_struct(w, at, g); break;
   default:
   stirs:
@@ -485,7 +490,7 @@ static void write_deeds(story *s, uint64_t seed) {
     d->label = from < 2 ? 0 : from < 5 ? RESUME : 1 + (int32_t)below(&w, 1u << 20);
     d->waits = chance(&w, 3);
     d->polls = chance(&w, 4);
-    if (s->bits & GK_CANCELLABLE && chance(&w, 2)) {
+    if (s->bits & GK_CANCELLABLE && chance(&w, 2) && !story_without_calls) {
       d->cancel = 1 + below(&w, 4);
       d->queued = below(&w, 3);
     }

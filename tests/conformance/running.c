@@ -300,7 +300,8 @@ CASE(sixteen_launches_queue) {
 
 static atomic_bool failing;
 static gk_result fail_on_request(const gk_value *args, void *native) {
-  (void)args, (void)native;
+  (void)args;
+  if (native) atomic_store(&hold.recorded, true);
   return atomic_load(&failing) ? GK_ERROR_UNSUPPORTED : GK_OK;
 }
 
