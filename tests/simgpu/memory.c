@@ -41,13 +41,12 @@ static void on_fault(int number, siginfo_t *info, void *state) {
   sigaction(number, number == SIGSEGV ? &before_segv : &before_bus, NULL);
 }
 
-static void watch_faults(void) {
-  static bool watching;
-  if (watching) return;
-  watching = true;
-  struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-  sigaction(SIGSEGV, &action, &before_segv);
-  sigaction(SIGBUS, &action, &before_bus);
+static void watch(int number, struct sigaction *before) {
+  struct sigaction mine = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK}, now;
+  sigaction(number, NULL, &now);
+  if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault) return;
+  *before = now;
+  sigaction(number, &mine, NULL);
 }
 
 bool sim_guarded(sim_device *device, void (*work)(void *data), void *data, uintptr_t *at) {
@@ -70,6 +69,8 @@ static void protect(const sim_block *block, int how) {
 }
 
 void sim_memory_open(sim_device *device) {
+  watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
+  watch(SIGBUS, &before_bus);
   device->open = true;
   for (const sim_block *each = device->blocks; each; each = each->next) protect(each, PROT_READ | PROT_WRITE);
 }
@@ -128,7 +129,7 @@ static void fill_with_rubbish(const sim_block *block) {
 /* The block ends where its pages do, up to its alignment: the page behind stays closed. */
 static CUresult take_device(sim_context *context, size_t bytes, sim_block **out) {
   sim_device *device = context->device;
-  watch_faults();
+  watch(SIGSEGV, &before_segv);
   if (!device->range) {
     void *range = mmap(NULL, RANGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) abort();

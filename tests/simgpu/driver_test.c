@@ -1,0 +1,299 @@
+/* Entries by version, devices, contexts, modules and kernels. */
+#include "sim_world.h"
+
+static uint64_t seen[4];
+
+static void k_see(const unsigned char *p, unsigned long long threads) { /* 1, 8 and 4 bytes */
+  memcpy(&seen[0], p, 16);
+  memcpy(&seen[2], p + 16, 4);
+  seen[3] = threads;
+}
+
+static void k_none(const unsigned char *p, unsigned long long threads) {
+  (void)p;
+  (void)threads;
+}
+
+static const sim_stub_kernel kernels[] = {{"see", k_see, {1, 8, 4}},
+                                          {"large", k_none, {4096, 4}},
+                                          {"largest", k_none, {32764}},
+                                          {"too_large", k_none, {32768}},
+                                          {"none", k_none, {0}},
+                                          {0}};
+
+static int begin(void **state) {
+  (void)state;
+  return open_context(kernels);
+}
+
+/* ---- entries ---- */
+
+static CUresult ask(const char *name, int version, void **entry, CUdriverProcAddressQueryResult *status) {
+  *entry = &seen;
+  return get_entry(name, entry, version, 0, status);
+}
+
+static void entry_newer_than_the_driver_is_unknown(void **state) {
+  (void)state;
+  void *entry;
+  CUdriverProcAddressQueryResult status;
+  static const struct { const char *name; int asked, driver; CUdriverProcAddressQueryResult wanted; } cases[] = {
+    {"cuGraphConditionalHandleCreate", 12030, 12020, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND},
+    {"cuGraphConditionalHandleCreate", 12030, 12030, CU_GET_PROC_ADDRESS_SUCCESS},
+    {"cuGraphConditionalHandleCreate", 12020, 12030, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT},
+    {"cuGraphInstantiateWithParams", 12000, 11040, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND},
+    {"cuGraphInstantiateWithFlags", 11040, 11040, CU_GET_PROC_ADDRESS_SUCCESS},
+    {"cuGraphAddNode", 12030, 11040, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND},
+    {"cuGraphAddNode", 12010, 13000, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT},
+    {"cuNoSuchThing", 13000, 13000, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    sim->set_version(cases[k].driver);
+    RIGHT(ask(cases[k].name, cases[k].asked, &entry, &status));
+    assert_int_equal(status, cases[k].wanted);
+    assert_int_equal(entry != NULL, status == CU_GET_PROC_ADDRESS_SUCCESS);
+    sim->answer_no("procaddress"); /* other drivers say it twice */
+    assert_int_equal(ask(cases[k].name, cases[k].asked, &entry, &status),
+                     entry ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND);
+    sim->answer_no(NULL);
+  }
+}
+
+static void version_decides_the_signature(void **state) {
+  (void)state;
+  static const struct { const char *name; int asked, driver; bool other; } cases[] = {
+    {"cuGraphAddNode", 12020, 13000, true},       {"cuGraphAddNode", 12030, 12020, true},
+    {"cuGraphAddNode", 12030, 13000, false},      {"cuMemAlloc", 2000, 13000, true},
+    {"cuStreamBeginCapture", 10000, 13000, true}, {"cuGraphAddKernelNode", 12000, 13000, true},
+    {"cuGraphAddKernelNode", 12000, 11040, false}, {"cuStreamGetCaptureInfo", 12020, 13000, true}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    void *entry;
+    CUresult (*function)(void);
+    CUdriverProcAddressQueryResult status;
+    sim->set_version(cases[k].driver);
+    RIGHT(ask(cases[k].name, cases[k].asked, &entry, &status));
+    assert_int_equal(status, CU_GET_PROC_ADDRESS_SUCCESS);
+    if (!cases[k].other) continue;
+    memcpy(&function, &entry, sizeof function);
+    WRONG(CUDA_ERROR_UNKNOWN, function());
+    expect_broken("signature");
+  }
+}
+
+static void first_entry_has_no_status(void **state) {
+  (void)state;
+  gki_cuGetProcAddress first;
+  void *entry, *library = dlopen(SIM_LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+  ADDRESS_OF(first, dlsym(library, "cuGetProcAddress"));
+  RIGHT(first("cuInit", &entry, 2000, 0));
+  WRONG(CUDA_ERROR_NOT_FOUND, first("cuNoSuchThing", &entry, 2000, 0));
+  assert_null(entry);
+  dlclose(library);
+}
+
+/* ---- devices and contexts ---- */
+
+static void device_is_described(void **state) {
+  (void)state;
+  int count = 0, value = 0, version = 0;
+  char name[64];
+  size_t bytes = 0;
+  CUdevice device = -1;
+  RIGHT(cu.cuDeviceGetCount(&count));
+  assert_int_equal(count, 1);
+  RIGHT(cu.cuDeviceGet(&device, 0));
+  WRONG(CUDA_ERROR_INVALID_DEVICE, cu.cuDeviceGet(&device, 1));
+  RIGHT(cu.cuDeviceGetName(name, sizeof name, 0));
+  assert_string_equal(name, "simulated GPU 0");
+  RIGHT(cu.cuDeviceTotalMem(&bytes, 0));
+  assert_true(bytes > 0);
+  RIGHT(cu.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+  assert_int_equal(value, 9);
+  RIGHT(cu.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0));
+  assert_int_equal(value, 1);
+  sim->answer_no("concurrent");
+  RIGHT(cu.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0));
+  assert_int_equal(value, 0);
+  sim->set_version(12040);
+  RIGHT(cu.cuDriverGetVersion(&version));
+  assert_int_equal(version, 12040);
+  RIGHT(cu.cuDeviceGraphMemTrim(0));
+}
+
+static void errors_have_names(void **state) {
+  (void)state;
+  const char *text = NULL;
+  RIGHT(cu.cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &text));
+  assert_string_equal(text, "CUDA_ERROR_ILLEGAL_ADDRESS");
+  RIGHT(cu.cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text));
+  assert_string_equal(text, "out of memory");
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGetErrorName((CUresult)4242, &text));
+}
+
+static void contexts_are_a_stack(void **state) {
+  (void)state;
+  CUcontext current = NULL, again = NULL;
+  CUstream other;
+  CUdeviceptr memory;
+  RIGHT(cu.cuCtxGetCurrent(&current));
+  assert_ptr_equal(current, context);
+  RIGHT(cu.cuDevicePrimaryCtxRetain(&again, 0)); /* one per device */
+  assert_ptr_equal(again, context);
+  assert_int_equal(sim->alive(SIMGPU_RETAINS), 2);
+  RIGHT(cu.cuDevicePrimaryCtxRelease(0));
+  RIGHT(cu.cuCtxPopCurrent(&current));
+  assert_ptr_equal(current, context);
+  RIGHT(cu.cuCtxGetCurrent(&current));
+  assert_null(current);
+  WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuStreamCreate(&other, 0));
+  expect_refused("no context is current");
+  WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuStreamSynchronize(stream));
+  WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuMemAlloc(&memory, 8));
+  assert_int_equal(sim->broken(), 0);
+  WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxPopCurrent(NULL));
+  expect_broken("pop");
+  RIGHT(cu.cuCtxPushCurrent(context));
+}
+
+static void context_is_no_longer_there(void **state) {
+  (void)state;
+  CUcontext old = context;
+  CUstream other;
+  cu.cuModuleUnload(module);
+  cu.cuStreamDestroy(stream);
+  RIGHT(cu.cuDevicePrimaryCtxRelease(0));
+  WRONG(CUDA_ERROR_CONTEXT_IS_DESTROYED, cu.cuStreamCreate(&other, 0));
+  expect_broken("destroyed");
+  WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuDevicePrimaryCtxRelease(0));
+  expect_broken("destroyed");
+  cu.cuCtxPopCurrent(NULL);
+  WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxPushCurrent(old));
+  expect_broken("destroyed");
+  open_context(kernels);
+  assert_ptr_not_equal(context, old);
+}
+
+static void what_a_context_is_left_with(void **state) {
+  (void)state;
+  CUdeviceptr memory;
+  RIGHT(cu.cuMemAlloc(&memory, 100));
+  cu.cuModuleUnload(module);
+  cu.cuStreamDestroy(stream);
+  cu.cuCtxPopCurrent(NULL);
+  RIGHT(cu.cuDevicePrimaryCtxRelease(0));
+  expect_broken("leak");
+  open_context(kernels);
+}
+
+/* ---- modules and kernels ---- */
+
+static void module_has_entries_by_name(void **state) {
+  (void)state;
+  CUfunction first = kernel("see"), none = NULL;
+  int value = 0;
+  assert_ptr_equal(kernel("see"), first);
+  WRONG(CUDA_ERROR_NOT_FOUND, cu.cuModuleGetFunction(&none, module, "unknown"));
+  RIGHT(cu.cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, first));
+  assert_int_equal(value, 1024);
+  RIGHT(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, first, 256, 0));
+  assert_int_equal(value, 8);
+}
+
+static void refused_image_writes_a_log(void **state) {
+  (void)state;
+  char log[64] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)sizeof log};
+  CUmodule none = NULL;
+  WRONG(CUDA_ERROR_INVALID_IMAGE, cu.cuModuleLoadDataEx(&none, "\177ELF nothing like it", 2, options, values));
+  assert_string_equal(log, "no image of the stub");
+}
+
+static CUresult launch(const char *name, unsigned grid, unsigned block, void **parameters) {
+  return cu.cuLaunchKernel(kernel(name), grid, 1, 1, block, 1, 1, 0, stream, parameters, NULL);
+}
+
+static void parameters_are_copied_exactly(void **state) {
+  (void)state;
+  unsigned char one = 0x11;
+  uint64_t eight = UINT64_C(0x2222222222222222);
+  uint32_t four = 0x33333333;
+  void *parameters[] = {&one, &eight, &four};
+  sim->hold(1);
+  RIGHT(launch("see", 5, 32, parameters));
+  one = 0;
+  eight = four = 0;
+  sim->hold(0);
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_int_equal(seen[0] & 0xff, 0x11);
+  assert_int_equal(seen[1], UINT64_C(0x2222222222222222));
+  assert_int_equal(seen[2], 0x33333333);
+  assert_int_equal(seen[3], 160);
+}
+
+static void parameters_may_be_too_many(void **state) {
+  (void)state;
+  static unsigned char bytes[32768], few[4];
+  void *parameters[] = {bytes, few};
+  RIGHT(launch("large", 1, 1, parameters));
+  RIGHT(launch("largest", 1, 1, parameters));
+  WRONG(CUDA_ERROR_INVALID_VALUE, launch("too_large", 1, 1, parameters));
+  expect_broken("parameters");
+  sim->set_version(12000);
+  WRONG(CUDA_ERROR_INVALID_VALUE, launch("large", 1, 1, parameters));
+  expect_broken("parameters");
+  WRONG(CUDA_ERROR_INVALID_VALUE, launch("see", 1, 1, NULL));
+  expect_refused("missing");
+}
+
+static void shapes_have_limits(void **state) {
+  (void)state;
+  RIGHT(launch("none", 1, 1024, NULL));
+  WRONG(CUDA_ERROR_INVALID_VALUE, launch("none", 0, 1, NULL));
+  WRONG(CUDA_ERROR_INVALID_VALUE, launch("none", 1, 0, NULL));
+  WRONG(CUDA_ERROR_INVALID_VALUE, launch("none", 1, 1025, NULL));
+  WRONG(CUDA_ERROR_INVALID_VALUE,
+        cu.cuLaunchKernel(kernel("none"), 1, 65536, 1, 1, 1, 1, 0, stream, NULL, NULL));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(kernel("none"), 1, 1, 1, 64, 32, 1, 0, stream, NULL, NULL));
+}
+
+static void function_ends_with_its_module(void **state) {
+  (void)state;
+  CUfunction function = kernel("none");
+  RIGHT(cu.cuModuleUnload(module));
+  WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+  expect_broken("destroyed");
+  WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuModuleUnload(module));
+  expect_broken("destroyed");
+  load_module(kernels);
+}
+
+static void handle_of_another_kind(void **state) {
+  (void)state;
+  WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamDestroy((CUstream)(void *)module));
+  expect_broken("handle");
+  WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamSynchronize((CUstream)(void *)&seen));
+  expect_broken("handle");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, close_context)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    CASE(entry_newer_than_the_driver_is_unknown),
+    CASE(version_decides_the_signature),
+    CASE(first_entry_has_no_status),
+    CASE(device_is_described),
+    CASE(errors_have_names),
+    CASE(contexts_are_a_stack),
+    CASE(context_is_no_longer_there),
+    CASE(what_a_context_is_left_with),
+    CASE(module_has_entries_by_name),
+    CASE(refused_image_writes_a_log),
+    CASE(parameters_are_copied_exactly),
+    CASE(parameters_may_be_too_many),
+    CASE(shapes_have_limits),
+    CASE(function_ends_with_its_module),
+    CASE(handle_of_another_kind),
+  };
+  return cmocka_run_group_tests(tests, load_driver, NULL);
+}

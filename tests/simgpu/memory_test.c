@@ -1,0 +1,237 @@
+/* Memory, and copies by streams. */
+#include "sim_world.h"
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void k_store(const unsigned char *p, unsigned long long threads) { /* address, value */
+  (void)threads;
+  *(volatile uint64_t *)(uintptr_t)take_number(p, 0) = take_number(p, 1);
+}
+
+static const sim_stub_kernel kernels[] = {{"store", k_store, {8, 8}}, {0}};
+
+static CUdeviceptr memory;
+static uint64_t *pinned;
+
+static int begin(void **state) {
+  (void)state;
+  open_context(kernels);
+  RIGHT(cu.cuMemAlloc(&memory, 64));
+  RIGHT(cu.cuMemHostAlloc((void **)&pinned, 64, GKI_CU_MEMHOSTALLOC_PORTABLE));
+  sim->mark();
+  return 0;
+}
+
+static int end(void **state) {
+  cu.cuMemFree(memory);
+  cu.cuMemFreeHost(pinned);
+  return close_context(state);
+}
+
+static void store(CUdeviceptr at, uint64_t value) {
+  void *parameters[] = {&at, &value};
+  RIGHT(cu.cuLaunchKernel(kernel("store"), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+}
+
+static void copies_follow_each_other(void **state) {
+  (void)state;
+  pinned[0] = 5;
+  RIGHT(cu.cuMemcpyHtoDAsync(memory, pinned, 8, stream));
+  RIGHT(cu.cuMemcpyDtoDAsync(memory + 8, memory, 8, stream));
+  RIGHT(cu.cuMemsetD8Async(memory, 1, 8, stream));
+  RIGHT(cu.cuMemcpyDtoHAsync(pinned, memory, 16, stream));
+  RIGHT(cu.cuMemcpyHtoDAsync(memory, pinned, 0, stream));
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_int_equal(pinned[0], UINT64_C(0x0101010101010101));
+  assert_int_equal(pinned[1], 5);
+  assert_int_equal(sim->counts().copies, 4);
+  assert_int_equal(sim->counts().pageable, 0);
+}
+
+static void pinned_source_is_read_when_its_turn_comes(void **state) {
+  (void)state;
+  sim->hold(1);
+  pinned[0] = 1;
+  RIGHT(cu.cuMemcpyHtoDAsync(memory, pinned, 8, stream));
+  RIGHT(cu.cuMemcpyDtoHAsync(pinned + 1, memory, 8, stream));
+  pinned[0] = 2;
+  sim->hold(0);
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_int_equal(pinned[1], 2);
+}
+
+static void pageable_copies_are_counted(void **state) {
+  (void)state;
+  uint64_t here = 7;
+  sim->hold(1);
+  RIGHT(cu.cuMemcpyHtoDAsync(memory, &here, 8, stream));
+  here = 8; /* was read already */
+  assert_int_equal(sim->counts().pageable, 1);
+  assert_int_equal(sim->counts().waits, 0);
+  sim->hold(0);
+  RIGHT(cu.cuMemcpyDtoHAsync(&here, memory, 8, stream));
+  assert_int_equal(here, 7); /* is there already */
+  assert_int_equal(sim->counts().pageable, 2);
+  assert_int_equal(sim->counts().waits, 1);
+}
+
+static void new_memory_holds_rubbish(void **state) {
+  (void)state;
+  CUdeviceptr large;
+  RIGHT(cu.cuMemAlloc(&large, 5 << 20));
+  RIGHT(cu.cuMemcpyDtoHAsync(pinned, large + (5 << 20) - 8, 8, stream));
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_int_equal(pinned[0], UINT64_C(0xa7a7a7a7a7a7a7a7));
+  RIGHT(cu.cuMemFree(large));
+}
+
+static void copies_stay_in_their_block(void **state) {
+  (void)state;
+  RIGHT(cu.cuMemcpyDtoHAsync(pinned, memory, 64, stream));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyDtoHAsync(pinned, memory, 65, stream));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemsetD8Async(memory + 64, 0, 1, stream));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyHtoDAsync(memory - 1, pinned, 8, stream));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyDtoDAsync(memory, 4096, 8, stream));
+}
+
+static void kernel_reaches_pinned_and_managed_memory(void **state) {
+  (void)state;
+  CUdeviceptr at, managed;
+  RIGHT(cu.cuMemHostGetDevicePointer(&at, pinned + 1, 0));
+  store(at, 11);
+  RIGHT(cu.cuMemAllocManaged(&managed, 8, CU_MEM_ATTACH_GLOBAL));
+  store(managed, 12);
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_int_equal(pinned[1], 11);
+  assert_int_equal(*(uint64_t *)(uintptr_t)managed, 12);
+  RIGHT(cu.cuMemFree(managed));
+  sim->answer_no("managed");
+  WRONG(CUDA_ERROR_NOT_SUPPORTED, cu.cuMemAllocManaged(&managed, 8, CU_MEM_ATTACH_GLOBAL));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostGetDevicePointer(&at, &at, 0));
+}
+
+/* The context has failed for good; all that it holds can still be given back. */
+static void expect_failed(const char *why) {
+  CUdeviceptr more;
+  WRONG(CUDA_ERROR_ILLEGAL_ADDRESS, cu.cuStreamSynchronize(stream));
+  expect_broken("memory");
+  expect_refused(why);
+  WRONG(CUDA_ERROR_ILLEGAL_ADDRESS, cu.cuMemAlloc(&more, 8));
+  WRONG(CUDA_ERROR_ILLEGAL_ADDRESS, cu.cuStreamQuery(stream));
+}
+
+static void kernel_touches_freed_memory(void **state) {
+  (void)state;
+  CUdeviceptr gone;
+  RIGHT(cu.cuMemAlloc(&gone, 128));
+  RIGHT(cu.cuMemFree(gone));
+  store(gone + 16, 1);
+  expect_failed("16 bytes into 128 bytes that were freed");
+}
+
+static void kernel_touches_what_is_behind(void **state) {
+  (void)state;
+  store(memory + 256, 1);
+  expect_failed("192 bytes behind 64 bytes of device memory");
+}
+
+static void kernel_touches_nothing(void **state) {
+  (void)state;
+  store(8, 1);
+  expect_failed("no memory of this device");
+}
+
+static void work_behind_a_failure_is_dropped(void **state) {
+  (void)state;
+  pinned[0] = 0;
+  sim->hold(1);
+  store(8, 1);
+  store((CUdeviceptr)(uintptr_t)pinned, 1);
+  sim->hold(0);
+  expect_failed("kernel store");
+  assert_int_equal(pinned[0], 0);
+}
+
+static void host_touches_device_memory(void **state) {
+  (void)state;
+  int child = fork(), status = 0;
+  if (child == 0) {
+    signal(SIGSEGV, SIG_DFL);
+    if (!freopen("/dev/null", "w", stderr)) _exit(1);
+    _exit(*(volatile char *)(uintptr_t)memory == 1);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+static void memory_runs_out(void **state) {
+  (void)state;
+  CUdeviceptr more;
+  size_t bytes;
+  RIGHT(cu.cuDeviceTotalMem(&bytes, 0));
+  WRONG(CUDA_ERROR_OUT_OF_MEMORY, cu.cuMemAlloc(&more, bytes));
+  RIGHT(cu.cuMemAlloc(&more, bytes - 64));
+  RIGHT(cu.cuMemFree(more));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemAlloc(&more, 0));
+}
+
+static void memory_is_given_back_once(void **state) {
+  (void)state;
+  CUdeviceptr more;
+  RIGHT(cu.cuMemFree(0));
+  RIGHT(cu.cuMemFreeHost(NULL));
+  RIGHT(cu.cuMemAlloc(&more, 8));
+  RIGHT(cu.cuMemFree(more));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemFree(more));
+  expect_broken("free");
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemFree(memory + 8));
+  expect_broken("free");
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemFree((CUdeviceptr)(uintptr_t)pinned));
+  expect_broken("free");
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemFreeHost((void *)(uintptr_t)memory));
+  expect_broken("free");
+}
+
+static void free_waits_for_what_is_under_way(void **state) {
+  (void)state;
+  CUdeviceptr more;
+  RIGHT(cu.cuMemAlloc(&more, 8));
+  for (int k = 0; k < 100; ++k) store(more, 1);
+  RIGHT(cu.cuMemFree(more));
+  RIGHT(cu.cuStreamQuery(stream));
+  assert_true(sim->counts().waits > 0);
+}
+
+static void what_is_alive_is_counted(void **state) {
+  (void)state;
+  assert_int_equal(sim->alive(SIMGPU_MEMORY), 1);
+  assert_int_equal(sim->alive(SIMGPU_PINNED), 1);
+  assert_int_equal(sim->alive(SIMGPU_STREAMS), 1);
+  assert_int_equal(sim->alive(SIMGPU_MODULES), 1);
+  assert_int_equal(sim->alive(SIMGPU_RETAINS), 1);
+  assert_int_equal(sim->alive(SIMGPU_ALL), 5);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    CASE(copies_follow_each_other),
+    CASE(pinned_source_is_read_when_its_turn_comes),
+    CASE(pageable_copies_are_counted),
+    CASE(new_memory_holds_rubbish),
+    CASE(copies_stay_in_their_block),
+    CASE(kernel_reaches_pinned_and_managed_memory),
+    CASE(kernel_touches_freed_memory),
+    CASE(kernel_touches_what_is_behind),
+    CASE(kernel_touches_nothing),
+    CASE(work_behind_a_failure_is_dropped),
+    CASE(host_touches_device_memory),
+    CASE(memory_runs_out),
+    CASE(memory_is_given_back_once),
+    CASE(free_waits_for_what_is_under_way),
+    CASE(what_is_alive_is_counted),
+  };
+  return cmocka_run_group_tests(tests, load_driver, NULL);
+}
