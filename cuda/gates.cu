@@ -147,6 +147,57 @@ GKI_INLINE gki_cuda_loop *gki_touch(const gki_walk *w, uint32_t loop) {
   return r;
 }
 
+/* The next body of a loop, from a block outwards. */
+GKI_INLINE uint32_t gki_body(const gki_walk *w, uint32_t at) {
+  GKI_SMALL
+  while (at != GKI_CUDA_NONE && __ldg(&GKI_TABLE(w, gki_cuda_block, blocks, at)->loop) == GKI_CUDA_NONE)
+    at = __ldg(&GKI_TABLE(w, gki_cuda_block, blocks, at)->around);
+  return at;
+}
+GKI_INLINE uint32_t gki_body_around(const gki_walk *w, uint32_t at) {
+  return gki_body(w, __ldg(&GKI_TABLE(w, gki_cuda_block, blocks, at)->around));
+}
+GKI_INLINE uint64_t gki_passes(const gki_walk *w, uint32_t body) {
+  const uint32_t loop = __ldg(&GKI_TABLE(w, gki_cuda_block, blocks, body)->loop);
+  const gki_cuda_loop *const r = (const gki_cuda_loop *)w->t->loops + loop;
+  return r->launch == w->number ? r->passes : 0;
+}
+
+/* Whether the loops around both, this one and the first one that hit its bound, are still in the pass in which that
+ * was: then the list's order counts, as the two may be in sections that run side by side. */
+GKI_CALLED int gki_same_pass(const gki_walk walk, uint32_t block) {
+  const gki_walk *const w = &walk;
+  uint32_t x = gki_body_around(w, GKI_LOOK(uint32_t, &w->control->limit_block));
+  GKI_SMALL
+  for (uint32_t k = 0; x != GKI_CUDA_NONE && k < GKI_CUDA_DEPTH; x = gki_body_around(w, x), ++k) {
+    uint32_t y = block; /* it may itself be around that one */
+    GKI_SMALL
+    while (y != GKI_CUDA_NONE && y != x) y = gki_body_around(w, y);
+    if (y == x) return GKI_LOOK(uint64_t, &w->control->limit_passes[k]) == gki_passes(w, x);
+  }
+  return 1;
+}
+
+GKI_CALLED void gki_hit_bound(const gki_walk walk, uint32_t node, uint32_t block) {
+  const gki_walk *const w = &walk;
+  gki_cuda_control *const c = w->control;
+  GKI_SMALL
+  while (atomicCAS(&c->limit_lock, 0, 1) != 0) {}
+  __threadfence();
+  if (GKI_LOOK(uint64_t, &c->limited) != w->number ||
+      (node < GKI_LOOK(uint32_t, &c->limit) && gki_same_pass(walk, block))) {
+    uint32_t body = gki_body_around(w, block);
+    GKI_SMALL
+    for (uint32_t k = 0; body != GKI_CUDA_NONE && k < GKI_CUDA_DEPTH; body = gki_body_around(w, body), ++k)
+      c->limit_passes[k] = gki_passes(w, body);
+    c->limit_block = block;
+    c->limit = node;
+    c->limited = w->number;
+  }
+  __threadfence();
+  atomicExch(&c->limit_lock, 0);
+}
+
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
 GKI_INLINE char *gki_status_of(const gki_cuda_tables *t, uint64_t number) {
@@ -246,11 +297,8 @@ GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki
   int again = GKI_CONSULT(e->at, e->flag) != 0;
   if (again && p->bound && entry >= p->bound) {
     again = 0;
+    if (r->limited != w->number) gki_hit_bound(gki_far(w), p->node, p->block);
     r->limited = w->number;
-    if (w->control->limited != w->number) {
-      w->control->limited = w->number;
-      w->control->limit = p->node;
-    }
   }
   if (!again) r->entry = 0;
   gki_set_own(p, e, (uint32_t)again);

@@ -42,6 +42,8 @@ typedef struct gki_cuda_block {                                                 
   uint32_t begin, end, around, before, after, loop, handle, value, in_loop, reserved;
 } gki_cuda_block;
 
+enum { GKI_CUDA_DEPTH = 64 }; /* GK_MAX_DEPTH */
+
 /* A loop's count, as docs/backend-author.md says. */
 typedef struct gki_cuda_loop {
   uint64_t launch;  /* in which it was last touched */
@@ -61,7 +63,10 @@ typedef struct gki_cuda_control {
   uint32_t stopped_at; /* of `stopped`: node of the checkpoint; GKI_CUDA_NONE: cancelled */
   uint32_t limit;      /* of `limited`: node of the first loop */
   uint32_t target;     /* of the launch under way: number of the checkpoint or GKI_CUDA_NONE */
+  uint32_t limit_lock; /* of `limited`, `limit` and what follows: sections may run side by side */
+  uint32_t limit_block; /* the block that is the body of that loop, */
   uint32_t reserved;
+  uint64_t limit_passes[GKI_CUDA_DEPTH]; /* and of each loop around it, from inside, the passes at that time */
 } gki_cuda_control;
 
 /* What a launch posts, in pinned memory; behind it stand uint64_t passes[loop_count], then a byte per loop (it hit its

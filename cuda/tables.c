@@ -17,6 +17,7 @@ SAME(GKI_CUDA_CLOSES_WORD, GK_CLOSER_WORD);
 SAME(GKI_CUDA_FINISHED, GK_FINISHED);
 SAME(GKI_CUDA_YIELDED, GK_YIELDED);
 SAME(GKI_CUDA_CANCELLED, GK_CANCELLED);
+SAME(GKI_CUDA_DEPTH, GK_MAX_DEPTH);
 SAME(sizeof(gk_value), 8);
 SAME(sizeof(CUgraphConditionalHandle), sizeof(uint64_t));
 /* As every compiler for host and device lays them out; a point is read as four times 16 bytes. */
@@ -26,7 +27,7 @@ SAME(sizeof(gki_cuda_closer), 12);
 SAME(sizeof(gki_cuda_block), 40);
 SAME(sizeof(gki_cuda_target), 8);
 SAME(sizeof(gki_cuda_loop), 32);
-SAME(sizeof(gki_cuda_control), 56);
+SAME(sizeof(gki_cuda_control), 64 + 8 * GK_MAX_DEPTH);
 SAME(sizeof(gki_cuda_status), 32);
 SAME(sizeof(gki_cuda_tables), 136);
 SAME(GKI_CUDA_POINTS_AT, 192);

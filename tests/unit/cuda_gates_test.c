@@ -134,7 +134,7 @@ static expected expect(const oracle *o, uint64_t number) {
   return e;
 }
 
-static const char *judge(const rig *r, const expected *e, bool interleaved) {
+static const char *judge(const rig *r, const expected *e) {
   const gk_plan *plan = r->b.plan;
   const gki_cuda_status *s =
     (const gki_cuda_status *)(r->statuses + (e->number - 1) % GKI_CUDA_RING * r->shared.status_bytes);
@@ -144,7 +144,7 @@ static const char *judge(const rig *r, const expected *e, bool interleaved) {
   if ((s->yielded ? plan->nodes[s->yielded].label : 0) != e->yielded) return "another label";
   if (e->yielded && s->yielded_early != e->number) return "no hint";
   if ((s->limit != 0) != (e->limit >= 0)) return s->limit ? "a loop hit its bound" : "no loop hit its bound";
-  if (s->limit && !interleaved && (int64_t)plan->nodes[s->limit].source != e->limit) return "another limit";
+  if (s->limit && (int64_t)plan->nodes[s->limit].source != e->limit) return "another limit";
   for (uint32_t k = 0; k < plan->loop_count; ++k) {
     const uint32_t task = plan->nodes[plan->loops[k]].source;
     if (gki_cuda_status_passes(s)[k] != e->passes[task]) return "other passes";
@@ -214,7 +214,7 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
     target = o.yielded && pick(&random, 10) ? o.yielded : 0;
   }
   for (uint32_t k = 0; posts && k < launches && k < GKI_CUDA_RING; ++k) {
-    const char *wrong = judge(&r, &posted[(number - 2 - k) % GKI_CUDA_RING], interleaved);
+    const char *wrong = judge(&r, &posted[(number - 2 - k) % GKI_CUDA_RING]);
     if (wrong) fail_list(plan, seed, bits, launches - 1 - k, wrong);
   }
   ++sum.lists;

@@ -22,7 +22,13 @@ typedef struct __attribute__((aligned(16))) uint4 { unsigned x, y, z, w; } uint4
 #define __threadfence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define __threadfence_system() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define atomicAdd(at, v) __atomic_fetch_add(at, v, __ATOMIC_RELAXED)
+#define atomicCAS(at, expected, v) host_cas(at, expected, v)
 #define atomicExch(at, v) __atomic_exchange_n(at, v, __ATOMIC_RELAXED)
+
+static inline uint32_t host_cas(uint32_t *at, uint32_t expected, uint32_t v) {
+  __atomic_compare_exchange_n(at, &expected, v, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
 
 static inline void __syncthreads(void) {
   if (host_barrier) pthread_barrier_wait(host_barrier);
