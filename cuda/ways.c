@@ -10,14 +10,16 @@ enum {
 typedef struct spot {
   uint32_t around; /* the body in which a node is; GK_NONE: the root */
   uint32_t depth;  /* how many bodies are around it */
+  uint32_t owner;  /* BRANCH of a SWITCH: that */
   bool is_body;
 } spot;
 
 typedef struct search {
   const gk_gates *gates;
   spot *spots;      /* by node */
-  uint32_t *stack;  /* of points, */
+  uint32_t *stack;  /* of points */
   uint32_t *seen;   /* by point: the last control kernel that reaches it */
+  uint32_t *closer; /* by handle: which one is its; GK_NONE: none */
   uint32_t found;
 } search;
 
@@ -30,7 +32,10 @@ static void find_bodies(const gk_gates *g, spot *spots) {
     spots[k].around = body;
     spots[k].depth = body == GK_NONE ? 0 : spots[body].depth + 1;
     if (n->kind == GK_GATE_SWITCH)
-      for (uint32_t b = k + 1; b < n->end; b = g->nodes[b].end) spots[b].is_body = true;
+      for (uint32_t b = k + 1; b < n->end; b = g->nodes[b].end) {
+        spots[b].is_body = true;
+        spots[b].owner = k;
+      }
     if (n->kind == GK_GATE_PIECE || n->kind == GK_GATE_IF || n->kind == GK_GATE_WHILE) spots[k].is_body = true;
     if (spots[k].is_body) body = k;
   }
@@ -66,6 +71,11 @@ static uint32_t needed_by_nodes(const gk_gates *g) {
 
 /* ---- by what chains set ------------------------------------------------------------------------------------------ */
 
+/* Of the node whose body it is. */
+static uint32_t handle_of(const search *s, uint32_t body) {
+  return s->gates->nodes[s->gates->nodes[body].kind == GK_GATE_BRANCH ? s->spots[body].owner : body].handle;
+}
+
 /* A kernel at node `from` sets a handle. */
 static void note(search *s, uint32_t from, uint32_t handle) {
   if (handle == GK_NONE) return;
@@ -87,13 +97,17 @@ static void note(search *s, uint32_t from, uint32_t handle) {
   if (node < from && from < n->end && n->kind != GK_GATE_WHILE) s->found |= GKI_CUDA_CLOSE_FROM_OUTSIDE;
 }
 
-/* Those of a block are all in its body: one says it for all. */
+/* Nodes of a block's closers are all in its body, so one says it for all; but for those in which the kernel is. */
 static void note_closers(search *s, uint32_t from, uint32_t begin, uint32_t end) {
-  for (uint32_t k = begin; k < end; ++k)
-    if (s->gates->closers[k].kind != GK_CLOSER_WORD) {
-      note(s, from, s->gates->closers[k].at);
-      return;
-    }
+  const gk_gates *g = s->gates;
+  uint32_t k = begin;
+  while (k < end && g->closers[k].kind == GK_CLOSER_WORD) ++k;
+  if (k >= end) return;
+  note(s, from, g->closers[k].at);
+  for (uint32_t body = s->spots[from].around; body != GK_NONE; body = s->spots[body].around) {
+    const uint32_t handle = handle_of(s, body);
+    if (s->closer[handle] >= begin && s->closer[handle] < end) note(s, from, handle);
+  }
 }
 
 static void note_stop(search *s, uint32_t from, const gk_gate_point *p) {
@@ -152,6 +166,9 @@ static void note_chain(search *s, uint32_t from) {
 static void search_chains(search *s, uint32_t of) {
   const gk_gates *g = s->gates;
   for (uint32_t k = 0; k < g->point_count; ++k) s->seen[k] = GK_NONE;
+  for (uint32_t k = 0; k < g->handle_count; ++k) s->closer[k] = GK_NONE;
+  for (uint32_t k = 0; k < g->closer_count; ++k)
+    if (g->closers[k].kind != GK_CLOSER_WORD) s->closer[g->closers[k].at] = k;
   find_bodies(g, s->spots);
   if (g->bits & GK_WITH_RESUME) s->found |= GKI_CUDA_WRITE_ONCE;
   for (uint32_t k = 0; k < g->node_count && (s->found & of) != of; ++k) {
@@ -170,11 +187,13 @@ uint32_t gki_cuda_ways_needed(const gk_gates *gates, uint32_t of) {
   if (!by_chains) return by_nodes;
   search s = {.gates = gates, .spots = gk_obtain((gates->node_count + 1) * sizeof *s.spots),
               .stack = gk_obtain((gates->point_count + 1) * sizeof *s.stack),
-              .seen = gk_obtain((gates->point_count + 1) * sizeof *s.seen)};
-  if (s.spots && s.stack && s.seen) search_chains(&s, by_chains);
+              .seen = gk_obtain((gates->point_count + 1) * sizeof *s.seen),
+              .closer = gk_obtain((gates->handle_count + 1) * sizeof *s.closer)};
+  if (s.spots && s.stack && s.seen && s.closer) search_chains(&s, by_chains);
   else s.found = by_chains; /* no memory to be exact with */
   gk_release(s.spots);
   gk_release(s.stack);
   gk_release(s.seen);
+  gk_release(s.closer);
   return by_nodes | (s.found & of);
 }

@@ -18,7 +18,8 @@ static gki_cuda_abilities got;
 
 /* The simulated driver takes its code from elsewhere. */
 static const char image[] = ".version 8.4\n.target sm_52\n.address_size 64\n"
-                            ".visible .entry gki_set_list()\n{\nret;\n}\n.visible .entry gki_set_beside()\n{\nret;\n}\n";
+                            ".visible .entry gki_set_list()\n{\nret;\n}\n"
+                            ".visible .entry gki_set_beside()\n{\nret;\n}\n";
 
 #define RIGHT(call) assert_int_equal(call, CUDA_SUCCESS)
 
@@ -113,8 +114,9 @@ static void by_version(void **state) {
     assert_int_equal(got.conditional, versions[k] >= 12040);
     if (!got.conditional) {
       char wanted[100];
-      snprintf(wanted, sizeof wanted, "the driver is for CUDA %d.%d, and conditional nodes can be relied on from 12.4 on",
-               versions[k] / 1000, versions[k] % 1000 / 10);
+      snprintf(wanted, sizeof wanted,
+               "the driver is for CUDA %d.%d, and conditional nodes can be relied on from 12.4 on", versions[k] / 1000,
+               versions[k] % 1000 / 10);
       assert_ptr_equal(strstr(got.why, wanted), got.why);
       assert_true(got.ways & GKI_CUDA_HOST_GATED);
       assert_int_equal(got.graphs, 0);

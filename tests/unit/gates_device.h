@@ -27,6 +27,7 @@ typedef struct device {
   bool (*cancelled)(void *user);
   bool (*closed)(void *user, uint32_t word); /* for whoever has `control`, and words of his own */
   void (*control)(void *user, const gk_gate_node *n); /* CONTROL, PROLOGUE, EPILOGUE; NULL: what stands here */
+  void (*sets)(void *user, uint32_t handle, uint32_t from); /* the kernel at that node does; NULL: nobody asks */
   void *user;
   uint64_t *interleave; /* source of chance; NULL: branches one after the other */
   long steps;
@@ -40,6 +41,7 @@ typedef struct device {
   device_graph *graph;
   uint32_t target; /* number of the checkpoint or GK_NONE */
   bool reopen;     /* the first loop end has still to open what the target closed in loops */
+  uint32_t at;     /* the node that was started last */
   long tasks, kernels, conditionals;
 } device;
 
@@ -77,6 +79,7 @@ static void graph_end(device_graph *graph) {
 static void set(device *d, uint32_t handle, uint32_t value) {
   if (handle == GK_NONE) return;
   assert_true(handle < d->graph->gates->handle_count);
+  if (d->sets) d->sets(d->user, handle, d->at);
   d->graph->values[handle] = value;
 }
 
@@ -234,6 +237,7 @@ static void start_node(device *d, strand *s, uint32_t at) {
   const gk_gates *g = d->graph->gates;
   const gk_gate_node *n = &g->nodes[at];
   const uint32_t value = n->handle == GK_NONE ? 0 : d->graph->values[n->handle];
+  d->at = at;
   d->conditionals += n->handle != GK_NONE;
   d->kernels += n->kind == GK_GATE_CONTROL;
   if (d->control && (n->kind == GK_GATE_CONTROL || n->kind == GK_GATE_PROLOGUE || n->kind == GK_GATE_EPILOGUE)) {
