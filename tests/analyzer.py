@@ -35,7 +35,7 @@ def main():
     if not gcc:
         tap.skip("gcc -fanalyzer", "gcc 12 or newer isn't installed")
         tap.finish()
-    sources = sorted(path for folder in ("common", "fallback") for path in Path(folder).rglob("*.c"))
+    sources = sorted(path for folder in ("common", "cuda", "fallback") for path in Path(folder).rglob("*.c"))
     needed = set()
 
     def analyze(source):

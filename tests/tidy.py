@@ -12,7 +12,7 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-fopenmp", f'-DGK_VERSION="{tap.version()
 
 
 def main():
-    sources = sorted(path for folder in ("common", "fallback") for path in Path(folder).rglob("*.c"))
+    sources = sorted(path for folder in ("common", "cuda", "fallback") for path in Path(folder).rglob("*.c"))
     if not shutil.which("clang-tidy"):
         tap.skip("clang-tidy", "clang-tidy isn't installed")
         tap.finish()

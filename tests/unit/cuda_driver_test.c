@@ -51,8 +51,7 @@ static int forked(void) {
   fflush(stdout);
   if (fork() == 0) {
     get(&driver);
-    fflush(stdout);
-    _exit(0);
+    exit(0);
   }
   wait(NULL);
   if (!get(&driver)) printf(" | %d", driver->version);
