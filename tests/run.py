@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Builds and runs the tests of one or more build trees; the last line counts them.
 
-  tests/run.py [--tree DIR ...] [--full] [NAME ...]
+  tests/run.py [--tree DIR ...] [--full] [--without NAME ...] [--no-build] [NAME ...]
 
 The test programs are the targets of build.ninja's rule `test`; suites and scripts are listed below. Each speaks TAP:
 a line `ok N - case` or `not ok N - case` per case, `# SKIP why` behind those that can't be run here, and behind those
 that are known to fail the word that TAP has for it, and why. Whatever else goes wrong (a crash, a timeout, an exit code
 without a failed case, a program without any case) counts as one failure. NAMEs choose tests whose name contains one of
-them.
+them, --without leaves such out.
 """
 import argparse
 import os
@@ -49,6 +49,7 @@ SCRIPTS = [
     ("cuda images", ["tests/cuda/image.py"], False),
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("analyzer", ["tests/analyzer.py"], False),
+    ("gpu script", ["tests/gpu_script.py"], PLAIN),
     ("valgrind", ["tests/valgrind.py"], PLAIN),
 ]
 # Programs with arguments, all of them targets of build.ninja's rule `suite`: name, command, what --full appends to it,
@@ -224,6 +225,8 @@ def main():
     usage.add_argument("--tree", action="append", metavar="DIR", help="a folder with a build/config.ninja; default: .")
     usage.add_argument("--skip", action="append", default=[], metavar="'WHAT: WHY'", help="count this as skipped")
     usage.add_argument("--full", action="store_true", help="also what takes long")
+    usage.add_argument("--without", action="append", default=[], metavar="NAME")
+    usage.add_argument("--no-build", action="store_true", help="what isn't built fails")
     usage.add_argument("names", nargs="*", metavar="NAME")
     options = usage.parse_args()
     trees = [ROOT / tree for tree in options.tree or ["."]]
@@ -242,11 +245,12 @@ def main():
             total.failed += [f"{name}: {case}" for case in outcome.failed]
             total.skipped += [(f"{name}: {case}", why) for case, why in outcome.skipped]
 
-    for tree in trees:
+    for tree in [] if options.no_build else trees:
         report(f"{tree_name(tree)}: build", build(tree))
     seconds = SECONDS * (int(SCALE) if options.full else 1)
     chosen = [job for job in jobs(trees, options.full, options.names)
-              if not options.names or any(name in job[0] for name in options.names)]
+              if (not options.names or any(name in job[0] for name in options.names)) and
+              not any(name in job[0] for name in options.without)]
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         def one(job):
             name, command, folder = job

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""bench/gpu.sh from its first line to its last, on the simulated driver and a little of everything: an hour on a GPU
+mustn't be lost to what can be found without one. Then: it says so when something fails, and leaves nothing running."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import tap
+
+sys.path.insert(0, str(tap.ROOT / "bench"))
+import gpu  # noqa: E402
+import gpu_carry  # noqa: E402
+import gpu_process  # noqa: E402
+
+# In place of compute-sanitizer: what it does with the program that it is given.
+CONTENT = '#!/bin/sh\nwhile [ "$1" != "${1#--}" ]; do shift 2; done\n"$@" && echo "ERROR SUMMARY: 0 errors"\n'
+COMPLAINS = '#!/bin/sh\ncase "$*" in *initcheck*host-gated*) echo "ERROR SUMMARY: 1 error"; exit 99;; esac\n' + \
+    CONTENT.partition("\n")[2]
+SILENT = "#!/bin/sh\nexit 0\n"
+MARK = "86399.25"  # seconds, of a sleep that is known by them
+HANGS = f"#!/bin/sh\nsetsid sleep {MARK} &\nsleep {MARK}\n"
+
+
+def left_running():
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += [path.parent.name] if MARK in path.read_text() else []
+        except OSError:
+            pass
+    return found
+
+
+def start(folder, words, sanitizer=None, **variables):
+    (folder / "bin").mkdir(exist_ok=True)
+    program = folder / "bin/compute-sanitizer"
+    program.unlink(missing_ok=True)
+    if sanitizer:
+        program.write_text(sanitizer)
+        program.chmod(0o755)
+    env = {**os.environ, "GK_GPU_DRY": "1", "PATH": f"{folder}/bin:{os.environ['PATH']}", "PYTHON": sys.executable,
+           "OMP_WAIT_POLICY": "passive", **variables}
+    return subprocess.Popen([tap.ROOT / "bench/gpu.sh", folder / "out", "--quick", "--tree", ".", *words], env=env,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def run(folder, words, sanitizer=None, **variables):
+    process = start(folder, words, sanitizer, **variables)
+    text = process.communicate(timeout=280)[0]
+    try:
+        return process.returncode, json.loads((folder / "out/summary.json").read_text()), text
+    except (OSError, ValueError):
+        return process.returncode, {"parts": []}, text
+
+
+def whole_way(folder):
+    code, summary, text = run(folder, [], CONTENT)
+    names, files = [part["name"] for part in summary["parts"]], list((folder / "out").rglob("*"))
+    if code or not summary["passed"] or names != list(gpu.PARTS):
+        return f"exit code {code}, parts {names}\n{text}"
+    if len(files) > 8 or any(path.is_dir() or path.stat().st_size >= 16 << 20 for path in files):
+        return f"too much comes back: {files}"
+    figures = {part["name"]: part["figures"] for part in summary["parts"]}
+    if not figures["probe"]["answers"] or not figures["bench"]["tables"] or "3 steps" not in figures["softbody"]:
+        return "figures are missing"
+    return None if summary["machine"]["simulated"] and "ok   compare" in text else text
+
+
+def complains(folder):
+    code, summary, text = run(folder, ["--part", "sanitizer", "--part", "tests"], COMPLAINS)
+    passed = {part["name"]: part["passed"] for part in summary["parts"]}
+    bad = [one["name"] for part in summary["parts"] for one in part["checks"] if not one["passed"]]
+    if (code, passed, bad) != (1, {"build": True, "tests": True, "sanitizer": False}, ["initcheck, host-gated-0"]):
+        return f"exit code {code}, {passed}, {bad}\n{text}"
+    return None
+
+
+def silent(folder):
+    code, summary, text = run(folder, ["--part", "sanitizer"], SILENT)
+    bad = [one for part in summary["parts"] for one in part["checks"] if not one["passed"]]
+    return None if code == 1 and len(bad) == 8 else text
+
+
+def no_driver(folder):
+    """Every part runs, and none passes for want of something to fail."""
+    parts = [word for name in ("probe", "conformance", "softbody") for word in ("--part", name)]
+    code, summary, text = run(folder, parts, GK_GPU_DRY="0", LD_LIBRARY_PATH="")
+    passed = {part["name"]: part["passed"] for part in summary["parts"]}
+    return None if code == 1 and passed == dict.fromkeys(["build", "probe", "conformance", "softbody"], False) else text
+
+
+def hangs(folder):
+    begun = time.monotonic()
+    code, summary, text = run(folder, ["--part", "sanitizer", "--minutes", "0.7"], HANGS)
+    if code != 1 or time.monotonic() - begun > 60 or "no end after" not in text:
+        return f"exit code {code} after {time.monotonic() - begun:.0f} seconds\n{text}"
+    return f"still running: {left_running()}" if left_running() else None
+
+
+def is_stopped(folder):
+    process = start(folder, ["--part", "sanitizer"], HANGS)
+    for _ in range(600):
+        if left_running():
+            break
+        time.sleep(0.1)
+    begun = left_running()
+    process.send_signal(signal.SIGTERM)
+    text = process.communicate(timeout=30)[0]
+    if not begun or process.returncode != 1 or "FAIL the rest" not in text:
+        return f"exit code {process.returncode}\n{text}"
+    return f"still running: {left_running()}" if left_running() else None
+
+
+def carried(folder):
+    """Only what is missing is taken from what was brought."""
+    for name in gpu_carry.PACKAGES:
+        (folder / name).mkdir()
+    answers = iter([["ninja-build"], []])
+    gpu_carry.packages_missing = lambda: next(answers)
+    gpu_process.LOGS = folder
+    before, part = dict(os.environ), gpu_process.Part("build", 1e18, tap.ROOT, dict(os.environ))
+    try:
+        gpu_carry.use_carried(part, folder)
+        path = os.environ["PATH"]
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    if not path.startswith(f"{folder}/ninja-build/usr/bin:") or "libpng" in path or part.failed():
+        return f"PATH is {path}, {part.checks}"
+    return None
+
+
+def compared():
+    found = gpu.differences({"a": "pass", "b": "pass", "c": "skip"}, {"a": "pass", "b": "FAIL", "d": "pass"}, "case")
+    wanted = ["case b: real pass, simulated FAIL", "case c: real skip, simulated -", "case d: real -, simulated pass"]
+    if found != wanted:
+        return found
+    found = gpu.answers("P1a  yes, it has\n  P2o0: no (way)\nP2o00 unasked\nother P3 yes\n")
+    return None if found == {"P1a": "yes", "P2o0": "no"} else found
+
+
+def cases():
+    """The list that the script works by is the suite's."""
+    listed = subprocess.run(["build/tests/conformance/conformance", "--list"], stdout=subprocess.PIPE, text=True)
+    found = gpu.all_cases()
+    if sorted(listed.stdout.split()) != sorted(found):
+        return set(listed.stdout.split()) ^ set(found)
+    return None if found["plain/two_devices_or_threads"] == {"DO_WHILE"} else found
+
+
+def main():
+    tap.case("cases and their needs", cases())
+    tap.case("where real and simulated differ", compared())
+    for name, test in (("the whole way", whole_way), ("a complaint fails its part, and no other", complains),
+                       ("a sanitizer that says nothing", silent), ("no driver", no_driver),
+                       ("what hangs is ended in time", hangs), ("a signal ends all", is_stopped),
+                       ("what was carried", carried)):
+        with tempfile.TemporaryDirectory() as folder:
+            tap.case(name, test(Path(folder)))
+    tap.finish()
+
+
+main()
