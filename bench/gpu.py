@@ -56,7 +56,6 @@ NO_DEVICE = ["coverage", "planted", "lint", "exports", "headers", "installed", "
 CONDITIONAL = {"DO_WHILE", "WHILE", "IF", "SWITCH", "CHECKPOINT"}
 TOOLS = {"memcheck": ["--report-api-errors", "no"], "racecheck": [], "initcheck": [], "synccheck": []}
 CLEAN = re.compile(r"ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards")
-ANSWER = re.compile(r"^\W*(P\d+\w*)\b.*?\b(yes|no)\b", re.M)
 
 # Until the body touches something, a step adds up roundings; final.obj has nine digits. From then on contact doubles
 # the last bit many times over (OpenMP with one thread and with two is centimetres apart after 40 steps), and what is
@@ -141,19 +140,30 @@ def build(part, options):
 
 # ---- probe, tests ---------------------------------------------------------------------------------------------------
 
+def objects(text):
+    """The lines that are JSON."""
+    found = []
+    for line in text.splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            pass
+    return [one for one in found if isinstance(one, dict)]
+
+
 def answers(text):
-    return dict(ANSWER.findall(text))
+    """{question: yes, no, both or not asked}, of the first device."""
+    return {one["probe"]: one["answer"] for one in objects(text) if one.get("device") == 0 and "probe" in one}
 
 
 def probe(part, options):
     done = part.call("probe", ["build/tests/cuda/probe"])
     found = answers(done.text)
-    part.figures["answers"] = found
-    part.figures["said"] = done.text
-    no = [name for name, answer in found.items() if answer == "no"]
-    if part.check("answers", done.trouble() or (None if found else "it gives none\n" + done.text[-2000:]),
-                  f"{len(found)}, {len(no)} of them no: {' '.join(no) or '-'}"):
-        print("".join(f"       {line}\n" for line in done.text.splitlines() if ANSWER.match(line)), end="", flush=True)
+    part.figures.update(answers=found, said=objects(done.text))
+    odd = {one["probe"]: one for one in part.figures["said"] if one.get("answer", "yes") != "yes"}
+    part.check("answers", done.trouble() or (None if found else "it gives none\n" + done.text[-2000:]),
+               f"{len(found)}, {len(odd)} of them not yes" + "".join(
+                   f"\n{name} {one['answer']}: {one.get('question', '')}" for name, one in odd.items()))
 
 
 def tests(part, options):

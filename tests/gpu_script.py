@@ -140,8 +140,9 @@ def compared():
     wanted = ["case b: real pass, simulated FAIL", "case c: real skip, simulated -", "case d: real -, simulated pass"]
     if found != wanted:
         return found
-    found = gpu.answers("P1a  yes, it has\n  P2o0: no (way)\nP2o00 unasked\nother P3 yes\n")
-    return None if found == {"P1a": "yes", "P2o0": "no"} else found
+    found = gpu.answers('{"device":0,"why":""}\n{"device":0,"probe":"P1a","answer":"yes"}\nthis is no line of it\n'
+                        '{"device":0,"probe":"P2","answer":"no"}\n{"device":1,"probe":"P2","answer":"yes"}\n')
+    return None if found == {"P1a": "yes", "P2": "no"} else found
 
 
 def cases():
