@@ -12,7 +12,6 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   gki_cuda_device *device = at;
   gk_result result = gki_cuda_open(device, desc->ordinal);
   if (result == GK_OK) result = gki_cuda_load_own(device);
-  device->switches = result == GK_OK && device->driver->version >= 13000;
   return result;
 }
 
@@ -34,7 +33,7 @@ static void describe(void *at, gk_device_info *info) {
     {"IF", GK_NATIVE, "An IF node; what comes before reads the flag and sets its handle."},
     {"SWITCH", GK_NATIVE, "A SWITCH node."},
     {"CHECKPOINT", GK_NATIVE, "One kernel at its end reads the flag; if it yields, it closes all that comes later."},
-    {"PARALLEL", GK_NATIVE, "Branches of the graph; those that hold loops or branches go one after the other."},
+    {"PARALLEL", GK_NATIVE, "Branches of the graph, with loops and branches too."},
     {"SECTION", GK_NATIVE, "With loops and branches too."},
     {"SUM", GK_NATIVE, "Added up per warp, then by atomics: the order, and so the last bits of floats, is open."},
     {"ALWAYS", GK_NATIVE, "A node that nothing closes."},
@@ -46,10 +45,11 @@ static void describe(void *at, gk_device_info *info) {
   memcpy(device->capabilities, native, sizeof native);
   for (size_t k = 0; k < GK_COUNT(native); ++k) {
     gk_capability *line = &device->capabilities[k];
-    if (strcmp(line->construct, "SWITCH") == 0 && !device->switches)
+    if (strcmp(line->construct, "SWITCH") == 0 && device->abilities.ways & GKI_CUDA_NO_SWITCH)
       line->why = "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0.";
-    if (strcmp(line->construct, "PARALLEL") == 0 && device->sets_beside)
-      line->why = "Branches of the graph, with loops and branches too.";
+    if (strcmp(line->construct, "PARALLEL") == 0 && device->abilities.ways & GKI_CUDA_CHAIN_BRANCHES)
+      line->why = "Branches of the graph; those that hold loops or branches go one after the other, as this driver was "
+                  "seen to need it.";
   }
   info->name = device->name;
   info->driver = device->driver_text;
@@ -65,8 +65,8 @@ static gk_result lower(void *at, void *graph, const gk_plan *plan, void *const *
   if (plan->bits & (GK_HOST_GATED | GK_ISOLATE))
     return gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: graphs that the host gates aren't done yet; leave the bits "
                    "GK_HOST_GATED and GK_ISOLATE out");
-  if (!device->own.module)
-    return gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: gk's own kernels can't be loaded: %s", device->own.refused);
+  if (!device->abilities.conditional)
+    return gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: %s", device->abilities.why);
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   result = gki_cuda_graph_make(graph, device, plan, code);

@@ -197,7 +197,7 @@ static gk_result add_conditional(builder *b, CUgraph into, uint32_t at, size_t f
 static gk_result add_branches(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *nodes = b->gates->nodes;
   const size_t before = b->count - first, copy = b->count;
-  const bool chains = !b->graph->device->sets_beside;
+  const bool chains = (b->graph->device->abilities.ways & GKI_CUDA_CHAIN_BRANCHES) != 0;
   bool chained = false;
   gk_result result = grow(b, before) ? GK_OK : GK_ERROR_MEMORY;
   if (result != GK_OK) return result;

@@ -3,6 +3,7 @@
 #define GKI_CUDA_DEVICE_H
 #include "driver.h"
 #include "image.h"
+#include "probe.h"
 #include <pthread.h>
 
 /* A kernel that is ready. */
@@ -32,8 +33,7 @@ typedef struct gki_cuda_device {
   struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
   gki_cuda_own own;    /* gk's own kernels, if there is a module */
   gki_cuda_kernel copy_kernel, fill_kernel;
-  bool sets_beside;    /* two kernels may set handles at the same time, each its own */
-  bool switches;       /* SWITCH nodes can be trusted */
+  gki_cuda_abilities abilities; /* what its driver does with conditional nodes */
   char name[256], driver_text[64];
   gk_capability capabilities[GKI_CUDA_CAPABILITIES];
 } gki_cuda_device;

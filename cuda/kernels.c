@@ -147,6 +147,9 @@ gk_result gki_cuda_load_own(gki_cuda_device *device) {
     if (result == GK_OK) result = gki_cuda_measure(device, "gki_fill", &device->fill_kernel);
     if (result != GK_OK) gki_cuda_image_unload(device->driver, &device->own);
   }
+  if (result == GK_OK || result == GK_ERROR_UNSUPPORTED)
+    gki_cuda_probe(device->driver, device->device, device->context, device->own.module, device->own.refused,
+                   &device->abilities);
   gki_cuda_leave(device);
   if (result != GK_ERROR_UNSUPPORTED) return result;
   gk_log(GK_LOG_WARN, "device %d (%s): %s", device->ordinal, device->name, gk_error());

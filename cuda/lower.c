@@ -11,7 +11,7 @@ static gk_result judge(const gki_cuda_graph *graph, CUresult result, const char 
 static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
   return GK_WITH_WORDS | (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
          (graph->plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
-         (graph->device->switches ? (uint32_t)GK_WITH_SWITCH : 0);
+         (graph->device->abilities.ways & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH);
 }
 
 /* What is sent now is there once the next launch is over. */
@@ -107,14 +107,28 @@ static gk_result make_variant(gki_cuda_graph *graph, gki_cuda_variant *variant, 
   return result;
 }
 
+/* Both kinds of gates must do with the safe ways that build.c takes, since the mode is chosen now. */
+static gk_result judge_ways(const gki_cuda_graph *graph, const gk_gates *gates) {
+  const gki_cuda_abilities *abilities = &graph->device->abilities;
+  const uint32_t needed =
+      gates ? gki_cuda_ways_needed(gates, abilities->ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN) : 0;
+  if (!needed) return GK_OK;
+  char why[1024];
+  gki_cuda_say_ways(abilities, needed, why, sizeof why);
+  return gk_fail(GK_ERROR_UNSUPPORTED, "graph %s: %s", graph->plan->name, why);
+}
+
 /* Where a graph that can resume has the very nodes of the other but for the prologue, it is all there is. */
 static gk_result make_first(gki_cuda_graph *graph) {
   const gk_gates *fresh = NULL, *both = NULL;
   gk_result result = gk_gates_make(graph->plan, bits_of(graph, false), &fresh);
   if (result == GK_OK && graph->plan->checkpoint_count)
     result = gk_gates_make(graph->plan, bits_of(graph, true), &both);
+  if (result == GK_OK) result = judge_ways(graph, fresh);
+  if (result == GK_OK) result = judge_ways(graph, both);
   if (result != GK_OK) {
     gk_gates_free(fresh);
+    gk_gates_free(both);
     return result;
   }
   graph->one = both && both->control_count == fresh->control_count &&
