@@ -30,6 +30,8 @@ static int64_t now_ns(void) {
   return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
 }
 
+static uint32_t us_of(int64_t from, int64_t to) { return (uint32_t)((to - from) / 1000); }
+
 /* graph: whose call it is, or NULL. */
 static bool judge(asking *a, CUresult result, const char *call, const char *graph) {
   if (result == CUDA_SUCCESS) return true;
@@ -128,17 +130,18 @@ static bool instantiate(asking *a, gki_probe_trial *t, CUgraphExec *exec) {
                          "cuGraphInstantiateWithParams");
 }
 
-static void compare(const asking *a, const gki_probe_trial *t, gki_cuda_abilities *abilities) {
+static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_probe_graph *ran,
+                    gki_cuda_abilities *abilities) {
   const uint32_t *first = a->pinned[1].counters, *second = a->pinned[2].counters;
   for (uint32_t k = 0; k < t->expected_count; ++k) {
     const gki_probe_expected *e = &t->expected[k];
     const bool is_so = first[e->counter] == e->first && second[e->counter] == e->second;
     uint8_t *answer = &abilities->answers[e->question];
     if (!is_so || *answer == GKI_CUDA_NOT_ASKED) *answer = is_so ? GKI_CUDA_YES : GKI_CUDA_NO;
+    abilities->asked_in[e->question] = (uint8_t)abilities->graph_count;
   }
   for (uint32_t k = 0; k < t->overlap_count; ++k) abilities->overlaps += first[t->overlaps[k]] + second[t->overlaps[k]];
-  ++abilities->graphs;
-  abilities->nodes += t->node_count;
+  abilities->graphs[abilities->graph_count++] = *ran;
 }
 
 /* False: a call failed. */
@@ -147,11 +150,16 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilitie
   gki_probe_trial t = {.driver = d, .context = a->context, .set_list = a->set_list, .set_beside = a->set_beside,
                        .memory = a->memory, .settings = a->pinned->settings};
   CUgraphExec exec = NULL;
+  const int64_t begin = now_ns();
   if (!gki_probe_check(&t, d->cuGraphCreate(&t.graph, 0), "cuGraphCreate")) t.graph = NULL;
   else graph->build(&t);
+  const int64_t built = now_ns();
   if (t.result == CUDA_SUCCESS && !instantiate(a, &t, &exec)) exec = NULL;
+  const int64_t instantiated = now_ns();
   const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec, graph->name);
-  if (ran) compare(a, &t, abilities);
+  const gki_cuda_probe_graph it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
+                                   us_of(instantiated, now_ns())};
+  if (ran) compare(a, &t, &it, abilities);
   if (a->hangs) return false;
   if (exec) (void)d->cuGraphExecDestroy(exec);
   if (t.graph) (void)d->cuGraphDestroy(t.graph);
@@ -187,7 +195,7 @@ static void say_why(gki_cuda_abilities *abilities, const asking *a) {
 static void ask(asking *a, gki_cuda_abilities *abilities) {
   abilities->conditional = true;
   abilities->is_final = true;
-  for (size_t k = 0; k < GKI_PROBE_GRAPHS && abilities->conditional; ++k) {
+  for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS && abilities->conditional; ++k) {
     const gki_probe_graph *graph = &gki_probe_graphs[k];
     if (abilities->driver_version < graph->since || is_no(abilities, graph->unless)) continue;
     if (!try_graph(a, graph, abilities)) {
@@ -225,7 +233,7 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
   give_back(&a);
   abilities->ways = ways_of(abilities);
   if (!abilities->conditional || a.failure[0]) say_why(abilities, &a);
-  abilities->microseconds = (uint32_t)((now_ns() - begin) / 1000);
+  abilities->microseconds = us_of(begin, now_ns());
 }
 
 /* ---- once per device --------------------------------------------------------------------------------------------- */

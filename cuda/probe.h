@@ -66,6 +66,15 @@ extern const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT];
 
 typedef enum gki_cuda_answer { GKI_CUDA_NOT_ASKED, GKI_CUDA_NO, GKI_CUDA_YES } gki_cuda_answer;
 
+enum { GKI_CUDA_PROBE_GRAPHS = 5 };
+
+/* One that ran, twice. */
+typedef struct gki_cuda_probe_graph {
+  const char *name;
+  uint32_t nodes;
+  uint32_t build_us, instantiate_us, run_us;
+} gki_cuda_probe_graph;
+
 typedef struct gki_cuda_abilities {
   bool conditional;   /* false: everything is host-gated, and `why` says why */
   bool is_final;      /* false: a call failed for a reason that may pass, so the next one who asks starts anew */
@@ -73,9 +82,10 @@ typedef struct gki_cuda_abilities {
   uint32_t ways;      /* that must be taken */
   uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; NOT_ASKED counts as no, and has its way in `ways` */
   uint32_t overlaps;  /* how often parallel branches were seen at work at once: 0 and "yes" to P4* prove little */
-  uint32_t graphs;    /* how many ran; */
-  uint32_t nodes;     /* nodes in them; */
   uint32_t microseconds; /* all of it took so long */
+  uint32_t graph_count;  /* how many ran */
+  gki_cuda_probe_graph graphs[GKI_CUDA_PROBE_GRAPHS];
+  uint8_t asked_in[GKI_CUDA_QUESTION_COUNT]; /* which of them; of an answer */
   char why[400];      /* without `conditional`: a sentence, for the capability report */
 } gki_cuda_abilities;
 

@@ -368,7 +368,7 @@ static void build_switch(gki_probe_trial *t) {
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-const gki_probe_graph gki_probe_graphs[GKI_PROBE_GRAPHS] = {
+const gki_probe_graph gki_probe_graphs[GKI_CUDA_PROBE_GRAPHS] = {
     {"IF and WHILE", build_first, 12040, true, 0},
     {"handles across bodies", build_handles, 12040, true, GKI_CUDA_HOST_GATED},
     {"parallel branches", build_branches, 12040, false, 0},

@@ -43,8 +43,7 @@ typedef struct gki_probe_graph {
   uint32_t unless; /* no way of these must be taken by what is known before it */
 } gki_probe_graph;
 
-enum { GKI_PROBE_GRAPHS = 5 };
-extern const gki_probe_graph gki_probe_graphs[GKI_PROBE_GRAPHS];
+extern const gki_probe_graph gki_probe_graphs[GKI_CUDA_PROBE_GRAPHS];
 
 /* The first failure counts. True: none so far. */
 bool gki_probe_check(gki_probe_trial *trial, CUresult result, const char *call);

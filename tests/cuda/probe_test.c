@@ -119,13 +119,13 @@ static void by_version(void **state) {
                versions[k] % 1000 / 10);
       assert_ptr_equal(strstr(got.why, wanted), got.why);
       assert_true(got.ways & GKI_CUDA_HOST_GATED);
-      assert_int_equal(got.graphs, 0);
+      assert_int_equal(got.graph_count, 0);
       continue;
     }
     assert_string_equal(not_yes(), versions[k] >= 13000 ? "" : "P9a?");
     assert_int_equal(got.ways, versions[k] >= 13000 ? 0 : GKI_CUDA_NO_SWITCH);
     assert_string_equal(got.why, "");
-    assert_int_equal(got.graphs, versions[k] >= 13000 ? 5 : 4);
+    assert_int_equal(got.graph_count, versions[k] >= 13000 ? 5 : 4);
   }
 }
 

@@ -1,0 +1,105 @@
+/* What the driver here answers to the probe, for each device, one JSON object per line.
+ *   probe [REPEATS]     asks so often, 5 if nothing is said, and notes where answers differ
+ * Without a driver or device that is what the one line says, and the exit code is 2. */
+#include "cuda/image.h"
+#include "cuda/probe.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void put_text(const char *name, const char *text) {
+  printf(",\"%s\":\"", name);
+  for (const char *c = text; *c; ++c) {
+    if (*c == '"' || *c == '\\') putchar('\\');
+    if ((unsigned char)*c >= ' ') putchar(*c);
+  }
+  putchar('"');
+}
+
+static int refuse(const char *why) {
+  printf("{\"device\":null");
+  put_text("why", why);
+  puts("}");
+  return 2;
+}
+
+typedef struct summary {
+  gki_cuda_abilities last, first;
+  uint32_t yes[GKI_CUDA_QUESTION_COUNT], no[GKI_CUDA_QUESTION_COUNT];
+  uint32_t overlaps, least_us;
+} summary;
+
+static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda_own *own, int repeats, summary *s) {
+  for (int k = 0; k < repeats; ++k) {
+    gki_cuda_probe_anew(driver, context, own->module, own->refused, &s->last);
+    if (k == 0) s->first = s->last;
+    if (k == 0 || s->last.microseconds < s->least_us) s->least_us = s->last.microseconds;
+    s->overlaps += s->last.overlaps;
+    for (int q = 0; q < GKI_CUDA_QUESTION_COUNT; ++q) {
+      s->yes[q] += s->last.answers[q] == GKI_CUDA_YES;
+      s->no[q] += s->last.answers[q] == GKI_CUDA_NO;
+    }
+  }
+}
+
+static void print_summary(const summary *s, int ordinal, const char *name, int arch, bool translated) {
+  printf("{\"device\":%d", ordinal);
+  put_text("name", name);
+  printf(",\"sm\":%d,\"driver\":%d,\"conditional\":%s,\"ways\":%u", arch, s->last.driver_version,
+         s->last.conditional ? "true" : "false", s->last.ways);
+  printf(",\"first_us\":%u,\"least_us\":%u,\"overlaps\":%u", s->first.microseconds, s->least_us, s->overlaps);
+  put_text("kernels", translated ? "PTX" : "machine code");
+  put_text("why", s->last.why);
+  puts("}");
+  for (uint32_t k = 0; k < s->last.graph_count; ++k) {
+    const gki_cuda_probe_graph *first = &s->first.graphs[k], *last = &s->last.graphs[k];
+    printf("{\"device\":%d", ordinal);
+    put_text("graph", last->name);
+    printf(",\"nodes\":%u,\"build_us\":%u,\"instantiate_us\":%u,\"run_us\":%u,\"first_us\":%u}\n", last->nodes,
+           last->build_us, last->instantiate_us, last->run_us,
+           first->build_us + first->instantiate_us + first->run_us);
+  }
+  for (int q = 0; q < GKI_CUDA_QUESTION_COUNT; ++q) {
+    printf("{\"device\":%d", ordinal);
+    put_text("probe", gki_cuda_questions[q].name);
+    put_text("question", gki_cuda_questions[q].text);
+    put_text("answer", s->yes[q] && s->no[q] ? "both" : s->yes[q] ? "yes" : s->no[q] ? "no" : "not asked");
+    printf(",\"way_if_no\":%u", gki_cuda_questions[q].way);
+    if (s->yes[q] || s->no[q]) put_text("graph", s->last.graphs[s->last.asked_in[q]].name);
+    puts("}");
+  }
+}
+
+static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats) {
+  static summary s;
+  static gki_cuda_own own;
+  CUdevice device;
+  CUcontext context;
+  char name[256] = "";
+  int major = 0, minor = 0;
+  s = (summary){.least_us = 0};
+  if (driver->cuDeviceGet(&device, ordinal) != CUDA_SUCCESS ||
+      driver->cuDeviceGetName(name, sizeof name, device) != CUDA_SUCCESS ||
+      driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
+      driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) != CUDA_SUCCESS ||
+      driver->cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS)
+    return refuse("the device can't be used");
+  (void)driver->cuCtxPushCurrent(context);
+  (void)gki_cuda_image_load(driver, &own);
+  ask(driver, context, &own, repeats, &s);
+  print_summary(&s, ordinal, name, 10 * major + minor, own.translated);
+  gki_cuda_image_unload(driver, &own);
+  (void)driver->cuCtxPopCurrent(&context);
+  (void)driver->cuDevicePrimaryCtxRelease(device);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const int repeats = argc > 1 ? atoi(argv[1]) : 5;
+  const gki_cuda_driver *driver;
+  int count = 0, code = 0;
+  if (repeats < 1) return refuse("REPEATS isn't a number from 1 on");
+  if (gki_cuda_driver_get(&driver) != GK_OK) return refuse(gk_error());
+  if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS) return refuse("cuDeviceGetCount fails");
+  for (int k = 0; k < count; ++k) code |= ask_device(driver, k, repeats);
+  return code;
+}
