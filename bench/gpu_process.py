@@ -104,7 +104,8 @@ class Part:
             print("$ " + " ".join(words), file=to, flush=True)
             try:
                 process = subprocess.Popen(words, cwd=cwd or self.tree, env=env or self.real,
-                                           stdin=subprocess.DEVNULL, stdout=to, stderr=subprocess.STDOUT, start_new_session=True)
+                                           stdin=subprocess.DEVNULL, stdout=to, stderr=subprocess.STDOUT,
+                                           start_new_session=True)
             except OSError as problem:
                 return Ended(127, str(problem), log, 0)
             late = 0
@@ -120,10 +121,9 @@ class Part:
         """Notes and prints one result. problem: what is wrong, or None."""
         with self.lock:
             self.checks.append({"name": name, "passed": not problem, "note": problem or note})
-            print(f"  {'FAIL' if problem else 'ok  '} {name}" + (f": {note}" if note and not problem else ""))
-            if problem:
-                print("".join(f"       | {line}\n" for line in str(problem).splitlines()), end="")
-            sys.stdout.flush()
+            first, *more = str(problem or note).splitlines() or [""]
+            print(f"  {'FAIL' if problem else 'ok  '} {name}" + (f": {first}" if first else ""))
+            print("".join(f"       | {line}\n" for line in more), end="", flush=True)
         return not problem
 
     def failed(self):

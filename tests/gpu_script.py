@@ -45,7 +45,7 @@ def start(folder, words, sanitizer=None, **variables):
         program.chmod(0o755)
     env = {**os.environ, "GK_GPU_DRY": "1", "PATH": f"{folder}/bin:{os.environ['PATH']}", "PYTHON": sys.executable,
            "OMP_WAIT_POLICY": "passive", **variables}
-    return subprocess.Popen([tap.ROOT / "bench/gpu.sh", folder / "out", "--quick", "--tree", ".", *words], env=env,
+    return subprocess.Popen([tap.ROOT / "bench/gpu.sh", folder / "out", "--quick", "--tree", os.getcwd(), *words], env=env,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
