@@ -135,7 +135,7 @@ gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_c
     last = nvrtc;
     gki_cuda_compiler one;
     int rank = gki_nvrtc_rank(nvrtc, architecture, driver_version, &one);
-    if (rank <= best) continue;
+    if (rank < best || (rank == best && !one.may_be_refused) || rank == NOTHING) continue; /* else the older one */
     best = rank;
     *compiler = one;
   }

@@ -43,7 +43,7 @@ SCRIPTS = [
     ("printed", ["tests/printed.py"], False),
     ("bench", ["tests/bench.py"], False),
     ("peers", ["tests/peers.py"], False),
-    ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "gates", "language"], False),
+    ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
     ("cuda images", ["tests/cuda/image.py"], False),

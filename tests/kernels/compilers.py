@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, glslangValidator, spirv-val.
 
-The kernels are those of language.h, a row of the common language each, and the soft body's; and those of cuda/gates.cu.
-NVRTC and nvcc make code for each architecture that gk brings gates for, NVRTC of 12.4 (from PyPI) for those that it
-knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here
-is skipped and says so."""
+The kernels are those of language.h, a row of the common language each, and the soft body's. NVRTC and nvcc make code
+for each architecture that gk brings gates for, NVRTC of 12.4 (from PyPI) for those that it knows; with GK_TEST_SCALE
+above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here is skipped and says so.
+
+  tests/kernels/compilers.py [PART ...]    tasks, language or softbody"""
 import ctypes
 import ctypes.util
 import glob
@@ -24,7 +25,6 @@ import toolkits
 
 ARCHITECTURES = [75, 80, 86, 89, 90, 100, 120]
 ALL = int(os.environ.get("GK_TEST_SCALE", "1")) > 1
-GATES = tap.ROOT / "cuda/gates.cu"
 HEADERS = ["tests/kernels/language.h", "docs/examples/softbody/softbody.kernel.h"]
 
 # What prints the text of a kernel for a target.
@@ -101,14 +101,13 @@ class Nvrtc:
         self.library.nvrtcGetSupportedArchs(known)
         self.architectures = [one for one in known if ALL or one in ARCHITECTURES]
 
-    def compile(self, text, architecture, *options):
+    def compile(self, text, architecture):
         """A cubin, the PTX that it was made of, and the log where there are errors or warnings."""
         program, size = ctypes.c_void_p(), ctypes.c_size_t()
         if self.library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None):
             return b"", "", "nvrtcCreateProgram failed"
-        words = [f"--gpu-architecture=sm_{architecture}", *options]
-        result = self.library.nvrtcCompileProgram(
-            program, len(words), (ctypes.c_char_p * len(words))(*(word.encode() for word in words)))
+        options = (ctypes.c_char_p * 1)(f"--gpu-architecture=sm_{architecture}".encode())
+        result = self.library.nvrtcCompileProgram(program, 1, options)
 
         def fetch(what):
             getattr(self.library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
@@ -162,14 +161,14 @@ def missing_entries(ptx, kernels):
     return f"no entry for {', '.join(absent)}" if absent else None
 
 
-def check_nvrtcs(name, text, entries, *options):
+def check_nvrtcs(name, text, entries):
     """PTX and cubin for each architecture."""
     loaded, skips = load_nvrtcs()
     for what, reason in skips:
         tap.skip(f"{name}: {what}", reason)
 
     def compile_one(nvrtc, architecture):
-        cubin, ptx, problem = nvrtc.compile(text, architecture, *options)
+        cubin, ptx, problem = nvrtc.compile(text, architecture)
         return problem or missing_entries(ptx, entries) or missing_code(cubin, entries)
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         for nvrtc in loaded:
@@ -194,11 +193,15 @@ def check_nvrtc(kernels, folder):
     return None
 
 
-def check_nvcc_of(name, source, folder, entries):
+def check_nvcc(kernels, folder):
     """SASS for each architecture."""
-    nvcc = tool("nvcc", "/usr/local/cuda")
+    nvcc, source = tool("nvcc", "/usr/local/cuda"), folder / "kernels.cu"
     if not nvcc:
-        return tap.skip(f"{name}: nvcc", "there is no nvcc in PATH or /usr/local/cuda")
+        return tap.skip(f"{kernels.name}: nvcc", "there is no nvcc in PATH or /usr/local/cuda")
+    text, problem = kernels.compose("cuda", kernels.kernels[0])
+    if problem:
+        return tap.case(f"{kernels.name}: nvcc", problem)
+    source.write_text(text)
     listed = subprocess.run([nvcc, "--list-gpu-code"], stdout=subprocess.PIPE, text=True).stdout
     known = sorted(map(int, re.findall(r"^sm_(\d+)$", listed, re.M)))
     known = [one for one in known if ALL or one in ARCHITECTURES]
@@ -206,30 +209,12 @@ def check_nvcc_of(name, source, folder, entries):
     def compile_one(architecture):
         target = folder / f"sm_{architecture}.cubin"
         return tap.run(nvcc, "-cubin", f"-arch=sm_{architecture}", "-o", target, source) or \
-            missing_code(target.read_bytes(), entries)
+            missing_code(target.read_bytes(), kernels.kernels)
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        for architecture, problem in zip(known, pool.map(compile_one, known)):
-            tap.case(f"{name}: nvcc: sm_{architecture}", problem)
-    return tap.case(f"{name}: nvcc knows architectures", None if known else f"none of {ARCHITECTURES} in:\n{listed}")
-
-
-def check_nvcc(kernels, folder):
-    source = folder / "kernels.cu"
-    text, problem = kernels.compose("cuda", kernels.kernels[0])
-    source.write_text(text or "")
-    return tap.case(f"{kernels.name}: nvcc", problem) if problem else \
-        check_nvcc_of(kernels.name, source, folder, kernels.kernels)
-
-
-def check_gates():
-    """gk's own kernels, which its image is made of."""
-    text = GATES.read_text()
-    entries = re.findall(r"^GKI_ENTRY (\w+)\(", text, re.M)
-    if not tap.case("gates: kernels", None if entries else f"none were found in {GATES}"):
-        return
-    check_nvrtcs("gates", text, entries, f"--include-path={GATES.parent}")
-    with tempfile.TemporaryDirectory() as name:
-        check_nvcc_of("gates", GATES, Path(name), entries)
+        for architecture, wrong in zip(known, pool.map(compile_one, known)):
+            tap.case(f"{kernels.name}: nvcc: sm_{architecture}", wrong)
+    return tap.case(f"{kernels.name}: nvcc knows architectures",
+                    None if known else f"none of {ARCHITECTURES} in:\n{listed}")
 
 
 def check_hipcc(kernels, folder):
@@ -285,7 +270,7 @@ def check_kernels(header):
 
 def main():
     """Without arguments all of it; else what begins so."""
-    parts = {"tasks": check_tasks, "gates": check_gates}
+    parts = {"tasks": check_tasks}
     parts.update((os.path.basename(header), lambda header=header: check_kernels(header)) for header in HEADERS)
     for name, check in parts.items():
         if len(sys.argv) == 1 or name.startswith(tuple(sys.argv[1:])):

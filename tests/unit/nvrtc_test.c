@@ -144,6 +144,7 @@ static const elsewhere_case chosen[] = {
     {FAKES, {N12, "DEVICES=89 13000 120 12040 89 12000 89 11080"}, "choose",
      {"NVRTC 12.4, cubin for sm_89\nNVRTC 12.4, PTX for compute_90\nNVRTC 12.4, cubin for sm_89\n"
       "NVRTC 12.4, cubin for sm_89?\n", "$"}},
+    {FAKES, {N13, N12, "DEVICES=89 11040"}, "choose", {"NVRTC 12.4, cubin for sm_89?\n", "$"}},
     {FAKES, {N13, "DEVICES=60 12040"}, "choose",
      {"GK_ERROR_UNSUPPORTED: NVRTC 13.0 compiles for sm_75 to sm_120, and this GPU is sm_60 with a driver for CUDA "
       "12.4; install"}},
