@@ -13,7 +13,8 @@ enum { KIND_PTX = 1, KIND_CUBIN = 2, COMPRESSED = 0xA000, FEATURE_A = 0x100000, 
 
 typedef struct cubin_head {
   char magic[8];
-  uint32_t toolkit, arch, feature, reserved;
+  uint32_t toolkit, arch, feature;
+  uint32_t check; /* of the rest of the head: nothing behind it is looked at before it is right */
   uint64_t bytes; /* of the code behind it */
   uint64_t hash;
 } cubin_head;
@@ -71,10 +72,16 @@ static bool ptx_runs(sim_arch made, int arch) {
 
 /* ---- images of the simulated NVRTC ------------------------------------------------------------------------------- */
 
+static uint32_t check_of(cubin_head head) {
+  head.check = 0;
+  return (uint32_t)sim_hash(&head, sizeof head, 0);
+}
+
 void *sim_image_cubin(int toolkit, sim_arch arch, const void *code, size_t code_bytes, size_t *bytes) {
   cubin_head head = {.toolkit = (uint32_t)toolkit, .arch = (uint32_t)arch.number, .feature = (uint32_t)arch.feature,
                      .bytes = code_bytes, .hash = sim_hash(code, code_bytes, 0)};
   memcpy(head.magic, MAGIC, sizeof head.magic);
+  head.check = check_of(head);
   char *image = malloc(sizeof head + code_bytes);
   if (!image) return NULL;
   memcpy(image, &head, sizeof head);
@@ -113,7 +120,7 @@ static CUresult read_own_cubin(const reader *r, const unsigned char *image, sim_
   cubin_head head;
   memcpy(&head, image, sizeof head);
   sim_arch arch = {(int)head.arch, (char)head.feature};
-  if (head.reserved != 0 || head.bytes == 0 || head.bytes > 1u << 30)
+  if (head.check != check_of(head))
     return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin's header is damaged");
   if ((int)head.toolkit / 1000 > r->driver / 1000)
     return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the cubin was made by a newer toolkit, %u, than the driver knows, %d",
@@ -331,7 +338,7 @@ static CUresult read_chosen(const reader *r, const choice *best, sim_image *read
 static CUresult read_fatbin(const reader *r, const unsigned char *image, sim_image *read) {
   fatbin_head head;
   memcpy(&head, image, sizeof head);
-  if (head.version != 1 || head.head_bytes < sizeof head || head.bytes > 1u << 30)
+  if (head.version != 1 || head.head_bytes != sizeof head || head.bytes > 1u << 30)
     return refuse(r, CUDA_ERROR_INVALID_IMAGE, "the fatbin's header is damaged");
   choice best = {0};
   bool too_new = false;

@@ -1,4 +1,5 @@
-/* libnvrtc's entries. Programs are known by address; a call with one that isn't there is refused. */
+/* libnvrtc's entries. The library is there under each of its names, and each is a copy that has one version or none, so
+ * that no real NVRTC is found beside them. Programs are known by address; a call with one that isn't there is refused. */
 #include "compile.h"
 #include "image.h"
 #include "simnvrtc.h"
@@ -25,12 +26,14 @@ struct _nvrtcProgram {
 };
 
 typedef struct version { const char *name; int cuda, lowest; const int *architectures; } version;
+static const int in_11_4[] = {35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 0};
 static const int in_12_4[] = {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 0};
 static const int in_12_8[] = {50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 120, 0};
 static const int in_13_0[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121, 0};
-static const version versions[] = {{"12.4", 12040, 52, in_12_4}, {"12.8", 12080, 52, in_12_8}, {"13.0", 13000, 75, in_13_0},
-                                   {"none", 0, 0, in_12_4}};
-enum { VERSIONS = sizeof versions / sizeof versions[0] };
+static const version versions[] = {{"11.4", 11040, 52, in_11_4}, {"12.4", 12040, 52, in_12_4},
+                                   {"12.8", 12080, 52, in_12_8}, {"13.0", 13000, 75, in_13_0}, {"none", 0, 0, in_12_4}};
+enum { VERSIONS = sizeof versions / sizeof versions[0], NONE = VERSIONS - 1 };
+static const char DEFAULT[] = "13.0,12.8,11.4";
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const version *chosen;
@@ -42,20 +45,32 @@ static const char *failed_entry;
 
 /* ---- control ----------------------------------------------------------------------------------------------------- */
 
-static void choose(const char *name) {
-  for (size_t k = 0; k < VERSIONS; ++k)
-    if (strcmp(versions[k].name, name) == 0) {
-      chosen = &versions[k];
-      return;
+/* Of libnvrtc.so.12: 12; of libnvrtc.so: 0. */
+static int own_major(void) {
+  Dl_info info;
+  const char *name = dladdr(&programs, &info) ? strstr(info.dli_fname, "libnvrtc.so.") : NULL;
+  return name ? atoi(name + strlen("libnvrtc.so.")) : 0;
+}
+
+/* The version of this library's own major number among those listed. */
+static void choose(const char *list) {
+  chosen = &versions[NONE];
+  for (const char *s = list; *s; s += *s == ',') {
+    size_t length = strcspn(s, ","), k = 0;
+    while (k < VERSIONS && (strlen(versions[k].name) != length || memcmp(versions[k].name, s, length) != 0)) ++k;
+    if (k == VERSIONS) {
+      fprintf(stderr, "SIMGPU_NVRTC=%s: of 11.4, 12.4, 12.8, 13.0 one or several, with commas between them, or none\n", list);
+      abort();
     }
-  fprintf(stderr, "SIMGPU_NVRTC=%s: it is 12.4, 12.8, 13.0 or none\n", name);
-  abort();
+    if (versions[k].cuda / 1000 == own_major() && chosen == &versions[NONE]) chosen = &versions[k];
+    s += length;
+  }
 }
 
 __attribute__((constructor))
 static void read_environment(void) {
-  const char *name = getenv("SIMGPU_NVRTC"), *fail = getenv("SIMGPU_NVRTC_FAIL");
-  choose(name && *name ? name : "12.8");
+  const char *list = getenv("SIMGPU_NVRTC"), *fail = getenv("SIMGPU_NVRTC_FAIL");
+  choose(list && *list ? list : DEFAULT);
   fails_at = fail ? strtoull(fail, NULL, 10) : 0;
   fails_with = (nvrtcResult)INTERNAL_ERROR;
 }
@@ -76,9 +91,9 @@ static void leave(const nvrtcResult *entered) {
   __attribute__((cleanup(leave))) const nvrtcResult entered = enter(__func__); \
   if (entered != NVRTC_SUCCESS) return entered
 
-static void set_version(const char *name) {
+static void set_versions(const char *list) {
   pthread_mutex_lock(&lock);
-  choose(name);
+  choose(list);
   pthread_mutex_unlock(&lock);
 }
 
@@ -116,7 +131,7 @@ static size_t alive(void) {
 }
 
 EXPORT extern const simnvrtc_control simnvrtc_control_table __asm__("simnvrtc_control");
-const simnvrtc_control simnvrtc_control_table = {sizeof(simnvrtc_control), set_version, mark, get_counts, fail, failed, alive};
+const simnvrtc_control simnvrtc_control_table = {sizeof(simnvrtc_control), set_versions, mark, get_counts, fail, failed, alive};
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 

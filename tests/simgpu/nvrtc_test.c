@@ -1,0 +1,357 @@
+/* The simulated NVRTC: as the real one as far as gk calls it, and what it keeps on disk. */
+#include "world.h"
+#include "compile.h"
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char KERNEL[] = "extern \"C\" __global__ void f(int *x) { x[0] = 1; }\n";
+
+static nvrtcProgram create(const char *source) {
+  nvrtcProgram program;
+  assert_int_equal(rtc.nvrtcCreateProgram(&program, source, "some.cu", 0, NULL, NULL), NVRTC_SUCCESS);
+  return program;
+}
+
+static nvrtcResult compile(nvrtcProgram program, const char *option) {
+  return rtc.nvrtcCompileProgram(program, option ? 1 : 0, &option);
+}
+
+static void versions_and_architectures(void **state) {
+  (void)state;
+  static const struct { const char *list; int major, minor, count, last; } cases[] = {
+    {"12.4", 12, 4, 14, 90}, {"13.0,12.8,11.4", 12, 8, 17, 120}, {"12.8", 12, 8, 17, 120}};
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+    int major, minor, count, all[32];
+    rtc.control->set_versions(cases[k].list);
+    assert_int_equal(rtc.nvrtcVersion(&major, &minor), NVRTC_SUCCESS);
+    assert_int_equal(major, cases[k].major);
+    assert_int_equal(minor, cases[k].minor);
+    assert_int_equal(rtc.nvrtcGetNumSupportedArchs(&count), NVRTC_SUCCESS);
+    assert_int_equal(count, cases[k].count);
+    assert_int_equal(rtc.nvrtcGetSupportedArchs(all), NVRTC_SUCCESS);
+    assert_int_equal(all[count - 1], cases[k].last);
+    for (int a = 1; a < count; ++a) assert_true(all[a - 1] < all[a]);
+  }
+  int major, minor;
+  rtc.control->set_versions("13.0");
+  assert_string_equal(rtc.nvrtcGetErrorString(rtc.nvrtcVersion(&major, &minor)), "NVRTC_ERROR_INTERNAL_ERROR");
+  rtc.control->set_versions("none");
+  assert_int_not_equal(rtc.nvrtcVersion(&major, &minor), NVRTC_SUCCESS);
+  rtc.control->set_versions("12.8");
+}
+
+/* Each name is a library with its own version. */
+static void names_are_libraries_of_their_own(void **state) {
+  (void)state;
+  static const struct { const char *name; int major; } cases[] = {
+    {"build/simgpu/libnvrtc.so.13", 13}, {"build/simgpu/libnvrtc.so.12", 12}, {"build/simgpu/libnvrtc.so.11.2", 11},
+    {"build/simgpu/libnvrtc.so", 0}};
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+    void *library = dlopen(cases[k].name, RTLD_NOW | RTLD_LOCAL);
+    nvrtcResult (*ask)(int *, int *);
+    int major = 0, minor = 0;
+    assert_non_null(library);
+    *(void **)(void *)&ask = dlsym(library, "nvrtcVersion");
+    assert_int_equal(ask(&major, &minor) == NVRTC_SUCCESS, cases[k].major != 0);
+    assert_int_equal(major, cases[k].major);
+    dlclose(library);
+  }
+}
+
+static void options(void **state) {
+  (void)state;
+  static const struct { const char *option; nvrtcResult result; const char *log; bool cubin; } cases[] = {
+    {NULL, NVRTC_SUCCESS, "", false},
+    {"--gpu-architecture=sm_80", NVRTC_SUCCESS, "", true},
+    {"-arch=sm_90a", NVRTC_SUCCESS, "", true},
+    {"--gpu-architecture=compute_90", NVRTC_SUCCESS, "", false},
+    {"--gpu-architecture=sm_88", NVRTC_ERROR_INVALID_OPTION, "invalid value for --gpu-architecture", false},
+    {"--gpu-architecture=sm_80a", NVRTC_ERROR_INVALID_OPTION, "invalid value for --gpu-architecture", false},
+    {"--gpu-architecture=foo", NVRTC_ERROR_INVALID_OPTION, "invalid value for --gpu-architecture", false},
+    {"-arch", NVRTC_ERROR_INVALID_OPTION, "has no value", false},
+    {"--std=c++11", NVRTC_SUCCESS, "", false},
+    {"--std=c++99", NVRTC_ERROR_INVALID_OPTION, "invalid value for --std", false},
+    {"--nonsense", NVRTC_ERROR_INVALID_OPTION, "nvrtc: error: unrecognized option --nonsense found\n", false},
+    {"nonsense", NVRTC_ERROR_INVALID_OPTION, "unrecognized option nonsense", false},
+    {"--fmad=false", NVRTC_SUCCESS, "", false},
+    {"-lineinfo", NVRTC_SUCCESS, "", false}};
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+    nvrtcProgram program = create(KERNEL);
+    size_t bytes;
+    assert_int_equal(compile(program, cases[k].option), cases[k].result);
+    char *log = log_of(program);
+    if (!strstr(log, cases[k].log) || (*cases[k].log == 0 && *log)) fail_msg("%s: %s", cases[k].option, log);
+    free(log);
+    assert_int_equal(rtc.nvrtcGetCUBINSize(program, &bytes), NVRTC_SUCCESS);
+    assert_int_equal(bytes > 0, cases[k].cubin);
+    assert_int_equal(rtc.nvrtcGetPTXSize(program, &bytes), NVRTC_SUCCESS);
+    assert_int_equal(bytes > 1, cases[k].result == NVRTC_SUCCESS);
+    char *ptx = malloc(bytes);
+    assert_int_equal(rtc.nvrtcGetPTX(program, ptx), NVRTC_SUCCESS);
+    assert_int_equal(strlen(ptx) + 1, bytes);
+    free(ptx);
+    rtc.nvrtcDestroyProgram(&program);
+  }
+}
+
+static void macros_and_headers(void **state) {
+  (void)state;
+  static const char source[] =
+    "#include \"mine.h\"\n#include <mine.h>\n"
+    "#ifdef GONE\n#error it is still there\n#endif\n"
+    "static_assert(ONE == 1 && TWO == 2 && THREE == 3 && __CUDA_ARCH__ == 900, \"\");\n"
+    "#if !defined(__CUDACC__) || !defined(__CUDACC_RTC__)\n#error\n#endif\n"
+    "extern \"C\" __global__ void f(float *x) { x[0] = from_mine(sqrt(x[0])) + max(1, 2) + abs(-2.5f); }\n";
+  const char *const names[] = {"mine.h"}, *const headers[] = {
+    "#pragma once\n#define THREE 3\n__device__ __forceinline__ float from_mine(float v) { return fminf(v, 2.0f); }\n"};
+  const char *const all[] = {"-DONE", "--define-macro=TWO=2", "-D", "GONE", "-UGONE", "-arch", "compute_90"};
+  nvrtcProgram program;
+  assert_int_equal(rtc.nvrtcCreateProgram(&program, source, NULL, 1, headers, names), NVRTC_SUCCESS);
+  nvrtcResult result = rtc.nvrtcCompileProgram(program, 7, all);
+  char *log = log_of(program);
+  if (result != NVRTC_SUCCESS) fail_msg("%s", log);
+  free(log);
+  rtc.nvrtcDestroyProgram(&program);
+  program = create("#include <stdio.h>\n");
+  assert_int_equal(compile(program, NULL), NVRTC_ERROR_COMPILATION);
+  log = log_of(program);
+  assert_non_null(strstr(log, "some.cu(1): fatal error: stdio.h"));
+  free(log);
+  rtc.nvrtcDestroyProgram(&program);
+}
+
+static void errors_are_where_the_user_wrote_them(void **state) {
+  (void)state;
+  static const struct { const char *source, *log; } cases[] = {
+    {"extern \"C\" __global__ void f(int *x) {\n  x[0] = y;\n}\n", "some.cu(2): error: "},
+    {"#line 77 \"dir/their.c\"\nint f() { return nothing; }\n", "dir/their.c(77): error: "},
+    {"\n\n#error not here\n", "some.cu(3): error: "},
+    {"extern \"C\" __global__ void f(int *x) { x[0] = x; }\nint q = zz;\n", "2 errors detected in the compilation of \"some.cu\"."}};
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
+    nvrtcProgram program = create(cases[k].source);
+    size_t bytes;
+    char byte;
+    assert_int_equal(compile(program, "--gpu-architecture=sm_80"), NVRTC_ERROR_COMPILATION);
+    char *log = log_of(program);
+    if (!strstr(log, cases[k].log)) fail_msg("\"%s\" isn't in:\n%s", cases[k].log, log);
+    free(log);
+    assert_int_equal(rtc.nvrtcGetCUBINSize(program, &bytes), NVRTC_SUCCESS);
+    assert_int_equal(bytes, 0);
+    assert_int_not_equal(rtc.nvrtcGetCUBIN(program, &byte), NVRTC_SUCCESS);
+    rtc.nvrtcDestroyProgram(&program);
+  }
+}
+
+static void what_is_no_program_is_refused(void **state) {
+  (void)state;
+  nvrtcProgram program = create(KERNEL), gone = program;
+  size_t bytes;
+  assert_int_equal(rtc.nvrtcDestroyProgram(&gone), NVRTC_SUCCESS);
+  assert_null(gone);
+  assert_int_not_equal(compile(program, NULL), NVRTC_SUCCESS);
+  assert_int_not_equal(rtc.nvrtcGetCUBINSize(program, &bytes), NVRTC_SUCCESS);
+  assert_int_not_equal(rtc.nvrtcGetProgramLogSize(program, &bytes), NVRTC_SUCCESS);
+  assert_int_not_equal(rtc.nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+  assert_int_not_equal(rtc.nvrtcCreateProgram(NULL, KERNEL, NULL, 0, NULL, NULL), NVRTC_SUCCESS);
+  assert_int_not_equal(rtc.nvrtcCreateProgram(&program, NULL, NULL, 0, NULL, NULL), NVRTC_SUCCESS);
+  assert_int_equal(rtc.control->alive(), 0);
+}
+
+/* Every call of a program's life fails once; destroying works all the same. */
+static void every_call_fails(void **state) {
+  (void)state;
+  const char *option = "--gpu-architecture=sm_80";
+  uint64_t k = 0;
+  for (bool has_failed = true; has_failed; rtc.control->mark()) {
+    nvrtcProgram program = NULL;
+    int major, minor;
+    size_t bytes;
+    rtc.control->fail_at(++k, NVRTC_ERROR_OUT_OF_MEMORY);
+    nvrtcResult result = rtc.nvrtcVersion(&major, &minor);
+    if (result == NVRTC_SUCCESS) result = rtc.nvrtcCreateProgram(&program, KERNEL, "a", 0, NULL, NULL);
+    if (result == NVRTC_SUCCESS) result = rtc.nvrtcCompileProgram(program, 1, &option);
+    if (result == NVRTC_SUCCESS) result = rtc.nvrtcGetCUBINSize(program, &bytes);
+    if (program) {
+      nvrtcResult end = rtc.nvrtcDestroyProgram(&program);
+      if (result == NVRTC_SUCCESS) result = end;
+    }
+    has_failed = result != NVRTC_SUCCESS;
+    if (has_failed) assert_int_equal(result, NVRTC_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(has_failed, rtc.control->failed() != NULL);
+    assert_int_equal(rtc.control->alive(), 0);
+  }
+  assert_int_equal(k, 6);
+}
+
+static void *compile_one(void *number) {
+  char source[200];
+  snprintf(source, sizeof source, "extern \"C\" __global__ void f(int *x) { x[0] = %d; }\n", *(int *)number);
+  nvrtcProgram program = create(source);
+  nvrtcResult result = compile(program, "-arch=sm_80");
+  rtc.nvrtcDestroyProgram(&program);
+  return result == NVRTC_SUCCESS ? number : NULL;
+}
+
+static void threads_compile_at_once(void **state) {
+  (void)state;
+  pthread_t threads[6];
+  int numbers[6];
+  for (int k = 0; k < 6; ++k) {
+    numbers[k] = k / 2;
+    assert_int_equal(pthread_create(&threads[k], NULL, compile_one, &numbers[k]), 0);
+  }
+  for (int k = 0; k < 6; ++k) {
+    void *result;
+    pthread_join(threads[k], &result);
+    assert_ptr_equal(result, &numbers[k]);
+  }
+}
+
+/* ---- what is kept on disk ------------------------------------------------------------------------------------------ */
+
+static char folder[64];
+
+static int make_folder(void **state) {
+  (void)state;
+  strcpy(folder, "build/simgpu/test-XXXXXX");
+  return mkdtemp(folder) ? 0 : -1;
+}
+
+/* Calls f for each file whose name doesn't end in .lock. Answers how many there are. */
+static int each_file(void (*f)(const char *path)) {
+  char path[400];
+  int count = 0;
+  DIR *all = opendir(folder);
+  for (struct dirent *one; (one = readdir(all));) {
+    if (one->d_name[0] == '.' || strstr(one->d_name, ".lock")) continue;
+    snprintf(path, sizeof path, "%s/%s", folder, one->d_name);
+    if (f) f(path);
+    ++count;
+  }
+  closedir(all);
+  return count;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char command[100];
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  return system(command);
+}
+
+static sim_job job_of(const char *source, const char *name, const char *options) {
+  return (sim_job){.source = source, .name = name, .macros = "#define __CUDACC_RTC__ 1\n#define SIM_ARCH 800\n",
+                   .options = options};
+}
+
+/* Whether it was found on disk. */
+static bool make(const sim_job *job) {
+  sim_made made;
+  assert_true(sim_compile(folder, job, &made));
+  assert_non_null(made.code);
+  assert_memory_equal(made.code, "\177ELF", 4);
+  assert_string_equal(made.log, "");
+  free(made.code);
+  free(made.log);
+  return made.was_kept;
+}
+
+static void what_was_made_is_kept(void **state) {
+  (void)state;
+  const sim_job jobs[] = {job_of(KERNEL, "a.cu", ""), job_of(KERNEL, "b.cu", ""), job_of(KERNEL, "a.cu", "-DX"),
+                          job_of("__global__ void g() {}", "a.cu", "")};
+  for (int k = 0; k < 4; ++k) assert_false(make(&jobs[k]));
+  for (int k = 0; k < 4; ++k) assert_true(make(&jobs[k]));
+  assert_int_equal(each_file(NULL), 4);
+  sim_made made;
+  const sim_job wrong = job_of("nonsense\n", "c.cu", "");
+  for (int k = 0; k < 2; ++k) { /* each time anew */
+    assert_true(sim_compile(folder, &wrong, &made));
+    assert_null(made.code);
+    assert_false(made.was_kept);
+    assert_non_null(strstr(made.log, "c.cu(1): error"));
+    free(made.log);
+  }
+  assert_int_equal(each_file(NULL), 4);
+}
+
+static long damage_at;
+static void flip(const char *path) {
+  FILE *file = fopen(path, "r+b");
+  fseek(file, damage_at, damage_at < 0 ? SEEK_END : SEEK_SET);
+  int c = fgetc(file);
+  fseek(file, damage_at, damage_at < 0 ? SEEK_END : SEEK_SET);
+  fputc(c ^ 0x10, file);
+  fclose(file);
+}
+static void cut(const char *path) {
+  struct stat now;
+  assert_int_equal(stat(path, &now), 0);
+  assert_int_equal(truncate(path, damage_at < 0 ? now.st_size + damage_at : damage_at), 0);
+}
+
+static void damaged_files_are_made_anew(void **state) {
+  (void)state;
+  static const long places[] = {0, 7, 8, 15, 16, 24, 31, 32, 100, -1};
+  const sim_job job = job_of(KERNEL, "a.cu", "");
+  make(&job);
+  for (size_t k = 0; k < sizeof places / sizeof places[0]; ++k) {
+    damage_at = places[k];
+    assert_int_equal(each_file(k % 2 == 0 ? flip : cut), 1);
+    assert_false(make(&job));
+    assert_true(make(&job));
+  }
+}
+
+/* One compiles, the others wait for it. */
+static void many_processes_ask_at_once(void **state) {
+  (void)state;
+  enum { PROCESSES = 20 };
+  const sim_job job = job_of(KERNEL, "a.cu", "");
+  pid_t children[PROCESSES];
+  int made = 0, kept = 0;
+  for (int k = 0; k < PROCESSES; ++k) {
+    children[k] = fork();
+    if (children[k] == 0) {
+      sim_made one;
+      bool right = sim_compile(folder, &job, &one) && one.code;
+      _exit(!right ? 1 : one.was_kept ? 2 : 3);
+    }
+    assert_true(children[k] > 0);
+  }
+  for (int k = 0; k < PROCESSES; ++k) {
+    int status;
+    assert_int_equal(waitpid(children[k], &status, 0), children[k]);
+    assert_true(WIFEXITED(status));
+    kept += WEXITSTATUS(status) == 2;
+    made += WEXITSTATUS(status) == 3;
+  }
+  assert_int_equal(made, 1);
+  assert_int_equal(kept, PROCESSES - 1);
+  assert_int_equal(each_file(NULL), 1);
+}
+
+static void a_folder_that_cannot_be_made_is_an_error(void **state) {
+  (void)state;
+  const sim_job job = job_of(KERNEL, "a.cu", "");
+  sim_made made;
+  assert_false(sim_compile("/nowhere/at/all", &job, &made));
+  assert_null(made.code);
+  free(made.log);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(versions_and_architectures), cmocka_unit_test(names_are_libraries_of_their_own),
+    cmocka_unit_test(options), cmocka_unit_test(macros_and_headers),
+    cmocka_unit_test(errors_are_where_the_user_wrote_them), cmocka_unit_test(what_is_no_program_is_refused),
+    cmocka_unit_test(every_call_fails), cmocka_unit_test(threads_compile_at_once),
+    cmocka_unit_test_setup_teardown(what_was_made_is_kept, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(damaged_files_are_made_anew, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(many_processes_ask_at_once, make_folder, remove_folder),
+    cmocka_unit_test(a_folder_that_cannot_be_made_is_an_error)};
+  return cmocka_run_group_tests(tests, load_nvrtc, NULL);
+}
