@@ -51,10 +51,10 @@ def output(*command):
     return done.stdout if done.returncode == 0 else None
 
 
-def try_compile(compiler, source, *flags):
+def try_compile(compiler, source, *flags, name="try.c"):
     """What the compiler says about a small program, or None if it doesn't compile and link."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "try.c"
+        path = Path(folder) / name
         path.write_text(source)
         return output(*shlex.split(compiler.command), str(path), *flags, "-o", f"{folder}/try")
 
@@ -142,6 +142,15 @@ def why_not_nvcc(nvcc):
     return None
 
 
+def find_cplusplus(compiler):
+    """The same compiler for C++, without its library: what kernels are compiled with for the simulated GPU."""
+    program = "template <auto f> int call() { return f(); }\nint one() { return 1; }\n" \
+        "int main() { return call<one>() - 1; }\n"
+    if try_compile(compiler, program, "-std=gnu++17", "-fno-exceptions", "-fno-rtti", name="try.cpp") is None:
+        return Found("C++", f"no: the simulated GPU can't be built ({compiler.command} lacks C++: apt-get install g++)")
+    return Found("C++", "yes")
+
+
 def find_cuda(path):
     """The toolkit; gk's library itself needs only the driver, and finds that when it runs. Without nvcc it carries its
     own kernels as they are checked in."""
@@ -197,7 +206,7 @@ def look_around(options):
     """The compiler, and everything found with it, the reasons for what isn't included."""
     compiler = find_compiler(options.cc)
     return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png), find_cmocka(compiler),
-                      find_cuda(options.cuda), find_vulkan(compiler), find_hip()]
+                      find_cplusplus(compiler), find_cuda(options.cuda), find_vulkan(compiler), find_hip()]
 
 
 def settings(options, compiler, found):
@@ -242,11 +251,11 @@ def version():
 
 def print_summary(options, compiler, found):
     print(f"gk {version()} for {compiler.machine}")
-    tools = {"cmocka": find_cmocka(compiler).detail == "yes"}
+    tools = {one.what: one.detail == "yes" for one in found if one.what in ("cmocka", "C++")}
     tools.update((name, shutil.which(name)) for name in ("doxygen", "dot", "cmake", "pkg-config"))
     absent = [name for name in tools if not tools[name]]
     rows = [("compiler", f"{compiler.kind} {compiler.version} ({compiler.command})")]
-    rows += [(one.what, one.detail) for one in found if one.what != "cmocka"]
+    rows += [(one.what, one.detail) for one in found if one.what not in tools]
     rows += [("for tests", "all there" if not absent else "without " + ", ".join(absent)), ("prefix", options.prefix)]
     for name, detail in rows:
         print(f"  {name:<10} {detail}")
@@ -302,7 +311,8 @@ PACKAGES = [
     ("libpng-dev", "demo test bench", lambda: probe(find_png, True)),
     ("libcmocka-dev", "test", lambda: probe(find_cmocka)),
     ("gcovr", "more coverage", lambda: shutil.which("gcovr")),
-    ("g++", "more", lambda: shutil.which("g++")),
+    ("g++", "test", lambda: probe(find_cplusplus)),
+    ("g++", "more", lambda: shutil.which("g++") or not probe(find_cplusplus)),
     ("clang", "more", lambda: has_compiler("clang")),
     ("libomp-dev", "more", has_libomp),
     ("libclang-rt-dev", "more", has_clang_sanitizers),

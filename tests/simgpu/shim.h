@@ -61,7 +61,7 @@ SIM_VECTOR(double, double, 16, 16)
 extern "C" {
 SIM_OWN sim_index threadIdx, blockIdx, blockDim, gridDim;
 SIM_OWN const sim_services *sim_services_at;
-SIM_OWN alignas(128) unsigned char sim_dynamic_shared[232448];
+SIM_OWN __attribute__((aligned(128))) unsigned char sim_dynamic_shared[232448];
 }
 static const int warpSize = 32;
 SIM_INLINE unsigned sim_lane() {
