@@ -9,6 +9,10 @@ gk_result gki_cuda_enter(const gki_cuda_device *device) {
   return gki_cuda_judge(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
 }
 
+bool gki_cuda_enter_to_free(const gki_cuda_device *device) {
+  return device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
+}
+
 void gki_cuda_leave(const gki_cuda_device *device) {
   CUcontext own;
   (void)device->driver->cuCtxPopCurrent(&own);
@@ -73,9 +77,10 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal) {
 }
 
 void gki_cuda_close(gki_cuda_device *device) {
-  if (device->stream && gki_cuda_enter(device) == GK_OK) {
+  if (device->stream) {
+    bool entered = gki_cuda_enter_to_free(device);
     (void)device->driver->cuStreamDestroy(device->stream);
-    gki_cuda_leave(device);
+    if (entered) gki_cuda_leave(device);
   }
   device->stream = NULL;
   if (device->context) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
@@ -178,11 +183,10 @@ void gki_cuda_free(void *at, void *memory) {
   gki_cuda_page **place = page_of(device, memory), *page = *place;
   if (page) *place = page->next;
   pthread_mutex_unlock(&device->lock);
-  if (gki_cuda_enter(device) == GK_OK) {
-    if (page) gki_cuda_give_pinned(device, memory);
-    else gki_cuda_give(device, address(memory));
-    gki_cuda_leave(device);
-  }
+  bool entered = gki_cuda_enter_to_free(device);
+  if (page) gki_cuda_give_pinned(device, memory);
+  else gki_cuda_give(device, address(memory));
+  if (entered) gki_cuda_leave(device);
   gk_release(page);
 }
 

@@ -44,6 +44,8 @@ void gki_cuda_close(gki_cuda_device *device); /* copes with what open left half 
 /* Between the two the device's context is the thread's; then it is again what it was. */
 gk_result gki_cuda_enter(const gki_cuda_device *device);
 void gki_cuda_leave(const gki_cuda_device *device);
+/* For giving things back, which is tried whatever this answers, and said nowhere; leave it if true. */
+bool gki_cuda_enter_to_free(const gki_cuda_device *device);
 
 /* The backend's entries. */
 gk_result gki_cuda_alloc(void *device, size_t bytes, gk_memory kind, void **memory);

@@ -127,7 +127,7 @@ void gki_cuda_unload(void *at, void *code) {
   gki_cuda_device *device = at;
   gki_cuda_kernel *kernel = code;
   if (!kernel) return;
-  bool entered = gki_cuda_enter(device) == GK_OK;
+  bool entered = gki_cuda_enter_to_free(device);
   --kernel->module->users;
   tidy(device, kernel->module);
   if (entered) gki_cuda_leave(device);
@@ -158,7 +158,8 @@ gk_result gki_cuda_load_own(gki_cuda_device *device) {
 }
 
 void gki_cuda_drop_own(gki_cuda_device *device) {
-  if (!device->own.module || gki_cuda_enter(device) != GK_OK) return;
+  if (!device->own.module) return;
+  bool entered = gki_cuda_enter_to_free(device);
   gki_cuda_image_unload(device->driver, &device->own);
-  gki_cuda_leave(device);
+  if (entered) gki_cuda_leave(device);
 }

@@ -234,7 +234,7 @@ void gki_cuda_graph_drop(gki_cuda_graph *graph) {
   pthread_mutex_lock(&graph->device->lock);
   if (graph->device->last == graph) graph->device->last = NULL;
   pthread_mutex_unlock(&graph->device->lock);
-  bool entered = gki_cuda_enter(graph->device) == GK_OK;
+  bool entered = gki_cuda_enter_to_free(graph->device);
   gki_cuda_variant_drop(graph, &graph->fresh);
   gki_cuda_variant_drop(graph, &graph->resume);
   if (graph->event) (void)driver->cuEventDestroy(graph->event);

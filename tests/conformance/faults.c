@@ -65,7 +65,9 @@ static void hear(void *user, gk_log_level level, const char *line) {
 
 static bool injected(gk_result code) {
   if (!has_fired() || atomic_load(&fault.said) == 0) return false;
-  return code == GK_OK || code == fault.code || (fault.own && code == GK_ERROR_DEVICE);
+  /* What fails while a driver starts means that there is none. */
+  return code == GK_OK || code == fault.code ||
+         (fault.own && (code == GK_ERROR_DEVICE || code == GK_ERROR_NO_DEVICE));
 }
 
 /* kth: 0: none. way: of the backend's; for memory there is one. */

@@ -1,7 +1,9 @@
 /* The runner as gk's own tests have it: with the backends that watch common, and fail on request. */
 #include "own.h"
 #include "awkward/awkward.h"
+#include "simgpu/simgpu.h"
 #include "unit/fake_backend.h"
+#include <dlfcn.h>
 #include <stddef.h>
 
 static void awkward_fails(unsigned long call, gk_result code, int way) {
@@ -10,11 +12,38 @@ static void awkward_fails(unsigned long call, gk_result code, int way) {
   awkward_fail_at(call, code);
 }
 
+/* ---- CUDA on the simulated driver; on a real one nothing can be asked or made to fail ---------------------------- */
+
+static const simgpu *sim;
+
+static void find_simgpu(void) {
+  void *library = sim ? NULL : dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library) sim = dlsym(library, "simgpu_control");
+}
+
+static void simgpu_seed(uint64_t seed) {
+  if (sim) sim->set_seed(seed);
+}
+
+static const char *simgpu_broken(void) { return sim ? sim->first_broken() : ""; }
+static unsigned simgpu_leaks(void) { return sim ? (unsigned)sim->alive(SIMGPU_ALL) : 0; }
+static unsigned long simgpu_calls(void) { return sim ? (unsigned long)sim->counts().calls : 0; }
+
+static void simgpu_fails(unsigned long call, gk_result code, int way) {
+  static const simgpu_how ways[] = {SIMGPU_NOW, SIMGPU_LATE, SIMGPU_LOST};
+  find_simgpu();
+  if (!sim) return;
+  sim->mark();
+  sim->fail(call, code == GK_ERROR_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_LAUNCH_FAILED, ways[way]);
+}
+
 #define FAKE(called) {.name = (called), .enter = fake_register, .broken = fake_broken, .leaks = fake_leaks}
 
 const own_backend own_backends[] = {
   {.name = "awkward", .enter = awkward_register, .seed = awkward_seed, .broken = awkward_broken,
    .leaks = awkward_leaks, .ways = {"at once", "late", "with the device lost"}, .fail_at = awkward_fails,
    .calls = awkward_calls},
+  {.name = "cuda", .enter = find_simgpu, .seed = simgpu_seed, .broken = simgpu_broken, .leaks = simgpu_leaks,
+   .ways = {"at once", "late", "with the device lost"}, .fail_at = simgpu_fails, .calls = simgpu_calls},
   FAKE("fake_in_process"), FAKE("fake_native"), FAKE("fake_batched"), {0},
 };
