@@ -10,7 +10,9 @@ gk_result gki_cuda_enter(const gki_cuda_device *device) {
 }
 
 bool gki_cuda_enter_to_free(const gki_cuda_device *device) {
-  return device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
+  /* Twice: without it nothing can be given back. */
+  return device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS ||
+         device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
 }
 
 void gki_cuda_leave(const gki_cuda_device *device) {

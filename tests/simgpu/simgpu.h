@@ -14,7 +14,8 @@ extern "C" {
 typedef enum simgpu_how {
   SIMGPU_NOW,  /* it does nothing and answers the code; what gives something back does so all the same */
   SIMGPU_LATE, /* it works, then the device fails: its context answers the code from the next wait on, for ever */
-  SIMGPU_LOST  /* it and every later call answer the code; what gives something back does so all the same */
+  SIMGPU_LOST  /* it and every later call answer the code, but for pushing and popping contexts, which ask no device; what
+                * gives something back does so all the same */
 } simgpu_how;
 
 /* What stays alive until it is given back; for `alive`. */
