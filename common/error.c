@@ -16,6 +16,7 @@ static const char *const result_names[] = {
 /* Static, so that a message needs no memory when there is none left. */
 static _Thread_local char message[GKI_MESSAGE_BYTES];
 static _Thread_local bool message_is_set;
+static _Thread_local gk_result message_code;
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 enum { LOG_UNSET = -1 };
@@ -51,8 +52,11 @@ static void set_message(const char *text, size_t length) {
   message_is_set = true;
 }
 
+gk_result gki_failure(void) { return message_is_set ? message_code : GK_OK; }
+
 gk_result gki_fail_with(gk_result code, const char *text) {
   set_message(text, strlen(text)); /* The log has it from where it was collected. */
+  message_code = code;
   return code;
 }
 
@@ -65,6 +69,7 @@ gk_result gk_fail(gk_result code, const char *format, ...) {
   va_end(args);
   if (length < 0) length = snprintf(text, sizeof text, "%s", "(a message that can't be formatted)");
   set_message(text, (size_t)length);
+  message_code = code;
   gk_log(GK_LOG_ERROR, "%s", message);
   return code;
 }

@@ -8,6 +8,9 @@ enum { GKI_MESSAGE_BYTES = 8192 };
 /* Begins a public call: the next gk_fail of this thread sets the message, later ones don't. */
 void gki_begin(void);
 
+/* The code of the failure since then, for calls that answer by a pointer; GK_OK: there was none. */
+gk_result gki_failure(void);
+
 /* Replaces the message whatever was set: for failures that were collected elsewhere (another thread, several backends).
  */
 gk_result gki_fail_with(gk_result code, const char *message);

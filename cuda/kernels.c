@@ -35,7 +35,7 @@ static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel,
   gki_cuda_image image = {0};
   gk_result result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
   char *text = result == GK_OK ? gk_compose(kernel, "cuda") : NULL;
-  if (result == GK_OK && !text) result = gk_fail(GK_ERROR_COMPILE, "kernel %s has no text for CUDA", kernel->name);
+  if (result == GK_OK && !text) result = gki_failure();
   if (result == GK_OK) result = gki_cuda_compile(&compiler, text, kernel->source->file, NULL, 0, &image);
   gk_free_text(text);
   if (result == GK_OK) result = load_image(device, kernel, &compiler, &image, module);
