@@ -91,7 +91,7 @@ static gk_result record(builder *b, CUgraph into, uint32_t at, size_t first, CUs
                    : driver->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &last, &edges, &count);
   if (asked != CUDA_SUCCESS) result = judge(b, asked, "cuStreamGetCaptureInfo", at);
   else if (result == GK_OK && status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-    result = gk_fail(GK_ERROR_DEVICE, "task %u (%s): what the call did can't be recorded in a graph; it may only put "
+    result = gk_fail(GK_ERROR_INVALID, "task %u (%s): what the call did can't be recorded in a graph; it may only put "
                      "work on the stream that it is given", (unsigned)node->source, node->name);
   if (result == GK_OK && !grow(b, count)) result = GK_ERROR_MEMORY;
   if (result == GK_OK && count) memmove(b->fronts + first, last, count * sizeof *last);

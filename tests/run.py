@@ -55,6 +55,15 @@ SCRIPTS = [
 # Programs with arguments, all of them targets of build.ninja's rule `suite`: name, command, what --full appends to it,
 # and whether it runs under ThreadSanitizer, too.
 CONFORMANCE = "build/tests/conformance/conformance"
+RANDOM_LISTS = "build/tests/conformance/random_lists"
+
+
+def simulated(version, *command):
+    """On the simulated driver as it was in that version; a real one, if there is one, isn't found."""
+    return ["/usr/bin/env", "LD_LIBRARY_PATH=build/simgpu", "CUDA_HOME=build/simgpu", f"SIMGPU_VERSION={version}",
+            *command, "--backend", "cuda"]
+
+
 SUITES = [
     ("conformance on openmp", [CONFORMANCE, "--backend", "openmp"], [], True),
     ("conformance on awkward", [CONFORMANCE, "--backend", "awkward"], [], True),
@@ -64,6 +73,16 @@ SUITES = [
     ("conformance with calls that fail", [CONFORMANCE, "--backend", "awkward", "--sweep", "calls"], ["--every-way"],
      False),
 ]
+for version in ("12.4", "12.8", "13.0"):
+    SUITES += [
+        (f"conformance on simulated CUDA {version}",
+         simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect"), [], False),
+        (f"random lists on simulated CUDA {version}",
+         simulated(version, RANDOM_LISTS, "--without-calls", "--random", "200"), ["--random", "5000"], False)]
+SUITES += [("conformance on CUDA with calls that fail",
+            simulated("13.0", CONFORMANCE, "--sweep", "calls", "--most", "4"), ["--every-way"], False),
+           ("conformance on CUDA without memory",
+            simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "4"), ["--most", "1000"], False)]
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.

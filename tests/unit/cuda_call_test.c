@@ -1,0 +1,184 @@
+/* Work of another library on CUDA: recorded into the graph, wherever its task stands, and again when what it got was
+ * bound to something else. */
+#include "cuda_world.h"
+#include "runtime_kernels.h"
+
+enum { X = 1, BYTE, N, FLAG, A, SLOTS };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(BYTE, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int),
+                                     GK_DEFAULT(A, int, 1)};
+
+static CUresult (*memset_async)(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream);
+static CUresult (*synchronize)(CUstream stream);
+static int called;
+static gk_result answer;
+
+static void find_entries(void) {
+  CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = NULL;
+  *(void **)&find = dlsym(library, "cuGetProcAddress");
+  assert_int_equal(find("cuMemsetD8Async", &entry, 3020, 0), CUDA_SUCCESS);
+  *(void **)&memset_async = entry;
+  assert_int_equal(find("cuStreamSynchronize", &entry, 2000, 0), CUDA_SUCCESS);
+  *(void **)&synchronize = entry;
+}
+
+/* As a library does that fills memory: by work on the stream that it gets. */
+static gk_result fill_bytes(const gk_value *args, void *native) {
+  ++called;
+  if (answer != GK_OK) return answer;
+  CUresult result = memset_async((CUdeviceptr)(uintptr_t)args[0].ptr, (unsigned char)args[1].i32, sizeof(int), native);
+  return result == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
+}
+
+static gk_result do_nothing(const gk_value *args, void *native) {
+  (void)args;
+  ++called;
+  return native ? GK_OK : GK_ERROR_INVALID;
+}
+
+/* What no capture takes. */
+static gk_result wait_there(const gk_value *args, void *native) {
+  (void)args;
+  ++called;
+  (void)synchronize(native);
+  return GK_OK;
+}
+
+static const gk_status *run(gk_graph *graph) {
+  const gk_status *status = NULL;
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, &status));
+  return status;
+}
+
+static int setup_call(void **state) {
+  called = 0;
+  answer = GK_OK;
+  return setup_cuda(state);
+}
+
+static void test_recorded(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_CALL(fill_bytes, X, BYTE), GK_RUN(add, N, X, A)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, 0);
+  int *x = int_on(device, 5), *y = int_on(device, 5);
+  assert_int_equal(called, 0); /* what it gets isn't known yet */
+  gk_bind(graph, X, x);
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, BYTE, 1);
+  run(graph);
+  assert_int_equal(called, 1);
+  assert_int_equal(int_at(device, x), 0x01010102);
+  assert_int_equal(run(graph)->applied, GK_UNCHANGED);
+  gk_bind_int(graph, A, 2);
+  gk_bind_int(graph, BYTE, 1);
+  assert_int_equal(run(graph)->applied, GK_BY_TABLE); /* that value was recorded */
+  assert_int_equal(called, 1);
+  assert_int_equal(int_at(device, x), 0x01010103);
+  gk_bind(graph, X, y);
+  assert_int_equal(run(graph)->applied, GK_BY_RECORDING);
+  assert_int_equal(called, 2);
+  assert_int_equal(int_at(device, y), 0x01010103);
+  assert_int_equal(int_at(device, x), 0x01010103);
+  gk_graph_destroy(graph);
+}
+
+/* What waits in a queue keeps what was recorded for it. */
+static void test_recorded_again_behind_others(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_CALL(fill_bytes, X, BYTE)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, 0);
+  int *memory[6];
+  for (int k = 0; k < 6; ++k) {
+    memory[k] = int_on(device, 0);
+    gk_bind(graph, X, memory[k]);
+    gk_bind_int(graph, BYTE, k + 1);
+    assert_ok(gk_launch(graph, 0));
+  }
+  assert_ok(gk_wait(graph, NULL));
+  for (int k = 0; k < 6; ++k) assert_int_equal(int_at(device, memory[k]), 0x01010101 * (k + 1));
+  gk_graph_destroy(graph);
+}
+
+static void test_in_bodies(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {
+    GK_DO_WHILE(FLAG),
+      GK_IF(FLAG), GK_CALL(do_nothing, 0), GK_END,
+      GK_PARALLEL,
+        GK_SECTION, GK_CALL(fill_bytes, X, BYTE), GK_END,
+        GK_SECTION, GK_CALL(do_nothing, 0), GK_END,
+      GK_END,
+      GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, FLAG),
+    GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, 0);
+  int *x = int_on(device, 0), *flag = int_on(device, 3);
+  gk_bind(graph, X, x);
+  gk_bind(graph, FLAG, flag);
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, BYTE, 0);
+  const gk_status *status = run(graph);
+  assert_int_equal(status->loops[0].passes, 3);
+  assert_int_equal(called, 3); /* recorded once each */
+  assert_int_equal(int_at(device, x), 1);
+  gk_graph_destroy(graph);
+}
+
+static void test_known_when_made(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_CALL(do_nothing, A)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, 0);
+  assert_int_equal(called, 1);
+  run(graph);
+  assert_int_equal(called, 1);
+  gk_graph_destroy(graph);
+}
+
+static void test_call_fails(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(add, N, X, A)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, 0);
+  int *x = int_on(device, 7);
+  gk_bind(graph, X, x);
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, BYTE, 0);
+  answer = GK_ERROR_UNSUPPORTED;
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (fill_bytes)", gk_wait(graph, NULL));
+  assert_int_equal(int_at(device, x), 7);
+  answer = GK_NOT_READY; /* says nothing */
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "task 0 (fill_bytes)", gk_wait(graph, NULL));
+  answer = GK_OK;
+  run(graph);
+  assert_int_equal(int_at(device, x), 1);
+  gk_graph_destroy(graph);
+}
+
+static void test_capture_fails(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(wait_there, X), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, 0);
+  gk_bind(graph, X, int_on(device, 7));
+  gk_bind(graph, FLAG, int_on(device, 1));
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "task 1 (wait_there)", gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+}
+
+int main(int count, char **words) {
+  (void)count;
+  with_simgpu(words);
+  find_entries();
+#define ON_CALL(test) cmocka_unit_test_setup_teardown(test, setup_call, teardown_cuda)
+  const struct CMUnitTest tests[] = {ON_CALL(test_recorded),        ON_CALL(test_recorded_again_behind_others),
+                                     ON_CALL(test_in_bodies),       ON_CALL(test_known_when_made),
+                                     ON_CALL(test_call_fails),      ON_CALL(test_capture_fails)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
