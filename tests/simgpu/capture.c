@@ -74,10 +74,17 @@ static CUresult begin(CUstream where, CUstreamCaptureMode mode, const char *entr
   return CUDA_SUCCESS;
 }
 
+static void set_graph(sim_capture *capture, sim_graph *graph) {
+  capture->graph = graph;
+  graph->capturing = true;
+  ++graph->root->captures;
+}
+
 static void end(sim_capture *capture) {
   sim_capture **link = &captures;
   while (*link != capture) link = &(*link)->next;
   *link = capture->next;
+  --capture->graph->root->captures;
   capture->stream->capture = NULL;
   free(capture->last);
   free(capture->edges);
@@ -86,10 +93,12 @@ static void end(sim_capture *capture) {
 
 /* The graph is the caller's, or nobody's if it is invalid. */
 static void end_invalid(sim_capture *capture) {
-  capture->graph->capturing = false;
-  if (capture->into) capture->graph->root->poisoned = true;
-  else sim_graph_drop(capture->graph);
+  sim_graph *graph = capture->graph;
+  bool into = capture->into;
+  graph->capturing = false;
   end(capture);
+  if (into) graph->root->poisoned = true;
+  else sim_graph_drop(graph);
 }
 
 void sim_capture_drop(sim_stream *stream) { end_invalid(stream->capture); }
@@ -98,7 +107,7 @@ CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
   SIM_ENTER(cuStreamBeginCapture);
   sim_capture *capture;
   CUresult result = begin(stream, mode, "cuStreamBeginCapture", &capture);
-  if (result == CUDA_SUCCESS) capture->graph = sim_graph_make(NULL);
+  if (result == CUDA_SUCCESS) set_graph(capture, sim_graph_make(NULL));
   return result;
 }
 
@@ -125,9 +134,8 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
   if (result == CUDA_SUCCESS) result = check_into(graph, after, edges, count);
   if (result == CUDA_SUCCESS) result = begin(stream, mode, "cuStreamBeginCaptureToGraph", &capture);
   if (result != CUDA_SUCCESS) return result;
-  capture->graph = graph;
+  set_graph(capture, graph);
   capture->into = true;
-  graph->capturing = true;
   set_last(capture, after, count);
   return CUDA_SUCCESS;
 }

@@ -220,7 +220,7 @@ static CUresult check_update(sim_exec *exec, CUgraphNode node, const CUgraphNode
   const sim_step *step = sim_program_step(exec->program, (uint64_t)(uintptr_t)node, &flow);
   if (!step) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the exec wasn't made with that node");
   if (step->type != asked->type)
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "parameters for a %s node, but it is a %s node",
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "parameters for a node of kind %s, but it is of kind %s",
                       sim_node_name(asked->type), sim_node_name(step->type));
   if (step->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
     sim_broken("update", "parameters of a conditional node can't be changed");

@@ -164,7 +164,10 @@ static CUresult graph_destroy(CUgraph handle) {
     sim_broken("body", "the graph of a %s node was destroyed: it is the driver's", sim_node_name(graph->owner->type));
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDestroy: the graph is a node's");
   }
-  if (graph->capturing) sim_broken("capture", "a graph was destroyed while a stream is captured into it");
+  if (graph->captures) {
+    sim_broken("capture", "a graph was destroyed while a stream is captured into it");
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDestroy: a stream is captured into the graph");
+  }
   sim_graph_drop(graph);
   return CUDA_SUCCESS;
 }

@@ -34,10 +34,17 @@ static void k_twice(const unsigned char *p, unsigned long long threads) { /* han
   set_conditional(take_number(p, 1), 0);
 }
 
+static void k_none(const unsigned char *p, unsigned long long threads) {
+  (void)p;
+  (void)threads;
+}
+
 static const sim_stub_kernel kernels[] = {{"log", k_log, {8}},
                                           {"set", k_set, {8, 8, 8}},
                                           {"count", k_count, {8, 8}},
                                           {"twice", k_twice, {8, 8, 8}},
+                                          {"most", k_none, {4096}},
+                                          {"too_many", k_none, {4096, 4}},
                                           {0}};
 
 /* ---- building ---- */

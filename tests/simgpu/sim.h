@@ -273,6 +273,7 @@ typedef struct sim_graph {
   uint64_t exec;  /* the one that lives, of a graph with conditional nodes */
   bool poisoned;  /* by a capture that went wrong */
   bool capturing;
+  unsigned captures; /* of a root: into it and what is in it */
 } sim_graph;
 
 CUresult sim_graph_find(CUgraph handle, sim_graph **graph);

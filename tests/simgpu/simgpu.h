@@ -63,7 +63,7 @@ typedef struct simgpu {
   simgpu_counts (*counts)(void);
   uint64_t (*calls)(const char *entry); /* of one entry since the mark */
   /* The k-th call from now on, from 1, fails; 0: none does. cuGetErrorName, cuGetErrorString and
-   * cuGetProcAddress aren't counted. */
+   * cuGetProcAddress aren't counted. (cmocka has a macro of that name: write (sim->fail)(...).) */
   void (*fail)(uint64_t k, CUresult code, simgpu_how how);
   const char *(*failed)(void); /* which entry it hit; NULL: it hasn't come to that yet */
 

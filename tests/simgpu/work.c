@@ -93,21 +93,22 @@ static void carry_out_copy(void *data) {
   else memset(copy->to, copy->value, copy->bytes);
 }
 
-static bool guarded(sim_device *device, void (*work)(void *), void *data, const char *what, char *why, size_t bytes) {
+static bool guarded(sim_device *device, void (*work)(void *), void *data, const char *what, const char *name, char *why,
+                    size_t bytes) {
   uintptr_t at;
   char where[256];
   if (sim_guarded(device, work, data, &at)) return true;
   pthread_mutex_lock(&sim_lock);
   sim_memory_describe(device, at, where, sizeof where);
   pthread_mutex_unlock(&sim_lock);
-  snprintf(why, bytes, "%s touches %s", what, where);
+  snprintf(why, bytes, "%s%s touches %s", what, name, where);
   sim_broken("memory", "%s", why);
   return false;
 }
 
 bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t why_bytes) {
   sim_copy mine = *copy;
-  return guarded(device, carry_out_copy, &mine, copy->from ? "a copy" : "a fill", why, why_bytes);
+  return guarded(device, carry_out_copy, &mine, copy->from ? "a copy" : "a fill", "", why, why_bytes);
 }
 
 /* ---- modules ---- */
@@ -305,8 +306,6 @@ static void carry_out_call(void *data) {
 }
 
 bool sim_run_call(sim_device *device, const sim_call *call, char *why, size_t why_bytes) {
-  char what[256];
-  snprintf(what, sizeof what, "kernel %s", call->name);
   union { const sim_call *constant; void *data; } mine = {call};
-  return guarded(device, carry_out_call, mine.data, what, why, why_bytes);
+  return guarded(device, carry_out_call, mine.data, "kernel ", call->name, why, why_bytes);
 }

@@ -1,0 +1,181 @@
+/* Streams, events, and what waits for what. */
+#include "sim_world.h"
+#include <pthread.h>
+
+static char trace[256];
+static size_t traced;
+
+static void k_log(const unsigned char *p, unsigned long long threads) { /* letter */
+  (void)threads;
+  if (traced < sizeof trace - 1) trace[traced++] = (char)take_number(p, 0);
+}
+
+static const sim_stub_kernel kernels[] = {{"log", k_log, {8}}, {0}};
+static CUstream other;
+
+static int begin(void **state) {
+  (void)state;
+  open_context(kernels);
+  RIGHT(cu.cuStreamCreate(&other, CU_STREAM_DEFAULT));
+  memset(trace, 0, sizeof trace);
+  traced = 0;
+  sim->mark();
+  return 0;
+}
+
+static int end(void **state) {
+  cu.cuStreamDestroy(other);
+  return close_context(state);
+}
+
+static void put(CUstream where, char letter) {
+  uint64_t number = (uint64_t)letter;
+  void *parameters[] = {&number};
+  RIGHT(cu.cuLaunchKernel(kernel("log"), 1, 1, 1, 1, 1, 1, 0, where, parameters, NULL));
+}
+
+static void work_is_done_later_and_in_order(void **state) {
+  (void)state;
+  sim->hold(1);
+  for (char letter = 'a'; letter <= 'h'; ++letter) put(stream, letter);
+  WRONG(CUDA_ERROR_NOT_READY, cu.cuStreamQuery(stream));
+  assert_string_equal(trace, "");
+  sim->hold(0);
+  RIGHT(cu.cuStreamSynchronize(stream));
+  RIGHT(cu.cuStreamQuery(stream));
+  assert_string_equal(trace, "abcdefgh");
+  assert_int_equal(sim->counts().kernels, 8);
+  assert_int_equal(sim->counts().waits, 1);
+  assert_int_equal(sim->calls("cuStreamQuery"), 2);
+}
+
+static void streams_run_beside_each_other(void **state) {
+  (void)state;
+  unsigned first = 0;
+  for (uint64_t seed = 0; seed < 32; ++seed) {
+    traced = 0;
+    sim->set_seed(seed);
+    sim->hold(1);
+    put(stream, 'a');
+    put(other, 'b');
+    sim->hold(0);
+    RIGHT(cu.cuStreamSynchronize(stream));
+    RIGHT(cu.cuStreamSynchronize(other));
+    first += trace[0] == 'a';
+  }
+  assert_true(first > 4 && first < 28);
+}
+
+static void default_stream_waits_for_blocking_ones(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    traced = 0;
+    sim->set_seed(seed);
+    sim->hold(1);
+    put(other, 'a');
+    put(NULL, 'b');
+    put(other, 'c');
+    sim->hold(0);
+    RIGHT(cu.cuStreamSynchronize(other));
+    assert_string_equal(trace, "abc");
+  }
+}
+
+static void event_is_reached_in_its_turn(void **state) {
+  (void)state;
+  CUevent event;
+  RIGHT(cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  RIGHT(cu.cuEventQuery(event)); /* never recorded: done */
+  sim->hold(1);
+  put(stream, 'a');
+  RIGHT(cu.cuEventRecord(event, stream));
+  WRONG(CUDA_ERROR_NOT_READY, cu.cuEventQuery(event));
+  sim->hold(0);
+  RIGHT(cu.cuEventSynchronize(event));
+  RIGHT(cu.cuEventQuery(event));
+  assert_string_equal(trace, "a");
+  sim->hold(1);
+  RIGHT(cu.cuEventRecord(event, stream));
+  WRONG(CUDA_ERROR_NOT_READY, cu.cuEventQuery(event));
+  RIGHT(cu.cuEventDestroy(event)); /* before it is reached */
+  sim->hold(0);
+  RIGHT(cu.cuStreamSynchronize(stream));
+  WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuEventQuery(event));
+  expect_broken("destroyed");
+}
+
+static void stream_ends_when_its_work_does(void **state) {
+  (void)state;
+  CUstream third;
+  RIGHT(cu.cuStreamCreate(&third, CU_STREAM_NON_BLOCKING));
+  sim->hold(1);
+  put(third, 'a');
+  RIGHT(cu.cuStreamDestroy(third));
+  WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamSynchronize(third));
+  expect_broken("destroyed");
+  sim->hold(0);
+  CUdeviceptr memory;
+  RIGHT(cu.cuMemAlloc(&memory, 8));
+  RIGHT(cu.cuMemFree(memory)); /* waits for all */
+  assert_string_equal(trace, "a");
+}
+
+static void *use_from_elsewhere(void *data) {
+  CUresult *results = data;
+  results[0] = cu.cuStreamQuery(stream); /* no context here */
+  results[1] = cu.cuCtxPushCurrent(context);
+  put(stream, 'x');
+  results[2] = cu.cuStreamSynchronize(stream);
+  results[3] = cu.cuCtxPopCurrent(NULL);
+  return NULL;
+}
+
+static void each_thread_has_its_contexts(void **state) {
+  (void)state;
+  pthread_t thread;
+  CUresult results[4];
+  assert_int_equal(pthread_create(&thread, NULL, use_from_elsewhere, results), 0);
+  pthread_join(thread, NULL);
+  assert_int_equal(results[0], CUDA_ERROR_INVALID_CONTEXT);
+  for (int k = 1; k < 4; ++k) assert_int_equal(results[k], CUDA_SUCCESS);
+  assert_string_equal(trace, "x");
+}
+
+static void *wait_for_it(void *data) {
+  RIGHT(cu.cuCtxPushCurrent(context));
+  *(CUresult *)data = cu.cuStreamSynchronize(stream);
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  return NULL;
+}
+
+static void many_threads_use_one_stream(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  CUresult results[4];
+  sim->hold(1);
+  for (int k = 0; k < 4; ++k) {
+    put(stream, 'a');
+    assert_int_equal(pthread_create(&threads[k], NULL, wait_for_it, &results[k]), 0);
+  }
+  sim->hold(0);
+  for (int k = 0; k < 4; ++k) {
+    pthread_join(threads[k], NULL);
+    assert_int_equal(results[k], CUDA_SUCCESS);
+  }
+  assert_string_equal(trace, "aaaa");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    CASE(work_is_done_later_and_in_order),
+    CASE(streams_run_beside_each_other),
+    CASE(default_stream_waits_for_blocking_ones),
+    CASE(event_is_reached_in_its_turn),
+    CASE(stream_ends_when_its_work_does),
+    CASE(each_thread_has_its_contexts),
+    CASE(many_threads_use_one_stream),
+  };
+  return cmocka_run_group_tests(tests, load_driver, NULL);
+}
