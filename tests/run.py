@@ -88,6 +88,7 @@ FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
             for name in ("worker", "device", "launch", "graph", "threads", "openmp", "openmp_team", "openmp_sections")]
+THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture", "memory", "condition", "fail")]
 THREADED += ["build/tests/conformance/random_lists"]
 
 TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# (?:SKIP|(?P<known>TO" r"DO))\s*(?P<reason>.*))?$", re.I)

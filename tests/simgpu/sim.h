@@ -50,11 +50,11 @@ CUresult sim_enter(sim_entry entry);
 CUresult sim_enter_back(sim_entry entry);
 void sim_leave(const CUresult *entered);
 #define SIM_ENTER(name) \
-  __attribute__((cleanup(sim_leave))) const CUresult sim_entered = sim_enter(SIM_##name); \
+  __attribute__((cleanup(sim_leave), unused)) const CUresult sim_entered = sim_enter(SIM_##name); \
   if (sim_entered != CUDA_SUCCESS) return sim_entered
 #define SIM_ENTER_BACK(name) \
   const CUresult sim_asked = sim_enter_back(SIM_##name); \
-  __attribute__((cleanup(sim_leave))) const CUresult sim_entered = CUDA_SUCCESS
+  __attribute__((cleanup(sim_leave), unused)) const CUresult sim_entered = CUDA_SUCCESS
 #define SIM_LEAVE(result) return sim_asked != CUDA_SUCCESS ? ((void)(result), sim_asked) : (result)
 
 void *sim_obtain(size_t bytes); /* zeroed; ends the process where there is none */
