@@ -13,7 +13,7 @@ typedef unsigned long long uint64_t;
 
 #define GKI_CUDA_NONE 0xffffffffu
 
-/* gk_point_kind, gk_closer_kind and gk_state, whose header NVRTC can't read; tables.c asserts that they are the same. */
+/* gk_point_kind, gk_closer_kind and gk_state, whose header NVRTC can't read; tables.c asserts that they agree. */
 enum { GKI_CUDA_YIELD, GKI_CUDA_LOOP_END, GKI_CUDA_HEAD, GKI_CUDA_BRANCH, GKI_CUDA_MARK };
 enum { GKI_CUDA_CLOSES_GATE, GKI_CUDA_CLOSES_NODE, GKI_CUDA_CLOSES_WORD };
 enum { GKI_CUDA_FINISHED, GKI_CUDA_YIELDED, GKI_CUDA_CANCELLED };

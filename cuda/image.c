@@ -18,7 +18,8 @@ static void first_line(char *log) {
 }
 
 /* Adds to what was refused: "the PTX: the driver's text (CUDA_ERROR_NAME, 222)". */
-static void note(gki_cuda_own *own, const gki_cuda_driver *driver, CUresult result, const char *what, const char *more) {
+static void note(gki_cuda_own *own, const gki_cuda_driver *driver, CUresult result, const char *what,
+                 const char *more) {
   const size_t used = strlen(own->refused);
   const char *name = NULL, *text = NULL;
   if (driver->cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) name = "unknown";

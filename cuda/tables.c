@@ -1,4 +1,4 @@
-/* gk_gates, copied field by field into what gates.h declares, with all that a control kernel needs of plan and nodes. */
+/* gk_gates, copied field by field into what gates.h declares, with what a control kernel needs of plan and nodes. */
 #include "tables.h"
 #include "error.h"
 #include <assert.h>

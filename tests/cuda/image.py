@@ -100,7 +100,8 @@ def sum_of(path):
 def record(nvcc):
     paths = SOURCES + [IMAGES / "gates.fatbin", IMAGES / "gates.ptx"]
     lines = [f"{sum_of(path)}  {path.relative_to(tap.ROOT).as_posix()}" for path in paths]
-    MADE.write_text(f"# nvcc {nvcc}, NVRTC {toolkits.OLDEST_WHOLE}; see tests/cuda/image.py\n" + "\n".join(lines) + "\n")
+    lines.insert(0, f"# nvcc {nvcc}, NVRTC {toolkits.OLDEST_WHOLE}; see tests/cuda/image.py")
+    MADE.write_text("\n".join(lines) + "\n")
 
 
 def recorded_nvcc():
@@ -132,7 +133,8 @@ def judge_ptx(text):
     wanted = (PTX_VERSION, PTX_TARGET.replace("compute", "sm"))
     if (version, target) != wanted:
         return f"wanted {wanted}, found {(version, target)}"
-    entries, outside = re.findall(r"^\.visible \.entry (\w+)\(", text, re.M), re.findall(r"^\.extern .*?(\w+)$", text, re.M)
+    entries = re.findall(r"^\.visible \.entry (\w+)\(", text, re.M)
+    outside = re.findall(r"^\.extern .*?(\w+)$", text, re.M)
     if sorted(entries) != sorted(kernels()) or outside != [OUTSIDE]:
         return f"entries {entries}, from outside {outside}"
     return None

@@ -63,7 +63,8 @@ static void test_copy(void **state) {
     const uint32_t element = 1 + pick(&random, 20), count = pick(&random, MOST / element), bytes = element * count;
     const uint32_t to_offset = pick(&random, 3) * 16 + pick(&random, 20), from_offset = pick(&random, 40);
     const bool alike = pick(&random, 2); /* so that whole lines are copied */
-    const uint32_t at = pick(&random, 16), from_at = alike ? (at + to_offset + 64 - from_offset) % 16 : pick(&random, 16);
+    const uint32_t at = pick(&random, 16);
+    const uint32_t from_at = alike ? (at + to_offset + 64 - from_offset) % 16 : pick(&random, 16);
     unsigned char *to_whole, *from_whole, wanted[MOST + 64];
     unsigned char *to = ragged(&to_whole, to_offset + bytes, at, 5), *from = ragged(&from_whole, from_offset + bytes,
                                                                                     from_at, 99);
