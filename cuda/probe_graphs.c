@@ -370,7 +370,7 @@ static void build_switch(gki_probe_trial *t) {
 
 const gki_probe_graph gki_probe_graphs[GKI_CUDA_PROBE_GRAPHS] = {
     {"IF and WHILE", build_first, 12040, true, 0},
-    {"handles across bodies", build_handles, 12040, true, GKI_CUDA_HOST_GATED},
+    {"handles across bodies", build_handles, 12040, false, 0},
     {"parallel branches", build_branches, 12040, false, 0},
     {"parallel loops", build_loops, 12040, false, GKI_CUDA_CHAIN_BRANCHES},
     {"SWITCH", build_switch, 13000, false, 0}, /* bodies with child graphs gave wrong results before */

@@ -41,13 +41,13 @@ static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda
   }
 }
 
-static void print_summary(const summary *s, int ordinal, const char *name, int arch, bool translated) {
+static void print_summary(const summary *s, int ordinal, const char *name, int arch, const char *kernels) {
   printf("{\"device\":%d", ordinal);
   put_text("name", name);
   printf(",\"sm\":%d,\"driver\":%d,\"conditional\":%s,\"ways\":%u", arch, s->last.driver_version,
          s->last.conditional ? "true" : "false", s->last.ways);
   printf(",\"first_us\":%u,\"least_us\":%u,\"overlaps\":%u", s->first.microseconds, s->least_us, s->overlaps);
-  put_text("kernels", translated ? "PTX" : "machine code");
+  put_text("kernels", kernels);
   put_text("why", s->last.why);
   puts("}");
   for (uint32_t k = 0; k < s->last.graph_count; ++k) {
@@ -86,7 +86,8 @@ static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats) {
   (void)driver->cuCtxPushCurrent(context);
   (void)gki_cuda_image_load(driver, &own);
   ask(driver, context, &own, repeats, &s);
-  print_summary(&s, ordinal, name, 10 * major + minor, own.translated);
+  print_summary(&s, ordinal, name, 10 * major + minor,
+                !own.module ? "none" : own.translated ? "PTX" : "machine code");
   gki_cuda_image_unload(driver, &own);
   (void)driver->cuCtxPopCurrent(&context);
   (void)driver->cuDevicePrimaryCtxRelease(device);

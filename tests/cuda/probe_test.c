@@ -203,6 +203,34 @@ static void says_what_is_needed(void **state) {
   assert_non_null(strstr(text, "(P9a, not asked)"));
 }
 
+/* The table in docs/cuda.md has them all, in their order, and the ways by their names here. */
+static void stands_in_the_docs(void **state) {
+  (void)state;
+  static const struct { uint32_t way; const char *name; } ways[] = {
+      {0, "nothing, gk doesn't rely on it"}, {GKI_CUDA_HOST_GATED, "host-gated"}, {GKI_CUDA_NO_SWITCH, "no SWITCH"},
+      {GKI_CUDA_CHAIN_BRANCHES, "chain branches"}, {GKI_CUDA_PASS_ON_PER_LEVEL, "pass on per level"},
+      {GKI_CUDA_SET_AT_ENTRY, "set at entry"}, {GKI_CUDA_SET_PER_PASS, "set per pass"},
+      {GKI_CUDA_REARM_IN_FRONT, "re-arm in front"}, {GKI_CUDA_MERGE_IN_BODY, "merge in body"},
+      {GKI_CUDA_WRITE_ONCE, "write once"}, {GKI_CUDA_CLOSE_FROM_OUTSIDE, "close from outside"},
+      {GKI_CUDA_LOOP_END_LAST, "loop end last"}, {GKI_CUDA_TARGET_BY_COPY, "target by copy"}};
+  static char docs[100000];
+  FILE *file = fopen("docs/cuda.md", "r");
+  assert_non_null(file);
+  docs[fread(docs, 1, sizeof docs - 1, file)] = 0;
+  fclose(file);
+  const char *at = docs;
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
+    const gki_cuda_question_text *q = &gki_cuda_questions[k];
+    char row[300];
+    size_t w = 0;
+    while (ways[w].way != q->way) ++w;
+    snprintf(row, sizeof row, "\n| %s | %s | %s |\n", q->name, q->text, ways[w].name);
+    const char *found = strstr(at, row);
+    if (!found) fail_msg("docs/cuda.md lacks%s", row);
+    at = found + 1;
+  }
+}
+
 static void no_kernels(void **state) {
   (void)state;
   gki_cuda_probe_anew(&driver, context, NULL, "no image fits", &got);
@@ -290,6 +318,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(in_any_order, begin, end),
       cmocka_unit_test_setup_teardown(each_no, begin, end),
       cmocka_unit_test_setup_teardown(says_what_is_needed, begin, end),
+      cmocka_unit_test(stands_in_the_docs),
       cmocka_unit_test_setup_teardown(no_kernels, begin, end),
       cmocka_unit_test_setup_teardown(once_per_device, begin, end),
       cmocka_unit_test_setup_teardown(each_call_fails, begin, end),
