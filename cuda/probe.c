@@ -261,7 +261,8 @@ void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext co
 }
 
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes) {
-  char said[sizeof abilities->why];
+  char said[2 * sizeof abilities->why];
+  bool asked = true;
   int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) doesn't do what is needed here:",
                         abilities->driver_version / 1000, abilities->driver_version % 1000 / 10);
   const char *between = " ";
@@ -271,6 +272,9 @@ void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char 
     length += snprintf(said + length, sizeof said - (size_t)length, "%s%s (%s%s)", between, q->text, q->name,
                        abilities->answers[k] == GKI_CUDA_NO ? "" : ", not asked");
     between = "; ";
+    asked = asked && abilities->answers[k] == GKI_CUDA_NO;
   }
+  if (!asked && abilities->why[0] && length < (int)sizeof said)
+    snprintf(said + length, sizeof said - (size_t)length, "; %s", abilities->why);
   snprintf(text, bytes, "%s", said);
 }

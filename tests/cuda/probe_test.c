@@ -201,6 +201,13 @@ static void says_what_is_needed(void **state) {
   ask();
   gki_cuda_say_ways(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
   assert_non_null(strstr(text, "(P9a, not asked)"));
+  load_driver(13000);
+  (sim->fail)(50, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+  ask();
+  assert_true(got.conditional); /* for lists that do without */
+  gki_cuda_say_ways(&got, GKI_CUDA_WRITE_ONCE, text, sizeof text);
+  assert_non_null(strstr(text, "(P4a, not asked); some of what conditional nodes do couldn't be tried: cuGraph"));
+  assert_non_null(strstr(text, ", for the graph of handles across bodies: out of memory"));
 }
 
 /* The table in docs/cuda.md has them all, in their order, and the ways by their names here. */
