@@ -210,6 +210,22 @@ static void says_what_is_needed(void **state) {
   assert_non_null(strstr(text, ", for the graph of handles across bodies: out of memory"));
 }
 
+/* A driver that does nothing at first. */
+static CUresult (*launch)(CUgraphExec exec, CUstream stream);
+static CUresult launch_every_other(CUgraphExec exec, CUstream stream) {
+  static int count;
+  return count++ % 2 ? launch(exec, stream) : CUDA_SUCCESS;
+}
+
+static void first_launch_counts(void **state) {
+  (void)state;
+  launch = driver.cuGraphLaunch;
+  driver.cuGraphLaunch = launch_every_other;
+  ask();
+  assert_false(got.conditional);
+  assert_string_equal(not_yes(), "P1a P2o0 P2o1");
+}
+
 /* The table in docs/cuda.md has them all, in their order, and the ways by their names here. */
 static void stands_in_the_docs(void **state) {
   (void)state;
@@ -288,14 +304,21 @@ static void each_call_fails(void **state) {
   assert_string_equal(not_yes(), "");
 }
 
+static CUresult (*query)(CUstream stream);
+static CUresult end_two_graphs(CUstream stream) {
+  return sim->calls("cuGraphLaunch") > 4 ? CUDA_ERROR_NOT_READY : query(stream);
+}
+
 static void never_ends(void **state) {
   (void)state;
-  sim->hold(1);
+  query = driver.cuStreamQuery;
+  driver.cuStreamQuery = end_two_graphs;
   gki_cuda_probe(&driver, 5, context, gates, NULL, &got);
-  sim->hold(0);
   assert_false(got.conditional);
   assert_true(got.is_final);
-  assert_string_equal(got.why, "conditional nodes couldn't be tried: the graph of IF and WHILE didn't end within 3 s");
+  assert_true(got.ways & GKI_CUDA_HOST_GATED);
+  assert_string_equal(got.why,
+                      "conditional nodes couldn't be tried: the graph of parallel branches didn't end within 3 s");
   gki_cuda_probe(&driver, 5, context, gates, NULL, &got); /* nobody tries again */
   assert_false(got.conditional);
   assert_true(sim->alive(SIMGPU_ALL) > 2); /* it may still run */
@@ -325,6 +348,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(in_any_order, begin, end),
       cmocka_unit_test_setup_teardown(each_no, begin, end),
       cmocka_unit_test_setup_teardown(says_what_is_needed, begin, end),
+      cmocka_unit_test_setup_teardown(first_launch_counts, begin, end),
       cmocka_unit_test(stands_in_the_docs),
       cmocka_unit_test_setup_teardown(no_kernels, begin, end),
       cmocka_unit_test_setup_teardown(once_per_device, begin, end),
