@@ -1,0 +1,42 @@
+/* Tasks as nodes of a graph, whoever decides when they run. */
+#ifndef GKI_CUDA_NODES_H
+#define GKI_CUDA_NODES_H
+#include "kernels.h"
+#include "slots.h"
+
+/* `fronts` is a stack of nodes that what comes next has to wait for: from some `first` on those of the block at hand.
+ * Whoever makes one frees it by gk_release. */
+typedef struct gki_cuda_nodes {
+  const gki_cuda_device *device;
+  const gki_cuda_slots *slots;
+  gki_cuda_kernel *const *code; /* by node of the plan */
+  const gk_value *values;       /* by slot, for library calls */
+  CUgraphNode *fronts;
+  size_t count, capacity;
+} gki_cuda_nodes;
+
+bool gki_cuda_nodes_grow(gki_cuda_nodes *nodes, size_t more);
+
+/* From now on all that follows waits for this node alone. */
+gk_result gki_cuda_nodes_advance(gki_cuda_nodes *nodes, size_t first, CUgraphNode node);
+const CUgraphNode *gki_cuda_nodes_from(const gki_cuda_nodes *nodes, size_t first);
+
+/* For branches side by side, none of which waits for another one: what there is to wait for is brought down to at most
+ * one node, which saves edges; each branch begins with a copy of that on the stack's top, at `begin`; in the end all
+ * that the branches have left there from `copy` on takes its place. */
+gk_result gki_cuda_nodes_gather(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first);
+gk_result gki_cuda_nodes_fork(gki_cuda_nodes *nodes, size_t first, size_t copy, size_t *begin);
+void gki_cuda_nodes_join(gki_cuda_nodes *nodes, size_t first, size_t copy);
+
+/* The plan's node `task` is for the message: "call for task 3 (name) of graph x: ...". */
+gk_result gki_cuda_nodes_judge(const gki_cuda_nodes *nodes, CUresult result, const char *call, uint32_t task);
+
+gk_result gki_cuda_add_kernel(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUfunction function,
+                              unsigned blocks, unsigned threads, void **parameters, CUgraphNode *added);
+gk_result gki_cuda_add_empty(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first);
+
+/* A KERNEL, COPY, FILL or CALL. With `word`, an address, the kernel does nothing while the word there is the one at
+ * `number`. */
+gk_result gki_cuda_add_task(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUdeviceptr word,
+                            CUdeviceptr number);
+#endif
