@@ -1,4 +1,5 @@
 #include "backend.h"
+#include "gated.h"
 #include "launch.h"
 #include <stdio.h>
 #include <string.h>
@@ -20,37 +21,87 @@ static void close_device(void *at) {
   gki_cuda_close(at);
 }
 
-static void describe(void *at, gk_device_info *info) {
-  static const gk_capability native[] = {
-    {"KERNEL", GK_NATIVE, "A kernel node; it finds its arguments and item counts in a table on the device, so that a slot "
-                          "bound anew costs one copy, whatever uses it."},
-    {"COPY", GK_NATIVE, "By a kernel of gk's, which reads its count when it runs."},
-    {"FILL", GK_NATIVE, "By a kernel of gk's, as COPY."},
-    {"CALL", GK_NATIVE, "Recorded into the graph by stream capture, and again when one of its slots was bound anew."},
-    {"LIST", GK_NATIVE, "Written out when the graph is made."},
-    {"DO_WHILE", GK_NATIVE, "A WHILE node; one small kernel at the end of the pass reads the flag and sets its handle."},
-    {"WHILE", GK_NATIVE, "As DO_WHILE, and what comes before reads the flag first."},
-    {"IF", GK_NATIVE, "An IF node; what comes before reads the flag and sets its handle."},
-    {"SWITCH", GK_NATIVE, "A SWITCH node."},
-    {"CHECKPOINT", GK_NATIVE, "One kernel at its end reads the flag; if it yields, it closes all that comes later."},
-    {"PARALLEL", GK_NATIVE, "Branches of the graph, with loops and branches too."},
-    {"SECTION", GK_NATIVE, "With loops and branches too."},
-    {"SUM", GK_NATIVE, "Added up per warp, then by atomics: the order, and so the last bits of floats, is open."},
-    {"ALWAYS", GK_NATIVE, "A node that nothing closes."},
-    {"CANCEL", GK_NATIVE, "Seen at the next loop end or checkpoint, by a word in the host's memory."},
-    {"LAUNCH_ON", GK_REFUSED, "Not yet: launches go on the device's own stream."},
-  };
-  gki_cuda_device *device = at;
-  _Static_assert(GK_COUNT(native) == GKI_CUDA_CAPABILITIES, "room in the device");
-  memcpy(device->capabilities, native, sizeof native);
-  for (size_t k = 0; k < GK_COUNT(native); ++k) {
-    gk_capability *line = &device->capabilities[k];
-    if (strcmp(line->construct, "SWITCH") == 0 && device->abilities.ways & GKI_CUDA_NO_SWITCH)
-      line->why = "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0.";
-    if (strcmp(line->construct, "PARALLEL") == 0 && device->abilities.ways & GKI_CUDA_CHAIN_BRANCHES)
-      line->why = "Branches of the graph; those that hold loops or branches go one after the other, as this driver was "
-                  "seen to need it.";
+/* What a graph is when the device decides. */
+static const gk_capability native[] = {
+  {"KERNEL", GK_NATIVE, "A kernel node; it finds its arguments and item counts in a table on the device, so that a "
+                        "slot bound anew costs one copy, whatever uses it."},
+  {"COPY", GK_NATIVE, "By a kernel of gk's, which reads its count when it runs."},
+  {"FILL", GK_NATIVE, "By a kernel of gk's, as COPY."},
+  {"CALL", GK_NATIVE, "Recorded into the graph by stream capture, and again when one of its slots was bound anew."},
+  {"LIST", GK_NATIVE, "Written out when the graph is made."},
+  {"DO_WHILE", GK_NATIVE, "A WHILE node; one small kernel at the end of the pass reads the flag and sets its handle."},
+  {"WHILE", GK_NATIVE, "As DO_WHILE, and what comes before reads the flag first."},
+  {"IF", GK_NATIVE, "An IF node; what comes before reads the flag and sets its handle."},
+  {"SWITCH", GK_NATIVE, "A SWITCH node."},
+  {"CHECKPOINT", GK_NATIVE, "One kernel at its end reads the flag; if it yields, it closes all that comes later."},
+  {"PARALLEL", GK_NATIVE, "Branches of the graph, with loops and branches too."},
+  {"SECTION", GK_NATIVE, "With loops and branches too."},
+  {"SUM", GK_NATIVE, "Added up per warp, then by atomics: the order, and so the last bits of floats, is open."},
+  {"ALWAYS", GK_NATIVE, "A node that nothing closes."},
+  {"CANCEL", GK_NATIVE, "Seen at the next loop end or checkpoint, by a word in the host's memory."},
+  {"LAUNCH_ON", GK_REFUSED, "Not yet: launches go on the device's own stream."},
+};
+_Static_assert(GK_COUNT(native) == GKI_CUDA_CAPABILITIES, "room in the device");
+
+/* What is different when the host does. DO_WHILE says why. */
+static const gk_capability gated[] = {
+  {"DO_WHILE", GK_ON_HOST, ""},
+  {"WHILE", GK_ON_HOST, "As DO_WHILE."},
+  {"IF", GK_ON_HOST, "As DO_WHILE."},
+  {"SWITCH", GK_ON_HOST, "As DO_WHILE."},
+  {"CHECKPOINT", GK_ON_HOST, "As DO_WHILE."},
+  {"PARALLEL", GK_IN_SERIES, "Straight sections are branches of a graph; those with loops or branches go one after the "
+                             "other."},
+  {"SECTION", GK_IN_SERIES, "As PARALLEL."},
+  {"ALWAYS", GK_NATIVE, "A graph of its own."},
+  {"CANCEL", GK_ON_HOST, "Seen at the next loop end or checkpoint, by the host."},
+};
+
+static gk_capability *line_of(gki_cuda_device *device, const char *construct) {
+  gk_capability *line = device->capabilities;
+  while (strcmp(line->construct, construct) != 0) ++line;
+  return line;
+}
+
+static void describe_gated(gki_cuda_device *device) {
+  for (size_t k = 0; k < GK_COUNT(gated); ++k) *line_of(device, gated[k].construct) = gated[k];
+  snprintf(device->why_gated, sizeof device->why_gated, "The host waits for the flag, reads it and decides: %s.",
+           device->abilities.why);
+  line_of(device, "DO_WHILE")->why = device->why_gated;
+}
+
+static void describe_native(gki_cuda_device *device) {
+  const uint32_t ways = device->abilities.ways;
+  if (ways & GKI_CUDA_NO_SWITCH)
+    line_of(device, "SWITCH")->why =
+        "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0.";
+  if (ways & GKI_CUDA_CHAIN_BRANCHES)
+    line_of(device, "PARALLEL")->why = "Branches of the graph; those that hold loops or branches go one after the "
+                                       "other, as this driver was seen to need it.";
+  if (!(ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN)) return;
+  char why[1024];
+  gki_cuda_say_ways(&device->abilities, ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN, why, sizeof why);
+  snprintf(device->why_gated, sizeof device->why_gated, "A WHILE node; lists to which it matters that %s, run "
+           "host-gated: the host reads their flags.", why);
+  line_of(device, "DO_WHILE")->why = device->why_gated;
+}
+
+static void describe_moves(gki_cuda_device *device) {
+  gk_capability *copy = line_of(device, "COPY"), *fill = line_of(device, "FILL");
+  if (device->moves) {
+    copy->why = "By a kernel of gk's, compiled by NVRTC here, as the driver takes none of the images that gk brings.";
+  } else if (!device->own.module) {
+    *copy = (gk_capability){"COPY", GK_REFUSED, device->no_moves};
+    *fill = (gk_capability){"FILL", GK_REFUSED, "As COPY."};
   }
+}
+
+static void describe(void *at, gk_device_info *info) {
+  gki_cuda_device *device = at;
+  memcpy(device->capabilities, native, sizeof native);
+  if (device->abilities.conditional) describe_native(device);
+  else describe_gated(device);
+  describe_moves(device);
   info->name = device->name;
   info->driver = device->driver_text;
   info->ordinal = device->ordinal;
@@ -60,32 +111,69 @@ static void describe(void *at, gk_device_info *info) {
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-static gk_result lower(void *at, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
+typedef struct any_graph {
+  bool is_gated;
+  union {
+    gki_cuda_graph native;
+    gki_cuda_gated gated;
+  };
+} any_graph;
+
+/* "" in `why`: the device decides. */
+static gk_result judge_gates(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
+  why[0] = 0;
+  if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
+  else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
+  else if (!device->abilities.conditional) snprintf(why, bytes, "%s", device->abilities.why);
+  else return gki_cuda_judge_ways(device, plan, why, bytes);
+  return GK_OK;
+}
+
+static gk_result lower(void *at, void *state, const gk_plan *plan, void *const *code, gk_mode *mode) {
   gki_cuda_device *device = at;
-  if (plan->bits & (GK_HOST_GATED | GK_ISOLATE))
-    return gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: graphs that the host gates aren't done yet; leave the bits "
-                   "GK_HOST_GATED and GK_ISOLATE out");
-  if (!device->abilities.conditional)
-    return gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: %s", device->abilities.why);
-  gk_result result = gki_cuda_enter(device);
+  any_graph *graph = state;
+  char why[1024];
+  gk_result result = judge_gates(device, plan, why, sizeof why);
+  if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
-  result = gki_cuda_graph_make(graph, device, plan, code);
+  graph->is_gated = why[0] != 0;
+  if (graph->is_gated) gk_log(GK_LOG_INFO, "graph %s: gated by the host: %s", plan->name, why);
+  result = graph->is_gated ? gki_cuda_gated_make(&graph->gated, device, plan, code)
+                           : gki_cuda_graph_make(&graph->native, device, plan, code);
   gki_cuda_leave(device);
-  *mode = GK_MODE_NATIVE;
+  *mode = graph->is_gated ? GK_MODE_BATCHED : GK_MODE_NATIVE;
   return result;
 }
 
-static void drop(void *graph) { gki_cuda_graph_drop(graph); }
-static gk_result launch(void *graph, const gk_hand_over *hand_over) { return gki_cuda_launch(graph, hand_over); }
-static gk_result wait(void *graph, bool block, gk_record *record) { return gki_cuda_wait(graph, block, record); }
-static gk_result cancel(void *graph) { return gki_cuda_cancel(graph); }
+static void drop(void *state) {
+  any_graph *graph = state;
+  if (graph->is_gated) gki_cuda_gated_drop(&graph->gated);
+  else gki_cuda_graph_drop(&graph->native);
+}
+
+static gk_result launch(void *state, const gk_hand_over *hand_over) {
+  any_graph *graph = state;
+  return graph->is_gated ? gki_cuda_gated_launch(&graph->gated, hand_over)
+                         : gki_cuda_launch(&graph->native, hand_over);
+}
+
+static gk_result wait(void *state, bool block, gk_record *record) {
+  return gki_cuda_wait(&((any_graph *)state)->native, block, record);
+}
+
+static gk_result cancel(void *state) { return gki_cuda_cancel(&((any_graph *)state)->native); }
+static gk_result submit(void *state, uint32_t run) { return gki_cuda_gated_submit(&((any_graph *)state)->gated, run); }
+
+static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
+  return gki_cuda_gated_read_flag(&((any_graph *)state)->gated, node, flag);
+}
 
 const gk_backend gki_cuda = {
   .abi = GK_BACKEND_ABI,
   .bytes = sizeof(gk_backend),
   .name = "cuda",
   .device_bytes = sizeof(gki_cuda_device),
-  .graph_bytes = sizeof(gki_cuda_graph),
+  .graph_bytes = sizeof(any_graph),
   .open = open_device,
   .close = close_device,
   .describe = describe,
@@ -101,4 +189,6 @@ const gk_backend gki_cuda = {
   .launch = launch,
   .wait = wait,
   .cancel = cancel,
+  .submit = submit,
+  .read_flag = read_flag,
 };

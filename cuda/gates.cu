@@ -3,10 +3,14 @@
  *
  * One thread of one block walks a chain and writes every handle: calls that set handles must never run at once. What
  * other kernels of the graph, or the host, may have written is read by volatile loads, the tables through the read-only
- * path. Loads that don't wait for each other stand together, as a chain's time is that of its loads. */
+ * path. Loads that don't wait for each other stand together, as a chain's time is that of its loads.
+ *
+ * With GKI_ONLY_MOVES it is COPY and FILL alone, which compilers take that know nothing of conditional nodes. */
+#ifndef GKI_CUDA_GATES_H /* it may stand before it in one text */
 #include "gates.h"
+#endif
 
-#ifdef __CUDACC_RTC__ /* nvcc's headers declare it */
+#if defined(__CUDACC_RTC__) && !defined(GKI_ONLY_MOVES) /* nvcc's headers declare it */
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 #endif
 #ifdef __cplusplus
@@ -27,6 +31,7 @@ extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, un
 #define GKI_CONSULT(at, value) (value)
 #endif
 
+#ifndef GKI_ONLY_MOVES
 /* ---- the tables, and what a walk knows --------------------------------------------------------------------------- */
 
 typedef union gki_loaded_tables { /* with the gap before the points */
@@ -411,6 +416,8 @@ GKI_ENTRY gki_epilogue(const gki_cuda_tables *t) {
   control->number = number + 1;
 }
 
+#endif
+
 /* ---- COPY and FILL ----------------------------------------------------------------------------------------------- */
 
 /* How many bytes; none too if it is skipped. */
@@ -511,6 +518,7 @@ GKI_ENTRY gki_fill(const gki_cuda_task task) {
   for (uint64_t k = GKI_FIRST; k < body / 16; k += GKI_STRIDE) lines[k] = line;
 }
 
+#ifndef GKI_ONLY_MOVES
 /* ---- the probe's ------------------------------------------------------------------------------------------------- */
 
 GKI_ENTRY gki_set(uint64_t handle, uint32_t value) {
@@ -541,3 +549,4 @@ GKI_ENTRY gki_set_beside(uint32_t *at, uint64_t handle, uint32_t value, uint32_t
   if (GKI_LOOK(uint32_t, &at[0]) - GKI_LOOK(uint32_t, &at[1]) > 1) atomicAdd(&at[2], 1);
   atomicAdd(&at[1], 1);
 }
+#endif

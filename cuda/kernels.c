@@ -2,6 +2,7 @@
 #include "error.h"
 #include "memory.h"
 #include "nvrtc.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { THREADS = 256, WARP = 32 };
@@ -136,30 +137,97 @@ void gki_cuda_unload(void *at, void *code) {
 
 /* ---- gk's own ---------------------------------------------------------------------------------------------------- */
 
-gk_result gki_cuda_load_own(gki_cuda_device *device) {
-  gk_result result = gki_cuda_enter(device);
+extern const char gki_text_gates[], gki_text_gates_h[];
+
+static gk_result measure_moves(gki_cuda_device *device) {
+  gk_result result = gki_cuda_measure(device, "gki_copy", &device->copy_kernel);
+  return result == GK_OK ? gki_cuda_measure(device, "gki_fill", &device->fill_kernel) : result;
+}
+
+static gk_result find_moves(gki_cuda_device *device) {
+  const gki_cuda_driver *driver = device->driver;
+  gk_result result = gki_cuda_judge(
+      driver, driver->cuModuleGetFunction(&device->copy_kernel.function, device->moves, "gki_copy"),
+      "cuModuleGetFunction of gki_copy");
+  if (result == GK_OK)
+    result = gki_cuda_judge(driver,
+                            driver->cuModuleGetFunction(&device->fill_kernel.function, device->moves, "gki_fill"),
+                            "cuModuleGetFunction of gki_fill");
+  return result == GK_OK ? measure_moves(device) : result;
+}
+
+static void drop_moves(gki_cuda_device *device) {
+  if (device->moves) (void)device->driver->cuModuleUnload(device->moves);
+  device->moves = NULL;
+  device->copy_kernel = device->fill_kernel = (gki_cuda_kernel){0};
+}
+
+/* gates.cu has all in it, for any compiler. */
+static gk_result compile_moves(gki_cuda_device *device) {
+  static const char only[] = "#define GKI_ONLY_MOVES\n";
+  static const gk_source source = {.file = "gk's COPY and FILL"};
+  const gk_kernel kernel = {.source = &source};
+  gki_cuda_compiler compiler;
+  gki_cuda_image image = {0};
+  gk_result result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
   if (result != GK_OK) return result;
-  result = gki_cuda_image_load(device->driver, &device->own);
-  if (result == GK_OK) {
-    device->copy_kernel.function = device->own.copy;
-    device->fill_kernel.function = device->own.fill;
-    result = gki_cuda_measure(device, "gki_copy", &device->copy_kernel);
-    if (result == GK_OK) result = gki_cuda_measure(device, "gki_fill", &device->fill_kernel);
-    if (result != GK_OK) gki_cuda_image_unload(device->driver, &device->own);
-  }
-  if (result == GK_OK || result == GK_ERROR_UNSUPPORTED)
-    gki_cuda_probe(device->driver, device->device, device->context, device->own.module, device->own.refused,
-                   &device->abilities);
-  gki_cuda_leave(device);
-  if (result != GK_ERROR_UNSUPPORTED) return result;
-  gk_log(GK_LOG_WARN, "device %d (%s): %s", device->ordinal, device->name, gk_error());
+  const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);
+  char *text = gki_array(sizeof only + head + body, 1, "the text of COPY and FILL");
+  if (!text) return GK_ERROR_MEMORY;
+  memcpy(text, only, sizeof only - 1);
+  memcpy(text + sizeof only - 1, gki_text_gates_h, head);
+  memcpy(text + sizeof only - 1 + head, gki_text_gates, body + 1);
+  result = gki_cuda_compile(&compiler, text, source.file, NULL, 0, &image);
+  gk_release(text);
+  if (result == GK_OK) result = load_image(device, &kernel, &compiler, &image, &device->moves);
+  if (result != GK_OK) device->moves = NULL;
+  gki_cuda_image_free(&image);
+  return result == GK_OK ? find_moves(device) : result;
+}
+
+/* Only a lack of memory is a failure: without them all works that has no COPY and no FILL. */
+static gk_result make_moves(gki_cuda_device *device) {
+  gki_begin();
+  gk_result result = compile_moves(device);
+  if (result == GK_OK) return GK_OK;
+  drop_moves(device);
+  if (result == GK_ERROR_MEMORY) return result;
+  snprintf(device->no_moves, sizeof device->no_moves, "the driver takes none of gk's images (%s), nor can they be "
+           "compiled here (%s)", device->own.refused, gk_error());
+  gk_log(GK_LOG_WARN, "device %d (%s): no COPY and FILL: %s", device->ordinal, device->name, device->no_moves);
   gki_begin(); /* the call at hand goes on */
   return GK_OK;
 }
 
+static gk_result load_own(gki_cuda_device *device) {
+  gk_result result = gki_cuda_image_load(device->driver, &device->own);
+  if (result == GK_ERROR_UNSUPPORTED) {
+    gk_log(GK_LOG_WARN, "device %d (%s): %s", device->ordinal, device->name, gk_error());
+    return make_moves(device);
+  }
+  if (result != GK_OK) return result;
+  device->copy_kernel.function = device->own.copy;
+  device->fill_kernel.function = device->own.fill;
+  result = measure_moves(device);
+  if (result != GK_OK) gki_cuda_image_unload(device->driver, &device->own);
+  return result;
+}
+
+gk_result gki_cuda_load_own(gki_cuda_device *device) {
+  gk_result result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  result = load_own(device);
+  if (result == GK_OK)
+    gki_cuda_probe(device->driver, device->device, device->context, device->own.module, device->own.refused,
+                   &device->abilities);
+  gki_cuda_leave(device);
+  return result;
+}
+
 void gki_cuda_drop_own(gki_cuda_device *device) {
-  if (!device->own.module) return;
+  if (!device->own.module && !device->moves) return;
   bool entered = gki_cuda_enter_to_free(device);
   gki_cuda_image_unload(device->driver, &device->own);
+  drop_moves(device);
   if (entered) gki_cuda_leave(device);
 }

@@ -14,27 +14,14 @@ static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-/* Whether a slot that some CALL has was bound to something else; takes the values over for recording. */
-static bool calls_changed(gki_cuda_graph *graph, const gk_hand_over *launch) {
-  const gk_plan *plan = graph->plan;
-  bool changed = !graph->fresh.exec;
-  for (uint32_t k = 0; k < launch->changed_count && !changed; ++k) {
-    const uint32_t slot = launch->changed[k];
-    changed = graph->call_slots[slot] && (plan->slots[slot].type == GK_BYTES ||
-                                          memcmp(&graph->values[slot], &launch->values[slot], sizeof(gk_value)) != 0);
-  }
-  if (changed) memcpy(graph->values, launch->values, plan->slot_count * sizeof(gk_value));
-  return changed && graph->fresh.exec;
-}
-
 /* Launches that are under way run what is about to go. */
 static gk_result record_again(gki_cuda_graph *graph) {
   const gki_cuda_device *device = graph->device;
   gk_result result = judge(graph, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
-  if (result != GK_OK) return result;
-  gki_cuda_variant_drop(graph, &graph->fresh);
+  if (result != GK_OK) graph->busy_until = UINT64_MAX;
+  gki_cuda_variant_drop(graph, &graph->fresh); /* also then: what they recorded isn't to run again */
   gki_cuda_variant_drop(graph, &graph->resume);
-  return GK_OK;
+  return result;
 }
 
 /* Another graph's launch that nothing marks the end of is marked before this one goes behind it. */
@@ -44,6 +31,13 @@ static gk_result mark_last(gki_cuda_device *device) {
   CUresult result = device->driver->cuEventRecord(last->event, device->stream);
   if (result == CUDA_SUCCESS) device->last = NULL;
   return judge(last, result, "cuEventRecord");
+}
+
+gk_result gki_cuda_follow(gki_cuda_device *device) {
+  pthread_mutex_lock(&device->lock);
+  gk_result result = mark_last(device);
+  pthread_mutex_unlock(&device->lock);
+  return result;
 }
 
 /* Under the device's lock. */
@@ -79,7 +73,8 @@ static void announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64_t
 
 static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
-  const bool again = graph->calls && calls_changed(graph, launch);
+  const bool made = graph->fresh.exec != NULL;
+  const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
   gki_cuda_variant *variant = NULL;
   gk_result result = again ? record_again(graph) : GK_OK;
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);

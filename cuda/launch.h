@@ -6,4 +6,7 @@
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch);
 gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record);
 gk_result gki_cuda_cancel(gki_cuda_graph *graph);
+
+/* Before work of others is put on the device's stream: the end of what is last there is marked. In its context. */
+gk_result gki_cuda_follow(gki_cuda_device *device);
 #endif

@@ -8,10 +8,10 @@ static gk_result judge(const gki_cuda_graph *graph, CUresult result, const char 
   return gki_cuda_judge(graph->device->driver, result, "%s of graph %s", call, graph->plan->name);
 }
 
-static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
+static uint32_t bits_of(const gki_cuda_device *device, const gk_plan *plan, bool resumes) {
   return GK_WITH_WORDS | (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
-         (graph->plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
-         (graph->device->abilities.ways & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH);
+         (plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
+         (device->abilities.ways & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH);
 }
 
 /* What is sent now is there once the next launch is over. */
@@ -107,28 +107,31 @@ static gk_result make_variant(gki_cuda_graph *graph, gki_cuda_variant *variant, 
   return result;
 }
 
-/* Both kinds of gates must do with the safe ways that build.c takes, since the mode is chosen now. */
-static gk_result judge_ways(const gki_cuda_graph *graph, const gk_gates *gates) {
-  const gki_cuda_abilities *abilities = &graph->device->abilities;
-  const uint32_t needed =
-      gates ? gki_cuda_ways_needed(gates, abilities->ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN) : 0;
-  if (!needed) return GK_OK;
-  char why[1024];
-  gki_cuda_say_ways(abilities, needed, why, sizeof why);
-  return gk_fail(GK_ERROR_UNSUPPORTED, "graph %s: %s", graph->plan->name, why);
+/* Gates of both kinds of launches: the mode is chosen once. */
+gk_result gki_cuda_judge_ways(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
+  const uint32_t ways = device->abilities.ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN;
+  gk_result result = GK_OK;
+  why[0] = 0;
+  if (!ways) return GK_OK;
+  for (int resumes = 0; resumes <= (plan->checkpoint_count != 0) && result == GK_OK && !why[0]; ++resumes) {
+    const gk_gates *gates = NULL;
+    result = gk_gates_make(plan, bits_of(device, plan, resumes), &gates);
+    if (result != GK_OK) break;
+    const uint32_t needed = gki_cuda_ways_needed(gates, ways);
+    if (needed) gki_cuda_say_ways(&device->abilities, needed, why, bytes);
+    gk_gates_free(gates);
+  }
+  return result;
 }
 
 /* Where a graph that can resume has the very nodes of the other but for the prologue, it is all there is. */
 static gk_result make_first(gki_cuda_graph *graph) {
   const gk_gates *fresh = NULL, *both = NULL;
-  gk_result result = gk_gates_make(graph->plan, bits_of(graph, false), &fresh);
+  gk_result result = gk_gates_make(graph->plan, bits_of(graph->device, graph->plan, false), &fresh);
   if (result == GK_OK && graph->plan->checkpoint_count)
-    result = gk_gates_make(graph->plan, bits_of(graph, true), &both);
-  if (result == GK_OK) result = judge_ways(graph, fresh);
-  if (result == GK_OK) result = judge_ways(graph, both);
+    result = gk_gates_make(graph->plan, bits_of(graph->device, graph->plan, true), &both);
   if (result != GK_OK) {
     gk_gates_free(fresh);
-    gk_gates_free(both);
     return result;
   }
   graph->one = both && both->control_count == fresh->control_count &&
@@ -143,7 +146,7 @@ gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_var
   *variant = resumes && !graph->one ? &graph->resume : &graph->fresh;
   if ((*variant)->exec) return GK_OK;
   const gk_gates *gates = NULL;
-  result = gk_gates_make(graph->plan, bits_of(graph, true), &gates);
+  result = gk_gates_make(graph->plan, bits_of(graph->device, graph->plan, true), &gates);
   return result == GK_OK ? make_variant(graph, &graph->resume, gates) : result;
 }
 
@@ -173,30 +176,12 @@ static gk_result take_state(gki_cuda_graph *graph) {
                "cuMemcpyHtoDAsync of the state");
 }
 
-static gk_result take_arrays(gki_cuda_graph *graph, void *const *code) {
+static gk_result take_code(gki_cuda_graph *graph, void *const *code) {
   const gk_plan *plan = graph->plan;
   graph->code = gki_arena_take(&graph->arena, plan->node_count, sizeof *graph->code);
-  graph->call_slots = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->call_slots);
-  graph->values = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->values);
-  if (!graph->code || !graph->call_slots || !graph->values)
-    return gki_fail_memory("a graph's arrays", plan->node_count * sizeof *graph->code);
-  for (uint32_t k = 0; k < plan->node_count; ++k) {
-    const gk_node *node = &plan->nodes[k];
-    graph->code[k] = code[k];
-    if (node->op != GK_OP_CALL) continue;
-    graph->calls = true;
-    for (uint32_t a = 0; a < node->arg_count; ++a) graph->call_slots[plan->args[node->args + a]] = true;
-  }
-  for (uint32_t k = 1; k < plan->slot_count; ++k)
-    if (plan->slots[k].bits & GK_HAS_VALUE) graph->values[k] = plan->slots[k].value;
-  return GK_OK;
-}
-
-/* What a library call records depends on what is bound, and of that only these values are known when a graph is made. */
-static bool can_record(const gki_cuda_graph *graph) {
-  for (uint32_t k = 1; k < graph->plan->slot_count; ++k)
-    if (graph->call_slots[k] && !(graph->plan->slots[k].bits & GK_HAS_VALUE)) return false;
-  return true;
+  if (!graph->code) return gki_fail_memory("a graph's code", plan->node_count * sizeof *graph->code);
+  for (uint32_t k = 0; k < plan->node_count; ++k) graph->code[k] = code[k];
+  return gki_cuda_calls_find(&graph->calls, plan, &graph->arena);
 }
 
 static gk_result make_event(gki_cuda_graph *graph, CUevent *event) {
@@ -221,11 +206,13 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   graph->plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   atomic_init(&graph->launched, 0);
-  gk_result result = take_arrays(graph, code);
+  gk_result result = take_code(graph, code);
   if (result == GK_OK) result = take_state(graph);
   if (result == GK_OK) result = make_events(graph);
   gki_cuda_variant *variant;
-  return result == GK_OK && can_record(graph) ? gki_cuda_variant_get(graph, false, &variant) : result;
+  if (result == GK_OK && gki_cuda_calls_can_record(&graph->calls))
+    result = gki_cuda_variant_get(graph, false, &variant);
+  return result;
 }
 
 void gki_cuda_graph_drop(gki_cuda_graph *graph) {

@@ -2,6 +2,7 @@
  * checkpoint. Both work on the same table of slots and the same control block. */
 #ifndef GKI_CUDA_LOWER_H
 #define GKI_CUDA_LOWER_H
+#include "calls.h"
 #include "kernels.h"
 #include "slots.h"
 #include "tables.h"
@@ -38,9 +39,7 @@ typedef struct gki_cuda_graph {
   bool one;
   uint64_t busy_until;     /* until this launch is over, something may use the graph's memory; UINT64_MAX: a wait
                             * failed, or a launch half way */
-  bool calls;              /* there are CALLs: the variants are made again when a slot of theirs was bound anew */
-  bool *call_slots;        /* by slot: a CALL has it */
-  gk_value *values;        /* with CALLs: of the launch at hand */
+  gki_cuda_calls calls;    /* the variants are made again when a slot of theirs was bound anew */
   CUevent event;           /* behind the last launch, if the device's `last` isn't this graph */
   CUevent *events;         /* by place in the ring, of launches that post nothing; NULL: all post */
   uint32_t depth;
@@ -49,7 +48,10 @@ typedef struct gki_cuda_graph {
   bool recorded[GKI_CUDA_RING]; /* by place in the ring: library calls were recorded again for that launch */
 } gki_cuda_graph;
 
-/* In the device's context. What it leaves half done, gki_cuda_graph_drop frees. */
+/* Why a graph of this plan must be gated by the host on this device, as a sentence; "": it needn't. */
+gk_result gki_cuda_judge_ways(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes);
+
+/* In the device's context, of a plan that needn't be gated. What it leaves half done, gki_cuda_graph_drop frees. */
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code);
 void gki_cuda_graph_drop(gki_cuda_graph *graph);
 

@@ -1,0 +1,278 @@
+#include "gated.h"
+#include "error.h"
+#include "launch.h"
+#include "pause.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { QUERIES = 64, NAME_BYTES = 600, NO_RUN = UINT32_MAX };
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+/* "task 3 (name)" or "tasks 3 (name) to 5 (name)" */
+static void name_run(const gki_cuda_gated *graph, uint32_t run, char *text, size_t bytes) {
+  const gk_run *at = &graph->plan->runs[run];
+  const gk_node *first = &graph->plan->nodes[at->begin], *last = &graph->plan->nodes[at->end - 1];
+  if (first == last) snprintf(text, bytes, "task %u (%s)", (unsigned)first->source, first->name);
+  else snprintf(text, bytes, "tasks %u (%s) to %u (%s)", (unsigned)first->source, first->name, (unsigned)last->source,
+                last->name);
+}
+
+static gk_result judge_run(const gki_cuda_gated *graph, CUresult result, const char *call, uint32_t run) {
+  if (result == CUDA_SUCCESS) return GK_OK;
+  char name[NAME_BYTES];
+  name_run(graph, run, name, sizeof name);
+  return gki_cuda_judge(graph->device->driver, result, "%s for %s of graph %s", call, name, graph->plan->name);
+}
+
+static gk_result judge(const gki_cuda_gated *graph, CUresult result, const char *call) {
+  return gki_cuda_judge(graph->device->driver, result, "%s, graph %s", call, graph->plan->name);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+/* Asking a few times takes less long than being woken, for what is almost done. */
+static CUresult wait_for_event(const gki_cuda_gated *graph) {
+  const gki_cuda_driver *driver = graph->device->driver;
+  CUresult result = driver->cuEventRecord(graph->event, graph->device->stream);
+  if (result != CUDA_SUCCESS) return result;
+  for (int k = 0; k < QUERIES; ++k) {
+    result = driver->cuEventQuery(graph->event);
+    if (result != CUDA_ERROR_NOT_READY) return result;
+    gki_pause();
+  }
+  return driver->cuEventSynchronize(graph->event);
+}
+
+/* Until nothing of the launch is under way any more, whatever becomes of it. */
+static gk_result finish(gki_cuda_gated *graph) {
+  if (!graph->busy) return GK_OK;
+  CUresult result = wait_for_event(graph);
+  if (result != CUDA_SUCCESS) (void)graph->device->driver->cuStreamSynchronize(graph->device->stream);
+  graph->busy = false;
+  if (result == CUDA_SUCCESS || graph->last == NO_RUN) return judge(graph, result, "waiting for the device");
+  return judge_run(graph, result,
+                   graph->plan->bits & GK_ISOLATE ? "waiting"
+                                                  : "waiting, for some task before (GK_ISOLATE tells which) or",
+                   graph->last);
+}
+
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+static gk_result add_nodes(gki_cuda_nodes *nodes, CUgraph into, uint32_t begin, uint32_t end, size_t first);
+
+static gk_result add_parallel(gki_cuda_nodes *nodes, CUgraph into, uint32_t at, size_t first) {
+  const gk_node *all = nodes->slots->plan->nodes;
+  size_t begin = 0;
+  gk_result result = gki_cuda_nodes_gather(nodes, into, at, first);
+  const size_t copy = nodes->count;
+  for (uint32_t section = at + 1; result == GK_OK && section < all[at].end; section = all[section].end) {
+    result = gki_cuda_nodes_fork(nodes, first, copy, &begin);
+    if (result == GK_OK) result = add_nodes(nodes, into, section + 1, all[section].end, begin);
+  }
+  if (result == GK_OK) gki_cuda_nodes_join(nodes, first, copy);
+  return result;
+}
+
+static gk_result add_nodes(gki_cuda_nodes *nodes, CUgraph into, uint32_t begin, uint32_t end, size_t first) {
+  const gk_node *all = nodes->slots->plan->nodes;
+  gk_result result = GK_OK;
+  for (uint32_t at = begin; at < end && result == GK_OK; at = all[at].end)
+    result = all[at].op == GK_OP_PARALLEL ? add_parallel(nodes, into, at, first)
+                                          : gki_cuda_add_task(nodes, into, at, first, 0, 0);
+  return result;
+}
+
+static gk_result instantiate(gki_cuda_gated *graph, uint32_t run, CUgraph from) {
+  const gki_cuda_device *device = graph->device;
+  CUgraphExec exec;
+  CUresult result = device->driver->cuGraphInstantiateWithFlags(&exec, from, 0);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* graphs that are gone may still have some */
+    (void)device->driver->cuDeviceGraphMemTrim(device->device);
+    result = device->driver->cuGraphInstantiateWithFlags(&exec, from, 0);
+  }
+  if (result != CUDA_SUCCESS) return judge_run(graph, result, "cuGraphInstantiateWithFlags", run);
+  graph->runs[run].exec = exec;
+  graph->busy = true;
+  return judge_run(graph, device->driver->cuGraphUpload(exec, device->stream), "cuGraphUpload", run);
+}
+
+static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
+  const gki_cuda_driver *driver = graph->device->driver;
+  const gk_run *at = &graph->plan->runs[run];
+  gki_cuda_nodes nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
+                          .values = graph->calls.values};
+  CUgraph made = NULL;
+  if (!gki_cuda_nodes_grow(&nodes, 1)) return GK_ERROR_MEMORY;
+  gk_result result = judge_run(graph, driver->cuGraphCreate(&made, 0), "cuGraphCreate", run);
+  if (result == GK_OK) {
+    result = add_nodes(&nodes, made, at->begin, at->end, 0);
+    if (result == GK_OK) result = instantiate(graph, run, made);
+    (void)driver->cuGraphDestroy(made);
+  }
+  gk_release(nodes.fronts);
+  return result;
+}
+
+static void drop_run(gki_cuda_gated *graph, uint32_t run) {
+  if (graph->runs[run].exec) (void)graph->device->driver->cuGraphExecDestroy(graph->runs[run].exec);
+  graph->runs[run].exec = NULL;
+}
+
+/* Those that aren't there; with or without those that have library calls. */
+static gk_result make_runs(gki_cuda_gated *graph, bool with_calls) {
+  gk_result result = GK_OK;
+  for (uint32_t k = 0; k < graph->plan->run_count && result == GK_OK; ++k)
+    if (!graph->runs[k].exec && (with_calls || !graph->runs[k].calls)) {
+      result = make_run(graph, k);
+      if (result != GK_OK) drop_run(graph, k);
+    }
+  graph->complete = result == GK_OK && with_calls;
+  return result;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static gk_result refuse_own(const gki_cuda_gated *graph, const gk_node *node) {
+  return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): COPY and FILL are kernels of gk's own on a GPU, and %s",
+                 (unsigned)node->source, node->name, graph->device->no_moves);
+}
+
+static gk_result take_arrays(gki_cuda_gated *graph, void *const *code) {
+  const gk_plan *plan = graph->plan;
+  graph->code = gki_arena_take(&graph->arena, plan->node_count, sizeof *graph->code);
+  graph->runs = gki_arena_take(&graph->arena, plan->run_count, sizeof *graph->runs);
+  if (!graph->code || !graph->runs) return gki_fail_memory("a graph's runs", plan->node_count * sizeof *graph->code);
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    graph->code[k] = code[k];
+    if (node->op == GK_OP_CALL) graph->runs[node->run].calls = true;
+    if ((node->op == GK_OP_COPY && !graph->device->copy_kernel.function) ||
+        (node->op == GK_OP_FILL && !graph->device->fill_kernel.function))
+      return refuse_own(graph, node);
+  }
+  return gki_cuda_calls_find(&graph->calls, plan, &graph->arena);
+}
+
+static gk_result take_memory(gki_cuda_gated *graph) {
+  gki_cuda_device *device = graph->device;
+  gk_result result = gki_cuda_slots_make(&graph->slots, device, graph->plan, 1, &graph->arena);
+  if (result == GK_OK) result = gki_cuda_take(device, graph->slots.bytes, "a graph's table of slots", &graph->table);
+  graph->slots.at = graph->table;
+  void *flag = NULL;
+  if (result == GK_OK) result = gki_cuda_take_pinned(device, sizeof *graph->flag, "a graph's flag", &flag, NULL);
+  graph->flag = flag;
+  CUevent event;
+  if (result == GK_OK)
+    result = judge(graph, device->driver->cuEventCreate(&event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING),
+                   "cuEventCreate");
+  if (result == GK_OK) graph->event = event;
+  return result;
+}
+
+gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
+  graph->device = device;
+  graph->plan = plan;
+  graph->last = NO_RUN;
+  gk_result result = take_arrays(graph, code);
+  if (result == GK_OK) result = take_memory(graph);
+  return result == GK_OK ? make_runs(graph, gki_cuda_calls_can_record(&graph->calls)) : result;
+}
+
+void gki_cuda_gated_drop(gki_cuda_gated *graph) {
+  if (!graph->device) return;
+  const gki_cuda_driver *driver = graph->device->driver;
+  bool entered = gki_cuda_enter_to_free(graph->device);
+  if (graph->busy) (void)driver->cuStreamSynchronize(graph->device->stream);
+  for (uint32_t k = 0; graph->runs && k < graph->plan->run_count; ++k) drop_run(graph, k);
+  if (graph->event) (void)driver->cuEventDestroy(graph->event);
+  gki_cuda_slots_drop(&graph->slots);
+  gki_cuda_give(graph->device, graph->table);
+  gki_cuda_give_pinned(graph->device, graph->flag);
+  if (entered) gki_cuda_leave(graph->device);
+  gki_arena_free(&graph->arena);
+}
+
+/* ---- launching --------------------------------------------------------------------------------------------------- */
+
+static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch) {
+  gk_result result = GK_OK;
+  if (gki_cuda_calls_changed(&graph->calls, launch)) {
+    result = finish(graph); /* they may still be on their way to the device */
+    for (uint32_t k = 0; k < graph->plan->run_count; ++k)
+      if (graph->runs[k].calls) drop_run(graph, k);
+    graph->complete = false;
+  }
+  if (result == GK_OK && !graph->complete) result = make_runs(graph, true);
+  return result;
+}
+
+/* Nothing of the launch before is under way, as its end was waited for. */
+static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch) {
+  graph->values = launch->values;
+  graph->last = NO_RUN;
+  gk_result result = graph->calls.any ? record_again(graph, launch) : GK_OK;
+  if (result == GK_OK && launch->changed_count) {
+    result = gki_cuda_follow(graph->device);
+    graph->busy = true;
+    if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, 0);
+  }
+  return result;
+}
+
+gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch) {
+  gk_result result = gki_cuda_enter(graph->device);
+  if (result != GK_OK) return result;
+  result = start(graph, launch);
+  if (result != GK_OK) (void)finish(graph); /* nobody will */
+  gki_cuda_leave(graph->device);
+  return result;
+}
+
+gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
+  const gki_cuda_device *device = graph->device;
+  gk_result result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  result = gki_cuda_follow(graph->device);
+  if (result == GK_OK) {
+    graph->busy = true;
+    graph->last = run;
+    result = judge_run(graph, device->driver->cuGraphLaunch(graph->runs[run].exec, device->stream), "cuGraphLaunch",
+                       run);
+  }
+  if (result == GK_OK && graph->plan->bits & GK_ISOLATE) result = finish(graph);
+  gki_cuda_leave(device);
+  return result;
+}
+
+/* Page-locked memory of gk's is the host's, too. */
+static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char *at, int32_t *flag) {
+  const gki_cuda_device *device = graph->device;
+  const volatile int32_t *value = graph->flag;
+  gk_result result = GK_OK;
+  if (gki_cuda_host_address(graph->device, (void *)(uintptr_t)at)) {
+    value = (const volatile int32_t *)(const volatile void *)at;
+  } else {
+    graph->busy = true;
+    result = gki_cuda_follow(graph->device);
+    if (result == GK_OK)
+      result = gki_cuda_judge(device->driver,
+                              device->driver->cuMemcpyDtoHAsync(graph->flag, (CUdeviceptr)(uintptr_t)at,
+                                                                sizeof *graph->flag, device->stream),
+                              "cuMemcpyDtoHAsync of the flag of task %u (%s) of graph %s", (unsigned)node->source,
+                              node->name, graph->plan->name);
+  }
+  if (result == GK_OK) result = finish(graph);
+  if (result == GK_OK) *flag = *value;
+  return result;
+}
+
+gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t at, int32_t *flag) {
+  gk_result result = gki_cuda_enter(graph->device);
+  if (result != GK_OK) return result;
+  const gk_node *node = &graph->plan->nodes[at];
+  if (at) result = read_at(graph, node, (const char *)graph->values[node->flag].ptr + node->offset, flag);
+  else result = finish(graph);
+  gki_cuda_leave(graph->device);
+  return result;
+}

@@ -1,0 +1,39 @@
+/* A graph that the host gates, for drivers that have no conditional nodes, or not those that a list needs: each run of
+ * the plan, a straight piece, is a plain graph of the driver's, made once. Common walks the plan and says which is
+ * next; the flags that it asks for are read back. */
+#ifndef GKI_CUDA_GATED_H
+#define GKI_CUDA_GATED_H
+#include "calls.h"
+#include "nodes.h"
+
+typedef struct gki_cuda_run {
+  CUgraphExec exec; /* NULL: not made yet, or to be made again */
+  bool calls;       /* there are library calls in it */
+} gki_cuda_run;
+
+typedef struct gki_cuda_gated {
+  gki_cuda_device *device;
+  const gk_plan *plan;
+  gki_arena arena;
+  gki_cuda_kernel **code; /* by node */
+  gki_cuda_slots slots;
+  CUdeviceptr table;      /* of slots */
+  gki_cuda_calls calls;
+  gki_cuda_run *runs;
+  bool complete;          /* all of them are made, those with library calls too */
+  int32_t *flag;          /* page-locked: the one that is read */
+  CUevent event;          /* behind what is waited for */
+  const gk_value *values; /* by slot, of the launch at hand */
+  uint32_t last;          /* the run that was submitted last, for messages; UINT32_MAX: none in this launch */
+  bool busy;              /* something was put on the stream, and nobody has waited for it */
+} gki_cuda_gated;
+
+/* In the device's context. What it leaves half done, gki_cuda_gated_drop frees. */
+gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code);
+void gki_cuda_gated_drop(gki_cuda_gated *graph);
+
+/* The backend's entries. With GK_ISOLATE each run is one task, and is waited for at once. */
+gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch);
+gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run);
+gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t node, int32_t *flag);
+#endif
