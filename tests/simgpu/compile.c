@@ -59,8 +59,8 @@ static bool write_file(const char *path, const void *head, size_t head_bytes, co
 static void key_of(const sim_job *job, char key[40]) {
   uint64_t hash[2] = {1, 2};
   for (int k = 0; k < 2; ++k) {
-    const char *const parts[] = {SIM_COMPILER, SIM_FLAGS, __VERSION__, gki_text_sim_code, gki_text_sim_shim, job->macros,
-                                 job->options, job->name, job->source};
+    const char *const parts[] = {SIM_COMPILER, SIM_FLAGS, __VERSION__, gki_text_sim_code, gki_text_sim_shim,
+                                 job->macros, job->options, job->name, job->source};
     for (size_t p = 0; p < sizeof parts / sizeof parts[0]; ++p)
       hash[k] = sim_hash(parts[p], strlen(parts[p]) + 1, hash[k] * 31 + p);
     for (int h = 0; h < job->header_count; ++h) {
@@ -165,22 +165,24 @@ static char *nvrtc_log(const char *text, const char *name) {
   for (const char *s = text; *s;) {
     size_t length = strcspn(s, "\n");
     int line = 0, used = 0;
-    const char *colon = memchr(s, ':', length);
-    while (colon && sscanf(colon, ":%d:%*d: %n", &line, &used) != 1) colon = memchr(colon + 1, ':', length - (size_t)(colon + 1 - s));
-    if (colon && used > 0) {
+    const char *colon = s, *end = s + length;
+    while (colon < end && (*colon != ':' || sscanf(colon, ":%d:%*d: %n", &line, &used) != 1)) ++colon;
+    if (colon < end && used > 0) {
       const char *rest = colon + used;
       errors += strncmp(rest, "error:", 6) == 0 || strncmp(rest, "fatal error:", 12) == 0;
-      fprintf(out, "%.*s(%d): %.*s\n", (int)(colon - s), s, line, (int)(s + length - rest), rest);
+      fprintf(out, "%.*s(%d): %.*s\n", (int)(colon - s), s, line, (int)(end - rest), rest);
     } else fprintf(out, "%.*s\n", (int)length, s);
     s += length + (s[length] == '\n');
   }
-  if (errors > 0) fprintf(out, "\n%u error%s detected in the compilation of \"%s\".\n", errors, errors == 1 ? "" : "s", name);
+  if (errors > 0)
+    fprintf(out, "\n%u error%s detected in the compilation of \"%s\".\n", errors, errors == 1 ? "" : "s", name);
   return fclose(out) == 0 ? log : NULL;
 }
 
 /* ---- one job ----------------------------------------------------------------------------------------------------- */
 
-typedef struct files { char folder[PATH], in[PATH + 32], flat[PATH + 32], ready[PATH + 32], out[PATH + 32], log[PATH + 32]; } files;
+enum { LONGER = PATH + 32 };
+typedef struct files { char folder[PATH], in[LONGER], flat[LONGER], ready[LONGER], out[LONGER], log[LONGER]; } files;
 
 static void name_files(files *f) {
   snprintf(f->in, sizeof f->in, "%s/in.cpp", f->folder);
@@ -224,8 +226,8 @@ static int compile_step(const files *f, const char *flags, const char *options, 
   quote(out_word, sizeof out_word, out);
   quote(log_word, sizeof log_word, f->log);
   char *command = NULL;
-  if (asprintf(&command, "exec " SIM_COMPILER " " SIM_FLAGS " -nostdinc %s -I%s %s %s -o %s >%s 2>&1", options, folder, flags,
-               in_word, out_word, log_word) < 0) return -1;
+  if (asprintf(&command, "exec " SIM_COMPILER " " SIM_FLAGS " -nostdinc %s -I%s %s %s -o %s >%s 2>&1", options, folder,
+               flags, in_word, out_word, log_word) < 0) return -1;
   int code = run(command);
   free(command);
   return code;

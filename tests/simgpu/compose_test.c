@@ -7,8 +7,8 @@
 #include <math.h>
 
 static const gk_kernel *const conformance[] = {
-  &count, &decrease, &set, &add, &assign, &add_to, &note, &below, &total, &total_float, &moments, &apply, &apply_in, &scale,
-  &wide, &number, &number_3d, &stamp, &raise_at, &agree, &squares, &meet};
+  &count, &decrease, &set, &add, &assign, &add_to, &note, &below, &total, &total_float, &moments, &apply, &apply_in,
+  &scale, &wide, &number, &number_3d, &stamp, &raise_at, &agree, &squares, &meet};
 static const gk_kernel *const body[] = {
   &predict, &count_cells, &scan_blocks, &scan_totals, &scan_spread, &place, &sort_cell, &find_contacts, &judge_room,
   &stretching, &turning, &bending, &pushing, &assemble, &add_rows, &translate, &start_solve, &judge_solve, &direct,
@@ -69,7 +69,8 @@ static void run_on_host(const gk_kernel *kernel, const arrays *all, const uint32
     if (type == GK_PTR || type == GK_BYTES) values[p].ptr = all->at[p];
     else memcpy(&values[p], all->at[p], kernel->params[p].element_bytes);
   }
-  kernel->host(values, (gk_range){.begin = 0, .end = (size_t)extent[0] * extent[1] * extent[2], .extent = {extent[0], extent[1], extent[2]}});
+  kernel->host(values, (gk_range){.end = (size_t)extent[0] * extent[1] * extent[2],
+                                  .extent = {extent[0], extent[1], extent[2]}});
 }
 
 /* Slot 1 and on: the arguments; behind them the extents. The last is read from memory, as a kernel may have set it. */
@@ -128,8 +129,9 @@ static bool compare(const gk_kernel *kernel, const arrays *host, const arrays *g
     const gk_param *param = &kernel->params[p];
     changed = changed || memcmp(before.at[p], host->at[p], ROOM * param->element_bytes) != 0;
     for (int k = 0; k < ROOM; ++k) {
-      const unsigned char *a = host->at[p] + (size_t)k * param->element_bytes, *b = gpu->at[p] + (size_t)k * param->element_bytes;
-      bool same = param->access == GK_ACCESS_SUM && k == 0 ? are_close(param, a, b) : memcmp(a, b, param->element_bytes) == 0;
+      size_t bytes = param->element_bytes;
+      const unsigned char *a = host->at[p] + (size_t)k * bytes, *b = gpu->at[p] + (size_t)k * bytes;
+      bool same = param->access == GK_ACCESS_SUM && k == 0 ? are_close(param, a, b) : memcmp(a, b, bytes) == 0;
       if (!same) fail_msg("%s: %s[%d] differs", kernel->name, param->name, k);
     }
   }
@@ -139,7 +141,8 @@ static bool compare(const gk_kernel *kernel, const arrays *host, const arrays *g
 
 static void check(sim_module *module, const gk_kernel *kernel, uint32_t most) {
   uint32_t dimensions = kernel->dimensions;
-  const uint32_t extents[][3] = {{1, 1, 1}, {dimensions > 1 ? 7 : most, dimensions > 1 ? 9 : 1, dimensions > 2 ? 2 : 1}};
+  const uint32_t width = dimensions > 1 ? 7 : most, height = dimensions > 1 ? 9 : 1, depth = dimensions > 2 ? 2 : 1;
+  const uint32_t extents[][3] = {{1, 1, 1}, {width, height, depth}};
   bool changed = false;
   for (size_t e = 0; e < 2; ++e) {
     seed = 1;

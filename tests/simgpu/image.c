@@ -222,7 +222,8 @@ static char *ptx_entries(const char *text) {
 static CUresult read_ptx(const reader *r, const char *text, sim_image *read) {
   ptx_head head;
   int newest = sim_ptx_version(r->driver);
-  if (!read_ptx_head(text, &head)) return refuse(r, CUDA_ERROR_INVALID_PTX, "the PTX doesn't begin with .version and .target");
+  if (!read_ptx_head(text, &head))
+    return refuse(r, CUDA_ERROR_INVALID_PTX, "the PTX doesn't begin with .version and .target");
   if (head.version > newest)
     return refuse(r, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the PTX is of version %d.%d, the driver takes up to %d.%d",
                   head.version / 10, head.version % 10, newest / 10, newest % 10);
@@ -354,7 +355,8 @@ static CUresult read_fatbin(const reader *r, const unsigned char *image, sim_ima
     s += entry.head_bytes + entry.bytes;
   }
   if (best.any) return read_chosen(r, &best, read);
-  if (too_new) return refuse(r, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the fatbin's PTX is too new for driver %d", r->driver);
+  if (too_new)
+    return refuse(r, CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the fatbin's PTX is too new for driver %d", r->driver);
   return refuse(r, CUDA_ERROR_NO_BINARY_FOR_GPU, "the fatbin has nothing for sm_%d and driver %d", r->arch, r->driver);
 }
 

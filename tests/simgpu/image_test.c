@@ -54,7 +54,8 @@ static void ptx_by_version_and_target(void **state) {
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
     char *image = strdup(cases[k].head); /* so that AddressSanitizer sees what is read behind its end */
     CUresult result = load(image, cases[k].driver, cases[k].arch);
-    if (result != cases[k].result) fail_msg("case %zu: %d, not %d (%s)", k, (int)result, (int)cases[k].result, log_text);
+    if (result != cases[k].result)
+      fail_msg("case %zu: %d, not %d (%s)", k, (int)result, (int)cases[k].result, log_text);
     free(image);
   }
 }
@@ -126,7 +127,7 @@ static void own_ptx(void **state) {
   sim_kernel_run(sim_module_kernel(module, "f"), (unsigned[3]){1, 1, 1}, (unsigned[3]){2, 1, 1}, &(int *){x});
   assert_int_equal(x[1], 7);
   sim_module_unload(module);
-  size_t head = (size_t)(strchr(strstr(image, "// simgpu "), '\n') - image); /* before that it is PTX without a kernel */
+  size_t head = (size_t)(strchr(strstr(image, "// simgpu "), '\n') - image); /* before it, PTX without kernels */
   for (size_t end = bytes - 4; end > head; end -= end > 300 ? end / 7 : 1) {
     char *cut = strndup(image, end);
     assert_int_not_equal(load(cut, 12080, 90), CUDA_SUCCESS);
@@ -221,8 +222,9 @@ static void damaged_fatbins(void **state) {
     if (less > bytes - 16) claimed = 0;
     memcpy(cut + 8, &claimed, sizeof claimed);
     CUresult result = load(cut, 12040, 75);
-    bool is_between = claimed == 0 || claimed == 64 + 8;
-    assert_int_equal(result, claimed == 0 ? CUDA_ERROR_NO_BINARY_FOR_GPU : is_between ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE);
+    bool is_between = claimed == 64 + 8; /* the two parts */
+    assert_int_equal(result, claimed == 0 ? CUDA_ERROR_NO_BINARY_FOR_GPU :
+                     is_between ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE);
     free(cut);
   }
   for (size_t at = 0; at < 16 + 64; ++at) /* any byte of the headers: refused or not, but never a crash */
@@ -258,7 +260,8 @@ static unsigned char *nvcc(const char *flags, size_t *bytes) {
 
 static bool has_both(const void *image, int driver, int arch) {
   sim_module *module;
-  if (sim_module_load(image, driver, arch, &module, log_text, sizeof log_text) != CUDA_SUCCESS) fail_msg("%s", log_text);
+  CUresult result = sim_module_load(image, driver, arch, &module, log_text, sizeof log_text);
+  if (result != CUDA_SUCCESS) fail_msg("%d: %s", (int)result, log_text);
   bool both = sim_module_kernel(module, "gki_copy") && sim_module_kernel(module, "gki_fill");
   assert_null(sim_module_kernel(module, "gki_control")); /* the simulated GPU has it, but not this image */
   assert_null(sim_module_kernel(module, "mine"));
@@ -276,7 +279,8 @@ static void real_images(void **state) {
   assert_non_null(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/k.cu", folder);
   FILE *source = fopen(path, "w");
-  fputs("extern \"C\" __global__ void gki_copy(int *x) { x[0] = 1; }\nextern \"C\" __global__ void gki_fill(int *x) { x[1] = 1; }\n"
+  fputs("extern \"C\" __global__ void gki_copy(int *x) { x[0] = 1; }\n"
+        "extern \"C\" __global__ void gki_fill(int *x) { x[1] = 1; }\n"
         "extern \"C\" __global__ void mine() {}\n", source);
   fclose(source);
   size_t bytes;

@@ -11,8 +11,8 @@ extern "C" {
 typedef struct sim_module sim_module;
 typedef struct sim_kernel sim_kernel;
 
-/* Accepts or refuses the image as a driver of that version (12040 is 12.4) would on a device of that architecture (80 is
- * sm_80). The log gets what the driver's JIT log would say; NULL with 0 bytes: none wanted. Thread-safe. */
+/* Accepts or refuses the image as a driver of that version (12040 is 12.4) would on a device of that architecture (80
+ * is sm_80). The log gets what the driver's JIT log would say; NULL with 0 bytes: none wanted. Thread-safe. */
 CUresult sim_module_load(const void *image, int driver_version, int arch, sim_module **module, char *log,
                          size_t log_bytes);
 void sim_module_unload(sim_module *module);

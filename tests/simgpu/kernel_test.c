@@ -215,13 +215,15 @@ static const char WRONG[] =
 static void broken_rules_are_said(void **state) {
   (void)state;
   static const struct { const char *name; int n; unsigned threads; const char *words; } cases[] = {
-    {"leaves", 7, 64, "barrier: kernel leaves, block (0, 0, 0): thread (0, 0, 0) waits at __syncthreads, where 63 of 64 "
-                      "threads have come; 1 have left"},
-    {"partly", 20, 32, "lanes: kernel partly, block (0, 0, 0): thread (0, 0, 0) waits at a shuffle of mask 0xffffffff, to "
-                       "which these lanes don't come: 0xfff00000"},
-    {"partly", 99, 40, "thread (32, 0, 0) waits at a shuffle of mask 0xffffffff, to which these lanes don't come: 0xffffff00"},
+    {"leaves", 7, 64, "barrier: kernel leaves, block (0, 0, 0): thread (0, 0, 0) waits at __syncthreads, where 63 of "
+                      "64 threads have come; 1 have left"},
+    {"partly", 20, 32, "lanes: kernel partly, block (0, 0, 0): thread (0, 0, 0) waits at a shuffle of mask 0xffffffff, "
+                       "to which these lanes don't come: 0xfff00000"},
+    {"partly", 99, 40, "thread (32, 0, 0) waits at a shuffle of mask 0xffffffff, to which these lanes don't come: "
+                       "0xffffff00"},
     {"mixed", 20, 32, "don't come: 0xfff00000"},
-    {"outside", 0, 32, "kernel: kernel outside, block (0, 0, 0), thread (0, 0, 0): a lane comes with a mask that it isn't in"},
+    {"outside", 0, 32, "kernel: kernel outside, block (0, 0, 0), thread (0, 0, 0): a lane comes with a mask that it "
+                       "isn't in"},
     {"reads", 0, 32, "a shuffle reads a lane that isn't in its mask"},
     {"traps", 3, 32, "block (0, 0, 0), thread (3, 0, 0): __trap()"},
     {"asserts", 4, 32, "thread (4, 0, 0): assert(threadIdx.x != n)"},
@@ -332,7 +334,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(places_in_three_dimensions), cmocka_unit_test(parameters_where_cuda_has_them),
     cmocka_unit_test(sums_by_shuffles), cmocka_unit_test(barriers), cmocka_unit_test(votes_and_shuffles_of_all_kinds),
-    cmocka_unit_test(atomics), cmocka_unit_test(broken_rules_are_said), cmocka_unit_test(a_kernel_may_be_left_by_a_jump),
-    cmocka_unit_test(conditions), cmocka_unit_test(modules_are_apart)};
+    cmocka_unit_test(atomics), cmocka_unit_test(broken_rules_are_said),
+    cmocka_unit_test(a_kernel_may_be_left_by_a_jump), cmocka_unit_test(conditions),
+    cmocka_unit_test(modules_are_apart)};
   return cmocka_run_group_tests(tests, load_nvrtc, NULL);
 }

@@ -54,8 +54,10 @@ static sim_module *make_module(const sim_code *code, const sim_image *image, voi
   sim_module *module = calloc(1, sizeof *module + code->count * sizeof *module->kernels);
   if (!module) return NULL;
   *module = (sim_module){.code = code, .entries = image->entries, .library = library, .file = file};
-  for (unsigned k = 0; k < code->count; ++k)
-    module->kernels[k] = (sim_kernel){&code->kernels[k], code, library ? name_of(&code->kernels[k]) : code->kernels[k].name};
+  for (unsigned k = 0; k < code->count; ++k) {
+    const sim_code_kernel *kernel = &code->kernels[k];
+    module->kernels[k] = (sim_kernel){kernel, code, library ? name_of(kernel) : kernel->name};
+  }
   return module;
 }
 

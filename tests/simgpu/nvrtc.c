@@ -1,5 +1,6 @@
-/* libnvrtc's entries. The library is there under each of its names, and each is a copy that has one version or none, so
- * that no real NVRTC is found beside them. Programs are known by address; a call with one that isn't there is refused. */
+/* libnvrtc's entries. The library is there under each of its names, and each is a copy that has one version or none,
+ * so that no real NVRTC is found beside them. Programs are known by address; a call with one that isn't there is
+ * refused. */
 #include "compile.h"
 #include "image.h"
 #include "simnvrtc.h"
@@ -59,7 +60,7 @@ static void choose(const char *list) {
     size_t length = strcspn(s, ","), k = 0;
     while (k < VERSIONS && (strlen(versions[k].name) != length || memcmp(versions[k].name, s, length) != 0)) ++k;
     if (k == VERSIONS) {
-      fprintf(stderr, "SIMGPU_NVRTC=%s: of 11.4, 12.4, 12.8, 13.0 one or several, with commas between them, or none\n", list);
+      fprintf(stderr, "SIMGPU_NVRTC=%s: it is none, or some of 11.4, 12.4, 12.8, 13.0 with commas\n", list);
       abort();
     }
     if (versions[k].cuda / 1000 == own_major() && chosen == &versions[NONE]) chosen = &versions[k];
@@ -131,7 +132,8 @@ static size_t alive(void) {
 }
 
 EXPORT extern const simnvrtc_control simnvrtc_control_table __asm__("simnvrtc_control");
-const simnvrtc_control simnvrtc_control_table = {sizeof(simnvrtc_control), set_versions, mark, get_counts, fail, failed, alive};
+const simnvrtc_control simnvrtc_control_table = {sizeof(simnvrtc_control), set_versions, mark, get_counts, fail, failed,
+                                                 alive};
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
@@ -152,8 +154,8 @@ static const char *const ignored[] = {
 
 /* Words that take the next one as their value if they have none. */
 static bool takes_value(const char *name) {
-  static const char *const words[] = {"gpu-architecture", "arch", "define-macro", "undefine-macro", "include-path", "std",
-                                      "maxrregcount", "Xptxas", "ptxas-options", "D", "U", "I"};
+  static const char *const words[] = {"gpu-architecture", "arch", "define-macro", "undefine-macro", "include-path",
+                                      "std", "maxrregcount", "Xptxas", "ptxas-options", "D", "U", "I"};
   for (size_t k = 0; k < sizeof words / sizeof words[0]; ++k)
     if (strcmp(words[k], name) == 0) return true;
   return false;
@@ -171,7 +173,9 @@ static bool set_architecture(asked *a, const char *value) {
   return false;
 }
 
-static bool is_one(const char *name, const char *a, const char *b) { return strcmp(name, a) == 0 || strcmp(name, b) == 0; }
+static bool is_one(const char *name, const char *a, const char *b) {
+  return strcmp(name, a) == 0 || strcmp(name, b) == 0;
+}
 
 static void define(asked *a, const char *value) {
   const char *equals = strchr(value, '=');
@@ -302,7 +306,8 @@ static nvrtcResult compile_program(asked *a, nvrtcProgram p, int count, const ch
   a->options = open_memstream(&rest, &sizes[1]);
   a->log = open_memstream(&log, &sizes[2]);
   nvrtcResult result = NVRTC_ERROR_OUT_OF_MEMORY;
-  if (a->macros && a->options && a->log) result = read_options(a, count, options) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
+  if (a->macros && a->options && a->log)
+    result = read_options(a, count, options) ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_OPTION;
   if (a->macros) fclose(a->macros);
   if (a->options) fclose(a->options);
   if (a->log) fclose(a->log);
@@ -424,7 +429,8 @@ nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t *bytes) {
 
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char *image) {
   ENTER();
-  return is_program(program) ? give(program, program->cubin, program->cubin_bytes, image) : (nvrtcResult)INVALID_PROGRAM;
+  if (!is_program(program)) return (nvrtcResult)INVALID_PROGRAM;
+  return give(program, program->cubin, program->cubin_bytes, image);
 }
 
 /* Without PTX it is the empty text. */

@@ -54,7 +54,8 @@ static token next_token(const char *s, bool line_begins) {
   if (!*s) return (token){END, s, s};
   if (*s == '#' && line_begins) return (token){OTHER, s, s + strcspn(s, "\n")};
   if (isspace((unsigned char)*s)) return (token){OTHER, s, s + 1};
-  if (isdigit((unsigned char)*s) || (*s == '.' && isdigit((unsigned char)s[1]))) return (token){OTHER, s, number_end(s)};
+  bool is_number = isdigit((unsigned char)*s) || (*s == '.' && isdigit((unsigned char)s[1]));
+  if (is_number) return (token){OTHER, s, number_end(s)};
   if (*s == '"' || *s == '\'') return (token){STRING, s, literal_end(s)};
   if (!in_word(*s)) return (token){SIGN, s, s + 1};
   const char *end = s;
@@ -91,8 +92,10 @@ static void declaration_ends(scanner *s) {
 
 static void add_kernel(scanner *s) {
   fprintf(s->list, "  sim_caller<&::");
-  for (unsigned k = 0; k < s->depth && k < DEEPEST; ++k)
-    if (s->scopes[k].kind == WORD) fprintf(s->list, "%.*s::", (int)(s->scopes[k].end - s->scopes[k].at), s->scopes[k].at);
+  for (unsigned k = 0; k < s->depth && k < DEEPEST; ++k) {
+    token scope = s->scopes[k];
+    if (scope.kind == WORD) fprintf(s->list, "%.*s::", (int)(scope.end - scope.at), scope.at);
+  }
   int length = (int)(s->name.end - s->name.at);
   fprintf(s->list, "%.*s>::kernel(\"%.*s\"),\n", length, s->name.at, length, s->name.at);
   ++s->kernels;
