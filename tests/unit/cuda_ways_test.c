@@ -156,6 +156,7 @@ static uint32_t needed_by(const gk_task *tasks, size_t count, uint32_t bits) {
 #define LOOP GK_DO_WHILE(FLAG)
 #define CHECKPOINT {.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = 1}
 #define LOOP_SECTION GK_SECTION, LOOP, T, GK_END, GK_END
+#define IN_TWO GK_IF(FLAG), T, GK_IF(FLAG), CHECKPOINT, T, GK_END, GK_END, GK_END
 #define CASES GK_SWITCH(FLAG), GK_CASE, T, GK_END, GK_CASE, T, GK_END, GK_END
 
 static void some_lists(void **state) {
@@ -174,6 +175,10 @@ static void some_lists(void **state) {
   assert_int_equal(needed_by(TASKS(CHECKPOINT, T, GK_END, T), 0), HOST);
   assert_int_equal(needed_by(TASKS(CHECKPOINT, T, GK_END, T), GK_WITH_RESUME),
                    HOST | GKI_CUDA_TARGET_BY_COPY | GKI_CUDA_WRITE_ONCE);
+  /* Who resumes opens an IF within an IF. */
+  assert_int_equal(needed_by(TASKS(T, IN_TWO), GK_WITH_RESUME) &
+                       GKI_CUDA_SET_AT_ENTRY,
+                   GKI_CUDA_SET_AT_ENTRY);
   /* What is behind the checkpoint has a gate, in which the loop ends. */
   assert_int_equal(needed_by(TASKS(LOOP, CHECKPOINT, T, GK_END, T, GK_END), 0),
                    HOST | GKI_CUDA_SET_PER_PASS | GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_LOOP_END_LAST);
