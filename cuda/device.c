@@ -163,7 +163,8 @@ gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) 
     result = alloc_page(device, bytes, memory);
   } else {
     CUdeviceptr taken = 0;
-    result = gki_cuda_judge(device->driver, device->driver->cuMemAlloc(&taken, bytes), "cuMemAlloc of %zu bytes", bytes);
+    result = gki_cuda_judge(device->driver, device->driver->cuMemAlloc(&taken, bytes), "cuMemAlloc of %zu bytes",
+                            bytes);
     if (result == GK_OK) *memory = (void *)(uintptr_t)taken;
   }
   gki_cuda_leave(device);

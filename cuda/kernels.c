@@ -25,8 +25,8 @@ static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kern
   CUresult result = device->driver->cuModuleLoadDataEx(module, image->bytes, GK_COUNT(options), options, values);
   if (result == CUDA_SUCCESS) return GK_OK;
   gki_cuda_compiler_describe(compiler, made_by, sizeof made_by);
-  const char *advice = compiler->may_be_refused ? "; it is newer than the driver: update the driver, or install an NVRTC "
-                                                  "as old as the driver" : "";
+  const char *advice = compiler->may_be_refused ? "; it is newer than the driver: update the driver, or install an "
+                                                  "NVRTC as old as the driver" : "";
   return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of the kernels of %s, made by %s%s%s%s",
                         kernel->source->file, made_by, advice, log[0] ? ", the driver says: " : "", log);
 }

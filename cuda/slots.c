@@ -47,7 +47,8 @@ static gk_result find_extents(gki_cuda_slots *slots, gki_arena *arena) {
   count = 0;
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
-    if (is_counted(plan, node)) found[count++] = (gki_cuda_extents){{node->items[0], node->items[1], node->items[2]}, k};
+    const gki_cuda_extents extents = {{node->items[0], node->items[1], node->items[2]}, k};
+    if (is_counted(plan, node)) found[count++] = extents;
   }
   qsort(found, count, sizeof *found, compare_extents);
   uint32_t different = 0;

@@ -142,7 +142,7 @@ void sweep_case(const char *backend, const case_entry *c) {
   if (!enter_session()) return;
   gk_set_log(GK_LOG_ERROR, hear, NULL);
   unsigned long stride = 1;
-  if (the_session.most && !the_session.at) { /* how many there are shows when none fails, and nothing is for the first time */
+  if (the_session.most && !the_session.at) { /* how many there are shows when none fails, and nothing is new */
     if (!fail_once(backend, c, ULONG_MAX, 0, &over) || !fail_once(backend, c, ULONG_MAX, 0, &over)) return;
     stride = all_calls / the_session.most + 1;
   }

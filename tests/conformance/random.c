@@ -163,7 +163,8 @@ static int tell_tally(const tally *t, const char *backend, bool demanded) {
 #define TELL(member) m = tell(#member, t->member, demanded, m)
   for (size_t k = GK_OP_KERNEL; k <= GK_OP_SECTION; ++k)
     m = tell(ops[k], t->ops[k], demanded && !(k == GK_OP_CALL && story_without_calls), m);
-  TELL(launches); TELL(finished); TELL(yielded); TELL(resumed); TELL(elsewhere); TELL(queued); TELL(bounded); TELL(polled); TELL(zero_passes); TELL(ten_deep); TELL(heavy);
+  TELL(launches); TELL(finished); TELL(yielded); TELL(resumed); TELL(elsewhere); TELL(queued); TELL(bounded);
+  TELL(polled); TELL(zero_passes); TELL(ten_deep); TELL(heavy);
   TELL(two_deep_includes); TELL(always); TELL(sections_in_sections); TELL(counts_in_memory); TELL(two_dimensions);
   TELL(three_dimensions); TELL(sums); TELL(offsets); TELL(shared_flags); TELL(guarantees); TELL(interruptions);
   m = tell("cancelled", t->cancelled, cancels, m);

@@ -506,7 +506,8 @@ static void test_unknown_bit(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_contract), cmocka_unit_test(test_waiting), cmocka_unit_test(test_deep), cmocka_unit_test(test_costs),
+    cmocka_unit_test(test_contract), cmocka_unit_test(test_waiting), cmocka_unit_test(test_deep),
+    cmocka_unit_test(test_costs),
     cmocka_unit_test(test_straight_lists_are_free),
     cmocka_unit_test(test_linear), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_unknown_bit),
   };
