@@ -91,7 +91,9 @@ static const char SUM[] =
   "  extern __shared__ int all[];\n"
   "  all[threadIdx.x] = 3 * threadIdx.x;\n"
   "  int count = __syncthreads_count(threadIdx.x % 2);\n"
-  "  to[threadIdx.x] = all[blockDim.x - 1 - threadIdx.x] + 1000 * count;\n"
+  "  int few = __syncthreads_count(threadIdx.x < 3), any = __syncthreads_or(threadIdx.x == 9);\n"
+  "  int every = __syncthreads_and(threadIdx.x != 9);\n"
+  "  to[threadIdx.x] = all[blockDim.x - 1 - threadIdx.x] + 1000 * count * few * any + every;\n"
   "}\n";
 
 typedef struct sum_parameters { const int *x; int n, gap; int *to; } sum_parameters;
@@ -128,7 +130,7 @@ static void barriers(void **state) {
   }
   static int mirrored[1024];
   RUN(find(module, "dynamic"), 1, 1024, &(int *){mirrored});
-  for (int k = 0; k < 1024; ++k) assert_int_equal(mirrored[k], 3 * (1023 - k) + 512 * 1000);
+  for (int k = 0; k < 1024; ++k) assert_int_equal(mirrored[k], 3 * (1023 - k) + 512 * 3 * 1000);
   sim_module_unload(module);
 }
 
@@ -205,6 +207,9 @@ static const char WRONG[] =
   "extern \"C\" __global__ void mixed(int n) {\n"
   "  if (threadIdx.x < n) __shfl_down_sync(0xffffffffu, n, 1); else __syncthreads();\n"
   "}\n"
+  "extern \"C\" __global__ void masks(int n) {\n"
+  "  if (threadIdx.x < 3) __shfl_sync(threadIdx.x == 0 ? 3u : 7u, n, 0);\n"
+  "}\n"
   "extern \"C\" __global__ void outside(int n) { __shfl_sync(0xfeu, n, 1); }\n"
   "extern \"C\" __global__ void reads(int n) { if (threadIdx.x < 2) __shfl_sync(0x3u, n, 7); }\n"
   "extern \"C\" __global__ void traps(int n) { if (threadIdx.x == n) __trap(); }\n"
@@ -222,6 +227,7 @@ static void broken_rules_are_said(void **state) {
     {"partly", 99, 40, "thread (32, 0, 0) waits at a shuffle of mask 0xffffffff, to which these lanes don't come: "
                        "0xffffff00"},
     {"mixed", 20, 32, "don't come: 0xfff00000"},
+    {"masks", 0, 32, "waits at a shuffle of mask 0x00000003, to which these lanes don't come: 0x00000002"},
     {"outside", 0, 32, "kernel: kernel outside, block (0, 0, 0), thread (0, 0, 0): a lane comes with a mask that it "
                        "isn't in"},
     {"reads", 0, 32, "a shuffle reads a lane that isn't in its mask"},
