@@ -73,12 +73,13 @@ SUITES = [
     ("conformance with calls that fail", [CONFORMANCE, "--backend", "awkward", "--sweep", "calls"], ["--every-way"],
      False),
 ]
-for version in ("12.4", "12.8", "13.0"):
-    SUITES += [
+FULL_SUITES = []
+for version in ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0"):
+    (SUITES if version in ("11.4", "12.4", "13.0") else FULL_SUITES).extend([
         (f"conformance on simulated CUDA {version}",
          simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect"), [], False),
         (f"random lists on simulated CUDA {version}",
-         simulated(version, RANDOM_LISTS, "--without-calls", "--random", "200"), ["--random", "5000"], False)]
+         simulated(version, RANDOM_LISTS, "--without-calls", "--random", "200"), ["--random", "5000"], False)])
 SUITES += [("conformance on CUDA with calls that fail",
             simulated("13.0", CONFORMANCE, "--sweep", "calls", "--most", "4"), ["--every-way"], False),
            ("conformance on CUDA without memory",
@@ -234,7 +235,7 @@ def jobs(trees, full, wanted):
         for name, command, in_each in SCRIPTS + (FULL_SCRIPTS if full else []):
             if tree == plain if in_each == PLAIN else in_each or position == 0:
                 yield f"{tree_name(tree)}: {name}" if in_each is True else name, [sys.executable, *command], tree
-        for name, command, fully, _ in SUITES:
+        for name, command, fully, _ in SUITES + (FULL_SUITES if full else []):
             yield f"{tree_name(tree)}: {name}", command + (fully if full else []), tree
         for program in targets(tree, "test"):
             yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
