@@ -104,8 +104,9 @@ static void stop(const char *why);
 /* Whether all lanes of the mask are there for the same. `thread` counts as there. */
 static bool is_complete(const machine *m, unsigned thread, sim_meeting what, unsigned mask) {
   unsigned first = thread / WARP * WARP;
-  for (unsigned k = 0; k < WARP; ++k) {
-    if (!(mask >> k & 1) || first + k == thread) continue;
+  for (unsigned next = 1; next < WARP; ++next) { /* from the one behind it, which seldom is there already */
+    unsigned k = (thread + next) % WARP;
+    if (!(mask >> k & 1)) continue;
     if (first + k >= m->begun) return false;
     const lane *other = &m->lanes[first + k];
     if (other->state != WAITING || other->what != what || other->mask != mask) return false;
