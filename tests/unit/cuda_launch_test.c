@@ -212,6 +212,66 @@ static void test_cancel(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* From the allocator hook nothing is taken, whatever was bound, and nothing when a launch resumes for the second time. */
+static void test_no_host_memory(void **state) {
+  (void)state;
+  static counting counts;
+  const gk_allocator allocator = counting_allocator(&counts);
+  assert_ok(gk_set_allocator(&allocator));
+  gk_device *device = open_named("cuda");
+  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+  gk_graph *graph = long_graph(device, 10);
+  bind_all(device, graph, x, left, flag);
+  assert_ok(gk_launch(graph, HERE));
+  assert_ok(gk_wait(graph, NULL));
+  const int before = atomic_load(&counts.calls);
+  for (int k = 0; k < 5; ++k) {
+    gk_bind_int(graph, A, k);
+    set_int(device, left, 1);
+    assert_ok(gk_launch(graph, k % 2 ? HERE : 0));
+    while (gk_poll(graph, NULL) == GK_NOT_READY) continue;
+    assert_ok(gk_wait(graph, NULL));
+  }
+  assert_int_equal(atomic_load(&counts.calls), before);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  assert_int_equal(atomic_load(&counts.live), 0);
+  assert_ok(gk_set_allocator(NULL));
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+typedef struct worker { gk_device *device; pthread_t thread; int sum; } worker;
+
+static void *work(void *at) {
+  worker *w = at;
+  int *x = int_on(w->device, 0), *left = int_on(w->device, 0), *flag = int_on(w->device, 0);
+  gk_graph *graph = long_graph(w->device, 3);
+  bind_all(w->device, graph, x, left, flag);
+  for (int k = 1; k <= 20; ++k) {
+    set_int(w->device, left, 1);
+    gk_bind_int(graph, A, k);
+    assert_ok(gk_launch(graph, 0));
+    assert_ok(gk_wait(graph, NULL));
+  }
+  w->sum = int_at(w->device, x);
+  gk_graph_destroy(graph);
+  return NULL;
+}
+
+/* Each has a graph of its own, and all the one stream. */
+static void test_threads(void **state) {
+  worker workers[4];
+  for (int k = 0; k < 4; ++k) {
+    workers[k] = (worker){.device = *state};
+    assert_int_equal(pthread_create(&workers[k].thread, NULL, work, &workers[k]), 0);
+  }
+  for (int k = 0; k < 4; ++k) {
+    pthread_join(workers[k].thread, NULL);
+    assert_int_equal(workers[k].sum, 3 * 210);
+  }
+}
+
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 /* The device is lost while a launch runs: every launch and wait says so, and none hangs. */
@@ -261,6 +321,7 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {
     ON_CUDA(test_straight), ON_CUDA(test_replay_is_one_call), ON_CUDA(test_rebinding_costs_the_same_for_any_list),
     ON_CUDA(test_resume_is_made_once), ON_CUDA(test_queue), ON_CUDA(test_two_graphs), ON_CUDA(test_cancel),
+    cmocka_unit_test(test_no_host_memory), ON_CUDA(test_threads),
     ON_CUDA(test_too_many_items), ON_CUDA(test_device_is_lost)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
