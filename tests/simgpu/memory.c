@@ -68,24 +68,62 @@ static void protect(const sim_block *block, int how) {
   if (mprotect(block->pages, block->page_bytes, how) != 0) abort();
 }
 
+/* P13 answered with no: the host sees what the device writes when an item of work ends, no sooner. */
+static void take_shadows(const sim_block *blocks) {
+  for (; blocks; blocks = blocks->next)
+    for (size_t k = 0; blocks->shadow && k < blocks->bytes; k += 8) {
+      uint64_t word = __atomic_load_n((uint64_t *)(void *)(blocks->at + k), __ATOMIC_RELAXED);
+      memcpy(blocks->shadow + k, &word, sizeof word);
+      memcpy(blocks->before + k, &word, sizeof word);
+    }
+}
+
+void sim_memory_refresh(sim_device *device) {
+  for (const sim_block *block = device->primary->hosts; block; block = block->next)
+    for (size_t k = 0; block->shadow && k < block->bytes; k += 8) {
+      uint64_t word = __atomic_load_n((uint64_t *)(void *)(block->at + k), __ATOMIC_RELAXED);
+      if (memcmp(block->before + k, &word, sizeof word) == 0) continue;
+      memcpy(block->shadow + k, &word, sizeof word);
+      memcpy(block->before + k, &word, sizeof word);
+    }
+}
+
+/* From the end on, as what says that the rest is there stands at the beginning. */
+static void show_shadows(const sim_block *blocks) {
+  for (; blocks; blocks = blocks->next)
+    for (size_t k = blocks->shadow ? (blocks->bytes + 7) / 8 * 8 : 0; k > 0; k -= 8) {
+      uint64_t word;
+      memcpy(&word, blocks->shadow + k - 8, sizeof word);
+      if (memcmp(blocks->before + k - 8, &word, sizeof word) != 0)
+        __atomic_store_n((uint64_t *)(void *)(blocks->at + k - 8), word, __ATOMIC_RELEASE);
+    }
+}
+
 void sim_memory_open(sim_device *device) {
   watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
   watch(SIGBUS, &before_bus);
   device->open = true;
+  take_shadows(device->primary->hosts);
   for (const sim_block *each = device->blocks; each; each = each->next) protect(each, PROT_READ | PROT_WRITE);
 }
 
 void sim_memory_close(sim_device *device) {
   device->open = false;
+  show_shadows(device->primary->hosts);
   for (const sim_block *each = device->blocks; each; each = each->next) protect(each, PROT_NONE);
 }
 
 /* ---- finding ---- */
 
+static bool is_within(uintptr_t at, size_t bytes, const unsigned char *from, size_t size) {
+  size_t offset = at - (uintptr_t)from;
+  return from && at >= (uintptr_t)from && offset <= size && bytes <= size - offset;
+}
+
 static const sim_block *find_in(const sim_block *blocks, uintptr_t at, size_t bytes) {
   for (; blocks; blocks = blocks->next)
-    if (at >= (uintptr_t)blocks->at && at - (uintptr_t)blocks->at <= blocks->bytes &&
-        bytes <= blocks->bytes - (at - (uintptr_t)blocks->at)) return blocks;
+    if (is_within(at, bytes, blocks->at, blocks->bytes) || is_within(at, bytes, blocks->shadow, blocks->bytes))
+      return blocks;
   return NULL;
 }
 
@@ -159,12 +197,18 @@ static CUresult take_device(sim_context *context, size_t bytes, sim_block **out)
 static CUresult take_host(sim_context *context, simgpu_kind kind, size_t bytes, sim_block **out) {
   sim_block *block = block_make(context, kind, bytes);
   void *memory = NULL;
-  if (bytes > sim_memory_bytes || posix_memalign(&memory, ALIGNMENT, bytes) != 0) {
+  if (bytes > sim_memory_bytes || posix_memalign(&memory, ALIGNMENT, (bytes + 7) / 8 * 8) != 0) {
     free(block);
     return sim_refuse(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of host memory", bytes);
   }
   block->at = memory;
-  fill_with_rubbish(block);
+  memset(block->at, RUBBISH, (bytes + 7) / 8 * 8);
+  if (kind == SIMGPU_PINNED && sim_says_no("P13")) {
+    block->shadow = sim_obtain(bytes + 8);
+    block->before = sim_obtain(bytes + 8);
+    if (context->device->open) memcpy(block->shadow, block->at, bytes);
+    if (context->device->open) memcpy(block->before, block->at, bytes);
+  }
   block->next = context->hosts;
   context->hosts = block;
   *out = block;
@@ -181,6 +225,8 @@ static void block_end(sim_block *block) {
     device->freed[device->freed_count++] = (sim_freed){(uintptr_t)block->at, block->bytes};
   } else {
     free(block->at);
+    free(block->shadow);
+    free(block->before);
   }
   free(block);
 }
@@ -277,7 +323,8 @@ CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *at, void *memory, unsigned i
   const sim_block *block = sim_block_of(context, (uintptr_t)memory, 1);
   if (!at || flags != 0 || !block || block->kind != SIMGPU_PINNED)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostGetDevicePointer: this isn't pinned memory");
-  *at = (CUdeviceptr)(uintptr_t)memory;
+  size_t offset = (size_t)((unsigned char *)memory - block->at);
+  *at = (CUdeviceptr)(uintptr_t)((block->shadow ? block->shadow : block->at) + offset);
   return CUDA_SUCCESS;
 }
 

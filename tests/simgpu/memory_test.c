@@ -9,7 +9,14 @@ static void k_store(const unsigned char *p, unsigned long long threads) { /* add
   *(volatile uint64_t *)(uintptr_t)take_number(p, 0) = take_number(p, 1);
 }
 
-static const sim_stub_kernel kernels[] = {{"store", k_store, {8, 8}}, {0}};
+static void k_post(const unsigned char *p, unsigned long long threads) { /* there, the host's address of it, seen */
+  (void)threads;
+  volatile uint64_t *there = (uint64_t *)(uintptr_t)take_number(p, 0), *host = (uint64_t *)(uintptr_t)take_number(p, 1);
+  *there = 5;
+  *(volatile uint64_t *)(uintptr_t)take_number(p, 2) = *host;
+}
+
+static const sim_stub_kernel kernels[] = {{"store", k_store, {8, 8}}, {"post", k_post, {8, 8, 8}}, {0}};
 
 static CUdeviceptr memory;
 static uint64_t *pinned;
@@ -109,6 +116,28 @@ static void kernel_reaches_pinned_and_managed_memory(void **state) {
   sim->answer_no("managed");
   WRONG(CUDA_ERROR_NOT_SUPPORTED, cu.cuMemAllocManaged(&managed, 8, CU_MEM_ATTACH_GLOBAL));
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostGetDevicePointer(&at, &at, 0));
+}
+
+static void what_is_posted_may_be_seen_late(void **state) {
+  (void)state;
+  for (int no = 0; no < 2; ++no) {
+    sim->answer_no(no ? "P13" : NULL);
+    uint64_t *post, seen = 0;
+    RIGHT(cu.cuMemHostAlloc((void **)&post, 20, GKI_CU_MEMHOSTALLOC_DEVICEMAP));
+    CUdeviceptr at, to = (CUdeviceptr)(uintptr_t)pinned;
+    uint64_t host = (uint64_t)(uintptr_t)(post + 1);
+    RIGHT(cu.cuMemHostGetDevicePointer(&at, post + 1, 0));
+    assert_int_equal(at != host, no);
+    void *parameters[] = {&at, &host, &to};
+    post[0] = post[1] = 3;
+    RIGHT(cu.cuLaunchKernel(kernel("post"), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+    RIGHT(cu.cuStreamSynchronize(stream));
+    seen = pinned[0];
+    assert_int_equal(seen, no ? 3 : 5); /* while the kernel ran */
+    assert_int_equal(post[1], 5);
+    assert_int_equal(post[0], 3);
+    RIGHT(cu.cuMemFreeHost(post));
+  }
 }
 
 /* The context has failed for good; all that it holds can still be given back. */
@@ -223,6 +252,7 @@ int main(void) {
     CASE(new_memory_holds_rubbish),
     CASE(copies_stay_in_their_block),
     CASE(kernel_reaches_pinned_and_managed_memory),
+    CASE(what_is_posted_may_be_seen_late),
     CASE(kernel_touches_freed_memory),
     CASE(kernel_touches_what_is_behind),
     CASE(kernel_touches_nothing),

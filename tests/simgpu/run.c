@@ -38,7 +38,7 @@ enum { REMEMBERED = 256 };
 /* What a driver may do otherwise, if a probe is answered with no; README.md says what. */
 #define PROBES(X) \
   X(P1a) X(P1b) X(P1b2) X(P1c) X(P1e) X(P1k) X(P2o) X(P2o0) X(P2o1) X(P2o2) X(P2o3) X(P2d) X(P2b) X(P4a) X(P4e) X(P4f) \
-  X(P4g) X(P6) X(P7) X(P8) X(P9a) X(overlap)
+  X(P4g) X(P6) X(P7) X(P8) X(P9a) X(P13) X(overlap)
 #define PROBE(name) bool name;
 typedef struct answers { PROBES(PROBE) } answers; /* true: no */
 #undef PROBE
@@ -355,6 +355,11 @@ static void run_kernel(run *r, frame *f, unsigned number) {
   r->at = f;
   r->at_step = number;
   r->has_set = false;
+  if (r->no.P13) {
+    pthread_mutex_lock(&sim_lock);
+    sim_memory_refresh(r->device);
+    pthread_mutex_unlock(&sim_lock);
+  }
   if (!sim_run_call(r->device, step->call, r->why, r->why_bytes)) r->failed = true;
   r->at = NULL;
   end_kernel(r);

@@ -104,6 +104,7 @@ typedef struct sim_block { /* of memory */
   size_t bytes;
   unsigned char *pages; /* device memory: what is opened and closed */
   size_t page_bytes;
+  unsigned char *shadow, *before; /* P13: what the device has of it, and had when it began */
 } sim_block;
 
 typedef struct sim_freed { uintptr_t at; size_t bytes; } sim_freed;
@@ -150,6 +151,7 @@ bool sim_is_initialised(void);
 
 void sim_memory_open(sim_device *device);
 void sim_memory_close(sim_device *device);
+void sim_memory_refresh(sim_device *device); /* P13: what the host wrote meanwhile */
 /* NULL: [at, at + bytes) isn't within one block of the context. */
 const sim_block *sim_block_of(const sim_context *context, uintptr_t at, size_t bytes);
 void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, size_t bytes);
