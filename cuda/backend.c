@@ -89,7 +89,7 @@ static void describe_native(gki_cuda_device *device) {
 static void describe_moves(gki_cuda_device *device) {
   gk_capability *copy = line_of(device, "COPY"), *fill = line_of(device, "FILL");
   if (device->moves) {
-    copy->why = "By a kernel of gk's, compiled by NVRTC here, as the driver takes none of the images that gk brings.";
+    copy->why = "By a kernel of gk's, compiled by NVRTC here, as gk brings no image of it that this driver takes.";
   } else if (!device->own.module) {
     *copy = (gk_capability){"COPY", GK_REFUSED, device->no_moves};
     *fill = (gk_capability){"FILL", GK_REFUSED, "As COPY."};

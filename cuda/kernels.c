@@ -192,19 +192,19 @@ static gk_result make_moves(gki_cuda_device *device) {
   if (result == GK_OK) return GK_OK;
   drop_moves(device);
   if (result == GK_ERROR_MEMORY) return result;
-  snprintf(device->no_moves, sizeof device->no_moves, "the driver takes none of gk's images (%s), nor can they be "
-           "compiled here (%s)", device->own.refused, gk_error());
+  const char *refused = device->own.refused;
+  snprintf(device->no_moves, sizeof device->no_moves, "they can't be compiled here (%s)%s%s%s", gk_error(),
+           refused[0] ? ", and the driver takes none of gk's images (" : "", refused, refused[0] ? ")" : "");
   gk_log(GK_LOG_WARN, "device %d (%s): no COPY and FILL: %s", device->ordinal, device->name, device->no_moves);
   gki_begin(); /* the call at hand goes on */
   return GK_OK;
 }
 
+/* What the images hold beside COPY and FILL no driver before 12.4 knows. */
 static gk_result load_own(gki_cuda_device *device) {
-  gk_result result = gki_cuda_image_load(device->driver, &device->own);
-  if (result == GK_ERROR_UNSUPPORTED) {
-    gk_log(GK_LOG_WARN, "device %d (%s): %s", device->ordinal, device->name, gk_error());
-    return make_moves(device);
-  }
+  const bool fits = device->driver->version >= GKI_CUDA_CONDITIONAL_SINCE;
+  gk_result result = fits ? gki_cuda_image_load(device->driver, &device->own) : GK_ERROR_UNSUPPORTED;
+  if (result == GK_ERROR_UNSUPPORTED) return make_moves(device);
   if (result != GK_OK) return result;
   device->copy_kernel.function = device->own.copy;
   device->fill_kernel.function = device->own.fill;

@@ -80,7 +80,16 @@ for version in ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0"):
          simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect"), [], False),
         (f"random lists on simulated CUDA {version}",
          simulated(version, RANDOM_LISTS, "--without-calls", "--random", "200"), ["--random", "5000"], False)])
-SUITES += [("conformance on CUDA with calls that fail",
+    if version >= "12.4":  # before, the host gates whatever is asked for
+        (SUITES if version == "13.0" else FULL_SUITES).extend([
+            (f"conformance on simulated CUDA {version}, host-gated",
+             simulated(version, CONFORMANCE, "--host-gated", "--expect", "tests/cuda/simulated.expect"), [], False),
+            (f"random lists on simulated CUDA {version}, host-gated",
+             simulated(version, RANDOM_LISTS, "--host-gated", "--without-calls", "--random", "200"),
+             ["--random", "5000"], False)])
+SUITES += [("conformance on CUDA 11.4 with calls that fail",
+            simulated("11.4", CONFORMANCE, "--sweep", "calls", "--most", "4"), ["--every-way"], False),
+           ("conformance on CUDA with calls that fail",
             simulated("13.0", CONFORMANCE, "--sweep", "calls", "--most", "4"), ["--every-way"], False),
            ("conformance on CUDA without memory",
             simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "4"), ["--most", "1000"], False)]
