@@ -10,9 +10,10 @@ gk_result gki_cuda_enter(const gki_cuda_device *device) {
 }
 
 bool gki_cuda_enter_to_free(const gki_cuda_device *device) {
-  /* Twice: without it nothing can be given back. */
-  return device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS ||
-         device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
+  bool entered = false;
+  for (int tries = 0; tries < 2 && !entered; ++tries) /* without it nothing can be given back */
+    entered = device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
+  return entered;
 }
 
 void gki_cuda_leave(const gki_cuda_device *device) {

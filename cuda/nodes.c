@@ -7,7 +7,7 @@ enum { SMALL = 256 }; /* bytes that one warp copies as fast as any number of the
 /* ---- nodes of any kind ------------------------------------------------------------------------------------------- */
 
 bool gki_cuda_nodes_grow(gki_cuda_nodes *n, size_t more) {
-  return gki_grow((void **)&n->fronts, &n->capacity, n->count + more, sizeof *n->fronts, "a graph's nodes");
+  return gki_grow((void **)&n->fronts, &n->capacity, n->count + more, sizeof(CUgraphNode), "a graph's nodes");
 }
 
 gk_result gki_cuda_nodes_advance(gki_cuda_nodes *n, size_t first, CUgraphNode node) {
@@ -57,13 +57,13 @@ gk_result gki_cuda_nodes_fork(gki_cuda_nodes *n, size_t first, size_t copy, size
   const size_t before = copy - first;
   *begin = n->count;
   if (!gki_cuda_nodes_grow(n, before)) return GK_ERROR_MEMORY;
-  memcpy(n->fronts + n->count, n->fronts + first, before * sizeof *n->fronts);
+  memcpy(n->fronts + n->count, n->fronts + first, before * sizeof(CUgraphNode));
   n->count += before;
   return GK_OK;
 }
 
 void gki_cuda_nodes_join(gki_cuda_nodes *n, size_t first, size_t copy) {
-  memmove(n->fronts + first, n->fronts + copy, (n->count - copy) * sizeof *n->fronts);
+  memmove(n->fronts + first, n->fronts + copy, (n->count - copy) * sizeof(CUgraphNode));
   n->count -= copy - first;
 }
 
@@ -104,7 +104,7 @@ static gk_result record(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t f
   if (asked != CUDA_SUCCESS) result = gki_cuda_nodes_judge(n, asked, "cuStreamGetCaptureInfo", task);
   else if (result == GK_OK && status != CU_STREAM_CAPTURE_STATUS_ACTIVE) result = refuse_recorded(node);
   if (result == GK_OK && !gki_cuda_nodes_grow(n, count)) result = GK_ERROR_MEMORY;
-  if (result == GK_OK && count) memmove(n->fronts + first, last, count * sizeof *last);
+  if (result == GK_OK && count) memmove(n->fronts + first, last, count * sizeof(CUgraphNode));
   if (result == GK_OK) n->count = first + count;
   CUgraph ended;
   CUresult end = driver->cuStreamEndCapture(stream, &ended);
