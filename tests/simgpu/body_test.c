@@ -4,7 +4,7 @@
 static void sizes_and_kinds_by_version(void **state) {
   (void)state;
   static const struct { int version; CUgraphConditionalNodeType type; unsigned size; bool right; } cases[] = {
-    {12040, IF, 1, true},   {12040, IF, 2, false}, {12080, IF, 2, true},     {13000, IF, 3, false}, {13000, IF, 0, false},
+    {12040, IF, 1, true}, {12040, IF, 2, false}, {12080, IF, 2, true}, {13000, IF, 3, false}, {13000, IF, 0, false},
     {12040, WHILE, 1, true}, {13000, WHILE, 2, false}, {12060, SWITCH, 2, false}, {12080, SWITCH, 5, true},
     {13000, SWITCH, 0, false}, {12020, IF, 1, false}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {

@@ -13,7 +13,8 @@ EXPORT CUresult cuGetProcAddress_v2(const char *name, void **entry, int version,
 static const struct { const char *name; int first, until; } older[] = {
   {"cuStreamBeginCapture", 10000, 10010}, {"cuMemAlloc", 2000, 3020},          {"cuMemFree", 2000, 3020},
   {"cuDeviceTotalMem", 2000, 3020},       {"cuCtxPushCurrent", 2000, 4000},    {"cuCtxPopCurrent", 2000, 4000},
-  {"cuStreamDestroy", 2000, 4000},        {"cuEventDestroy", 2000, 4000},      {"cuMemHostGetDevicePointer", 2020, 3020},
+  {"cuStreamDestroy", 2000, 4000},        {"cuEventDestroy", 2000, 4000},
+  {"cuMemHostGetDevicePointer", 2020, 3020},
   {"cuGraphAddNode", 12020, 12030},       {"cuStreamGetCaptureInfo", 10010, 12030},
   {"cuGraphAddDependencies", 10000, 12030}, {"cuDevicePrimaryCtxRelease", 7000, 11000},
 };

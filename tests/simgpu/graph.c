@@ -6,7 +6,8 @@
 
 const char *sim_node_name(CUgraphNodeType type) {
   static const char *const names[] = {"kernel", "copy", "fill", "host", "child", "empty", "event", "event",
-                                      "semaphore", "semaphore", "allocation", "free", "memory operation", "conditional"};
+                                      "semaphore", "semaphore", "allocation", "free", "memory operation",
+                                      "conditional"};
   return (unsigned)type < sizeof names / sizeof *names ? names[type] : "unknown";
 }
 
@@ -303,7 +304,8 @@ CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph handle, const CUgraphNode
       break;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
     case CU_GRAPH_NODE_TYPE_MEMSET:
-      return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "%s nodes are simulated in captures only", sim_node_name(asked->type));
+      return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "%s nodes are simulated in captures only",
+                        sim_node_name(asked->type));
     default: result = check_type(graph, asked->type); break;
   }
   return added(result, made, node);
@@ -342,7 +344,8 @@ CUresult sim_cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) 
   if (!count) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = sim_graph_find(handle, &graph);
   if (result != CUDA_SUCCESS) return result;
-  for (size_t k = 0; nodes && k < *count; ++k) nodes[k] = k < graph->count ? SIM_HANDLE(CUgraphNode, graph->nodes[k]) : NULL;
+  for (size_t k = 0; nodes && k < *count; ++k)
+    nodes[k] = k < graph->count ? SIM_HANDLE(CUgraphNode, graph->nodes[k]) : NULL;
   if (!nodes || *count > graph->count) *count = graph->count;
   return CUDA_SUCCESS;
 }

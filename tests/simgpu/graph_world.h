@@ -95,8 +95,9 @@ static inline CUgraphConditionalHandle handle_of(unsigned initial) {
   return handle;
 }
 
-static inline CUresult try_condition(CUgraphNode *node, CUgraph where, CUgraphNode after, CUgraphConditionalHandle handle,
-                              CUgraphConditionalNodeType type, unsigned size, CUgraph **bodies) {
+static inline CUresult try_condition(CUgraphNode *node, CUgraph where, CUgraphNode after,
+                                     CUgraphConditionalHandle handle, CUgraphConditionalNodeType type, unsigned size,
+                                     CUgraph **bodies) {
   CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
   asked.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){.handle = handle, .type = type, .size = size, .ctx = context};
   CUresult result = cu.cuGraphAddNode(node, where, after ? &after : NULL, NULL, after ? 1 : 0, &asked);
@@ -105,7 +106,7 @@ static inline CUresult try_condition(CUgraphNode *node, CUgraph where, CUgraphNo
 }
 
 static inline CUgraphNode add_condition(CUgraph where, CUgraphNode after, CUgraphConditionalHandle handle,
-                                 CUgraphConditionalNodeType type, CUgraph *body) {
+                                        CUgraphConditionalNodeType type, CUgraph *body) {
   CUgraphNode node = NULL;
   CUgraph *bodies;
   RIGHT(try_condition(&node, where, after, handle, type, 1, &bodies));

@@ -84,7 +84,8 @@ static void handles_set_by_two_threads(void **state) {
 /* Two kernels side by side, then two IF nodes behind both. */
 static void set_beside(uint64_t first, uint64_t first_value, uint64_t second, uint64_t second_value,
                        CUgraphConditionalHandle a, CUgraphConditionalHandle b) {
-  CUgraphNode both[2] = {add(graph, NULL, "set", first, first_value, 0), add(graph, NULL, "set", second, second_value, 0)};
+  CUgraphNode both[2] = {add(graph, NULL, "set", first, first_value, 0),
+                         add(graph, NULL, "set", second, second_value, 0)};
   CUgraphNode join;
   CUgraph body;
   RIGHT(cu.cuGraphAddEmptyNode(&join, graph, both, 2));

@@ -61,7 +61,8 @@ bool sim_places_ordered(sim_place a, sim_place b) {
 
 static void connect(sim_flow *flow, const sim_graph *graph) {
   for (size_t k = 0; k < graph->count; ++k)
-    for (size_t a = 0; a < graph->nodes[k]->after_count; ++a) ++flow->steps[graph->nodes[k]->after[a]->index].next_count;
+    for (size_t a = 0; a < graph->nodes[k]->after_count; ++a)
+      ++flow->steps[graph->nodes[k]->after[a]->index].next_count;
   for (unsigned k = 0; k < flow->count; ++k) {
     flow->steps[k].next = sim_obtain(flow->steps[k].next_count * sizeof(unsigned));
     flow->steps[k].next_count = 0;

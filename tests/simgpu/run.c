@@ -340,7 +340,8 @@ static void decide(run *r, frame *f, unsigned number) {
   if (loop) {
     ++r->counts->passes;
     if (++r->passes[step->condition] > r->device->passes_most) {
-      sim_broken("endless", "a WHILE node made more than %llu passes in one launch", (unsigned long long)r->device->passes_most);
+      sim_broken("endless", "a WHILE node made more than %llu passes in one launch",
+                 (unsigned long long)r->device->passes_most);
       run_fails(r, "a WHILE node never ended");
       return;
     }

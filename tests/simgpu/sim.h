@@ -159,7 +159,7 @@ void sim_memory_end(sim_context *context); /* all that is left */
 /* Calls work(data) on the device's thread; an access to memory that isn't open ends it: then answers false and *at. */
 bool sim_guarded(sim_device *device, void (*work)(void *data), void *data, uintptr_t *at);
 
-/* ---- streams, events, copies, kernels (stream.c, work.c, module.c) -------------------------------------------------- */
+/* ---- streams, events, copies, kernels (stream.c, work.c) --------------------------------------------------------- */
 
 typedef struct sim_module_object {
   sim_object base;
@@ -224,7 +224,8 @@ typedef struct sim_event {
   bool captured;
 } sim_event;
 
-CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream); /* of the current context; NULL: default */
+/* Of the current context; NULL: the default stream. */
+CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream);
 sim_stream *sim_stream_make(sim_context *context, bool is_default, bool blocking);
 void sim_stream_drop(sim_stream *stream);
 void sim_post(sim_stream *stream, sim_item *item); /* takes the item, by malloc */
@@ -236,7 +237,7 @@ void sim_worker_stop(sim_device *device);
 /* Waits made the context's late failure known. */
 CUresult sim_state(sim_context *context);
 
-/* ---- graphs (graph.c, condition.c) --------------------------------------------------------------------------------- */
+/* ---- graphs (graph.c, condition.c) ------------------------------------------------------------------------------- */
 
 typedef struct sim_condition { /* a handle */
   sim_object base;
@@ -290,7 +291,7 @@ CUresult sim_condition_add(sim_graph *graph, const CUgraphNode *after, size_t co
                            CUDA_CONDITIONAL_NODE_PARAMS *asked, sim_node **node);
 const char *sim_node_name(CUgraphNodeType type);
 
-/* ---- graphs ready to run (program.c, exec.c, run.c, order.c) -------------------------------------------------------- */
+/* ---- graphs ready to run (program.c, exec.c, run.c) -------------------------------------------------------------- */
 
 typedef struct sim_flow sim_flow;
 
@@ -364,7 +365,7 @@ bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, s
 bool sim_run_call(sim_device *device, const sim_call *call, char *why, size_t why_bytes);
 bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t why_bytes);
 
-/* ---- captures (capture.c) -------------------------------------------------------------------------------------------- */
+/* ---- captures (capture.c) ---------------------------------------------------------------------------------------- */
 
 typedef struct sim_capture {
   struct sim_capture *next;

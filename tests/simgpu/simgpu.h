@@ -14,8 +14,8 @@ extern "C" {
 typedef enum simgpu_how {
   SIMGPU_NOW,  /* it does nothing and answers the code; what gives something back does so all the same */
   SIMGPU_LATE, /* it works, then the device fails: its context answers the code from the next wait on, for ever */
-  SIMGPU_LOST  /* it and every later call answer the code, but for pushing and popping contexts, which ask no device; what
-                * gives something back does so all the same */
+  SIMGPU_LOST  /* it and every later call answer the code, but for pushes and pops of contexts, which ask no device;
+                * what gives something back does so all the same */
 } simgpu_how;
 
 /* What stays alive until it is given back; for `alive`. */
@@ -36,7 +36,7 @@ typedef enum simgpu_kind {
 /* Since the last mark. */
 typedef struct simgpu_counts {
   uint64_t calls;
-  uint64_t waits;    /* calls that may hold up their thread: for a stream or event, pageable copies to the host, frees */
+  uint64_t waits;    /* calls that may hold up their thread: waits, pageable copies to the host, frees, unloads */
   uint64_t memory;   /* calls that take or give back memory of any kind */
   uint64_t pageable; /* copies from or to host memory that isn't pinned */
   uint64_t launches; /* of graphs, */
@@ -51,12 +51,12 @@ typedef struct simgpu_counts {
 typedef struct simgpu {
   size_t bytes; /* of this struct: new members come at its end */
 
-  /* What the environment says at start. The version only before cuInit; NULL for answer_no: all as a good driver does. */
+  /* What the environment says at start. NULL for answer_no: all as a good driver does. */
   void (*set_version)(int version);
   void (*set_seed)(uint64_t seed);
   void (*answer_no)(const char *probes); /* as SIMGPU_NO: "P2d,P4e" */
   void (*allow)(const char *rules);      /* as SIMGPU_ALLOW: names of rules that may be broken */
-  void (*set_passes)(uint64_t limit);    /* as SIMGPU_PASSES: of one WHILE node in one launch, before that is a failure */
+  void (*set_passes)(uint64_t limit);    /* as SIMGPU_PASSES: of a WHILE node in a launch */
 
   /* Starts all counts from 0, and ends what fail() asked for. */
   void (*mark)(void);

@@ -229,7 +229,8 @@ static CUresult check_shape(const CUDA_KERNEL_NODE_PARAMS_v3 *asked) {
   static const unsigned grid_most[3] = {0x7fffffff, 65535, 65535}, block_most[3] = {1024, 1024, 64};
   for (int k = 0; k < 3; ++k)
     if (grid[k] == 0 || grid[k] > grid_most[k] || block[k] == 0 || block[k] > block_most[k])
-      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a kernel's grid or block is 0 or too large: %u, %u", grid[k], block[k]);
+      return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a kernel's grid or block is 0 or too large: %u, %u", grid[k],
+                        block[k]);
   if (block[0] * block[1] * block[2] > SIM_BLOCK)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%u threads in a block", block[0] * block[1] * block[2]);
   if (asked->sharedMemBytes > 49152) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "too much shared memory");
