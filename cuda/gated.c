@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUERIES = 32, NAME_BYTES = 600, NO_RUN = UINT32_MAX };
+enum { QUERIES = 32, NAME_BYTES = 600 };
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -50,7 +50,7 @@ static gk_result finish(gki_cuda_gated *graph) {
   CUresult result = wait_for_event(graph);
   if (result != CUDA_SUCCESS) (void)graph->device->driver->cuStreamSynchronize(graph->device->stream);
   graph->busy = false;
-  if (result == CUDA_SUCCESS || graph->last == NO_RUN) return judge(graph, result, "waiting for the device");
+  if (result == CUDA_SUCCESS || graph->last == GK_NONE) return judge(graph, result, "waiting for the device");
   return judge_run(graph, result,
                    graph->plan->bits & GK_ISOLATE ? "waiting"
                                                   : "waiting, for some task before (GK_ISOLATE tells which) or",
@@ -173,7 +173,7 @@ static gk_result take_memory(gki_cuda_gated *graph) {
 gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
   graph->plan = plan;
-  graph->last = NO_RUN;
+  graph->last = GK_NONE;
   gk_result result = take_arrays(graph, code);
   if (result == GK_OK) result = take_memory(graph);
   return result == GK_OK ? make_runs(graph, gki_cuda_calls_can_record(&graph->calls)) : result;
@@ -210,7 +210,7 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch)
 /* Nothing of the launch before is under way, as its end was waited for. */
 static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch) {
   graph->values = launch->values;
-  graph->last = NO_RUN;
+  graph->last = GK_NONE;
   gk_result result = graph->calls.any ? record_again(graph, launch) : GK_OK;
   if (result == GK_OK && launch->changed_count) {
     result = gki_cuda_follow(graph->device);

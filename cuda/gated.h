@@ -24,7 +24,7 @@ typedef struct gki_cuda_gated {
   int32_t *flag;          /* page-locked: the one that is read */
   CUevent event;          /* behind what is waited for */
   const gk_value *values; /* by slot, of the launch at hand */
-  uint32_t last;          /* the run that was submitted last, for messages; UINT32_MAX: none in this launch */
+  uint32_t last;          /* the run that was submitted last, for messages; GK_NONE: none in this launch */
   bool busy;              /* something was put on the stream, and nobody has waited for it */
 } gki_cuda_gated;
 
