@@ -8,6 +8,7 @@ enum { DEVICES = 4, DEPTH = 64 };
 
 sim_device sim_devices[DEVICES];
 static bool initialised;
+static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
 static _Thread_local uint64_t stack[DEPTH]; /* handles, so that a context that is gone is seen */
 static _Thread_local int depth;
 
@@ -143,6 +144,7 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number) {
   sim_device *device = device_of(number);
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   if (!device) return no_device(number);
+  while (device->closing) pthread_cond_wait(&closed, &sim_lock);
   if (!device->primary) {
     sim_context *made = sim_obtain(sizeof *made);
     sim_object_begin(&made->base, SIM_CONTEXT, NULL);
@@ -171,12 +173,15 @@ static void report_left(const sim_context *context) {
 
 static void end_context(sim_device *device) {
   sim_context *context = device->primary;
+  device->closing = true;
   sim_wait_idle(context);
   report_left(context);
   sim_worker_stop(device);
   while (device->streams) sim_stream_drop(device->streams);
   sim_memory_end(context);
   device->primary = NULL;
+  device->closing = false;
+  pthread_cond_broadcast(&closed);
   sim_object_end(&context->base);
   free(context->why);
   free(context);

@@ -112,6 +112,7 @@ typedef struct sim_freed { uintptr_t at; size_t bytes; } sim_freed;
 typedef struct sim_device {
   int ordinal;
   struct sim_context *primary;
+  bool closing; /* it is ended just now */
   unsigned char *range; /* reserved addresses: [range, range + used) were given out, and never are again */
   size_t used;
   size_t taken; /* bytes of live blocks */

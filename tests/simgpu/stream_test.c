@@ -165,6 +165,32 @@ static void many_threads_use_one_stream(void **state) {
   assert_string_equal(trace, "aaaa");
 }
 
+static void *open_and_close(void *data) {
+  for (int k = 0; k < 50; ++k) {
+    CUcontext mine;
+    CUstream where;
+    CUresult results[] = {cu.cuDevicePrimaryCtxRetain(&mine, 0), cu.cuCtxPushCurrent(mine),
+                          cu.cuStreamCreate(&where, CU_STREAM_NON_BLOCKING), cu.cuStreamSynchronize(where),
+                          cu.cuStreamDestroy(where), cu.cuCtxPopCurrent(NULL), cu.cuDevicePrimaryCtxRelease(0)};
+    for (size_t each = 0; each < sizeof results / sizeof *results; ++each) *(int *)data += results[each] != CUDA_SUCCESS;
+  }
+  return NULL;
+}
+
+static void contexts_come_and_go_in_many_threads(void **state) {
+  pthread_t threads[4];
+  int wrong[4] = {0};
+  end(state); /* so that nobody else keeps it */
+  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, open_and_close, &wrong[k]), 0);
+  for (int k = 0; k < 4; ++k) {
+    pthread_join(threads[k], NULL);
+    assert_int_equal(wrong[k], 0);
+  }
+  assert_int_equal(sim->alive(SIMGPU_ALL), 0);
+  assert_int_equal(sim->broken(), 0);
+  begin(state);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -176,6 +202,7 @@ int main(void) {
     CASE(stream_ends_when_its_work_does),
     CASE(each_thread_has_its_contexts),
     CASE(many_threads_use_one_stream),
+    CASE(contexts_come_and_go_in_many_threads),
   };
   return cmocka_run_group_tests(tests, load_driver, NULL);
 }
