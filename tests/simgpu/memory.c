@@ -290,7 +290,7 @@ static CUresult take(taker obtain, size_t bytes, const char *entry, sim_block **
 
 CUresult sim_cuMemAlloc(CUdeviceptr *memory, size_t bytes) {
   SIM_ENTER(cuMemAlloc);
-  sim_block *block;
+  sim_block *block = NULL;
   if (!memory) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = take(take_device, bytes, "cuMemAlloc", &block);
   if (result == CUDA_SUCCESS) *memory = (CUdeviceptr)(uintptr_t)block->at;
@@ -299,7 +299,7 @@ CUresult sim_cuMemAlloc(CUdeviceptr *memory, size_t bytes) {
 
 CUresult sim_cuMemAllocManaged(CUdeviceptr *memory, size_t bytes, unsigned int flags) {
   SIM_ENTER(cuMemAllocManaged);
-  sim_block *block;
+  sim_block *block = NULL;
   if (!memory || flags != CU_MEM_ATTACH_GLOBAL) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemAllocManaged: flags");
   CUresult result = take(take_managed, bytes, "cuMemAllocManaged", &block);
   if (result == CUDA_SUCCESS) *memory = (CUdeviceptr)(uintptr_t)block->at;
@@ -308,7 +308,7 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *memory, size_t bytes, unsigned int f
 
 CUresult sim_cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags) {
   SIM_ENTER(cuMemHostAlloc);
-  sim_block *block;
+  sim_block *block = NULL;
   if (!memory || flags > 7) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostAlloc: flags");
   CUresult result = take(take_pinned, bytes, "cuMemHostAlloc", &block);
   if (result == CUDA_SUCCESS) *memory = block->at;
