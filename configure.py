@@ -225,8 +225,9 @@ def settings(options, compiler, found):
                    (optimise if not checked else f"-O1 {symbols} -DGK_DEBUG") + checked,
         "werror": "-Werror" if options.werror else "",
         # Of the simulated GPU: threads change stacks there, which only the library itself tells ThreadSanitizer.
-        "kernels": f"-O1 {symbols}" + sanitizers(",".join(name for name in options.sanitize.split(",")
-                                                          if name in ("address", "undefined"))),
+        "kernels": f"-O1 {symbols}" + ("" if counted else
+                                       sanitizers(",".join(name for name in options.sanitize.split(",")
+                                                           if name in ("address", "undefined")))),
         "prefix": os.path.abspath(options.prefix),
     }
     for one in found:

@@ -172,7 +172,8 @@ static void *open_and_close(void *data) {
     CUresult results[] = {cu.cuDevicePrimaryCtxRetain(&mine, 0), cu.cuCtxPushCurrent(mine),
                           cu.cuStreamCreate(&where, CU_STREAM_NON_BLOCKING), cu.cuStreamSynchronize(where),
                           cu.cuStreamDestroy(where), cu.cuCtxPopCurrent(NULL), cu.cuDevicePrimaryCtxRelease(0)};
-    for (size_t each = 0; each < sizeof results / sizeof *results; ++each) *(int *)data += results[each] != CUDA_SUCCESS;
+    for (size_t each = 0; each < sizeof results / sizeof *results; ++each)
+      *(int *)data += results[each] != CUDA_SUCCESS;
   }
   return NULL;
 }

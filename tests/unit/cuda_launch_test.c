@@ -212,7 +212,7 @@ static void test_cancel(void **state) {
   gk_graph_destroy(graph);
 }
 
-/* From the allocator hook nothing is taken, whatever was bound, and nothing when a launch resumes for the second time. */
+/* Nothing is taken from the allocator hook, whatever was bound, nor when a launch resumes for the second time. */
 static void test_no_host_memory(void **state) {
   (void)state;
   static counting counts;
