@@ -1,6 +1,6 @@
 /* Graphs that the host gates, on CUDA: what a launch costs, that tasks of a run keep their order and sections have
- * none, and that whatever call of the driver fails, nothing is left behind. OLD: on a driver for that version, which has
- * no conditional nodes and takes none of the images; else with GK_HOST_GATED. */
+ * none, and that whatever call of the driver fails, nothing is left behind. OLD: on a driver for that version, which
+ * has no conditional nodes and takes none of the images; else with GK_HOST_GATED. */
 #include "cuda_world.h"
 #include "runtime_kernels.h"
 #include "simgpu/simnvrtc.h"
