@@ -58,10 +58,12 @@ CONFORMANCE = "build/tests/conformance/conformance"
 RANDOM_LISTS = "build/tests/conformance/random_lists"
 
 
-def simulated(version, *command):
-    """On the simulated driver as it was in that version; a real one, if there is one, isn't found."""
+def simulated(version, *command, no=""):
+    """On the simulated driver as it was in that version; a real one, if there is one, isn't found.
+
+    no: what it answers so to the probe."""
     return ["/usr/bin/env", "LD_LIBRARY_PATH=build/simgpu", "CUDA_HOME=build/simgpu", f"SIMGPU_VERSION={version}",
-            *command, "--backend", "cuda"]
+            f"SIMGPU_NO={no}", *command, "--backend", "cuda"]
 
 
 SUITES = [
@@ -93,6 +95,11 @@ SUITES += [("conformance on CUDA 11.4 with calls that fail",
             simulated("13.0", CONFORMANCE, "--sweep", "calls", "--most", "4"), ["--every-way"], False),
            ("conformance on CUDA without memory",
             simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "4"), ["--most", "1000"], False)]
+# Each "no" of the probe makes some lists host-gated, or gates some otherwise: the results stay.
+for no in "P1a P1b P1b2 P1c P1d P1e P1k P2o P2o1 P2o2 P2o3 P2d P2b P4a P6 P7 P4e P4f P4g P8 P9a".split():
+    (SUITES if no in ("P1c", "P4e") else FULL_SUITES).append(
+        (f"random lists on simulated CUDA, {no} answered with no",
+         simulated("13.0", RANDOM_LISTS, "--without-calls", "--random", "100", no=no), ["--random", "2000"], False))
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
