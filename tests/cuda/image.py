@@ -40,12 +40,15 @@ class Nvrtc:
         self.library.nvrtcGetSupportedArchs(numbers)
         return list(numbers)
 
-    def compile(self, architecture, what):
-        """`what` is PTX or CUBIN: its bytes and None, or None and the problem; a warning is one."""
+    def compile(self, architecture, what, moves=False):
+        """`what` is PTX or CUBIN: its bytes and None, or None and the problem; a warning is one. moves: COPY and FILL
+        alone, as one text, as cuda/kernels.c has it compiled."""
         program, size = ctypes.c_void_p(), ctypes.c_size_t()
         source, header = (path.read_bytes() for path in SOURCES)
-        self.library.nvrtcCreateProgram(ctypes.byref(program), source, b"gates.cu", 1, (ctypes.c_char_p * 1)(header),
-                                        (ctypes.c_char_p * 1)(b"gates.h"))
+        if moves:
+            source = b"#define GKI_ONLY_MOVES\n" + header + source
+        self.library.nvrtcCreateProgram(ctypes.byref(program), source, b"gates.cu", 0 if moves else 1,
+                                        (ctypes.c_char_p * 1)(header), (ctypes.c_char_p * 1)(b"gates.h"))
         options = (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
         result = self.library.nvrtcCompileProgram(program, 1, options)
 
@@ -192,6 +195,28 @@ def check_installed_nvrtc():
     return None
 
 
+def judge_moves(ptx):
+    entries = re.findall(r"\.entry (\w+)", ptx.decode())
+    if sorted(entries) != ["gki_copy", "gki_fill"]:
+        return f"wanted gki_copy and gki_fill, found {entries}"
+    return f"it asks for {OUTSIDE}" if OUTSIDE.encode() in ptx else None
+
+
+def check_moves():
+    """For drivers that know nothing of conditional nodes, by compilers that are as old."""
+    for find in (nvrtc_for_ptx, installed_nvrtc):
+        try:
+            nvrtc = find()
+        except (toolkits.Missing, OSError) as missing:
+            tap.skip("COPY and FILL alone", missing)
+            continue
+        for number in nvrtc.architectures():
+            if find is nvrtc_for_ptx and number < int(PTX_TARGET.split("_")[1]):  # it warns that it will forget about those
+                continue
+            ptx, problem = nvrtc.compile(f"compute_{number}", "PTX", moves=True)
+            tap.case(f"COPY and FILL alone, NVRTC {nvrtc.version}, compute_{number}", problem or judge_moves(ptx))
+
+
 def check_ptxas():
     """What a driver's compiler would say of the PTX."""
     nvcc = tap.config("nvcc")
@@ -219,7 +244,7 @@ def main():
     if sys.argv[1:] == ["--update"]:
         return update()
     os.makedirs("build/cuda", exist_ok=True)
-    for check in (check_images, check_nvcc, check_old_nvrtc, check_ptxas, check_installed_nvrtc):
+    for check in (check_images, check_nvcc, check_old_nvrtc, check_ptxas, check_installed_nvrtc, check_moves):
         check()
     return tap.finish()
 
