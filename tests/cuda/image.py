@@ -211,7 +211,7 @@ def check_moves():
             tap.skip("COPY and FILL alone", missing)
             continue
         for number in nvrtc.architectures():
-            if find is nvrtc_for_ptx and number < int(PTX_TARGET.split("_")[1]):  # it warns that it will forget about those
+            if find is nvrtc_for_ptx and number < int(PTX_TARGET.split("_")[1]):  # for which it warns
                 continue
             ptx, problem = nvrtc.compile(f"compute_{number}", "PTX", moves=True)
             tap.case(f"COPY and FILL alone, NVRTC {nvrtc.version}, compute_{number}", problem or judge_moves(ptx))
