@@ -74,7 +74,9 @@ static void describe_native(gki_cuda_device *device) {
   const uint32_t ways = device->abilities.ways;
   if (ways & GKI_CUDA_NO_SWITCH)
     line_of(device, "SWITCH")->why =
-        "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0.";
+        device->driver->version < 13000
+            ? "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0."
+            : "An IF node per case: this driver was seen to run SWITCH nodes wrongly.";
   if (ways & GKI_CUDA_CHAIN_BRANCHES)
     line_of(device, "PARALLEL")->why = "Branches of the graph; those that hold loops or branches go one after the "
                                        "other, as this driver was seen to need it.";
