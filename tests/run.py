@@ -90,9 +90,11 @@ for version in ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0"):
              simulated(version, RANDOM_LISTS, "--host-gated", "--without-calls", "--random", "200"),
              ["--random", "5000"], False)])
 SUITES += [("conformance on CUDA 11.4 with calls that fail",
-            simulated("11.4", CONFORMANCE, "--sweep", "calls", "--most", "2"), ["--every-way"], False),
+            simulated("11.4", CONFORMANCE, "--sweep", "calls", "--most", "2"),
+            ["--every-way", "--most", "1000000"], False),
            ("conformance on CUDA with calls that fail",
-            simulated("13.0", CONFORMANCE, "--sweep", "calls", "--most", "4"), ["--every-way"], False),
+            simulated("13.0", CONFORMANCE, "--sweep", "calls", "--most", "4"),
+            ["--every-way", "--most", "1000000"], False),
            ("conformance on CUDA without memory",
             simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "4"), ["--most", "1000"], False)]
 # Each "no" of the probe makes some lists host-gated, or gates some otherwise: the results stay.

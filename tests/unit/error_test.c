@@ -15,12 +15,15 @@ static void names_every_result(void **state) {
 static void first_failure_of_a_call_wins(void **state) {
   (void)state;
   gki_begin();
+  assert_int_equal(gki_failure(), GK_OK);
   assert_int_equal(gk_fail(GK_ERROR_DEVICE, "the driver said %d", 7), GK_ERROR_DEVICE);
   assert_int_equal(gk_fail(GK_ERROR_INVALID, "cleaning up failed, too"), GK_ERROR_INVALID);
   assert_string_equal(gk_error(), "the driver said 7");
   gki_begin();
+  assert_int_equal(gki_failure(), GK_OK);
   assert_string_equal(gk_error(), "the driver said 7"); /* until the next failing call */
   gk_fail(GK_ERROR_INVALID, "another call");
+  assert_int_equal(gki_failure(), GK_ERROR_INVALID);
   assert_string_equal(gk_error(), "another call");
 }
 
