@@ -74,10 +74,13 @@ static CUdeviceptr keep_settings(gki_probe_trial *t, const setting *settings, si
   return t->memory + offsetof(gki_probe_memory, settings) + first * sizeof(gki_cuda_setting);
 }
 
+/* What of a union isn't the member that is named may hold anything, and here it must be zero: so that is set first. */
 static CUgraphNodeParams kernel_parameters(CUfunction function, void **parameters) {
-  return (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_KERNEL,
-                             .kernel = {.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32,
-                                        .blockDimY = 1, .blockDimZ = 1, .kernelParams = parameters}};
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+  all.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                            .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
+                                            .kernelParams = parameters};
+  return all;
 }
 
 /* A kernel that counts its runs and sets handles by their number; modulo period, unless that is 0. Its counter. */
@@ -105,8 +108,9 @@ static void expect_runs(gki_probe_trial *t, gki_cuda_question question, body *in
 
 static void conditional(gki_probe_trial *t, body *in, CUgraphConditionalHandle of, CUgraphConditionalNodeType type,
                         unsigned size, body *bodies) {
-  CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL,
-                                  .conditional = {.handle = of, .type = type, .size = size, .ctx = t->context}};
+  CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+  parameters.conditional =
+      (CUDA_CONDITIONAL_NODE_PARAMS){.handle = of, .type = type, .size = size, .ctx = t->context};
   const bool is_made = append(t, in, &parameters) != NULL;
   for (unsigned k = 0; k < size; ++k)
     bodies[k] = (body){.graph = is_made ? parameters.conditional.phGraph_out[k] : NULL};

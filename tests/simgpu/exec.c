@@ -232,7 +232,7 @@ static CUresult check_update(sim_exec *exec, CUgraphNode node, const CUgraphNode
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "nodes of graphs with conditional nodes can't be updated");
   if (in_body(flow) && sim_says_no("P17a"))
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "nodes in bodies can't be updated");
-  return CUDA_SUCCESS;
+  return sim_check_reserved(asked);
 }
 
 CUresult sim_cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node, CUgraphNodeParams *asked) {

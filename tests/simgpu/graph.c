@@ -273,7 +273,7 @@ static CUresult check_edges(const CUgraphNode *after, const CUgraphEdgeData *edg
 }
 
 /* The part of the union that the type doesn't use must be zero. */
-static CUresult check_reserved(const CUgraphNodeParams *asked) {
+CUresult sim_check_reserved(const CUgraphNodeParams *asked) {
   size_t used = asked->type == CU_GRAPH_NODE_TYPE_KERNEL ? sizeof asked->kernel
                 : asked->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? sizeof asked->conditional
                 : asked->type == CU_GRAPH_NODE_TYPE_GRAPH ? sizeof asked->graph : sizeof asked->reserved1;
@@ -292,7 +292,7 @@ CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph handle, const CUgraphNode
   sim_node *made = NULL;
   if (!node || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddNode: a bad argument");
   CUresult result = sim_graph_find(handle, &graph);
-  if (result == CUDA_SUCCESS) result = check_reserved(asked);
+  if (result == CUDA_SUCCESS) result = sim_check_reserved(asked);
   if (result == CUDA_SUCCESS) result = check_edges(after, edges, count, asked->type);
   if (result != CUDA_SUCCESS) return result;
   switch (asked->type) {

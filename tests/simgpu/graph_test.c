@@ -44,13 +44,20 @@ static void dependencies_are_checked(void **state) {
   expect_trace("abc");
 }
 
+/* In an initializer that names `kernel`, the rest of the union may hold anything. */
+static CUgraphNodeParams node_of(const char *name, void **parameters) {
+  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+  asked.kernel = call_of(name, parameters);
+  return asked;
+}
+
 static void programmatic_edges_stand_between_kernels(void **state) {
   (void)state;
   CUgraphNode a = add_log(graph, NULL, 'a'), node;
   CUgraphEdgeData edge = {.from_port = 1, .type = 1};
   uint64_t letter = 'b';
   void *parameters[] = {&letter};
-  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = call_of("log", parameters)};
+  CUgraphNodeParams asked = node_of("log", parameters);
   RIGHT(cu.cuGraphAddNode(&node, graph, &a, &edge, 1, &asked));
   asked = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_EMPTY};
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddNode(&node, graph, &a, &edge, 1, &asked));
@@ -93,7 +100,7 @@ static void node_parameters_end_at_4096_bytes(void **state) {
   static unsigned char bytes[4096], four[4];
   void *parameters[] = {bytes, four};
   CUgraphNode node;
-  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = call_of("most", parameters)};
+  CUgraphNodeParams asked = node_of("most", parameters);
   RIGHT(cu.cuGraphAddNode(&node, graph, NULL, NULL, 0, &asked));
   asked.kernel = call_of("too_many", parameters);
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddNode(&node, graph, NULL, NULL, 0, &asked));
@@ -106,7 +113,8 @@ static void child_graphs_are_copies(void **state) {
   CUgraphNode node;
   RIGHT(cu.cuGraphCreate(&child, 0));
   add_log(child, NULL, 'a');
-  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_GRAPH, .graph.graph = child};
+  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+  asked.graph.graph = child;
   RIGHT(cu.cuGraphAddNode(&node, graph, NULL, NULL, 0, &asked));
   add_log(graph, node, 'z');
   add_log(child, NULL, 'b'); /* comes too late */
@@ -146,8 +154,12 @@ static void update_is_checked(void **state) {
   RIGHT(cu.cuGraphAddEmptyNode(&empty, graph, &node, 1));
   CUgraphExec exec = exec_of();
   late = add_log(graph, node, 'b');
-  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = call_of("log", parameters)};
+  CUgraphNodeParams asked = node_of("log", parameters);
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphExecNodeSetParams(exec, late, &asked));
+  asked.reserved1[20] = 1;
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphExecNodeSetParams(exec, node, &asked));
+  expect_refused("reserved");
+  asked.reserved1[20] = 0;
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphExecNodeSetParams(exec, empty, &asked));
   expect_refused("kind kernel, but it is of kind empty");
   RIGHT(cu.cuGraphExecNodeSetParams(exec, node, &asked));
@@ -221,7 +233,7 @@ static void things_of_another_context(void **state) {
   RIGHT(cu.cuEventCreate(&event, 0));
   add_log(graph, NULL, 'a');
   CUgraphExec mine = exec_of();
-  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = call_of("log", parameters)};
+  CUgraphNodeParams asked = node_of("log", parameters);
   RIGHT(cu.cuDevicePrimaryCtxRetain(&second, 1));
   RIGHT(cu.cuCtxPushCurrent(second));
   WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuStreamSynchronize(stream));

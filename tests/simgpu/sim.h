@@ -281,6 +281,7 @@ typedef struct sim_graph {
 } sim_graph;
 
 CUresult sim_graph_find(CUgraph handle, sim_graph **graph);
+CUresult sim_check_reserved(const CUgraphNodeParams *asked);
 sim_graph *sim_graph_make(sim_node *owner);
 void sim_graph_drop(sim_graph *graph); /* with all in it */
 /* A node behind those; checks what may stand there. */
