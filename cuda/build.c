@@ -51,7 +51,6 @@ static gk_result add_prologue(builder *b, CUgraph into, uint32_t at, size_t firs
 
 static gk_result add_epilogue(builder *b, CUgraph into, uint32_t at, size_t first) {
   void *parameters[] = {&b->variant->tables};
-  b->variant->posts = true;
   return add_kernel(b, into, at, first, b->graph->device->own.epilogue, 128, parameters, NULL);
 }
 

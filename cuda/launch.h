@@ -1,4 +1,5 @@
-/* The backend's entries for a graph that is native: one hand-over, nobody waits, and the device posts how it went. */
+/* The backend's entries for a graph that is native: one hand-over, nobody waits (unless library
+ * calls are recorded anew), and the device posts how it went. */
 #ifndef GKI_CUDA_LAUNCH_H
 #define GKI_CUDA_LAUNCH_H
 #include "lower.h"

@@ -19,7 +19,6 @@ typedef struct gki_cuda_variant {
   CUgraphNode prologue;  /* NULL: it has none */
   uint32_t point;        /* the prologue's first */
   uint32_t target;       /* the prologue's parameter in the exec */
-  bool posts;            /* it has an epilogue */
 } gki_cuda_variant;
 
 enum { GKI_CUDA_STATUSES_AT = 64 }; /* in a graph's page-locked memory */

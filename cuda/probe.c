@@ -255,7 +255,7 @@ void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext co
   if (here) *here = *abilities;
   pthread_mutex_unlock(&lock);
   if (abilities->conditional)
-    gk_log(GK_LOG_INFO, "CUDA device %d: conditional nodes tried in %u us, safe ways taken: 0x%x", device,
+    gk_log(GK_LOG_INFO, "CUDA device %d: conditional nodes tried in %u us, safe ways needed: 0x%x", device,
            abilities->microseconds, abilities->ways);
   else gk_log(GK_LOG_INFO, "CUDA device %d: no conditional nodes: %s", device, abilities->why);
 }
