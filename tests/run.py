@@ -22,6 +22,8 @@ from pathlib import Path
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 SECONDS = 300
+BUILD_SECONDS = 3600
+LONGEST = 10  # that are named at the end
 SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 
 # What isn't a program: its name, its command, and whether each tree has its own, the first speaks for all, or the first
@@ -120,6 +122,7 @@ class Outcome:
     failed: list = field(default_factory=list)   # names of cases
     skipped: list = field(default_factory=list)  # (case, reason)
     text: str = ""
+    seconds: float = 0  # of processor time, that of its children among them
 
 
 def judge(text, code, late):
@@ -191,16 +194,35 @@ def environment_of(tree, env):
     return dict(env, TSAN_OPTIONS=env["TSAN_OPTIONS"] + ":ignore_noninstrumented_modules=1")
 
 
-def execute(command, folder, env, seconds):
-    """Runs it in a process group of its own, so that a test which hangs takes its children with it."""
+def start(command, folder, env, seconds):
+    """Runs it in a process group of its own, so that a test which hangs takes its children with it. What it prints, its
+    exit code, the seconds after which it was stopped, or 0, and those that processors worked."""
     process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
-    try:
-        text, late = process.communicate(timeout=seconds)[0], 0
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        text, late = process.communicate()[0], seconds
-    return judge(text, process.returncode, late)
+    lock, late = threading.Lock(), []
+
+    def stop():
+        with lock:
+            if process.returncode is None:
+                late.append(seconds)
+                os.killpg(process.pid, signal.SIGKILL)
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    text = process.stdout.read()
+    process.stdout.close()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    with lock:  # from here on its number may be another's
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    timer.cancel()
+    return text, process.returncode, late[0] if late else 0, used.ru_utime + used.ru_stime
+
+
+def execute(command, folder, env, seconds):
+    text, code, late, used = start(command, folder, env, seconds)
+    outcome = judge(text, code, late)
+    outcome.seconds = used
+    return outcome
 
 
 def targets(tree, rule):
@@ -227,11 +249,10 @@ def build(tree):
     wanted = THREADED if is_threaded(tree) else [] if is_fuzzed(tree) else ["all"]
     wanted = wanted + [target for rule in rules for target in targets(tree, rule)]
     command = ["ninja", "-k", "0", *wanted]
-    done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace")
-    if done.returncode == 0:
-        return Outcome(passed=1, text=done.stdout)
-    return Outcome(failed=["(doesn't build)"], text=done.stdout)
+    text, code, _, used = start(command, tree, dict(os.environ), BUILD_SECONDS)
+    if code == 0:
+        return Outcome(passed=1, text=text, seconds=used)
+    return Outcome(failed=["(doesn't build)"], text=text, seconds=used)
 
 
 def jobs(trees, full, wanted):
@@ -270,10 +291,11 @@ def main():
     options = usage.parse_args()
     trees = [ROOT / tree for tree in options.tree or ["."]]
     env, lock = environment(options.full), threading.Lock()
-    total = Outcome()
+    total, used = Outcome(), []
 
     def report(name, outcome):
         with lock:
+            used.append((outcome.seconds, name))
             bad, skips = len(outcome.failed), len(outcome.skipped)
             counts = f"{outcome.passed} passed" + (f", {bad} failed" if bad else "") + \
                 (f", {skips} skipped" if skips else "")
@@ -300,6 +322,9 @@ def main():
                 report(name, execute([str(path), *command[1:]], folder, environment_of(folder, env), seconds))
         list(pool.map(one, chosen))
 
+    print(f"{sum(seconds for seconds, _ in used) / 60:.1f} minutes of processor time; the longest:")
+    for seconds, name in sorted(used, reverse=True)[:LONGEST]:
+        print(f"{seconds:6.1f} s {name}")
     total.skipped += [tuple(skip.split(": ", 1)) for skip in options.skip]
     for name, why in total.skipped:
         print(f"skipped: {name}: {why}")
