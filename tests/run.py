@@ -33,6 +33,7 @@ SCRIPTS = [
     ("coverage", ["tests/coverage.py"], False),
     ("planted bugs", ["tests/planted.py"], False),
     ("lint", ["tests/lint.py"], False),
+    ("configured", ["tests/configured.py"], False),
     ("exports", ["tests/exports.py"], True),
     ("headers", ["tests/consumer/headers.py"], False),
     ("installed", ["tests/consumer/installed.py"], True),

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""A build/config.ninja of an older configure.py, which lacks settings that build.ninja has come to use: ninja has it
+written anew with the arguments that it names, whichever the settings are."""
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import tap
+
+KEPT = ["python", "arguments"]  # what ninja runs configure.py by
+
+
+def settings(config):
+    return dict(re.findall(r"^(\w+) = (.*)$", config, re.M))
+
+
+def ask_ninja(folder, config):
+    """What is wrong, or None; config.ninja is as old as can be."""
+    path = folder / "build/config.ninja"
+    path.write_text(config)
+    os.utime(path, (1, 1))
+    return tap.run("ninja", "build.ninja", cwd=folder)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for entry in tap.ROOT.iterdir():
+            if entry.name not in ("build", ".git"):
+                (folder / entry.name).symlink_to(entry)
+        (folder / "build").mkdir()
+        configured = tap.run("./configure.py", "--without-png", "--prefix=/nowhere", cwd=folder)
+        if not tap.case("configure", configured):
+            tap.finish()
+        whole = (folder / "build/config.ninja").read_text()
+        rows = whole.splitlines(keepends=True)
+        old = "".join(row for row in rows if row.split(" = ")[0] in KEPT)
+        problem = ask_ninja(folder, old)
+        found = settings((folder / "build/config.ninja").read_text())
+        tap.case("what an older one lacks is added, as it was asked for", problem or
+                 (None if found == settings(whole) else f"wanted {settings(whole)}, found {found}"))
+    tap.finish()
+
+
+main()
