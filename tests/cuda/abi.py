@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """cuda/abi.h says of CUDA's driver API and of NVRTC what their own headers say: every value, every struct's size,
 alignment and members, every function's type at the version that cuGetProcAddress is asked for. Compared with the
-headers of 12.4, from PyPI, and of the toolkit that is installed. Prints TAP.
+headers of 12.4, from PyPI, and of the toolkit that is installed; so does tests/simgpu/simgpu.h of the entries that only
+tests need. What cuda/abi.h asks a driver for is what gk calls. Prints TAP.
 
 Two C++ programs print the same facts, one with cuda/abi.h, the other with cuda.h, cudaTypedefs.h and nvrtc.h. What the
 comparison doesn't understand in cuda/abi.h is a failure; and so is an error planted there that it doesn't see."""
@@ -17,6 +18,7 @@ import toolkits
 from toolkits import tap
 
 HEADER = tap.ROOT / "cuda/abi.h"
+FOR_TESTS = tap.ROOT / "tests/simgpu/simgpu.h"
 OLDEST_DRIVER = 11040
 # Named from that version on; older headers aren't asked.
 NEWER = {"CU_GRAPH_COND_TYPE_SWITCH": 12080, "CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED": 12080}
@@ -73,7 +75,8 @@ def parse(header):
         rest.append(take(match[1], r"X\([\w *]+, (\w+), +\([^()]*\)\)", lambda m: found.functions.append(m[1])))
 
     rest = []
-    text = take(text, r"^#define GKI_CUDA_ENTRIES\(X\)([^\n]*)$", entries)
+    text = re.sub(r"^typedef struct (\w+)_st \1;$", "", text, flags=re.M)  # theirs to define; types of entries have it
+    text = take(text, r"^#define (?:GKI_CUDA|SIMGPU)_ENTRIES\(X\)([^\n]*)$", entries)
     text = take(text, r"^#define GKI_NVRTC_ENTRIES\(X\)([^\n]*)$", functions)
     text = take(text, r"^(?:typedef )?enum\s*\w*\s*{([^}]*)}\s*(\w*);", enumeration)
     text = take(text, r"^typedef struct \w+ {((?:[^{}]|{[^{}]*})*)}\s*(\w+);", struct)
@@ -118,7 +121,7 @@ def each_fact(declared, version, is_ours):
 
 OURS = """#include "abi.h"
 #define ENTRY(name, version, since, parameters) typedef CUresult(*gki_type_##name) parameters;
-GKI_CUDA_ENTRIES(ENTRY)
+GKI_CUDA_ENTRIES(ENTRY) SIMGPU_ENTRIES(ENTRY)
 #define FUNCTION(type, name, parameters) typedef type(*gki_type_##name) parameters;
 GKI_NVRTC_ENTRIES(FUNCTION)
 """
@@ -135,6 +138,18 @@ def printed(compiler, includes, statements, folders):
         if problem:
             return [], problem
         return subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines(), None
+
+
+def text_for_tests():
+    """What simgpu.h declares of the driver API, beyond cuda/abi.h."""
+    return FOR_TESTS.read_text().split("/* Entries that gk never calls", 1)[1].split("#ifdef", 1)[0].split("*/", 1)[1]
+
+
+def never_called():
+    """Entries that each driver must have, and no line of gk's calls, or finds by dlsym."""
+    sources = "".join(path.read_text() for path in HEADER.parent.glob("*.c"))
+    entries = parse(HEADER.read_text())[0].entries
+    return [entry.name for entry in entries if not re.search(rf"(?:->|\.|\"){entry.name}\b", sources)]
 
 
 def compare(compiler, header, folders):
@@ -191,6 +206,8 @@ PLANTED = [
     ("a parameter of NVRTC", "(int *major, int *minor)", "(int *major, unsigned *minor)", "nvrtcVersion: "),
     ("a result of NVRTC", "X(const char *, nvrtcGetErrorString", "X(char *, nvrtcGetErrorString",
      "nvrtcGetErrorString: "),
+    ("a parameter of what only tests call", "(CUgraph *clone, CUgraph graph)", "(CUgraph *clone, CUgraph *graph)",
+     "cuGraphClone 10000: "),
     ("a declaration that it doesn't know", "typedef int CUdevice;", "typedef int CUdevice;\nextern int other;",
      "not understood, hence not compared: extern int other;"),
 ]
@@ -207,10 +224,12 @@ def check_planted(compiler, header, folders):
 
 def main():
     compiler = shutil.which("g++") or shutil.which("clang++")
-    header, compared = HEADER.read_text(), []
+    unused = never_called()
+    tap.case("each entry that a driver must have is called", unused and "gk never calls " + ", ".join(unused))
+    header, compared = HEADER.read_text() + text_for_tests(), []
     for what, find in (("12.4", toolkits.headers_of_oldest), ("the toolkit installed", lambda: [
             toolkits.installed() / "include"])):
-        name = f"cuda/abi.h agrees with the headers of {what}"
+        name = f"cuda/abi.h and tests/simgpu/simgpu.h agree with the headers of {what}"
         try:
             folders = find()
         except toolkits.Missing as reason:

@@ -60,7 +60,7 @@ static void other_nodes_in_a_body(void **state) {
   CUgraph body;
   CUgraphNode node;
   add_condition(graph, NULL, handle_of(1), IF, &body);
-  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddHostNode(&node, body, NULL, 0, &node));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddHostNode(&node, body, NULL, 0, (const void *)&node));
   expect_refused("body");
   CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddNode(&node, body, NULL, NULL, 0, &asked));

@@ -259,7 +259,7 @@ CUresult sim_cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node, CUgr
   return CUDA_SUCCESS;
 }
 
-CUresult sim_cuGraphExecUpdate(CUgraphExec handle, CUgraph graph, void *info) {
+CUresult sim_cuGraphExecUpdate(CUgraphExec handle, CUgraph graph, CUgraphExecUpdateResultInfo *info) {
   SIM_ENTER(cuGraphExecUpdate);
   sim_exec *exec;
   (void)graph;

@@ -246,7 +246,7 @@ CUresult sim_cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph handle, const C
 }
 
 CUresult sim_cuGraphAddHostNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
-                                const void *parameters) {
+                                const CUDA_HOST_NODE_PARAMS *parameters) {
   SIM_ENTER(cuGraphAddHostNode);
   sim_graph *graph;
   sim_node *made = NULL;

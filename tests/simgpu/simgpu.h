@@ -80,15 +80,28 @@ typedef struct simgpu {
 
 extern const simgpu simgpu_control;
 
-/* Entries beyond those that gk uses, which rules need; found by cuGetProcAddress as the others. */
+/* Entries that gk never calls, but programs and libraries beside it, rules, or tests; found by cuGetProcAddress as the
+ * others. tests/cuda/abi.py compares them, too. */
+typedef struct CUDA_HOST_NODE_PARAMS_st CUDA_HOST_NODE_PARAMS;
+typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
+typedef enum CUmemAttach_flags_enum { CU_MEM_ATTACH_GLOBAL = 1 } CUmemAttach_flags;
+
 #define SIMGPU_ENTRIES(X) \
+  X(cuDeviceTotalMem, 3020, 0, (size_t *bytes, CUdevice device)) \
+  X(cuCtxGetCurrent, 4000, 0, (CUcontext *context)) \
+  X(cuMemAllocManaged, 6000, 0, (CUdeviceptr *memory, size_t bytes, unsigned int flags)) \
+  X(cuLaunchKernel, 4000, 0, \
+    (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
+     unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **parameters, \
+     void **extra)) \
   X(cuGraphClone, 10000, 0, (CUgraph *clone, CUgraph graph)) \
   X(cuGraphAddDependencies, 12030, 12030, \
     (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)) \
   X(cuGraphAddHostNode, 10000, 0, \
-    (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, const void *parameters)) \
-  X(cuGraphExecUpdate, 12000, 12000, (CUgraphExec exec, CUgraph graph, void *result)) \
-  X(cuCtxGetCurrent, 4000, 0, (CUcontext * context))
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, \
+     const CUDA_HOST_NODE_PARAMS *parameters)) \
+  X(cuGraphExecUpdate, 12000, 12000, (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *result)) \
+  X(cuGraphDebugDotPrint, 11030, 0, (CUgraph graph, const char *path, unsigned int flags))
 
 #ifdef __cplusplus
 }
