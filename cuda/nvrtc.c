@@ -1,5 +1,6 @@
 #include "nvrtc.h"
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,18 @@ static void *open_library(const char *name) {
   if (!library && snprintf(path, sizeof path, "%s/lib64/%s", toolkit(), name) < (int)sizeof path)
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   return library;
+}
+
+/* To compile, NVRTC loads a second library by its bare name, which the loader doesn't find where it wasn't told of the
+ * folder. One that is loaded already serves, so the one beside it is loaded here. Where there is none, NVRTC says so. */
+static void open_builtins(void *library, int version) {
+  struct link_map *map;
+  char path[TEXT_BYTES];
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return;
+  const char *end = strrchr(map->l_name, '/');
+  if (end && snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(end - map->l_name), map->l_name,
+                      version / MAJOR, version % MAJOR / 10) < (int)sizeof path)
+    (void)dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 /* False: it can't be used, and `trouble` says why. */
@@ -72,6 +85,7 @@ static const gki_nvrtc *load(size_t index, char *trouble) {
     dlclose(library);
     return NULL;
   }
+  open_builtins(library, nvrtc.version);
   libraries[index].nvrtc = nvrtc;
   libraries[index].is_loaded = true;
   gk_log(GK_LOG_INFO, "NVRTC %d.%d (%s) for sm_%d to sm_%d", nvrtc.version / MAJOR, nvrtc.version % MAJOR / 10, name,

@@ -1,7 +1,8 @@
 /* An NVRTC for nvrtc_test that does as the environment says. FAKE_NAME, by its build, names the variable that says what
  * it is: "13000 75 80 90", its version and architectures; it isn't set: it fails. With FAKE_LACKS it has no entry for
- * cubins. */
+ * cubins. It may ask for a second library, as real ones do: FAKE_NVRTC_BUILTINS is its name. */
 #include "cuda/abi.h"
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,11 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program) {
   return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char *const *options) {
+  const char *builtins = getenv("FAKE_NVRTC_BUILTINS");
+  if (builtins && !dlopen(builtins, RTLD_NOW)) {
+    snprintf(program->log, sizeof program->log, "failed to open %s", builtins);
+    return (nvrtcResult)7;
+  }
   for (int k = 0; k < count; ++k) {
     size_t used = strlen(program->text);
     snprintf(program->text + used, sizeof program->text - used, " %s", options[k]);

@@ -193,9 +193,21 @@ static const elsewhere_case compiled[] = {
     {FAKES, {N13}, "many", {"GK_ERROR_INVALID: cloth: 16 options for the compiler, at most 15", "$"}},
 };
 
+/* In a toolkit's folder that the loader doesn't know, with the second library beside it or without. */
+#define IN_HOME "CUDA_HOME=build/tests/unit/fake_nvrtc/home"
+#define BUILTINS(version) "FAKE_NVRTC_BUILTINS=libnvrtc-builtins.so." version
+static const elsewhere_case in_a_folder[] = {
+    {"fake_nvrtc/broken", {IN_HOME, "FAKE_NVRTC_13=13990 75 80 90", BUILTINS("13.99")}, "compile",
+     {"GK_OK:  --gpu-architecture=sm_90 --one --two", "$"}},
+    {"fake_nvrtc/broken", {IN_HOME, "FAKE_NVRTC_13=13980 75 80 90", BUILTINS("13.98")}, "compile",
+     {"GK_ERROR_UNSUPPORTED: cloth can't be compiled (NVRTC 13.98, cubin for sm_90): an NVRTC error\n"
+      "failed to open libnvrtc-builtins.so.13.98", "$"}},
+};
+
 static void the_best_for_a_device_is_chosen(void **state) { (void)state; ELSEWHERE(chosen); }
 static void that_there_is_none_is_said(void **state) { (void)state; ELSEWHERE(none); }
 static void what_nvrtc_answers_is_told(void **state) { (void)state; ELSEWHERE(compiled); }
+static void it_gets_the_library_beside_it(void **state) { (void)state; ELSEWHERE(in_a_folder); }
 
 /* ---- a real one -------------------------------------------------------------------------------------------------- */
 
@@ -276,6 +288,7 @@ int main(int count, char **words) {
       cmocka_unit_test(the_best_for_a_device_is_chosen),
       cmocka_unit_test(that_there_is_none_is_said),
       cmocka_unit_test(what_nvrtc_answers_is_told),
+      cmocka_unit_test(it_gets_the_library_beside_it),
       cmocka_unit_test(kernels_compile_for_each_architecture),
       cmocka_unit_test(ptx_names_its_architecture),
       cmocka_unit_test(an_error_is_where_the_user_wrote_it),
