@@ -38,7 +38,7 @@ static void *open_library(const char *name) {
 }
 
 /* To compile, NVRTC loads a second library by its bare name, which the loader doesn't find in a folder that it wasn't
- * told of. One that is loaded already serves, so the one beside it is loaded here. Where there is none, NVRTC says so. */
+ * told of. One that is loaded already serves, so the one beside it is loaded here. If there is none, NVRTC says so. */
 static void open_builtins(void *library, int version) {
   struct link_map *map;
   char path[TEXT_BYTES];
