@@ -54,9 +54,13 @@ static bool looks_itself(const gki_gating *g, const gki_piece *p) {
   return true;
 }
 
+static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
+
 /* A piece that somebody may close gets a gate or, if there are only control kernels, conditional nodes and tasks that
- * look themselves in it, no node: they look at a word, and the handles of its nodes are closers themselves. */
+ * look themselves in it, no node: they look at a word, and the handles of its nodes are closers themselves. What closes
+ * a plain piece is always a word, which the kernels in front of its nodes look at, or the one in front of its gate. */
 static uint32_t count_closers(const gki_gating *g, const gki_piece *p) {
+  if (is_plain(g)) return p->word != GK_NONE;
   if (p->gate != GK_NONE) return 1;
   uint32_t count = p->word != GK_NONE;
   if (p->closable)
@@ -64,13 +68,28 @@ static uint32_t count_closers(const gki_gating *g, const gki_piece *p) {
   return count;
 }
 
+/* A gate names the first task in it. */
+static uint32_t point_of_gate(gki_gating *g, const gki_piece *p) {
+  uint32_t n = p->first;
+  while (g->parts[n].node == GK_NONE) n = g->parts[n].next;
+  const uint32_t point = gki_gating_point(g, GK_POINT_ENTER, g->parts[n].node, 1);
+  g->points[point].handle = p->gate;
+  return point;
+}
+
+static void find_closer(gki_gating *g, gki_piece *p) {
+  const bool gated = p->closable && p->has_task && !looks_itself(g, p);
+  if (gated) p->gate = gki_gating_handle(g, 1, 0);
+  if (gated && is_plain(g)) p->point = point_of_gate(g, p);
+  if (p->closable && (p->has_kernel || p->has_task) && (!gated || is_plain(g))) p->word = g->word_count++;
+}
+
 static uint32_t number_closers(gki_gating *g) {
   uint32_t count = 0;
   for (uint32_t b = 0; b < g->block_count; ++b)
     for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->pieces[p].next) {
       gki_piece *piece = &g->pieces[p];
-      if (piece->closable && piece->has_task && !looks_itself(g, piece)) piece->gate = gki_gating_handle(g, 1, 0);
-      else if (piece->closable && (piece->has_kernel || piece->has_task)) piece->word = g->word_count++;
+      find_closer(g, piece);
       piece->closer = count;
       count += count_closers(g, piece);
     }
@@ -86,7 +105,8 @@ static bool take_arrays(writer *w, gki_arena *arena) {
   gk_gate_point *points;
   gk_gate_exit *exits;
   gk_gate_target *targets;
-  const size_t most = 2u + g->part_count + g->block_count + out->closer_count; /* prologue, epilogue, gates */
+  /* Prologue, epilogue; gates, of plain ones their kernels, too. */
+  const size_t most = 2u + g->part_count + g->block_count + (size_t)out->closer_count * (is_plain(g) ? 2 : 1);
   if (!(w->nodes = gki_arena_take(arena, most, sizeof *w->nodes)) ||
       !(handles = gki_arena_take(arena, g->handle_count, sizeof *handles)) ||
       !(points = gki_arena_take(arena, g->point_count, sizeof *points)) ||
@@ -117,12 +137,12 @@ static void write_closers(writer *w) {
   for (uint32_t p = 0; p < g->piece_count; ++p) {
     const gki_piece *piece = &g->pieces[p];
     gk_closer *at = w->closers + piece->closer;
-    if (piece->gate != GK_NONE) {
+    if (piece->gate != GK_NONE && !is_plain(g)) {
       *at = (gk_closer){GK_CLOSER_GATE, piece->gate, 0};
       continue;
     }
     if (piece->word != GK_NONE) *at++ = (gk_closer){GK_CLOSER_WORD, piece->word, 0};
-    for (uint32_t n = piece->closable ? piece->first : GK_NONE; n != GK_NONE; n = g->parts[n].next) {
+    for (uint32_t n = piece->closable && !is_plain(g) ? piece->first : GK_NONE; n != GK_NONE; n = g->parts[n].next) {
       const uint32_t handle = g->parts[n].handle;
       if (handle != GK_NONE) *at++ = (gk_closer){GK_CLOSER_NODE, handle, g->handles[handle].off};
     }
@@ -154,6 +174,7 @@ static void write_points(writer *w) {
     if (point->kind == GK_POINT_YIELD) point->closer = g->pieces[point->closer].closer;
     if (point->kind == GK_POINT_LOOP_END) point->closer = w->blocks[point->block].end;
   }
+  if (is_plain(g)) return;
   for (int writing = 0; writing < 2; ++writing) {
     for (uint32_t k = 0; k < plan->loop_count; ++k) {
       const uint32_t handle = g->points[g->end_points[k]].handle, around = g->loop_around[k];
@@ -180,15 +201,25 @@ static uint32_t open_node(writer *w, gk_gate_kind kind, uint32_t node, uint32_t 
 }
 static void close_node(writer *w, uint32_t at) { w->nodes[at].end = w->out->node_count; }
 
+static void write_control(writer *w, uint32_t point, uint32_t word) {
+  const uint32_t at = open_node(w, GK_GATE_CONTROL, GK_NONE, GK_NONE);
+  w->nodes[at].point = point;
+  w->nodes[at].word = word;
+  ++w->out->control_count;
+  close_node(w, at);
+}
+
 static void write_block(writer *w, uint32_t b);
 
 static void write_part(writer *w, const gki_part *part, uint32_t word) {
   const gki_gating *g = w->g;
-  const uint32_t at = open_node(w, part->kind, part->node, part->handle);
-  if (part->kind == GK_GATE_CONTROL || part->kind == GK_GATE_TASK) w->nodes[at].word = word;
   if (part->kind == GK_GATE_CONTROL) {
-    w->nodes[at].point = g->exits[g->exit_limit + part->kernel].next;
-    ++w->out->control_count;
+    write_control(w, g->exits[g->exit_limit + part->kernel].next, word);
+    return;
+  }
+  const uint32_t at = open_node(w, part->kind, part->node, part->handle);
+  if (part->kind == GK_GATE_TASK) {
+    w->nodes[at].word = word;
   } else if (part->kind == GK_GATE_SWITCH || part->kind == GK_GATE_PARALLEL) {
     for (uint32_t b = part->block; b != GK_NONE; b = g->blocks[b].sibling) {
       if (!g->blocks[b].full) continue;
@@ -198,18 +229,28 @@ static void write_part(writer *w, const gki_part *part, uint32_t word) {
       close_node(w, body);
       w->nodes[body].decides = part->kind == GK_GATE_PARALLEL && w->out->control_count > before;
     }
-  } else if (part->kind != GK_GATE_TASK) {
+  } else {
     write_block(w, part->block);
   }
   close_node(w, at);
+}
+
+/* A DO_WHILE that is reached once in a launch, and always run then, has its default. */
+static bool is_needless(const gki_gating *g, const gki_block *block, const gki_part *part, uint32_t word) {
+  if (!is_plain(g) || part->kind != GK_GATE_CONTROL || word != GK_NONE || block->in_loop) return false;
+  return g->points[g->exits[g->exit_limit + part->kernel].next].kind == GK_POINT_ENTER;
 }
 
 static void write_block(writer *w, uint32_t b) {
   const gki_gating *g = w->g;
   for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->pieces[p].next) {
     const gki_piece *piece = &g->pieces[p];
-    const uint32_t gate = piece->gate == GK_NONE ? GK_NONE : open_node(w, GK_GATE_PIECE, GK_NONE, piece->gate);
-    for (uint32_t n = piece->first; n != GK_NONE; n = g->parts[n].next) write_part(w, &g->parts[n], piece->word);
+    const bool gated = piece->gate != GK_NONE;
+    const uint32_t word = gated ? GK_NONE : piece->word; /* what is in a gate needn't look again */
+    if (gated && is_plain(g)) write_control(w, piece->point, piece->word);
+    const uint32_t gate = gated ? open_node(w, GK_GATE_PIECE, GK_NONE, piece->gate) : GK_NONE;
+    for (uint32_t n = piece->first; n != GK_NONE; n = g->parts[n].next)
+      if (!is_needless(g, &g->blocks[b], &g->parts[n], word)) write_part(w, &g->parts[n], word);
     if (gate != GK_NONE) close_node(w, gate);
   }
 }
@@ -257,9 +298,10 @@ static void count_usual(gk_gates *out) {
 
 gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates) {
   *gates = NULL;
-  if (bits & ~(uint32_t)(GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH | GK_WITH_WORDS))
+  const uint32_t known = GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH | GK_WITH_WORDS | GK_WITH_PLAIN;
+  if (bits & ~known)
     return gk_fail(GK_ERROR_INVALID, "gk_gates_make: bits 0x%x are unknown; use GK_WITH_RESUME, GK_WITH_CANCEL, "
-                   "GK_WITH_SWITCH and GK_WITH_WORDS", (unsigned)bits);
+                   "GK_WITH_SWITCH, GK_WITH_WORDS and GK_WITH_PLAIN", (unsigned)bits);
   gki_gating g = {.plan = plan, .bits = bits};
   gki_gates *made = gk_obtain(sizeof *made);
   bool done = made && gki_pieces_make(&g);

@@ -28,7 +28,8 @@ typedef struct gki_piece {
   uint32_t first, last; /* parts */
   gki_flow entry;       /* how it is reached */
   uint32_t marks;       /* checkpoints still to be noted, chained by gki_gating.mark_links */
-  uint32_t gate, word;  /* what closes it */
+  uint32_t gate, word;  /* what closes it; plain gates have a word, too, */
+  uint32_t point;       /* and a point that looks at it */
   uint32_t closer;      /* its first */
   bool always;          /* an always-task: never skipped */
   bool closable;        /* some stop or target closes it */
@@ -71,4 +72,5 @@ typedef struct gki_gating {
 bool gki_pieces_make(gki_gating *g);
 
 uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off);
+uint32_t gki_gating_point(gki_gating *g, gk_point_kind kind, uint32_t node, uint32_t exit_count);
 #endif

@@ -1,6 +1,7 @@
 /* Cutting a plan into pieces, and putting points where decisions are due. A block is cut behind everything that can
  * stop the launch and, with GK_WITH_RESUME, before everything that holds a target. A point becomes a control kernel of
- * its own only if a task may come last before it; else the kernels that come last walk on to it. */
+ * its own only if a task may come last before it; else the kernels that come last walk on to it. With GK_WITH_PLAIN
+ * nothing is walked on to: each point has a kernel of its own, right in front of the node whose handle it sets. */
 #include "plan_gates.h"
 
 static const gki_flow from_task = {GK_NONE, GK_NONE, true, false};
@@ -9,20 +10,21 @@ static const gki_flow from_nowhere = {GK_NONE, GK_NONE, false, false};
 static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow, uint32_t end_point);
 
 static bool resumes(const gki_gating *g) { return (g->bits & GK_WITH_RESUME) != 0; }
+static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
 /* How many records of each kind a plan can need at most, so that making them can't fail. */
 typedef struct bounds { size_t parts, pieces, blocks, points, exits, kernels, handles; } bounds;
 
-static bounds bounds_of(const gk_plan *plan) {
+static bounds bounds_of(const gk_plan *plan, bool plain) {
   bounds n = {.pieces = 1, .blocks = 1, .kernels = 1};
   for (uint32_t i = 1; i < plan->node_count; ++i) {
     const gk_op op = plan->nodes[i].op;
     const bool loop = op == GK_OP_DO_WHILE || op == GK_OP_WHILE, block = op == GK_OP_ELSE || op == GK_OP_CASE;
     const bool branch = op == GK_OP_IF || op == GK_OP_SWITCH, checkpoint = op == GK_OP_CHECKPOINT;
     n.parts += !checkpoint && op != GK_OP_SECTION;
-    n.pieces += loop || branch ? 3 : checkpoint || plan->nodes[i].always ? 2 : block || op > GK_OP_CHECKPOINT;
+    n.pieces += loop || branch ? 3u + (loop && plain) : checkpoint || plan->nodes[i].always ? 2 : block || op > GK_OP_CHECKPOINT;
     n.blocks += loop || block || op == GK_OP_IF || op == GK_OP_SECTION;
     n.points += loop ? 2 : branch || checkpoint;
     n.exits += loop ? 4 : op == GK_OP_IF ? 2 : branch || checkpoint || op == GK_OP_CASE;
@@ -31,12 +33,16 @@ static bounds bounds_of(const gk_plan *plan) {
   }
   n.parts += n.kernels;
   n.handles += n.pieces;
+  if (plain) { /* gates have points, too */
+    n.points += n.pieces;
+    n.exits += n.pieces;
+  }
   return n;
 }
 
 static bool take_scratch(gki_gating *g) {
   const gk_plan *plan = g->plan;
-  const bounds n = bounds_of(plan);
+  const bounds n = bounds_of(plan, is_plain(g));
   g->exit_limit = (uint32_t)n.exits;
   gki_arena *a = &g->scratch;
   return (g->parts = gki_arena_take(a, n.parts, sizeof *g->parts)) &&
@@ -59,9 +65,9 @@ uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off) {
   return g->handle_count++;
 }
 
-static uint32_t new_point(gki_gating *g, gk_point_kind kind, uint32_t node, uint32_t exit_count) {
+uint32_t gki_gating_point(gki_gating *g, gk_point_kind kind, uint32_t node, uint32_t exit_count) {
   const uint32_t p = g->point_count++;
-  const bool silent = kind == GK_POINT_HEAD || kind == GK_POINT_BRANCH;
+  const bool silent = kind == GK_POINT_HEAD || kind == GK_POINT_BRANCH || kind == GK_POINT_ENTER;
   g->points[p] = (gk_gate_point){.kind = kind, .node = node, .checkpoint = silent ? GK_NONE : g->checkpoint,
                                  .exits = g->exit_count, .exit_count = exit_count, .handle = GK_NONE,
                                  .block = GK_NONE, .closer = GK_NONE};
@@ -105,7 +111,7 @@ static void append(gki_gating *g, uint32_t b, uint32_t piece, gki_part part) {
 static gki_flow one(uint32_t exit, bool left) { return (gki_flow){exit, exit, false, left}; }
 
 static gki_flow exit_of(const gki_gating *g, uint32_t point, uint32_t exit, bool left) {
-  return one(g->points[point].exits + exit, left);
+  return is_plain(g) ? from_task : one(g->points[point].exits + exit, left);
 }
 
 /* Both; `a` is used up, `b` may go on being used by others. */
@@ -153,6 +159,14 @@ static void enter(gki_gating *g, uint32_t b, uint32_t i) {
   if (resumes(g) && g->plan->nodes[i].has_target) cut(g, b, from_task);
 }
 
+/* An item with a decision in front of it, which plain gates keep together. Says whether what walks it is `left`. */
+static bool decide(gki_gating *g, uint32_t point, gki_flow flow, uint32_t b, uint32_t i) {
+  if (is_plain(g)) enter(g, b, i);
+  const bool left = place(g, point, flow, b);
+  if (!is_plain(g)) enter(g, b, i);
+  return left;
+}
+
 /* Behind an item with blocks in it, the first of which is given. */
 static void leave(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow, uint32_t first) {
   if (!can_stop(g, i)) return;
@@ -188,12 +202,12 @@ static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow)
     g->mark_links[n->checkpoint] = p->marks;
     p->marks = i;
   } else if (!n->flag) {
-    const uint32_t mark = new_point(g, GK_POINT_MARK, i, 1);
+    const uint32_t mark = gki_gating_point(g, GK_POINT_MARK, i, 1);
     flow = exit_of(g, mark, 0, place(g, mark, flow, b));
   }
   flow = items(g, b, i + 1, n->end, flow);
   if (n->flag) {
-    const uint32_t point = new_point(g, GK_POINT_YIELD, i, 1);
+    const uint32_t point = gki_gating_point(g, GK_POINT_YIELD, i, 1);
     flow = exit_of(g, point, 0, place(g, point, flow, b));
     cut(g, b, flow);
     g->points[point].block = b;
@@ -249,9 +263,8 @@ static gki_flow branch(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   uint32_t exit_count = plan->nodes[i].op == GK_OP_IF ? 2 : 1, k = 0, first = GK_NONE, last = GK_NONE;
   if (plan->nodes[i].op == GK_OP_SWITCH)
     for (uint32_t s = first_case(plan, i); s != GK_NONE; s = next_case(plan, i, s)) ++exit_count;
-  const uint32_t point = new_point(g, GK_POINT_BRANCH, i, exit_count);
-  const bool left = place(g, point, flow, b);
-  enter(g, b, i);
+  const uint32_t point = gki_gating_point(g, GK_POINT_BRANCH, i, exit_count);
+  const bool left = decide(g, point, flow, b, i);
   flow = from_nowhere;
   for (uint32_t s = first_case(plan, i); s != GK_NONE; s = next_case(plan, i, s), ++k) {
     const uint32_t inner = new_block(g, b);
@@ -292,18 +305,22 @@ static uint8_t beginning(gki_gating *g, uint32_t begin, uint32_t end) {
 static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
   const bool test_first = n->op == GK_OP_WHILE;
-  const uint32_t end = new_point(g, GK_POINT_LOOP_END, i, 2);
+  const uint32_t end = gki_gating_point(g, GK_POINT_LOOP_END, i, 2);
   gki_flow out = from_nowhere;
   uint32_t head = GK_NONE;
   if (test_first) {
-    head = new_point(g, GK_POINT_HEAD, i, 2);
-    const bool left = place(g, head, flow, b);
+    head = gki_gating_point(g, GK_POINT_HEAD, i, 2);
+    const bool left = decide(g, head, flow, b, i);
     flow = exit_of(g, head, 0, left);
     out = exit_of(g, head, 1, left);
-  } else if (beginning(g, i, n->end) == A_DECISION) { /* made once before the node, and then by each loop end */
-    flow = control(g, flow, b);
+  } else if (is_plain(g)) {
+    head = gki_gating_point(g, GK_POINT_ENTER, i, 1);
+    decide(g, head, flow, b, i);
+  } else {
+    /* Made once before the node, and then by each loop end. */
+    if (beginning(g, i, n->end) == A_DECISION) flow = control(g, flow, b);
+    enter(g, b, i);
   }
-  enter(g, b, i);
   const uint32_t around = g->loop;
   g->loop_around[n->loop] = around;
   g->end_points[n->loop] = end;
@@ -317,7 +334,7 @@ static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
     const uint32_t handle = gki_gating_handle(g, !test_first, 0);
     g->blocks[inner].handle = g->points[end].handle = handle;
     g->blocks[inner].value = 1;
-    if (test_first) g->points[head].handle = handle;
+    if (head != GK_NONE) g->points[head].handle = handle;
     append(g, b, g->blocks[b].last, (gki_part){.kind = GK_GATE_WHILE, .node = i, .handle = handle, .block = inner});
   }
   flow = join(g, exit_of(g, end, 1, !test_first), out);
@@ -372,7 +389,7 @@ static void settle_marks(gki_gating *g, uint32_t piece, uint32_t b) {
   }
   uint32_t next = g->exits[at.head].next; /* the same for all exits of a piece's entry: they lead to one spot */
   for (uint32_t i = g->pieces[piece].marks; i != GK_NONE; i = g->mark_links[g->plan->nodes[i].checkpoint]) {
-    const uint32_t mark = new_point(g, GK_POINT_MARK, i, 1);
+    const uint32_t mark = gki_gating_point(g, GK_POINT_MARK, i, 1);
     g->points[mark].checkpoint = g->plan->nodes[i].checkpoint;
     g->exits[g->points[mark].exits].next = next;
     next = mark;
@@ -385,6 +402,7 @@ static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
   cut(g, b, flow);
   flow = items(g, b, begin, end, flow);
   if (end_point != GK_NONE) {
+    if (is_plain(g)) cut(g, b, from_task); /* beside what is in a gate: it ends the loop also if that is closed */
     /* Never merged with the end of a DO_WHILE in this body: it arms that node again, which then would never end. */
     place(g, end_point, flow.left ? from_task : flow, b);
   }
@@ -403,6 +421,7 @@ bool gki_pieces_make(gki_gating *g) {
   }
   g->checkpoint = g->loop = GK_NONE;
   const uint32_t root = new_block(g, GK_NONE);
-  block(g, root, 1, plan->nodes[0].end, new_kernel(g, GK_NONE, GK_NONE), GK_NONE);
+  const gki_flow prologue = new_kernel(g, GK_NONE, GK_NONE);
+  block(g, root, 1, plan->nodes[0].end, is_plain(g) ? from_task : prologue, GK_NONE);
   return true;
 }

@@ -100,12 +100,16 @@ enum {
   GK_WITH_SWITCH = 4, /**< There are SWITCH nodes; else a branch is one IF node per case. */
   GK_WITH_WORDS = 8,  /**< Kernels, copies and fills can look at a word as control kernels do; then a piece of few tasks
                        * needs no IF node. */
+  GK_WITH_PLAIN = 16, /**< For devices that do less: a control kernel sets the handle of the node right behind it (of
+                       * the IF nodes, where they are the cases of one branch), or, last in a loop's body, that loop's;
+                       * once, and before each time that the node is reached. Only words close anything. */
 };
 
 /** Kinds of a graph's nodes. */
 typedef enum gk_gate_kind {
   GK_GATE_TASK,     /**< The plan's KERNEL, COPY, FILL or CALL at `node`. */
-  GK_GATE_CONTROL,  /**< A control kernel: walks the chain from `point` on, unless its word is closed. */
+  GK_GATE_CONTROL,  /**< A control kernel: walks the chain from `point` on, unless its word is closed; GK_WITH_PLAIN:
+                     * then it sets what the chain would set to 0, or a SWITCH's to its off value. */
   GK_GATE_PIECE,    /**< An IF node of gk's own: a piece that can be skipped. */
   GK_GATE_IF,       /**< An IF node; `node` is the plan's IF, ELSE or CASE. */
   GK_GATE_SWITCH,   /**< A SWITCH node: its bodies are the BRANCH nodes in it; any higher value runs none of them. */
@@ -145,9 +149,10 @@ typedef enum gk_point_kind {
   GK_POINT_BRANCH,   /**< Reads the flag once and sets handles by its exits. Exits: per case in order; then, unless
                       * it is an IF with an ELSE, none of them. An IF takes its first exit if the flag isn't 0. */
   GK_POINT_MARK,     /**< Notes that a checkpoint without a flag ran. Exits: on. */
+  GK_POINT_ENTER,    /**< GK_WITH_PLAIN, in front of a PIECE or a DO_WHILE: sets its handle to 1. Exits: on. */
 } gk_point_kind;
 
-/** One decision. `node` has its flag, bound and label. */
+/** One decision. `node` has its flag, bound and label; an ENTER of a PIECE has the first task in that. */
 typedef struct gk_gate_point {
   gk_point_kind kind;  /**< What it is. */
   uint32_t node;       /**< The plan's CHECKPOINT, loop, IF or SWITCH. */
@@ -187,7 +192,10 @@ typedef struct gk_closer {
  * `end`, then, in the block around, from `after` on. In each block with a loop it touches the record of that loop and
  * sets the handle, if there is one, to 0. A target closes from `begin` to its place, then, in the block around, from
  * there to `before`; it sets the handle of each block on the way, if there is one, to `value`. The gates and words that
- * it closed in blocks that lie in a loop are opened again by the first loop end of the launch, whichever that is. */
+ * it closed in blocks that lie in a loop are opened again by the first loop end of the launch, whichever that is.
+ * GK_WITH_PLAIN: stops and targets close and set no handle. A loop end whose launch stops, or whose word is closed, sets
+ * its own to 0; a HEAD or BRANCH whose handle is one of a block on the way to the target reads no flag and gives it that
+ * block's value (other IF nodes of the branch 0), until the first loop end of the launch. */
 typedef struct gk_gate_block {
   uint32_t begin;  /**< Its first closer. */
   uint32_t end;    /**< One past its last. */
@@ -237,7 +245,7 @@ typedef struct gk_gates {
 
 /** Decides the gates of a plan, in time and memory linear in it. Needs no device; thread-safe.
  * @param plan   Constant, and outlives the gates.
- * @param bits   GK_WITH_RESUME, GK_WITH_CANCEL, GK_WITH_SWITCH, GK_WITH_WORDS or 0.
+ * @param bits   GK_WITH_RESUME, GK_WITH_CANCEL, GK_WITH_SWITCH, GK_WITH_WORDS, GK_WITH_PLAIN or 0.
  * @param gates  Freed by gk_gates_free.
  * @return GK_OK; GK_ERROR_INVALID: a bit that is unknown; GK_ERROR_MEMORY. */
 gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates);

@@ -128,7 +128,7 @@ static void check_plan(const gk_list *list, uint32_t bits) {
   const gk_plan *plan = &planned.plan;
   for (uint32_t k = 0; k < plan->node_count; ++k)
     REQUIRE(plan->nodes[k].end > k && plan->nodes[k].end <= plan->node_count && plan->nodes[k].name);
-  for (uint32_t with = 0; with < 16; ++with) {
+  for (uint32_t with = 0; with < 32; ++with) {
     const gk_gates *gates = NULL;
     REQUIRE(gk_gates_make(plan, with, &gates) == GK_OK);
     check_gates(gates);

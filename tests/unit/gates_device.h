@@ -1,6 +1,8 @@
 /* A device with conditional nodes that knows nothing but gk_gates: handles get their defaults at the start of a launch
  * and nowhere else, an IF or SWITCH reads its handle when it is reached, a WHILE before and after each pass. Nothing is
- * ever reset: what is per launch carries the launch's number. Branches of a PARALLEL go node by node in any order. */
+ * ever reset: what is per launch carries the launch's number. Branches of a PARALLEL go node by node in any order.
+ * Of plain gates it wants what they promise: who sets a handle from elsewhere fails, and so does who sets it twice; what
+ * was set is lost once the node is reached, and at each pass of a loop around it. */
 #ifndef GATES_DEVICE_H
 #define GATES_DEVICE_H
 #include "gk_backend.h"
@@ -17,6 +19,7 @@ typedef struct loop_record { uint64_t launch, entry, passes; } loop_record;
 typedef struct device_graph {
   const gk_gates *gates;
   uint32_t *values; /* of handles */
+  uint32_t *setters; /* by handle: number of the kernel that set it last; plain gates */
   uint64_t *words;
 } device_graph;
 
@@ -42,6 +45,7 @@ typedef struct device {
   uint32_t target; /* number of the checkpoint or GK_NONE */
   bool reopen;     /* the first loop end has still to open what the target closed in loops */
   uint32_t at;     /* the node that was started last */
+  uint32_t started; /* kernels so far */
   long tasks, kernels, conditionals;
 } device;
 
@@ -66,23 +70,72 @@ static void device_end(device *d) {
 static void graph_begin(device_graph *graph, const gk_gates *gates) {
   graph->gates = gates;
   graph->values = calloc(gates->handle_count + 1, sizeof *graph->values);
+  graph->setters = calloc(gates->handle_count + 1, sizeof *graph->setters);
   graph->words = calloc(gates->word_count + 1, sizeof *graph->words);
 }
 static void graph_end(device_graph *graph) {
   gk_gates_free(graph->gates);
   free(graph->values);
+  free(graph->setters);
   free(graph->words);
 }
 
 /* ---- control kernels --------------------------------------------------------------------------------------------- */
 
-static void set(device *d, uint32_t handle, uint32_t value) {
-  if (handle == GK_NONE) return;
-  assert_true(handle < d->graph->gates->handle_count);
-  if (d->sets) d->sets(d->user, handle, d->at);
-  d->graph->values[handle] = value;
+static bool is_plain(const gk_gates *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
+
+/* Whether the control kernel at node `from` is where a plain one may set the handle of `node`: right in front of it, or
+ * of IF nodes of the same branch before it, or at the end of the loop. */
+static bool is_near(const gk_gates *g, uint32_t from, uint32_t node) {
+  const gk_gate_node *nodes = g->nodes;
+  if (nodes[from].kind != GK_GATE_CONTROL) return false;
+  if (nodes[node].kind == GK_GATE_WHILE && node < from && nodes[node].end == from + 1) {
+    uint32_t child = node + 1;
+    while (child < from) child = nodes[child].end;
+    return child == from; /* not the last of a body in it */
+  }
+  uint32_t at = from + 1;
+  while (at < node && nodes[at].kind == GK_GATE_IF && nodes[node].kind == GK_GATE_IF) at = nodes[at].end;
+  return at == node;
 }
 
+enum { LOST = 0x5eed }; /* what was set */
+
+/* The kernel that is at work sets a handle, whoever carries it out. */
+static void device_sets(device *d, uint32_t handle, uint32_t value) {
+  device_graph *graph = d->graph;
+  assert_true(handle < graph->gates->handle_count);
+  if (d->sets) d->sets(d->user, handle, d->at);
+  if (is_plain(graph->gates)) {
+    if (!is_near(graph->gates, d->at, graph->gates->handles[handle].node))
+      fail_msg("the kernel at node %u sets the handle of node %u", (unsigned)d->at,
+               (unsigned)graph->gates->handles[handle].node);
+    if (graph->setters[handle] == d->started) fail_msg("the kernel at node %u sets a handle twice", (unsigned)d->at);
+    graph->setters[handle] = d->started;
+  }
+  graph->values[handle] = value;
+}
+
+/* Plain: of the nodes from `begin` to `end`. */
+static void lose(device *d, uint32_t begin, uint32_t end) {
+  const gk_gates *g = d->graph->gates;
+  for (uint32_t k = begin; is_plain(g) && k < end; ++k)
+    if (g->nodes[k].handle != GK_NONE) d->graph->values[g->nodes[k].handle] = LOST;
+}
+
+/* Of the node that is reached. */
+static uint32_t value_of(device *d, uint32_t at) {
+  const gk_gate_node *n = &d->graph->gates->nodes[at];
+  if (n->handle == GK_NONE) return 0;
+  const uint32_t value = d->graph->values[n->handle];
+  if (value == LOST) fail_msg("node %u is reached, and nobody has set its handle since", (unsigned)at);
+  lose(d, at, at + 1);
+  return value;
+}
+
+static void set(device *d, uint32_t handle, uint32_t value) {
+  if (handle != GK_NONE) device_sets(d, handle, value);
+}
 static void close_range(device *d, uint32_t begin, uint32_t end) {
   for (uint32_t k = begin; k < end; ++k) {
     const gk_closer *c = &d->graph->gates->closers[k];
@@ -122,7 +175,7 @@ static void aim(device *d) {
   uint32_t place = target->closer;
   for (uint32_t b = target->block; b != GK_NONE; place = g->blocks[b].before, b = g->blocks[b].around) {
     close_range(d, g->blocks[b].begin, place);
-    set(d, g->blocks[b].handle, g->blocks[b].value);
+    if (!is_plain(g)) set(d, g->blocks[b].handle, g->blocks[b].value);
   }
 }
 
@@ -146,7 +199,7 @@ static uint32_t stop(device *d, const gk_gate_point *p, uint32_t checkpoint) {
     close_range(d, place, g->blocks[b].end);
     if (g->blocks[b].loop == GK_NONE) continue;
     touch(d, g->blocks[b].loop); /* an entry begun in this launch replaces an older one that waits */
-    set(d, g->blocks[b].handle, 0);
+    if (!is_plain(g)) set(d, g->blocks[b].handle, 0);
   }
   return GK_NONE;
 }
@@ -168,7 +221,10 @@ static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
   loop_record *r = touch(d, node->loop);
   ++r->entry;
   ++r->passes;
-  if ((g->bits & GK_WITH_CANCEL) && d->cancelled(d->user)) return stop(d, p, GK_NONE);
+  if ((g->bits & GK_WITH_CANCEL) && d->cancelled(d->user)) {
+    if (is_plain(g)) set(d, p->handle, 0);
+    return stop(d, p, GK_NONE);
+  }
   if (d->reopen) open_again(d);
   d->reopen = false;
   bool again = d->read(d->user, p->node) != 0;
@@ -185,10 +241,46 @@ static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
   return g->exits[p->exits + !again].next;
 }
 
+/* Plain: the block on the way to the target whose handle this point sets; GK_NONE: none, or it was passed. */
+static uint32_t block_entered(const device *d, const gk_gate_point *p) {
+  const gk_gates *g = d->graph->gates;
+  if (!is_plain(g) || !d->reopen) return GK_NONE;
+  for (uint32_t b = g->targets[d->target].block; b != GK_NONE; b = g->blocks[b].around) {
+    if (g->blocks[b].handle == GK_NONE) continue;
+    if (g->blocks[b].handle == p->handle) return b;
+    for (uint32_t e = 0; p->kind == GK_POINT_BRANCH && e < p->exit_count; ++e)
+      if (g->exits[p->exits + e].handle == g->blocks[b].handle) return b;
+  }
+  return GK_NONE;
+}
+
+/* Sets what the point would: `handle` to `value`, others of a branch to 0. */
+static void set_own(device *d, const gk_gate_point *p, uint32_t handle, uint32_t value) {
+  if (p->handle != GK_NONE) set(d, p->handle, value);
+  for (uint32_t e = 0; p->kind == GK_POINT_BRANCH && e < p->exit_count; ++e) {
+    const uint32_t one = d->graph->gates->exits[p->exits + e].handle;
+    set(d, one, one == handle ? value : 0);
+  }
+}
+
+/* Plain: the word is closed. */
+static void turn_off(device *d, uint32_t point) {
+  const gk_gates *g = d->graph->gates;
+  for (; point != GK_NONE; point = g->exits[g->points[point].exits].next) {
+    const gk_gate_point *p = &g->points[point];
+    set_own(d, p, GK_NONE, p->handle == GK_NONE ? 0 : g->handles[p->handle].off);
+  }
+}
+
 static uint32_t walk_point(device *d, const gk_gate_point *p) {
   const gk_gates *g = d->graph->gates;
   const gk_node *node = &d->plan->nodes[p->node];
+  const uint32_t entered = p->kind == GK_POINT_HEAD || p->kind == GK_POINT_BRANCH ? block_entered(d, p) : GK_NONE;
   bool again;
+  if (entered != GK_NONE) {
+    set_own(d, p, g->blocks[entered].handle, g->blocks[entered].value);
+    return g->exits[p->exits].next;
+  }
   switch (p->kind) {
   case GK_POINT_YIELD:
     d->ran[p->checkpoint] = d->number;
@@ -202,6 +294,7 @@ static uint32_t walk_point(device *d, const gk_gate_point *p) {
     return g->exits[p->exits + !again].next;
   case GK_POINT_MARK: d->ran[p->checkpoint] = d->number; return g->exits[p->exits].next;
   case GK_POINT_BRANCH: return walk_branch(d, p);
+  case GK_POINT_ENTER: set(d, p->handle, 1); return g->exits[p->exits].next;
   default: return walk_loop_end(d, p);
   }
 }
@@ -236,8 +329,9 @@ static bool is_closed(const device *d, uint32_t word) { return d->graph->words[w
 static void start_node(device *d, strand *s, uint32_t at) {
   const gk_gates *g = d->graph->gates;
   const gk_gate_node *n = &g->nodes[at];
-  const uint32_t value = n->handle == GK_NONE ? 0 : d->graph->values[n->handle];
+  const uint32_t value = value_of(d, at);
   d->at = at;
+  ++d->started;
   d->conditionals += n->handle != GK_NONE;
   d->kernels += n->kind == GK_GATE_CONTROL;
   if (d->control && (n->kind == GK_GATE_CONTROL || n->kind == GK_GATE_PROLOGUE || n->kind == GK_GATE_EPILOGUE)) {
@@ -252,6 +346,7 @@ static void start_node(device *d, strand *s, uint32_t at) {
     break;
   case GK_GATE_CONTROL:
     if (n->word == GK_NONE || !is_closed(d, n->word)) walk_chain(d, n->point);
+    else if (is_plain(g)) turn_off(d, n->point);
     break;
   case GK_GATE_PIECE:
   case GK_GATE_IF:
@@ -259,6 +354,7 @@ static void start_node(device *d, strand *s, uint32_t at) {
     break;
   case GK_GATE_WHILE:
     if (value) push(s, at + 1, n->end, at);
+    if (value) lose(d, at + 1, n->end);
     break;
   case GK_GATE_SWITCH: {
     uint32_t body = at + 1;
@@ -294,8 +390,12 @@ static bool step(device *d, strand *s) {
     start_node(d, s, at);
     return true;
   }
-  if (f->loop != GK_NONE && d->graph->values[g->nodes[f->loop].handle]) f->at = f->begin;
-  else --s->depth;
+  if (f->loop != GK_NONE && value_of(d, f->loop)) {
+    lose(d, f->begin, f->end);
+    f->at = f->begin;
+  } else {
+    --s->depth;
+  }
   return s->depth > 0;
 }
 

@@ -48,6 +48,21 @@ static void check_node(const gk_gates *g, uint32_t at, uint32_t *handles_seen) {
   if (n->kind == GK_GATE_EPILOGUE) assert_int_equal(at, g->node_count - 1);
 }
 
+/* Nothing but words closes anything, and each loop is ended by the kernel that is last in it. */
+static void check_plain(const gk_gates *g) {
+  assert_int_equal(g->arm_count, 0);
+  assert_int_equal(g->closer_count, g->word_count);
+  for (uint32_t k = 0; k < g->closer_count; ++k) assert_int_equal(g->closers[k].kind, GK_CLOSER_WORD);
+  for (uint32_t k = 0; k < g->node_count; ++k) {
+    if (g->nodes[k].kind != GK_GATE_WHILE) continue;
+    uint32_t last = k + 1;
+    while (g->nodes[last].end < g->nodes[k].end) last = g->nodes[last].end;
+    assert_int_equal(g->nodes[last].kind, GK_GATE_CONTROL);
+    assert_int_equal(g->points[g->nodes[last].point].kind, GK_POINT_LOOP_END);
+    assert_int_equal(g->points[g->nodes[last].point].handle, g->nodes[k].handle);
+  }
+}
+
 static void check_shape(const gk_gates *g) {
   const gk_plan *plan = g->plan;
   uint32_t handles = 0, controls = 0, task = 0;
@@ -78,6 +93,7 @@ static void check_shape(const gk_gates *g) {
     assert_true(g->blocks[b].after <= around->end);
   }
   assert_int_equal(closers, g->closer_count);
+  if (g->bits & GK_WITH_PLAIN) check_plain(g);
 }
 
 /* ---- side by side with the contract ------------------------------------------------------------------------------ */
@@ -116,7 +132,7 @@ static void run_list(const gk_task *tasks, uint32_t count, uint64_t seed, uint64
   const gk_plan *plan = &planned.plan;
   const bool cancelling = pick(&random, 3) == 0, interleave = pick(&random, 2) != 0;
   const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
-                        (pick(&random, 2) ? GK_WITH_WORDS : 0u);
+                        (pick(&random, 2) ? GK_WITH_WORDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
   device_graph graphs[2];
   for (uint32_t k = 0; k < 2; ++k) {
     const gk_gates *gates;
@@ -303,13 +319,13 @@ typedef struct cost {
   uint32_t usual_kernels, usual_conditionals;
 } cost;
 
-static void check_cost(void (*fill)(sheet *), cost want) {
+static void check_cost_with(uint32_t bits, void (*fill)(sheet *), cost want) {
   sheet l = {.count = 0};
   fill(&l);
   const gk_plan *plan = plan_of(&l);
   for (uint32_t resume = 0; resume < 2; ++resume) {
     const gk_gates *gates;
-    assert_int_equal(gk_gates_make(plan, resume ? GK_WITH_RESUME : 0, &gates), GK_OK);
+    assert_int_equal(gk_gates_make(plan, bits | (resume ? GK_WITH_RESUME : 0u), &gates), GK_OK);
     device d;
     device_begin(&d, plan);
     d.execute = no_task;
@@ -328,6 +344,18 @@ static void check_cost(void (*fill)(sheet *), cost want) {
   }
   gki_plan_free(&l.planned);
   gki_blocks_free(&l.blocks);
+}
+
+static void check_cost(void (*fill)(sheet *), cost want) { check_cost_with(0, fill, want); }
+
+/* A kernel more for each gate, and for each node in a loop. */
+static void test_plain_costs(void **state) {
+  (void)state;
+  check_cost_with(GK_WITH_PLAIN, add_ten_passes, (cost){{60, 71}, {21, 32}, 8, 5});
+  check_cost_with(GK_WITH_PLAIN | GK_WITH_WORDS, add_ten_passes, (cost){{40, 40}, {1, 1}, 8, 5});
+  check_cost_with(GK_WITH_PLAIN, add_soft_body, (cost){{36, 37}, {9, 10}, 13, 11});
+  check_cost_with(GK_WITH_PLAIN, add_decision_first, (cost){{30, 31}, {11, 12}, 5, 4});
+  check_cost_with(GK_WITH_PLAIN, add_straight, (cost){{39, 40}, {19, 20}, 40, 20});
 }
 
 static void test_costs(void **state) {
@@ -440,7 +468,7 @@ static size_t bytes_of(shape fill, uint32_t room, uint32_t bits) {
   assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
   const gk_gates *gates;
   assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
-  if (fill == straight) {
+  if (fill == straight && !(bits & GK_WITH_PLAIN)) {
     const uint32_t resume = (bits & GK_WITH_RESUME) != 0, n = planned.plan.checkpoint_count;
     assert_int_equal(gates->conditional_count, n - 1 + resume);
     assert_int_equal(gates->control_count, n);
@@ -460,7 +488,7 @@ static void test_linear(void **state) {
   (void)state;
   static const shape shapes[] = {straight, ways_to_marks, many_in_deep};
   for (size_t k = 0; k < GK_COUNT(shapes); ++k)
-    for (uint32_t bits = 0; bits < 8; bits += 7) {
+    for (uint32_t bits = 0; bits < 32; bits += bits ? 16 : 7) {
       const clock_t start = clock();
       const size_t some = bytes_of(shapes[k], 3000, bits), more = bytes_of(shapes[k], 30000, bits);
       const size_t most = bytes_of(shapes[k], 300000, bits);
@@ -496,9 +524,9 @@ static void test_unknown_bit(void **state) {
   sheet l = {.count = 0};
   add_straight(&l);
   const gk_gates *gates;
-  assert_int_equal(gk_gates_make(plan_of(&l), 16, &gates), GK_ERROR_INVALID);
+  assert_int_equal(gk_gates_make(plan_of(&l), 32, &gates), GK_ERROR_INVALID);
   assert_null(gates);
-  assert_non_null(strstr(gk_error(), "0x10"));
+  assert_non_null(strstr(gk_error(), "0x20"));
   gk_gates_free(gates);
   gki_plan_free(&l.planned);
   gki_blocks_free(&l.blocks);
@@ -507,7 +535,7 @@ static void test_unknown_bit(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_contract), cmocka_unit_test(test_waiting), cmocka_unit_test(test_deep),
-    cmocka_unit_test(test_costs),
+    cmocka_unit_test(test_costs), cmocka_unit_test(test_plain_costs),
     cmocka_unit_test(test_straight_lists_are_free),
     cmocka_unit_test(test_linear), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_unknown_bit),
   };
