@@ -49,6 +49,7 @@ SCRIPTS = [
     ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
+    ("lowering", ["tests/lowering/compare.py"], False),
     ("cuda images", ["tests/cuda/image.py"], False),
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("analyzer", ["tests/analyzer.py"], False),
