@@ -34,7 +34,7 @@ extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, un
 #ifndef GKI_ONLY_MOVES
 /* ---- the tables, and what a walk knows --------------------------------------------------------------------------- */
 
-typedef union gki_loaded_tables { /* with the gap before the points */
+typedef union gki_loaded_tables {
   uint4 parts[(sizeof(gki_cuda_tables) + sizeof(uint4) - 1) / sizeof(uint4)];
   gki_cuda_tables tables;
 } gki_loaded_tables;
@@ -205,10 +205,6 @@ GKI_CALLED void gki_hit_bound(const gki_walk walk, uint32_t node, uint32_t block
 
 /* ---- points ------------------------------------------------------------------------------------------------------ */
 
-GKI_INLINE char *gki_status_of(const gki_cuda_tables *t, uint64_t number) {
-  return (char *)t->status + (number - 1) % GKI_CUDA_RING * t->status_bytes;
-}
-
 /* Rare, so it pays for everything: where nobody stops, no handle is written. */
 GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32_t ran,
                                                     uint32_t block, uint32_t place) {
@@ -216,8 +212,6 @@ GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32
   if (w->control->stopped != w->number) {
     w->control->stopped_at = checkpoint;
     w->control->stopped = w->number;
-    if (checkpoint != GKI_CUDA_NONE)
-      *(volatile uint64_t *)&((gki_cuda_status *)gki_status_of(w->t, w->number))->yielded_early = w->number;
   }
   if (ran != GKI_CUDA_NONE) gki_note(w, ran);
   GKI_SMALL
@@ -384,7 +378,7 @@ GKI_INLINE uint64_t gki_eight_bytes(const gki_cuda_tables *t, uint64_t number, u
   return bytes;
 }
 
-/* Word k of what is behind number and hint in the status: so neighbours write side by side. */
+/* Word k of what is behind the number in the status: so neighbours write side by side. */
 GKI_INLINE uint64_t gki_status_word(const gki_cuda_tables *t, const gki_cuda_control *control, uint64_t number,
                                     uint32_t k) {
   if (k == 0) {
@@ -403,10 +397,10 @@ GKI_INLINE uint64_t gki_status_word(const gki_cuda_tables *t, const gki_cuda_con
 GKI_ENTRY gki_epilogue(const gki_cuda_tables *t) {
   gki_cuda_control *const control = (gki_cuda_control *)t->control;
   const uint64_t number = GKI_LOOK(uint64_t, &control->number);
-  uint64_t *const status = (uint64_t *)gki_status_of(t, number);
+  uint64_t *const status = (uint64_t *)(t->status + (number - 1) % GKI_CUDA_RING * t->status_bytes);
   const uint32_t count = 2 + t->loop_count + (t->loop_count + t->checkpoint_count + 7) / 8;
   GKI_SMALL
-  for (uint32_t k = threadIdx.x; k < count; k += blockDim.x) status[2 + k] = gki_status_word(t, control, number, k);
+  for (uint32_t k = threadIdx.x; k < count; k += blockDim.x) status[1 + k] = gki_status_word(t, control, number, k);
   __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence_system(); /* of all that the barrier has brought together */
@@ -520,14 +514,6 @@ GKI_ENTRY gki_fill(const gki_cuda_task task) {
 
 #ifndef GKI_ONLY_MOVES
 /* ---- the probe's ------------------------------------------------------------------------------------------------- */
-
-GKI_ENTRY gki_set(uint64_t handle, uint32_t value) {
-  if (threadIdx.x == 0) cudaGraphSetConditional(handle, value);
-}
-
-GKI_ENTRY gki_add(uint32_t *at, uint32_t value) {
-  if (threadIdx.x == 0) atomicAdd(at, value);
-}
 
 GKI_ENTRY gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *list, uint32_t count) {
   if (threadIdx.x != 0) return;

@@ -73,7 +73,6 @@ typedef struct gki_cuda_control {
  * bound), then a byte per checkpoint (it ran). All of it is there once `number` is the launch's. */
 typedef struct gki_cuda_status {
   uint64_t number;  /* written last, behind a fence */
-  uint64_t yielded_early; /* number of the launch, written by the stop itself; a hint */
   uint32_t state;   /* gk_state */
   uint32_t yielded; /* node of the checkpoint; 0: none */
   uint32_t limit;   /* node of the first loop that hit its bound; 0: none */
@@ -96,9 +95,7 @@ typedef struct gki_cuda_tables {
   uint64_t status;  /* GKI_CUDA_RING times status_bytes in pinned memory */
   uint32_t status_bytes;
   uint32_t loop_count, checkpoint_count;
-  uint32_t block_count;
   uint32_t can_cancel; /* GK_WITH_CANCEL */
-  uint32_t reserved;
 } gki_cuda_tables;
 
 /* The points stand right behind the tables, so that a control kernel can ask for both at once. */
@@ -135,8 +132,6 @@ typedef struct gki_cuda_setting {
  *   gki_epilogue(const gki_cuda_tables *t)                                  <<<1, 128>>>
  *   gki_copy(gki_cuda_task), gki_fill(gki_cuda_task)                         any grid
  * Those of the probe:
- *   gki_set(uint64_t handle, uint32_t value)                                 <<<1, 32>>>
- *   gki_add(uint32_t *at, uint32_t value)                                    <<<1, 32>>>
  *   gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *list, uint32_t count)  <<<1, 32>>>
  *     counts its runs in *runs; period 0, or the number of the run is taken modulo it
  *   gki_set_beside(uint32_t *at, uint64_t handle, uint32_t value, uint32_t times)  <<<1, 32>>>

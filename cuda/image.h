@@ -4,9 +4,8 @@
 #define GKI_CUDA_IMAGE_H
 #include "driver.h"
 
-/* X(name): the kernel gki_<name> of gates.h. */
-#define GKI_CUDA_OWN_KERNELS(X) \
-  X(control) X(prologue) X(epilogue) X(copy) X(fill) X(set) X(add) X(set_list) X(set_beside)
+/* X(name): the kernel gki_<name> of gates.h; the probe finds its own ones. */
+#define GKI_CUDA_OWN_KERNELS(X) X(control) X(prologue) X(epilogue) X(copy) X(fill)
 
 enum { GKI_CUDA_REFUSAL_BYTES = 1024 };
 

@@ -28,9 +28,9 @@ SAME(sizeof(gki_cuda_block), 40);
 SAME(sizeof(gki_cuda_target), 8);
 SAME(sizeof(gki_cuda_loop), 32);
 SAME(sizeof(gki_cuda_control), 64 + 8 * GK_MAX_DEPTH);
-SAME(sizeof(gki_cuda_status), 32);
-SAME(sizeof(gki_cuda_tables), 136);
-SAME(GKI_CUDA_POINTS_AT, 192);
+SAME(sizeof(gki_cuda_status), 24);
+SAME(sizeof(gki_cuda_tables), 128);
+SAME(GKI_CUDA_POINTS_AT, 128);
 SAME(sizeof(gki_cuda_task), 128);
 SAME(sizeof(gki_cuda_setting), 16);
 
@@ -127,7 +127,7 @@ void gki_cuda_tables_write(const gk_gates *gates, const gki_cuda_layout *layout,
     .control = places->control, .loops = places->control + shared->loops, .ran = places->control + shared->ran,
     .slots = places->control + shared->slots, .cancel = places->cancel, .status = places->status,
     .status_bytes = shared->status_bytes, .loop_count = plan->loop_count, .checkpoint_count = plan->checkpoint_count,
-    .block_count = gates->block_count, .can_cancel = (gates->bits & GK_WITH_CANCEL) != 0};
+    .can_cancel = (gates->bits & GK_WITH_CANCEL) != 0};
   write_decisions(gates, layout, memory);
   write_blocks(gates, layout, memory);
   if (gates->handle_count) memcpy((char *)memory + layout->handles, handles, gates->handle_count * sizeof *handles);

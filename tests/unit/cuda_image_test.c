@@ -75,13 +75,12 @@ static void test_code(void **state) {
   assert_false(own.translated);
   assert_string_equal(own.refused, "");
   assert_int_equal(world.loads, 1);
-  assert_int_equal(world.kernels, 9);
-  const CUfunction all[] = {own.control, own.prologue, own.epilogue, own.copy, own.fill,
-                            own.set, own.add, own.set_list, own.set_beside};
+  assert_int_equal(world.kernels, 5);
+  const CUfunction all[] = {own.control, own.prologue, own.epilogue, own.copy, own.fill};
   for (uintptr_t k = 0; k < GK_COUNT(all); ++k) assert_ptr_equal(all[k], (void *)(k + 1));
   gki_cuda_image_unload(&driver, &own);
   assert_int_equal(world.live, 0);
-  assert_null(own.set_beside);
+  assert_null(own.fill);
   gki_cuda_image_unload(&driver, &own);
   assert_int_equal(world.live, 0);
 }
@@ -118,13 +117,13 @@ static void test_neither(void **state) {
 static void test_lacking(void **state) {
   (void)state;
   gki_cuda_own own;
-  world.lacks = "gki_set_list";
+  world.lacks = "gki_fill";
   assert_int_equal(load_own(&own), GK_ERROR_UNSUPPORTED);
   assert_int_equal(world.loads, 2);
   assert_int_equal(world.live, 0);
   assert_null(own.control);
-  assert_string_equal(own.refused, "the machine code: something else (CUDA_ERROR_OTHER, 500): gki_set_list; "
-                                   "the PTX: something else (CUDA_ERROR_OTHER, 500): gki_set_list");
+  assert_string_equal(own.refused, "the machine code: something else (CUDA_ERROR_OTHER, 500): gki_fill; "
+                                   "the PTX: something else (CUDA_ERROR_OTHER, 500): gki_fill");
 }
 
 static void test_no_memory(void **state) {

@@ -192,18 +192,6 @@ static void test_word(void **state) {
 
 /* ---- the probe's ------------------------------------------------------------------------------------------------- */
 
-static void test_set(void **state) {
-  (void)state;
-  set_count = 0;
-  HOST_RUN(1, 32, gki_set(5, 3));
-  assert_int_equal(set_count, 1);
-  assert_int_equal(set[0].handle, 5);
-  assert_int_equal(set[0].value, 3);
-  uint32_t sum = 7;
-  HOST_RUN(1, 32, gki_add_kernel(&sum, 2));
-  assert_int_equal(sum, 9);
-}
-
 static void test_set_list(void **state) {
   (void)state;
   static const gki_cuda_setting list[] = {{10, 0, 1}, {11, 1, 0}, {12, GKI_CUDA_NONE, 4}, {10, 2, 0}};
@@ -237,7 +225,7 @@ static void test_set_beside(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_copy), cmocka_unit_test(test_copy_onto_itself), cmocka_unit_test(test_fill),
-    cmocka_unit_test(test_counts), cmocka_unit_test(test_word), cmocka_unit_test(test_set),
+    cmocka_unit_test(test_counts), cmocka_unit_test(test_word),
     cmocka_unit_test(test_set_list), cmocka_unit_test(test_set_beside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

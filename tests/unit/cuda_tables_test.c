@@ -115,7 +115,7 @@ static void check_tables(const gk_gates *g) {
     .closers = (1 << 20) + l.closers, .blocks = (1 << 20) + l.blocks, .targets = (1 << 20) + l.targets,
     .handles = (1 << 20) + l.handles, .words = (1 << 20) + l.words, .control = 2 << 20, .loops = (2 << 20) + s.loops,
     .ran = (2 << 20) + s.ran, .slots = (2 << 20) + s.slots, .cancel = 5, .status = 6, .status_bytes = s.status_bytes,
-    .loop_count = plan->loop_count, .checkpoint_count = plan->checkpoint_count, .block_count = g->block_count,
+    .loop_count = plan->loop_count, .checkpoint_count = plan->checkpoint_count,
     .can_cancel = (g->bits & GK_WITH_CANCEL) != 0};
   assert_memory_equal(memory, &wanted, sizeof wanted);
   check_points(g, (const gki_cuda_point *)(memory + l.points));

@@ -40,9 +40,7 @@ static int32_t host_consult(const char *at, int32_t value);
 #define GKI_CONSULT(at, value) host_consult(at, value)
 
 /* Strings of 4 and of 16 bytes are copied whatever they are: gates.cu is compiled with -fno-strict-aliasing. */
-#define gki_add gki_add_kernel /* memory.h has one of its own */
 #include "cuda/gates.cu"
-#undef gki_add
 
 /* `call` once per thread of the grid. */
 #define HOST_RUN(grid, block, call) \
