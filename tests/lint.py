@@ -56,7 +56,7 @@ def calls(text, patterns):
 
 def main():
     whitespace, long_lines, banned, unfinished, unbuilt, long_files = [], [], [], [], [], []
-    build = (tap.ROOT / "build.ninja").read_text()
+    build = "".join(path.read_text() for path, name in files() if path.suffix == ".ninja")
     for path, name in files():
         text = path.read_text(encoding="utf-8")
         if text and not text.endswith("\n"):
@@ -72,7 +72,7 @@ def main():
             patterns = dict(BANNED, **(BANNED_IN_LIBRARY if name.startswith(LIBRARY) and name not in EXEMPT else {}))
             banned += [f"{name}:{number}: {call}; use {instead}" for number, call, instead in calls(text, patterns)]
         if path.suffix == ".c" and (name.startswith(LIBRARY) or name.endswith("_test.c")) and name not in build:
-            unbuilt.append(f"{name} isn't in build.ninja")
+            unbuilt.append(f"{name} isn't in build.ninja or what it includes")
         if path.suffix in CODE and text.count("\n") > LINES:
             long_files.append(f"{name}: {text.count(chr(10))} lines")
     tap.case("whitespace", "\n".join(whitespace))

@@ -3,7 +3,7 @@
 
   tests/run.py [--tree DIR ...] [--full] [--without NAME ...] [--no-build] [NAME ...]
 
-The test programs are the targets of build.ninja's rule `test`; suites and scripts are listed below. Each speaks TAP:
+The test programs are the targets of ninja's rule `test`; suites and scripts are listed below. Each speaks TAP:
 a line `ok N - case` or `not ok N - case` per case, `# SKIP why` behind those that can't be run here, and behind those
 that are known to fail the word that TAP has for it, and why. Whatever else goes wrong (a crash, a timeout, an exit code
 without a failed case, a program without any case) counts as one failure. NAMEs choose tests whose name contains one of
@@ -56,7 +56,7 @@ SCRIPTS = [
     ("gpu script", ["tests/gpu_script.py"], PLAIN),
     ("valgrind", ["tests/valgrind.py"], PLAIN),
 ]
-# Programs with arguments, all of them targets of build.ninja's rule `suite`: name, command, what --full appends to it,
+# Programs with arguments, all of them targets of ninja's rule `suite`: name, command, what --full appends to it,
 # and whether it runs under ThreadSanitizer, too.
 CONFORMANCE = "build/tests/conformance/conformance"
 RANDOM_LISTS = "build/tests/conformance/random_lists"
@@ -228,7 +228,7 @@ def execute(command, folder, env, seconds):
 
 
 def targets(tree, rule):
-    """What a tree builds by a rule; build.ninja is the one list of tests."""
+    """What a tree builds by a rule; what ninja reads is the one list of tests."""
     listed = subprocess.run(["ninja", "-t", "targets", "rule", rule], cwd=tree, stdout=subprocess.PIPE, text=True)
     if listed.returncode:
         print(f"{tree}: ninja can't read build.ninja\n0 passed, 1 failed, 0 skipped")
