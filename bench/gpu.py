@@ -301,8 +301,8 @@ def conformance(part, options):
     judge_suite(part, "native", native_on_real(part, options))
     judge_suite(part, "host-gated", run_suite(part, "gated", ["--backend", options.backend, "--host-gated"],
                                               cases_of(options), part.real))
-    random_lists(part, options, "random lists", ["--without-calls"], 0.5)
-    random_lists(part, options, "random lists, host-gated", ["--without-calls", "--host-gated"], 0.8)
+    random_lists(part, options, "random lists", [], 0.5)
+    random_lists(part, options, "random lists, host-gated", ["--host-gated"], 0.8)
 
 
 # ---- compute-sanitizer ----------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Random lists printed as C: each program compiles, does on a backend what the list did, and finds what is wrong."""
+import os
 import re
 import subprocess
 import tempfile
@@ -13,14 +14,16 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Wpedantic", "
          f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/tests/conformance"]
 
 
+# Where CALLs are recorded and a kernel waits for the host.
+SIMULATED = dict(os.environ, LD_LIBRARY_PATH="build/simgpu", CUDA_HOME="build/simgpu")
 AWKWARD = [f"-I{tap.ROOT}/common", f"-I{tap.ROOT}/tests", *sorted((tap.ROOT / "tests/awkward").glob("*.c"))]
 
 
-def compile_text(text, folder, name, more=()):
+def compile_text(text, folder, name, more=(), libgk="build/libgk.a"):
     """The program, and what went wrong."""
     source, program = Path(folder) / f"{name}.c", Path(folder) / name
     source.write_text(text)
-    libs = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
+    libs = [libgk, *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
     return program, tap.run(*tap.config("cc"), *FLAGS, source, *more, *libs, "-o", program)
 
 
@@ -37,6 +40,14 @@ def main():
         far = subprocess.run([PROGRAM, "--backend", "awkward", "--print", "2"], stdout=subprocess.PIPE, text=True)
         program, problem = compile_text(far.stdout, folder, "far", AWKWARD)
         tap.case("a list on the awkward backend as a program", problem or tap.run(program, timeout=60))
+        recorded = subprocess.run([PROGRAM, "--backend", "cuda", "--print", "1"], stdout=subprocess.PIPE, text=True,
+                                  env=SIMULATED)
+        program, problem = compile_text(recorded.stdout, folder, "recorded", tap.config("checked"),
+                                        "build/checked/libgk.a")
+        for word in ("GK_CALL(note", "GK_RUN(stay", "bring_door(", "cancel();"):
+            if word not in recorded.stdout:
+                problem = f"{word} isn't printed\n{recorded.stdout}"
+        tap.case("a list on simulated CUDA as a program", problem or tap.run(program, timeout=60, env=SIMULATED))
         for word in ("GK_INCLUDE_AS", "GK_CHECKPOINT", "GK_PARALLEL", "cancel();", "resize(", "holds(", "launch(0);"):
             tap.case(f"{word} is printed", None if word in seen else "by none of these seeds")
         wrong = re.sub(r'(holds\("\w+", INTS\()(-?\d+)', lambda at: f"{at[1]}{int(at[2]) ^ 1}", printed.stdout, count=1)

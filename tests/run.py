@@ -85,14 +85,13 @@ for version in ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0"):
         (f"conformance on simulated CUDA {version}",
          simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect"), [], False),
         (f"random lists on simulated CUDA {version}",
-         simulated(version, RANDOM_LISTS, "--without-calls", "--random", "200"), ["--random", "5000"], False)])
+         simulated(version, RANDOM_LISTS, "--random", "200"), ["--random", "5000"], False)])
     if version >= "12.4":  # before, the host gates whatever is asked for
         (SUITES if version == "13.0" else FULL_SUITES).extend([
             (f"conformance on simulated CUDA {version}, host-gated",
              simulated(version, CONFORMANCE, "--host-gated", "--expect", "tests/cuda/simulated.expect"), [], False),
             (f"random lists on simulated CUDA {version}, host-gated",
-             simulated(version, RANDOM_LISTS, "--host-gated", "--without-calls", "--random", "200"),
-             ["--random", "5000"], False)])
+             simulated(version, RANDOM_LISTS, "--host-gated", "--random", "200"), ["--random", "5000"], False)])
 SUITES += [("conformance on CUDA 11.4 with calls that fail",
             simulated("11.4", CONFORMANCE, "--sweep", "calls", "--most", "2"),
             ["--every-way", "--most", "1000000"], False),
@@ -105,7 +104,7 @@ SUITES += [("conformance on CUDA 11.4 with calls that fail",
 for no in "P1a P1b P1b2 P1c P1d P1e P1k P2o P2o1 P2o2 P2o3 P2d P2b P4a P6 P7 P4e P4f P4g P8 P9a".split():
     (SUITES if no in ("P1c", "P4e") else FULL_SUITES).append(
         (f"random lists on simulated CUDA, {no} answered with no",
-         simulated("13.0", RANDOM_LISTS, "--without-calls", "--random", "100", no=no), ["--random", "2000"], False))
+         simulated("13.0", RANDOM_LISTS, "--random", "100", no=no), ["--random", "2000"], False))
 FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.

@@ -2,6 +2,7 @@
  * device, so that it may fork as often as shrinking wants. */
 #include "random.h"
 #include "random_story.h"
+#include "stay.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,42 @@ static verdict run_and_audit(story *s, gk_device *device, tally *t, recorder *lo
   snprintf(t->why, sizeof t->why, "%s", audit());
   return DIFFERENT;
 }
+
+/* ---- how a backend has CALLs ------------------------------------------------------------------------------------- */
+
+static bool recorded;
+static gk_result see_whether(const gk_value *args, void *native) {
+  (void)args;
+  recorded = native != NULL;
+  return GK_OK;
+}
+
+/* What can be recorded is so as the graph is made. */
+static story_calls calls_of(gk_device *device) {
+  static const gk_task tasks[] = {GK_CALL(see_whether, 0)};
+  static const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), NULL, 0};
+  gk_graph *graph = NULL;
+  (void)gk_graph_create(device, &list, 0, &graph);
+  gk_graph_destroy(graph);
+  if (!recorded) return CALLS_RUN;
+  void *door = gk_alloc(device, sizeof(stay_door), GK_HOST_MEMORY);
+  gk_free(device, door);
+  return door ? CALLS_RECORDED : CALLS_UNSTOPPABLE;
+}
+
+static int look(const char *backend, uint64_t seed, tally *t) {
+  gk_device *device = NULL;
+  alarm(SECONDS);
+  if (open_device(backend, seed, &device) != GK_OK) {
+    snprintf(t->why, sizeof t->why, "%s", gk_error());
+    return NO_DEVICE;
+  }
+  t->calls = calls_of(device);
+  gk_device_close(device);
+  return 0;
+}
+
+/* ---- stories ----------------------------------------------------------------------------------------------------- */
 
 static int run_seeds(const char *backend, uint64_t first, long count, tally *t) {
   gk_device *device = NULL;
@@ -75,7 +112,8 @@ typedef struct errand {
   const char *backend;
   uint64_t first;
   long count;
-  story *s; /* NULL: seeds */
+  story *s; /* NULL: seeds, */
+  bool looks; /* or none at all */
   tally *t;
   FILE *to;
   bool quiet;
@@ -88,13 +126,22 @@ static int send(const errand *e) {
   if (child < 0) return -1;
   if (!child) {
     if (e->quiet && !freopen("/dev/null", "w", stderr)) _exit(2);
-    int code = e->s ? run_story(e->backend, e->s, e->t, e->to) : run_seeds(e->backend, e->first, e->count, e->t);
+    int code = e->s       ? run_story(e->backend, e->s, e->t, e->to)
+               : e->looks ? look(e->backend, e->first, e->t)
+                          : run_seeds(e->backend, e->first, e->count, e->t);
     fflush(NULL);
     if (code) _exit(code);
     exit(0); /* what looks for leaks does it there */
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0) continue;
+  return status;
+}
+
+/* The device is opened, and stories are written from now on for how it has CALLs. */
+static int look_at_backend(const char *backend, uint64_t first, tally *t) {
+  int status = send(&(errand){.backend = backend, .first = first, .looks = true, .t = t});
+  if (status == 0 && story_calls_are != CALLS_NONE) story_calls_are = t->calls;
   return status;
 }
 
@@ -159,10 +206,10 @@ static int tell_tally(const tally *t, const char *backend, bool demanded) {
   int m = 0;
   printf("# %llu lists on %s, %llu of them left out since they take too long\n", (unsigned long long)t->lists, backend,
          (unsigned long long)t->too_long);
-  const bool cancels = demanded && !story_without_calls;
+  const bool cancels = demanded && story_cancels();
 #define TELL(member) m = tell(#member, t->member, demanded, m)
   for (size_t k = GK_OP_KERNEL; k <= GK_OP_SECTION; ++k)
-    m = tell(ops[k], t->ops[k], demanded && !(k == GK_OP_CALL && story_without_calls), m);
+    m = tell(ops[k], t->ops[k], demanded && !(k == GK_OP_CALL && story_calls_are == CALLS_NONE), m);
   TELL(launches); TELL(finished); TELL(yielded); TELL(resumed); TELL(elsewhere); TELL(queued); TELL(bounded);
   TELL(polled); TELL(zero_passes); TELL(ten_deep); TELL(heavy);
   TELL(two_deep_includes); TELL(always); TELL(sections_in_sections); TELL(counts_in_memory); TELL(two_dimensions);
@@ -174,7 +221,7 @@ static int tell_tally(const tally *t, const char *backend, bool demanded) {
   return m;
 }
 
-void random_leave_out_calls(void) { story_without_calls = true; }
+void random_leave_out_calls(void) { story_calls_are = CALLS_NONE; }
 
 /* ---- for all ----------------------------------------------------------------------------------------------------- */
 
@@ -184,15 +231,16 @@ int random_lists(const char *backend, uint64_t first_seed, long count, bool shri
   if (!t) return 1;
   int failures = 0;
   uint64_t end = first_seed + (uint64_t)count;
+  int looked = look_at_backend(backend, first_seed, t);
+  if (WIFEXITED(looked) && WEXITSTATUS(looked) == NO_DEVICE) {
+    printf("# %s\n", t->why);
+    munmap(t, sizeof *t);
+    return -1;
+  }
   for (uint64_t seed = first_seed; seed < end && failures < FAILURES; seed = t->seed + 1) {
     t->seed = seed;
     int status = send(&(errand){.backend = backend, .first = seed, .count = (long)(end - seed), .t = t});
     if (!status) break;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_DEVICE) {
-      printf("# %s\n", t->why);
-      munmap(t, sizeof *t);
-      return -1;
-    }
     tell_failure(backend, status, t, shrink);
     ++failures;
     memset(t->why, 0, sizeof t->why);
@@ -205,6 +253,7 @@ int random_lists(const char *backend, uint64_t first_seed, long count, bool shri
 bool random_print(const char *backend, uint64_t seed, FILE *to) {
   tally *t = shared_tally();
   if (!t) return false;
+  (void)look_at_backend(backend, seed, t);
   story_write(&tale, seed);
   int status = send(&(errand){.backend = backend, .s = &tale, .t = t, .to = to});
   munmap(t, sizeof *t);

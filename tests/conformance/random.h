@@ -21,8 +21,8 @@ void random_watch(void (*before_open)(uint64_t seed), const char *(*broken)(void
 /* Bits of gk_graph_create for every list, beside those that it asks for itself. */
 void random_ask_for(uint32_t bits);
 
-/* No CALLs: for backends that record them once, and can't be held against these, which are the host's work. Then
- * nothing is cancelled either, since it is in a CALL that a launch waits for that. */
+/* No CALLs, and nothing is cancelled, since it is in a CALL that a launch waits for that. A backend that records CALLs
+ * needs no such thing: there they record copies, and it is in a kernel that a launch waits (stay.h). */
 void random_leave_out_calls(void);
 
 /* The list of a seed as a C program that does the same on a backend and compares with what the reference said. */

@@ -3,6 +3,7 @@
 #ifndef RANDOM_KERNELS_H
 #define RANDOM_KERNELS_H
 #include "gk_kernel.h"
+#include "stay.h"
 #include <semaphore.h>
 #undef GK_THIS_SOURCE
 #define GK_THIS_SOURCE random_kernels
@@ -78,17 +79,22 @@ typedef struct random_stops {
   sem_t reached, go;
 } random_stops;
 
-/* What a CALL gets of the host's. Where the host can touch memory, `near` is set and calls write there, too. */
+/* What a CALL gets of the host's. Where the host can touch memory, `near` is set and calls write there, too. Where they
+ * are recorded, that is all they do, and `halt` is a kernel of its own. */
 typedef struct random_host {
   uint trail;
-  int calls, near;
+  int calls, near, recorded;
   random_stops *stops;
 } random_host;
 
 static inline gk_result note(const gk_value *args, void *native) {
   random_host *host = (random_host *)args[0].ptr;
   uint *x = (uint *)args[1].ptr;
-  (void)native;
+  if (native) return record_shift(x, native);
+  if (host->recorded) { /* the reference's */
+    shift_ints(x);
+    return GK_OK;
+  }
   host->calls += 1;
   host->trail = host->trail * 31u + (uint)host->calls;
   if (host->near) x[0] = x[0] * 31u + host->trail;

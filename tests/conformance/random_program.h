@@ -12,6 +12,7 @@ static gk_device *device;
 static gk_graph *graph;
 static const gk_status *status;
 static random_stops stops;
+static stay_door *door;
 static random_host hosts[64];
 static void *brought[256];
 static size_t host_count, brought_count;
@@ -56,6 +57,12 @@ static inline void bring_host(const char *slot) {
   must(gk_bind(graph, gk_find_slot(graph, slot), host), slot);
 }
 
+static inline void bring_door(const char *slot) {
+  if (!door) door = (stay_door *)gk_alloc(device, sizeof *door, GK_HOST_MEMORY);
+  if (door) stay_at(door, 0);
+  must(gk_bind(graph, gk_find_slot(graph, slot), door), slot);
+}
+
 static inline void give_pair(const char *slot, int a, int b) {
   must(gk_bind_bytes(graph, gk_find_slot(graph, slot), &(pair){a, b}, sizeof(pair)), slot);
 }
@@ -70,11 +77,16 @@ static inline void resize(const char *slot, size_t count) {
 }
 
 static inline void launch(int32_t label) { must(gk_launch(graph, label), "gk_launch"); }
-static inline void stop_at(int countdown) { stops.countdown = countdown; }
+static inline void stop_at(int countdown) {
+  if (door) stay_at(door, countdown);
+  else stops.countdown = countdown;
+}
 static inline void cancel(void) {
-  while (sem_wait(&stops.reached)) continue;
+  if (door) stay_await(door, graph);
+  else while (sem_wait(&stops.reached)) continue;
   must(gk_cancel(graph), "gk_cancel");
-  sem_post(&stops.go);
+  if (door) stay_open(door);
+  else sem_post(&stops.go);
 }
 
 static inline void ended(gk_state state, int32_t yielded) {
@@ -108,6 +120,7 @@ static inline void holds(const char *slot, const int *ints, size_t count) {
 static inline int finish(void) {
   gk_graph_destroy(graph);
   for (size_t k = 0; k < brought_count && k < 256; ++k) gk_free(device, brought[k]);
+  gk_free(device, door);
   gk_device_close(device);
   puts(wrong ? "not what the contract wants" : "as the contract wants");
   return wrong;

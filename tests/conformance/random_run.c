@@ -38,6 +38,7 @@ typedef struct world {
   retired retired[MAX_RETIRED];
   size_t retired_count;
   random_stops stops[2];
+  stay_door *door; /* where CALLs are recorded and some `stay`; the device's alone */
   uint32_t tasks; /* of the reference's launch */
   bool near;      /* the host can touch the device's memory */
   uint32_t pending;
@@ -155,13 +156,25 @@ static bool may_yield(const gk_list *list) {
 
 static void count_task(void *user, reference *r, size_t line) {
   world *w = user;
-  (void)line;
+  if (is_stay(reference_task(r, line)) && w->stops[1].countdown && --w->stops[1].countdown == 0) reference_cancel(r);
   if (++w->tasks < (w->s->heavy ? HEAVY_LIMIT : TASK_LIMIT)) return;
   w->too_long = true;
   reference_cancel(r);
 }
 
 static void stop_reference(void *user) { reference_cancel(((world *)user)->reference); }
+
+/* The reference gets one at which nothing stays: count_task knows when it comes by. */
+static bool bring_door(world *w, cell *c) {
+  static stay_door none;
+  if (!w->door) w->door = gk_alloc(w->device, sizeof *w->door, GK_HOST_MEMORY);
+  if (!w->door) return !differs(w, "no memory for the host and the device: %s", gk_error());
+  stay_at(w->door, 0);
+  reference_bind(w->reference, (size_t)(c - w->cells), &none, 0);
+  w->bound = true;
+  record(w->record, "bring_door(\"%s\");", name_of(c));
+  return must(w, gk_bind(w->graph, c->gk, w->door), "gk_bind");
+}
 
 static bool open_cell(world *w, size_t index) {
   cell *c = &w->cells[index];
@@ -173,6 +186,7 @@ static bool open_cell(world *w, size_t index) {
   if (!c->gk) return !differs(w, "gk_find_slot doesn't know %s", slot->name);
   switch (slot->desc->type) {
   case GK_PTR:
+    if (c->kind == 'D') return bring_door(w, c);
     if (!slot->value.ptr && !bring(w, c, c->kind == 'X' ? DATA : c->kind == 'F' ? FLAGS : 2)) return false;
     return put_chance(w, c, random);
   case GK_HOST_PTR:
@@ -221,7 +235,10 @@ static bool world_open(world *w, story *s, gk_device *device, tally *t, recorder
   void *memory = x && well ? gk_bound(w->graph, x->gk) : NULL;
   w->near = memory && gk_host_address(device, memory) == memory;
   for (size_t k = 0; k < w->cell_count; ++k)
-    for (int side = 0; side < 2; ++side) w->cells[k].hosts[side].near = w->near;
+    for (int side = 0; side < 2; ++side) {
+      w->cells[k].hosts[side].near = w->near;
+      w->cells[k].hosts[side].recorded = story_calls_are > CALLS_NONE;
+    }
   w->bound = true;
   return well;
 }
@@ -237,8 +254,10 @@ static void world_close(world *w) {
     gk_free(w->device, w->retired[k].device);
     free(w->retired[k].host);
   }
+  gk_free(w->device, w->door);
   w->graph = NULL;
   w->reference = NULL;
+  w->door = NULL;
 }
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
@@ -261,7 +280,7 @@ static bool same_memory(world *w, bool all) {
     cell *c = &w->cells[k];
     if (c->kind == 'H' && (c->hosts[0].calls != c->hosts[1].calls || c->hosts[0].trail != c->hosts[1].trail))
       return !differs(w, "%s got %d calls, by the contract %d", name_of(c), c->hosts[0].calls, c->hosts[1].calls);
-    if (c->slot->desc->type != GK_PTR) continue;
+    if (c->slot->desc->type != GK_PTR || c->kind == 'D') continue;
     bool rests = memcmp(c->seen, c->slot->value.ptr, c->slot->bytes) == 0;
     if (rests && !all && !w->near && mix(w->s->seed + w->launches + k) % 8) continue;
     if (!same_bytes(w, name_of(c), gk_bound(w->graph, c->gk), c->slot->value.ptr, c->slot->bytes)) return false;
@@ -365,6 +384,22 @@ static int32_t label_of(const world *w, const deed *d) {
   return status->checkpoints[(size_t)d->label % status->checkpoint_count].label;
 }
 
+static void stop_at(world *w, uint32_t nth) {
+  if (w->door) stay_at(w->door, (int)nth);
+  else w->stops[0].countdown = (int)nth;
+  if (nth) record(w->record, "stop_at(%u);", (unsigned)nth);
+}
+
+/* Once the launch has stopped. */
+static void cancel(world *w, bool *well) {
+  if (w->door) stay_await(w->door, w->graph);
+  else while (sem_wait(&w->stops[0].reached)) continue;
+  record(w->record, "cancel();");
+  *well = must(w, gk_cancel(w->graph), "gk_cancel") && *well;
+  if (w->door) stay_open(w->door);
+  else sem_post(&w->stops[0].go);
+}
+
 /* The launch and those behind it in the queue are cancelled when `halt` has come so often. */
 static bool launch_and_cancel(world *w, const deed *d, int32_t label) {
   if (!wait_for_all(w, false)) return false;
@@ -372,8 +407,7 @@ static bool launch_and_cancel(world *w, const deed *d, int32_t label) {
   if (!launch_reference(w, label)) return false;
   bool reached = w->stops[1].countdown == 0;
   w->stops[1].countdown = 0;
-  w->stops[0].countdown = reached ? (int)d->cancel : 0;
-  if (reached) record(w->record, "stop_at(%u);", (unsigned)d->cancel);
+  stop_at(w, reached ? d->cancel : 0);
   if (!launch_backend(w, label)) return false;
   uint32_t queued = reached && !w->can_yield ? d->queued : 0;
   bool well = true;
@@ -384,10 +418,7 @@ static bool launch_and_cancel(world *w, const deed *d, int32_t label) {
     w->t->queued_cancelled += w->wanted->state == GK_CANCELLED;
   }
   if (!reached) return wait_for_all(w, d->polls);
-  while (sem_wait(&w->stops[0].reached)) continue;
-  record(w->record, "cancel();");
-  well = must(w, gk_cancel(w->graph), "gk_cancel") && well;
-  sem_post(&w->stops[0].go);
+  cancel(w, &well);
   return well && wait_for_all(w, d->polls);
 }
 
@@ -499,7 +530,7 @@ static bool same_ends(world *whole, world *parts) {
     size_t bytes = a->slot->bytes < b->slot->bytes ? a->slot->bytes : b->slot->bytes;
     if (a->kind == 'H' && a->hosts[0].trail != b->hosts[0].trail)
       return !differs(parts, "%s got other calls than in one launch", name_of(a));
-    if (a->slot->desc->type != GK_PTR || a->kind == 'C') continue;
+    if (a->slot->desc->type != GK_PTR || a->kind == 'C' || a->kind == 'D') continue;
     if (memcmp(a->slot->value.ptr, b->slot->value.ptr, bytes) != 0)
       return !differs(parts, "%s isn't what it is after one launch without interruption", name_of(a));
   }

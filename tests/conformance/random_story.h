@@ -15,7 +15,7 @@ enum {
 /* A slot's kind is the first letter of its name, behind the list's "L1_":
  *   X data   F flags   S chance   H the host's   A atomic int   T U V W sums of int, uint, float, double
  *   N a count up to 8   M one up to 4   I a number   K a number that stays   G J R Q uint, int64_t, float, double
- *   P a struct   B a struct in memory   C leave   Y kept items   Z room for them */
+ *   P a struct   B a struct in memory   C leave   Y kept items   Z room for them   D a door (stay.h) */
 typedef struct listing {
   gk_list list;
   gk_task tasks[MAX_TASKS];
@@ -45,7 +45,15 @@ typedef struct deed {
   int32_t value;
 } deed;
 
-extern bool story_without_calls; /* of all that are written */
+/* Of all that are written. */
+typedef enum story_calls {
+  CALLS_RUN,         /* by the host, wherever they stand */
+  CALLS_NONE,        /* and nothing is cancelled */
+  CALLS_RECORDED,    /* `halt` is a kernel */
+  CALLS_UNSTOPPABLE, /* recorded, and no kernel can wait for the host: nothing is cancelled */
+} story_calls;
+extern story_calls story_calls_are;
+static inline bool story_cancels(void) { return story_calls_are == CALLS_RUN || story_calls_are == CALLS_RECORDED; }
 
 typedef struct story {
   uint64_t seed;
@@ -66,6 +74,7 @@ typedef struct tally {
   uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, heavy, always,
       sections_in_sections, counts_in_memory, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees,
       interruptions;
+  story_calls calls; /* how the backend has them */
   bool printed; /* to the end */
   char why[1024];
 } tally;

@@ -21,6 +21,7 @@ typedef struct writer {
   uint32_t group_count;
   gk_slot a, t, u, v, w;       /* for sums and atomics, in any section */
   gk_slot leave, kept, room;   /* of safe blocks; 0 at first */
+  gk_slot door;                /* of `stay`; 0 at first */
 } writer;
 
 /* Where in a list an item stands. */
@@ -218,11 +219,17 @@ static void add_typed(writer *w, const spot *at, const group *g) {
   ARGS(task, g->x, u, j, r, q);
 }
 
-bool story_without_calls;
+story_calls story_calls_are;
 
-/* A CALL, and an IF without tasks: wherever flags are read, nobody is ahead of it when it is done. */
+/* A CALL (or what does its work), and an IF without tasks: wherever flags are read, nobody is ahead of it when it is
+ * done. */
 static void add_halt(writer *w, const group *g) {
-  add(w, (gk_task){.op = GK_OP_CALL, .name = "halt", .call = halt, .args = {g->h, g->x}});
+  if (story_calls_are == CALLS_RECORDED) {
+    if (!w->door) w->door = add_memory(w, 'D', "int", 4, 0);
+    ARGS(add_kernel(w, &stay), w->door);
+  } else {
+    add(w, (gk_task){.op = GK_OP_CALL, .name = "halt", .call = halt, .args = {g->h, g->x}});
+  }
   gk_task *task = add(w, (gk_task){.op = GK_OP_IF, .flag = g->f, .offset = 4 * below(w, 4)});
   name_block(w, task);
   add_end(w);
@@ -236,7 +243,7 @@ static void add_task(writer *w, const spot *at) {
     add_rolls(w, at);
     return;
   }
-  bool halts = w->s->bits & GK_CANCELLABLE && !at->in_section && !w->s->safe && !story_without_calls;
+  bool halts = w->s->bits & GK_CANCELLABLE && !at->in_section && !w->s->safe && story_cancels();
   if (halts && chance(w, 4)) {
     add_halt(w, g);
     return;
@@ -262,7 +269,7 @@ static void add_task(writer *w, const spot *at) {
     else add_move(w, at, g, false);
     break;
   case 'c':
-    if (story_without_calls) goto stirs;
+    if (story_calls_are == CALLS_NONE) goto stirs;
     add(w, (gk_task){.op = GK_OP_CALL, .name = "note", .call = note, .args = {g->h, g->x}});
     break;
   case 'S': add_struct(w, at, g); break;
@@ -490,7 +497,7 @@ static void write_deeds(story *s, uint64_t seed) {
     d->label = from < 2 ? 0 : from < 5 ? RESUME : 1 + (int32_t)below(&w, 1u << 20);
     d->waits = chance(&w, 3);
     d->polls = chance(&w, 4);
-    if (s->bits & GK_CANCELLABLE && chance(&w, 2) && !story_without_calls) {
+    if (s->bits & GK_CANCELLABLE && chance(&w, 2) && story_cancels()) {
       d->cancel = 1 + below(&w, 4);
       d->queued = below(&w, 3);
     }

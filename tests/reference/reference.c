@@ -493,6 +493,7 @@ bool reference_launch(reference *r, int32_t label) {
 const reference_status *reference_last(const reference *r) { return &r->status; }
 
 size_t reference_lines(const reference *r) { return r->line_count; }
+const gk_task *reference_task(const reference *r, size_t at) { return r->lines[at].task; }
 uint64_t reference_runs(const reference *r, size_t at) { return r->lines[at].runs; }
 
 void reference_watch(reference *r, void (*before)(void *user, reference *r, size_t line), void *user) {

@@ -61,6 +61,7 @@ const reference_status *reference_last(const reference *r);
  * included lists written out in their places (the LIST lines themselves gone). */
 uint64_t reference_runs(const reference *r, size_t line);
 size_t reference_lines(const reference *r);
+const gk_task *reference_task(const reference *r, size_t line);
 
 /* Called before each task that runs, and each pass of a loop; may call reference_cancel, which asks the launch to stop
  * (rule 11). Between launches it concerns the next one, from its beginning, as a launch that was queued when the host
