@@ -15,6 +15,7 @@ typedef struct sim_services {
   unsigned (*barrier)(int brought);
   void (*set_conditional)(unsigned long long handle, unsigned value);
   void (*stop)(const char *why); /* doesn't return */
+  void (*pause)(void); /* here kernels beside this one may go on */
 } sim_services;
 
 typedef struct sim_code_kernel {
@@ -32,7 +33,8 @@ typedef struct sim_code {
   const sim_code_kernel *kernels;
   const sim_services **services;
   sim_index *thread, *block, *block_size, *grid_size;
+  int shares; /* some kernel has shared memory, so each is carried out in one go */
 } sim_code;
 
-enum { SIM_CODE_VERSION = 1 };
+enum { SIM_CODE_VERSION = 2 };
 #endif

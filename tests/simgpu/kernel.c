@@ -1,5 +1,5 @@
 /* A grid on one thread: block by block, the threads of a block one after the other on one stack, until one waits for
- * others. That one keeps the stack, and the next begin on another. */
+ * others. That one keeps the stack, and the next begin on another. A kernel may pause, and others go on. */
 #include "fiber.h"
 #include "load.h"
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP = 32, MOST_THREADS = 1024, MOST_BYTES = 32764 };
+enum { WARP = 32, MOST_THREADS = 1024, MOST_BYTES = 32764, MOST_GRIDS = 8, PAUSES_ONE_IN = 4 };
 
 typedef enum lane_state { NOT_BEGUN, AT_WORK, WAITING, LEFT } lane_state;
 
@@ -24,7 +24,7 @@ typedef struct warp { /* what its last meetings brought, by lane */
   unsigned long long results[WARP];
 } warp;
 
-typedef struct machine {
+typedef struct sim_grid {
   const sim_kernel *kernel;
   unsigned grid[3], block[3];
   sim_index block_at;
@@ -33,7 +33,9 @@ typedef struct machine {
   bool inside;                   /* a kernel is being carried out */
   bool stopped;                  /* and goes no further */
   bool ending;
+  uint64_t *random;              /* NULL: it mustn't pause */
   sim_fiber *outside, *at;       /* the caller's stack, and where we are */
+  sim_fiber *paused;             /* where it goes on */
   sim_fiber *spare[MOST_THREADS + 1];
   unsigned spares;
   sim_fiber *all[MOST_THREADS + 1];
@@ -47,7 +49,15 @@ typedef struct machine {
   _Alignas(64) unsigned char parameters[MOST_BYTES + 4];
 } machine;
 
-static __thread machine *own;
+/* Of a thread, kept from kernel to kernel. */
+typedef struct machines {
+  sim_fiber *outside;
+  unsigned count;
+  machine *all[MOST_GRIDS];
+} machines;
+
+static __thread machines *own_all;
+static __thread machine *own; /* that is at work, or was last */
 static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
@@ -169,7 +179,16 @@ static void stop(const char *why) {
   abort();
 }
 
-static const sim_services services = {meet, barrier, set_conditional, stop};
+static void pause_now_and_then(void) {
+  machine *m = own;
+  if (!m->random) return;
+  *m->random = *m->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  if ((*m->random >> 33) % PAUSES_ONE_IN != 0) return;
+  m->paused = m->at;
+  go(m, m->outside);
+}
+
+static const sim_services services = {meet, barrier, set_conditional, stop, pause_now_and_then};
 
 /* Nobody can go on, and somebody waits. */
 static void say_stuck(machine *m) {
@@ -210,21 +229,36 @@ static sim_fiber *take_spare(machine *m) {
   return m->spare[--m->spares];
 }
 
-static void run_block(machine *m) {
-  m->begun = m->left = m->ready_count = m->waiting_for_block = m->brought = 0;
-  *m->kernel->of->block = m->block_at;
-  while (m->left < m->threads && !m->stopped) {
-    if (m->ready_count > 0) {
-      unsigned thread = m->ready[m->first_ready];
-      m->first_ready = (m->first_ready + 1) % MOST_THREADS;
-      --m->ready_count;
-      go_on_as(m, thread);
-      go(m, m->lanes[thread].fiber);
-    } else if (m->begun < m->threads) go(m, take_spare(m));
-    else {
-      say_stuck(m);
-      m->stopped = true;
+/* The one before the first, as it is when a kernel begins, is over. */
+static bool next_block(machine *m) {
+  sim_index *at = &m->block_at;
+  if (++at->x == m->grid[0]) {
+    at->x = 0;
+    if (++at->y == m->grid[1]) {
+      at->y = 0;
+      if (++at->z == m->grid[2]) return false;
     }
+  }
+  m->begun = m->left = m->ready_count = m->waiting_for_block = m->brought = 0;
+  *m->kernel->of->block = *at;
+  return true;
+}
+
+static void go_on_once(machine *m) {
+  if (m->paused) {
+    sim_fiber *fiber = m->paused;
+    m->paused = NULL;
+    go(m, fiber);
+  } else if (m->ready_count > 0) {
+    unsigned thread = m->ready[m->first_ready];
+    m->first_ready = (m->first_ready + 1) % MOST_THREADS;
+    --m->ready_count;
+    go_on_as(m, thread);
+    go(m, m->lanes[thread].fiber);
+  } else if (m->begun < m->threads) go(m, take_spare(m));
+  else {
+    say_stuck(m);
+    m->stopped = true;
   }
 }
 
@@ -237,11 +271,13 @@ static void tidy_up(machine *m) {
     m->spare[k] = m->all[k];
   }
   m->spares = m->fibers;
+  m->paused = NULL;
   m->inside = m->stopped = false;
 }
 
-static void end_machine(void *data) {
-  machine *m = data;
+/* ---- machines ---------------------------------------------------------------------------------------------------- */
+
+static void end_machine(machine *m) {
   own = m;
   if (m->inside) tidy_up(m);
   m->ending = true;
@@ -250,62 +286,112 @@ static void end_machine(void *data) {
     m->at = m->outside;
   }
   for (unsigned k = 0; k < m->fibers; ++k) sim_fiber_drop(m->all[k]);
-  sim_fiber_drop(m->outside);
   free(m);
-  own = NULL;
 }
 
-static void make_key(void) { pthread_key_create(&key, end_machine); }
+static void end_machines(void *data) {
+  machines *all = data;
+  while (all->count > 0) end_machine(all->all[--all->count]);
+  sim_fiber_drop(all->outside);
+  free(all);
+  own = NULL;
+  own_all = NULL;
+}
 
-static machine *machine_of_thread(void) {
-  if (own) return own;
-  pthread_once(&key_once, make_key);
-  machine *m = aligned_alloc(64, (sizeof *m + 63) / 64 * 64);
-  if (!m) {
+static void make_key(void) { pthread_key_create(&key, end_machines); }
+
+static void *obtain(size_t bytes) {
+  void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (!memory) {
     fputs("the simulated GPU has no memory left\n", stderr);
     abort();
   }
-  memset(m, 0, sizeof *m);
-  m->outside = m->at = sim_fiber_of_thread();
-  pthread_setspecific(key, m);
-  return own = m;
+  return memset(memory, 0, bytes);
 }
+
+static machines *machines_of_thread(void) {
+  if (own_all) return own_all;
+  pthread_once(&key_once, make_key);
+  own_all = obtain(sizeof *own_all);
+  own_all->outside = sim_fiber_of_thread();
+  pthread_setspecific(key, own_all);
+  return own_all;
+}
+
+/* One that is idle. */
+static machine *take_machine(void) {
+  machines *all = machines_of_thread();
+  for (unsigned k = 0; k < all->count; ++k)
+    if (!all->all[k]->inside) return all->all[k];
+  if (all->count == MOST_GRIDS) {
+    fputs("the simulated GPU carries out too many kernels at once\n", stderr);
+    abort();
+  }
+  machine *m = all->all[all->count++] = obtain(sizeof *m);
+  m->outside = m->at = all->outside;
+  return m;
+}
+
+void sim_kernel_left(void) {
+  for (unsigned k = 0; own_all && k < own_all->count; ++k)
+    if (own_all->all[k]->inside) tidy_up(own_all->all[k]);
+}
+
+/* ---- grids ------------------------------------------------------------------------------------------------------- */
 
 static size_t parameter_bytes(const sim_code_kernel *code) {
   return code->count == 0 ? 0 : code->offsets[code->count - 1] + code->bytes[code->count - 1];
 }
 
-void sim_kernel_left(void) {
-  if (own && own->inside) tidy_up(own);
-}
-
-void sim_kernel_run(const sim_kernel *kernel, const unsigned grid[3], const unsigned block[3], const void *parameters) {
-  machine *m = machine_of_thread();
-  sim_kernel_left();
+sim_grid *sim_kernel_begin(const sim_kernel *kernel, const unsigned grid[3], const unsigned block[3],
+                           const void *parameters) {
   unsigned long long threads = (unsigned long long)block[0] * block[1] * block[2];
   if (threads == 0 || threads > MOST_THREADS || parameter_bytes(kernel->code) > MOST_BYTES) {
     sim_broken("kernel", "kernel %s: a block of %llu threads, %zu bytes of parameters", kernel->name, threads,
                parameter_bytes(kernel->code));
-    return;
+    return NULL;
   }
+  machine *m = take_machine();
   m->kernel = kernel;
-  m->threads = (unsigned)threads;
+  m->threads = m->begun = m->left = (unsigned)threads;
+  m->ready_count = 0;
+  m->block_at = (sim_index){UINT32_MAX, 0, 0};
   memcpy(m->grid, grid, sizeof m->grid);
   memcpy(m->block, block, sizeof m->block);
   if (parameter_bytes(kernel->code) > 0) memcpy(m->parameters, parameters, parameter_bytes(kernel->code));
-  const sim_code *code = kernel->of;
-  *code->services = &services;
-  *code->block_size = (sim_index){block[0], block[1], block[2]};
-  *code->grid_size = (sim_index){grid[0], grid[1], grid[2]};
   m->inside = true;
-  for (unsigned z = 0; z < grid[2] && !m->stopped; ++z)
-    for (unsigned y = 0; y < grid[1] && !m->stopped; ++y)
-      for (unsigned x = 0; x < grid[0] && !m->stopped; ++x) {
-        m->block_at = (sim_index){x, y, z};
-        run_block(m);
-      }
-  if (m->stopped) tidy_up(m);
-  m->inside = false;
+  return m;
+}
+
+/* Kernels of one module have these in common. */
+static void take_places(machine *m) {
+  const sim_code *code = m->kernel->of;
+  *code->services = &services;
+  *code->block_size = (sim_index){m->block[0], m->block[1], m->block[2]};
+  *code->grid_size = (sim_index){m->grid[0], m->grid[1], m->grid[2]};
+  *code->block = m->block_at;
+  if (m->paused) go_on_as(m, m->current);
+}
+
+bool sim_kernel_go_on(sim_grid *m, uint64_t *random) {
+  own = m;
+  m->random = m->kernel->of->shares ? NULL : random;
+  take_places(m);
+  do {
+    if (m->stopped || (m->left == m->threads && !m->paused && !next_block(m))) {
+      if (m->stopped) tidy_up(m);
+      m->inside = false;
+      return true;
+    }
+    go_on_once(m);
+  } while (!m->paused);
+  return false;
+}
+
+void sim_kernel_run(const sim_kernel *kernel, const unsigned grid[3], const unsigned block[3], const void *parameters) {
+  sim_kernel_left();
+  sim_grid *under_way = sim_kernel_begin(kernel, grid, block, parameters);
+  if (under_way) sim_kernel_go_on(under_way, NULL);
 }
 
 unsigned long long sim_kernel_thread(void) {

@@ -3,6 +3,8 @@
 #ifndef SIM_KERNEL_H
 #define SIM_KERNEL_H
 #include "cuda/abi.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -10,6 +12,7 @@ extern "C" {
 
 typedef struct sim_module sim_module;
 typedef struct sim_kernel sim_kernel;
+typedef struct sim_grid sim_grid; /* a kernel under way */
 
 /* Accepts or refuses the image as a driver of that version (12040 is 12.4) would on a device of that architecture (80
  * is sm_80). The log gets what the driver's JIT log would say; NULL with 0 bytes: none wanted. Thread-safe. */
@@ -24,15 +27,23 @@ const sim_kernel *sim_module_kernel(sim_module *module, const char *name);
 size_t sim_kernel_parameter_count(const sim_kernel *kernel);
 void sim_kernel_parameter(const sim_kernel *kernel, size_t k, size_t *offset, size_t *bytes);
 
-/* Carries out the whole grid, on the calling thread alone; parameters are packed at those offsets. One call at a time
- * per device. Device memory is open to that thread's process only while it runs. A kernel that touches what it mustn't
- * is left by a jump out of this function, so nothing here may need cleaning up or hold a lock. */
+/* Carries out the whole grid, on the calling thread alone; parameters are packed at those offsets. Device memory is
+ * open to that thread's process only while it runs. A kernel that touches what it mustn't is left by a jump out of
+ * this function, so nothing here may need cleaning up or hold a lock. */
 void sim_kernel_run(const sim_kernel *kernel, const unsigned grid[3], const unsigned block[3], const void *parameters);
+
+/* The same with others in between, all on one thread. NULL: a rule was broken, and there is nothing to carry out. */
+sim_grid *sim_kernel_begin(const sim_kernel *kernel, const unsigned grid[3], const unsigned block[3],
+                           const void *parameters);
+/* True: it is over, and so is the sim_grid. False: it pauses, as it may now and then by the numbers from `random`,
+ * where it does what others may see; NULL: it goes on to the end. As sim_kernel_run it may be left by a jump. */
+bool sim_kernel_go_on(sim_grid *grid, uint64_t *random);
 
 /* The driver's: what cudaGraphSetConditional does in a kernel. */
 extern void sim_set_conditional(unsigned long long handle, unsigned value);
 
-/* After such a jump, on that thread: tells sanitizers on which stack it is. What follows does so, too, if need be. */
+/* After such a jump, on that thread: tells sanitizers on which stack it is. All kernels under way there are given
+ * up. */
 void sim_kernel_left(void);
 
 /* Number within the grid of the thread that runs now, (block * threads of a block + thread), both counted with x

@@ -307,6 +307,75 @@ static void conditions(void **state) {
 }
 
 /* Two loads of one image have their own variables; names of C++ are the linker's. */
+static const char TURNS[] =
+  "extern \"C\" __global__ void turns(unsigned *x, unsigned who, unsigned *sizes) {\n"
+  "  for (unsigned k = 0; k < 5; ++k) {\n"
+  "    if (threadIdx.x == 1) {\n"
+  "      while (atomicAdd(x, 0u) != 2 * (5 * blockIdx.x + k) + who) {}\n"
+  "      sizes[blockIdx.x] += 1000 * threadIdx.x + blockDim.x;\n"
+  "      atomicAdd(x, 1u);\n"
+  "    }\n"
+  "    __syncthreads();\n"
+  "  }\n"
+  "}\n";
+
+/* Two kernels of one module, each of which waits for the other again and again. */
+static void kernels_under_way_at_once(void **state) {
+  (void)state;
+  enum { BLOCKS = 3 };
+  sim_module *module = load_source(TURNS);
+  const sim_kernel *turns = find(module, "turns");
+  unsigned x = 0, sizes[2][BLOCKS] = {0};
+  sim_grid *grids[2];
+  for (unsigned who = 0; who < 2; ++who) {
+    struct { unsigned *x; unsigned who; unsigned *sizes; } parameters = {&x, who, sizes[who]};
+    grids[who] = sim_kernel_begin(turns, (unsigned[3]){BLOCKS, 1, 1}, (unsigned[3]){who ? 40 : 3, 1, 1}, &parameters);
+    assert_non_null(grids[who]);
+  }
+  uint64_t random = 1;
+  for (unsigned who = 0; grids[0] || grids[1]; who ^= 1)
+    if (grids[who] && sim_kernel_go_on(grids[who], &random)) grids[who] = NULL;
+  assert_int_equal(x, 2 * 5 * BLOCKS);
+  for (unsigned block = 0; block < BLOCKS; ++block) {
+    assert_int_equal(sizes[0][block], 5 * 1003);
+    assert_int_equal(sizes[1][block], 5 * 1040);
+  }
+  assert_string_equal(broken, "");
+  sim_module_unload(module);
+}
+
+static const char ADDS[] = "extern \"C\" __global__ void adds(int *x) {\n"
+                           "  SHARED int y[1];\n"
+                           "  for (int k = 0; k < 100; ++k) atomicAdd(x + (y != y), 1);\n"
+                           "}\n";
+
+/* Whether a kernel of the source pauses. Then it is given up. */
+static bool pauses(const char *shared) {
+  char source[sizeof ADDS + 40];
+  snprintf(source, sizeof source, "#define SHARED %s\n%s", shared, ADDS);
+  sim_module *module = load_source(source);
+  int x = 0;
+  uint64_t random = 1;
+  const unsigned one[3] = {1, 1, 1};
+  sim_grid *grid = sim_kernel_begin(find(module, "adds"), one, one, &(int *){&x});
+  const bool over = sim_kernel_go_on(grid, &random);
+  assert_int_equal(over, x == 100);
+  if (!over) sim_kernel_left();
+  sim_module_unload(module);
+  return !over;
+}
+
+static void where_kernels_pause(void **state) {
+  (void)state;
+  assert_true(pauses(""));
+  assert_false(pauses("__shared__")); /* there is one for all kernels of a module */
+  sim_module *module = load_source("extern \"C\" __global__ void f(int *x) { x[0] = 7; }\n");
+  int x = 0;
+  RUN(find(module, "f"), 1, 1, &(int *){&x}); /* on the stack that the other left */
+  assert_int_equal(x, 7);
+  sim_module_unload(module);
+}
+
 static void modules_are_apart(void **state) {
   (void)state;
   static const char source[] =
@@ -342,6 +411,7 @@ int main(void) {
     cmocka_unit_test(sums_by_shuffles), cmocka_unit_test(barriers), cmocka_unit_test(votes_and_shuffles_of_all_kinds),
     cmocka_unit_test(atomics), cmocka_unit_test(broken_rules_are_said),
     cmocka_unit_test(a_kernel_may_be_left_by_a_jump), cmocka_unit_test(conditions),
+    cmocka_unit_test(kernels_under_way_at_once), cmocka_unit_test(where_kernels_pause),
     cmocka_unit_test(modules_are_apart)};
   return cmocka_run_group_tests(tests, load_nvrtc, NULL);
 }

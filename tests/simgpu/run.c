@@ -1,4 +1,5 @@
-/* A launch of a graph: its nodes in some order that their edges allow, chosen by the seed, conditional nodes truly. */
+/* A launch of a graph: its nodes in some order that their edges allow, chosen by the seed, conditional nodes truly.
+ * Kernels of parallel branches take turns, so that several are under way at once. */
 #include "sim.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,17 @@ typedef struct setting { /* the last of a handle */
   bool from_within; /* set two levels or more inside the node */
 } setting;
 
-enum { REMEMBERED = 256 };
+enum { REMEMBERED = 256, MOST_FLIGHTS = 8 };
+
+typedef struct flight { /* a kernel under way */
+  frame *at;
+  unsigned step;
+  uint64_t number;
+  sim_grid *grid;
+  unsigned long long thread; /* the first that set a handle, */
+  bool has_set, held_back;   /* whether any did, and whether it is ignored */
+  setter *setter;            /* it; NULL if the program is chained */
+} flight;
 
 /* What a driver may do otherwise, if a probe is answered with no; README.md says what. */
 #define PROBES(X) \
@@ -48,19 +59,16 @@ typedef struct run {
   const sim_program *program;
   simgpu_counts *counts;
   unsigned *values;    /* of handles */
-  setting *last;       /* by handle */
+  setting *last, *earlier; /* by handle; earlier: of another kernel than that of the last */
   unsigned *entered;   /* by flow: how often */
   ready *ready;
   size_t ready_count;
   uint64_t frames, kernels;
-  frame *at;           /* of the kernel that runs, */
-  unsigned at_step;
-  unsigned long long thread; /* the first that set a handle, */
-  bool has_set, held_back;   /* whether any did, and whether it is ignored */
-  setter *setter;            /* it; NULL if the program is chained */
+  flight flights[MOST_FLIGHTS], *now; /* the kernel that runs */
+  unsigned flight_count;
   setter *before[REMEMBERED]; /* those before it, if anybody asks */
   unsigned before_count;
-  uint64_t random;
+  uint64_t random, pauses;
   uint64_t *passes;    /* of WHILE nodes, by handle */
   bool *late;          /* P7, by handle: has made a pass too many */
   bool *cut;           /* P8, by handle: another loop ended */
@@ -96,12 +104,12 @@ static bool are_ordered(const setter *a, const setter *b) {
 static setter *setter_make(const run *r) {
   setter *made = sim_obtain(sizeof *made);
   made->references = 1;
-  made->flow = r->at->flow;
+  made->flow = r->now->at->flow;
   made->depth = made->flow->depth;
   made->frames = sim_obtain((made->depth + 1) * sizeof *made->frames);
   made->steps = sim_obtain((made->depth + 1) * sizeof *made->steps);
-  unsigned step = r->at_step;
-  for (const frame *each = r->at; each; each = each->around) {
+  unsigned step = r->now->step;
+  for (const frame *each = r->now->at; each; each = each->around) {
     made->frames[each->flow->depth] = each->number;
     made->steps[each->flow->depth] = step;
     step = each->flow->around_step;
@@ -118,24 +126,19 @@ static void setter_release(setter *one) {
 
 /* The first setting of a kernel: others that ran beside it? */
 static void begin_setting(run *r, unsigned long long thread) {
-  r->has_set = true;
-  r->thread = thread;
-  r->held_back = false;
+  flight *now = r->now;
+  now->has_set = true;
+  now->thread = thread;
   if (r->program->chained) return;
-  r->setter = setter_make(r);
+  now->setter = setter_make(r);
   if (!r->no.P4e && !r->no.P4f) return;
   unsigned beside = 0, place = r->before_count % REMEMBERED;
-  for (unsigned k = 0; k < REMEMBERED && r->before[k]; ++k) beside += !are_ordered(r->before[k], r->setter);
-  r->held_back = (beside > 0 && r->no.P4e) || (beside > 1 && r->no.P4f);
+  for (unsigned k = 0; k < REMEMBERED && r->before[k]; ++k) beside += !are_ordered(r->before[k], now->setter);
+  now->held_back = (beside > 0 && r->no.P4e) || (beside > 1 && r->no.P4f);
   setter_release(r->before[place]);
-  r->before[place] = r->setter;
-  ++r->setter->references;
+  r->before[place] = now->setter;
+  ++now->setter->references;
   ++r->before_count;
-}
-
-static void end_kernel(run *r) {
-  setter_release(r->setter);
-  r->setter = NULL;
 }
 
 static bool is_around(const sim_flow *outer, const sim_flow *inner) {
@@ -157,14 +160,14 @@ static const sim_flow *level_of(const sim_flow *flow) {
 
 /* Whether the kernel that runs is in a body of the handle's node. */
 static bool is_within(const run *r, const sim_handle *handle) {
-  for (const sim_flow *each = r->at->flow; each->around; each = each->around)
+  for (const sim_flow *each = r->now->at->flow; each->around; each = each->around)
     if (each->around == handle->at.flow && each->around_step == handle->at.step) return true;
   return false;
 }
 
 /* Whether a driver that answers no to a probe ignores it. */
 static bool is_ignored(const run *r, const sim_handle *handle) {
-  const sim_flow *from = level_of(r->at->flow), *to = level_of(handle->at.flow);
+  const sim_flow *from = level_of(r->now->at->flow), *to = level_of(handle->at.flow);
   const sim_step *node = &handle->at.flow->steps[handle->at.step];
   bool loop = node->condition_type == CU_GRAPH_COND_TYPE_WHILE;
   if (r->no.P2o0 || (r->no.P6 && !loop && is_within(r, handle))) return true;
@@ -179,8 +182,8 @@ static bool is_ignored(const run *r, const sim_handle *handle) {
 
 /* Whether another kernel has set it of which neither is behind the other. */
 static bool is_set_beside(const run *r, const setting *last, unsigned value) {
-  if (last->kernel == 0 || r->program->chained || last->kernel == r->kernels) return false;
-  if (are_ordered(last->setter, r->setter)) return false;
+  if (last->kernel == 0 || r->program->chained || last->kernel == r->now->number) return false;
+  if (are_ordered(last->setter, r->now->setter)) return false;
   if (last->value != value)
     sim_broken("unordered", "a conditional handle was set by two kernels of which neither is behind the other");
   return true;
@@ -188,32 +191,36 @@ static bool is_set_beside(const run *r, const setting *last, unsigned value) {
 
 static void set_handle(run *r, unsigned number, unsigned value, unsigned long long thread) {
   const sim_handle *handle = &r->program->handles[number];
-  setting *last = &r->last[number];
-  if (!r->has_set) begin_setting(r, thread);
-  if (thread != r->thread) sim_broken("threads", "conditional handles were set by two threads of a kernel");
-  if (!sim_places_ordered((sim_place){r->at->flow, r->at_step}, handle->at))
+  setting *last = &r->last[number], *earlier = &r->earlier[number];
+  flight *now = r->now;
+  if (!now->has_set) begin_setting(r, thread);
+  if (thread != now->thread) sim_broken("threads", "conditional handles were set by two threads of a kernel");
+  if (!sim_places_ordered((sim_place){now->at->flow, now->step}, handle->at))
     sim_broken("unordered", "a conditional handle was set by a kernel beside its node, neither behind the other");
-  if (is_set_beside(r, last, value) && r->no.P4g) { /* then both are lost */
+  const bool beside = is_set_beside(r, last, value), beside_earlier = is_set_beside(r, earlier, value);
+  if ((beside || beside_earlier) && r->no.P4g) { /* then both are lost */
     r->values[number] = handle->initial;
     ++r->counts->dropped;
     return;
   }
-  bool twice = last->kernel == r->kernels;
-  if (r->held_back || is_ignored(r, handle) || (twice && r->no.P4a)) {
+  bool twice = last->kernel == now->number;
+  if (now->held_back || is_ignored(r, handle) || (twice && r->no.P4a)) {
     ++r->counts->dropped;
     return;
   }
-  if (r->setter) ++r->setter->references;
-  setter_release(last->setter);
-  *last = (setting){r->kernels, r->setter, value,
-                    is_within(r, handle) && levels_between(handle->at.flow, r->at->flow) > 1};
+  if (now->setter) ++now->setter->references;
+  setting *replaced = twice ? last : earlier;
+  setter_release(replaced->setter);
+  if (!twice) *earlier = *last;
+  *last = (setting){now->number, now->setter, value,
+                    is_within(r, handle) && levels_between(handle->at.flow, now->at->flow) > 1};
   r->values[number] = value;
 }
 
 __attribute__((visibility("default")))
 void sim_set_conditional(unsigned long long handle, unsigned value) {
   run *r = running;
-  if (!r || !r->at) {
+  if (!r || !r->now) {
     sim_broken("eager", "a conditional handle was set by a kernel that was not launched by a graph");
     return;
   }
@@ -229,8 +236,7 @@ static void push(run *r, frame *where, unsigned step) {
   r->ready[r->ready_count++] = (ready){where, step};
 }
 
-static ready take(run *r) {
-  size_t chosen = r->no.overlap ? r->ready_count - 1 : (size_t)(sim_random(&r->random) % r->ready_count);
+static ready take(run *r, size_t chosen) {
   ready one = r->ready[chosen];
   r->ready[chosen] = r->ready[--r->ready_count];
   return one;
@@ -349,28 +355,47 @@ static void decide(run *r, frame *f, unsigned number) {
   enter(r, step->bodies[body], f);
 }
 
-static void run_kernel(run *r, frame *f, unsigned number) {
-  const sim_step *step = &f->flow->steps[number];
-  ++r->kernels;
+/* ---- nodes ---- */
+
+static void flight_ends(run *r, flight *f) {
+  setter_release(f->setter);
+  *f = r->flights[--r->flight_count];
+}
+
+/* Until it is over, or pauses for others that may go on or begin. */
+static void go_on(run *r, flight *f) {
+  const sim_call *call = f->at->flow->steps[f->step].call;
+  bool alone = r->no.overlap || (r->ready_count == 0 && r->flight_count == 1), over = true;
+  r->now = f;
+  if (f->grid && !sim_go_on_call(r->device, call, f->grid, alone ? NULL : &r->pauses, &over, r->why, r->why_bytes))
+    r->failed = true;
+  r->now = NULL;
+  if (r->failed || !over) return;
+  frame *at = f->at;
+  unsigned step = f->step;
+  flight_ends(r, f);
+  at->last_closed = false;
+  complete(r, at, step);
+}
+
+static void begin_kernel(run *r, ready one) {
+  const sim_step *step = &one.frame->flow->steps[one.step];
+  flight *f = &r->flights[r->flight_count++];
+  *f = (flight){.at = one.frame, .step = one.step, .number = ++r->kernels, .grid = sim_begin_call(step->call)};
   ++r->counts->kernel_nodes;
-  r->at = f;
-  r->at_step = number;
-  r->has_set = false;
   if (r->no.P13) {
     pthread_mutex_lock(&sim_lock);
     sim_memory_refresh(r->device);
     pthread_mutex_unlock(&sim_lock);
   }
-  if (!sim_run_call(r->device, step->call, r->why, r->why_bytes)) r->failed = true;
-  r->at = NULL;
-  end_kernel(r);
+  go_on(r, f);
 }
 
 static void carry_out(run *r, ready one) {
   const sim_step *step = &one.frame->flow->steps[one.step];
   ++r->counts->nodes;
   switch (step->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: run_kernel(r, one.frame, one.step); break;
+    case CU_GRAPH_NODE_TYPE_KERNEL: begin_kernel(r, one); return;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
     case CU_GRAPH_NODE_TYPE_MEMSET:
       if (!sim_run_copy(r->device, &step->copy, r->why, r->why_bytes)) r->failed = true;
@@ -387,6 +412,14 @@ static void carry_out(run *r, ready one) {
   complete(r, one.frame, one.step);
 }
 
+/* Without overlap what became ready last comes first. */
+static void go_one_step(run *r) {
+  size_t begins = r->flight_count < MOST_FLIGHTS ? r->ready_count : 0, choice = begins + r->flight_count;
+  size_t chosen = r->no.overlap ? r->ready_count - 1 : (size_t)(sim_random(&r->random) % choice);
+  if (chosen < begins) carry_out(r, take(r, chosen));
+  else go_on(r, &r->flights[chosen - begins]);
+}
+
 /* ---- a launch ---- */
 
 static void set_defaults(run *r, const unsigned *kept) {
@@ -398,10 +431,16 @@ static void set_defaults(run *r, const unsigned *kept) {
 }
 
 static void run_end(run *r) {
-  while (r->all) frame_end(r->all); /* after a failure */
-  for (unsigned k = 0; k < r->program->handle_count; ++k) setter_release(r->last[k].setter);
+  if (r->flight_count > 0) sim_kernel_left(); /* after a failure */
+  while (r->flight_count > 0) flight_ends(r, r->flights);
+  while (r->all) frame_end(r->all);
+  for (unsigned k = 0; k < r->program->handle_count; ++k) {
+    setter_release(r->last[k].setter);
+    setter_release(r->earlier[k].setter);
+  }
   for (unsigned k = 0; k < REMEMBERED; ++k) setter_release(r->before[k]);
   free(r->last);
+  free(r->earlier);
   free(r->passes);
   free(r->late);
   free(r->cut);
@@ -411,13 +450,14 @@ static void run_end(run *r) {
 
 bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, char *why,
                      size_t why_bytes) {
-  run r = {.device = device, .program = program, .counts = counts, .random = device->launch_random, .why = why,
-           .why_bytes = why_bytes};
+  run r = {.device = device, .program = program, .counts = counts, .random = device->launch_random,
+           .pauses = device->launch_random, .why = why, .why_bytes = why_bytes};
 #define ASK(name) r.no.name = sim_says_no(#name);
   PROBES(ASK)
 #undef ASK
   r.values = sim_obtain(program->handle_count * sizeof *r.values);
   r.last = sim_obtain(program->handle_count * sizeof *r.last);
+  r.earlier = sim_obtain(program->handle_count * sizeof *r.earlier);
   r.passes = sim_obtain(program->handle_count * sizeof *r.passes);
   r.late = sim_obtain(program->handle_count * sizeof *r.late);
   r.cut = sim_obtain(program->handle_count * sizeof *r.cut);
@@ -425,7 +465,7 @@ bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, s
   set_defaults(&r, r.no.P1a ? exec->kept : NULL);
   running = &r;
   enter(&r, program->root, NULL);
-  while (!r.failed && r.ready_count) carry_out(&r, take(&r));
+  while (!r.failed && r.ready_count + r.flight_count > 0) go_one_step(&r);
   running = NULL;
   free(exec->kept);
   exec->kept = r.values;

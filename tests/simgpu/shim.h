@@ -68,6 +68,9 @@ SIM_INLINE unsigned sim_lane() {
   return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32u;
 }
 
+// Where kernels that wait for each other look, or do what others may see: there those of parallel branches go on.
+SIM_INLINE void sim_pause() { sim_services_at->pause(); }
+
 // ---- threads together ----------------------------------------------------------------------------------------------
 
 SIM_INLINE void __syncthreads() { sim_services_at->barrier(0); }
@@ -110,14 +113,18 @@ template <typename T> static inline T __shfl_xor_sync(unsigned mask, T v, int bi
   const unsigned lane = sim_lane(), to = lane ^ (unsigned)bits;
   return sim_shuffle(mask, v, to >= (lane & ~((unsigned)width - 1)) + (unsigned)width ? lane : to);
 }
-SIM_INLINE void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-SIM_INLINE void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-SIM_INLINE void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-SIM_INLINE void __nanosleep(unsigned) {}
+SIM_INLINE void __threadfence() {
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  sim_pause();
+}
+SIM_INLINE void __threadfence_block() { __threadfence(); }
+SIM_INLINE void __threadfence_system() { __threadfence(); }
+SIM_INLINE void __nanosleep(unsigned) { sim_pause(); }
 SIM_INLINE void __trap() { sim_services_at->stop("__trap()"); }
 
 extern "C" SIM_OWN void cudaGraphSetConditional(unsigned long long handle, unsigned value) {
   sim_services_at->set_conditional(handle, value);
+  sim_pause();
 }
 
 // ---- atomics -------------------------------------------------------------------------------------------------------
@@ -128,6 +135,7 @@ extern "C" SIM_OWN void cudaGraphSetConditional(unsigned long long handle, unsig
     __atomic_load(at, &old, __ATOMIC_RELAXED); \
     do next = (expression); \
     while (!__atomic_compare_exchange(at, &old, &next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)); \
+    sim_pause(); \
     return old; \
   } \
   SIM_INLINE type name##_system(type *at, type v) { return name(at, v); } \
@@ -135,6 +143,7 @@ extern "C" SIM_OWN void cudaGraphSetConditional(unsigned long long handle, unsig
 #define SIM_ATOMIC_CAS(type) \
   SIM_INLINE type atomicCAS(type *at, type expected, type v) { \
     __atomic_compare_exchange(at, &expected, &v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED); \
+    sim_pause(); \
     return expected; \
   } \
   SIM_INLINE type atomicCAS_system(type *at, type expected, type v) { return atomicCAS(at, expected, v); } \
@@ -184,12 +193,17 @@ SIM_INLINE unsigned __brev(unsigned v) {
 SIM_INLINE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 #define SIM_LOAD(name) \
   template <typename T> static inline T name(const T *at) { return *at; }
-SIM_LOAD(__ldg) SIM_LOAD(__ldcg) SIM_LOAD(__ldca) SIM_LOAD(__ldcs) SIM_LOAD(__ldlu) SIM_LOAD(__ldcv)
+SIM_LOAD(__ldg) SIM_LOAD(__ldcg) SIM_LOAD(__ldca) SIM_LOAD(__ldcs) SIM_LOAD(__ldlu)
+template <typename T> static inline T __ldcv(const T *at) {
+  sim_pause();
+  return *at;
+}
 #define SIM_STORE(name) \
   template <typename T> static inline void name(T *at, T v) { *at = v; }
 SIM_STORE(__stwb) SIM_STORE(__stcg) SIM_STORE(__stcs) SIM_STORE(__stwt)
 SIM_INLINE long long sim_ticks() {
   static long long ticks;
+  sim_pause();
   return ++ticks;
 }
 SIM_INLINE long long clock64() { return sim_ticks(); }

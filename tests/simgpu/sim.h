@@ -365,6 +365,10 @@ void sim_exec_over(sim_exec *exec); /* one of its launches is */
 bool sim_run_program(sim_device *device, sim_program *program, sim_exec *exec, simgpu_counts *counts, char *why,
                      size_t why_bytes);
 bool sim_run_call(sim_device *device, const sim_call *call, char *why, size_t why_bytes);
+/* The same with others in between: see kernel.h. */
+sim_grid *sim_begin_call(const sim_call *call);
+bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over, char *why,
+                    size_t why_bytes);
 bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t why_bytes);
 
 /* ---- captures (capture.c) ---------------------------------------------------------------------------------------- */

@@ -14,7 +14,9 @@
 
 #include <cmocka.h>
 
+#ifndef SIM_LIBRARY
 #define SIM_LIBRARY "build/simgpu/rules/libcuda.so.1"
+#endif
 
 typedef struct sim_driver {
 #define MEMBER(name, version, since, parameters) CUresult(*name) parameters;

@@ -83,6 +83,7 @@ typedef struct scanner {
   bool is_kernel;        /* and it is a kernel, */
   token last, name;      /* by that name, once its bracket has come */
   bool is_label;         /* `;` gets a name for the linker: dynamic shared memory */
+  bool shares;           /* there is shared memory */
 } scanner;
 
 static void declaration_ends(scanner *s) {
@@ -130,6 +131,7 @@ static const char *take_word(scanner *s, token t) {
     return "__attribute__((visibility(\"default\"), noinline))";
   }
   if (is(t, "sim_shared_")) {
+    s->shares = true;
     s->is_label = s->after_extern;
     return s->after_extern || s->is_static ? "" : "static";
   }
@@ -161,8 +163,9 @@ size_t sim_translate(FILE *out, const char *preprocessed, const char *symbol) {
   fclose(s.list);
   fprintf(out, "\n# 1 \"kernels\"\nstatic const sim_code_kernel sim_kernel_list[] = {\n%s  {}\n};\n", list);
   fprintf(out, "extern \"C\" __attribute__((visibility(\"default\"))) const sim_code %s = {\n"
-          "  SIM_CODE_VERSION, %zu, sim_kernel_list, &sim_services_at, &threadIdx, &blockIdx, &blockDim, &gridDim};\n",
-          symbol, s.kernels);
+          "  SIM_CODE_VERSION, %zu, sim_kernel_list, &sim_services_at, &threadIdx, &blockIdx, &blockDim, &gridDim,\n"
+          "  %d};\n",
+          symbol, s.kernels, s.shares);
   free(list);
   return s.kernels;
 }

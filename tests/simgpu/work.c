@@ -310,3 +310,22 @@ bool sim_run_call(sim_device *device, const sim_call *call, char *why, size_t wh
   union { const sim_call *constant; void *data; } mine = {call};
   return guarded(device, carry_out_call, mine.data, "kernel ", call->name, why, why_bytes);
 }
+
+sim_grid *sim_begin_call(const sim_call *call) {
+  return sim_kernel_begin(call->kernel, call->grid, call->block, call->parameters);
+}
+
+typedef struct going { sim_grid *grid; uint64_t *random; bool over; } going;
+
+static void go_on(void *data) {
+  going *g = data;
+  g->over = sim_kernel_go_on(g->grid, g->random);
+}
+
+bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over, char *why,
+                    size_t why_bytes) {
+  going g = {grid, random, false};
+  bool right = guarded(device, go_on, &g, "kernel ", call->name, why, why_bytes);
+  *over = g.over;
+  return right;
+}
