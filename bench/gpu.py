@@ -152,7 +152,7 @@ def objects(text):
 
 
 def answers(text):
-    """{question: yes, no, both or not asked}, of the first device."""
+    """{question: yes, no, both, not shown or not asked}, of the first device."""
     return {one["probe"]: one["answer"] for one in objects(text) if one.get("device") == 0 and "probe" in one}
 
 

@@ -77,9 +77,13 @@ static void describe_native(gki_cuda_device *device) {
         device->driver->version < 13000
             ? "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0."
             : "An IF node per case: this driver was seen to run SWITCH nodes wrongly.";
-  if (ways & GKI_CUDA_CHAIN_BRANCHES)
-    line_of(device, "PARALLEL")->why = "Branches of the graph; those that hold loops or branches go one after the "
-                                       "other, as this driver was seen to need it.";
+  if (ways & GKI_CUDA_CHAIN_BRANCHES) {
+    char why[1024];
+    gki_cuda_say_ways(&device->abilities, GKI_CUDA_CHAIN_BRANCHES, why, sizeof why);
+    snprintf(device->why_chained, sizeof device->why_chained,
+             "Branches of the graph; those that hold loops or branches go one after the other: %s.", why);
+    line_of(device, "PARALLEL")->why = device->why_chained;
+  }
   if (!(ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN)) return;
   char why[1024];
   gki_cuda_say_ways(&device->abilities, ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN, why, sizeof why);

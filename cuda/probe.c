@@ -140,7 +140,12 @@ static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_pr
     if (!is_so || *answer == GKI_CUDA_NOT_ASKED) *answer = is_so ? GKI_CUDA_YES : GKI_CUDA_NO;
     abilities->asked_in[e->question] = (uint8_t)abilities->graph_count;
   }
-  for (uint32_t k = 0; k < t->overlap_count; ++k) abilities->overlaps += first[t->overlaps[k]] + second[t->overlaps[k]];
+  for (uint32_t k = 0; k < t->overlap_count; ++k) {
+    const uint32_t counter = t->overlaps[k].counter, seen = first[counter] + second[counter];
+    uint8_t *answer = &abilities->answers[t->overlaps[k].question];
+    if (seen == 0 && *answer == GKI_CUDA_YES) *answer = GKI_CUDA_NOT_SHOWN;
+    abilities->overlaps += seen;
+  }
   abilities->graphs[abilities->graph_count++] = *ran;
 }
 
@@ -175,9 +180,12 @@ static uint32_t ways_of(const gki_cuda_abilities *abilities) {
   return abilities->conditional ? ways : ways | GKI_CUDA_HOST_GATED;
 }
 
+/* Of what was asked. */
 static bool is_no(const gki_cuda_abilities *abilities, uint32_t ways) {
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
-    if (gki_cuda_questions[k].way & ways && abilities->answers[k] == GKI_CUDA_NO) return true;
+    if (gki_cuda_questions[k].way & ways && abilities->answers[k] != GKI_CUDA_NOT_ASKED &&
+        abilities->answers[k] != GKI_CUDA_YES)
+      return true;
   return false;
 }
 
@@ -260,6 +268,14 @@ void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext co
   else gk_log(GK_LOG_INFO, "CUDA device %d: no conditional nodes: %s", device, abilities->why);
 }
 
+static const char *said_of(uint8_t answer) {
+  switch (answer) {
+  case GKI_CUDA_NOT_ASKED: return ", not asked";
+  case GKI_CUDA_NOT_SHOWN: return ", not shown: they were never seen at work at once";
+  default: return "";
+  }
+}
+
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes) {
   char said[2 * sizeof abilities->why];
   bool asked = true;
@@ -270,9 +286,9 @@ void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char 
     const gki_cuda_question_text *q = &gki_cuda_questions[k];
     if (abilities->answers[k] == GKI_CUDA_YES || !(q->way & ways) || length >= (int)sizeof said) continue;
     length += snprintf(said + length, sizeof said - (size_t)length, "%s%s (%s%s)", between, q->text, q->name,
-                       abilities->answers[k] == GKI_CUDA_NO ? "" : ", not asked");
+                       said_of(abilities->answers[k]));
     between = "; ";
-    asked = asked && abilities->answers[k] == GKI_CUDA_NO;
+    asked = asked && abilities->answers[k] != GKI_CUDA_NOT_ASKED;
   }
   if (!asked && abilities->why[0] && length < (int)sizeof said)
     snprintf(said + length, sizeof said - (size_t)length, "; %s", abilities->why);

@@ -64,7 +64,12 @@ typedef enum gki_cuda_question {
 typedef struct gki_cuda_question_text { const char *name, *text; uint32_t way; } gki_cuda_question_text;
 extern const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT];
 
-typedef enum gki_cuda_answer { GKI_CUDA_NOT_ASKED, GKI_CUDA_NO, GKI_CUDA_YES } gki_cuda_answer;
+typedef enum gki_cuda_answer {
+  GKI_CUDA_NOT_ASKED,
+  GKI_CUDA_NO,
+  GKI_CUDA_NOT_SHOWN, /* nothing went wrong, but the branches that it is about were never seen at work at once */
+  GKI_CUDA_YES
+} gki_cuda_answer;
 
 enum { GKI_CUDA_PROBE_GRAPHS = 5 };
 
@@ -80,8 +85,8 @@ typedef struct gki_cuda_abilities {
   bool is_final;      /* false: a call failed for a reason that may pass, so the next one who asks starts anew */
   int driver_version; /* 12040 is 12.4 */
   uint32_t ways;      /* that must be taken */
-  uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; NOT_ASKED counts as no, and has its way in `ways` */
-  uint32_t overlaps;  /* how often parallel branches were seen at work at once: 0 and "yes" to P4* prove little */
+  uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; all but YES count as no, and have their way in `ways` */
+  uint32_t overlaps;  /* how often kernels of parallel branches were seen at work at once */
   uint32_t microseconds; /* all of it took so long */
   uint32_t graph_count;  /* how many ran */
   gki_cuda_probe_graph graphs[GKI_CUDA_PROBE_GRAPHS];

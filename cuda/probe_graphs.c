@@ -309,7 +309,8 @@ static void ask_branches(gki_probe_trial *t, body *in, gki_cuda_question questio
   }
   step(t, in, before, different);
   const uint32_t counters = take_counters(t, 3);
-  if (t->overlap_count < sizeof t->overlaps / sizeof t->overlaps[0]) t->overlaps[t->overlap_count++] = counters + 2;
+  if (t->overlap_count == GKI_PROBE_OVERLAPS) gki_probe_check(t, CUDA_ERROR_OUT_OF_MEMORY, "a count of the probe");
+  else t->overlaps[t->overlap_count++] = (gki_probe_overlap){question, counters + 2};
   const body fork = *in;
   for (unsigned k = 0; k < count; ++k) {
     body branch = fork;

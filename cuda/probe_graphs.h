@@ -4,7 +4,7 @@
 #include "gates.h"
 #include "probe.h"
 
-enum { GKI_PROBE_SETTINGS = 192, GKI_PROBE_COUNTERS = 160, GKI_PROBE_EXPECTED = 128 };
+enum { GKI_PROBE_SETTINGS = 192, GKI_PROBE_COUNTERS = 160, GKI_PROBE_EXPECTED = 128, GKI_PROBE_OVERLAPS = 4 };
 
 /* In device memory, and in pinned memory as it goes there. */
 typedef struct gki_probe_memory {
@@ -18,6 +18,9 @@ typedef struct gki_probe_expected {
   uint32_t counter, first, second;
 } gki_probe_expected;
 
+/* A counter that shows how often branches were at work at once; if never, nothing is known of the question. */
+typedef struct gki_probe_overlap { gki_cuda_question question; uint32_t counter; } gki_probe_overlap;
+
 /* One graph in the making. After the first call that failed nothing more is made. */
 typedef struct gki_probe_trial {
   const gki_cuda_driver *driver;
@@ -29,7 +32,8 @@ typedef struct gki_probe_trial {
   CUgraphNode updated;          /* gets no settings from the second launch on; NULL: none */
   uint32_t updated_counter;
   uint32_t setting_count, counter_count, expected_count, node_count;
-  uint32_t overlaps[4], overlap_count; /* counters that show how often branches overlapped */
+  gki_probe_overlap overlaps[GKI_PROBE_OVERLAPS];
+  uint32_t overlap_count;
   CUresult result;
   const char *call;             /* that failed */
   gki_probe_expected expected[GKI_PROBE_EXPECTED];

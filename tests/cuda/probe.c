@@ -24,7 +24,7 @@ static int refuse(const char *why) {
 
 typedef struct summary {
   gki_cuda_abilities last, first;
-  uint32_t yes[GKI_CUDA_QUESTION_COUNT], no[GKI_CUDA_QUESTION_COUNT];
+  uint32_t yes[GKI_CUDA_QUESTION_COUNT], no[GKI_CUDA_QUESTION_COUNT], not_shown[GKI_CUDA_QUESTION_COUNT];
   uint32_t overlaps, least_us;
 } summary;
 
@@ -37,8 +37,15 @@ static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda
     for (int q = 0; q < GKI_CUDA_QUESTION_COUNT; ++q) {
       s->yes[q] += s->last.answers[q] == GKI_CUDA_YES;
       s->no[q] += s->last.answers[q] == GKI_CUDA_NO;
+      s->not_shown[q] += s->last.answers[q] == GKI_CUDA_NOT_SHOWN;
     }
   }
+}
+
+/* What was shown once is true, unless something went wrong another time. */
+static const char *answer_of(const summary *s, int q) {
+  if (s->no[q]) return s->yes[q] || s->not_shown[q] ? "both" : "no";
+  return s->yes[q] ? "yes" : s->not_shown[q] ? "not shown" : "not asked";
 }
 
 static void print_summary(const summary *s, int ordinal, const char *name, int arch, const char *kernels) {
@@ -62,9 +69,9 @@ static void print_summary(const summary *s, int ordinal, const char *name, int a
     printf("{\"device\":%d", ordinal);
     put_text("probe", gki_cuda_questions[q].name);
     put_text("question", gki_cuda_questions[q].text);
-    put_text("answer", s->yes[q] && s->no[q] ? "both" : s->yes[q] ? "yes" : s->no[q] ? "no" : "not asked");
+    put_text("answer", answer_of(s, q));
     printf(",\"way_if_no\":%u", gki_cuda_questions[q].way);
-    if (s->yes[q] || s->no[q]) put_text("graph", s->last.graphs[s->last.asked_in[q]].name);
+    if (s->yes[q] || s->no[q] || s->not_shown[q]) put_text("graph", s->last.graphs[s->last.asked_in[q]].name);
     puts("}");
   }
 }

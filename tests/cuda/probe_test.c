@@ -89,15 +89,16 @@ static void ask(void) { gki_cuda_probe_anew(&driver, context, gates, NULL, &got)
 
 enum { ALL_WAYS = 0xfff };
 
-/* "P1e P8?": those that are no, and, if there are conditional nodes, that weren't asked. */
+/* "P1e P4e~ P8?": those that are no, not shown, and, if there are conditional nodes, that weren't asked. */
 static const char *not_yes(void) {
+  static const char *const marks[] = {"?", "", "~"};
   static char text[400];
   size_t length = 0;
   text[0] = 0;
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
-    if (got.answers[k] == GKI_CUDA_NO || (got.conditional && got.answers[k] == GKI_CUDA_NOT_ASKED))
+    if (got.answers[k] != GKI_CUDA_YES && (got.conditional || got.answers[k] != GKI_CUDA_NOT_ASKED))
       length += (size_t)snprintf(text + length, sizeof text - length, "%s%s%s", length ? " " : "",
-                                 gki_cuda_questions[k].name, got.answers[k] == GKI_CUDA_NO ? "" : "?");
+                                 gki_cuda_questions[k].name, marks[got.answers[k]]);
   return text;
 }
 
@@ -135,7 +136,29 @@ static void in_any_order(void **state) {
     sim->set_seed(seed);
     ask();
     assert_string_equal(not_yes(), "");
+    assert_true(got.overlaps > 0);
   }
+}
+
+/* What goes right where the branches never meet proves nothing. */
+static void branches_never_meet(void **state) {
+  (void)state;
+  char text[1000];
+  sim->answer_no("overlap");
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    sim->set_seed(seed);
+    ask();
+    assert_true(got.conditional);
+    assert_true(got.is_final);
+    assert_int_equal(got.overlaps, 0);
+    assert_string_equal(not_yes(), "P4e~ P4f~ P4g~ P8?");
+    assert_int_equal(got.ways, GKI_CUDA_CHAIN_BRANCHES);
+  }
+  gki_cuda_say_ways(&got, GKI_CUDA_CHAIN_BRANCHES, text, sizeof text);
+  assert_non_null(strstr(text, "one handle to the same value (P4g, not shown: they were never seen at work at once)"));
+  sim->answer_no("overlap,P4e"); /* a no is one all the same */
+  ask();
+  assert_string_equal(not_yes(), "P4e P4f P4g~ P8?");
 }
 
 static void each_no(void **state) {
@@ -350,6 +373,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(by_version, begin, end),
       cmocka_unit_test_setup_teardown(in_any_order, begin, end),
+      cmocka_unit_test_setup_teardown(branches_never_meet, begin, end),
       cmocka_unit_test_setup_teardown(each_no, begin, end),
       cmocka_unit_test_setup_teardown(says_what_is_needed, begin, end),
       cmocka_unit_test_setup_teardown(first_launch_counts, begin, end),
