@@ -155,7 +155,8 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
   launch->result = GK_OK;
   __atomic_store_n(&launch->cancel, 0, __ATOMIC_RELAXED);
   launch->hand_over = (gk_hand_over){.target = target, .changed_count = graph->changed_count, .values = launch->values,
-                                     .changed = launch->changed, .entries = graph->entries, .cancel = &launch->cancel};
+                                     .changed = launch->changed, .entries = graph->entries,
+                                     .cancel = &launch->cancel, .applied = &record->applied};
   graph->changed_count = 0;
 }
 

@@ -142,10 +142,21 @@ static gk_result lower(void *at, void *state, const gk_plan *plan, void *const *
   gk_result result = judge_gates(device, plan, why, sizeof why);
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
+  bool refused = false;
   graph->is_gated = why[0] != 0;
-  if (graph->is_gated) gk_log(GK_LOG_INFO, "graph %s: gated by the host: %s", plan->name, why);
-  result = graph->is_gated ? gki_cuda_gated_make(&graph->gated, device, plan, code)
-                           : gki_cuda_graph_make(&graph->native, device, plan, code);
+  if (!graph->is_gated) {
+    result = gki_cuda_graph_make(&graph->native, device, plan, code);
+    graph->is_gated = refused = result == GK_ERROR_UNSUPPORTED && graph->native.refused[0];
+    if (refused) {
+      snprintf(why, sizeof why, "%s", graph->native.refused);
+      gki_cuda_graph_drop(&graph->native);
+      memset(&graph->gated, 0, sizeof graph->gated);
+    }
+  }
+  if (graph->is_gated) {
+    gk_log(refused ? GK_LOG_WARN : GK_LOG_INFO, "graph %s: gated by the host: %s", plan->name, why);
+    result = gki_cuda_gated_make(&graph->gated, device, plan, code);
+  }
   gki_cuda_leave(device);
   *mode = graph->is_gated ? GK_MODE_BATCHED : GK_MODE_NATIVE;
   return result;

@@ -198,7 +198,10 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
 static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch) {
   gk_result result = GK_OK;
   if (gki_cuda_calls_changed(&graph->calls, launch)) {
-    if (graph->complete) result = finish(graph); /* they may still be on their way to the device */
+    if (graph->complete) {
+      *launch->applied = GK_BY_RECORDING;
+      result = finish(graph); /* they may still be on their way to the device */
+    }
     for (uint32_t k = 0; k < graph->plan->run_count; ++k)
       if (graph->runs[k].calls) drop_run(graph, k);
     graph->complete = false;

@@ -78,12 +78,14 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   gki_cuda_variant *variant = NULL;
   gk_result result = again ? record_again(graph) : GK_OK;
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
+  if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
+    return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
   if (result == GK_OK)
     result = gki_cuda_aim(graph, variant, launch->target ? graph->plan->nodes[launch->target].checkpoint
                                                          : GKI_CUDA_NONE);
   if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1);
   if (result != GK_OK) return result;
-  graph->recorded[place_of(number)] = again;
+  if (again) *launch->applied = GK_BY_RECORDING;
   announce(graph, launch, number);
   pthread_mutex_lock(&graph->device->lock);
   result = put(graph, variant, number);
@@ -106,6 +108,24 @@ gk_result gki_cuda_cancel(gki_cuda_graph *graph) {
   atomic_thread_fence(memory_order_seq_cst);
   stop_up_to(graph, atomic_load(&graph->launched));
   return GK_OK;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+void gki_cuda_settle(gki_cuda_graph *graph) {
+  gki_cuda_device *device = graph->device;
+  const gki_cuda_driver *driver = device->driver;
+  const uint64_t launched = atomic_load(&graph->launched);
+  CUresult result = CUDA_SUCCESS;
+  pthread_mutex_lock(&device->lock);
+  if (device->last == graph) {
+    result = driver->cuEventRecord(graph->event, device->stream);
+    device->last = NULL;
+  }
+  pthread_mutex_unlock(&device->lock);
+  if (result == CUDA_SUCCESS && launched)
+    result = driver->cuEventSynchronize(graph->events ? graph->events[place_of(launched)] : graph->event);
+  if (result != CUDA_SUCCESS) (void)driver->cuStreamSynchronize(device->stream);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -157,7 +177,6 @@ static void spin(const gki_cuda_graph *graph, uint64_t number) {
 
 static void fill_record(const gki_cuda_graph *graph, uint64_t number, gk_record *record) {
   const gk_plan *plan = graph->plan;
-  if (graph->recorded[place_of(number)]) record->applied = GK_BY_RECORDING;
   if (graph->events) return; /* with neither loops nor checkpoints there is nothing to say */
   const gki_cuda_status *status = status_of(graph, number);
   record->state = (gk_state)status->state;

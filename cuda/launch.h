@@ -8,6 +8,10 @@ gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch);
 gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record);
 gk_result gki_cuda_cancel(gki_cuda_graph *graph);
 
+/* Until nothing of the graph is under way any more: a launch counts as over, and is waited for, from its status on,
+ * which its last kernel posts. In the device's context. */
+void gki_cuda_settle(gki_cuda_graph *graph);
+
 /* Before work of others is put on the device's stream: the end of what is last there is marked. In its context. */
 gk_result gki_cuda_follow(gki_cuda_device *device);
 #endif

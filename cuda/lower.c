@@ -1,5 +1,7 @@
 #include "lower.h"
 #include "error.h"
+#include "launch.h"
+#include <stdio.h>
 #include <string.h>
 
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
@@ -44,7 +46,13 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
                "cuMemcpyHtoDAsync of the tables");
 }
 
-static gk_result instantiate(const gki_cuda_graph *graph, gki_cuda_variant *variant) {
+/* Whether the device still answers: then it was what it was asked for that failed. */
+static bool is_alive(const gki_cuda_device *device) {
+  const CUresult result = device->driver->cuStreamQuery(device->stream);
+  return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
+}
+
+static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   static const char *const reasons[] = {
       [CUDA_GRAPH_INSTANTIATE_SUCCESS] = "", [CUDA_GRAPH_INSTANTIATE_ERROR] = "",
       [CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE] = ", its structure isn't valid",
@@ -61,9 +69,13 @@ static gk_result instantiate(const gki_cuda_graph *graph, gki_cuda_variant *vari
   }
   if (result == CUDA_SUCCESS) return GK_OK;
   variant->exec = NULL;
-  const size_t why = (size_t)parameters.result_out;
-  return gki_cuda_judge(device->driver, result, "cuGraphInstantiateWithParams of graph %s%s", graph->plan->name,
-                        why < GK_COUNT(reasons) ? reasons[why] : "");
+  const char *why = (size_t)parameters.result_out < GK_COUNT(reasons) ? reasons[parameters.result_out] : "";
+  if (result == CUDA_ERROR_OUT_OF_MEMORY || !is_alive(device))
+    return gki_cuda_judge(device->driver, result, "cuGraphInstantiateWithParams of graph %s%s", graph->plan->name, why);
+  char text[300];
+  gki_cuda_describe_result(device->driver, result, text, sizeof text);
+  snprintf(graph->refused, sizeof graph->refused, "the driver refuses the graph of conditional nodes%s: %s", why, text);
+  return GK_ERROR_UNSUPPORTED;
 }
 
 /* With its gates there. */
@@ -218,10 +230,8 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
 void gki_cuda_graph_drop(gki_cuda_graph *graph) {
   if (!graph->device) return;
   const gki_cuda_driver *driver = graph->device->driver;
-  pthread_mutex_lock(&graph->device->lock);
-  if (graph->device->last == graph) graph->device->last = NULL;
-  pthread_mutex_unlock(&graph->device->lock);
   bool entered = gki_cuda_enter_to_free(graph->device);
+  gki_cuda_settle(graph);
   gki_cuda_variant_drop(graph, &graph->fresh);
   gki_cuda_variant_drop(graph, &graph->resume);
   if (graph->event) (void)driver->cuEventDestroy(graph->event);

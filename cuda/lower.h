@@ -44,17 +44,19 @@ typedef struct gki_cuda_graph {
   uint32_t depth;
   atomic_uint_fast64_t launched; /* launches that the driver took, as the control block counts them */
   uint64_t waited;
-  bool recorded[GKI_CUDA_RING]; /* by place in the ring: library calls were recorded again for that launch */
+  char refused[600];       /* why the driver doesn't take it, as a sentence; "": it does */
 } gki_cuda_graph;
 
 /* Why a graph of this plan must be gated by the host on this device, as a sentence; "": it needn't. */
 gk_result gki_cuda_judge_ways(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes);
 
-/* In the device's context, of a plan that needn't be gated. What it leaves half done, gki_cuda_graph_drop frees. */
+/* In the device's context, of a plan that needn't be gated. What it leaves half done, gki_cuda_graph_drop frees.
+ * GK_ERROR_UNSUPPORTED with `refused`, and nothing is said yet: the driver takes no such graph. */
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code);
 void gki_cuda_graph_drop(gki_cuda_graph *graph);
 
-/* The graph for a launch from the top or from a checkpoint; made now, if it isn't there. In the device's context. */
+/* The graph for a launch from the top or from a checkpoint; made now, if it isn't there. In the device's context.
+ * Answers as gki_cuda_graph_make. */
 gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_variant **variant);
 void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant);
 

@@ -266,6 +266,7 @@ typedef struct gk_hand_over {
   void *stream;            /**< With on_stream. */
   uint64_t *entries;       /**< Per loop: passes of the entry that waits; kept by common from launch to launch. */
   const int32_t *cancel;   /**< Not 0 once the launch shall stop; for the walker, or to be read atomically. */
+  gk_applied *applied;     /**< Of the record; `launch` may say another way than GK_BY_TABLE here. */
 } gk_hand_over;
 
 /** What became of a launch; filled by `wait`, `run` or the walker. The arrays are there already, zeroed. */

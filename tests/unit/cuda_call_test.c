@@ -57,11 +57,10 @@ static int setup_call(void **state) {
   return setup_cuda(state);
 }
 
-static void test_recorded(void **state) {
-  gk_device *device = *state;
+static void check_recorded(gk_device *device, uint32_t bits) {
   static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_CALL(fill_bytes, X, BYTE), GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_on(device, &list, 0);
+  gk_graph *graph = graph_on(device, &list, bits);
   int *x = int_on(device, 5), *y = int_on(device, 5);
   assert_int_equal(called, 0); /* what it gets isn't known yet */
   gk_bind(graph, X, x);
@@ -83,6 +82,9 @@ static void test_recorded(void **state) {
   assert_int_equal(int_at(device, x), 0x01010103);
   gk_graph_destroy(graph);
 }
+
+static void test_recorded(void **state) { check_recorded(*state, 0); }
+static void test_recorded_gated(void **state) { check_recorded(*state, GK_HOST_GATED); }
 
 /* What waits in a queue keeps what was recorded for it. */
 static void test_recorded_again_behind_others(void **state) {
@@ -177,7 +179,8 @@ int main(int count, char **words) {
   with_simgpu(words);
   find_entries();
 #define ON_CALL(test) cmocka_unit_test_setup_teardown(test, setup_call, teardown_cuda)
-  const struct CMUnitTest tests[] = {ON_CALL(test_recorded),        ON_CALL(test_recorded_again_behind_others),
+  const struct CMUnitTest tests[] = {ON_CALL(test_recorded), ON_CALL(test_recorded_gated),
+                                     ON_CALL(test_recorded_again_behind_others),
                                      ON_CALL(test_in_bodies),       ON_CALL(test_known_when_made),
                                      ON_CALL(test_call_fails),      ON_CALL(test_capture_fails)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,6 +296,127 @@ static void test_device_is_lost(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* What a posted status leaves open, the last kernel's end, is waited for before anything is given back. */
+static void test_destroyed_when_over(void **state) {
+  gk_device *device = *state;
+  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+  gk_graph *graph = long_graph(device, 2), *straight = graph_on(device, &two, 0), *never = long_graph(device, 2);
+  bind_all(device, graph, x, left, flag);
+  gk_bind(straight, X, x);
+  gk_bind_int(straight, N, 1);
+  gk_bind_int(straight, A, 1);
+  assert_ok(gk_launch(graph, 0));
+  while (gk_poll(graph, NULL) == GK_NOT_READY) continue;
+  assert_ok(gk_launch(straight, 0)); /* it marks the end of what is before it */
+  assert_ok(gk_wait(straight, NULL));
+  sim->mark();
+  gk_graph_destroy(graph);
+  assert_int_equal(sim->calls("cuEventSynchronize"), 1);
+  gk_graph_destroy(straight);
+  assert_int_equal(sim->calls("cuEventSynchronize"), 2);
+  gk_graph_destroy(never);
+  assert_int_equal(sim->calls("cuEventSynchronize"), 2);
+}
+
+/* Fails the first call of an entry that a graph's creation makes; false: there is none. */
+static bool create_failing(gk_device *device, const gk_list *list, const char *entry, CUresult code, simgpu_how how,
+                           gk_graph **graph, gk_result *result) {
+  for (uint64_t k = 1;; ++k) {
+    sim->mark();
+    (sim->fail)(k, code, how);
+    *result = gk_graph_create(device, list, 0, graph);
+    const char *failed = sim->failed();
+    if (!failed || strcmp(failed, entry) == 0) return failed != NULL;
+    gk_graph_destroy(*graph);
+    assert_false(how == SIMGPU_LOST); /* which isn't for searching */
+  }
+}
+
+static const gk_task loop_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
+static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
+
+/* A graph that the driver doesn't take, for whatever reason of its own, is gated by the host. */
+static void test_refused(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph;
+  gk_result result;
+  assert_true(create_failing(device, &loop, "cuGraphInstantiateWithParams", CUDA_ERROR_NOT_SUPPORTED, SIMGPU_NOW,
+                             &graph, &result));
+  assert_int_equal(result, GK_OK);
+  assert_int_equal(sim->calls("cuGraphInstantiateWithFlags"), 1);
+  sim->mark();
+  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+  bind_all(device, graph, x, left, flag);
+  const gk_status *status;
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->loops[0].passes, 3);
+  assert_int_equal(int_at(device, x), 3);
+  gk_graph_destroy(graph);
+}
+
+/* One that lacks memory isn't, as others may free it; nor is it if the device is lost. */
+static void test_refused_for_a_while(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph;
+  gk_result result;
+  assert_true(create_failing(device, &loop, "cuGraphInstantiateWithParams", CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW,
+                             &graph, &result));
+  assert_int_equal(result, GK_OK); /* it was tried once more */
+  assert_int_equal(sim->calls("cuGraphInstantiateWithFlags"), 0);
+  const uint64_t calls = sim->counts().calls;
+  gk_graph_destroy(graph);
+  assert_true(calls > 3);
+  sim->mark();
+  for (uint64_t k = 1;; ++k) {
+    (sim->fail)(k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST);
+    result = gk_graph_create(device, &loop, 0, &graph);
+    const char *failed = sim->failed();
+    assert_non_null(failed);
+    if (strcmp(failed, "cuCtxPushCurrent") == 0 || strcmp(failed, "cuCtxPopCurrent") == 0) gk_graph_destroy(graph);
+    else assert_int_equal(result, GK_ERROR_DEVICE);
+    if (strcmp(failed, "cuGraphInstantiateWithParams") == 0) break;
+    sim->mark();
+  }
+  assert_says("cuGraphInstantiateWithParams");
+  assert_int_equal(sim->calls("cuGraphInstantiateWithFlags"), 0);
+}
+
+static gk_result do_nothing(const gk_value *args, void *native) {
+  (void)args;
+  return native ? GK_OK : GK_ERROR_INVALID;
+}
+
+/* Too late for that: what resumes is made when somebody resumes first. */
+static void test_resume_is_refused(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {
+    GK_DO_WHILE(LEFT), GK_CALL(do_nothing, 0), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
+    GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+  bool refused = false;
+  for (uint64_t k = 1; !refused; ++k) {
+    gk_graph *graph = graph_on(device, &list, 0);
+    bind_all(device, graph, x, left, flag);
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_NOT_SUPPORTED, SIMGPU_NOW);
+    gk_result result = gk_launch(graph, HERE);
+    if (result == GK_OK) result = gk_wait(graph, NULL);
+    assert_non_null(sim->failed());
+    refused = strcmp(sim->failed(), "cuGraphInstantiateWithParams") == 0;
+    if (refused) {
+      assert_int_equal(result, GK_ERROR_UNSUPPORTED);
+      assert_says("refuses the graph of conditional nodes");
+      assert_says("create it with GK_HOST_GATED");
+      sim->mark();
+      assert_ok(gk_launch(graph, HERE));
+      assert_ok(gk_wait(graph, NULL));
+    }
+    gk_graph_destroy(graph);
+  }
+}
+
 static void test_too_many_items(void **state) {
   gk_device *device = *state;
   static const gk_task tasks[] = {GK_RUN_2D(number, N, A, X, N)};
@@ -322,6 +443,7 @@ int main(int count, char **words) {
     ON_CUDA(test_straight), ON_CUDA(test_replay_is_one_call), ON_CUDA(test_rebinding_costs_the_same_for_any_list),
     ON_CUDA(test_resume_is_made_once), ON_CUDA(test_queue), ON_CUDA(test_two_graphs), ON_CUDA(test_cancel),
     cmocka_unit_test(test_no_host_memory), ON_CUDA(test_threads),
-    ON_CUDA(test_too_many_items), ON_CUDA(test_device_is_lost)};
+    ON_CUDA(test_too_many_items), ON_CUDA(test_device_is_lost), ON_CUDA(test_destroyed_when_over),
+    ON_CUDA(test_refused), ON_CUDA(test_refused_for_a_while), ON_CUDA(test_resume_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
