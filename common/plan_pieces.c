@@ -24,7 +24,8 @@ static bounds bounds_of(const gk_plan *plan, bool plain) {
     const bool loop = op == GK_OP_DO_WHILE || op == GK_OP_WHILE, block = op == GK_OP_ELSE || op == GK_OP_CASE;
     const bool branch = op == GK_OP_IF || op == GK_OP_SWITCH, checkpoint = op == GK_OP_CHECKPOINT;
     n.parts += !checkpoint && op != GK_OP_SECTION;
-    n.pieces += loop || branch ? 3u + (loop && plain) : checkpoint || plan->nodes[i].always ? 2 : block || op > GK_OP_CHECKPOINT;
+    n.pieces += loop || branch ? 3 : checkpoint || plan->nodes[i].always ? 2 : block || op > GK_OP_CHECKPOINT;
+    n.pieces += plain && loop;
     n.blocks += loop || block || op == GK_OP_IF || op == GK_OP_SECTION;
     n.points += loop ? 2 : branch || checkpoint;
     n.exits += loop ? 4 : op == GK_OP_IF ? 2 : branch || checkpoint || op == GK_OP_CASE;

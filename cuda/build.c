@@ -38,7 +38,9 @@ static gk_result add_control(builder *b, CUgraph into, uint32_t at, size_t first
   const gk_gate_node *node = &b->gates->nodes[at];
   uint32_t point = node->point, word = node->word;
   void *parameters[] = {&b->variant->tables, &point, &word};
-  return add_kernel(b, into, at, first, b->graph->device->own.control, 32, parameters, NULL);
+  const gki_cuda_own *own = &b->graph->device->own;
+  const CUfunction function = b->gates->bits & GK_WITH_PLAIN ? own->control_plain : own->control;
+  return add_kernel(b, into, at, first, function, 32, parameters, NULL);
 }
 
 static gk_result add_prologue(builder *b, CUgraph into, uint32_t at, size_t first) {

@@ -82,7 +82,7 @@ GKI_INLINE void gki_set_handle(const gki_walk *w, uint32_t handle, uint32_t valu
 GKI_INLINE void gki_note(const gki_walk *w, uint32_t checkpoint) { ((uint64_t *)w->t->ran)[checkpoint] = w->number; }
 
 GKI_INLINE int gki_cancelled(const gki_walk *w) {
-  return w->t->can_cancel && GKI_LOOK(uint64_t, w->t->cancel) >= w->number;
+  return (w->t->bits & GKI_CUDA_WITH_CANCEL) && GKI_LOOK(uint64_t, w->t->cancel) >= w->number;
 }
 
 /* ---- closing and opening ----------------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ GKI_CALLED void gki_aim(const gki_walk walk, uint32_t target, int again) {
     const gki_cuda_block *const b = GKI_TABLE(w, gki_cuda_block, blocks, at);
     if (!again) {
       gki_close(w, __ldg(&b->begin), place);
-      gki_set_handle(w, __ldg(&b->handle), __ldg(&b->value));
+      if (!(w->t->bits & GKI_CUDA_WITH_PLAIN)) gki_set_handle(w, __ldg(&b->handle), __ldg(&b->value));
     } else if (__ldg(&b->in_loop)) {
       gki_open(w, __ldg(&b->begin), place);
     }
@@ -221,7 +221,7 @@ GKI_CALLED uint32_t gki_stop_at(const gki_walk walk, uint32_t checkpoint, uint32
     gki_close(w, place, __ldg(&b->end));
     if (loop != GKI_CUDA_NONE) {
       gki_touch(w, loop); /* an entry begun in this launch replaces an older one that waits */
-      gki_set_handle(w, __ldg(&b->handle), 0);
+      if (!(w->t->bits & GKI_CUDA_WITH_PLAIN)) gki_set_handle(w, __ldg(&b->handle), 0);
     }
     place = __ldg(&b->after);
     at = __ldg(&b->around);
@@ -282,12 +282,13 @@ GKI_INLINE uint32_t gki_branch(const gki_walk *w, const gki_cuda_point *p, const
   return __ldg(&exits[taken].next);
 }
 
-GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki_early *e) {
+GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki_early *e, int is_plain) {
   const int cancelled = gki_cancelled(w);
   gki_cuda_loop *const r = gki_touch(w, p->loop);
   const uint64_t entry = r->entry + 1;
   r->entry = entry;
   ++r->passes;
+  if (cancelled && is_plain) gki_set_own(p, e, 0);
   if (cancelled) return gki_stop(w, p, GKI_CUDA_NONE);
   if (w->reopens == w->number) { /* two of them may be at it, in sections side by side */
     if (atomicExch((unsigned long long *)&w->control->reopens, 0) == w->number) gki_aim(gki_far(w), w->target, 1);
@@ -315,7 +316,7 @@ GKI_INLINE uint32_t gki_walk_point(gki_walk *w, const gki_cuda_point *p) {
   case GKI_CUDA_HEAD: return gki_head(w, p, &e);
   case GKI_CUDA_MARK: gki_note(w, p->checkpoint); return e.first;
   case GKI_CUDA_BRANCH: return gki_branch(w, p, &e);
-  default: return gki_loop_end(w, p, &e);
+  default: return gki_loop_end(w, p, &e, 0);
   }
 }
 
@@ -347,6 +348,82 @@ GKI_INLINE void gki_walk_chain(const gki_cuda_tables *t, uint32_t point, uint32_
   }
 }
 
+/* ---- plain gates: what is right behind a kernel is all that it sets ---------------------------------------------- */
+
+/* What a point would set: all of it to 0, or what is the handle of a block to that block's value. */
+GKI_INLINE void gki_set_all(const gki_walk *w, const gki_cuda_point *p, uint32_t handle, uint32_t value) {
+  /* No SWITCH has more bodies than its point has exits: then it runs none. */
+  const uint32_t off = p->kind == GKI_CUDA_BRANCH ? p->exit_count : 0;
+  if (p->handle != GKI_CUDA_NONE) gki_set_handle(w, p->handle, p->handle == handle ? value : off);
+  else if (p->kind == GKI_CUDA_BRANCH) {
+    GKI_SMALL
+    for (uint32_t k = 0; k < p->exit_count; ++k) {
+      const uint32_t one = __ldg(&GKI_TABLE(w, gki_cuda_exit, exits, p->exits + k)->handle);
+      gki_set_handle(w, one, one == handle ? value : 0);
+    }
+  }
+}
+
+GKI_INLINE int gki_has_handle(const gki_walk *w, const gki_cuda_point *p, uint32_t handle) {
+  if (handle == GKI_CUDA_NONE) return 0;
+  if (p->handle != GKI_CUDA_NONE) return p->handle == handle;
+  GKI_SMALL
+  for (uint32_t k = 0; k < p->exit_count; ++k)
+    if (__ldg(&GKI_TABLE(w, gki_cuda_exit, exits, p->exits + k)->handle) == handle) return 1;
+  return 0;
+}
+
+/* Whether a block behind this point is on the way to the target, which is still to be reached: then that is entered. */
+GKI_CALLED int gki_let_in(const gki_walk walk, uint32_t point) {
+  const gki_walk *const w = &walk;
+  const gki_cuda_point *const p = GKI_TABLE(w, gki_cuda_point, points, point);
+  GKI_SMALL
+  for (uint32_t at = __ldg(&GKI_TABLE(w, gki_cuda_target, targets, w->target)->block); at != GKI_CUDA_NONE;) {
+    const gki_cuda_block *const b = GKI_TABLE(w, gki_cuda_block, blocks, at);
+    const uint32_t handle = __ldg(&b->handle);
+    if (gki_has_handle(w, p, handle)) {
+      gki_set_all(w, p, handle, __ldg(&b->value));
+      return 1;
+    }
+    at = __ldg(&b->around);
+  }
+  return 0;
+}
+
+GKI_INLINE uint32_t gki_plain_point(gki_walk *w, const gki_cuda_point *p, uint32_t point) {
+  const gki_early e = gki_ask(w, p);
+  const int decides = p->kind == GKI_CUDA_HEAD || p->kind == GKI_CUDA_BRANCH;
+  if (decides && w->reopens == w->number && gki_let_in(gki_far(w), point)) return e.first;
+  switch (p->kind) {
+  case GKI_CUDA_YIELD: return gki_yield(w, p, &e);
+  case GKI_CUDA_HEAD: return gki_head(w, p, &e);
+  case GKI_CUDA_MARK: gki_note(w, p->checkpoint); return e.first;
+  case GKI_CUDA_BRANCH: return gki_branch(w, p, &e);
+  case GKI_CUDA_ENTER: gki_set_own(p, &e, 1); return e.first;
+  default: return gki_loop_end(w, p, &e, 1);
+  }
+}
+
+/* A closed word closes what is behind the kernel, too, and ends the loop that it is the last of. */
+GKI_INLINE void gki_walk_plainly(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
+  const gki_cuda_point *const points = (const gki_cuda_point *)((const char *)t + GKI_CUDA_POINTS_AT);
+  const gki_loaded_tables tables = gki_load_tables(t);
+  gki_walk w = gki_begin_walk(&tables.tables, t);
+  const int closed =
+    word != GKI_CUDA_NONE && GKI_LOOK(uint64_t, GKI_TABLE(&w, uint64_t, words, word)) == w.number;
+  GKI_SMALL
+  while (point != GKI_CUDA_NONE) {
+    const gki_loaded p = gki_load_point(points, point);
+    if (closed) gki_set_all(&w, &p.point, GKI_CUDA_NONE, 0);
+    point = closed ? __ldg(&GKI_TABLE(&w, gki_cuda_exit, exits, p.point.exits)->next)
+                   : gki_plain_point(&w, &p.point, point);
+  }
+}
+
+GKI_ENTRY gki_control_plain(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
+  if (threadIdx.x == 0) gki_walk_plainly(t, point, word);
+}
+
 /* ---- control, prologue, epilogue --------------------------------------------------------------------------------- */
 
 GKI_ENTRY gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
@@ -355,6 +432,7 @@ GKI_ENTRY gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t word) {
 
 GKI_ENTRY gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target) {
   if (threadIdx.x != 0) return;
+  if (target == GKI_CUDA_COPIED) target = GKI_LOOK(uint32_t, &((gki_cuda_control *)t->control)->aimed);
   if (target == GKI_CUDA_NONE) {
     if (point != GKI_CUDA_NONE) gki_walk_chain(t, point, GKI_CUDA_NONE);
     return;

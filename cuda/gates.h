@@ -12,10 +12,13 @@ typedef unsigned long long uint64_t;
 #endif
 
 #define GKI_CUDA_NONE 0xffffffffu
+#define GKI_CUDA_COPIED 0xfffffffeu /* a prologue's target: what stands in the control block's `aimed` */
 
-/* gk_point_kind, gk_closer_kind and gk_state, whose header NVRTC can't read; tables.c asserts that they agree. */
-enum { GKI_CUDA_YIELD, GKI_CUDA_LOOP_END, GKI_CUDA_HEAD, GKI_CUDA_BRANCH, GKI_CUDA_MARK };
+/* gk_point_kind, gk_closer_kind, bits of gk_gates_make and gk_state, whose header NVRTC can't read; tables.c asserts
+ * that they agree. */
+enum { GKI_CUDA_YIELD, GKI_CUDA_LOOP_END, GKI_CUDA_HEAD, GKI_CUDA_BRANCH, GKI_CUDA_MARK, GKI_CUDA_ENTER };
 enum { GKI_CUDA_CLOSES_GATE, GKI_CUDA_CLOSES_NODE, GKI_CUDA_CLOSES_WORD };
+enum { GKI_CUDA_WITH_CANCEL = 2, GKI_CUDA_WITH_PLAIN = 16 };
 enum { GKI_CUDA_FINISHED, GKI_CUDA_YIELDED, GKI_CUDA_CANCELLED };
 
 /* A decision: gk_gate_point with all that it needs of its node. */
@@ -65,7 +68,7 @@ typedef struct gki_cuda_control {
   uint32_t target;     /* of the launch under way: number of the checkpoint or GKI_CUDA_NONE */
   uint32_t limit_lock; /* of `limited`, `limit` and what follows: sections may run side by side */
   uint32_t limit_block; /* the block that is the body of that loop, */
-  uint32_t reserved;
+  uint32_t aimed; /* number of the checkpoint to resume at or GKI_CUDA_NONE, if it is copied here before a launch */
   uint64_t limit_passes[GKI_CUDA_DEPTH]; /* and of each loop around it, from inside, the passes at that time */
 } gki_cuda_control;
 
@@ -95,7 +98,7 @@ typedef struct gki_cuda_tables {
   uint64_t status;  /* GKI_CUDA_RING times status_bytes in pinned memory */
   uint32_t status_bytes;
   uint32_t loop_count, checkpoint_count;
-  uint32_t can_cancel; /* GK_WITH_CANCEL */
+  uint32_t bits;    /* of gk_gates */
 } gki_cuda_tables;
 
 /* The points stand right behind the tables, so that a control kernel can ask for both at once. */
@@ -128,7 +131,8 @@ typedef struct gki_cuda_setting {
 
 /* Kernels of gates.cu; all one-dimensional.
  *   gki_control(const gki_cuda_tables *t, uint32_t point, uint32_t word)   <<<1, 32>>>
- *   gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target)  <<<1, 32>>>  target: number or NONE
+ *   gki_control_plain(const gki_cuda_tables *t, uint32_t point, uint32_t word)  <<<1, 32>>>  with GK_WITH_PLAIN
+ *   gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target)  <<<1, 32>>>  number, NONE or COPIED
  *   gki_epilogue(const gki_cuda_tables *t)                                  <<<1, 128>>>
  *   gki_copy(gki_cuda_task), gki_fill(gki_cuda_task)                         any grid
  * Those of the probe:

@@ -11,9 +11,12 @@ SAME(GKI_CUDA_LOOP_END, GK_POINT_LOOP_END);
 SAME(GKI_CUDA_HEAD, GK_POINT_HEAD);
 SAME(GKI_CUDA_BRANCH, GK_POINT_BRANCH);
 SAME(GKI_CUDA_MARK, GK_POINT_MARK);
+SAME(GKI_CUDA_ENTER, GK_POINT_ENTER);
 SAME(GKI_CUDA_CLOSES_GATE, GK_CLOSER_GATE);
 SAME(GKI_CUDA_CLOSES_NODE, GK_CLOSER_NODE);
 SAME(GKI_CUDA_CLOSES_WORD, GK_CLOSER_WORD);
+SAME(GKI_CUDA_WITH_CANCEL, GK_WITH_CANCEL);
+SAME(GKI_CUDA_WITH_PLAIN, GK_WITH_PLAIN);
 SAME(GKI_CUDA_FINISHED, GK_FINISHED);
 SAME(GKI_CUDA_YIELDED, GK_YIELDED);
 SAME(GKI_CUDA_CANCELLED, GK_CANCELLED);
@@ -81,7 +84,7 @@ static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
   const gk_node *node = &plan->nodes[p->node];
   const bool loops = p->kind == GK_POINT_LOOP_END || p->kind == GK_POINT_HEAD;
   return (gki_cuda_point){
-    .kind = p->kind, .flag = node->flag, .offset = node->offset, .node = p->node,
+    .kind = p->kind, .flag = p->kind == GK_POINT_ENTER ? 0 : node->flag, .offset = node->offset, .node = p->node,
     .by_value = node->op == GK_OP_SWITCH, .bound = loops ? node->max_iterations : 0,
     .loop = loops ? node->loop : GKI_CUDA_NONE, .checkpoint = p->checkpoint, .exits = p->exits,
     .exit_count = p->exit_count, .handle = p->handle, .arm = p->arm, .arm_count = p->arm_count, .block = p->block,
@@ -127,7 +130,7 @@ void gki_cuda_tables_write(const gk_gates *gates, const gki_cuda_layout *layout,
     .control = places->control, .loops = places->control + shared->loops, .ran = places->control + shared->ran,
     .slots = places->control + shared->slots, .cancel = places->cancel, .status = places->status,
     .status_bytes = shared->status_bytes, .loop_count = plan->loop_count, .checkpoint_count = plan->checkpoint_count,
-    .can_cancel = (gates->bits & GK_WITH_CANCEL) != 0};
+    .bits = gates->bits};
   write_decisions(gates, layout, memory);
   write_blocks(gates, layout, memory);
   if (gates->handle_count) memcpy((char *)memory + layout->handles, handles, gates->handle_count * sizeof *handles);
@@ -135,5 +138,5 @@ void gki_cuda_tables_write(const gk_gates *gates, const gki_cuda_layout *layout,
 
 void gki_cuda_shared_write(const gki_cuda_shared *shared, void *memory) {
   memset(memory, 0, shared->bytes);
-  *(gki_cuda_control *)memory = (gki_cuda_control){.number = 1, .target = GKI_CUDA_NONE};
+  *(gki_cuda_control *)memory = (gki_cuda_control){.number = 1, .target = GKI_CUDA_NONE, .aimed = GKI_CUDA_NONE};
 }

@@ -193,9 +193,9 @@ typedef struct gk_closer {
  * sets the handle, if there is one, to 0. A target closes from `begin` to its place, then, in the block around, from
  * there to `before`; it sets the handle of each block on the way, if there is one, to `value`. The gates and words that
  * it closed in blocks that lie in a loop are opened again by the first loop end of the launch, whichever that is.
- * GK_WITH_PLAIN: stops and targets close and set no handle. A loop end whose launch stops, or whose word is closed, sets
- * its own to 0; a HEAD or BRANCH whose handle is one of a block on the way to the target reads no flag and gives it that
- * block's value (other IF nodes of the branch 0), until the first loop end of the launch. */
+ * GK_WITH_PLAIN: stops and targets close and set no handle. A loop end whose launch stops, or whose word is closed,
+ * sets its own to 0; a HEAD or BRANCH whose handle is that of a block on the way to the target reads no flag and gives
+ * it that block's value (other IF nodes of the branch get 0), until the first loop end of the launch. */
 typedef struct gk_gate_block {
   uint32_t begin;  /**< Its first closer. */
   uint32_t end;    /**< One past its last. */

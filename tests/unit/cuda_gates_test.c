@@ -19,11 +19,13 @@ typedef struct rig_graph {
 
 typedef struct rig {
   bench b; /* first: it is the executor's user */
+  device *d;
   gki_cuda_shared shared;
   char *control, *statuses;
   uint64_t cancel;
   rig_graph graphs[2], *running;
   uint32_t target;
+  bool by_copy; /* it comes to the prologue by memory */
   unsigned threads; /* of an epilogue */
   uint32_t handle_calls;
 } rig;
@@ -40,8 +42,7 @@ static uint64_t handle_of(const rig *r, const rig_graph *graph, uint32_t index) 
 static void cudaGraphSetConditional(unsigned long long handle, unsigned value) {
   const uint32_t index = (uint32_t)handle - HANDLES_FROM;
   assert_int_equal(handle >> 32, now->running - now->graphs + 1);
-  assert_true(index < now->running->model.gates->handle_count);
-  now->running->model.values[index] = value;
+  device_sets(now->d, index, value);
   ++now->handle_calls;
 }
 
@@ -66,11 +67,17 @@ static void rig_control(void *user, const gk_gate_node *n) {
   rig *r = user;
   const gki_cuda_tables *t = (const gki_cuda_tables *)r->running->tables;
   now = r;
-  r->cancel = t->can_cancel ? control_of(r)->number - (r->b.cancel ? 0 : 1) : UINT64_MAX;
+  r->cancel = t->bits & GKI_CUDA_WITH_CANCEL ? control_of(r)->number - (r->b.cancel ? 0 : 1) : UINT64_MAX;
   switch (n->kind) {
-  case GK_GATE_PROLOGUE: HOST_RUN(1, 2, gki_prologue(t, n->point, r->target)); break;
+  case GK_GATE_PROLOGUE:
+    control_of(r)->aimed = r->by_copy ? r->target : 0;
+    HOST_RUN(1, 2, gki_prologue(t, n->point, r->by_copy ? GKI_CUDA_COPIED : r->target));
+    break;
   case GK_GATE_EPILOGUE: HOST_RUN(1, r->threads, gki_epilogue(t)); break;
-  default: HOST_RUN(1, 2, gki_control(t, n->point, n->word)); break;
+  default:
+    if (t->bits & GKI_CUDA_WITH_PLAIN) HOST_RUN(1, 2, gki_control_plain(t, n->point, n->word));
+    else HOST_RUN(1, 2, gki_control(t, n->point, n->word));
+    break;
   }
 }
 
@@ -172,7 +179,7 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
   static expected posted[GKI_CUDA_RING];
   const bool cancelling = pick(&random, 3) == 0, interleaved = pick(&random, 2) != 0;
   const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
-                        (pick(&random, 2) ? GK_WITH_WORDS : 0u);
+                        (pick(&random, 2) ? GK_WITH_WORDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
   const uint32_t launches = pick(&random, 16) ? 6 : GKI_CUDA_RING + 5;
   const bool posts = plan->loop_count || plan->checkpoint_count;
   rig_begin(&r, plan, bits);
@@ -185,6 +192,8 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
   uint64_t chance = random;
   device d = {.plan = plan, .user = &r, .execute = bench_execute, .control = rig_control, .closed = rig_closed,
               .interleave = interleaved ? &chance : NULL};
+  r.d = &d;
+  r.by_copy = pick(&random, 2) != 0;
   int32_t target = 0;
   for (uint32_t launch = 0; launch < launches; ++launch) {
     if (plan->checkpoint_count && pick(&random, 10) < 3)
