@@ -4,9 +4,26 @@
 #include "plan.h"
 #include "text.h"
 
-/* What the plan's gates take on a device that decides by itself, counted in the graph; the usual lowering's beside. */
-typedef struct gki_gate_count { uint32_t control, conditional, usual_control, usual_conditional; } gki_gate_count;
-typedef struct gki_gate_counts { gki_gate_count fresh, resume; } gki_gate_counts; /* from the top; from anywhere */
+/* Ways to lower a plan for a device that decides by itself: the usual one; gk's, for launches from the top and from
+ * anywhere, with all that a device can do for it, and (plain) with little; the former without SWITCH nodes. */
+typedef enum gki_lowering {
+  GKI_USUAL, GKI_FRESH, GKI_RESUME, GKI_PLAIN_FRESH, GKI_PLAIN_RESUME, GKI_IFS_FRESH, GKI_IFS_RESUME, GKI_LOWERINGS,
+} gki_lowering;
+
+typedef struct gki_gate_count { uint32_t control, conditional; } gki_gate_count; /* kernels; nodes */
+
+/* What a launch executes in which nothing stops, all cases of a branch counted: [0] outside of loops, [1 + k] in a pass
+ * of the plan's loop k, outside of loops in it. */
+typedef struct gki_gate_counts {
+  gki_arena arena; /* holds all that follows */
+  uint32_t row_count;
+  uint32_t *tasks;
+  gki_gate_count *rows[GKI_LOWERINGS];
+} gki_gate_counts;
+
+/* Fails with GK_ERROR_MEMORY only; the arena is to be freed in any case. */
+gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts);
+gki_gate_count gki_dump_total(const gki_gate_counts *counts, gki_lowering how);
 
 void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates);
 void gki_dump_dot(gki_text *text, const gk_plan *plan);

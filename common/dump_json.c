@@ -60,11 +60,26 @@ static void add_slot(gki_text *text, const gk_plan *plan, uint32_t at) {
   gki_text_add(text, "}");
 }
 
-static void add_gates(gki_text *text, const char *name, const gki_gate_count *gates) {
-  gki_text_add(text, "\"%s\": {\"control_kernels\": %" PRIu32 ", \"conditional_nodes\": %" PRIu32, name, gates->control,
-               gates->conditional);
-  gki_text_add(text, ", \"usual_control_kernels\": %" PRIu32 ", \"usual_conditional_nodes\": %" PRIu32 "}",
-               gates->usual_control, gates->usual_conditional);
+static const char *const lowerings[GKI_LOWERINGS] = {
+    "usual", "fresh", "resume", "plain_fresh", "plain_resume", "without_switch_fresh", "without_switch_resume"};
+
+static void add_gates(gki_text *text, const gk_plan *plan, const gki_gate_counts *counts) {
+  gki_text_add(text, "\"gates\": {");
+  for (gki_lowering how = 0; how < GKI_LOWERINGS; ++how) {
+    const gki_gate_count total = gki_dump_total(counts, how);
+    gki_text_add(text, "\"%s\": {\"control_kernels\": %" PRIu32 ", \"conditional_nodes\": %" PRIu32 "},\n",
+                 lowerings[how], total.control, total.conditional);
+  }
+  gki_text_add(text, "\"passes\": [");
+  for (uint32_t k = 0; k < counts->row_count; ++k) {
+    gki_text_add(text, "%s{\"node\": %" PRIu32, k ? ",\n" : "\n", k ? plan->loops[k - 1] : 0);
+    add_number(text, "tasks", counts->tasks[k]);
+    for (gki_lowering how = 0; how < GKI_LOWERINGS; ++how)
+      gki_text_add(text, ", \"%s\": [%" PRIu32 ", %" PRIu32 "]", lowerings[how], counts->rows[how][k].control,
+                   counts->rows[how][k].conditional);
+    gki_text_add(text, "}");
+  }
+  gki_text_add(text, "]}");
 }
 
 void gki_dump_json(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates) {
@@ -93,9 +108,7 @@ void gki_dump_json(gki_text *text, const gk_plan *plan, const gki_gate_counts *g
   add_numbers(text, "loops", plan->loops, plan->loop_count);
   add_numbers(text, "checkpoints", plan->checkpoints, plan->checkpoint_count);
   add_numbers(text, "always", plan->always, plan->always_count);
-  gki_text_add(text, ",\n\"gates\": {");
-  add_gates(text, "fresh", &gates->fresh);
-  gki_text_add(text, ", ");
-  add_gates(text, "resume", &gates->resume);
-  gki_text_add(text, "}}\n");
+  gki_text_add(text, ",\n");
+  add_gates(text, plan, gates);
+  gki_text_add(text, "}\n");
 }

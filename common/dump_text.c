@@ -82,12 +82,31 @@ static void add_totals(gki_text *text, const gk_plan *plan) {
   add_count(text, plan->always_count, "always-task", plan->can_yield ? "; can yield\n" : "; can't yield\n");
 }
 
-static void add_gates(gki_text *text, const char *what, const gki_gate_count *gates) {
-  gki_text_add(text, "gates of a graph for launches from %s: ", what);
-  add_count(text, gates->control, "control kernel", ", ");
-  add_count(text, gates->conditional, "conditional node", "");
-  gki_text_add(text, " (the usual lowering: %" PRIu32 ", %" PRIu32 ")\n", gates->usual_control,
-               gates->usual_conditional);
+/* The loop's name, which may be long, comes last. */
+static void add_gates(gki_text *text, const gk_plan *plan, const gki_gate_counts *counts) {
+  static const char *const columns[] = {
+      [GKI_USUAL] = "usual", [GKI_FRESH] = "from the top", [GKI_RESUME] = "from anywhere",
+      [GKI_PLAIN_FRESH] = "plain, top", [GKI_PLAIN_RESUME] = "plain, anywhere"};
+  gki_text_add(text, "a launch that doesn't stop executes, beside its tasks, control kernels + conditional nodes, and "
+               "one or two kernels around all;\nusual: the lowering that gk's are compared with; plain: on devices "
+               "that do less\n tasks");
+  for (gki_lowering how = 0; how < GK_COUNT(columns); ++how) gki_text_add(text, "%17s", columns[how]);
+  gki_text_add(text, "\n");
+  for (uint32_t k = 0; k < counts->row_count; ++k) {
+    gki_text_add(text, "%6" PRIu32, counts->tasks[k]);
+    for (gki_lowering how = 0; how < GK_COUNT(columns); ++how) {
+      const gki_gate_count *count = &counts->rows[how][k];
+      gki_text_add(text, "%9" PRIu32 " + %-5" PRIu32, count->control, count->conditional);
+    }
+    gki_text_add(text, k ? "  in a pass of " : "  in a launch, outside of loops\n");
+    if (!k) continue;
+    gki_text_quote(text, plan->nodes[plan->loops[k - 1]].name, GKI_PLAIN);
+    gki_text_add(text, "\n");
+  }
+  const gki_gate_count fresh = gki_dump_total(counts, GKI_FRESH), ifs = gki_dump_total(counts, GKI_IFS_FRESH);
+  if (ifs.conditional == fresh.conditional) return;
+  add_count(text, ifs.conditional - fresh.conditional, "conditional node",
+            " more without SWITCH nodes, as before CUDA 13.0\n");
 }
 
 void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates) {
@@ -119,33 +138,25 @@ void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *g
     gki_text_add(text, "\n");
   }
   add_totals(text, plan);
-  add_gates(text, "the top", &gates->fresh);
-  add_gates(text, "anywhere", &gates->resume);
-}
-
-static gk_result count_gates(const gk_plan *plan, uint32_t bits, gki_gate_count *count) {
-  const gk_gates *gates = NULL;
-  if (plan->bits & GK_CANCELLABLE) bits |= GK_WITH_CANCEL;
-  gk_result result = gk_gates_make(plan, bits, &gates);
-  if (result != GK_OK) return result;
-  *count = (gki_gate_count){gates->control_count, gates->conditional_count, gates->usual_control_count,
-                            gates->usual_conditional_count};
-  gk_gates_free(gates);
-  return GK_OK;
+  add_gates(text, plan, gates);
 }
 
 char *gki_plan_dump(const gk_plan *plan, const char *format) {
-  gki_gate_counts gates;
-  if (count_gates(plan, 0, &gates.fresh) != GK_OK || count_gates(plan, GK_WITH_RESUME, &gates.resume) != GK_OK)
-    return NULL;
-  gki_text text = {0};
-  if (format && strcmp(format, "text") == 0) gki_dump_text(&text, plan, &gates);
-  else if (format && strcmp(format, "dot") == 0) gki_dump_dot(&text, plan);
-  else if (format && strcmp(format, "json") == 0) gki_dump_json(&text, plan, &gates);
-  else {
+  const bool as_text = format && strcmp(format, "text") == 0, as_dot = format && strcmp(format, "dot") == 0;
+  if (!as_text && !as_dot && !(format && strcmp(format, "json") == 0)) {
     gk_fail(GK_ERROR_INVALID, "a plan can't be written as \"%s\"; ask for \"text\", \"dot\" or \"json\"",
             format ? format : "NULL");
     return NULL;
   }
-  return gki_text_finish(&text);
+  gki_text text = {0};
+  if (as_dot) {
+    gki_dump_dot(&text, plan);
+    return gki_text_finish(&text);
+  }
+  gki_gate_counts counts;
+  const bool counted = gki_dump_count(plan, &counts) == GK_OK;
+  if (counted && as_text) gki_dump_text(&text, plan, &counts);
+  else if (counted) gki_dump_json(&text, plan, &counts);
+  gki_arena_free(&counts.arena);
+  return counted ? gki_text_finish(&text) : NULL;
 }

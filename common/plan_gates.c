@@ -267,33 +267,6 @@ static void write_nodes(writer *w) {
   if (plan->loop_count || plan->checkpoint_count) close_node(w, open_node(w, GK_GATE_EPILOGUE, GK_NONE, GK_NONE));
 }
 
-/* The usual lowering, if every loop makes one pass and every branch is taken. Per checkpoint: a kernel before it that
- * sets its gate, the gate, a kernel behind it that reads its flag. If there are checkpoints at all, tasks outside have
- * gates as well, each by itself, sections together. Per loop a kernel, one more for a nested one, and the node. */
-static void count_usual(gk_gates *out) {
-  const gk_plan *plan = out->plan;
-  for (uint32_t i = 1; i < plan->node_count; ++i) {
-    const gk_node *n = &plan->nodes[i];
-    uint32_t kernels = 0, conditionals = 0;
-    if (n->op == GK_OP_CHECKPOINT) kernels = 2, conditionals = 1;
-    if (n->op == GK_OP_PARALLEL || n->op < GK_OP_LIST) {
-      bool inside = n->always || plan->checkpoint_count == 0;
-      for (uint32_t up = n->parent; up && !inside; up = plan->nodes[up].parent)
-        inside = plan->nodes[up].op == GK_OP_CHECKPOINT || plan->nodes[up].op == GK_OP_SECTION;
-      if (!inside) kernels = conditionals = 1;
-    }
-    if (n->op == GK_OP_DO_WHILE || n->op == GK_OP_WHILE) {
-      kernels = 1, conditionals = 1;
-      for (uint32_t up = n->parent; up && kernels == 1; up = plan->nodes[up].parent)
-        kernels += plan->nodes[up].op == GK_OP_DO_WHILE || plan->nodes[up].op == GK_OP_WHILE;
-    }
-    kernels += n->op == GK_OP_IF || n->op == GK_OP_SWITCH;
-    conditionals += n->op == GK_OP_IF || n->op == GK_OP_ELSE || n->op == GK_OP_CASE;
-    out->usual_control_count += kernels;
-    out->usual_conditional_count += conditionals;
-  }
-}
-
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates) {
@@ -316,7 +289,6 @@ gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gat
       write_blocks(&w);
       write_points(&w);
       write_nodes(&w);
-      count_usual(&made->gates);
     }
   }
   const size_t bytes = g.scratch.total_bytes;

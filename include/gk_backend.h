@@ -239,8 +239,6 @@ typedef struct gk_gates {
   uint32_t control_count;             /**< Control kernels, without prologue and epilogue. */
   uint32_t conditional_count;         /**< IF, SWITCH and WHILE nodes. If they and the control kernels are as
                                        * many as without GK_WITH_RESUME, this graph serves both. */
-  uint32_t usual_control_count;       /**< Kernels that the usual lowering takes: a gate and a check per checkpoint. */
-  uint32_t usual_conditional_count; /**< Its conditional nodes. */
 } gk_gates;
 
 /** Decides the gates of a plan, in time and memory linear in it. Needs no device; thread-safe.

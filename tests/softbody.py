@@ -4,6 +4,7 @@
 Meshes are generated here. The program checks energy, momentum, ground, and (--verify) that yields change no bit; these
 tests check that it does so, that its last line is what programs expect, and that a sanitized build has no complaint.
 """
+import json
 import math
 import re
 import struct
@@ -168,7 +169,8 @@ def command_lines(program, folder):
     mesh = folder / "cloth.obj"
     bad = [[], ["--steps"], [mesh, "--steps", "0"], [mesh, "--steps", "x"], [mesh, "--steps", "1.5"],
            [mesh, "--pairs", "-1"],
-           [mesh, "--threads", "nan"], [mesh, "--drop", "1e99"], [mesh, "--what"], [mesh, "--backend"], [mesh, mesh]]
+           [mesh, "--threads", "nan"], [mesh, "--drop", "1e99"], [mesh, "--what"], [mesh, "--backend"], ["--plan"],
+           [mesh, mesh]]
     for words in bad:
         done = start(program, *words)
         tap.case(f"not understood: {' '.join(Path(str(word)).name for word in words)}",
@@ -181,6 +183,27 @@ def command_lines(program, folder):
         done = start(program, mesh, "--steps", 1, "--out", folder / "x", *words)
         tap.case(f"refused: {' '.join(words)}", None if done.returncode == 1 and said in done.stderr else
                  f"exit code {done.returncode}\n{done.stderr}")
+
+
+def plans(program):
+    """What deciding takes on the device, in each pass of each loop: less than in the usual lowering, for launches from
+    the top and from anywhere, and also on devices that do less."""
+    done = start(program, "--plan", "json")
+    plan = json.loads(done.stdout) if done.returncode == 0 else {"nodes": [], "gates": {"passes": []}}
+    rows = {plan["nodes"][row["node"]]["name"]: row for row in plan["gates"]["passes"]}
+    names = ["step", "NEWTON", "SOLVE", "SEARCH"]
+    tap.case("the plan has a row per loop", None if list(rows) == names else f"{list(rows)}\n{done.stderr}")
+    for name, row in rows.items():
+        for lowering in ("fresh", "resume", "plain_fresh", "plain_resume"):
+            fewer = all(ours < usual for ours, usual in zip(row[lowering], row["usual"]))
+            tap.case(f"the plan has fewer kernels and nodes: {name}, {lowering}", None if fewer else str(row))
+    table = start(program, "--plan", "text").stdout.splitlines()[-len(names):]
+    documented = (tap.ROOT / "docs/cuda.md").read_text()
+    tap.case("docs/cuda.md shows that table", None if table and all(f"{line}\n" in documented for line in table) else
+             "\n".join(table))
+    done = start(program, "--plan", "dance")
+    tap.case("refused: --plan dance",
+             None if done.returncode == 1 and "text, dot, json" in done.stderr else done.stderr)
 
 
 def main():
@@ -203,6 +226,7 @@ def main():
         same_again(plain, folder)
         hostile(checked, folder)
         command_lines(checked, folder)
+        plans(checked)
     tap.finish()
 
 

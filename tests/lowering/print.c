@@ -2,6 +2,7 @@
  * bits and then a letter per task (model.py has them), and answers each with a line of JSON: the arrays of gk_gates as
  * they are, but nodes, loops and checkpoints of the plan by their task, and -1 for GK_NONE. */
 #include "check.h"
+#include "letters.h"
 #include "plan.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,28 +11,9 @@
 enum { FLAG = 1, MOST_TASKS = 4000 };
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
+
 static void run(const gk_value *args, gk_range range) { (void)args, (void)range; }
 static const gk_kernel kernel = {.name = "task", .host = run};
-
-static bool task_of(char letter, int32_t label, gk_task *task) {
-  *task = (gk_task){.flag = FLAG};
-  switch (letter) {
-  case 't': *task = (gk_task){.op = GK_OP_KERNEL, .kernel = &kernel}; return true;
-  case 'a': *task = (gk_task){.op = GK_OP_KERNEL, .kernel = &kernel, .bits = GK_ALWAYS}; return true;
-  case 'D': task->op = GK_OP_DO_WHILE; return true;
-  case 'W': task->op = GK_OP_WHILE; return true;
-  case 'I': task->op = GK_OP_IF; return true;
-  case 'S': task->op = GK_OP_SWITCH; return true;
-  case 'E': *task = (gk_task)GK_ELSE; return true;
-  case 'C': *task = (gk_task)GK_CASE; return true;
-  case 'P': *task = (gk_task)GK_PARALLEL; return true;
-  case 'X': *task = (gk_task)GK_SECTION; return true;
-  case '.': *task = (gk_task)GK_END; return true;
-  case 'K': *task = (gk_task){.op = GK_OP_CHECKPOINT, .label = label}; return true;
-  case 'Y': *task = (gk_task){.op = GK_OP_CHECKPOINT, .label = label, .flag = FLAG}; return true;
-  default: return false;
-  }
-}
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
@@ -165,7 +147,7 @@ int main(void) {
     const uint32_t bits = (uint32_t)strtoul(line, &at, 10);
     size_t count = 0;
     for (at += *at == ' '; *at && *at != '\n' && count < MOST_TASKS; ++at, ++count)
-      if (!task_of(*at, (int32_t)count + 1, &tasks[count])) {
+      if (!task_of(*at, &kernel, (int32_t)count + 1, &tasks[count])) {
         fprintf(stderr, "print: no task has the letter '%c'\n", *at);
         return 2;
       }

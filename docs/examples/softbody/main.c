@@ -20,10 +20,11 @@ static const char help[] =
   "  --stretch X     stiffness against stretching in N/m (default 1500)\n"
   "  --bend X        stiffness against bending in N m (default 0.004)\n"
   "  --quiet         no line per step\n"
+  "  --plan FORMAT   writes what gk makes of a step's task list, as text, dot or json, and does nothing else\n"
   "Exit code 0: all went well and every check holds; 1: not so; 2: the command line is wrong.\n";
 
 typedef struct options {
-  const char *mesh, *backend, *out;
+  const char *mesh, *backend, *out, *plan;
   int steps, threads, pairs;
   double drop, stretch, bend;
   bool verify, quiet, help;
@@ -73,6 +74,7 @@ static bool read_options(int argc, char **argv, options *o) {
     else if (strcmp(name, "--bend") == 0) good = read_number(name, text, 0.0, 1e3, &o->bend);
     else if (strcmp(name, "--backend") == 0) good = (o->backend = text) != NULL;
     else if (strcmp(name, "--out") == 0) good = (o->out = text) != NULL;
+    else if (strcmp(name, "--plan") == 0) good = (o->plan = text) != NULL;
     else {
       one_word = true;
       if (strcmp(name, "--verify") == 0) o->verify = true;
@@ -90,7 +92,7 @@ static bool read_options(int argc, char **argv, options *o) {
     }
     k += !one_word;
   }
-  if (o->mesh || o->help) return true;
+  if (o->mesh || o->help || o->plan) return true;
   fprintf(stderr, "softbody: which mesh? softbody MESH.obj; see softbody --help\n");
   return false;
 }
@@ -272,6 +274,14 @@ done:
   return held;
 }
 
+static bool show_plan(const char *format) {
+  char *text = gk_dump(simulation_list(), NULL, format);
+  if (text) fputs(text, stdout);
+  else fprintf(stderr, "softbody: --plan: %s\n", gk_error());
+  gk_free_text(text);
+  return text != NULL;
+}
+
 int main(int argc, char **argv) {
   options o = {.out = "build/softbody-out", .steps = 240, .pairs = 8, .drop = 0.4, .stretch = 1500.0, .bend = 0.004};
   obj file = {0};
@@ -282,6 +292,7 @@ int main(int argc, char **argv) {
     fputs(help, stdout);
     return 0;
   }
+  if (o.plan) return show_plan(o.plan) ? 0 : 1;
   material stuff = {.density = 1.0, .membrane = o.stretch, .bending = o.bend};
   bool good = obj_read(o.mesh, &file, &why) && mesh_build(o.mesh, &file, &stuff, &body, &why);
   obj_free(&file);

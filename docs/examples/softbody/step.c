@@ -119,6 +119,8 @@ static const gk_task tasks[] = {
 };
 static const gk_list step = GK_LIST(step, tasks, slots);
 
+const gk_list *simulation_list(void) { return &step; }
+
 world simulation_constants(const mesh *body) {
   const double step_seconds = 0.01, gravity = 9.81, reach = mesh_reach(body, fmin(1.2 * body->edge, 0.03));
   /* A residual says less about what is wrong in the large, the finer the mesh; then more of it has to go. */

@@ -25,6 +25,9 @@ typedef struct simulation {
   const char *trouble;                 /* of a failure that isn't gk's; NULL: see gk_error */
 } simulation;
 
+/* The task list of a step. */
+const gk_list *simulation_list(void);
+
 /* The constants that suit a body; reach is 0 where there wasn't enough memory to find them. */
 world simulation_constants(const mesh *body);
 
