@@ -180,19 +180,30 @@ void buffer_free(buffer *b) {
   free(b);
 }
 
+void *page_of(trial *t) {
+  enum { BYTES = 64 };
+  if (t->page) return t->page;
+  t->page = gk_alloc(t->device, BYTES, GK_HOST_MEMORY);
+  if (!t->page && is_sweep(t)) fail_at(t, HERE, "gk_alloc: %s", gk_error());
+  if (t->page) memset(t->page, 0, BYTES);
+  return t->page;
+}
+
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
 trial *trial_of(const subject *s) { return s->t; }
 reference *reference_of(subject *s) { return s->reference; }
 gk_graph *graph(subject *s) { return s->graph; }
 
-subject *graph_of(trial *t, const gk_list *list, uint32_t bits) {
+subject *graph_of(trial *t, const gk_list *list, uint32_t bits) { return graph_beside(t, list, list, bits); }
+
+subject *graph_beside(trial *t, const gk_list *list, const gk_list *for_reference, uint32_t bits) {
   subject *s = obtain(t, sizeof *s);
   s->t = t;
   s->next = t->subjects;
   t->subjects = s;
   must(t, gk_graph_create(t->device, list, bits | t->bits, &s->graph));
-  s->list = *list;
+  s->list = *for_reference;
   s->reference = reference_open(&s->list);
   if (!s->reference) fail_at(t, HERE, "the reference has no memory left");
   return s;
@@ -434,6 +445,8 @@ void refuses_list(trial *t, const gk_list *list, const char *code, size_t task, 
 static void end_trial(trial *t) {
   while (t->subjects) end_graph(t->subjects);
   while (t->buffers) buffer_free(t->buffers);
+  gk_free(t->device, t->page);
+  t->page = NULL;
   while (t->others) {
     other_device *other = t->others;
     t->others = other->next;

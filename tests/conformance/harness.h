@@ -20,6 +20,7 @@ struct trial {
   buffer *buffers;
   subject *subjects;
   other_device *others;
+  void *page; /* see page_of */
   jmp_buf end;
 };
 
@@ -36,6 +37,11 @@ extern const size_t case_count;
 /* Opens a device of that backend, runs the case on it and gives everything back, however the case ended. The trial has
  * backend and injected set, the rest zeroed. */
 void run_trial(trial *t, case_body body);
+
+/* A graph whose reference has another list, which must come to the same; and slots of the same numbers. */
+subject *graph_beside(trial *t, const gk_list *list, const gk_list *for_reference, uint32_t bits);
+/* A little memory that host and device use at once: zeroed at first, the same each time. NULL: there is none such. */
+void *page_of(trial *t);
 
 /* trace.c: what a case says must have come of a launch; status NULL: memory alone. */
 void check_trace(subject *s, const char *file, int line, const gk_status *status, const char *wanted);
