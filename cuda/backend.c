@@ -12,7 +12,13 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
                    (unsigned)desc->next->id);
   gki_cuda_device *device = at;
   gk_result result = gki_cuda_open(device, desc->ordinal);
-  if (result == GK_OK) result = gki_cuda_load_own(device);
+  if (result == GK_OK) result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  result = gki_cuda_load_own(device);
+  if (result == GK_OK)
+    gki_cuda_probe(device->driver, device->device, device->context, device->own.module, device->own.refused,
+                   &device->abilities);
+  gki_cuda_leave(device);
   return result;
 }
 
@@ -126,12 +132,12 @@ typedef struct any_graph {
 } any_graph;
 
 /* "" in `why`: the device decides. */
-static gk_result judge_gates(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
+static gk_result why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
   else if (!device->abilities.conditional) snprintf(why, bytes, "%s", device->abilities.why);
-  else return gki_cuda_judge_ways(device, plan, why, bytes);
+  else return gki_cuda_why_gated(device, plan, why, bytes);
   return GK_OK;
 }
 
@@ -139,7 +145,7 @@ static gk_result lower(void *at, void *state, const gk_plan *plan, void *const *
   gki_cuda_device *device = at;
   any_graph *graph = state;
   char why[1024];
-  gk_result result = judge_gates(device, plan, why, sizeof why);
+  gk_result result = why_gated(device, plan, why, sizeof why);
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   bool refused = false;

@@ -16,6 +16,10 @@ bool gki_cuda_enter_to_free(const gki_cuda_device *device) {
   return entered;
 }
 
+gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call) {
+  return gki_cuda_judge(device->driver, result, "%s of graph %s", call, plan->name);
+}
+
 void gki_cuda_leave(const gki_cuda_device *device) {
   CUcontext own;
   (void)device->driver->cuCtxPopCurrent(&own);
@@ -132,9 +136,9 @@ void gki_cuda_give_pinned(const gki_cuda_device *device, void *memory) {
   if (memory) (void)device->driver->cuMemFreeHost(memory);
 }
 
-static gk_result alloc_page(gki_cuda_device *device, size_t bytes, void **memory) {
-  gki_cuda_page *page = gk_obtain(sizeof *page);
-  if (!page) return gk_fail(GK_ERROR_MEMORY, "out of memory for the record of a block");
+static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memory) {
+  gki_cuda_pinned *block = gk_obtain(sizeof *block);
+  if (!block) return gk_fail(GK_ERROR_MEMORY, "out of memory for the record of a block");
   CUdeviceptr at = 0;
   void *taken = NULL;
   gk_result result = gki_cuda_take_pinned(device, bytes, "gk_alloc", &taken, &at);
@@ -144,13 +148,13 @@ static gk_result alloc_page(gki_cuda_device *device, size_t bytes, void **memory
     gki_cuda_give_pinned(device, taken);
   }
   if (result != GK_OK) {
-    gk_release(page);
+    gk_release(block);
     return result;
   }
-  *page = (gki_cuda_page){NULL, taken, bytes};
+  *block = (gki_cuda_pinned){NULL, taken, bytes};
   pthread_mutex_lock(&device->lock);
-  page->next = device->pages;
-  device->pages = page;
+  block->next = device->pinned;
+  device->pinned = block;
   pthread_mutex_unlock(&device->lock);
   *memory = taken;
   return GK_OK;
@@ -161,7 +165,7 @@ gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) 
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   if (kind == GK_HOST_MEMORY) {
-    result = alloc_page(device, bytes, memory);
+    result = alloc_pinned(device, bytes, memory);
   } else {
     CUdeviceptr taken = 0;
     result = gki_cuda_judge(device->driver, device->driver->cuMemAlloc(&taken, bytes), "cuMemAlloc of %zu bytes",
@@ -172,9 +176,9 @@ gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) 
   return result;
 }
 
-/* The place of the page that holds the address; under the lock. */
-static gki_cuda_page **page_of(gki_cuda_device *device, const void *memory) {
-  gki_cuda_page **at = &device->pages;
+/* The place of the block that holds the address; under the lock. */
+static gki_cuda_pinned **pinned_at(gki_cuda_device *device, const void *memory) {
+  gki_cuda_pinned **at = &device->pinned;
   for (; *at; at = &(*at)->next)
     if ((uintptr_t)memory - (uintptr_t)(*at)->at < (*at)->bytes) break;
   return at;
@@ -184,20 +188,20 @@ void gki_cuda_free(void *at, void *memory) {
   gki_cuda_device *device = at;
   if (!memory) return;
   pthread_mutex_lock(&device->lock);
-  gki_cuda_page **place = page_of(device, memory), *page = *place;
-  if (page) *place = page->next;
+  gki_cuda_pinned **place = pinned_at(device, memory), *block = *place;
+  if (block) *place = block->next;
   pthread_mutex_unlock(&device->lock);
   bool entered = gki_cuda_enter_to_free(device);
-  if (page) gki_cuda_give_pinned(device, memory);
+  if (block) gki_cuda_give_pinned(device, memory);
   else gki_cuda_give(device, address(memory));
   if (entered) gki_cuda_leave(device);
-  gk_release(page);
+  gk_release(block);
 }
 
 void *gki_cuda_host_address(void *at, void *memory) {
   gki_cuda_device *device = at;
   pthread_mutex_lock(&device->lock);
-  bool found = *page_of(device, memory) != NULL;
+  bool found = *pinned_at(device, memory) != NULL;
   pthread_mutex_unlock(&device->lock);
   return found ? memory : NULL;
 }
@@ -253,11 +257,11 @@ static gk_result copy_device(const gki_cuda_device *device, gk_direction directi
 }
 
 /* Page-locked memory is the host's: once earlier work is over, the host copies it itself or copies from and to it. */
-static gk_result copy_pages(const gki_cuda_device *device, gk_direction direction, void *to, bool to_page,
-                            const void *from, bool from_page, size_t bytes) {
+static gk_result copy_pinned(const gki_cuda_device *device, gk_direction direction, void *to, bool to_pinned,
+                            const void *from, bool from_pinned, size_t bytes) {
   gk_result result = finish(device);
   if (result != GK_OK) return result;
-  bool from_host = from_page || direction == GK_TO_DEVICE, to_host = to_page || direction == GK_TO_HOST;
+  bool from_host = from_pinned || direction == GK_TO_DEVICE, to_host = to_pinned || direction == GK_TO_HOST;
   if (direction == GK_ZERO) memset(to, 0, bytes);
   else if (from_host && to_host) memmove(to, from, bytes);
   else return copy_device(device, from_host ? GK_TO_DEVICE : GK_TO_HOST, to, from, bytes);
@@ -267,12 +271,12 @@ static gk_result copy_pages(const gki_cuda_device *device, gk_direction directio
 gk_result gki_cuda_copy(void *at, gk_direction direction, void *to, const void *from, size_t bytes) {
   gki_cuda_device *device = at;
   pthread_mutex_lock(&device->lock);
-  bool to_page = direction != GK_TO_HOST && *page_of(device, to);
-  bool from_page = (direction == GK_TO_HOST || direction == GK_ON_DEVICE) && *page_of(device, from);
+  bool to_pinned = direction != GK_TO_HOST && *pinned_at(device, to);
+  bool from_pinned = (direction == GK_TO_HOST || direction == GK_ON_DEVICE) && *pinned_at(device, from);
   pthread_mutex_unlock(&device->lock);
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
-  result = to_page || from_page ? copy_pages(device, direction, to, to_page, from, from_page, bytes)
+  result = to_pinned || from_pinned ? copy_pinned(device, direction, to, to_pinned, from, from_pinned, bytes)
                                 : copy_device(device, direction, to, from, bytes);
   gki_cuda_leave(device);
   return result;

@@ -16,7 +16,7 @@ typedef struct gki_cuda_kernel {
 
 enum { GKI_CUDA_CAPABILITIES = 16 };
 
-typedef struct gki_cuda_page { struct gki_cuda_page *next; char *at; size_t bytes; } gki_cuda_page;
+typedef struct gki_cuda_pinned { struct gki_cuda_pinned *next; char *at; size_t bytes; } gki_cuda_pinned;
 
 typedef struct gki_cuda_device {
   const gki_cuda_driver *driver;
@@ -28,7 +28,7 @@ typedef struct gki_cuda_device {
   int multiprocessors;
   bool locks;          /* the lock was made */
   pthread_mutex_t lock; /* of what follows */
-  gki_cuda_page *pages; /* page-locked memory that was given out */
+  gki_cuda_pinned *pinned; /* page-locked memory that was given out */
   struct gki_cuda_graph *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
   struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
   gki_cuda_own own;    /* gk's own kernels, if there is a module */
@@ -47,6 +47,8 @@ void gki_cuda_close(gki_cuda_device *device); /* copes with what open left half 
 /* Between the two the device's context is the thread's; then it is again what it was. */
 gk_result gki_cuda_enter(const gki_cuda_device *device);
 void gki_cuda_leave(const gki_cuda_device *device);
+/* For a call that failed: "<call> of graph <name>: <driver's text> ...", as gki_cuda_judge. */
+gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call);
 /* For giving things back, which is tried whatever this answers, and said nowhere; leave it if true. */
 bool gki_cuda_enter_to_free(const gki_cuda_device *device);
 

@@ -25,10 +25,6 @@ static gk_result judge_run(const gki_cuda_gated *graph, CUresult result, const c
   return gki_cuda_judge(graph->device->driver, result, "%s for %s of graph %s", call, name, graph->plan->name);
 }
 
-static gk_result judge(const gki_cuda_gated *graph, CUresult result, const char *call) {
-  return gki_cuda_judge(graph->device->driver, result, "%s, graph %s", call, graph->plan->name);
-}
-
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 /* Asking a few times takes less long than being woken, for what is almost done. */
@@ -50,7 +46,8 @@ static gk_result finish(gki_cuda_gated *graph) {
   CUresult result = wait_for_event(graph);
   if (result != CUDA_SUCCESS) (void)graph->device->driver->cuStreamSynchronize(graph->device->stream);
   graph->busy = false;
-  if (result == CUDA_SUCCESS || graph->last == GK_NONE) return judge(graph, result, "waiting for the device");
+  if (result == CUDA_SUCCESS || graph->last == GK_NONE)
+    return gki_cuda_judge_graph(graph->device, graph->plan, result, "waiting for the device");
   return judge_run(graph, result,
                    graph->plan->bits & GK_ISOLATE ? "waiting"
                                                   : "waiting, for some task before (GK_ISOLATE tells which) or",
@@ -85,16 +82,12 @@ static gk_result add_nodes(gki_cuda_nodes *nodes, CUgraph into, uint32_t begin, 
 
 static gk_result instantiate(gki_cuda_gated *graph, uint32_t run, CUgraph from) {
   const gki_cuda_device *device = graph->device;
-  CUgraphExec exec;
-  CUresult result = device->driver->cuGraphInstantiateWithFlags(&exec, from, 0);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* graphs that are gone may still have some */
-    (void)device->driver->cuDeviceGraphMemTrim(device->device);
-    result = device->driver->cuGraphInstantiateWithFlags(&exec, from, 0);
-  }
-  if (result != CUDA_SUCCESS) return judge_run(graph, result, "cuGraphInstantiateWithFlags", run);
-  graph->runs[run].exec = exec;
+  CUgraphExec *exec = &graph->runs[run].exec;
+  const char *why;
+  CUresult result = gki_cuda_instantiate(device, from, exec, &why);
+  if (result != CUDA_SUCCESS) return judge_run(graph, result, "cuGraphInstantiate", run);
   graph->busy = true;
-  return judge_run(graph, device->driver->cuGraphUpload(exec, device->stream), "cuGraphUpload", run);
+  return judge_run(graph, device->driver->cuGraphUpload(*exec, device->stream), "cuGraphUpload", run);
 }
 
 static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
@@ -164,8 +157,9 @@ static gk_result take_memory(gki_cuda_gated *graph) {
   graph->flag = flag;
   CUevent event;
   if (result == GK_OK)
-    result = judge(graph, device->driver->cuEventCreate(&event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING),
-                   "cuEventCreate");
+    result = gki_cuda_judge_graph(
+        device, graph->plan,
+        device->driver->cuEventCreate(&event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING), "cuEventCreate");
   if (result == GK_OK) graph->event = event;
   return result;
 }

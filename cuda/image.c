@@ -11,12 +11,6 @@ static const struct { const char *name; size_t at; } kernels[] = {
 #undef KERNEL
 };
 
-/* One line of what the driver's compiler says. */
-static void first_line(char *log) {
-  log[LOG_BYTES - 1] = 0;
-  log[strcspn(log, "\n")] = 0;
-}
-
 /* Adds to what was refused: "the PTX: the driver's text (CUDA_ERROR_NAME, 222)". */
 static void note(gki_cuda_own *own, const gki_cuda_driver *driver, CUresult result, const char *what,
                  const char *more) {
@@ -28,12 +22,19 @@ static void note(gki_cuda_own *own, const gki_cuda_driver *driver, CUresult resu
            name, (int)result, *more ? ": " : "", more);
 }
 
-static CUresult take(const gki_cuda_driver *driver, gki_cuda_own *own, const void *image, const char *what) {
-  char log[LOG_BYTES] = "";
+CUresult gki_cuda_load_module(const gki_cuda_driver *driver, const void *image, CUmodule *module, char *log,
+                              size_t bytes) {
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-  CUresult result = driver->cuModuleLoadDataEx(&own->module, image, GK_COUNT(options), options, values);
-  if (result != CUDA_SUCCESS) own->module = NULL;
+  void *values[] = {log, (void *)(uintptr_t)(bytes - 1)};
+  log[0] = log[bytes - 1] = 0;
+  CUresult result = driver->cuModuleLoadDataEx(module, image, GK_COUNT(options), options, values);
+  if (result != CUDA_SUCCESS) *module = NULL;
+  return result;
+}
+
+static CUresult take(const gki_cuda_driver *driver, gki_cuda_own *own, const void *image, const char *what) {
+  char log[LOG_BYTES];
+  CUresult result = gki_cuda_load_module(driver, image, &own->module, log, sizeof log);
   for (size_t k = 0; result == CUDA_SUCCESS && k < GK_COUNT(kernels); ++k) {
     CUfunction function = NULL;
     result = driver->cuModuleGetFunction(&function, own->module, kernels[k].name);
@@ -41,13 +42,13 @@ static CUresult take(const gki_cuda_driver *driver, gki_cuda_own *own, const voi
     if (result != CUDA_SUCCESS) snprintf(log, sizeof log, "%s", kernels[k].name);
   }
   if (result == CUDA_SUCCESS) return result;
-  first_line(log);
+  log[strcspn(log, "\n")] = 0;
   note(own, driver, result, what, log);
-  gki_cuda_image_unload(driver, own);
+  gki_cuda_own_unload(driver, own);
   return result;
 }
 
-gk_result gki_cuda_image_load(const gki_cuda_driver *driver, gki_cuda_own *own) {
+gk_result gki_cuda_own_load(const gki_cuda_driver *driver, gki_cuda_own *own) {
   *own = (gki_cuda_own){.module = NULL};
   CUresult result = take(driver, own, gki_gates_fatbin, "machine code");
   if (result == CUDA_SUCCESS) return GK_OK;
@@ -61,7 +62,7 @@ gk_result gki_cuda_image_load(const gki_cuda_driver *driver, gki_cuda_own *own) 
                  "the driver takes none of gk's own kernels: %s", own->refused);
 }
 
-void gki_cuda_image_unload(const gki_cuda_driver *driver, gki_cuda_own *own) {
+void gki_cuda_own_unload(const gki_cuda_driver *driver, gki_cuda_own *own) {
   if (own->module) (void)driver->cuModuleUnload(own->module);
   own->module = NULL;
   own->translated = false;

@@ -18,10 +18,14 @@ typedef struct gki_cuda_own {
   char refused[GKI_CUDA_REFUSAL_BYTES]; /* why the machine code was, and why the PTX was; "": nothing was */
 } gki_cuda_own;
 
+/* In the device's context; if it fails, *module is NULL and `log` has what the driver's compiler said. */
+CUresult gki_cuda_load_module(const gki_cuda_driver *driver, const void *image, CUmodule *module, char *log,
+                              size_t bytes);
+
 /* In the device's context: the machine code, else the PTX. GK_ERROR_UNSUPPORTED: the driver takes neither, and
  * `refused` says why; GK_ERROR_MEMORY. */
-gk_result gki_cuda_image_load(const gki_cuda_driver *driver, gki_cuda_own *own);
+gk_result gki_cuda_own_load(const gki_cuda_driver *driver, gki_cuda_own *own);
 
 /* In the device's context; fine if nothing is loaded. */
-void gki_cuda_image_unload(const gki_cuda_driver *driver, gki_cuda_own *own);
+void gki_cuda_own_unload(const gki_cuda_driver *driver, gki_cuda_own *own);
 #endif

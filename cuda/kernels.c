@@ -18,11 +18,9 @@ typedef struct gki_cuda_module {
 bool gki_cuda_takes(const gk_kernel *kernel) { return kernel->source != NULL; }
 
 static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kernel, const gki_cuda_compiler *compiler,
-                            const gki_cuda_image *image, CUmodule *module) {
-  char log[1024] = "", made_by[128];
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-  CUresult result = device->driver->cuModuleLoadDataEx(module, image->bytes, GK_COUNT(options), options, values);
+                            const gki_nvrtc_code *image, CUmodule *module) {
+  char log[1024], made_by[128];
+  CUresult result = gki_cuda_load_module(device->driver, image->bytes, module, log, sizeof log);
   if (result == CUDA_SUCCESS) return GK_OK;
   gki_cuda_compiler_describe(compiler, made_by, sizeof made_by);
   const char *advice = compiler->may_be_refused ? "; it is newer than the driver: update the driver, or install an "
@@ -33,14 +31,14 @@ static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kern
 
 static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
   gki_cuda_compiler compiler;
-  gki_cuda_image image = {0};
+  gki_nvrtc_code image = {0};
   gk_result result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
   char *text = result == GK_OK ? gk_compose(kernel, "cuda") : NULL;
   if (result == GK_OK && !text) result = gki_failure();
-  if (result == GK_OK) result = gki_cuda_compile(&compiler, text, kernel->source->file, NULL, 0, &image);
+  if (result == GK_OK) result = gki_cuda_compile(&compiler, text, kernel->source->file, &image);
   gk_free_text(text);
   if (result == GK_OK) result = load_image(device, kernel, &compiler, &image, module);
-  gki_cuda_image_free(&image);
+  gki_nvrtc_code_free(&image);
   return result;
 }
 
@@ -168,7 +166,7 @@ static gk_result compile_moves(gki_cuda_device *device) {
   static const gk_source source = {.file = "gk's COPY and FILL"};
   const gk_kernel kernel = {.source = &source};
   gki_cuda_compiler compiler;
-  gki_cuda_image image = {0};
+  gki_nvrtc_code image = {0};
   gk_result result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
   if (result != GK_OK) return result;
   const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);
@@ -177,11 +175,10 @@ static gk_result compile_moves(gki_cuda_device *device) {
   memcpy(text, only, sizeof only - 1);
   memcpy(text + sizeof only - 1, gki_text_gates_h, head);
   memcpy(text + sizeof only - 1 + head, gki_text_gates, body + 1);
-  result = gki_cuda_compile(&compiler, text, source.file, NULL, 0, &image);
+  result = gki_cuda_compile(&compiler, text, source.file, &image);
   gk_release(text);
   if (result == GK_OK) result = load_image(device, &kernel, &compiler, &image, &device->moves);
-  if (result != GK_OK) device->moves = NULL;
-  gki_cuda_image_free(&image);
+  gki_nvrtc_code_free(&image);
   return result == GK_OK ? find_moves(device) : result;
 }
 
@@ -201,33 +198,22 @@ static gk_result make_moves(gki_cuda_device *device) {
 }
 
 /* What the images hold beside COPY and FILL no driver before 12.4 knows. */
-static gk_result load_own(gki_cuda_device *device) {
+gk_result gki_cuda_load_own(gki_cuda_device *device) {
   const bool fits = device->driver->version >= GKI_CUDA_CONDITIONAL_SINCE;
-  gk_result result = fits ? gki_cuda_image_load(device->driver, &device->own) : GK_ERROR_UNSUPPORTED;
+  gk_result result = fits ? gki_cuda_own_load(device->driver, &device->own) : GK_ERROR_UNSUPPORTED;
   if (result == GK_ERROR_UNSUPPORTED) return make_moves(device);
   if (result != GK_OK) return result;
   device->copy_kernel.function = device->own.copy;
   device->fill_kernel.function = device->own.fill;
   result = measure_moves(device);
-  if (result != GK_OK) gki_cuda_image_unload(device->driver, &device->own);
-  return result;
-}
-
-gk_result gki_cuda_load_own(gki_cuda_device *device) {
-  gk_result result = gki_cuda_enter(device);
-  if (result != GK_OK) return result;
-  result = load_own(device);
-  if (result == GK_OK)
-    gki_cuda_probe(device->driver, device->device, device->context, device->own.module, device->own.refused,
-                   &device->abilities);
-  gki_cuda_leave(device);
+  if (result != GK_OK) gki_cuda_own_unload(device->driver, &device->own);
   return result;
 }
 
 void gki_cuda_drop_own(gki_cuda_device *device) {
   if (!device->own.module && !device->moves) return;
   bool entered = gki_cuda_enter_to_free(device);
-  gki_cuda_image_unload(device->driver, &device->own);
+  gki_cuda_own_unload(device->driver, &device->own);
   drop_moves(device);
   if (entered) gki_cuda_leave(device);
 }

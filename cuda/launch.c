@@ -1,14 +1,10 @@
 #include "launch.h"
+#include "clock.h"
 #include "pause.h"
 #include <string.h>
-#include <time.h>
 
 /* How long a wait looks at the status before it asks the driver to sleep for it, which takes several times as long. */
 enum { SPIN_NS = 20000 };
-
-static gk_result judge(const gki_cuda_graph *graph, CUresult result, const char *call) {
-  return gki_cuda_judge(graph->device->driver, result, "%s, graph %s", call, graph->plan->name);
-}
 
 static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
 
@@ -17,7 +13,8 @@ static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI
 /* Launches that are under way run what is about to go. */
 static gk_result record_again(gki_cuda_graph *graph) {
   const gki_cuda_device *device = graph->device;
-  gk_result result = judge(graph, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
+  gk_result result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuStreamSynchronize(device->stream),
+                                          "cuStreamSynchronize");
   if (result != GK_OK) graph->busy_until = UINT64_MAX;
   gki_cuda_variant_drop(graph, &graph->fresh); /* also then: what they recorded isn't to run again */
   gki_cuda_variant_drop(graph, &graph->resume);
@@ -30,7 +27,7 @@ static gk_result mark_last(gki_cuda_device *device) {
   if (!last) return GK_OK;
   CUresult result = device->driver->cuEventRecord(last->event, device->stream);
   if (result == CUDA_SUCCESS) device->last = NULL;
-  return judge(last, result, "cuEventRecord");
+  return gki_cuda_judge_graph(device, last->plan, result, "cuEventRecord");
 }
 
 gk_result gki_cuda_follow(gki_cuda_device *device) {
@@ -45,13 +42,17 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, uin
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
   gk_result result = device->last == graph ? GK_OK : mark_last(device);
-  if (result == GK_OK) result = judge(graph, driver->cuGraphLaunch(variant->exec, device->stream), "cuGraphLaunch");
+  if (result == GK_OK)
+    result = gki_cuda_judge_graph(device, graph->plan, driver->cuGraphLaunch(variant->exec, device->stream),
+                                  "cuGraphLaunch");
   if (result != GK_OK) return result;
   if (!graph->events) {
     device->last = graph;
     return GK_OK;
   }
-  return judge(graph, driver->cuEventRecord(graph->events[place_of(number)], device->stream), "cuEventRecord");
+  return gki_cuda_judge_graph(device, graph->plan,
+                              driver->cuEventRecord(graph->events[place_of(number)], device->stream),
+                              "cuEventRecord");
 }
 
 /* Launches up to `number` are to stop; another thread may say so of others. */
@@ -130,12 +131,6 @@ void gki_cuda_settle(gki_cuda_graph *graph) {
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static const gki_cuda_status *status_of(const gki_cuda_graph *graph, uint64_t number) {
   return (const void *)(graph->pinned + GKI_CUDA_STATUSES_AT + (size_t)place_of(number) * graph->shared.status_bytes);
 }
@@ -163,7 +158,8 @@ static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool blo
   if (result == GK_OK) {
     CUresult answer = block ? driver->cuEventSynchronize(event) : driver->cuEventQuery(event);
     result = answer == CUDA_ERROR_NOT_READY ? GK_NOT_READY
-                                            : judge(graph, answer, block ? "cuEventSynchronize" : "cuEventQuery");
+                                            : gki_cuda_judge_graph(graph->device, graph->plan, answer,
+                                                                   block ? "cuEventSynchronize" : "cuEventQuery");
   }
   gki_cuda_leave(graph->device);
   if (result != GK_OK || graph->events || is_posted(graph, number)) return result;
@@ -172,7 +168,8 @@ static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool blo
 }
 
 static void spin(const gki_cuda_graph *graph, uint64_t number) {
-  for (uint64_t begin = now_ns(); !is_posted(graph, number) && now_ns() - begin < SPIN_NS;) gki_pause();
+  const int64_t begin = gki_cuda_now_ns();
+  while (!is_posted(graph, number) && gki_cuda_now_ns() - begin < SPIN_NS) gki_pause();
 }
 
 static void fill_record(const gki_cuda_graph *graph, uint64_t number, gk_record *record) {

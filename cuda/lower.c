@@ -1,14 +1,11 @@
 #include "lower.h"
 #include "error.h"
 #include "launch.h"
+#include "nodes.h"
 #include <stdio.h>
 #include <string.h>
 
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
-
-static gk_result judge(const gki_cuda_graph *graph, CUresult result, const char *call) {
-  return gki_cuda_judge(graph->device->driver, result, "%s of graph %s", call, graph->plan->name);
-}
 
 static uint32_t bits_of(const gki_cuda_device *device, const gk_plan *plan, bool resumes) {
   return GK_WITH_WORDS | (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
@@ -31,7 +28,7 @@ static gk_result make_handles(const gki_cuda_graph *graph, const gki_cuda_varian
     result = device->driver->cuGraphConditionalHandleCreate(&handles[k], variant->graph, device->context,
                                                             variant->gates->handles[k].initial,
                                                             GKI_CU_GRAPH_COND_ASSIGN_DEFAULT);
-  return judge(graph, result, "cuGraphConditionalHandleCreate");
+  return gki_cuda_judge_graph(graph->device, graph->plan, result, "cuGraphConditionalHandleCreate");
 }
 
 static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, const gki_cuda_layout *layout,
@@ -41,9 +38,10 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
                                   .status = graph->pinned_at + GKI_CUDA_STATUSES_AT};
   keep_busy(graph);
   gki_cuda_tables_write(variant->gates, layout, &graph->shared, &places, handles, variant->staged);
-  return judge(graph, device->driver->cuMemcpyHtoDAsync(variant->tables, variant->staged, layout->bytes,
-                                                        device->stream),
-               "cuMemcpyHtoDAsync of the tables");
+  return gki_cuda_judge_graph(device, graph->plan,
+                              device->driver->cuMemcpyHtoDAsync(variant->tables, variant->staged, layout->bytes,
+                                                                device->stream),
+                              "cuMemcpyHtoDAsync of the tables");
 }
 
 /* Whether the device still answers: then it was what it was asked for that failed. */
@@ -53,25 +51,12 @@ static bool is_alive(const gki_cuda_device *device) {
 }
 
 static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
-  static const char *const reasons[] = {
-      [CUDA_GRAPH_INSTANTIATE_SUCCESS] = "", [CUDA_GRAPH_INSTANTIATE_ERROR] = "",
-      [CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE] = ", its structure isn't valid",
-      [CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED] = ", a CALL recorded what no graph or block may hold",
-      [CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED] = ", its nodes are of several contexts",
-      [CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED] = ", a handle belongs to no node"};
   const gki_cuda_device *device = graph->device;
-  CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {0};
-  CUresult result = device->driver->cuGraphInstantiateWithParams(&variant->exec, variant->graph, &parameters);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* graphs that are gone may still have some */
-    (void)device->driver->cuDeviceGraphMemTrim(device->device);
-    parameters = (CUDA_GRAPH_INSTANTIATE_PARAMS){0};
-    result = device->driver->cuGraphInstantiateWithParams(&variant->exec, variant->graph, &parameters);
-  }
+  const char *why;
+  CUresult result = gki_cuda_instantiate(device, variant->graph, &variant->exec, &why);
   if (result == CUDA_SUCCESS) return GK_OK;
-  variant->exec = NULL;
-  const char *why = (size_t)parameters.result_out < GK_COUNT(reasons) ? reasons[parameters.result_out] : "";
   if (result == CUDA_ERROR_OUT_OF_MEMORY || !is_alive(device))
-    return gki_cuda_judge(device->driver, result, "cuGraphInstantiateWithParams of graph %s%s", graph->plan->name, why);
+    return gki_cuda_judge(device->driver, result, "cuGraphInstantiate of graph %s%s", graph->plan->name, why);
   char text[300];
   gki_cuda_describe_result(device->driver, result, text, sizeof text);
   snprintf(graph->refused, sizeof graph->refused, "the driver refuses the graph of conditional nodes%s: %s", why, text);
@@ -89,14 +74,17 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   variant->words = variant->tables + layout.words;
   if (result == GK_OK)
     result = gki_cuda_take_pinned(device, layout.bytes, "a graph's tables", &variant->staged, NULL);
-  if (result == GK_OK) result = judge(graph, device->driver->cuGraphCreate(&variant->graph, 0), "cuGraphCreate");
+  if (result == GK_OK)
+    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphCreate(&variant->graph, 0),
+                                  "cuGraphCreate");
   if (result == GK_OK) result = make_handles(graph, variant, handles);
   if (result == GK_OK) result = gki_cuda_build(graph, variant, handles);
   if (result == GK_OK) result = instantiate(graph, variant);
   if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
   gk_release(handles);
-  if (result == GK_OK) result = judge(graph, device->driver->cuGraphUpload(variant->exec, device->stream),
-                                      "cuGraphUpload");
+  if (result == GK_OK)
+    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphUpload(variant->exec, device->stream),
+                                  "cuGraphUpload");
   return result;
 }
 
@@ -120,7 +108,7 @@ static gk_result make_variant(gki_cuda_graph *graph, gki_cuda_variant *variant, 
 }
 
 /* Gates of both kinds of launches: the mode is chosen once. */
-gk_result gki_cuda_judge_ways(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
+gk_result gki_cuda_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   const uint32_t ways = device->abilities.ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN;
   gk_result result = GK_OK;
   why[0] = 0;
@@ -183,9 +171,10 @@ static gk_result take_state(gki_cuda_graph *graph) {
   graph->slots.at = graph->state + shared->slots;
   keep_busy(graph);
   gki_cuda_shared_write(shared, graph->pinned + begins_at);
-  return judge(graph, device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
-                                                        device->stream),
-               "cuMemcpyHtoDAsync of the state");
+  return gki_cuda_judge_graph(device, graph->plan,
+                              device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
+                                                                device->stream),
+                              "cuMemcpyHtoDAsync of the state");
 }
 
 static gk_result take_code(gki_cuda_graph *graph, void *const *code) {
@@ -198,8 +187,9 @@ static gk_result take_code(gki_cuda_graph *graph, void *const *code) {
 
 static gk_result make_event(gki_cuda_graph *graph, CUevent *event) {
   const gki_cuda_driver *driver = graph->device->driver;
-  gk_result result = judge(graph, driver->cuEventCreate(event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING),
-                           "cuEventCreate");
+  gk_result result = gki_cuda_judge_graph(
+      graph->device, graph->plan, driver->cuEventCreate(event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING),
+      "cuEventCreate");
   if (result != GK_OK) *event = NULL;
   return result;
 }

@@ -48,7 +48,7 @@ typedef struct gki_cuda_graph {
 } gki_cuda_graph;
 
 /* Why a graph of this plan must be gated by the host on this device, as a sentence; "": it needn't. */
-gk_result gki_cuda_judge_ways(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes);
+gk_result gki_cuda_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes);
 
 /* In the device's context, of a plan that needn't be gated. What it leaves half done, gki_cuda_graph_drop frees.
  * GK_ERROR_UNSUPPORTED with `refused`, and nothing is said yet: the driver takes no such graph. */

@@ -171,3 +171,33 @@ gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t
   return gki_cuda_add_kernel(n, into, at, first, kernel->function, one ? 1 : kernel->blocks,
                              one ? 32 : kernel->threads, parameters, NULL);
 }
+
+/* ---- the graph --------------------------------------------------------------------------------------------------- */
+
+/* Drivers before 12.0 give no reason. */
+static CUresult instantiate(const gki_cuda_driver *driver, CUgraph graph, CUgraphExec *exec,
+                            CUgraphInstantiateResult *reason) {
+  if (!driver->cuGraphInstantiateWithParams) return driver->cuGraphInstantiateWithFlags(exec, graph, 0);
+  CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {0};
+  const CUresult result = driver->cuGraphInstantiateWithParams(exec, graph, &parameters);
+  *reason = parameters.result_out;
+  return result;
+}
+
+CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgraphExec *exec, const char **why) {
+  static const char *const reasons[] = {
+      [CUDA_GRAPH_INSTANTIATE_SUCCESS] = "", [CUDA_GRAPH_INSTANTIATE_ERROR] = "",
+      [CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE] = ", its structure isn't valid",
+      [CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED] = ", a CALL recorded what no graph or block may hold",
+      [CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED] = ", its nodes are of several contexts",
+      [CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED] = ", a handle belongs to no node"};
+  CUgraphInstantiateResult reason = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+  CUresult result = instantiate(device->driver, graph, exec, &reason);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* graphs that are gone may still have some */
+    (void)device->driver->cuDeviceGraphMemTrim(device->device);
+    result = instantiate(device->driver, graph, exec, &reason);
+  }
+  *why = (size_t)reason < GK_COUNT(reasons) ? reasons[reason] : "";
+  if (result != CUDA_SUCCESS) *exec = NULL;
+  return result;
+}

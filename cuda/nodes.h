@@ -35,6 +35,10 @@ gk_result gki_cuda_add_kernel(gki_cuda_nodes *nodes, CUgraph into, uint32_t task
                               unsigned blocks, unsigned threads, void **parameters, CUgraphNode *added);
 gk_result gki_cuda_add_empty(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first);
 
+/* Makes a graph ready to be launched; if that fails, *exec is NULL and *why the driver's reason, as ", its structure
+ * isn't valid", or "". */
+CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgraphExec *exec, const char **why);
+
 /* A KERNEL, COPY, FILL or CALL. With `word`, an address, the kernel does nothing while the word there is the one at
  * `number`. */
 gk_result gki_cuda_add_task(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUdeviceptr word,

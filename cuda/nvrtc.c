@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 1024, OPTIONS_MAX = 15, MAJOR = 1000 };
+enum { TEXT_BYTES = 1024, MAJOR = 1000 };
 
 /* By soname, the newest first; the plain name is for one that is newer than this list. */
 static struct { const char *name; bool is_loaded; gki_nvrtc nvrtc; } libraries[] = {
@@ -166,18 +166,18 @@ gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_c
 
 /* Of a text that NVRTC gives in two calls, size and bytes; `image` stays empty if that fails. */
 static nvrtcResult fetch(nvrtcProgram program, nvrtcResult (*get_size)(nvrtcProgram, size_t *),
-                         nvrtcResult (*get)(nvrtcProgram, char *), gki_cuda_image *image) {
+                         nvrtcResult (*get)(nvrtcProgram, char *), gki_nvrtc_code *image) {
   size_t size = 0;
   nvrtcResult result = get_size(program, &size);
   if (result != NVRTC_SUCCESS) return result;
   if (size == SIZE_MAX || !(image->bytes = gk_obtain(size + 1))) return NVRTC_ERROR_OUT_OF_MEMORY;
   image->size = size;
   result = get(program, image->bytes);
-  if (result != NVRTC_SUCCESS) gki_cuda_image_free(image);
+  if (result != NVRTC_SUCCESS) gki_nvrtc_code_free(image);
   return result;
 }
 
-static void trim(gki_cuda_image *log) {
+static void trim(gki_nvrtc_code *log) {
   char *text = log->bytes;
   size_t length = text ? strlen(text) : 0;
   while (length > 0 && strchr(" \n\r\t", text[length - 1])) text[--length] = 0;
@@ -186,7 +186,7 @@ static void trim(gki_cuda_image *log) {
 /* What NVRTC answered, once it isn't needed any more. */
 static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const char *name, nvrtcResult result) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
-  gki_cuda_image log = {0};
+  gki_nvrtc_code log = {0};
   if (program) fetch(program, nvrtc->nvrtcGetProgramLogSize, nvrtc->nvrtcGetProgramLog, &log);
   trim(&log);
   const char *said = log.bytes ? log.bytes : "";
@@ -201,26 +201,21 @@ static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, 
     code = gk_fail(GK_ERROR_UNSUPPORTED, "%s can't be compiled (%s): %s%s%s", name, with,
                    nvrtc->nvrtcGetErrorString(result), said[0] ? "\n" : "", said);
   else if (said[0]) gk_log(GK_LOG_WARN, "%s (%s):\n%s", name, with, said);
-  gki_cuda_image_free(&log);
+  gki_nvrtc_code_free(&log);
   return code;
 }
 
 gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const char *source, const char *name,
-                           const char *const *options, size_t option_count, gki_cuda_image *image) {
+                           gki_nvrtc_code *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
-  const char *all[1 + OPTIONS_MAX];
   char target[64];
-  *image = (gki_cuda_image){0};
-  if (option_count > OPTIONS_MAX)
-    return gk_fail(GK_ERROR_INVALID, "%s: %zu options for the compiler, at most %d", name, option_count, OPTIONS_MAX);
+  *image = (gki_nvrtc_code){0};
   snprintf(target, sizeof target, "--gpu-architecture=%s_%d", compiler->is_ptx ? "compute" : "sm",
            compiler->architecture);
-  all[0] = target;
-  for (size_t k = 0; k < option_count; ++k) all[1 + k] = options[k];
   nvrtcProgram program = NULL;
   nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, source, name, 0, NULL, NULL);
   if (result != NVRTC_SUCCESS) program = NULL;
-  else result = nvrtc->nvrtcCompileProgram(program, 1 + (int)option_count, all);
+  else result = nvrtc->nvrtcCompileProgram(program, 1, (const char *const[]){target});
   if (result == NVRTC_SUCCESS)
     result = compiler->is_ptx ? fetch(program, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, image)
                               : fetch(program, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, image);
@@ -229,7 +224,7 @@ gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const char *source
   return code;
 }
 
-void gki_cuda_image_free(gki_cuda_image *image) {
+void gki_nvrtc_code_free(gki_nvrtc_code *image) {
   gk_release(image->bytes);
-  *image = (gki_cuda_image){0};
+  *image = (gki_nvrtc_code){0};
 }

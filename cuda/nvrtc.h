@@ -17,7 +17,7 @@ typedef struct gki_nvrtc {
 #undef GKI_NVRTC_MEMBER
 } gki_nvrtc;
 
-/* What to compile with for a device. What it makes depends on its members, `options` and the text alone. */
+/* What to compile with for a device. What it makes depends on its members and the text alone. */
 typedef struct gki_cuda_compiler {
   const gki_nvrtc *nvrtc;
   int architecture;    /* of what it makes: the device's, or the nearest below it */
@@ -25,10 +25,10 @@ typedef struct gki_cuda_compiler {
   bool may_be_refused; /* its cubins are of a newer major version than the driver's */
 } gki_cuda_compiler;
 
-typedef struct gki_cuda_image {
+typedef struct gki_nvrtc_code {
   void *bytes; /* for cuModuleLoadDataEx; a zero byte stands behind it */
   size_t size;
-} gki_cuda_image;
+} gki_nvrtc_code;
 
 /* The best compiler that is installed for a device of compute capability architecture / 10, architecture % 10: for
  * first choice one that makes a cubin for just this device and is no newer than the driver. GK_ERROR_UNSUPPORTED and
@@ -42,9 +42,9 @@ void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, s
 int gki_nvrtc_rank(const gki_nvrtc *nvrtc, int architecture, int driver_version, gki_cuda_compiler *compiler);
 
 /* Compiles a text of CUDA C++. `name` stands for it in messages. GK_ERROR_COMPILE with the compiler's log;
- * GK_ERROR_MEMORY; GK_ERROR_UNSUPPORTED if NVRTC itself fails. The image is freed by gki_cuda_image_free, also if there
+ * GK_ERROR_MEMORY; GK_ERROR_UNSUPPORTED if NVRTC itself fails. The image is freed by gki_nvrtc_code_free, also if there
  * is none. Thread-safe. */
 gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const char *source, const char *name,
-                           const char *const *options, size_t option_count, gki_cuda_image *image);
-void gki_cuda_image_free(gki_cuda_image *image);
+                           gki_nvrtc_code *image);
+void gki_nvrtc_code_free(gki_nvrtc_code *image);
 #endif

@@ -1,4 +1,5 @@
 #include "probe_graphs.h"
+#include "clock.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,12 +24,6 @@ typedef struct asking {
   bool hangs;               /* a graph didn't end: nothing may be freed any more */
   char failure[CALL_BYTES]; /* the first call that failed, if it was needed */
 } asking;
-
-static int64_t now_ns(void) {
-  struct timespec at;
-  clock_gettime(CLOCK_MONOTONIC, &at);
-  return (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
-}
 
 static uint32_t us_of(int64_t from, int64_t to) { return (uint32_t)((to - from) / 1000); }
 
@@ -79,7 +74,7 @@ static void give_back(asking *a) {
 
 /* Until the stream is done, or it takes so long that it never will be. */
 static bool wait_for(asking *a, const char *graph) {
-  const int64_t begin = now_ns();
+  const int64_t begin = gki_cuda_now_ns();
   for (;;) {
     const CUresult result = a->driver->cuStreamQuery(a->stream);
     if (result == CUDA_SUCCESS) return true;
@@ -87,7 +82,7 @@ static bool wait_for(asking *a, const char *graph) {
       (void)a->driver->cuStreamSynchronize(a->stream); /* who can't be asked may still be at work */
       return judge(a, result, "cuStreamQuery", graph);
     }
-    const int64_t waited = now_ns() - begin;
+    const int64_t waited = gki_cuda_now_ns() - begin;
     if (waited / 1000000 >= PATIENCE_MS) {
       a->hangs = true;
       snprintf(a->failure, sizeof a->failure, "the graph of %s didn't end within %d s", graph, PATIENCE_MS / 1000);
@@ -155,15 +150,15 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilitie
   gki_probe_trial t = {.driver = d, .context = a->context, .set_list = a->set_list, .set_beside = a->set_beside,
                        .memory = a->memory, .settings = a->pinned->settings};
   CUgraphExec exec = NULL;
-  const int64_t begin = now_ns();
+  const int64_t begin = gki_cuda_now_ns();
   if (!gki_probe_check(&t, d->cuGraphCreate(&t.graph, 0), "cuGraphCreate")) t.graph = NULL;
   else graph->build(&t);
-  const int64_t built = now_ns();
+  const int64_t built = gki_cuda_now_ns();
   if (t.result == CUDA_SUCCESS && !instantiate(a, &t, &exec)) exec = NULL;
-  const int64_t instantiated = now_ns();
+  const int64_t instantiated = gki_cuda_now_ns();
   const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec, graph->name);
   const gki_cuda_probe_graph it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
-                                   us_of(instantiated, now_ns())};
+                                   us_of(instantiated, gki_cuda_now_ns())};
   if (ran) compare(a, &t, &it, abilities);
   if (a->hangs) return false;
   if (exec) (void)d->cuGraphExecDestroy(exec);
@@ -223,7 +218,7 @@ static void refuse(gki_cuda_abilities *abilities, bool is_final, const char *why
 
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities) {
-  const int64_t begin = now_ns();
+  const int64_t begin = gki_cuda_now_ns();
   *abilities = (gki_cuda_abilities){.driver_version = driver->version};
   if (driver->version < GKI_CUDA_CONDITIONAL_SINCE) {
     char why[200];
@@ -241,7 +236,7 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
   give_back(&a);
   abilities->ways = ways_of(abilities);
   if (!abilities->conditional || a.failure[0]) say_why(abilities, &a);
-  abilities->microseconds = us_of(begin, now_ns());
+  abilities->microseconds = us_of(begin, gki_cuda_now_ns());
 }
 
 /* ---- once per device --------------------------------------------------------------------------------------------- */

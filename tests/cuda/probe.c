@@ -91,11 +91,11 @@ static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats) {
       driver->cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS)
     return refuse("the device can't be used");
   (void)driver->cuCtxPushCurrent(context);
-  (void)gki_cuda_image_load(driver, &own);
+  (void)gki_cuda_own_load(driver, &own);
   ask(driver, context, &own, repeats, &s);
   print_summary(&s, ordinal, name, 10 * major + minor,
                 !own.module ? "none" : own.translated ? "PTX" : "machine code");
-  gki_cuda_image_unload(driver, &own);
+  gki_cuda_own_unload(driver, &own);
   (void)driver->cuCtxPopCurrent(&context);
   (void)driver->cuDevicePrimaryCtxRelease(device);
   return 0;

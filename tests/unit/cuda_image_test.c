@@ -59,7 +59,7 @@ static const gki_cuda_driver driver = {.cuModuleLoadDataEx = load, .cuModuleUnlo
 static gk_result load_own(gki_cuda_own *own) {
   world.loads = world.live = world.kernels = 0;
   gki_begin();
-  return gki_cuda_image_load(&driver, own);
+  return gki_cuda_own_load(&driver, own);
 }
 
 static int setup(void **state) {
@@ -78,10 +78,10 @@ static void test_code(void **state) {
   assert_int_equal(world.kernels, 6);
   const CUfunction all[] = {own.control, own.control_plain, own.prologue, own.epilogue, own.copy, own.fill};
   for (uintptr_t k = 0; k < GK_COUNT(all); ++k) assert_ptr_equal(all[k], (void *)(k + 1));
-  gki_cuda_image_unload(&driver, &own);
+  gki_cuda_own_unload(&driver, &own);
   assert_int_equal(world.live, 0);
   assert_null(own.fill);
-  gki_cuda_image_unload(&driver, &own);
+  gki_cuda_own_unload(&driver, &own);
   assert_int_equal(world.live, 0);
 }
 
@@ -93,7 +93,7 @@ static void test_ptx(void **state) {
   assert_true(own.translated);
   assert_string_equal(own.refused, "the machine code: no image for this device (CUDA_ERROR_NO_BINARY_FOR_GPU, 209)");
   assert_int_equal(world.live, 1);
-  gki_cuda_image_unload(&driver, &own);
+  gki_cuda_own_unload(&driver, &own);
   assert_int_equal(world.live, 0);
 }
 
@@ -109,7 +109,7 @@ static void test_neither(void **state) {
                                    "ptxas: version 8.4 isn't known; "
                                    "the PTX: something else (CUDA_ERROR_OTHER, 222): ptxas: version 8.4 isn't known");
   assert_null(own.module);
-  gki_cuda_image_unload(&driver, &own);
+  gki_cuda_own_unload(&driver, &own);
   assert_int_equal(world.live, 0);
 }
 

@@ -81,30 +81,17 @@ static void print_log(void *user, gk_log_level level, const char *line) {
 }
 
 static int compile(void) {
-  static const char *const options[] = {"--one", "--two"};
   gki_cuda_compiler compiler;
-  gki_cuda_image image = {0};
+  gki_nvrtc_code image = {0};
   gki_begin();
   if (gki_cuda_compiler_get(getenv("PTX") ? 91 : 90, 13000, &compiler) != GK_OK) return 1;
   gk_set_log(GK_LOG_WARN, print_log, NULL);
-  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", options, 2, &image);
+  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", &image);
   printf("%s: %s", gk_result_name(result), result == GK_OK ? (char *)image.bytes : gk_error());
   if (result != GK_OK && (image.bytes || image.size)) printf(" and an image");
   if (result == GK_OK && image.size != strlen(image.bytes) + 1) printf(" of a wrong size");
-  gki_cuda_image_free(&image);
-  gki_cuda_image_free(&image);
-  return 0;
-}
-
-static int too_many_options(void) {
-  static const char *const options[16] = {0};
-  gki_cuda_compiler compiler;
-  gki_cuda_image image;
-  gki_begin();
-  if (gki_cuda_compiler_get(90, 13000, &compiler) != GK_OK) return 1;
-  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", options, GK_COUNT(options), &image);
-  printf("%s: %s", gk_result_name(result), gk_error());
-  gki_cuda_image_free(&image);
+  gki_nvrtc_code_free(&image);
+  gki_nvrtc_code_free(&image);
   return 0;
 }
 
@@ -120,12 +107,12 @@ static void *resize_nothing(void *user, void *memory, size_t bytes) {
 static void free_nothing(void *user, void *memory) { (void)user, (void)memory; }
 static int starved(void) {
   gki_cuda_compiler compiler;
-  gki_cuda_image image;
+  gki_nvrtc_code image;
   gki_begin();
   if (gki_cuda_compiler_get(90, 13000, &compiler) != GK_OK) return 1;
   gk_allocator none = {NULL, alloc_nothing, resize_nothing, free_nothing};
   if (gk_set_allocator(&none) != GK_OK) return 1;
-  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", NULL, 0, &image);
+  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", &image);
   printf("%s: %s", gk_result_name(result), gk_error());
   return 0;
 }
@@ -171,10 +158,10 @@ static const elsewhere_case none[] = {
 };
 
 static const elsewhere_case compiled[] = {
-    {FAKES, {N13}, "compile", {"GK_OK:  --gpu-architecture=sm_90 --one --two", "$"}},
-    {FAKES, {N13, "PTX=1"}, "compile", {"GK_OK:  --gpu-architecture=compute_90 --one --two", "$"}},
+    {FAKES, {N13}, "compile", {"GK_OK:  --gpu-architecture=sm_90", "$"}},
+    {FAKES, {N13, "PTX=1"}, "compile", {"GK_OK:  --gpu-architecture=compute_90", "$"}},
     {FAKES, {N13, "FAKE_NVRTC_LOG=(3): warning: w\n\n"}, "compile",
-     {"log: cloth (NVRTC 13.0, cubin for sm_90):\ncloth(3): warning: w\nGK_OK:", "two", "$"}},
+     {"log: cloth (NVRTC 13.0, cubin for sm_90):\ncloth(3): warning: w\nGK_OK:", "sm_90", "$"}},
     {FAKES, {N13, "FAKE_NVRTC_LOG=(3): error: e\n", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
      {"GK_ERROR_COMPILE: cloth doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e", "$"}},
     {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile", {"GK_ERROR_COMPILE: cloth doesn't compile"}},
@@ -190,7 +177,6 @@ static const elsewhere_case compiled[] = {
     {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetProgramLogSize:2"}, "compile", {"GK_OK: "}},
     {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetProgramLog:2"}, "compile", {"GK_OK: "}},
     {FAKES, {N13}, "starved", {"GK_ERROR_MEMORY: out of host memory compiling cloth"}},
-    {FAKES, {N13}, "many", {"GK_ERROR_INVALID: cloth: 16 options for the compiler, at most 15", "$"}},
 };
 
 /* In a toolkit's folder that the loader doesn't know, with the second library beside it or without. */
@@ -198,7 +184,7 @@ static const elsewhere_case compiled[] = {
 #define BUILTINS(version) "FAKE_NVRTC_BUILTINS=libnvrtc-builtins.so." version
 static const elsewhere_case in_a_folder[] = {
     {"fake_nvrtc/broken", {IN_HOME, "FAKE_NVRTC_13=13990 75 80 90", BUILTINS("13.99")}, "compile",
-     {"GK_OK:  --gpu-architecture=sm_90 --one --two", "$"}},
+     {"GK_OK:  --gpu-architecture=sm_90", "$"}},
     {"fake_nvrtc/broken", {IN_HOME, "FAKE_NVRTC_13=13980 75 80 90", BUILTINS("13.98")}, "compile",
      {"GK_ERROR_UNSUPPORTED: cloth can't be compiled (NVRTC 13.98, cubin for sm_90): an NVRTC error\n"
       "failed to open libnvrtc-builtins.so.13.98", "$"}},
@@ -221,7 +207,7 @@ static gki_cuda_compiler real_compiler(void) {
   return compiler;
 }
 
-static bool image_has(const gki_cuda_image *image, const char *text) {
+static bool image_has(const gki_nvrtc_code *image, const char *text) {
   return memmem(image->bytes, image->size, text, strlen(text)) != NULL;
 }
 
@@ -233,15 +219,15 @@ static void kernels_compile_for_each_architecture(void **state) {
   assert_non_null(text);
   for (int k = 0; k < nvrtc->architecture_count; ++k) {
     gki_cuda_compiler compiler;
-    gki_cuda_image image;
+    gki_nvrtc_code image;
     assert_int_equal(gki_cuda_compiler_get(nvrtc->architectures[k], NEWEST, &compiler), GK_OK);
     assert_int_equal(compiler.architecture, nvrtc->architectures[k]);
     assert_false(compiler.is_ptx);
-    if (gki_cuda_compile(&compiler, text, "cloth", NULL, 0, &image) != GK_OK) fail_msg("%s", gk_error());
+    if (gki_cuda_compile(&compiler, text, "cloth", &image) != GK_OK) fail_msg("%s", gk_error());
     assert_memory_equal(image.bytes, "\177ELF", 4);
     assert_true(image_has(&image, ".text.scale"));
     assert_true(image_has(&image, ".text.total"));
-    gki_cuda_image_free(&image);
+    gki_nvrtc_code_free(&image);
   }
   gk_free_text(text);
 }
@@ -250,28 +236,28 @@ static void ptx_names_its_architecture(void **state) {
   (void)state;
   gki_cuda_compiler compiler = real_compiler();
   compiler.is_ptx = true;
-  gki_cuda_image image;
+  gki_nvrtc_code image;
   char target[32];
   snprintf(target, sizeof target, ".target sm_%d", compiler.architecture);
   char *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
-  if (gki_cuda_compile(&compiler, text, "cloth", NULL, 0, &image) != GK_OK) fail_msg("%s", gk_error());
+  if (gki_cuda_compile(&compiler, text, "cloth", &image) != GK_OK) fail_msg("%s", gk_error());
   assert_true(image_has(&image, target));
   assert_true(image_has(&image, ".entry scale("));
   assert_int_equal(strlen(image.bytes) + 1, image.size);
-  gki_cuda_image_free(&image);
+  gki_nvrtc_code_free(&image);
   gk_free_text(text);
 }
 
 static void an_error_is_where_the_user_wrote_it(void **state) {
   (void)state;
   gki_cuda_compiler compiler = real_compiler();
-  gki_cuda_image image;
+  gki_nvrtc_code image;
   char where[PATH_MAX], *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
   memcpy(strstr(text, "y[i] *= a;"), "y[i] *= b;", strlen("y[i] *= b;"));
   gki_begin();
-  assert_int_equal(gki_cuda_compile(&compiler, text, "cloth", NULL, 0, &image), GK_ERROR_COMPILE);
+  assert_int_equal(gki_cuda_compile(&compiler, text, "cloth", &image), GK_ERROR_COMPILE);
   snprintf(where, sizeof where, "%s(%d): error", scale.source->file, SCALE_LINE);
   if (!strstr(gk_error(), where) || !strstr(gk_error(), "\"b\"")) fail_msg("no %s in: %s", where, gk_error());
   assert_null(image.bytes);
@@ -280,7 +266,7 @@ static void an_error_is_where_the_user_wrote_it(void **state) {
 
 int main(int count, char **words) {
   static const elsewhere_word known[] = {
-      {"choose", choose}, {"compile", compile}, {"many", too_many_options}, {"starved", starved}};
+      {"choose", choose}, {"compile", compile}, {"starved", starved}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   const struct CMUnitTest tests[] = {
