@@ -96,6 +96,7 @@ typedef struct gki_cuda_abilities {
 
 /* Asks, or answers what is known of this device. Never fails: what can't be found out is a "no" with its reason, and a
  * graph that doesn't end within three seconds is left alone, with what it uses, on a stream of its own.
+ * With GK_CUDA_PROBE=0 in the environment nothing is asked, which counts as a device without conditional nodes.
  * The device's context is current. `gates` is the module of gates.cu, loaded in it; NULL: there is none, and `why_none`
  * says why. Thread-safe. */
 void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,

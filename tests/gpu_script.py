@@ -18,7 +18,8 @@ import gpu_carry  # noqa: E402
 import gpu_process  # noqa: E402
 
 # In place of compute-sanitizer: what it does with the program that it is given.
-CONTENT = '#!/bin/sh\nwhile [ "$1" != "${1#--}" ]; do shift 2; done\n"$@" && echo "ERROR SUMMARY: 0 errors"\n'
+CONTENT = '#!/bin/sh\ncase "$*" in *--host-gated*) off=0;; *) off=;; esac\n[ "$GK_CUDA_PROBE" = "$off" ] || exit 3\n' \
+    'while [ "$1" != "${1#--}" ]; do shift 2; done\n"$@" && echo "ERROR SUMMARY: 0 errors"\n'
 COMPLAINS = '#!/bin/sh\ncase "$*" in *initcheck*host-gated*) echo "ERROR SUMMARY: 1 error"; exit 99;; esac\n' + \
     CONTENT.partition("\n")[2]
 SILENT = "#!/bin/sh\nexit 0\n"

@@ -46,12 +46,31 @@ static void branches_never_met(void **state) {
   gk_device_close(device);
 }
 
+/* Until it is turned on again. */
+static void turned_off(void **state) {
+  (void)state;
+  for (int off = 1; off >= 0; --off) {
+    gk_device *device = NULL;
+    setenv("GK_CUDA_PROBE", off ? "0" : "1", 1);
+    sim->mark();
+    assert_ok(open_next(&device));
+    assert_int_equal(sim->counts().launches == 0, off);
+    const gk_capability *line = line_of(device, "DO_WHILE");
+    assert_int_equal(line->how, off ? GK_ON_HOST : GK_NATIVE);
+    assert_int_equal(strstr(line->why, "GK_CUDA_PROBE=0 says that the driver isn't to be tried.") != NULL, off);
+    assert_int_equal(line_of(device, "COPY")->how, GK_NATIVE);
+    gk_device_close(device);
+  }
+  unsetenv("GK_CUDA_PROBE");
+}
+
 int main(int count, char **words) {
   (void)count;
   setenv("SIMGPU_DEVICES", "4", 1);
   with_simgpu(words);
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(branches_never_met, begin, end),
+    cmocka_unit_test_setup_teardown(turned_off, begin, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
