@@ -25,7 +25,10 @@ static const char usage[] =
   "  --seconds N      stop a case after so long (60)\n"
   "  --seed N         for what a backend of gk's tests leaves to chance (1)\n"
   "  --host-gated     every graph as GK_HOST_GATED asks for it\n"
-  "  --here           all in this process, for debuggers\n";
+  "  --here           all in this process, for debuggers\n"
+  "\n"
+  "Exit codes: 0; 1: something failed; 2: it was called wrongly; 77: nothing failed, but a backend that was asked for by\n"
+  "name, or every one there is, has no device here.\n";
 
 #undef CASE
 #define CASE(chapter, name, needs) void case_##name(trial *t);
@@ -36,6 +39,8 @@ const case_entry cases[] = {
 #include "cases.def"
 };
 const size_t case_count = sizeof cases / sizeof cases[0];
+
+enum { NO_DEVICE = 77 }; /* what automake and meson take for skipped */
 
 typedef struct options {
   const char *backends[BACKENDS_MAX];
@@ -101,7 +106,7 @@ static void read_expectations(const char *path) {
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static size_t number, failures;
+static size_t number, failures, absent; /* absent: backends without a device */
 static unsigned long tried; /* sweeps: failures injected */
 
 /* Each line of a text, as a comment in TAP. */
@@ -214,10 +219,11 @@ static void run_backend(column *c) {
   ++number;
   snprintf(c->unavailable, sizeof c->unavailable, "%s",
            !e.well ? e.how : slip->outcome != PASSED ? slip->text : c->report.error);
-  bool absent = e.well && slip->outcome == PASSED && c->report.result == GK_ERROR_NO_DEVICE;
-  failures += !absent;
-  if (!absent) comment(e.output);
-  if (absent) printf("ok %zu - %s # SKIP %s\n", number, c->name, c->unavailable);
+  bool none = e.well && slip->outcome == PASSED && c->report.result == GK_ERROR_NO_DEVICE;
+  absent += none;
+  failures += !none;
+  if (!none) comment(e.output);
+  if (none) printf("ok %zu - %s # SKIP %s\n", number, c->name, c->unavailable);
   else printf("# %s\nnot ok %zu - %s: a device opens\n", c->unavailable, number, c->name);
 }
 
@@ -292,6 +298,7 @@ int main(int count, char **words) {
   }
   if (wanted == 0) refuse("no case matches %s", the.filters[0]);
   if (the.list) return 0;
+  const bool named = the.backend_count > 0;
   choose_backends();
   column *columns = calloc(the.backend_count, sizeof *columns);
   for (size_t c = 0; columns && c < the.backend_count; ++c) {
@@ -314,5 +321,6 @@ int main(int count, char **words) {
     free(columns[c].results);
   }
   free(columns);
-  return failures > 0;
+  if (failures) return 1;
+  return absent > 0 && (named || absent == the.backend_count) ? NO_DEVICE : 0;
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum { SECONDS = 30, SECONDS_AGAIN = 10 }; /* of a story at most; of one that is tried again and again, to shrink it */
-enum { DIFFERS = 1, NO_DEVICE = 77 };      /* what a child exits with */
+enum { DIFFERS = 1, NO_DEVICE = 77, CLOSED }; /* what a child exits with; CLOSED: it can't be opened otherwise */
 
 static story tale;
 static const char *(*audit)(void);
@@ -60,9 +60,10 @@ static story_calls calls_of(gk_device *device) {
 static int look(const char *backend, uint64_t seed, tally *t) {
   gk_device *device = NULL;
   alarm(SECONDS);
-  if (open_device(backend, seed, &device) != GK_OK) {
+  const gk_result result = open_device(backend, seed, &device);
+  if (result != GK_OK) {
     snprintf(t->why, sizeof t->why, "%s", gk_error());
-    return NO_DEVICE;
+    return result == GK_ERROR_NO_DEVICE ? NO_DEVICE : CLOSED;
   }
   t->calls = calls_of(device);
   gk_device_close(device);
@@ -78,7 +79,7 @@ static int run_seeds(const char *backend, uint64_t first, long count, tally *t) 
     t->seed = seed;
     if (!device && open_device(backend, seed, &device) != GK_OK) {
       snprintf(t->why, sizeof t->why, "%s", gk_error());
-      return NO_DEVICE;
+      return DIFFERS;
     }
     story_write(&tale, seed);
     story_count(&tale, t);
@@ -97,7 +98,7 @@ static int run_story(const char *backend, story *s, tally *t, FILE *to) {
   gk_device *device = NULL;
   alarm(SECONDS_AGAIN);
   recorder *log = to ? recorder_open(to, s, backend) : NULL;
-  if (open_device(backend, s->seed, &device) != GK_OK) return NO_DEVICE;
+  if (open_device(backend, s->seed, &device) != GK_OK) return CLOSED;
   verdict end = run_and_audit(s, device, t, log);
   recorder_close(log);
   t->printed = log != NULL;
@@ -232,10 +233,12 @@ int random_lists(const char *backend, uint64_t first_seed, long count, bool shri
   int failures = 0;
   uint64_t end = first_seed + (uint64_t)count;
   int looked = look_at_backend(backend, first_seed, t);
-  if (WIFEXITED(looked) && WEXITSTATUS(looked) == NO_DEVICE) {
-    printf("# %s\n", t->why);
+  if (looked) {
+    char text[1100];
+    const bool none = WIFEXITED(looked) && WEXITSTATUS(looked) == NO_DEVICE;
+    printf("# %s\n", *t->why ? t->why : end_of(looked, SECONDS, t, text, sizeof text));
     munmap(t, sizeof *t);
-    return -1;
+    return none ? -1 : 1;
   }
   for (uint64_t seed = first_seed; seed < end && failures < FAILURES; seed = t->seed + 1) {
     t->seed = seed;

@@ -11,7 +11,7 @@ enum { RANDOM_DEVICE_LISTS = 250 }; /* lists that one device is open for */
 /* Runs the lists of so many seeds in a child process, a new one after each failure, and prints what came up. A seed
  * whose status, memory or end differs is named, made as small as it will be if `shrink`, and printed as a C program.
  * @return the seeds that failed (it stops at the third) and, of 1000 lists or more that all went well, the constructs
- * that never came up; -1: the backend can't be opened here, which was printed. */
+ * that never came up; -1: the backend has no device here, and why was printed. */
 int random_lists(const char *backend, uint64_t first_seed, long count, bool shrink);
 
 /* In the child: what is called before the device is opened, and after each list, to say which rule of gk_backend.h was
