@@ -124,6 +124,19 @@ gk_result gki_cuda_why_gated(const gki_cuda_device *device, const gk_plan *plan,
   return result;
 }
 
+/* Whether the same nodes are in the same places, but for the prologue. As many aren't enough: what one graph decides
+ * once before a loop, the other may in each pass. */
+static bool are_alike(const gk_gates *a, const gk_gates *b) {
+  const uint32_t begin_a = a->node_count && a->nodes[0].kind == GK_GATE_PROLOGUE;
+  const uint32_t begin_b = b->node_count && b->nodes[0].kind == GK_GATE_PROLOGUE, count = a->node_count - begin_a;
+  if (count != b->node_count - begin_b) return false;
+  for (uint32_t k = 0; k < count; ++k) {
+    const gk_gate_node *one = &a->nodes[begin_a + k], *other = &b->nodes[begin_b + k];
+    if (one->kind != other->kind || one->node != other->node || one->end - begin_a != other->end - begin_b) return false;
+  }
+  return true;
+}
+
 /* Where a graph that can resume has the very nodes of the other but for the prologue, it is all there is. */
 static gk_result make_first(gki_cuda_graph *graph) {
   const gk_gates *fresh = NULL, *both = NULL;
@@ -134,8 +147,7 @@ static gk_result make_first(gki_cuda_graph *graph) {
     gk_gates_free(fresh);
     return result;
   }
-  graph->one = both && both->control_count == fresh->control_count &&
-               both->conditional_count == fresh->conditional_count;
+  graph->one = both && are_alike(fresh, both);
   gk_gates_free(graph->one ? fresh : both);
   return make_variant(graph, &graph->fresh, graph->one ? both : fresh);
 }

@@ -236,9 +236,8 @@ typedef struct gk_gates {
   const gk_closer *closers;       /**< Of all blocks. */
   const gk_gate_block *blocks;    /**< [0] is the root. */
   const gk_gate_target *targets;  /**< By number of the checkpoint. */
-  uint32_t control_count;             /**< Control kernels, without prologue and epilogue. */
-  uint32_t conditional_count;         /**< IF, SWITCH and WHILE nodes. If they and the control kernels are as
-                                       * many as without GK_WITH_RESUME, this graph serves both. */
+  uint32_t control_count;         /**< Control kernels, without prologue and epilogue. */
+  uint32_t conditional_count;     /**< IF, SWITCH and WHILE nodes. */
 } gk_gates;
 
 /** Decides the gates of a plan, in time and memory linear in it. Needs no device; thread-safe.
