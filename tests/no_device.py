@@ -23,8 +23,8 @@ def main():
     reason = "no CUDA-capable device is detected"
     judge("the suite without a device", [SUITE, "--backend", "cuda"], 77, "ok 1 - cuda # SKIP", reason)
     judge("random lists without a device", [LISTS, "--backend", "cuda", "--random", "5"], 77, "# SKIP", reason)
-    judge("on one backend with a device, on one without", [SUITE, "--backend", "openmp", "--backend", "cuda", "counter"],
-          77, "openmp: loops/counter\n", reason)
+    judge("on one with a device, on one without", [SUITE, "--backend", "openmp", "--backend", "cuda", "counter"], 77,
+          "openmp: loops/counter\n", reason)
     judge("on all that there are", [SUITE, "counter"], 0, "openmp: loops/counter\n", reason)
     judge("a failure weighs more", [LISTS, "--backend", "cuda", "--backend", "nobody", "--random", "5"], 1, "# SKIP",
           "not ok 2", "no backend named")

@@ -6,8 +6,8 @@
 The test programs are the targets of ninja's rule `test`; suites and scripts are listed below. Each speaks TAP:
 a line `ok N - case` or `not ok N - case` per case, `# SKIP why` behind those that can't be run here, and behind those
 that are known to fail the word that TAP has for it, and why. Whatever else goes wrong (a crash, a timeout, an exit code
-without a failed case but 77 where one was skipped, a program without any case) counts as one failure. NAMEs choose tests whose name contains one of
-them, --without leaves such out.
+without a failed case but 77 where one was skipped, a program without any case) counts as one failure. NAMEs choose
+tests whose name contains one of them, --without leaves such out.
 """
 import argparse
 import os

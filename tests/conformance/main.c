@@ -27,8 +27,8 @@ static const char usage[] =
   "  --host-gated     every graph as GK_HOST_GATED asks for it\n"
   "  --here           all in this process, for debuggers\n"
   "\n"
-  "Exit codes: 0; 1: something failed; 2: it was called wrongly; 77: nothing failed, but a backend that was asked for by\n"
-  "name, or every one there is, has no device here.\n";
+  "Exit codes: 0; 1: something failed; 2: it was called wrongly; 77: nothing failed, but a backend that was asked\n"
+  "for by name, or every one there is, has no device here.\n";
 
 #undef CASE
 #define CASE(chapter, name, needs) void case_##name(trial *t);

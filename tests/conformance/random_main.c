@@ -1,5 +1,5 @@
-/* Random lists on a backend against the reference; TAP. Without arguments: as many as the tests want. It exits with 1 if
- * something failed, else with 77 if a backend has no device here. */
+/* Random lists on a backend against the reference; TAP. Without arguments: as many as the tests want. It exits with 1
+ * if something failed, else with 77 if a backend has no device here. */
 #include "random.h"
 #include "awkward/awkward.h"
 #include "unit/libomp_leaks.h"
