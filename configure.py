@@ -151,7 +151,7 @@ def find_cplusplus(compiler):
     return Found("C++", "yes")
 
 
-def find_cuda(path):
+def find_cuda(path, as_checked_in=False):
     """The toolkit; gk's library itself needs only the driver, and finds that when it runs. Without nvcc it carries its
     own kernels as they are checked in."""
     places = [path] if path else [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
@@ -160,7 +160,7 @@ def find_cuda(path):
     for nvcc in filter(None, tools):
         release = re.search(r"release ([\d.]+)", output(nvcc, "--version") or "")
         if release:
-            reason = why_not_nvcc(nvcc)
+            reason = "isn't asked for them" if as_checked_in else why_not_nvcc(nvcc)
             found = f"{release[1]} ({os.path.dirname(os.path.dirname(nvcc))})"
             if reason:
                 return Found("CUDA", f"{found}; it {reason}: gk's own kernels as they are checked in",
@@ -206,7 +206,7 @@ def look_around(options):
     """The compiler, and everything found with it, the reasons for what isn't included."""
     compiler = find_compiler(options.cc)
     return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png), find_cmocka(compiler),
-                      find_cplusplus(compiler), find_cuda(options.cuda), find_vulkan(compiler), find_hip()]
+                      find_cplusplus(compiler), find_cuda(options.cuda, options.ready_gates), find_vulkan(compiler), find_hip()]
 
 
 def settings(options, compiler, found):
@@ -419,7 +419,7 @@ def clang_tree(name, sanitizers):
     start = "LLVMFuzzerTestOneInput" if "fuzzer" in sanitizers else "main"
     if try_compile(clang, f"int {start}(void) {{ return 0; }}\n", f"-fsanitize={sanitizers}") is None:
         raise Missing(f"{clang.command} can't link -fsanitize={sanitizers} (apt-get install libclang-rt-dev)")
-    return tree_of_its_own(name, clang, [f"--sanitize={sanitizers}"])
+    return tree_of_its_own(name, clang, [f"--sanitize={sanitizers}", "--ready-gates"])
 
 
 def fuzz_tree():
@@ -429,14 +429,14 @@ def fuzz_tree():
 def test(options):
     """Everything with sanitizers and one compiler, once more with the other as it is shipped, what has threads with
     clang's ThreadSanitizer, and its fuzzer. All in trees of their own: what `ninja` builds stays as it was
-    configured."""
+    configured. One of them has nvcc compile gk's kernels, which takes it long."""
     ensure("test", "more", *(["full"] if options.full else []))
     first = find_compiler(options.cc)
     command = [sys.executable, "tests/run.py", "--tree", tree_of_its_own(first.kind, first, recordable(options))]
     other = "clang" if first.kind == "gcc" else "gcc"
     try:
         second = inspect(has_compiler(other) or other)
-        command += ["--tree", tree_of_its_own(second.kind, second, ["--sanitize=none"])]
+        command += ["--tree", tree_of_its_own(second.kind, second, ["--sanitize=none", "--ready-gates"])]
     except Missing as problem:
         command += ["--skip", f"everything once more with {other}: {problem}"]
     for what, make in (("threads with ThreadSanitizer", lambda: clang_tree("tsan", "thread")), ("fuzzing", fuzz_tree)):
@@ -475,6 +475,8 @@ def parser():
     usage.add_argument("--prefix", default="/usr/local", help="where `ninja install` puts things (/usr/local)")
     usage.add_argument("--sanitize", default="address,undefined", metavar="LIST",
                        help="for tests and the library under them: address,undefined (the default), thread ... or none")
+    usage.add_argument("--ready-gates", action="store_true",
+                       help="gk's own CUDA kernels as they are checked in, even where nvcc is")
     usage.add_argument("--debug", action="store_true", help="no optimisation")
     usage.add_argument("--without-png", action="store_true", help="no soft body, which draws its fall with libpng")
     usage.add_argument("--werror", action="store_true", help="warnings are errors")
@@ -492,7 +494,7 @@ def recordable(options):
              if value and value != parser().get_default(name)]
     if options.cc and not any(one.startswith("--cc") for one in given):
         given.append(f"--cc={options.cc}")  # from $CC, which needn't be set next time
-    given += [f"--{name.replace('_', '-')}" for name in ("debug", "without_png", "coverage", "werror")
+    given += [f"--{name.replace('_', '-')}" for name in ("debug", "without_png", "coverage", "werror", "ready_gates")
               if getattr(options, name)]
     return given
 

@@ -40,6 +40,9 @@ def main():
         found = settings((folder / "build/config.ninja").read_text())
         tap.case("what an older one lacks is added, as it was asked for", problem or
                  (None if found == settings(whole) else f"wanted {settings(whole)}, found {found}"))
+        asked = tap.run("./configure.py", "--ready-gates", cwd=folder)
+        image = settings((folder / "build/config.ninja").read_text())["gates_fatbin"]
+        tap.case("kernels as they are checked in", asked or (None if image == "cuda/image/gates.fatbin" else image))
     tap.finish()
 
 

@@ -155,7 +155,7 @@ def main():
         tap.finish()
     try:
         compiler = configure.inspect(configure.has_compiler("gcc") or "gcc")
-        tree = ROOT / configure.tree_of_its_own("coverage", compiler, ["--coverage"])
+        tree = ROOT / configure.tree_of_its_own("coverage", compiler, ["--coverage", "--ready-gates"])
     except configure.Missing as problem:
         tap.skip("coverage", problem)
         tap.finish()

@@ -191,8 +191,8 @@ def main():
     if configure.find_cmocka(compiler).detail != "yes":
         tap.skip("planted bugs", "cmocka isn't installed")
         tap.finish()
-    configured = tap.run(sys.executable, "configure.py", "--debug", "--sanitize=none", "--cc", compiler.command,
-                         cwd=TREE)
+    configured = tap.run(sys.executable, "configure.py", "--debug", "--sanitize=none", "--ready-gates", "--cc",
+                         compiler.command, cwd=TREE)
     if not tap.case("configure", configured):
         tap.finish()
     if options.names:

@@ -3,7 +3,6 @@
 every compiler that is here takes gates.cu for every architecture that it knows. Prints TAP.
 
   tests/cuda/image.py --update    makes the images in cuda/image again: needs nvcc, and NVRTC 12.4 from PyPI"""
-import ctypes
 import hashlib
 import os
 import re
@@ -12,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nvrtc
 import toolkits
 from toolkits import tap
 
@@ -26,55 +26,15 @@ OUTSIDE = "cudaGraphSetConditional"  # what the driver puts in
 
 # ---- compilers ------------------------------------------------------------------------------------------------------
 
-class Nvrtc:
-    def __init__(self, path):
-        self.library = ctypes.CDLL(str(path))
-        major, minor = ctypes.c_int(), ctypes.c_int()
-        self.library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-        self.version = f"{major.value}.{minor.value}"
-
-    def architectures(self):
-        count = ctypes.c_int()
-        self.library.nvrtcGetNumSupportedArchs(ctypes.byref(count))
-        numbers = (ctypes.c_int * count.value)()
-        self.library.nvrtcGetSupportedArchs(numbers)
-        return list(numbers)
-
-    def compile(self, architecture, what, moves=False):
-        """`what` is PTX or CUBIN: its bytes and None, or None and the problem; a warning is one. moves: COPY and FILL
-        alone, as one text, as cuda/kernels.c has it compiled."""
-        program, size = ctypes.c_void_p(), ctypes.c_size_t()
-        source, header = (path.read_bytes() for path in SOURCES)
-        if moves:
-            source = b"#define GKI_ONLY_MOVES\n" + header + source
-        self.library.nvrtcCreateProgram(ctypes.byref(program), source, b"gates.cu", 0 if moves else 1,
-                                        (ctypes.c_char_p * 1)(header), (ctypes.c_char_p * 1)(b"gates.h"))
-        options = (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
-        result = self.library.nvrtcCompileProgram(program, 1, options)
-
-        def fetch(name):
-            getattr(self.library, f"nvrtcGet{name}Size")(program, ctypes.byref(size))
-            buffer = ctypes.create_string_buffer(size.value + 1)
-            getattr(self.library, f"nvrtcGet{name}")(program, buffer)
-            return buffer.raw[:size.value]
-
-        log = fetch("ProgramLog").rstrip(b"\0\n").decode(errors="replace")
-        image = None if result else fetch(what).rstrip(b"\0") if what == "PTX" else fetch(what)
-        self.library.nvrtcDestroyProgram(ctypes.byref(program))
-        return image, log or (f"nvrtcCompileProgram answers {result}" if result else None)
-
-
-def nvrtc_for_ptx():
-    folder = toolkits.wheel("nvidia-cuda-nvrtc-cu12", toolkits.OLDEST_WHOLE) / "lib"
-    for name in ("libnvrtc-builtins.so.12.4", "libnvrtc.so.12"):  # else it looks for the first where the linker does
-        ctypes.CDLL(str(folder / name), mode=ctypes.RTLD_GLOBAL)
-    return Nvrtc(folder / "libnvrtc.so.12")
-
-
-def installed_nvrtc():
-    for path in sorted(toolkits.installed().glob("lib64/libnvrtc.so.*")):
-        return Nvrtc(path)
-    raise toolkits.Missing("the toolkit has no libnvrtc")
+def compile_gates(loaded, architecture, what, moves=False):
+    """`what` is PTX or CUBIN: its bytes and None, or None and the problem; a warning is one. moves: COPY and FILL
+    alone, as one text, as cuda/kernels.c has it compiled."""
+    source, header = (path.read_bytes() for path in SOURCES)
+    if moves:
+        made, problem = loaded.compile(b"#define GKI_ONLY_MOVES\n" + header + source, architecture, [what], "gates.cu")
+    else:
+        made, problem = loaded.compile(source, architecture, [what], "gates.cu", [(b"gates.h", header)])
+    return made.get(what), problem
 
 
 def nvcc_version():
@@ -175,8 +135,8 @@ def check_nvcc():
 def check_old_nvrtc():
     name = f"NVRTC {toolkits.OLDEST_WHOLE} makes the same PTX"
     try:
-        image, problem = nvrtc_for_ptx().compile(PTX_TARGET, "PTX")
-    except (toolkits.Missing, OSError) as missing:
+        image, problem = compile_gates(nvrtc.oldest(), PTX_TARGET, "PTX")
+    except toolkits.Missing as missing:
         return tap.skip(name, missing)
     same = image == (IMAGES / "gates.ptx").read_bytes()
     return tap.case(name, problem or (None if same else "it makes another one: tests/cuda/image.py --update"))
@@ -184,14 +144,16 @@ def check_old_nvrtc():
 
 def check_installed_nvrtc():
     try:
-        nvrtc = installed_nvrtc()
-    except (toolkits.Missing, OSError) as missing:
+        found = nvrtc.installed()
+    except toolkits.Missing as missing:
         return tap.skip("NVRTC: every architecture", missing)
-    for number in nvrtc.architectures():
-        ptx, problem = nvrtc.compile(f"compute_{number}", "PTX")
-        tap.case(f"NVRTC {nvrtc.version}: PTX for compute_{number}", problem or judge_code(ptx))
-        cubin, problem = nvrtc.compile(f"sm_{number}", "CUBIN")
-        tap.case(f"NVRTC {nvrtc.version}: cubin for sm_{number}", problem or judge_code(cubin))
+    numbers = found.architectures()
+    for number in numbers:
+        cubin, problem = compile_gates(found, f"sm_{number}", "CUBIN")
+        tap.case(f"NVRTC {found.version}: cubin for sm_{number}", problem or judge_code(cubin))
+    for number in (numbers[0], numbers[-1]):
+        ptx, problem = compile_gates(found, f"compute_{number}", "PTX")
+        tap.case(f"NVRTC {found.version}: PTX for compute_{number}", problem or judge_code(ptx))
     return None
 
 
@@ -204,17 +166,17 @@ def judge_moves(ptx):
 
 def check_moves():
     """For drivers that know nothing of conditional nodes, by compilers that are as old."""
-    for find in (nvrtc_for_ptx, installed_nvrtc):
+    for find in (nvrtc.oldest, nvrtc.installed):
         try:
-            nvrtc = find()
-        except (toolkits.Missing, OSError) as missing:
+            found = find()
+        except toolkits.Missing as missing:
             tap.skip("COPY and FILL alone", missing)
             continue
-        for number in nvrtc.architectures():
-            if find is nvrtc_for_ptx and number < int(PTX_TARGET.split("_")[1]):  # for which it warns
-                continue
-            ptx, problem = nvrtc.compile(f"compute_{number}", "PTX", moves=True)
-            tap.case(f"COPY and FILL alone, NVRTC {nvrtc.version}, compute_{number}", problem or judge_moves(ptx))
+        lowest = int(PTX_TARGET.split("_")[1])  # below, the oldest warns
+        numbers = [number for number in found.architectures() if number >= lowest]
+        for number in (numbers[0], numbers[-1]):
+            ptx, problem = compile_gates(found, f"compute_{number}", "PTX", moves=True)
+            tap.case(f"COPY and FILL alone, NVRTC {found.version}, compute_{number}", problem or judge_moves(ptx))
 
 
 def check_ptxas():
@@ -232,7 +194,7 @@ def check_ptxas():
 def update():
     version = nvcc_version()
     problem = build_fatbin() if version else "there is no nvcc that knows all architectures"
-    ptx, trouble = (None, problem) if problem else nvrtc_for_ptx().compile(PTX_TARGET, "PTX")
+    ptx, trouble = (None, problem) if problem else compile_gates(nvrtc.oldest(), PTX_TARGET, "PTX")
     if problem or trouble:
         sys.exit(f"image.py: {problem or trouble}")
     (IMAGES / "gates.fatbin").write_bytes(Path(FATBIN).read_bytes())

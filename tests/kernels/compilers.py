@@ -2,13 +2,10 @@
 """Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, glslangValidator, spirv-val.
 
 The kernels are those of language.h, a row of the common language each, and the soft body's. NVRTC and nvcc make code
-for each architecture that gk brings gates for, NVRTC of 12.4 (from PyPI) for those that it knows; with GK_TEST_SCALE
-above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here is skipped and says so.
+for some architectures, NVRTC of 12.4 (from PyPI) for those of them that it knows; with GK_TEST_SCALE above 1 for all
+that they know. Runs in a build tree; prints TAP. A compiler that isn't here is skipped and says so.
 
   tests/kernels/compilers.py [PART ...]    tasks, language or softbody"""
-import ctypes
-import ctypes.util
-import glob
 import os
 import re
 import shutil
@@ -20,10 +17,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cuda"))
+import nvrtc
 import tap
 import toolkits
 
-ARCHITECTURES = [75, 80, 86, 89, 90, 100, 120]
+ARCHITECTURES = [75, 90, 120]  # of those that gk brings gates for the oldest, the last that knows 12.4, the newest
 ALL = int(os.environ.get("GK_TEST_SCALE", "1")) > 1
 HEADERS = ["tests/kernels/language.h", "docs/examples/softbody/softbody.kernel.h"]
 
@@ -88,63 +86,13 @@ def tool(name, *folders):
     return next(filter(None, paths), None)
 
 
-class Nvrtc:
-    """One that is loaded."""
-
-    def __init__(self, path):
-        self.library = ctypes.CDLL(path)
-        numbers = [ctypes.c_int(), ctypes.c_int()]
-        self.library.nvrtcVersion(*map(ctypes.byref, numbers))
-        self.name = f"NVRTC {numbers[0].value}.{numbers[1].value}"
-        self.library.nvrtcGetNumSupportedArchs(ctypes.byref(numbers[0]))
-        known = (ctypes.c_int * numbers[0].value)()
-        self.library.nvrtcGetSupportedArchs(known)
-        self.architectures = [one for one in known if ALL or one in ARCHITECTURES]
-
-    def compile(self, text, architecture):
-        """A cubin, the PTX that it was made of, and the log where there are errors or warnings."""
-        program, size = ctypes.c_void_p(), ctypes.c_size_t()
-        if self.library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None):
-            return b"", "", "nvrtcCreateProgram failed"
-        options = (ctypes.c_char_p * 1)(f"--gpu-architecture=sm_{architecture}".encode())
-        result = self.library.nvrtcCompileProgram(program, 1, options)
-
-        def fetch(what):
-            getattr(self.library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
-            buffer = ctypes.create_string_buffer(size.value + 1)
-            getattr(self.library, f"nvrtcGet{what}")(program, buffer)
-            return buffer.raw[:size.value]
-
-        log = fetch("ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
-        cubin, ptx = (b"", b"") if result else (fetch("CUBIN"), fetch("PTX"))
-        self.library.nvrtcDestroyProgram(ctypes.byref(program))
-        return cubin, ptx.decode(errors="replace"), (log or "failed without a log") if result or log else None
-
-
-def installed_nvrtc():
-    homes = filter(None, [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"])
-    paths = [path for home in homes for path in sorted(glob.glob(f"{home}/lib64/libnvrtc.so*"))]
-    for path in filter(None, paths + [ctypes.util.find_library("nvrtc")]):
-        try:
-            return Nvrtc(path)
-        except OSError:
-            continue
-    raise toolkits.Missing("there is no libnvrtc in /usr/local/cuda or $CUDA_HOME")
-
-
-def oldest_nvrtc():
-    folder = toolkits.wheel("nvidia-cuda-nvrtc-cu12", toolkits.OLDEST_WHOLE) / "lib"
-    ctypes.CDLL(str(next(folder.glob("libnvrtc-builtins.so*"))))  # which the other looks for by its name
-    return Nvrtc(str(folder / "libnvrtc.so.12"))
-
-
 def load_nvrtcs():
     """Those that are here, and for the others what is to be skipped and why."""
     loaded, skips = [], []
-    for what, load in (("NVRTC", installed_nvrtc), ("NVRTC 12.4", oldest_nvrtc)):
+    for what, load in (("NVRTC", nvrtc.installed), ("NVRTC 12.4", nvrtc.oldest)):
         try:
             loaded.append(load())
-        except (toolkits.Missing, OSError) as reason:
+        except toolkits.Missing as reason:
             skips.append((what, reason))
     return loaded, skips
 
@@ -167,14 +115,15 @@ def check_nvrtcs(name, text, entries):
     for what, reason in skips:
         tap.skip(f"{name}: {what}", reason)
 
-    def compile_one(nvrtc, architecture):
-        cubin, ptx, problem = nvrtc.compile(text, architecture)
-        return problem or missing_entries(ptx, entries) or missing_code(cubin, entries)
+    def compile_one(found, number):
+        made, problem = found.compile(text.encode(), f"sm_{number}", ["PTX", "CUBIN"])
+        return problem or missing_entries(made["PTX"].decode(errors="replace"), entries) or \
+            missing_code(made["CUBIN"], entries)
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        for nvrtc in loaded:
-            for architecture, problem in zip(nvrtc.architectures, pool.map(
-                    lambda one, nvrtc=nvrtc: compile_one(nvrtc, one), nvrtc.architectures)):
-                tap.case(f"{name}: {nvrtc.name}: sm_{architecture}", problem)
+        for found in loaded:
+            numbers = [number for number in found.architectures() if ALL or number in ARCHITECTURES]
+            for number, problem in zip(numbers, pool.map(lambda one, found=found: compile_one(found, one), numbers)):
+                tap.case(f"{name}: NVRTC {found.version}: sm_{number}", problem)
     return loaded
 
 
@@ -185,10 +134,11 @@ def check_nvrtc(kernels, folder):
         return tap.case(f"{kernels.name}: NVRTC", problem)
     lines = kernels.path.read_text().splitlines()
     number, line = next((k + 1, line) for k, line in enumerate(lines) if re.match(r"  return .*;$", line))
-    for nvrtc in check_nvrtcs(kernels.name, text, kernels.kernels):
+    for found in check_nvrtcs(kernels.name, text, kernels.kernels):
         wrong = text.replace(line + "\n", "  return undefined_name;\n", 1)
-        log, wanted = nvrtc.compile(wrong, nvrtc.architectures[0])[2] or "", f"{kernels.path}({number}): error"
-        tap.case(f"{kernels.name}: {nvrtc.name} names file and line", None if wanted in log else
+        log = found.compile(wrong.encode(), f"sm_{ARCHITECTURES[0]}", [])[1] or ""
+        wanted = f"{kernels.path}({number}): error"
+        tap.case(f"{kernels.name}: NVRTC {found.version} names file and line", None if wanted in log else
                  f"wanted {wanted} in:\n{log}")
     return None
 
