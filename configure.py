@@ -206,7 +206,8 @@ def look_around(options):
     """The compiler, and everything found with it, the reasons for what isn't included."""
     compiler = find_compiler(options.cc)
     return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png), find_cmocka(compiler),
-                      find_cplusplus(compiler), find_cuda(options.cuda, options.ready_gates), find_vulkan(compiler), find_hip()]
+                      find_cplusplus(compiler), find_cuda(options.cuda, options.ready_gates), find_vulkan(compiler),
+                      find_hip()]
 
 
 def settings(options, compiler, found):
