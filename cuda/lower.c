@@ -132,7 +132,8 @@ static bool are_alike(const gk_gates *a, const gk_gates *b) {
   if (count != b->node_count - begin_b) return false;
   for (uint32_t k = 0; k < count; ++k) {
     const gk_gate_node *one = &a->nodes[begin_a + k], *other = &b->nodes[begin_b + k];
-    if (one->kind != other->kind || one->node != other->node || one->end - begin_a != other->end - begin_b) return false;
+    if (one->kind != other->kind || one->node != other->node) return false;
+    if (one->end - begin_a != other->end - begin_b) return false;
   }
   return true;
 }
