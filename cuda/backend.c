@@ -16,8 +16,8 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   if (result != GK_OK) return result;
   result = gki_cuda_load_own(device);
   if (result == GK_OK)
-    gki_cuda_probe(device->driver, device->device, device->context, device->own.module, device->own.refused,
-                   &device->abilities);
+    result = gki_cuda_probe(device->driver, device->device, device->context, device->own.module, device->own.refused,
+                            &device->abilities);
   gki_cuda_leave(device);
   return result;
 }

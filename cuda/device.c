@@ -74,6 +74,7 @@ static gk_result make_stream(gki_cuda_device *device) {
 gk_result gki_cuda_open(gki_cuda_device *device, int ordinal) {
   gk_result result = gki_cuda_driver_get(&device->driver);
   if (result == GK_OK) result = find_device(device, ordinal);
+  if (result == GK_OK) result = gki_cuda_probe_refuses(device->device);
   if (result == GK_OK) result = make_stream(device);
   if (result != GK_OK) return result;
   pthread_mutex_init(&device->lock, NULL);
@@ -84,13 +85,13 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal) {
 }
 
 void gki_cuda_close(gki_cuda_device *device) {
-  if (device->stream) {
+  if (!device->abilities.hangs && device->stream) {
     bool entered = gki_cuda_enter_to_free(device);
     (void)device->driver->cuStreamDestroy(device->stream);
     if (entered) gki_cuda_leave(device);
   }
   device->stream = NULL;
-  if (device->context) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
+  if (!device->abilities.hangs && device->context) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
   device->context = NULL;
   if (device->locks) pthread_mutex_destroy(&device->lock);
   device->locks = false;

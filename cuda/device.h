@@ -42,7 +42,8 @@ typedef struct gki_cuda_device {
 } gki_cuda_device;
 
 gk_result gki_cuda_open(gki_cuda_device *device, int ordinal);
-void gki_cuda_close(gki_cuda_device *device); /* copes with what open left half done */
+/* Copes with what open left half done. On a device that hangs nothing is given back, as that might never return. */
+void gki_cuda_close(gki_cuda_device *device);
 
 /* Between the two the device's context is the thread's; then it is again what it was. */
 gk_result gki_cuda_enter(const gki_cuda_device *device);

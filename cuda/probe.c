@@ -73,15 +73,17 @@ static void give_back(asking *a) {
   if (a->stream) (void)d->cuStreamDestroy(a->stream);
 }
 
-/* Until the stream is done, or it takes so long that it never will be. */
+/* Until the stream is done, or it takes so long that it never will be. What can't be asked may still be at work, so it
+ * is asked twice; nothing here waits for the device. */
 static bool wait_for(asking *a, const char *graph) {
   const int64_t begin = gki_cuda_now_ns();
-  for (;;) {
+  for (int failures = 0;;) {
     const CUresult result = a->driver->cuStreamQuery(a->stream);
-    if (result == CUDA_SUCCESS) return true;
+    if (result == CUDA_SUCCESS) return failures == 0;
     if (result != CUDA_ERROR_NOT_READY) {
-      (void)a->driver->cuStreamSynchronize(a->stream); /* who can't be asked may still be at work */
-      return judge(a, result, "cuStreamQuery", graph);
+      (void)judge(a, result, "cuStreamQuery", graph);
+      if (++failures == 2) return false;
+      continue;
     }
     const int64_t waited = gki_cuda_now_ns() - begin;
     if (waited / 1000000 >= PATIENCE_MS) {
@@ -211,6 +213,16 @@ static void ask(asking *a, gki_cuda_abilities *abilities) {
   }
 }
 
+/* After a failure: whether it was one of the context, which then answers every call with it. */
+static bool is_broken(const asking *a) {
+  if (!a->failure[0] || a->hangs) return false;
+  for (int tries = 0; tries < 2; ++tries) {
+    const CUresult result = a->driver->cuStreamQuery(a->stream);
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return false;
+  }
+  return true;
+}
+
 static void refuse(gki_cuda_abilities *abilities, bool is_final, const char *why) {
   abilities->is_final = is_final;
   abilities->ways = ways_of(abilities);
@@ -234,6 +246,9 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
   }
   asking a = {.driver = driver, .context = context};
   if (take_kernels(&a, gates) && take(&a)) ask(&a, abilities);
+  abilities->hangs = a.hangs;
+  abilities->broke = is_broken(&a);
+  if (abilities->broke) abilities->conditional = abilities->is_final = false;
   give_back(&a);
   abilities->ways = ways_of(abilities);
   if (!abilities->conditional || a.failure[0]) say_why(abilities, &a);
@@ -251,27 +266,55 @@ static bool is_turned_off(void) {
   return wanted && strcmp(wanted, "0") == 0;
 }
 
-void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
-                    const char *why_none, gki_cuda_abilities *abilities) {
-  gki_cuda_abilities *here = device >= 0 && device < MOST_DEVICES ? &known[device] : NULL;
-  if (is_turned_off()) {
-    *abilities = (gki_cuda_abilities){.driver_version = driver->version};
-    refuse(abilities, false, "GK_CUDA_PROBE=0 says that the driver isn't to be tried");
-    return;
-  }
-  pthread_mutex_lock(&lock); /* also while it is asked, so that nobody asks twice */
-  if (here && here->is_final) {
-    *abilities = *here;
-    pthread_mutex_unlock(&lock);
-    return;
-  }
-  gki_cuda_probe_anew(driver, context, gates, why_none, abilities);
-  if (here) *here = *abilities;
-  pthread_mutex_unlock(&lock);
+static gk_result judge_device(CUdevice device, const gki_cuda_abilities *abilities) {
+  if (abilities->hangs)
+    return gk_fail(GK_ERROR_DEVICE,
+                   "backend cuda: device %d hangs: %s; this process can't use it any more; start it anew with "
+                   "GK_CUDA_PROBE=0, then nothing is tried and lists run host-gated", device, abilities->why);
+  if (abilities->broke)
+    return gk_fail(GK_ERROR_DEVICE,
+                   "backend cuda: device %d failed as it was tried: %s; its context is of no use until all in this "
+                   "process have given it back; with GK_CUDA_PROBE=0 nothing is tried and lists run host-gated", device,
+                   abilities->why);
+  return GK_OK;
+}
+
+static void tell(CUdevice device, const gki_cuda_abilities *abilities) {
   if (abilities->conditional)
     gk_log(GK_LOG_INFO, "CUDA device %d: conditional nodes tried in %u us, safe ways needed: 0x%x", device,
            abilities->microseconds, abilities->ways);
   else gk_log(GK_LOG_INFO, "CUDA device %d: no conditional nodes: %s", device, abilities->why);
+}
+
+static gki_cuda_abilities *place_of(CUdevice device) {
+  return device >= 0 && device < MOST_DEVICES ? &known[device] : NULL;
+}
+
+gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
+                         const char *why_none, gki_cuda_abilities *abilities) {
+  gki_cuda_abilities *here = place_of(device);
+  if (is_turned_off()) {
+    *abilities = (gki_cuda_abilities){.driver_version = driver->version};
+    refuse(abilities, false, "GK_CUDA_PROBE=0 says that the driver isn't to be tried");
+    return GK_OK;
+  }
+  pthread_mutex_lock(&lock); /* also while it is asked, so that nobody asks twice */
+  const bool is_known = here && here->is_final;
+  if (is_known) *abilities = *here;
+  else gki_cuda_probe_anew(driver, context, gates, why_none, abilities);
+  if (here) *here = *abilities;
+  pthread_mutex_unlock(&lock);
+  if (!is_known) tell(device, abilities);
+  return judge_device(device, abilities);
+}
+
+gk_result gki_cuda_probe_refuses(CUdevice device) {
+  gki_cuda_abilities *here = place_of(device);
+  gki_cuda_abilities found = {.hangs = false};
+  pthread_mutex_lock(&lock);
+  if (here && here->hangs) found = *here;
+  pthread_mutex_unlock(&lock);
+  return judge_device(device, &found);
 }
 
 static const char *said_of(uint8_t answer) {

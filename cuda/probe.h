@@ -83,6 +83,8 @@ typedef struct gki_cuda_probe_graph {
 typedef struct gki_cuda_abilities {
   bool conditional;   /* false: everything is host-gated, and `why` says why */
   bool is_final;      /* false: a call failed for a reason that may pass, so the next one who asks starts anew */
+  bool hangs;         /* a graph didn't end: what waits for the device, or ends its context, may never return */
+  bool broke;         /* the context failed, for good */
   int driver_version; /* 12040 is 12.4 */
   uint32_t ways;      /* that must be taken */
   uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; all but YES count as no, and have their way in `ways` */
@@ -94,15 +96,19 @@ typedef struct gki_cuda_abilities {
   char why[400];      /* without `conditional`: a sentence, for the capability report */
 } gki_cuda_abilities;
 
-/* Asks, or answers what is known of this device. Never fails: what can't be found out is a "no" with its reason, and a
- * graph that doesn't end within three seconds is left alone, with what it uses, on a stream of its own.
+/* Asks, or answers what is known of this device. What can't be found out is a "no" with its reason. Fails if the device
+ * is of no use after it, as abilities->hangs or ->broke says, and tells why: nothing may be called for its context that
+ * waits, where it hangs. A graph that doesn't end within three seconds is left to itself, with all that it uses.
  * With GK_CUDA_PROBE=0 in the environment nothing is asked, which counts as a device without conditional nodes.
  * The device's context is current. `gates` is the module of gates.cu, loaded in it; NULL: there is none, and `why_none`
  * says why. Thread-safe. */
-void gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
-                    const char *why_none, gki_cuda_abilities *abilities);
+gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
+                         const char *why_none, gki_cuda_abilities *abilities);
 
-/* The same, always anew. */
+/* Before a device is touched: fails as gki_cuda_probe did if a graph hangs there. */
+gk_result gki_cuda_probe_refuses(CUdevice device);
+
+/* Asks anew, and says what came of it in the abilities only. */
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities);
 

@@ -304,6 +304,8 @@ static void is_clean_if(uint64_t k, CUresult code, simgpu_how how) {
   if (!gives_back && strcmp(hit, "cuGraphExecNodeSetParams") != 0 && (got.is_final || !got.why[0]))
     fail_msg("call %d, %s: \"%s\", final %d", (int)k, hit, got.why, got.is_final);
   assert_int_equal(got.conditional, (got.ways & GKI_CUDA_HOST_GATED) == 0);
+  assert_false(got.hangs);
+  if (how == SIMGPU_NOW || strstr(hit, "cuGraphLaunch")) assert_int_equal(got.broke, how != SIMGPU_NOW);
   sim->mark();
   if (how != SIMGPU_NOW) return;
   assert_int_equal(sim->alive(SIMGPU_ALL), 2); /* the context's retain and the module */
@@ -340,14 +342,22 @@ static void never_ends(void **state) {
   (void)state;
   query = driver.cuStreamQuery;
   driver.cuStreamQuery = end_two_graphs;
-  gki_cuda_probe(&driver, 5, context, gates, NULL, &got);
+  sim->mark();
+  assert_int_equal(gki_cuda_probe_refuses(5), GK_OK);
+  assert_int_equal(gki_cuda_probe(&driver, 5, context, gates, NULL, &got), GK_ERROR_DEVICE);
+  assert_non_null(strstr(gk_error(), "device 5 hangs: conditional nodes couldn't be tried: the graph of parallel "
+                                     "branches didn't end within 3 s; this process can't use it any more; start it "
+                                     "anew with GK_CUDA_PROBE=0"));
+  assert_int_equal(sim->counts().waits, 0);
   assert_false(got.conditional);
+  assert_true(got.hangs);
   assert_true(got.is_final);
   assert_true(got.ways & GKI_CUDA_HOST_GATED);
   assert_string_equal(got.why,
                       "conditional nodes couldn't be tried: the graph of parallel branches didn't end within 3 s");
-  gki_cuda_probe(&driver, 5, context, gates, NULL, &got); /* nobody tries again */
+  assert_int_equal(gki_cuda_probe(&driver, 5, context, gates, NULL, &got), GK_ERROR_DEVICE); /* nobody tries again */
   assert_false(got.conditional);
+  assert_int_equal(gki_cuda_probe_refuses(5), GK_ERROR_DEVICE);
   assert_true(sim->alive(SIMGPU_ALL) > 2); /* it may still run */
   sim->allow("leak");
 }
@@ -381,7 +391,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(no_kernels, begin, end),
       cmocka_unit_test_setup_teardown(once_per_device, begin, end),
       cmocka_unit_test_setup_teardown(each_call_fails, begin, end),
-      cmocka_unit_test_setup_teardown(never_ends, begin, NULL), /* last: something is left */
+      cmocka_unit_test_setup_teardown(never_ends, begin, NULL), /* last: something is left, as if it were at work */
   };
   return cmocka_run_group_tests_name("cuda_probe", tests, begin_all, NULL);
 }

@@ -113,6 +113,7 @@ typedef struct sim_device {
   int ordinal;
   struct sim_context *primary;
   bool closing; /* it is ended just now */
+  _Atomic bool hung; /* something on it didn't end for a while */
   unsigned char *range; /* reserved addresses: [range, range + used) were given out, and never are again */
   size_t used;
   size_t taken; /* bytes of live blocks */

@@ -1,6 +1,7 @@
 /* Streams, events, and the thread of each device that carries out what they hold. */
 #include "sim.h"
 #include <stdlib.h>
+#include <time.h>
 
 /* ---- work ---- */
 
@@ -29,6 +30,15 @@ static sim_stream *pick(sim_device *device) {
     if (sim_random(&device->random) % ++seen == 0) chosen = each;
   }
   return chosen;
+}
+
+/* What never ends, until the answer is another one; what is left then isn't its owners' fault. */
+static void hang(sim_device *device, const sim_item *item) {
+  if (item->kind != SIM_ITEM_GRAPH || item->program->handle_count == 0) return;
+  while (sim_says_no("ends")) {
+    device->hung = true;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
 }
 
 static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, char *why, size_t why_bytes) {
@@ -74,6 +84,7 @@ static void work_on(sim_device *device, sim_stream *stream) {
   if (context->sticky == CUDA_SUCCESS && item->kind != SIM_ITEM_EVENT) {
     sim_memory_open(device);
     pthread_mutex_unlock(&sim_lock);
+    hang(device, item);
     bool right = run_item(device, item, &counts, why, sizeof why);
     pthread_mutex_lock(&sim_lock);
     sim_memory_close(device);

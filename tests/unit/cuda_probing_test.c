@@ -1,6 +1,9 @@
 /* What a device is when it is opened on a driver that the probe finds odd. What it found is kept, so each test has a
  * device of its own. */
 #include "cuda_world.h"
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
 
 enum { DEVICES = 4 };
 static int next_device;
@@ -64,13 +67,100 @@ static void turned_off(void **state) {
   unsetenv("GK_CUDA_PROBE");
 }
 
+/* Which call launches the probe's first graph. With none after it that is right, nothing is found out for good. */
+static uint64_t first_launch(void) {
+  for (uint64_t k = 1;; ++k) {
+    gk_device *device = NULL;
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_LOST);
+    if (open_next(&device) == GK_OK) gk_device_close(device);
+    if (!sim->failed()) fail_msg("there is no call %d", (int)k);
+    if (strcmp(sim->failed(), "cuGraphLaunch") == 0) return k;
+  }
+}
+
+static void context_fails(void **state) {
+  (void)state;
+  CUresult (*retain)(CUcontext *context, CUdevice device), (*release)(CUdevice device);
+  CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = NULL;
+  *(void **)&find = dlsym(library, "cuGetProcAddress");
+  assert_int_equal(find("cuDevicePrimaryCtxRetain", &entry, 7000, 0), CUDA_SUCCESS);
+  *(void **)&retain = entry;
+  assert_int_equal(find("cuDevicePrimaryCtxRelease", &entry, 11000, 0), CUDA_SUCCESS);
+  *(void **)&release = entry;
+  const uint64_t k = first_launch();
+  CUcontext others;
+  gk_device *device = NULL;
+  sim->mark();
+  assert_int_equal(retain(&others, next_device), CUDA_SUCCESS);
+  (sim->fail)(k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LATE);
+  assert_fails(GK_ERROR_DEVICE, "failed as it was tried: conditional nodes couldn't be tried: cuStreamQuery, for the "
+               "graph of IF and WHILE: an illegal memory access", open_next(&device));
+  assert_says("GK_CUDA_PROBE=0");
+  assert_null(device);
+  assert_string_equal(sim->failed(), "cuGraphLaunch");
+  assert_int_equal(sim->alive(SIMGPU_RETAINS), 1);
+  sim->mark();
+  assert_int_equal(open_next(&device), GK_ERROR_DEVICE); /* it still is as it was */
+  assert_null(device);
+  assert_int_equal(release(next_device), CUDA_SUCCESS);
+  sim->forgive(); /* what gk couldn't give back */
+  assert_ok(open_next(&device));
+  assert_int_equal(line_of(device, "DO_WHILE")->how, GK_NATIVE);
+  gk_device_close(device);
+}
+
+/* ---- a graph that never ends ------------------------------------------------------------------------------------- */
+
+static double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* The whole life of a process: the next backend is taken, and nothing waits. */
+static int live_with_a_hang(void) {
+  gk_device *device = NULL;
+  const double begin = seconds();
+  if (gk_device_open(NULL, &device) != GK_OK || strcmp(gk_device_describe(device)->backend, "openmp") != 0) return 3;
+  gk_device_close(device);
+  if (seconds() - begin > 20) return 4;
+  const double again = seconds();
+  if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_ERROR_DEVICE) return 5;
+  if (!strstr(gk_error(), "the graph of IF and WHILE didn't end within 3 s")) return 6;
+  return seconds() - again > 1 ? 7 : 0; /* it is known by now */
+}
+
+static void never_ends(void **state) {
+  (void)state;
+  const double begin = seconds();
+  pid_t child = fork();
+  if (child == 0) {
+    setenv("SIMGPU_NO", "ends", 1);
+    execl("/proc/self/exe", "cuda_probing_test", "hang", (char *)NULL);
+    _exit(9);
+  }
+  int status = -1;
+  while (waitpid(child, &status, WNOHANG) == 0 && seconds() - begin < 40) usleep(10000);
+  if (status == -1) {
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    fail_msg("the process didn't end");
+  }
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(int count, char **words) {
-  (void)count;
   setenv("SIMGPU_DEVICES", "4", 1);
   with_simgpu(words);
+  if (count > 1) return live_with_a_hang();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(branches_never_met, begin, end),
     cmocka_unit_test_setup_teardown(turned_off, begin, end),
+    cmocka_unit_test_setup_teardown(context_fails, begin, end),
+    cmocka_unit_test_setup_teardown(never_ends, begin, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
