@@ -141,8 +141,8 @@ static gk_result why_gated(const gki_cuda_device *device, const gk_plan *plan, c
   return GK_OK;
 }
 
-static gk_result lower(void *at, void *state, const gk_plan *plan, void *const *code, gk_mode *mode) {
-  gki_cuda_device *device = at;
+static gk_result lower_either(gki_cuda_device *device, void *state, const gk_plan *plan, void *const *code,
+                              gk_mode *mode) {
   any_graph *graph = state;
   char why[1024];
   gk_result result = why_gated(device, plan, why, sizeof why);
@@ -174,22 +174,50 @@ static void drop(void *state) {
   else gki_cuda_graph_drop(&graph->native);
 }
 
+/* ---- entries that may find out that the device is lost ------------------------------------------------------------ */
+
+static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
+  return gki_cuda_note(device, gki_cuda_alloc(device, bytes, kind, memory));
+}
+
+static gk_result copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+  return gki_cuda_note(device, gki_cuda_copy(device, direction, to, from, bytes));
+}
+
+static gk_result load(void *device, const gk_kernel *kernel, void **code) {
+  return gki_cuda_note(device, gki_cuda_load(device, kernel, code));
+}
+
+static gk_result lower(void *device, void *state, const gk_plan *plan, void *const *code, gk_mode *mode) {
+  return gki_cuda_note(device, lower_either(device, state, plan, code, mode));
+}
+
+static gk_result note(const any_graph *graph, gk_result result) {
+  return gki_cuda_note(graph->is_gated ? graph->gated.device : graph->native.device, result);
+}
+
 static gk_result launch(void *state, const gk_hand_over *hand_over) {
   any_graph *graph = state;
-  return graph->is_gated ? gki_cuda_gated_launch(&graph->gated, hand_over)
-                         : gki_cuda_launch(&graph->native, hand_over);
+  return note(graph, graph->is_gated ? gki_cuda_gated_launch(&graph->gated, hand_over)
+                                     : gki_cuda_launch(&graph->native, hand_over));
 }
 
 static gk_result wait(void *state, bool block, gk_record *record) {
-  return gki_cuda_wait(&((any_graph *)state)->native, block, record);
+  any_graph *graph = state;
+  return note(graph, gki_cuda_wait(&graph->native, block, record));
+}
+
+static gk_result submit(void *state, uint32_t run) {
+  any_graph *graph = state;
+  return note(graph, gki_cuda_gated_submit(&graph->gated, run));
+}
+
+static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
+  any_graph *graph = state;
+  return note(graph, gki_cuda_gated_read_flag(&graph->gated, node, flag));
 }
 
 static gk_result cancel(void *state) { return gki_cuda_cancel(&((any_graph *)state)->native); }
-static gk_result submit(void *state, uint32_t run) { return gki_cuda_gated_submit(&((any_graph *)state)->gated, run); }
-
-static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
-  return gki_cuda_gated_read_flag(&((any_graph *)state)->gated, node, flag);
-}
 
 const gk_backend gki_cuda = {
   .abi = GK_BACKEND_ABI,
@@ -200,12 +228,12 @@ const gk_backend gki_cuda = {
   .open = open_device,
   .close = close_device,
   .describe = describe,
-  .alloc = gki_cuda_alloc,
+  .alloc = alloc,
   .free = gki_cuda_free,
-  .copy = gki_cuda_copy,
+  .copy = copy,
   .host_address = gki_cuda_host_address,
   .takes = gki_cuda_takes,
-  .load = gki_cuda_load,
+  .load = load,
   .unload = gki_cuda_unload,
   .lower = lower,
   .drop = drop,

@@ -6,6 +6,9 @@
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 gk_result gki_cuda_enter(const gki_cuda_device *device) {
+  if (atomic_load_explicit(&device->lost, memory_order_acquire))
+    return gk_fail(GK_ERROR_DEVICE, "CUDA device %d (%s) is lost; close it, and if it can't be opened again, start the "
+                   "program again. It began with: %s", device->ordinal, device->name, device->why_lost);
   return gki_cuda_judge(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
 }
 
@@ -23,6 +26,25 @@ gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *pla
 void gki_cuda_leave(const gki_cuda_device *device) {
   CUcontext own;
   (void)device->driver->cuCtxPopCurrent(&own);
+}
+
+/* ---- losing it --------------------------------------------------------------------------------------------------- */
+
+bool gki_cuda_is_alive(const gki_cuda_device *device) {
+  const CUresult result = device->driver->cuStreamQuery(device->stream);
+  return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
+}
+
+gk_result gki_cuda_note(gki_cuda_device *device, gk_result result) {
+  if (result != GK_ERROR_DEVICE || atomic_load(&device->lost) || !gki_cuda_enter_to_free(device)) return result;
+  const bool alive = gki_cuda_is_alive(device);
+  gki_cuda_leave(device);
+  if (alive) return result;
+  pthread_mutex_lock(&device->lock);
+  if (!atomic_load(&device->lost)) snprintf(device->why_lost, sizeof device->why_lost, "%s", gk_error());
+  atomic_store_explicit(&device->lost, true, memory_order_release);
+  pthread_mutex_unlock(&device->lock);
+  return result;
 }
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */

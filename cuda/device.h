@@ -5,6 +5,7 @@
 #include "image.h"
 #include "probe.h"
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* A kernel that is ready. */
 typedef struct gki_cuda_kernel {
@@ -26,6 +27,8 @@ typedef struct gki_cuda_device {
   int ordinal;
   int arch;            /* 89 is sm_89 */
   int multiprocessors;
+  atomic_bool lost;    /* it answers nothing any more, and why_lost, which is there by then, says since when */
+  char why_lost[1400];
   bool locks;          /* the lock was made */
   pthread_mutex_t lock; /* of what follows */
   gki_cuda_pinned *pinned; /* page-locked memory that was given out */
@@ -45,9 +48,14 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal);
 /* Copes with what open left half done. On a device that hangs nothing is given back, as that might never return. */
 void gki_cuda_close(gki_cuda_device *device);
 
-/* Between the two the device's context is the thread's; then it is again what it was. */
+/* Between the two the device's context is the thread's; then it is again what it was. GK_ERROR_DEVICE, with what it
+ * began with, if the device is lost. */
 gk_result gki_cuda_enter(const gki_cuda_device *device);
 void gki_cuda_leave(const gki_cuda_device *device);
+/* Whether the device still answers, so that what failed was what it was asked for. In its context. */
+bool gki_cuda_is_alive(const gki_cuda_device *device);
+/* What an entry answered; if that was a failure and the device doesn't answer any more, it is lost from now on. */
+gk_result gki_cuda_note(gki_cuda_device *device, gk_result result);
 /* For a call that failed: "<call> of graph <name>: <driver's text> ...", as gki_cuda_judge. */
 gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call);
 /* For giving things back, which is tried whatever this answers, and said nowhere; leave it if true. */

@@ -44,18 +44,12 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
                               "cuMemcpyHtoDAsync of the tables");
 }
 
-/* Whether the device still answers: then it was what it was asked for that failed. */
-static bool is_alive(const gki_cuda_device *device) {
-  const CUresult result = device->driver->cuStreamQuery(device->stream);
-  return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
-}
-
 static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   const gki_cuda_device *device = graph->device;
   const char *why;
   CUresult result = gki_cuda_instantiate(device, variant->graph, &variant->exec, &why);
   if (result == CUDA_SUCCESS) return GK_OK;
-  if (result == CUDA_ERROR_OUT_OF_MEMORY || !is_alive(device))
+  if (result == CUDA_ERROR_OUT_OF_MEMORY || !gki_cuda_is_alive(device))
     return gki_cuda_judge(device->driver, result, "cuGraphInstantiate of graph %s%s", graph->plan->name, why);
   char text[300];
   gki_cuda_describe_result(device->driver, result, text, sizeof text);

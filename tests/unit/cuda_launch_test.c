@@ -274,26 +274,57 @@ static void test_threads(void **state) {
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
-/* The device is lost while a launch runs: every launch and wait says so, and none hangs. */
+static const gk_task loop_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
+static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
+
+/* The device is lost while a launch runs: from then on all that is asked of it says so, and with what it began; none
+ * hangs, and it can be closed. */
 static void test_device_is_lost(void **state) {
-  gk_device *device = *state;
-  gk_graph *graph = graph_on(device, &two, 0), *looping = long_graph(device, 2);
-  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0);
+  gk_device *device = *state, *other = NULL;
+  gk_graph *graph = graph_on(device, &two, 0), *looping = long_graph(device, 2), *more = NULL;
+  gk_graph *gated = graph_on(device, &two, GK_HOST_GATED);
+  int *x = int_on(device, 0), *left = int_on(device, 0), *flag = int_on(device, 0), value = 1;
+  int *page = gk_alloc(device, sizeof *page, GK_HOST_MEMORY);
   bind_all(device, looping, x, left, flag);
-  gk_bind(graph, X, x);
-  gk_bind_int(graph, N, 1);
-  gk_bind_int(graph, A, 1);
+  gk_graph *const straight[] = {graph, gated};
+  for (int k = 0; k < 2; ++k) {
+    gk_bind(straight[k], X, x);
+    gk_bind_int(straight[k], N, 1);
+    gk_bind_int(straight[k], A, 1);
+  }
   (sim->fail)(1, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LATE);
   assert_ok(gk_launch(graph, 0));
   assert_int_equal(gk_wait(graph, NULL), GK_ERROR_DEVICE);
-  assert_says("CUDA_ERROR_ILLEGAL_ADDRESS");
-  for (int k = 0; k < 3; ++k) {
-    gk_result result = gk_launch(looping, 0);
-    if (result == GK_OK) result = gk_wait(looping, NULL);
-    assert_int_equal(result, GK_ERROR_DEVICE);
+  assert_says("cuEventSynchronize of graph two: an illegal memory access");
+  sim->mark();
+#define IS_LOST(call) \
+  do { \
+    assert_int_equal(call, GK_ERROR_DEVICE); \
+    assert_says("is lost; close it"); \
+    assert_says("It began with: cuEventSynchronize of graph two: an illegal memory access"); \
+  } while (0)
+  gk_graph *const all[] = {looping, gated, graph};
+  for (int k = 0; k < 6; ++k) {
+    gk_result result = gk_launch(all[k % 3], 0);
+    if (result == GK_OK) result = k < 3 ? gk_wait(all[k % 3], NULL) : gk_poll(all[k % 3], NULL);
+    while (result == GK_NOT_READY) result = gk_poll(all[k % 3], NULL);
+    IS_LOST(result);
   }
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
+  assert_says("It began with: cuEventSynchronize of graph two");
+  IS_LOST(gk_upload(device, x, &value, sizeof value));
+  IS_LOST(gk_download(device, &value, x, sizeof value));
+  IS_LOST(gk_upload(device, page, &value, sizeof value));
+  IS_LOST(gk_graph_create(device, &loop, 0, &more));
+  assert_null(more);
+  const uint64_t calls = sim->counts().calls;
+  assert_true(calls == 0); /* nothing is asked of it any more */
+  assert_int_equal(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &other), GK_ERROR_DEVICE);
+  assert_null(other);
   gk_graph_destroy(looping);
   gk_graph_destroy(graph);
+  gk_graph_destroy(gated);
+  gk_free(device, page);
 }
 
 /* What a posted status leaves open, the last kernel's end, is waited for before anything is given back. */
@@ -332,9 +363,6 @@ static bool create_failing(gk_device *device, const gk_list *list, const char *e
   }
 }
 
-static const gk_task loop_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
-static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
-
 /* A graph that the driver doesn't take, for whatever reason of its own, is gated by the host. */
 static void test_refused(void **state) {
   gk_device *device = *state;
@@ -367,19 +395,24 @@ static void test_refused_for_a_while(void **state) {
   assert_int_equal(sim->calls("cuGraphConditionalHandleCreate"), 1); /* and the graph is native */
   assert_int_equal(sim->calls("cuDeviceGraphMemTrim"), 1);
   gk_graph_destroy(graph);
-  sim->mark();
-  for (uint64_t k = 1;; ++k) {
-    (sim->fail)(k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST);
-    result = gk_graph_create(device, &loop, 0, &graph);
-    const char *failed = sim->failed();
-    assert_non_null(failed);
-    if (strcmp(failed, "cuCtxPushCurrent") == 0 || strcmp(failed, "cuCtxPopCurrent") == 0) gk_graph_destroy(graph);
-    else assert_int_equal(result, GK_ERROR_DEVICE);
-    if (strcmp(failed, "cuGraphInstantiateWithParams") == 0) break;
+  for (bool found = false; !found;) {
+    static uint64_t k;
+    gk_device *lost;
+    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &lost));
+    sim->mark();
+    (sim->fail)(++k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST);
+    result = gk_graph_create(lost, &loop, 0, &graph);
+    assert_non_null(sim->failed());
+    found = strcmp(sim->failed(), "cuGraphInstantiateWithParams") == 0;
+    if (found) {
+      assert_int_equal(result, GK_ERROR_DEVICE);
+      assert_says("cuGraphInstantiate");
+      assert_int_equal(sim->calls("cuGraphInstantiateWithParams"), 1);
+    }
+    gk_graph_destroy(graph);
+    gk_device_close(lost);
     sim->mark();
   }
-  assert_says("cuGraphInstantiate");
-  assert_int_equal(sim->calls("cuGraphInstantiateWithParams"), 1);
 }
 
 static gk_result do_nothing(const gk_value *args, void *native) {
