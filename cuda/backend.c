@@ -174,7 +174,7 @@ static void drop(void *state) {
   else gki_cuda_graph_drop(&graph->native);
 }
 
-/* ---- entries that may find out that the device is lost ------------------------------------------------------------ */
+/* ---- entries that may find out that the device is lost ----------------------------------------------------------- */
 
 static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
   return gki_cuda_note(device, gki_cuda_alloc(device, bytes, kind, memory));
