@@ -40,11 +40,11 @@ LONG = ["endurance_test"]  # does the same again and again
 # The unit tests that are most likely to catch a bug of an area.
 FIRST = {
     "check": ["check_test", "check_races_test", "blocks_test", "check_random_test", "kernel_test"],
-    "plan": ["plan_test", "dump_test"],
+    "plan": ["plan_test", "dump_test", "dump_gates_test"],
     "gates": ["plan_gates_test"],
     "gated": ["gated_test", "gated_stops_test", "gated_random_test"],
     "openmp": ["openmp_test", "openmp_team_test", "openmp_sections_test"],
-    "cuda": ["cuda_driver_test", "nvrtc_test", "cuda_gated_test", "cuda_gated_11_4_test"],
+    "cuda": ["cuda_driver_test", "nvrtc_test", "cuda_gated_test", "cuda_gated_11_4_test", "cuda_executed_test"],
     "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.
