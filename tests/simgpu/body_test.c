@@ -100,6 +100,135 @@ static void child_graph_in_a_case_before_13(void **state) {
   expect_broken("case-child");
 }
 
+/* ---- what is captured into a body ---- */
+
+static CUgraph body_to_capture(void) {
+  CUgraph body;
+  add_condition(graph, NULL, handle_of(1), IF, &body);
+  RIGHT(cu.cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+  return body;
+}
+
+static CUgraphNode end_of_capture(CUgraph body) {
+  CUgraph ended;
+  CUgraphNode node;
+  size_t count = 1;
+  RIGHT(cu.cuStreamEndCapture(stream, &ended));
+  assert_ptr_equal(ended, body);
+  RIGHT(cu.cuGraphGetNodes(body, &node, &count));
+  assert_int_equal(count, 1);
+  return node;
+}
+
+static void expect_unsupported(CUgraphNode node, const char *part) {
+  CUDA_GRAPH_INSTANTIATE_PARAMS asked = {0};
+  CUgraphExec exec;
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphInstantiateWithParams(&exec, graph, &asked));
+  expect_refused(part);
+  assert_int_equal(asked.result_out, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+  assert_ptr_equal(asked.hErrNode_out, node);
+}
+
+static void cooperative_kernel_in_a_body(void **state) {
+  (void)state;
+  uint64_t letter = 'a';
+  void *parameters[] = {&letter};
+  RIGHT(cu.cuLaunchCooperativeKernel(kernel("log"), 1, 1, 1, 1, 1, 1, 0, stream, parameters));
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_string_equal(trace, "a");
+  CUgraph body = body_to_capture();
+  RIGHT(cu.cuLaunchCooperativeKernel(kernel("log"), 1, 1, 1, 1, 1, 1, 0, stream, parameters));
+  CUgraphNode node = end_of_capture(body);
+  sim->set_version(12050);
+  expect_unsupported(node, "from 12.6 on");
+  sim->set_version(12060);
+  expect_trace("a");
+}
+
+static void cooperative_kernel_outside_of_bodies(void **state) {
+  (void)state;
+  uint64_t letter = 'a';
+  void *parameters[] = {&letter};
+  sim->set_version(12040);
+  RIGHT(cu.cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+  RIGHT(cu.cuLaunchCooperativeKernel(kernel("log"), 1, 1, 1, 1, 1, 1, 0, stream, parameters));
+  end_of_capture(graph);
+  expect_trace("a");
+}
+
+/* That of the device and pinned; managed isn't named, pageable is in no capture, and nothing else is anybody's. */
+static void memory_of_copies_in_a_body(void **state) {
+  (void)state;
+  CUdeviceptr managed, device;
+  RIGHT(cu.cuMemAllocManaged(&managed, 8, CU_MEM_ATTACH_GLOBAL));
+  RIGHT(cu.cuMemAlloc(&device, 8));
+  const CUdeviceptr sides[][2] = {{device, managed}, {managed, device}, {managed, 0}, {device, 0}};
+  for (int k = 0; k < 4; ++k) {
+    CUgraph body = body_to_capture();
+    if (sides[k][1]) RIGHT(cu.cuMemcpyDtoDAsync(sides[k][0], sides[k][1], 8, stream));
+    else RIGHT(cu.cuMemsetD8Async(sides[k][0], 1, 8, stream));
+    CUgraphNode node = end_of_capture(body);
+    if (k == 3) RIGHT(cu.cuMemFree(device));
+    expect_unsupported(node, k < 3 ? "of managed memory" : "of unknown memory");
+    RIGHT(cu.cuGraphDestroy(graph));
+    RIGHT(cu.cuGraphCreate(&graph, 0));
+  }
+  RIGHT(cu.cuMemFree(managed));
+  CUgraph ended;
+  uint64_t pageable = 0;
+  body_to_capture();
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        cu.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)counters, &pageable, 8, stream));
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
+}
+
+static void managed_memory_outside_of_bodies(void **state) {
+  (void)state;
+  CUdeviceptr managed;
+  RIGHT(cu.cuMemAllocManaged(&managed, 8, CU_MEM_ATTACH_GLOBAL));
+  RIGHT(cu.cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+  RIGHT(cu.cuMemsetD8Async(managed, 7, 8, stream));
+  end_of_capture(graph);
+  expect_trace("");
+  assert_int_equal(*(unsigned char *)(uintptr_t)managed, 7);
+  RIGHT(cu.cuMemFree(managed));
+}
+
+static CUgraphNodeParams fill_of(void *at, unsigned value, size_t bytes) {
+  const CUDA_MEMSET_NODE_PARAMS_v2 fill = {.dst = (CUdeviceptr)(uintptr_t)at, .value = value, .elementSize = 1,
+                                           .width = bytes, .height = 1, .ctx = context};
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+  memcpy(all.reserved1, &fill, sizeof fill);
+  return all;
+}
+
+static void fill_in_a_body_stays(void **state) {
+  (void)state;
+  for (int inside = 0; inside < 2; ++inside) {
+    CUgraph where = graph;
+    if (inside) where = body_to_capture();
+    else RIGHT(cu.cuStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+    RIGHT(cu.cuMemsetD8Async((CUdeviceptr)(uintptr_t)counters, 1, 8, stream));
+    CUgraphNode node = end_of_capture(where);
+    CUgraphExec exec = exec_of();
+    CUgraphNodeParams asked = fill_of(counters + 1, 2, 8), far = fill_of(counters, 2, 80);
+    counters[0] = counters[1] = 0;
+    if (inside) {
+      WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphExecNodeSetParams(exec, node, &asked));
+      expect_refused("fill nodes in bodies");
+    } else {
+      WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphExecNodeSetParams(exec, node, &far));
+      RIGHT(cu.cuGraphExecNodeSetParams(exec, node, &asked));
+    }
+    trace_of(exec);
+    assert_int_equal(counters[0], inside ? UINT64_C(0x0101010101010101) : 0);
+    assert_int_equal(counters[1], inside ? 0 : UINT64_C(0x0202020202020202));
+    RIGHT(cu.cuGraphExecDestroy(exec));
+    RIGHT(cu.cuGraphDestroy(graph));
+    RIGHT(cu.cuGraphCreate(&graph, 0));
+  }
+}
+
 static void empty_child_graph(void **state) {
   (void)state;
   CUgraph child;
@@ -188,6 +317,11 @@ int main(void) {
     CASE(other_nodes_in_a_body),
     CASE(child_graph_in_a_body),
     CASE(child_graph_in_a_case_before_13),
+    CASE(cooperative_kernel_in_a_body),
+    CASE(cooperative_kernel_outside_of_bodies),
+    CASE(memory_of_copies_in_a_body),
+    CASE(managed_memory_outside_of_bodies),
+    CASE(fill_in_a_body_stays),
     CASE(empty_child_graph),
     CASE(conditional_graph_stays_one),
     CASE(conditional_parameters_stay),

@@ -1,6 +1,7 @@
 /* Instantiation with its rules, updates of nodes, launches. */
 #include "sim.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- what may be instantiated ---- */
 
@@ -25,10 +26,28 @@ static CUresult check_kernel(check *c, const sim_node *node) {
     sim_broken("destroyed", "a graph was instantiated whose kernel's module is unloaded");
     return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_ERROR);
   }
+  if (node->call->cooperative && c->in_body && sim_version < 12060) {
+    sim_refuse(CUDA_ERROR_INVALID_VALUE, "a cooperative kernel in a body: from 12.6 on");
+    return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+  }
   if (node->call->context == c->context) return CUDA_SUCCESS;
   sim_broken("foreign", "a graph holds a kernel of another context than the current one");
   sim_refuse(CUDA_ERROR_INVALID_VALUE, "a kernel of another context");
   return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED);
+}
+
+/* In bodies: device memory and pinned memory, of the context that it is instantiated in. */
+static CUresult check_copy(check *c, const sim_node *node) {
+  const unsigned char *const sides[] = {node->copy.to, node->copy.from};
+  for (int k = 0; c->in_body && k < 2; ++k) {
+    if (!sides[k]) continue; /* a fill */
+    const sim_block *block = sim_block_of(c->context, (uintptr_t)sides[k], node->copy.bytes);
+    if (block && (block->kind == SIMGPU_MEMORY || block->kind == SIMGPU_PINNED)) continue;
+    sim_refuse(CUDA_ERROR_INVALID_VALUE, "a %s node in a body of %s memory", sim_node_name(node->type),
+               block ? "managed" : "unknown");
+    return fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+  }
+  return CUDA_SUCCESS;
 }
 
 static CUresult check_child(check *c, const sim_node *node) {
@@ -70,6 +89,8 @@ static CUresult check_graph(check *c, const sim_graph *graph) {
     if (node->call) result = check_kernel(c, node);
     else if (node->child) result = check_child(c, node);
     else if (node->condition) result = check_condition(c, node);
+    else if (node->type == CU_GRAPH_NODE_TYPE_MEMCPY || node->type == CU_GRAPH_NODE_TYPE_MEMSET)
+      result = check_copy(c, node);
     else if (node->type == CU_GRAPH_NODE_TYPE_EMPTY && c->in_body && sim_version < 12040)
       sim_broken("empty-node", "an empty node in a body, which is faulty in 12.3");
   }
@@ -226,8 +247,10 @@ static CUresult check_update(sim_exec *exec, CUgraphNode node, const CUgraphNode
     sim_broken("update", "parameters of a conditional node can't be changed");
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "parameters of a conditional node can't be changed");
   }
-  if (step->type != CU_GRAPH_NODE_TYPE_KERNEL)
+  const bool fill = step->type == CU_GRAPH_NODE_TYPE_MEMSET;
+  if (step->type != CU_GRAPH_NODE_TYPE_KERNEL && !fill)
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "updates of %s nodes aren't simulated", sim_node_name(step->type));
+  if (fill && in_body(flow)) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "fill nodes in bodies can't be updated");
   if (exec->conditional && sim_says_no("P1d"))
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "nodes of graphs with conditional nodes can't be updated");
   if (in_body(flow) && sim_says_no("P17a"))
@@ -235,28 +258,53 @@ static CUresult check_update(sim_exec *exec, CUgraphNode node, const CUgraphNode
   return sim_check_reserved(asked);
 }
 
-CUresult sim_cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node, CUgraphNodeParams *asked) {
-  SIM_ENTER(cuGraphExecNodeSetParams);
-  sim_exec *exec;
-  sim_call *call;
-  CUresult result = exec_find(handle, &exec);
-  if (result == CUDA_SUCCESS) result = check_update(exec, node, asked);
-  if (result == CUDA_SUCCESS) result = sim_call_make(&asked->kernel, SIM_NODE_BYTES, &call);
-  if (result != CUDA_SUCCESS) return result;
-  if (call->context != exec->base.context) {
-    free(call);
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the kernel is of another context");
-  }
+/* What launches under way have stays as it is. */
+static sim_step *step_to_change(sim_exec *exec, CUgraphNode node) {
   if (exec->program->references > 1) {
     sim_program *copy = sim_program_copy(exec->program);
     sim_program_release(exec->program);
     exec->program = copy;
   }
   const sim_flow *flow;
-  sim_step *step = sim_program_step(exec->program, (uint64_t)(uintptr_t)node, &flow);
+  return sim_program_step(exec->program, (uint64_t)(uintptr_t)node, &flow);
+}
+
+static CUresult change_kernel(sim_exec *exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v3 *asked) {
+  sim_call *call;
+  CUresult result = sim_call_make(asked, SIM_NODE_BYTES, &call);
+  if (result != CUDA_SUCCESS) return result;
+  if (call->context != exec->base.context) {
+    free(call);
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the kernel is of another context");
+  }
+  sim_step *step = step_to_change(exec, node);
+  call->cooperative = step->call->cooperative;
   free(step->call);
   step->call = call;
   return CUDA_SUCCESS;
+}
+
+/* Rows of bytes are enough here. */
+static CUresult change_fill(sim_exec *exec, CUgraphNode node, const CUgraphNodeParams *all) {
+  CUDA_MEMSET_NODE_PARAMS_v2 asked;
+  memcpy(&asked, all->reserved1, sizeof asked);
+  if (asked.elementSize != 1 || asked.height != 1 || asked.value > UINT8_MAX)
+    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "fills but of one row of bytes aren't simulated");
+  if (!sim_block_of(exec->base.context, (uintptr_t)asked.dst, asked.width))
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a fill of what isn't within one block of this context's memory");
+  step_to_change(exec, node)->copy =
+    (sim_copy){(unsigned char *)(uintptr_t)asked.dst, NULL, asked.width, (unsigned char)asked.value};
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node, CUgraphNodeParams *asked) {
+  SIM_ENTER(cuGraphExecNodeSetParams);
+  sim_exec *exec;
+  CUresult result = exec_find(handle, &exec);
+  if (result == CUDA_SUCCESS) result = check_update(exec, node, asked);
+  if (result != CUDA_SUCCESS) return result;
+  return asked->type == CU_GRAPH_NODE_TYPE_MEMSET ? change_fill(exec, node, asked)
+                                                  : change_kernel(exec, node, &asked->kernel);
 }
 
 CUresult sim_cuGraphExecUpdate(CUgraphExec handle, CUgraph graph, CUgraphExecUpdateResultInfo *info) {

@@ -276,6 +276,7 @@ static CUresult check_edges(const CUgraphNode *after, const CUgraphEdgeData *edg
 CUresult sim_check_reserved(const CUgraphNodeParams *asked) {
   size_t used = asked->type == CU_GRAPH_NODE_TYPE_KERNEL ? sizeof asked->kernel
                 : asked->type == CU_GRAPH_NODE_TYPE_CONDITIONAL ? sizeof asked->conditional
+                : asked->type == CU_GRAPH_NODE_TYPE_MEMSET ? sizeof(CUDA_MEMSET_NODE_PARAMS_v2)
                 : asked->type == CU_GRAPH_NODE_TYPE_GRAPH ? sizeof asked->graph : sizeof asked->reserved1;
   unsigned char all[sizeof asked->reserved1];
   memcpy(all, asked->reserved1, sizeof all);

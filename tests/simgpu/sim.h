@@ -184,6 +184,7 @@ typedef struct sim_call { /* of a kernel; one allocation */
   const sim_kernel *kernel;
   const char *name; /* lives as long as the module */
   unsigned grid[3], block[3];
+  bool cooperative;
   size_t bytes;
   unsigned char parameters[];
 } sim_call;

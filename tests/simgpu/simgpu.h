@@ -86,6 +86,16 @@ typedef struct CUDA_HOST_NODE_PARAMS_st CUDA_HOST_NODE_PARAMS;
 typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
 typedef enum CUmemAttach_flags_enum { CU_MEM_ATTACH_GLOBAL = 1 } CUmemAttach_flags;
 
+typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams' union */
+  CUdeviceptr dst;
+  size_t pitch;
+  unsigned int value;
+  unsigned int elementSize;
+  size_t width;
+  size_t height;
+  CUcontext ctx;
+} CUDA_MEMSET_NODE_PARAMS_v2;
+
 #define SIMGPU_ENTRIES(X) \
   X(cuDeviceTotalMem, 3020, 0, (size_t *bytes, CUdevice device)) \
   X(cuCtxGetCurrent, 4000, 0, (CUcontext *context)) \
@@ -94,6 +104,9 @@ typedef enum CUmemAttach_flags_enum { CU_MEM_ATTACH_GLOBAL = 1 } CUmemAttach_fla
     (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
      unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **parameters, \
      void **extra)) \
+  X(cuLaunchCooperativeKernel, 9000, 0, \
+    (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
+     unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **parameters)) \
   X(cuGraphClone, 10000, 0, (CUgraph *clone, CUgraph graph)) \
   X(cuGraphAddDependencies, 12030, 12030, \
     (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)) \

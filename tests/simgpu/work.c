@@ -278,6 +278,23 @@ CUresult sim_call_make(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, size_t most, sim
   return CUDA_SUCCESS;
 }
 
+static CUresult launch(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, bool cooperative, CUstream where, const char *entry) {
+  sim_stream *stream;
+  sim_call *call;
+  CUresult result = sim_stream_find(where, entry, &stream);
+  if (result != CUDA_SUCCESS) return result;
+  result = sim_call_make(asked, sim_version >= 12010 && !stream->capture ? SIM_LAUNCH_BYTES : SIM_NODE_BYTES, &call);
+  if (result != CUDA_SUCCESS) return result;
+  call->cooperative = cooperative;
+  if (stream->capture) return sim_capture_add(stream, call, NULL);
+  ++sim_count.kernels;
+  sim_item *item = sim_obtain(sizeof *item);
+  item->kind = SIM_ITEM_KERNEL;
+  item->call = call;
+  sim_post(stream, item);
+  return CUDA_SUCCESS;
+}
+
 CUresult sim_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
                             unsigned int block_x, unsigned int block_y, unsigned int block_z,
                             unsigned int shared_bytes, CUstream where, void **parameters, void **extra) {
@@ -286,19 +303,19 @@ CUresult sim_cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned i
                                             .gridDimZ = grid_z, .blockDimX = block_x, .blockDimY = block_y,
                                             .blockDimZ = block_z, .sharedMemBytes = shared_bytes,
                                             .kernelParams = parameters, .extra = extra};
-  sim_stream *stream;
-  sim_call *call;
-  CUresult result = sim_stream_find(where, "cuLaunchKernel", &stream);
-  if (result != CUDA_SUCCESS) return result;
-  result = sim_call_make(&asked, sim_version >= 12010 && !stream->capture ? SIM_LAUNCH_BYTES : SIM_NODE_BYTES, &call);
-  if (result != CUDA_SUCCESS) return result;
-  if (stream->capture) return sim_capture_add(stream, call, NULL);
-  ++sim_count.kernels;
-  sim_item *item = sim_obtain(sizeof *item);
-  item->kind = SIM_ITEM_KERNEL;
-  item->call = call;
-  sim_post(stream, item);
-  return CUDA_SUCCESS;
+  return launch(&asked, false, where, "cuLaunchKernel");
+}
+
+CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                       unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                       unsigned int block_z, unsigned int shared_bytes, CUstream where,
+                                       void **parameters) {
+  SIM_ENTER(cuLaunchCooperativeKernel);
+  const CUDA_KERNEL_NODE_PARAMS_v3 asked = {.func = function, .gridDimX = grid_x, .gridDimY = grid_y,
+                                            .gridDimZ = grid_z, .blockDimX = block_x, .blockDimY = block_y,
+                                            .blockDimZ = block_z, .sharedMemBytes = shared_bytes,
+                                            .kernelParams = parameters};
+  return launch(&asked, true, where, "cuLaunchCooperativeKernel");
 }
 
 static void carry_out_call(void *data) {
