@@ -1,5 +1,5 @@
 /* From gates to nodes: one after the other, sections side by side. */
-#include "lower.h"
+#include "build.h"
 #include "nodes.h"
 
 typedef struct builder {

@@ -1,4 +1,5 @@
 #include "launch.h"
+#include "build.h"
 #include "clock.h"
 #include "pause.h"
 #include <string.h>

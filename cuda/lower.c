@@ -1,7 +1,9 @@
 #include "lower.h"
+#include "build.h"
 #include "error.h"
 #include "launch.h"
 #include "nodes.h"
+#include "ways.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -59,9 +59,4 @@ void gki_cuda_graph_drop(gki_cuda_graph *graph);
  * Answers as gki_cuda_graph_make. */
 gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_variant **variant);
 void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant);
-
-/* build.c: nodes of a variant whose gates and tables are there. */
-gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles);
-/* Parameters of its prologue for that target. */
-gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target);
 #endif

@@ -112,11 +112,6 @@ gk_result gki_cuda_probe_refuses(CUdevice device);
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities);
 
-/* Which of the ways in `of` would change something for these gates; those that wouldn't needn't be taken. So the gates
- * can be lowered if gki_cuda_ways_needed(gates, abilities.ways & ~GKI_CUDA_WAYS_TAKEN) is 0; no time is spent on bits
- * that aren't in `of`. */
-uint32_t gki_cuda_ways_needed(const gk_gates *gates, uint32_t of);
-
 /* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do what this list needs: ..." */
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes);
 #endif

@@ -1,5 +1,5 @@
 /* Which of the safe ways would change something for a list: what its control kernels set, seen from where they are. */
-#include "probe.h"
+#include "ways.h"
 
 enum {
   BY_CHAINS = GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_MERGE_IN_BODY | GKI_CUDA_WRITE_ONCE |

@@ -1,0 +1,11 @@
+/* The nodes of a graph that decides by itself. */
+#ifndef GKI_CUDA_BUILD_H
+#define GKI_CUDA_BUILD_H
+#include "lower.h"
+
+/* Of a variant whose gates and tables are there. */
+gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles);
+
+/* Parameters of its prologue for that target: a number of a checkpoint, or GKI_CUDA_NONE. */
+gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target);
+#endif
