@@ -272,6 +272,55 @@ static void test_threads(void **state) {
   }
 }
 
+typedef struct canceller { gk_graph *graph; gk_device *device; pthread_t thread; atomic_bool *done; } canceller;
+
+static void *keep_cancelling(void *at) {
+  const canceller *c = at;
+  while (!atomic_load(c->done)) assert_ok(gk_cancel(c->graph));
+  return NULL;
+}
+
+static void *keep_copying(void *at) {
+  const canceller *c = at;
+  int *x = int_on(c->device, 5);
+  while (!atomic_load(c->done)) assert_int_equal(int_at(c->device, x), 5);
+  gk_free(c->device, x);
+  return NULL;
+}
+
+/* A graph that would never end is launched, polled and waited for by one thread, cancelled by another, and a third one
+ * has the device do other things meanwhile. */
+static void test_cancelled_by_others(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(device, &list, GK_CANCELLABLE);
+  int *x = int_on(device, 0), *flag = int_on(device, 1);
+  sim->set_passes(UINT64_MAX);
+  gk_bind(graph, X, x);
+  gk_bind(graph, FLAG, flag);
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, A, 1);
+  atomic_bool done = false;
+  canceller others[2] = {{.graph = graph, .done = &done}, {.device = device, .done = &done}};
+  assert_int_equal(pthread_create(&others[0].thread, NULL, keep_cancelling, &others[0]), 0);
+  assert_int_equal(pthread_create(&others[1].thread, NULL, keep_copying, &others[1]), 0);
+  for (int k = 0; k < 50; ++k) {
+    const gk_status *status = NULL;
+    gk_bind_int(graph, A, k);
+    assert_ok(gk_launch(graph, 0));
+    if (k % 2) assert_ok(gk_launch(graph, 0));
+    gk_result result = gk_poll(graph, &status);
+    if (k % 3) result = gk_wait(graph, &status);
+    while (result == GK_NOT_READY) result = gk_poll(graph, &status);
+    assert_ok(result);
+    assert_int_equal(status->state, GK_CANCELLED);
+  }
+  atomic_store(&done, true);
+  for (int k = 0; k < 2; ++k) pthread_join(others[k].thread, NULL);
+  gk_graph_destroy(graph);
+}
+
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 static const gk_task loop_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
@@ -475,7 +524,7 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {
     ON_CUDA(test_straight), ON_CUDA(test_replay_is_one_call), ON_CUDA(test_rebinding_costs_the_same_for_any_list),
     ON_CUDA(test_resume_is_made_once), ON_CUDA(test_queue), ON_CUDA(test_two_graphs), ON_CUDA(test_cancel),
-    cmocka_unit_test(test_no_host_memory), ON_CUDA(test_threads),
+    cmocka_unit_test(test_no_host_memory), ON_CUDA(test_threads), ON_CUDA(test_cancelled_by_others),
     ON_CUDA(test_too_many_items), ON_CUDA(test_device_is_lost), ON_CUDA(test_destroyed_when_over),
     ON_CUDA(test_refused), ON_CUDA(test_refused_for_a_while), ON_CUDA(test_resume_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
