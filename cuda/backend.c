@@ -90,11 +90,15 @@ static void describe_native(gki_cuda_device *device) {
              "Branches of the graph; those that hold loops or branches go one after the other: %s.", why);
     line_of(device, "PARALLEL")->why = device->why_chained;
   }
-  if (!(ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN)) return;
+  if (ways & GKI_CUDA_TARGET_BY_COPY)
+    line_of(device, "CHECKPOINT")->why = "One kernel at its end reads the flag; if it yields, it closes all that comes "
+                                         "later. Where a launch resumes is copied to the device before it, as this "
+                                         "driver doesn't update nodes as gk needs it.";
+  if (!(ways & GKI_CUDA_WAYS_PLAIN)) return;
   char why[1024];
-  gki_cuda_say_ways(&device->abilities, ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN, why, sizeof why);
-  snprintf(device->why_gated, sizeof device->why_gated, "A WHILE node; lists to which it matters that %s, run "
-           "host-gated: the host reads their flags.", why);
+  gki_cuda_say_ways(&device->abilities, ways & GKI_CUDA_WAYS_PLAIN, why, sizeof why);
+  snprintf(device->why_gated, sizeof device->why_gated, "A WHILE node; lists to which it matters that %s, get "
+           "plain gates: a small kernel more in front of most conditional nodes.", why);
   line_of(device, "DO_WHILE")->why = device->why_gated;
 }
 
@@ -132,21 +136,19 @@ typedef struct any_graph {
 } any_graph;
 
 /* "" in `why`: the device decides. */
-static gk_result why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
+static void why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
   else if (!device->abilities.conditional) snprintf(why, bytes, "%s", device->abilities.why);
-  else return gki_cuda_why_gated(device, plan, why, bytes);
-  return GK_OK;
 }
 
 static gk_result lower_either(gki_cuda_device *device, void *state, const gk_plan *plan, void *const *code,
                               gk_mode *mode) {
   any_graph *graph = state;
   char why[1024];
-  gk_result result = why_gated(device, plan, why, sizeof why);
-  if (result == GK_OK) result = gki_cuda_enter(device);
+  why_gated(device, plan, why, sizeof why);
+  gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   bool refused = false;
   graph->is_gated = why[0] != 0;

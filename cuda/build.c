@@ -44,7 +44,7 @@ static gk_result add_control(builder *b, CUgraph into, uint32_t at, size_t first
 }
 
 static gk_result add_prologue(builder *b, CUgraph into, uint32_t at, size_t first) {
-  uint32_t target = GKI_CUDA_NONE;
+  uint32_t target = b->graph->aims_by_copy && b->gates->target_count ? GKI_CUDA_COPIED : GKI_CUDA_NONE;
   b->variant->point = b->gates->nodes[at].point;
   b->variant->target = target;
   void *parameters[] = {&b->variant->tables, &b->variant->point, &target};
@@ -150,8 +150,20 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
   return result;
 }
 
-gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target) {
-  if (!variant->prologue || variant->target == target) return GK_OK;
+static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t number) {
+  const gki_cuda_device *device = graph->device;
+  uint32_t *from = (uint32_t *)(void *)(graph->pinned + GKI_CUDA_TARGETS_AT) + (number - 1) % GKI_CUDA_RING;
+  *from = target;
+  CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, aimed), from,
+                                                      sizeof *from, device->stream);
+  if (result == CUDA_SUCCESS) graph->aimed = target;
+  return gki_cuda_judge(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);
+}
+
+gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number) {
+  if (!variant->prologue || !variant->gates->target_count) return GK_OK;
+  if (graph->aims_by_copy) return graph->aimed == target ? GK_OK : copy_target(graph, target, number);
+  if (variant->target == target) return GK_OK;
   const gki_cuda_device *device = graph->device;
   void *parameters[] = {&variant->tables, &variant->point, &target};
   CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_KERNEL};

@@ -7,5 +7,5 @@
 gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles);
 
 /* Parameters of its prologue for that target: a number of a checkpoint, or GKI_CUDA_NONE. */
-gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target);
+gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number);
 #endif

@@ -82,11 +82,14 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
   if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
     return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
-  if (result == GK_OK)
-    result = gki_cuda_aim(graph, variant, launch->target ? graph->plan->nodes[launch->target].checkpoint
-                                                         : GKI_CUDA_NONE);
   if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1);
   if (result != GK_OK) return result;
+  result = gki_cuda_aim(graph, variant,
+                        launch->target ? graph->plan->nodes[launch->target].checkpoint : GKI_CUDA_NONE, number);
+  if (result != GK_OK) {
+    graph->busy_until = UINT64_MAX;
+    return result;
+  }
   if (again) *launch->applied = GK_BY_RECORDING;
   announce(graph, launch, number);
   pthread_mutex_lock(&graph->device->lock);

@@ -9,10 +9,35 @@
 
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
-static uint32_t bits_of(const gki_cuda_device *device, const gk_plan *plan, bool resumes) {
+static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
   return GK_WITH_WORDS | (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
-         (plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
-         (device->abilities.ways & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH);
+         (graph->plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
+         (graph->device->abilities.ways & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH) |
+         (graph->is_plain ? (uint32_t)GK_WITH_PLAIN : 0);
+}
+
+_Static_assert((GKI_CUDA_WAYS_TAKEN | GKI_CUDA_HOST_GATED) == (GKI_CUDA_TARGET_BY_COPY << 1) - 1,
+               "graphs are made as each way asks, if there are conditional nodes at all");
+
+/* Which gates, once for both kinds of launches. */
+static gk_result choose_gates(gki_cuda_graph *graph) {
+  const uint32_t ways = graph->device->abilities.ways & GKI_CUDA_WAYS_PLAIN;
+  uint32_t needed = 0;
+  graph->aims_by_copy = (graph->device->abilities.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
+  graph->aimed = GKI_CUDA_NONE;
+  for (int resumes = 0; ways && resumes <= (graph->plan->checkpoint_count != 0); ++resumes) {
+    const gk_gates *gates;
+    gk_result result = gk_gates_make(graph->plan, bits_of(graph, resumes), &gates);
+    if (result != GK_OK) return result;
+    needed |= gki_cuda_ways_needed(gates, ways);
+    gk_gates_free(gates);
+  }
+  graph->is_plain = needed != 0;
+  if (!needed) return GK_OK;
+  char why[1024];
+  gki_cuda_say_ways(&graph->device->abilities, needed, why, sizeof why);
+  gk_log(GK_LOG_INFO, "graph %s: plain gates: %s", graph->plan->name, why);
+  return GK_OK;
 }
 
 /* What is sent now is there once the next launch is over. */
@@ -103,23 +128,6 @@ static gk_result make_variant(gki_cuda_graph *graph, gki_cuda_variant *variant, 
   return result;
 }
 
-/* Gates of both kinds of launches: the mode is chosen once. */
-gk_result gki_cuda_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
-  const uint32_t ways = device->abilities.ways & ~(uint32_t)GKI_CUDA_WAYS_TAKEN;
-  gk_result result = GK_OK;
-  why[0] = 0;
-  if (!ways) return GK_OK;
-  for (int resumes = 0; resumes <= (plan->checkpoint_count != 0) && result == GK_OK && !why[0]; ++resumes) {
-    const gk_gates *gates = NULL;
-    result = gk_gates_make(plan, bits_of(device, plan, resumes), &gates);
-    if (result != GK_OK) break;
-    const uint32_t needed = gki_cuda_ways_needed(gates, ways);
-    if (needed) gki_cuda_say_ways(&device->abilities, needed, why, bytes);
-    gk_gates_free(gates);
-  }
-  return result;
-}
-
 /* Whether the same nodes are in the same places, but for the prologue. As many aren't enough: what one graph decides
  * once before a loop, the other may in each pass. */
 static bool are_alike(const gk_gates *a, const gk_gates *b) {
@@ -137,9 +145,9 @@ static bool are_alike(const gk_gates *a, const gk_gates *b) {
 /* Where a graph that can resume has the very nodes of the other but for the prologue, it is all there is. */
 static gk_result make_first(gki_cuda_graph *graph) {
   const gk_gates *fresh = NULL, *both = NULL;
-  gk_result result = gk_gates_make(graph->plan, bits_of(graph->device, graph->plan, false), &fresh);
+  gk_result result = gk_gates_make(graph->plan, bits_of(graph, false), &fresh);
   if (result == GK_OK && graph->plan->checkpoint_count)
-    result = gk_gates_make(graph->plan, bits_of(graph->device, graph->plan, true), &both);
+    result = gk_gates_make(graph->plan, bits_of(graph, true), &both);
   if (result != GK_OK) {
     gk_gates_free(fresh);
     return result;
@@ -155,7 +163,7 @@ gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_var
   *variant = resumes && !graph->one ? &graph->resume : &graph->fresh;
   if ((*variant)->exec) return GK_OK;
   const gk_gates *gates = NULL;
-  result = gk_gates_make(graph->plan, bits_of(graph->device, graph->plan, true), &gates);
+  result = gk_gates_make(graph->plan, bits_of(graph, true), &gates);
   return result == GK_OK ? make_variant(graph, &graph->resume, gates) : result;
 }
 
@@ -217,7 +225,8 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   graph->plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   atomic_init(&graph->launched, 0);
-  gk_result result = take_code(graph, code);
+  gk_result result = choose_gates(graph);
+  if (result == GK_OK) result = take_code(graph, code);
   if (result == GK_OK) result = take_state(graph);
   if (result == GK_OK) result = make_events(graph);
   gki_cuda_variant *variant;

@@ -21,7 +21,7 @@ typedef struct gki_cuda_variant {
   uint32_t target;       /* the prologue's parameter in the exec */
 } gki_cuda_variant;
 
-enum { GKI_CUDA_STATUSES_AT = 64 }; /* in a graph's page-locked memory */
+enum { GKI_CUDA_TARGETS_AT = 64, GKI_CUDA_STATUSES_AT = 128 }; /* in a graph's page-locked memory */
 
 /* A graph, native. */
 typedef struct gki_cuda_graph {
@@ -32,10 +32,14 @@ typedef struct gki_cuda_graph {
   gki_cuda_slots slots;
   gki_cuda_shared shared;
   CUdeviceptr state;       /* what all variants share, the table of slots at its end */
-  unsigned char *pinned;   /* uint64_t: launches up to this number are cancelled; statuses; the state as it begins */
+  unsigned char *pinned;   /* uint64_t: launches up to this number are cancelled; targets, by place in the ring, as
+                            * they are copied from; statuses; the state as it begins */
   CUdeviceptr pinned_at;
   gki_cuda_variant fresh, resume; /* the first serves both if `one` */
   bool one;
+  bool is_plain;           /* GK_WITH_PLAIN, in both */
+  bool aims_by_copy;       /* no node is updated */
+  uint32_t aimed;          /* then: what was copied last */
   uint64_t busy_until;     /* until this launch is over, something may use the graph's memory; UINT64_MAX: a wait
                             * failed, or a launch half way */
   gki_cuda_calls calls;    /* the variants are made again when a slot of theirs was bound anew */
@@ -46,9 +50,6 @@ typedef struct gki_cuda_graph {
   uint64_t waited;
   char refused[600];       /* why the driver doesn't take it, as a sentence; "": it does */
 } gki_cuda_graph;
-
-/* Why a graph of this plan must be gated by the host on this device, as a sentence; "": it needn't. */
-gk_result gki_cuda_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes);
 
 /* In the device's context, of a plan that needn't be gated. What it leaves half done, gki_cuda_graph_drop frees.
  * GK_ERROR_UNSUPPORTED with `refused`, and nothing is said yet: the driver takes no such graph. */

@@ -5,7 +5,8 @@
 #define GKI_CUDA_PROBE_H
 #include "driver.h"
 
-/* Safe ways, as bits. A list that needs one which the lowering doesn't take runs host-gated; all lists need the first.
+/* Safe ways, as bits. What is said of those from PASS_ON_PER_LEVEL to LOOP_END_LAST, plain gates do all at once; where
+ * the first must be taken, the host gates everything.
  * Without any, this holds: a handle has its default at the start of a launch and keeps its value, over passes too,
  * until some kernel of the graph sets it, wherever in the graph that kernel and the handle's node are. */
 enum {
@@ -25,8 +26,16 @@ enum {
 };
 enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers; 12.3 has the nodes, with faults */
 
+/* Those for which a list that needs one of them is lowered with GK_WITH_PLAIN. */
+enum {
+  GKI_CUDA_WAYS_PLAIN = GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS |
+                        GKI_CUDA_REARM_IN_FRONT | GKI_CUDA_MERGE_IN_BODY | GKI_CUDA_WRITE_ONCE |
+                        GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_LOOP_END_LAST,
+};
 /* Those that cuda/lower.c takes. */
-enum { GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES };
+enum {
+  GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_TARGET_BY_COPY | GKI_CUDA_WAYS_PLAIN,
+};
 
 /* The questions: X(id, name, way where the answer is no, what is true if it is yes). Those of one graph stand together,
  * in the order of asking; the first two decide whether there is more to ask. */

@@ -41,6 +41,8 @@ static void find_bodies(const gk_gates *g, spot *spots) {
   }
 }
 
+static bool is_plain(const gk_gates *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
+
 /* ---- by the nodes alone ------------------------------------------------------------------------------------------ */
 
 static uint32_t needed_by_branches(const gk_gates *g, uint32_t parallel) {
@@ -53,7 +55,7 @@ static uint32_t needed_by_loop(const gk_gates *g, uint32_t loop) {
   uint32_t last = loop + 1, found = 0;
   for (uint32_t k = last; k < g->nodes[loop].end; k = g->nodes[k].end) last = k;
   if (g->nodes[last].kind != GK_GATE_CONTROL) found |= GKI_CUDA_LOOP_END_LAST;
-  for (uint32_t k = loop + 1; k < g->nodes[loop].end; ++k)
+  for (uint32_t k = loop + 1; k < g->nodes[loop].end && !is_plain(g); ++k)
     if (g->nodes[k].kind == GK_GATE_PIECE) return found | GKI_CUDA_SET_PER_PASS;
   return found;
 }
@@ -112,7 +114,7 @@ static void note_closers(search *s, uint32_t from, uint32_t begin, uint32_t end)
 
 static void note_stop(search *s, uint32_t from, const gk_gate_point *p) {
   uint32_t place = p->closer;
-  for (uint32_t b = p->block; b != GK_NONE;) {
+  for (uint32_t b = is_plain(s->gates) ? GK_NONE : p->block; b != GK_NONE;) {
     const gk_gate_block *block = &s->gates->blocks[b];
     note_closers(s, from, place, block->end);
     if (block->loop != GK_NONE) note(s, from, block->handle);
@@ -122,7 +124,7 @@ static void note_stop(search *s, uint32_t from, const gk_gate_point *p) {
 }
 
 static void note_targets(search *s, uint32_t from) {
-  for (uint32_t k = 0; k < s->gates->target_count; ++k) {
+  for (uint32_t k = 0; k < s->gates->target_count && !is_plain(s->gates); ++k) {
     uint32_t place = s->gates->targets[k].closer;
     for (uint32_t b = s->gates->targets[k].block; b != GK_NONE;) {
       const gk_gate_block *block = &s->gates->blocks[b];
@@ -152,7 +154,8 @@ static void note_chain(search *s, uint32_t from) {
   s->stack[height++] = first;
   while (height) {
     const gk_gate_point *p = &g->points[s->stack[--height]];
-    if (++length > 1) s->found |= GKI_CUDA_WRITE_ONCE;
+    length += p->kind != GK_POINT_MARK;
+    if (length > 1) s->found |= GKI_CUDA_WRITE_ONCE;
     note_point(s, from, p);
     for (uint32_t k = 0; k < p->exit_count; ++k) {
       const uint32_t next = g->exits[p->exits + k].next;
@@ -170,14 +173,14 @@ static void search_chains(search *s, uint32_t of) {
   for (uint32_t k = 0; k < g->closer_count; ++k)
     if (g->closers[k].kind != GK_CLOSER_WORD) s->closer[g->closers[k].at] = k;
   find_bodies(g, s->spots);
-  if (g->bits & GK_WITH_RESUME) s->found |= GKI_CUDA_WRITE_ONCE;
+  if (g->bits & GK_WITH_RESUME && !is_plain(g)) s->found |= GKI_CUDA_WRITE_ONCE;
   for (uint32_t k = 0; k < g->node_count && (s->found & of) != of; ++k) {
     if (g->nodes[k].kind != GK_GATE_CONTROL && g->nodes[k].kind != GK_GATE_PROLOGUE) continue;
     if (g->nodes[k].kind == GK_GATE_PROLOGUE) note_targets(s, k);
     note_chain(s, k);
   }
   /* The first loop end, whichever it is, opens what a target closed in any loop. */
-  for (uint32_t k = 0; k < g->block_count && g->target_count; ++k)
+  for (uint32_t k = 0; k < g->block_count && g->target_count && !is_plain(g); ++k)
     if (g->blocks[k].in_loop) s->found |= BY_CHAINS & ~(uint32_t)GKI_CUDA_CLOSE_FROM_OUTSIDE;
 }
 
