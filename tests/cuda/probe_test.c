@@ -253,16 +253,13 @@ static void first_launch_counts(void **state) {
   assert_string_equal(not_yes(), "P1a P2o0 P2o1");
 }
 
-/* The table in docs/cuda.md has them all, in their order, and the ways by their names here. */
+/* The table in docs/cuda.md has them all, in their order, and what is done by its name here. */
 static void stands_in_the_docs(void **state) {
   (void)state;
   static const struct { uint32_t way; const char *name; } ways[] = {
       {0, "nothing, gk doesn't rely on it"}, {GKI_CUDA_HOST_GATED, "host-gated"}, {GKI_CUDA_NO_SWITCH, "no SWITCH"},
-      {GKI_CUDA_CHAIN_BRANCHES, "chain branches"}, {GKI_CUDA_PASS_ON_PER_LEVEL, "pass on per level"},
-      {GKI_CUDA_SET_AT_ENTRY, "set at entry"}, {GKI_CUDA_SET_PER_PASS, "set per pass"},
-      {GKI_CUDA_REARM_IN_FRONT, "re-arm in front"}, {GKI_CUDA_MERGE_IN_BODY, "merge in body"},
-      {GKI_CUDA_WRITE_ONCE, "write once"}, {GKI_CUDA_CLOSE_FROM_OUTSIDE, "close from outside"},
-      {GKI_CUDA_LOOP_END_LAST, "loop end last"}, {GKI_CUDA_TARGET_BY_COPY, "target by copy"}};
+      {GKI_CUDA_CHAIN_BRANCHES, "chain branches"}, {GKI_CUDA_TARGET_BY_COPY, "target by copy"},
+      {GKI_CUDA_WAYS_PLAIN, "plain gates"}};
   static char docs[100000];
   FILE *file = fopen("docs/cuda.md", "r");
   assert_non_null(file);
@@ -273,7 +270,7 @@ static void stands_in_the_docs(void **state) {
     const gki_cuda_question_text *q = &gki_cuda_questions[k];
     char row[300];
     size_t w = 0;
-    while (ways[w].way != q->way) ++w;
+    while (ways[w].way != q->way && !(ways[w].way & q->way)) ++w;
     snprintf(row, sizeof row, "\n| %s | %s | %s |\n", q->name, q->text, ways[w].name);
     const char *found = strstr(at, row);
     if (!found) fail_msg("docs/cuda.md lacks%s", row);
