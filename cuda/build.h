@@ -6,6 +6,7 @@
 /* Of a variant whose gates and tables are there. */
 gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles);
 
-/* Parameters of its prologue for that target: a number of a checkpoint, or GKI_CUDA_NONE. */
+/* That target, a number of a checkpoint or GKI_CUDA_NONE, for launch `number`: as a parameter of its prologue, or by a
+ * copy. */
 gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number);
 #endif
