@@ -176,16 +176,32 @@ static void spin(const gki_cuda_graph *graph, uint64_t number) {
   while (!is_posted(graph, number) && gki_cuda_now_ns() - begin < SPIN_NS) gki_pause();
 }
 
-static void fill_record(const gki_cuda_graph *graph, uint64_t number, gk_record *record) {
+/* A kernel that writes beyond its memory may hit what the status is made of. */
+static bool can_be(const gk_plan *plan, const gki_cuda_status *status) {
+  if (status->state > GK_CANCELLED) return false;
+  if (status->state == GK_YIELDED &&
+      (status->yielded >= plan->node_count || plan->nodes[status->yielded].op != GK_OP_CHECKPOINT))
+    return false;
+  return !status->limit ||
+         (status->limit < plan->node_count && plan->nodes[status->limit].loop < plan->loop_count);
+}
+
+static gk_result fill_record(const gki_cuda_graph *graph, uint64_t number, gk_record *record) {
   const gk_plan *plan = graph->plan;
-  if (graph->events) return; /* with neither loops nor checkpoints there is nothing to say */
+  if (graph->events) return GK_OK; /* with neither loops nor checkpoints there is nothing to say */
   const gki_cuda_status *status = status_of(graph, number);
+  if (!can_be(plan, status))
+    return gk_fail(GK_ERROR_DEVICE, "graph %s: launch %llu posted a status that can't be (%u, nodes %u and %u), so "
+                   "something wrote over gk's memory on the device: look for a kernel that writes beyond its own, and "
+                   "close the device", plan->name, (unsigned long long)number, (unsigned)status->state,
+                   (unsigned)status->yielded, (unsigned)status->limit);
   record->state = (gk_state)status->state;
   record->yielded = status->yielded;
   record->limit = status->limit;
   memcpy(record->passes, gki_cuda_status_passes(status), plan->loop_count * sizeof *record->passes);
   memcpy(record->hit_bound, gki_cuda_status_bounds(plan, status), plan->loop_count);
   memcpy(record->ran, gki_cuda_status_ran(plan, status), plan->checkpoint_count);
+  return GK_OK;
 }
 
 gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record) {
@@ -194,7 +210,7 @@ gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record) {
   gk_result result = is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
   if (result == GK_NOT_READY) return result;
   ++graph->waited;
-  if (result == GK_OK) fill_record(graph, number, record);
+  if (result == GK_OK) result = fill_record(graph, number, record);
   else graph->busy_until = UINT64_MAX;
   return result;
 }

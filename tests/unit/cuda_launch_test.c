@@ -1,5 +1,7 @@
 /* What a launch on CUDA costs: which calls of the driver it makes, and that it neither allocates nor waits. */
 #include "cuda_world.h"
+#include "cuda/launch.h"
+#include "error.h"
 #include "runtime_kernels.h"
 
 enum { X = 1, N, A, FLAG, LEFT, LINE, SLOTS };
@@ -499,6 +501,32 @@ static void test_resume_is_refused(void **state) {
   }
 }
 
+/* What a kernel that writes beyond its memory may have made of it isn't believed. */
+static void test_posted_nonsense(void **state) {
+  (void)state;
+  static const gki_cuda_status posted[] = {
+    {.number = 1, .state = GK_YIELDED, .yielded = 1}, {.number = 1, .state = GK_FINISHED, .limit = 2},
+    {.number = 1, .state = 7}, {.number = 1, .state = GK_YIELDED, .yielded = 3},
+    {.number = 1, .state = GK_YIELDED, .yielded = 2}, {.number = 1, .state = GK_YIELDED, .yielded = UINT32_MAX},
+    {.number = 1, .limit = 1}, {.number = 1, .limit = 99}};
+  gk_node nodes[3] = {{.loop = GK_NONE}, {.op = GK_OP_CHECKPOINT, .loop = GK_NONE}, {.op = GK_OP_WHILE}};
+  const gk_plan plan = {.name = "torn", .nodes = nodes, .node_count = 3, .loop_count = 1, .checkpoint_count = 1};
+  for (size_t k = 0; k < GK_COUNT(posted); ++k) {
+    gki_cuda_graph graph = {.plan = &plan};
+    uint64_t passes;
+    uint8_t hit_bound, ran;
+    gk_record record = {.passes = &passes, .hit_bound = &hit_bound, .ran = &ran};
+    assert_int_equal(gki_cuda_shared_lay_out(&plan, &graph.shared), GK_OK);
+    graph.pinned = calloc(1, GKI_CUDA_STATUSES_AT + graph.shared.status_bytes);
+    memcpy(graph.pinned + GKI_CUDA_STATUSES_AT, &posted[k], sizeof *posted);
+    gki_begin();
+    const gk_result result = gki_cuda_wait(&graph, true, &record);
+    assert_int_equal(result, k < 2 ? GK_OK : GK_ERROR_DEVICE);
+    if (k >= 2) assert_says("launch 1 posted a status that can't be");
+    free(graph.pinned);
+  }
+}
+
 static void test_too_many_items(void **state) {
   gk_device *device = *state;
   static const gk_task tasks[] = {GK_RUN_2D(number, N, A, X, N)};
@@ -526,6 +554,7 @@ int main(int count, char **words) {
     ON_CUDA(test_resume_is_made_once), ON_CUDA(test_queue), ON_CUDA(test_two_graphs), ON_CUDA(test_cancel),
     cmocka_unit_test(test_no_host_memory), ON_CUDA(test_threads), ON_CUDA(test_cancelled_by_others),
     ON_CUDA(test_too_many_items), ON_CUDA(test_device_is_lost), ON_CUDA(test_destroyed_when_over),
-    ON_CUDA(test_refused), ON_CUDA(test_refused_for_a_while), ON_CUDA(test_resume_is_refused)};
+    ON_CUDA(test_refused), ON_CUDA(test_refused_for_a_while), ON_CUDA(test_resume_is_refused),
+    cmocka_unit_test(test_posted_nonsense)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
