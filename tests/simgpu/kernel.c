@@ -29,6 +29,7 @@ typedef struct sim_grid {
   unsigned grid[3], block[3];
   sim_index block_at;
   unsigned threads, begun, left; /* of this block */
+  sim_index next;                /* place of the thread that begins next */
   unsigned current;              /* thread */
   bool inside;                   /* a kernel is being carried out */
   bool stopped;                  /* and goes no further */
@@ -78,18 +79,33 @@ static void go_on_as(machine *m, unsigned thread) {
   *m->kernel->of->thread = place_of(thread, m->block);
 }
 
+static inline __attribute__((always_inline)) sim_index next_place(sim_index at, const unsigned size[3]) {
+  if (++at.x < size[0]) return at;
+  if (++at.y < size[1]) return (sim_index){0, at.y, at.z};
+  return (sim_index){0, 0, at.z + 1};
+}
+
+/* By far the most of what is done when kernels run, so it does little. */
+__attribute__((no_sanitize("address", "undefined")))
+static void begin_threads(machine *m) {
+  void (*const call)(const void *parameters) = m->kernel->code->call;
+  sim_index *const place = m->kernel->of->thread;
+  while (m->begun < m->threads && m->ready_count == 0 && !m->stopped) {
+    lane *self = &m->lanes[m->current = m->begun++];
+    self->state = AT_WORK;
+    self->fiber = m->at;
+    *place = m->next;
+    m->next = next_place(m->next, m->block);
+    call(m->parameters);
+    self->state = LEFT;
+    ++m->left;
+  }
+}
+
 static void run_threads(void *data) {
   machine *m = data;
   for (;;) {
-    while (m->begun < m->threads && m->ready_count == 0 && !m->stopped && !m->ending) {
-      unsigned thread = m->begun++;
-      m->lanes[thread] = (lane){.state = AT_WORK, .fiber = m->at};
-      go_on_as(m, thread);
-      m->kernel->code->call(m->parameters);
-      thread = m->current;
-      m->lanes[thread].state = LEFT;
-      ++m->left;
-    }
+    if (!m->ending) begin_threads(m);
     if (m->ending) sim_fiber_leave(m->at, m->outside);
     m->spare[m->spares++] = m->at;
     go(m, m->outside);
@@ -240,6 +256,7 @@ static bool next_block(machine *m) {
     }
   }
   m->begun = m->left = m->ready_count = m->waiting_for_block = m->brought = 0;
+  m->next = (sim_index){0, 0, 0};
   *m->kernel->of->block = *at;
   return true;
 }
