@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { GRAVES = 256, TRIES = 32 };
+enum { GRAVES = 256 };
 
 typedef struct grave { uintptr_t at; const char *kind, *end; char name[64]; } grave;
 
@@ -39,17 +39,17 @@ void gki_bury(const void *handle, const char *kind, const char *name, const char
   pthread_mutex_unlock(&lock);
 }
 
-/* Most allocators give the address that was freed last; the handle there would seem alive again. After some tries it
- * is. */
+/* Most allocators give the address that was freed last; the handle there would seem alive again. What is held is
+ * given to nobody, so at last an address comes that isn't a grave's. */
 void *gki_handle(size_t bytes, const char *what) {
-  void *held[TRIES], *handle = NULL;
+  void *held[GRAVES], *handle = NULL;
   size_t count = 0;
   for (bool taken = true; taken;) {
     handle = gki_array(1, bytes, what);
     pthread_mutex_lock(&lock);
     grave *at = handle ? grave_of((uintptr_t)handle) : NULL;
-    taken = at && count < TRIES;
-    if (at && !taken) at->at = 0;
+    taken = at && count < GRAVES;
+    if (at && !taken) at->at = 0; /* others went there meanwhile */
     pthread_mutex_unlock(&lock);
     if (taken) held[count++] = handle;
   }
