@@ -16,17 +16,20 @@ FOLDER gets summary.txt, summary.json and logs.tar.gz. The parts, in this order;
   bench        the tables
   compare      probe and suite on the simulated driver, case by case against the real one
 
-A part that fails or runs out of time doesn't keep the next from running. All ends before --minutes (9.5) are over, with
-what there is; parts can be asked for one by one. Exit code 0: all that was
-asked for ran, and was right. Nothing is left running.
+A part that fails or runs out of time doesn't keep the next from running. With --minutes all ends before those are over,
+with what there is; without, each part has a time of its own that no machine should need, so that nothing hangs. Parts
+can be asked for one by one. --log-bytes takes the middle out of longer logs, --logs-bytes leaves the longest out of the
+archive. Exit code 0: all that was asked for ran, and was right. Nothing is left running.
 
 --pack is for a machine without a GPU but with a network: what the other may lack (Debian's cmocka, libpng and ninja,
 NVRTC), to be taken along as the folder carry/ in the repository's root or given by --carry. Of it only what is missing
-there is used. GK_GPU_DRY=1: the simulated driver in the real one's place, and no compute-sanitizer but one in PATH.
+there is used. More than --pack-bytes is a failure. GK_GPU_DRY=1: the simulated driver in the real one's place, and no
+compute-sanitizer but one in PATH.
 """
 import argparse
 import datetime
 import json
+import math
 import os
 import re
 import shutil
@@ -45,9 +48,8 @@ from gpu_process import LOGS, ROOT, Part, Stop, adopt_orphans, end_orphans, stop
 SPOT = "docs/examples/softbody/spot.obj"
 TREE = ROOT / "build/gpu"
 DRY = os.environ.get("GK_GPU_DRY") == "1"
+LISTS_SECONDS = 480  # random ones, as many as go
 WORKERS = min(6, len(os.sched_getaffinity(0)))
-
-LOG_BYTES, LOGS_BYTES = 2 << 20, 15 << 20
 
 # Of tests/run.py: what has no device in it, or takes minutes to say what every other machine can.
 NO_DEVICE = ["coverage", "planted", "lint", "exports", "headers", "installed", "docs", "doxygen", "errors", "outside",
@@ -274,7 +276,7 @@ def native_on_real(part, options):
 def random_lists(part, options, label, words, share):
     """As many as the time allows, several processes at a time, each with seeds of its own."""
     chunk, most = (20, 2) if options.quick else (250, 400)
-    ends, done_lists, bad = time.monotonic() + part.left() * share, [], []
+    ends, done_lists, bad = time.monotonic() + min(part.left(), LISTS_SECONDS) * share, [], []
 
     def one(k):
         if time.monotonic() > ends or bad:
@@ -442,6 +444,7 @@ def compare(part, options):
 
 PARTS = {"build": (build, 240), "probe": (probe, 60), "tests": (tests, 420), "conformance": (conformance, 480),
          "sanitizer": (sanitizer, 500), "softbody": (softbody, 300), "bench": (bench, 420), "compare": (compare, 400)}
+IN_NO_HURRY = 6  # times as long, if nobody said how long all may take: what is slow comes to its end, what hangs, too
 
 
 def with_simulated(env, tree):
@@ -456,6 +459,8 @@ def real_environment(tree):
 
 def run_part(name, options, ends):
     function, seconds = PARTS[name]
+    if options.minutes is None:
+        seconds *= IN_NO_HURRY
     part = Part(name, min(ends, time.monotonic() + seconds), options.tree, real_environment(options.tree))
     print(f"{name} (at most {max(0, part.left()):.0f} s)", flush=True)
     if part.left() < 3:
@@ -479,19 +484,20 @@ def run_part(name, options, ends):
             "checks": part.checks, "figures": part.figures}
 
 
-def pack_logs(folder):
-    """One archive; long logs lose their middle, and the longest go if it is still too large."""
+def pack_logs(folder, each, whole):
+    """One archive. Logs of more bytes than `each` lose their middle; the longest go where all are more than `whole`.
+    None: any number will do."""
     for path in LOGS.rglob("*"):
-        if path.is_file() and path.stat().st_size > LOG_BYTES:
-            data = path.read_bytes()
-            path.write_bytes(data[:LOG_BYTES // 2] + b"\n... the middle is left out ...\n" + data[-LOG_BYTES // 2:])
+        if each is not None and path.is_file() and path.stat().st_size > each:
+            data, half = path.read_bytes(), max(each // 2, 1)
+            path.write_bytes(data[:half] + b"\n... the middle is left out ...\n" + data[-half:])
     logs = sorted((path for path in LOGS.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
     archive = folder / "logs.tar.gz"
     while True:
         with tarfile.open(archive, "w:gz") as to:
             for path in logs:
                 to.add(path, path.relative_to(LOGS))
-        if archive.stat().st_size < LOGS_BYTES or not logs:
+        if whole is None or archive.stat().st_size <= whole or not logs:
             return
         logs = logs[:-1 - len(logs) // 10]
 
@@ -511,7 +517,7 @@ def write_summary(folder, options, parts):
             note = "\n           | ".join(str(one["note"]).splitlines())
             lines.append(f"       {'ok  ' if one['passed'] else 'FAIL'} {one['name']}" + (f": {note}" if note else ""))
     (folder / "summary.txt").write_text("\n".join(lines) + "\n")
-    pack_logs(folder)
+    pack_logs(folder, options.log_bytes, options.logs_bytes)
     print("\n".join(line for line in lines if not line.startswith("  ")))
 
 
@@ -519,18 +525,21 @@ def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     usage.add_argument("folder", nargs="?", type=Path)
     usage.add_argument("--part", action="append", choices=PARTS)
-    usage.add_argument("--minutes", type=float, default=9.5)
+    usage.add_argument("--minutes", type=float, help="until all must have ended; default: no limit")
+    usage.add_argument("--log-bytes", type=int, metavar="N", help="of the log of one program; default: no limit")
+    usage.add_argument("--logs-bytes", type=int, metavar="N", help="of logs.tar.gz; default: no limit")
     usage.add_argument("--carry", type=Path, default=ROOT / "carry", metavar="FOLDER")
     usage.add_argument("--tree", type=Path, default=TREE, metavar="FOLDER", help="configured already; else build/gpu")
     usage.add_argument("--quick", action="store_true", help="a little of everything: does the way hold?")
     usage.add_argument("--backend", default="cuda", metavar="NAME")
     usage.add_argument("--pack", metavar="FOLDER")
+    usage.add_argument("--pack-bytes", type=int, metavar="N", help="of what --pack fetches; default: no limit")
     options = usage.parse_args()
     if options.pack:
-        return pack(options.pack)
+        return pack(options.pack, options.pack_bytes)
     if not options.folder:
         usage.error("a folder for what comes of it, or --pack")
-    ends = time.monotonic() + 60 * options.minutes - 10  # for the archive
+    ends = math.inf if options.minutes is None else time.monotonic() + 60 * options.minutes - 10  # for the archive
     options.about, options.part = {}, options.part or list(PARTS)
     folder, options.carry, options.tree = (path.absolute() for path in (options.folder, options.carry, options.tree))
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,6 @@ UNPACKED = ROOT / "build/gpu-carried"
 PACKAGES = {"libcmocka-dev": ["libcmocka-dev", "libcmocka0"], "libpng-dev": ["libpng-dev", "libpng16-16"],
             "ninja-build": ["ninja-build"]}
 NVRTC = "nvidia-cuda-nvrtc-cu12==12.4.127"
-PACK_BYTES = 64 << 20
 
 
 def run(*command, cwd=None):
@@ -25,8 +24,8 @@ def run(*command, cwd=None):
         sys.exit(f"$ {' '.join(map(str, command))}\n{done.stdout}")
 
 
-def pack(folder):
-    """Fetches what a machine with a GPU may lack, and unpacks it as far as it is small."""
+def pack(folder, most):
+    """Fetches what a machine with a GPU may lack, and unpacks it as far as it is small. most: bytes, or None."""
     folder = Path(folder).absolute()
     fetched = folder / "fetched"
     fetched.mkdir(parents=True, exist_ok=True)
@@ -40,7 +39,7 @@ def pack(folder):
     shutil.rmtree(fetched)
     size = sum(path.lstat().st_size for path in folder.rglob("*"))
     print(f"{folder}: {size / 2**20:.1f} MiB")
-    return 0 if size < PACK_BYTES else 1
+    return 0 if most is None or size <= most else 1
 
 
 def prepend(name, folder):

@@ -3,9 +3,11 @@
 mustn't be lost to what can be found without one. Then: it says so when something fails, and leaves nothing running."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -146,6 +148,26 @@ def compared():
     return None if found == {"P1a": "yes", "P2": "no"} else found
 
 
+def logs(folder):
+    """As long as they are, unless somebody says how long they may be."""
+    def packed(each, whole):
+        gpu.LOGS = folder / "logs"
+        shutil.rmtree(gpu.LOGS, ignore_errors=True)
+        gpu.LOGS.mkdir()
+        for name, size in (("short", 100), ("long", 5000)):
+            (gpu.LOGS / name).write_bytes(os.urandom(size))
+        gpu.pack_logs(folder, each, whole)
+        with tarfile.open(folder / "logs.tar.gz") as archive:
+            return {one.name: one.size for one in archive}
+    before = gpu.LOGS
+    try:
+        found = [packed(None, None), packed(1000, None), packed(None, 2000)]
+    finally:
+        gpu.LOGS = before
+    right = found[0] == {"short": 100, "long": 5000} and 1000 < found[1]["long"] < 1100 and found[2] == {"short": 100}
+    return None if right and found[1]["short"] == 100 else found
+
+
 def cases():
     """The list that the script works by is the suite's."""
     listed = subprocess.run(["build/tests/conformance/conformance", "--list"], stdout=subprocess.PIPE, text=True)
@@ -166,7 +188,7 @@ def main():
     for name, test in (("the whole way", whole_way), ("a complaint fails its part, and no other", complains),
                        ("a sanitizer that says nothing", silent), ("no driver", no_driver),
                        ("what hangs is ended in time", hangs), ("a signal ends all", is_stopped),
-                       ("what was carried", carried)):
+                       ("what was carried", carried), ("how much of the logs is kept", logs)):
         with tempfile.TemporaryDirectory() as folder:
             tap.case(name, test(Path(folder)))
     tap.finish()
