@@ -67,7 +67,7 @@ static void programmatic_edges_stand_between_kernels(void **state) {
   edge.type = 1;
   asked = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
   asked.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){.handle = handle, .type = IF, .size = 1, .ctx = context};
-  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddNode(&node, graph, &a, &edge, 1, &asked)); /* the other end is no kernel */
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddNode(&node, graph, &a, &edge, 1, &asked));
 }
 
 static void what_is_reserved_must_be_zero(void **state) {
