@@ -103,7 +103,7 @@ SUITES += [("conformance on CUDA 11.4 with calls that fail",
            ("conformance on CUDA without memory",
             simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "4"), ["--most", "1000"], False)]
 # Each "no" of the probe gates some lists otherwise, or has the host do it: the results stay.
-for no in "P1a P1b P1b2 P1c P1d P1e P1k P2o P2o1 P2o2 P2o3 P2d P2b P4a P6 P7 P4e P4f P4g P8 P9a".split():
+for no in "P1a P1b P1b2 P1c P1d P1e P1k P2o P2o1 P2o2 P2o3 P2d P2b P4a P6 P7 P4e P4f P4g P8 P9a overlap".split():
     (SUITES if no in ("P1c", "P4e") else FULL_SUITES).append(
         (f"random lists on simulated CUDA, {no} answered with no",
          simulated("13.0", RANDOM_LISTS, "--random", "100", no=no), ["--random", "2000"], False))

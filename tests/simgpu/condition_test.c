@@ -1,5 +1,6 @@
 /* Conditional nodes: what they do, and what a driver may do otherwise. */
 #include "graph_world.h"
+#include <unistd.h>
 
 static void if_runs_by_its_default(void **state) {
   (void)state;
@@ -332,6 +333,25 @@ static void update_reaches_later_launches_only(void **state) {
   assert_string_equal(trace, "0123");
 }
 
+static void launch_never_ends(void **state) {
+  (void)state;
+  CUgraph body;
+  add_condition(graph, NULL, handle_of(1), IF, &body);
+  add_log(body, NULL, 'a');
+  CUgraphExec exec = exec_of();
+  sim->answer_no("ends");
+  RIGHT(cu.cuGraphLaunch(exec, stream));
+  for (int k = 0; k < 50; ++k) {
+    WRONG(CUDA_ERROR_NOT_READY, cu.cuStreamQuery(stream));
+    usleep(1000);
+  }
+  assert_string_equal(trace, "");
+  sim->answer_no(NULL);
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_string_equal(trace, "a");
+  RIGHT(cu.cuGraphExecDestroy(exec));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(if_runs_by_its_default),
@@ -354,6 +374,7 @@ int main(void) {
     CASE(value_set_in_its_own_body_counts_next_time),
     CASE(seed_chooses_the_order_of_branches),
     CASE(update_reaches_later_launches_only),
+    CASE(launch_never_ends),
   };
   return cmocka_run_group_tests(tests, load_driver, NULL);
 }
