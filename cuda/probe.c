@@ -299,10 +299,10 @@ gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUconte
     return GK_OK;
   }
   pthread_mutex_lock(&lock); /* also while it is asked, so that nobody asks twice */
-  const bool is_known = here && here->is_final;
+  const bool is_known = here && here->is_final && (gates || !here->conditional);
   if (is_known) *abilities = *here;
   else gki_cuda_probe_anew(driver, context, gates, why_none, abilities);
-  if (here) *here = *abilities;
+  if (here && (gates || !here->is_final)) *here = *abilities;
   pthread_mutex_unlock(&lock);
   if (!is_known) tell(device, abilities);
   return judge_device(device, abilities);

@@ -110,7 +110,7 @@ typedef struct gki_cuda_abilities {
  * waits, where it hangs. A graph that doesn't end within three seconds is left to itself, with all that it uses.
  * With GK_CUDA_PROBE=0 in the environment nothing is asked, which counts as a device without conditional nodes.
  * The device's context is current. `gates` is the module of gates.cu, loaded in it; NULL: there is none, and `why_none`
- * says why. Thread-safe. */
+ * says why; then there are no conditional nodes this time, whatever is known. Thread-safe. */
 gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
                          const char *why_none, gki_cuda_abilities *abilities);
 

@@ -369,6 +369,11 @@ static void once_per_device(void **state) {
   sim->mark();
   gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
   assert_memory_equal(&got, &before, sizeof got);
+  gki_cuda_probe(&driver, 1, context, NULL, "not this time", &got); /* whatever is known */
+  assert_false(got.conditional);
+  assert_string_equal(got.why, "not this time");
+  gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
+  assert_memory_equal(&got, &before, sizeof got);
   assert_int_equal(sim->counts().calls, 0);
   gki_cuda_probe(&driver, 2, context, gates, NULL, &got);
   assert_true(sim->counts().calls > 0);
