@@ -82,7 +82,8 @@ SUITES = [
      False),
 ]
 FULL_SUITES = []
-for version in ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0"):
+VERSIONS = ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0")
+for version in VERSIONS:
     (SUITES if version in ("11.4", "12.4", "13.0") else FULL_SUITES).extend([
         (f"conformance on simulated CUDA {version}",
          simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect"), [], False),
@@ -94,13 +95,21 @@ for version in ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0"):
              simulated(version, CONFORMANCE, "--host-gated", "--expect", "tests/cuda/simulated.expect"), [], False),
             (f"random lists on simulated CUDA {version}, host-gated",
              simulated(version, RANDOM_LISTS, "--host-gated", "--random", "120"), ["--random", "5000"], False)])
-SUITES += [("conformance on CUDA 11.4 with calls that fail",
-            simulated("11.4", CONFORMANCE, "--sweep", "calls", "--most", "2"),
-            ["--every-way", "--most", "1000000"], False),
-           ("conformance on CUDA with calls that fail",
-            simulated("13.0", CONFORMANCE, "--sweep", "calls", "--most", "4"),
-            ["--every-way", "--most", "1000000"], False),
-           ("conformance on CUDA without memory",
+# Calls of the driver that fail. A sample: of every case on the oldest and the newest, of a few on those in between.
+FEW = ["plain/copy_and_fill", "plain/library_call_recorded", "loops/nested_two", "sections/section_with_loop",
+       "checkpoint_loops/resume_this", "running/queued_launches_end_cancelled"]
+for version, most, few in (("11.4", "2", []), ("12.2", "3", FEW), ("12.3", "3", FEW), ("12.4", "6", FEW),
+                           ("13.0", "4", [])):
+    SUITES.append((f"conformance on CUDA {version} with calls that fail",
+                   simulated(version, CONFORMANCE, "--sweep", "calls", "--most", most, *few), [], False))
+# All of them: on the oldest and the newest in every way, else in one by turns. A chapter at a time, as it takes hours.
+CHAPTERS = sorted(set(re.findall(r"^CASE\((\w+),", (ROOT / "tests/conformance/cases.def").read_text(), re.M)))
+for version in VERSIONS:
+    FULL_SUITES += [(f"conformance on CUDA {version} with each call failing, {chapter}",
+                     simulated(version, CONFORMANCE, "--sweep", "calls", f"{chapter}/*",
+                               *(["--every-way"] if version in (VERSIONS[0], VERSIONS[-1]) else [])), [], False)
+                    for chapter in CHAPTERS]
+SUITES += [("conformance on CUDA without memory",
             simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "4"), ["--most", "1000"], False)]
 # Each "no" of the probe gates some lists otherwise, or has the host do it: the results stay.
 for no in "P1a P1b P1b2 P1c P1d P1e P1k P2o P2o1 P2o2 P2o3 P2d P2b P4a P6 P7 P4e P4f P4g P8 P9a overlap".split():
