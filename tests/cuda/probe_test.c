@@ -206,6 +206,9 @@ static void each_no(void **state) {
   assert_true(is_right);
 }
 
+/* Then the number of calls doesn't depend on how fast the device is. */
+static CUresult wait_instead(CUstream stream) { return driver.cuStreamSynchronize(stream); }
+
 static void says_what_is_needed(void **state) {
   (void)state;
   char text[400];
@@ -225,7 +228,8 @@ static void says_what_is_needed(void **state) {
   gki_cuda_say_ways(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
   assert_non_null(strstr(text, "(P9a, not asked)"));
   load_driver(13000);
-  bool hit = false; /* which call makes a node of that graph depends on how often the ones before were waited for */
+  bool hit = false;
+  driver.cuStreamQuery = wait_instead;
   for (uint64_t k = 30; k < 300 && !hit; ++k) {
     (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
     ask();
@@ -309,8 +313,6 @@ static void is_clean_if(uint64_t k, CUresult code, simgpu_how how) {
 }
 
 /* How often one has to ask is open, so calls couldn't be counted. */
-static CUresult wait_instead(CUstream stream) { return driver.cuStreamSynchronize(stream); }
-
 static void each_call_fails(void **state) {
   (void)state;
   driver.cuStreamQuery = wait_instead;

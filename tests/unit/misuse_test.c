@@ -330,6 +330,59 @@ static void many_that_were_destroyed(void **state) {
     for (int k = 50; k < 300; ++k) refused("this graph was destroyed", gk_cancel(graphs[k]));
   }
 }
+
+/* An allocator that gives what was freed last of that size, as most do with a few. */
+typedef struct pile { size_t bytes; struct pile *next; } pile;
+static pile *piled;
+
+static void *alloc_piled(void *user, size_t bytes) {
+  (void)user;
+  for (pile **at = &piled; *at; at = &(*at)->next) {
+    pile *found = *at;
+    if (found->bytes != bytes) continue;
+    *at = found->next;
+    return found + 1;
+  }
+  pile *made = malloc(sizeof *made + bytes);
+  if (made) made->bytes = bytes;
+  return made ? made + 1 : NULL;
+}
+
+static void free_piled(void *user, void *at) {
+  (void)user;
+  if (!at) return;
+  pile *freed = (pile *)at - 1;
+  freed->next = piled;
+  piled = freed;
+}
+
+static void *resize_piled(void *user, void *at, size_t bytes) {
+  void *larger = alloc_piled(user, bytes);
+  const size_t before = at ? ((pile *)at - 1)->bytes : 0;
+  if (larger && at) memcpy(larger, at, before < bytes ? before : bytes);
+  if (larger) free_piled(user, at);
+  return larger;
+}
+
+static void addresses_of_the_dead(void **state) {
+  (void)state;
+  enum { COUNT = 100 };
+  gk_graph *graphs[COUNT], *alive;
+  const gk_allocator allocator = {NULL, alloc_piled, resize_piled, free_piled};
+  assert_ok(gk_set_allocator(&allocator));
+  gk_device *device = open_named("openmp");
+  for (int k = 0; k < COUNT; ++k) assert_ok(gk_graph_create(device, &turning, 0, &graphs[k]));
+  for (int k = 0; k < COUNT; ++k) gk_graph_destroy(graphs[k]);
+  assert_ok(gk_graph_create(device, &turning, 0, &alive));
+  for (int k = 0; k < COUNT; ++k) assert_ptr_not_equal(graphs[k], alive);
+  gk_graph_destroy(alive);
+  gk_device_close(device);
+  assert_ok(gk_set_allocator(NULL));
+  for (pile *next; piled; piled = next) {
+    next = piled->next;
+    free(piled);
+  }
+}
 #else
 static void is_undefined(void) {
   print_message("built without GK_DEBUG: undefined, as in C\n");
@@ -338,6 +391,7 @@ static void is_undefined(void) {
 static void graph_that_was_destroyed_is_refused(void **state) { (void)state, is_undefined(); }
 static void device_that_was_closed_is_refused(void **state) { (void)state, is_undefined(); }
 static void many_that_were_destroyed(void **state) { (void)state, is_undefined(); }
+static void addresses_of_the_dead(void **state) { (void)state, is_undefined(); }
 #endif
 
 static int counted_setup(void **state) {
@@ -363,6 +417,7 @@ int main(void) {
     ON_BOTH(graph_that_was_destroyed_is_refused),
     ON_BOTH(device_that_was_closed_is_refused),
     ON_BOTH(many_that_were_destroyed),
+    cmocka_unit_test(addresses_of_the_dead),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
