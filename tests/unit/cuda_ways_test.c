@@ -75,8 +75,8 @@ static void launch_some(device *d, watched *w, device_graph *graph, uint64_t *ra
   }
 }
 
-static void check_list(const gk_plan *plan, watched *w, uint64_t seed, uint64_t *random) {
-  const uint32_t bits = (pick(random, 3) ? 0u : GK_WITH_CANCEL) | (pick(random, 2) ? GK_WITH_SWITCH : 0u) |
+static void check_list(const gk_plan *plan, watched *w, uint64_t seed, uint64_t *random, uint32_t plain) {
+  const uint32_t bits = plain | (pick(random, 3) ? 0u : GK_WITH_CANCEL) | (pick(random, 2) ? GK_WITH_SWITCH : 0u) |
                         (pick(random, 2) ? GK_WITH_WORDS : 0u) | (pick(random, 2) ? GK_WITH_RESUME : 0u);
   device_graph graph;
   device d;
@@ -95,11 +95,12 @@ static void check_list(const gk_plan *plan, watched *w, uint64_t seed, uint64_t 
     fail_msg("GK_SEED=%llu, bits %u: seen %#x, needed %#x", (unsigned long long)seed, (unsigned)bits, (unsigned)w->seen,
              (unsigned)needed);
   for (uint32_t k = 0; k < WAYS; ++k) {
-    sum.seen[k] += w->seen >> k & 1;
+    sum.seen[k] += !plain && w->seen >> k & 1;
     assert_int_equal(gki_cuda_ways_needed(w->gates, 1u << k), needed & 1u << k);
   }
   assert_int_equal(gki_cuda_ways_needed(w->gates, 0), 0);
-  ++sum.lists;
+  if (plain) assert_int_equal(needed & GKI_CUDA_WAYS_PLAIN, 0);
+  sum.lists += !plain;
   device_end(&d);
   graph_end(&graph);
 }
@@ -114,12 +115,14 @@ static void random_list(uint64_t seed) {
   gki_planned planned;
   assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
   assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
-  memset(&w, 0, sizeof w);
-  w.b.plan = &planned.plan;
-  w.b.t.seed = seed;
-  w.b.t.tasks = tasks;
-  w.b.t.cancel = &w.b.cancel;
-  check_list(&planned.plan, &w, seed, &g.random);
+  for (uint32_t plain = 0; plain <= GK_WITH_PLAIN; plain += GK_WITH_PLAIN) {
+    memset(&w, 0, sizeof w);
+    w.b.plan = &planned.plan;
+    w.b.t.seed = seed;
+    w.b.t.tasks = tasks;
+    w.b.t.cancel = &w.b.cancel;
+    check_list(&planned.plan, &w, seed, &g.random, plain);
+  }
   gki_plan_free(&planned);
   gki_blocks_free(&blocks);
 }
@@ -175,6 +178,8 @@ static void some_lists(void **state) {
   assert_int_equal(needed_by(TASKS(CHECKPOINT, T, GK_END, T), 0), HOST);
   assert_int_equal(needed_by(TASKS(CHECKPOINT, T, GK_END, T), GK_WITH_RESUME),
                    HOST | GKI_CUDA_TARGET_BY_COPY | GKI_CUDA_WRITE_ONCE);
+  assert_int_equal(needed_by(TASKS(CHECKPOINT, T, GK_END, T), GK_WITH_RESUME | GK_WITH_PLAIN),
+                   HOST | GKI_CUDA_TARGET_BY_COPY);
   /* Who resumes opens an IF within an IF. */
   assert_int_equal(needed_by(TASKS(T, IN_TWO), GK_WITH_RESUME) &
                        GKI_CUDA_SET_AT_ENTRY,
