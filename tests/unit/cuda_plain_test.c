@@ -1,5 +1,5 @@
-/* A driver that says "no" to much of what gk asks: lists that mind get plain gates and run on the device all the same, and
- * where to resume goes over by a copy. */
+/* A driver that says "no" to much of what gk asks: lists that mind get plain gates and run on the device all the same,
+ * and where to resume goes over by a copy. */
 #include "cuda_world.h"
 #include "runtime_kernels.h"
 
@@ -96,6 +96,23 @@ static void test_not_concerned(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* Only who resumes sets a node in a body; from the top each is set where it is. */
+static void test_resume_alone(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_IF(FLAG), ADD, GK_IF(FLAG), GK_TARGET(HERE), ADD, GK_END, GK_END, GK_END};
+  static const gk_list list = GK_LIST(inner, tasks, slots);
+  gk_graph *graph = logged_graph(device, &list);
+  assert_non_null(strstr(said, "graph inner: plain gates: "));
+  int *x = int_on(device, 0), *flag = int_on(device, 0);
+  gk_bind(graph, X, x);
+  gk_bind(graph, FLAG, flag);
+  counts_of(graph, 0);
+  assert_int_equal(int_at(device, x), 0);
+  counts_of(graph, HERE);
+  assert_int_equal(int_at(device, x), 1);
+  gk_graph_destroy(graph);
+}
+
 static const gk_task three_tasks[] = {
   GK_TARGET(HERE), ADD, GK_END, GK_TARGET(THERE), ADD, GK_END, GK_TARGET(LAST), ADD, GK_END};
 static const gk_list three = GK_LIST(three, three_tasks, slots);
@@ -172,7 +189,7 @@ int main(int count, char **words) {
   with_simgpu(words);
   sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7"); /* before the driver is asked */
   const struct CMUnitTest tests[] = {
-    ON_CUDA(test_report), ON_CUDA(test_native), ON_CUDA(test_not_concerned), ON_CUDA(test_target_by_copy),
-    ON_CUDA(test_many_targets), ON_CUDA(test_copy_fails)};
+    ON_CUDA(test_report), ON_CUDA(test_native), ON_CUDA(test_not_concerned), ON_CUDA(test_resume_alone),
+    ON_CUDA(test_target_by_copy), ON_CUDA(test_many_targets), ON_CUDA(test_copy_fails)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
