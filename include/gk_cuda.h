@@ -1,0 +1,131 @@
+/** @file gk_cuda.h
+ * Direct control over CUDA, for programs that have contexts, streams and graphs of their own.
+ *
+ * Needs no header of CUDA's and agrees with cuda.h in either order. With the runtime API: cudaStream_t is CUstream,
+ * cudaGraph_t is CUgraph, and so on. Devices and graphs are those of gk.h; what is said there of errors, ownership and
+ * threads holds here, too. One of another backend is GK_ERROR_INVALID.
+ *
+ * What you hand in stays yours and must live as long as what it was handed to. What you get out is gk's and lives as
+ * long as its device or graph; a pointer to it isn't valid in a context other than the device's. */
+#ifndef GK_CUDA_H
+#define GK_CUDA_H
+#include "gk.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+/** @cond as in cuda.h */
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
+/** @endcond */
+
+/* ---- sharing a context and a stream ------------------------------------------------------------------------------ */
+
+enum { GK_CUDA_SHARING = 0x43554401 /**< gk_extension.id of gk_cuda_sharing. */ };
+
+/** For gk_device_desc.next: the device works in a context, and on a stream, of yours. */
+typedef struct gk_cuda_sharing {
+  gk_extension base; /**< Of GK_CUDA_SHARE. */
+  CUcontext context; /**< NULL: the primary context, the one of the runtime API, of the device with that ordinal. Else
+                      * the ordinal must be that of its device, or 0. */
+  CUstream stream;   /**< Of that context: for launches, uploads, downloads and copies, in the order of what else you put
+                      * on it. NULL: one of gk's own. */
+} gk_cuda_sharing;
+
+/** Initializes a gk_cuda_sharing: `gk_cuda_sharing s = GK_CUDA_SHARE(context, stream); desc.next = &s.base;` */
+#define GK_CUDA_SHARE(c, s) {{GK_CUDA_SHARING, sizeof(gk_cuda_sharing), NULL}, (c), (s)}
+
+/** The context and the stream in which a device works. Thread-safe.
+ * @param context  May be NULL.
+ * @param stream   May be NULL. */
+gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *stream);
+
+/* ---- looking inside ---------------------------------------------------------------------------------------------- */
+
+/** The graph of launches from the top (label 0), or of those that resume at a label; made now if it wasn't yet. Good for
+ * looking at it and for cuGraphExecKernelNodeSetParams and its kin; launched by gk_launch alone, which counts launches
+ * (gk_cuda_add is for graphs that you launch). It changes when gk_wait reports GK_BY_RECORDING.
+ * @param whole  May be NULL; not to be changed.
+ * @param exec   May be NULL.
+ * @return GK_ERROR_UNSUPPORTED: the host gates this graph, and the message says why. */
+gk_result gk_cuda_graph(gk_graph *graph, int32_t label, CUgraph *whole, CUgraphExec *exec);
+
+/** The node of a task, in the graph that gk_cuda_graph gives for that label. A loop, IF or SWITCH answers its
+ * conditional node (of a SWITCH made of IF nodes, the first), a CHECKPOINT the kernel that decides whether it yields, if
+ * that has a node of its own, a CALL the first node that it recorded.
+ * @param task  Its index in the list that the graph was made of; of a LIST, the first node of its tasks.
+ * @param in    May be NULL; gets the graph or body that the node is in.
+ * @param node  Gets the node.
+ * @return GK_ERROR_INVALID: there is no such task, or it has no node (SECTION, PARALLEL, END, some CHECKPOINTs). */
+gk_result gk_cuda_node(gk_graph *graph, int32_t label, size_t task, CUgraph *in, CUgraphNode *node);
+
+/* ---- a list inside a graph of yours ------------------------------------------------------------------------------ */
+
+/** Among the bits of gk_cuda_add: with the gates that it takes to resume, so that gk_cuda_arm takes labels. */
+enum { GK_CUDA_RESUMABLE = 0x100 };
+
+/** Adds a list to a graph of yours, behind given nodes. Conditional nodes forbid to clone that graph, to use it as a
+ * child, and to have two execs of it at a time. Bind its slots, arm it, launch your exec, ask gk_poll how it went.
+ * @param list    As for gk_graph_create; without CALLs.
+ * @param bits    GK_CANCELLABLE, GK_CUDA_RESUMABLE or 0.
+ * @param into    Yours; a whole graph, no body and no child. Of the device's context.
+ * @param after   Nodes of `into` that come first.
+ * @param count   Length of after; 0: none.
+ * @param graph   For gk_bind, gk_resize, gk_cuda_arm, gk_poll, gk_cancel; gk_launch and gk_wait refuse it. To be
+ *                destroyed after your exec and before `into`.
+ * @param last    Gets the node that everything of the list comes before.
+ * @return GK_ERROR_UNSUPPORTED: this driver has no conditional nodes, or the list needs what it can't do. After a failure
+ * `into` may hold some of the nodes: destroy it. */
+gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUgraph into, const CUgraphNode *after,
+                      size_t count, gk_graph **graph, CUgraphNode *last);
+
+/** Prepares the next cuGraphLaunch of your exec: what was bound, and where to start, become parameters of one node, with
+ * no work on the device. Each launch is armed by itself, before it and after the arming of the one before it, and only
+ * if that one is over or can't yield; up to 16 may be under way. When your exec is done, gk_poll tells how it ended.
+ * @param exec   Of the graph that the list was added to.
+ * @param label  Where to start, as in gk_launch. */
+gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label);
+
+/* ---- single loops and branches in a graph made by hand ----------------------------------------------------------- */
+
+/** A loop or branch that is being made. */
+typedef struct gk_cuda_block {
+  CUgraphNode node;      /**< What comes next goes behind this one. */
+  CUgraph body[2];       /**< To be filled with your nodes: of the loop or IF, and of the ELSE. */
+  uint64_t handle[2];    /**< CUgraphConditionalHandle of each: a kernel of yours in its graph may set it by
+                          * cudaGraphSetConditional, but never two threads at once. */
+  uintptr_t reserved[4]; /**< gk's. */
+} gk_cuda_block;
+
+/** Adds a loop or a branch with empty bodies to a graph of yours, which may be such a body itself. What decides is a
+ * kernel of gk's, in front and, of loops, at the end of the body.
+ * @param op              GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF, or GK_OP_ELSE: an IF with both bodies.
+ * @param flag            Where on the device an int32_t decides, as in a list. NULL: kernels of yours set the handle,
+ *                        which is 1 at first for a DO_WHILE and else 0.
+ * @param max_iterations  Of a loop with a flag: passes of one entry at most; 0: no bound.
+ * @param into            Of the device's context.
+ * @param after           Nodes of `into` that come first.
+ * @param count           Length of after; 0: none.
+ * @param block           To be completed by gk_cuda_end. */
+gk_result gk_cuda_begin(gk_device *device, gk_op op, const int32_t *flag, uint32_t max_iterations, CUgraph into,
+                        const CUgraphNode *after, size_t count, gk_cuda_block *block);
+
+/** Completes the bodies: behind every node of a loop's body that has none behind it comes the decision. A body without
+ * nodes gets an empty one, since drivers before 12.8 hang without. Memory for a loop's count lives as long as the device.
+ */
+gk_result gk_cuda_end(gk_device *device, gk_cuda_block *block);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+#endif
