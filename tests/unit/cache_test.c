@@ -312,7 +312,7 @@ static void oldest_go_first(void **state) {
   unsigned char *large = calloc(BYTES, 1);
   assert_non_null(large);
   setenv("GK_CACHE_LIMIT", "1", 1); /* three fit */
-  char name[8];
+  char name[16];
   void *bytes;
   size_t size;
   for (int k = 0; k < COUNT; ++k) {
@@ -436,7 +436,7 @@ static int use_it(void) {
   unsigned char bytes[4096];
   for (int turn = 0; turn < TURNS; ++turn)
     for (int k = 0; k < KEYS; ++k) {
-      char name[8];
+      char name[16];
       snprintf(name, sizeof name, "%d", k);
       memset(bytes, k + 1, sizeof bytes);
       const gki_cache_key key = key_of(name);
