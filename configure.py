@@ -120,6 +120,18 @@ def find_png(compiler, wanted):
     return Found("libpng", "yes", {"png_libs": "-lpng", "softbody": "build/softbody"})
 
 
+def find_xxhash(compiler, wanted):
+    """Header only: nothing is linked. XXH3 is what it is for good since 0.8."""
+    none = {"cache": "common/cache_none.c"}
+    if not wanted:
+        return Found("xxHash", "no: --without-xxhash; what is compiled is not kept on disk", none)
+    program = "#define XXH_INLINE_ALL\n#include <xxhash.h>\n_Static_assert(XXH_VERSION_NUMBER >= 800, \"\");\n" \
+        "int main(void) { return (int)XXH3_128bits(\"\", 0).low64; }\n"
+    if try_compile(compiler, program) is None:
+        return Found("xxHash", "no: what is compiled is not kept on disk (apt-get install libxxhash-dev)", none)
+    return Found("xxHash", "yes", {"cache": "common/cache.c"})
+
+
 def find_cmocka(compiler):
     program = "#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n" \
         "#include <cmocka.h>\nint main(void) { return 0; }\n"
@@ -205,7 +217,8 @@ def sanitizers(names):
 def look_around(options):
     """The compiler, and everything found with it, the reasons for what isn't included."""
     compiler = find_compiler(options.cc)
-    return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png), find_cmocka(compiler),
+    return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png),
+                      find_xxhash(compiler, not options.without_xxhash), find_cmocka(compiler),
                       find_cplusplus(compiler), find_cuda(options.cuda, options.ready_gates), find_vulkan(compiler),
                       find_hip()]
 
@@ -311,6 +324,7 @@ PACKAGES = [
     ("libc6-dev", "demo test bench", has_libc),
     ("ninja-build", "demo test bench", lambda: shutil.which("ninja")),
     ("libpng-dev", "demo test bench", lambda: probe(find_png, True)),
+    ("libxxhash-dev", "demo test bench", lambda: probe(find_xxhash, True)),
     ("libcmocka-dev", "test", lambda: probe(find_cmocka)),
     ("gcovr", "more coverage", lambda: shutil.which("gcovr")),
     ("g++", "test", lambda: probe(find_cplusplus)),
@@ -480,6 +494,7 @@ def parser():
                        help="gk's own CUDA kernels as they are checked in, even where nvcc is")
     usage.add_argument("--debug", action="store_true", help="no optimisation")
     usage.add_argument("--without-png", action="store_true", help="no soft body, which draws its fall with libpng")
+    usage.add_argument("--without-xxhash", action="store_true", help="no cache on disk for what is compiled")
     usage.add_argument("--werror", action="store_true", help="warnings are errors")
     usage.add_argument("--coverage", action="store_true",
                        help="tests, and the library under them, count what runs; in place of sanitizers")
@@ -495,8 +510,8 @@ def recordable(options):
              if value and value != parser().get_default(name)]
     if options.cc and not any(one.startswith("--cc") for one in given):
         given.append(f"--cc={options.cc}")  # from $CC, which needn't be set next time
-    given += [f"--{name.replace('_', '-')}" for name in ("debug", "without_png", "coverage", "werror", "ready_gates")
-              if getattr(options, name)]
+    flags = ("debug", "without_png", "without_xxhash", "coverage", "werror", "ready_gates")
+    given += [f"--{name.replace('_', '-')}" for name in flags if getattr(options, name)]
     return given
 
 

@@ -20,6 +20,7 @@ enum {
   NAME_DIGITS = 2 * sizeof(gki_cache_key),
   NAME_BYTES = NAME_DIGITS + 64,
   LIMIT_MIB = 256,
+  MOST_BYTES = 1 << 30, /* of one image */
   STALE_SECONDS = 3600, /* a file that a process has been writing for so long is one that it left behind */
 };
 static const char suffix[] = ".gk", unfinished[] = ".part";
@@ -67,7 +68,8 @@ static XXH128_canonical_t hash_of(const void *bytes, size_t size) {
 
 /* False: there shall be none, or nobody says where. */
 static bool name_folder(char path[PATH_MAX], char *why, size_t why_bytes) {
-  const char *own = getenv("GK_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  /* secure: whoever starts a program with another's rights doesn't say where that one writes. */
+  const char *own = secure_getenv("GK_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
   int length = -1;
   if (own && (!own[0] || strcmp(own, "off") == 0 || strcmp(own, "0") == 0)) {
     snprintf(why, why_bytes, "$GK_CACHE turns it off");
@@ -148,26 +150,27 @@ static bool read_all(int file, void *bytes, size_t size) {
   return true;
 }
 
-/* False: it is no entry of this key. */
-static bool read_entry(int file, const gki_cache_key *key, void **bytes, size_t *size) {
+typedef enum found { FOUND, NO_ENTRY, NO_MEMORY } found;
+
+static found read_entry(int file, const gki_cache_key *key, void **bytes, size_t *size) {
   header head;
   struct stat status;
-  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || !is_mine(&status)) return false;
-  if (!read_all(file, &head, sizeof head)) return false;
-  if (memcmp(head.magic, magic, sizeof magic) != 0 || head.version != VERSION || head.reserved) return false;
-  if (memcmp(&head.key, key, sizeof *key) != 0) return false;
-  if (head.size >= SIZE_MAX || head.size != (uint64_t)status.st_size - sizeof head) return false;
+  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || !is_mine(&status)) return NO_ENTRY;
+  if (!read_all(file, &head, sizeof head)) return NO_ENTRY;
+  if (memcmp(head.magic, magic, sizeof magic) != 0 || head.version != VERSION || head.reserved) return NO_ENTRY;
+  if (memcmp(&head.key, key, sizeof *key) != 0) return NO_ENTRY;
+  if (head.size > MOST_BYTES || head.size + sizeof head != (uint64_t)status.st_size) return NO_ENTRY;
   char *read = gk_obtain((size_t)head.size + 1);
-  if (!read) return false;
+  if (!read) return NO_MEMORY;
   XXH128_canonical_t hash = {{0}};
   if (read_all(file, read, (size_t)head.size)) hash = hash_of(read, (size_t)head.size);
   if (memcmp(&hash, &head.hash, sizeof hash) != 0) {
     gk_release(read);
-    return false;
+    return NO_ENTRY;
   }
   *bytes = read;
   *size = (size_t)head.size;
-  return true;
+  return FOUND;
 }
 
 bool gki_cache_find(const gki_cache_key *key, void **bytes, size_t *size) {
@@ -176,12 +179,13 @@ bool gki_cache_find(const gki_cache_key *key, void **bytes, size_t *size) {
   if (folder < 0) return false;
   name_of(key, name);
   int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  bool found = file >= 0 && read_entry(file, key, bytes, size);
-  if (found) (void)futimens(file, NULL); /* used just now; no matter where it can't be said */
-  else if (file >= 0 || errno == ELOOP) (void)unlinkat(folder, name, 0);
+  const bool is_link = file < 0 && errno == ELOOP;
+  const found answer = file < 0 ? NO_ENTRY : read_entry(file, key, bytes, size);
+  if (answer == FOUND) (void)futimens(file, NULL); /* used just now; no matter where it can't be said */
+  else if (is_link || (file >= 0 && answer == NO_ENTRY)) (void)unlinkat(folder, name, 0);
   if (file >= 0) close(file);
   close(folder);
-  return found;
+  return answer == FOUND;
 }
 
 /* ---- making room ------------------------------------------------------------------------------------------------- */
@@ -193,7 +197,7 @@ typedef struct entry {
 } entry;
 
 static uint64_t limit_bytes(void) {
-  const char *text = getenv("GK_CACHE_LIMIT");
+  const char *text = secure_getenv("GK_CACHE_LIMIT");
   char *end = NULL;
   unsigned long long mib = text && text[0] ? strtoull(text, &end, 10) : LIMIT_MIB;
   if (end && (*end || text[0] == '-')) mib = LIMIT_MIB;
@@ -205,9 +209,13 @@ static bool ends_in(const char *name, const char *end) {
   return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
+/* The folder may be one in which somebody else's files lie, too. */
+static bool is_ours(const char *name) {
+  return strspn(name, "0123456789abcdef") == NAME_DIGITS && name[NAME_DIGITS] == '.';
+}
+
 static bool is_entry(const char *name) {
-  return strlen(name) == NAME_DIGITS + sizeof suffix - 1 && ends_in(name, suffix) &&
-         strspn(name, "0123456789abcdef") == NAME_DIGITS;
+  return is_ours(name) && strcmp(name + NAME_DIGITS, suffix) == 0;
 }
 
 static int compare_entries(const void *a, const void *b) {
@@ -221,7 +229,7 @@ static int compare_entries(const void *a, const void *b) {
 static entry *list_entries(int folder, size_t *count, uint64_t *bytes) {
   entry *entries = NULL;
   size_t capacity = 0;
-  int again = dup(folder);
+  int again = fcntl(folder, F_DUPFD_CLOEXEC, 0);
   DIR *listing = again < 0 ? NULL : fdopendir(again);
   if (!listing && again >= 0) close(again);
   if (!listing) return NULL;
@@ -229,7 +237,7 @@ static entry *list_entries(int folder, size_t *count, uint64_t *bytes) {
   for (struct dirent *at; (at = readdir(listing));) {
     struct stat status;
     if (fstatat(folder, at->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) continue;
-    if (ends_in(at->d_name, unfinished) && time(NULL) - status.st_mtime > STALE_SECONDS)
+    if (is_ours(at->d_name) && ends_in(at->d_name, unfinished) && time(NULL) - status.st_mtime > STALE_SECONDS)
       (void)unlinkat(folder, at->d_name, 0);
     if (!is_entry(at->d_name)) continue;
     if (*count == capacity) {
@@ -239,11 +247,11 @@ static entry *list_entries(int folder, size_t *count, uint64_t *bytes) {
       entries = grown;
       capacity = wanted;
     }
-    entry *found = &entries[(*count)++];
-    memcpy(found->name, at->d_name, NAME_DIGITS + sizeof suffix);
-    found->used = status.st_mtim;
-    found->bytes = (uint64_t)status.st_size;
-    *bytes += found->bytes;
+    entry *one = &entries[(*count)++];
+    memcpy(one->name, at->d_name, NAME_DIGITS + sizeof suffix);
+    one->used = status.st_mtim;
+    one->bytes = (uint64_t)status.st_size;
+    *bytes += one->bytes;
   }
   closedir(listing);
   return entries;
@@ -267,7 +275,8 @@ static bool write_all(int file, const void *bytes, size_t size) {
   for (size_t done = 0; done < size;) {
     ssize_t count = write(file, (const char *)bytes + done, size - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
+    if (count == 0) errno = ENOSPC; /* writes of some bytes don't answer so; and if one did, it would for ever */
+    if (count <= 0) return false;
     done += (size_t)count;
   }
   return true;
@@ -323,7 +332,7 @@ static bool write_beside(int folder, const char *name, const gki_cache_key *key,
 void gki_cache_keep(const gki_cache_key *key, const void *bytes, size_t size) {
   char name[NAME_BYTES];
   const uint64_t limit = limit_bytes();
-  if (size > limit || limit - size < sizeof(header)) return;
+  if (size > MOST_BYTES || size > limit || limit - size < sizeof(header)) return;
   int folder = open_or_say();
   if (folder < 0) return;
   name_of(key, name);

@@ -4,9 +4,10 @@
  * $HOME/.cache/gk. It is made if it isn't there, and left alone if somebody else owns it or could write to it. All
  * entries together are kept below $GK_CACHE_LIMIT MiB (256); those that weren't used for the longest time go first.
  *
- * Nothing here fails: without a cache everything is compiled again. An entry that is damaged, cut off or somebody else's
- * is removed and counts as none. Any number of threads and processes may use a folder at once: entries are written
- * beside it and renamed, so that each is there as a whole or not at all. */
+ * Nothing here fails: without a cache everything is compiled again, and so it is where gk was built without xxHash
+ * (cache_none.c). An entry that is damaged, cut off or somebody else's is removed and counts as none. Any number of
+ * threads and processes may use a folder at once: entries are written beside it and renamed, so that each is there as a
+ * whole or not at all. */
 #ifndef GKI_CACHE_H
 #define GKI_CACHE_H
 #include "gk_backend.h"

@@ -1,7 +1,7 @@
 #include "kernels.h"
 #include "error.h"
 #include "memory.h"
-#include "nvrtc.h"
+#include "modules.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -17,28 +17,12 @@ typedef struct gki_cuda_module {
 
 bool gki_cuda_takes(const gk_kernel *kernel) { return kernel->source != NULL; }
 
-static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kernel, const gki_cuda_compiler *compiler,
-                            const gki_nvrtc_code *image, CUmodule *module) {
-  char log[1024], made_by[128];
-  CUresult result = gki_cuda_load_module(device->driver, image->bytes, module, log, sizeof log);
-  if (result == CUDA_SUCCESS) return GK_OK;
-  gki_cuda_compiler_describe(compiler, made_by, sizeof made_by);
-  const char *advice = compiler->may_be_refused ? "; it is newer than the driver: update the driver, or install an "
-                                                  "NVRTC as old as the driver" : "";
-  return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of the kernels of %s, made by %s%s%s%s",
-                        kernel->source->file, made_by, advice, log[0] ? ", the driver says: " : "", log);
-}
-
 static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
-  gki_cuda_compiler compiler;
-  gki_nvrtc_code image = {0};
-  gk_result result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
-  char *text = result == GK_OK ? gk_compose(kernel, "cuda") : NULL;
-  if (result == GK_OK && !text) result = gki_failure();
-  if (result == GK_OK) result = gki_cuda_compile(&compiler, text, kernel->source->file, &image);
+  char *text = gk_compose(kernel, "cuda");
+  if (!text) return gki_failure();
+  const gki_cuda_text composed = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
+  gk_result result = gki_cuda_load_text(device, &composed, module);
   gk_free_text(text);
-  if (result == GK_OK) result = load_image(device, kernel, &compiler, &image, module);
-  gki_nvrtc_code_free(&image);
   return result;
 }
 
@@ -163,22 +147,15 @@ static void drop_moves(gki_cuda_device *device) {
 /* gates.cu has all in it, for any compiler. */
 static gk_result compile_moves(gki_cuda_device *device) {
   static const char only[] = "#define GKI_ONLY_MOVES\n";
-  static const gk_source source = {.file = "gk's COPY and FILL"};
-  const gk_kernel kernel = {.source = &source};
-  gki_cuda_compiler compiler;
-  gki_nvrtc_code image = {0};
-  gk_result result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
-  if (result != GK_OK) return result;
   const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);
   char *text = gki_array(sizeof only + head + body, 1, "the text of COPY and FILL");
   if (!text) return GK_ERROR_MEMORY;
   memcpy(text, only, sizeof only - 1);
   memcpy(text + sizeof only - 1, gki_text_gates_h, head);
   memcpy(text + sizeof only - 1 + head, gki_text_gates, body + 1);
-  result = gki_cuda_compile(&compiler, text, source.file, &image);
+  const gki_cuda_text moves = {.text = text, .file = "gk's COPY and FILL", .is_whole = true};
+  gk_result result = gki_cuda_load_text(device, &moves, &device->moves);
   gk_release(text);
-  if (result == GK_OK) result = load_image(device, &kernel, &compiler, &image, &device->moves);
-  gki_nvrtc_code_free(&image);
   return result == GK_OK ? find_moves(device) : result;
 }
 

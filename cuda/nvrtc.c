@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { TEXT_BYTES = 1024, MAJOR = 1000 };
 
@@ -49,6 +50,16 @@ static void open_builtins(void *library, int version) {
     (void)dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* Another one of the same version may lie there tomorrow. */
+static void look_at_file(void *library, gki_nvrtc *nvrtc) {
+  struct link_map *map;
+  struct stat file;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || stat(map->l_name, &file) != 0) return;
+  nvrtc->file.bytes = (unsigned long long)file.st_size;
+  nvrtc->file.seconds = file.st_mtim.tv_sec;
+  nvrtc->file.nanoseconds = file.st_mtim.tv_nsec;
+}
+
 /* False: it can't be used, and `trouble` says why. */
 static bool ask(void *library, const char *name, gki_nvrtc *nvrtc, char *trouble) {
   for (size_t k = 0; k < GK_COUNT(entries); ++k) {
@@ -86,6 +97,7 @@ static const gki_nvrtc *load(size_t index, char *trouble) {
     return NULL;
   }
   open_builtins(library, nvrtc.version);
+  look_at_file(library, &nvrtc);
   libraries[index].nvrtc = nvrtc;
   libraries[index].is_loaded = true;
   gk_log(GK_LOG_INFO, "NVRTC %d.%d (%s) for sm_%d to sm_%d", nvrtc.version / MAJOR, nvrtc.version % MAJOR / 10, name,
@@ -183,15 +195,22 @@ static void trim(gki_nvrtc_code *log) {
   while (length > 0 && strchr(" \n\r\t", text[length - 1])) text[--length] = 0;
 }
 
+void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES]) {
+  snprintf(name, GKI_CUDA_NAME_BYTES, "%s%.200s%s%s", text->kernel ? "kernel " : "", text->kernel ? text->kernel : "",
+           text->kernel ? " of " : "", text->file);
+}
+
 /* What NVRTC answered, once it isn't needed any more. */
-static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const char *name, nvrtcResult result) {
+static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_cuda_text *text,
+                       nvrtcResult result, gki_nvrtc_code *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
   gki_nvrtc_code log = {0};
   if (program) fetch(program, nvrtc->nvrtcGetProgramLogSize, nvrtc->nvrtcGetProgramLog, &log);
   trim(&log);
   const char *said = log.bytes ? log.bytes : "";
-  char with[TEXT_BYTES];
+  char with[TEXT_BYTES], name[GKI_CUDA_NAME_BYTES];
   gki_cuda_compiler_describe(compiler, with, sizeof with);
+  gki_cuda_text_name(text, name);
   gk_result code = GK_OK;
   if (result == NVRTC_ERROR_COMPILATION)
     code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%s", name, with, said);
@@ -200,31 +219,56 @@ static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, 
   else if (result != NVRTC_SUCCESS)
     code = gk_fail(GK_ERROR_UNSUPPORTED, "%s can't be compiled (%s): %s%s%s", name, with,
                    nvrtc->nvrtcGetErrorString(result), said[0] ? "\n" : "", said);
-  else if (said[0]) gk_log(GK_LOG_WARN, "%s (%s):\n%s", name, with, said);
+  else if (said[0]) {
+    gk_log(GK_LOG_WARN, "%s (%s):\n%s", name, with, said);
+    image->log = log.bytes;
+    return GK_OK;
+  }
   gki_nvrtc_code_free(&log);
   return code;
 }
 
-gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const char *source, const char *name,
-                           gki_nvrtc_code *image) {
-  const gki_nvrtc *nvrtc = compiler->nvrtc;
-  char target[64];
-  *image = (gki_nvrtc_code){0};
+/* The target, and the text's own options. NULL: out of memory. */
+static const char **split_options(const char *target, const char *options, char *copy, int *count) {
+  const char **words = gk_obtain((strlen(options) / 2 + 2) * sizeof *words);
+  if (!words) return NULL;
+  words[0] = target;
+  *count = 1;
+  memcpy(copy, options, strlen(options) + 1);
+  for (char *rest = copy, *word; (word = strtok_r(rest, " \t\n", &rest));) words[(*count)++] = word;
+  return words;
+}
+
+static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram program, const char *options) {
+  char target[64], *copy = gk_obtain(strlen(options) + 1);
+  int count = 0;
   snprintf(target, sizeof target, "--gpu-architecture=%s_%d", compiler->is_ptx ? "compute" : "sm",
            compiler->architecture);
+  const char **words = copy ? split_options(target, options, copy, &count) : NULL;
+  nvrtcResult result = NVRTC_ERROR_OUT_OF_MEMORY;
+  if (words) result = compiler->nvrtc->nvrtcCompileProgram(program, count, words);
+  gk_release((void *)words);
+  gk_release(copy);
+  return result;
+}
+
+gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_cuda_text *text, gki_nvrtc_code *image) {
+  const gki_nvrtc *nvrtc = compiler->nvrtc;
+  *image = (gki_nvrtc_code){0};
   nvrtcProgram program = NULL;
-  nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, source, name, 0, NULL, NULL);
+  nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, text->text, text->file, 0, NULL, NULL);
   if (result != NVRTC_SUCCESS) program = NULL;
-  else result = nvrtc->nvrtcCompileProgram(program, 1, (const char *const[]){target});
+  else result = compile(compiler, program, text->options ? text->options : "");
   if (result == NVRTC_SUCCESS)
     result = compiler->is_ptx ? fetch(program, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, image)
                               : fetch(program, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, image);
-  gk_result code = judge(compiler, program, name, result);
+  gk_result code = judge(compiler, program, text, result, image);
   if (program) nvrtc->nvrtcDestroyProgram(&program);
   return code;
 }
 
 void gki_nvrtc_code_free(gki_nvrtc_code *image) {
   gk_release(image->bytes);
+  gk_release(image->log);
   *image = (gki_nvrtc_code){0};
 }

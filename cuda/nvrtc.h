@@ -12,12 +12,14 @@ typedef struct gki_nvrtc {
   int version;                                /* 12040 is 12.4 */
   int architectures[GKI_NVRTC_ARCHITECTURES]; /* 75 is sm_75; ascending */
   int architecture_count;
+  struct { unsigned long long bytes; long long seconds; long nanoseconds; } file; /* its size, and since when it is */
 #define GKI_NVRTC_MEMBER(type, name, parameters) type(*name) parameters;
   GKI_NVRTC_ENTRIES(GKI_NVRTC_MEMBER)
 #undef GKI_NVRTC_MEMBER
 } gki_nvrtc;
 
-/* What to compile with for a device. What it makes depends on its members and the text alone. */
+/* What to compile with for a device. What it makes depends on its members and the text alone, and on what that
+ * includes. */
 typedef struct gki_cuda_compiler {
   const gki_nvrtc *nvrtc;
   int architecture;    /* of what it makes: the device's, or the nearest below it */
@@ -28,7 +30,22 @@ typedef struct gki_cuda_compiler {
 typedef struct gki_nvrtc_code {
   void *bytes; /* for cuModuleLoadDataEx; a zero byte stands behind it */
   size_t size;
+  char *log; /* the compiler's warnings; NULL: there were none */
 } gki_nvrtc_code;
+
+/* A text of CUDA C++. */
+typedef struct gki_cuda_text {
+  const char *text;
+  const char *file;    /* stands for it in messages; what they name beside it are the files of its #line directives */
+  const char *kernel;  /* for which it is compiled, in messages; NULL: for none in particular */
+  const char *options; /* for NVRTC, with blanks between them; NULL: none */
+  bool is_whole;       /* no #include in it is read */
+} gki_cuda_text;
+
+enum { GKI_CUDA_NAME_BYTES = 512 };
+
+/* "kernel scale of cloth.c" */
+void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES]);
 
 /* The best compiler that is installed for a device of compute capability architecture / 10, architecture % 10: for
  * first choice one that makes a cubin for just this device and is no newer than the driver. GK_ERROR_UNSUPPORTED and
@@ -41,10 +58,9 @@ void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, s
 /* What one NVRTC could do for a device, as a rank; 0: nothing. */
 int gki_nvrtc_rank(const gki_nvrtc *nvrtc, int architecture, int driver_version, gki_cuda_compiler *compiler);
 
-/* Compiles a text of CUDA C++. `name` stands for it in messages. GK_ERROR_COMPILE with the compiler's log;
+/* Compiles a text, and says its warnings. GK_ERROR_COMPILE with the compiler's log;
  * GK_ERROR_MEMORY; GK_ERROR_UNSUPPORTED if NVRTC itself fails. The image is freed by gki_nvrtc_code_free, also if there
  * is none. Thread-safe. */
-gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const char *source, const char *name,
-                           gki_nvrtc_code *image);
+gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_cuda_text *text, gki_nvrtc_code *image);
 void gki_nvrtc_code_free(gki_nvrtc_code *image);
 #endif

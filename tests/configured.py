@@ -8,6 +8,19 @@ from pathlib import Path
 
 import tap
 
+# Of a library that was built without xxHash.
+TRY = """#include "cache.h"
+#include <string.h>
+int main(void) {
+  char folder[64], why[256];
+  void *bytes;
+  size_t size;
+  const gki_cache_key key = gki_cache_key_of(NULL, 0);
+  gki_cache_keep(&key, "x", 1);
+  gki_cache_describe(folder, sizeof folder, why, sizeof why);
+  return folder[0] || !strstr(why, "libxxhash-dev") || gki_cache_find(&key, &bytes, &size);
+}
+"""
 KEPT = ["python", "arguments"]  # what ninja runs configure.py by
 
 
@@ -43,6 +56,14 @@ def main():
         asked = tap.run("./configure.py", "--ready-gates", cwd=folder)
         image = settings((folder / "build/config.ninja").read_text())["gates_fatbin"]
         tap.case("kernels as they are checked in", asked or (None if image == "cuda/image/gates.fatbin" else image))
+        bare = tap.run("./configure.py", "--without-xxhash", "--ready-gates", cwd=folder)
+        source = settings((folder / "build/config.ninja").read_text())["cache"]
+        tap.case("without xxHash", bare or (None if source == "common/cache_none.c" else source))
+        tap.case("which builds", tap.run("ninja", "build/libgk.so", cwd=folder))
+        (folder / "try.c").write_text(TRY)
+        tap.case("and says that nothing is kept",
+                 tap.run("cc", "-Iinclude", "-Icommon", "try.c", "build/libgk.a", "-fopenmp", "-pthread", "-ldl", "-lm",
+                         "-o", "try", cwd=folder) or tap.run("./try", cwd=folder))
     tap.finish()
 
 

@@ -195,6 +195,7 @@ def environment(full):
     for name, value in sanitizers.items():
         inherited[name] = ":".join(filter(None, (value, inherited.get(name))))
     inherited["CMOCKA_MESSAGE_OUTPUT"] = "TAP"
+    inherited["GK_CACHE"] = "off"  # nothing in the user's folders, and nothing from another test
     inherited.pop("GK_LOG", None)
     if full:
         inherited.setdefault("GK_TEST_SCALE", SCALE)

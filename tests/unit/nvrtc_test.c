@@ -80,13 +80,14 @@ static void print_log(void *user, gk_log_level level, const char *line) {
   if (level == GK_LOG_WARN) printf("log: %s\n", line);
 }
 
+static const gki_cuda_text cloth_text = {.text = "text", .file = "cloth"};
 static int compile(void) {
   gki_cuda_compiler compiler;
   gki_nvrtc_code image = {0};
   gki_begin();
   if (gki_cuda_compiler_get(getenv("PTX") ? 91 : 90, 13000, &compiler) != GK_OK) return 1;
   gk_set_log(GK_LOG_WARN, print_log, NULL);
-  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", &image);
+  gk_result result = gki_cuda_compile(&compiler, &cloth_text, &image);
   printf("%s: %s", gk_result_name(result), result == GK_OK ? (char *)image.bytes : gk_error());
   if (result != GK_OK && (image.bytes || image.size)) printf(" and an image");
   if (result == GK_OK && image.size != strlen(image.bytes) + 1) printf(" of a wrong size");
@@ -112,7 +113,7 @@ static int starved(void) {
   if (gki_cuda_compiler_get(90, 13000, &compiler) != GK_OK) return 1;
   gk_allocator none = {NULL, alloc_nothing, resize_nothing, free_nothing};
   if (gk_set_allocator(&none) != GK_OK) return 1;
-  gk_result result = gki_cuda_compile(&compiler, "text", "cloth", &image);
+  gk_result result = gki_cuda_compile(&compiler, &cloth_text, &image);
   printf("%s: %s", gk_result_name(result), gk_error());
   return 0;
 }
@@ -217,13 +218,14 @@ static void kernels_compile_for_each_architecture(void **state) {
   const gki_nvrtc *nvrtc = real_compiler().nvrtc;
   char *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
+  const gki_cuda_text composed = {.text = text, .file = "cloth"};
   for (int k = 0; k < nvrtc->architecture_count; ++k) {
     gki_cuda_compiler compiler;
     gki_nvrtc_code image;
     assert_int_equal(gki_cuda_compiler_get(nvrtc->architectures[k], NEWEST, &compiler), GK_OK);
     assert_int_equal(compiler.architecture, nvrtc->architectures[k]);
     assert_false(compiler.is_ptx);
-    if (gki_cuda_compile(&compiler, text, "cloth", &image) != GK_OK) fail_msg("%s", gk_error());
+    if (gki_cuda_compile(&compiler, &composed, &image) != GK_OK) fail_msg("%s", gk_error());
     assert_memory_equal(image.bytes, "\177ELF", 4);
     assert_true(image_has(&image, ".text.scale"));
     assert_true(image_has(&image, ".text.total"));
@@ -241,7 +243,8 @@ static void ptx_names_its_architecture(void **state) {
   snprintf(target, sizeof target, ".target sm_%d", compiler.architecture);
   char *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
-  if (gki_cuda_compile(&compiler, text, "cloth", &image) != GK_OK) fail_msg("%s", gk_error());
+  const gki_cuda_text composed = {.text = text, .file = "cloth"};
+  if (gki_cuda_compile(&compiler, &composed, &image) != GK_OK) fail_msg("%s", gk_error());
   assert_true(image_has(&image, target));
   assert_true(image_has(&image, ".entry scale("));
   assert_int_equal(strlen(image.bytes) + 1, image.size);
@@ -255,9 +258,10 @@ static void an_error_is_where_the_user_wrote_it(void **state) {
   gki_nvrtc_code image;
   char where[PATH_MAX], *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
+  const gki_cuda_text composed = {.text = text, .file = "cloth"};
   memcpy(strstr(text, "y[i] *= a;"), "y[i] *= b;", strlen("y[i] *= b;"));
   gki_begin();
-  assert_int_equal(gki_cuda_compile(&compiler, text, "cloth", &image), GK_ERROR_COMPILE);
+  assert_int_equal(gki_cuda_compile(&compiler, &composed, &image), GK_ERROR_COMPILE);
   snprintf(where, sizeof where, "%s(%d): error", scale.source->file, SCALE_LINE);
   if (!strstr(gk_error(), where) || !strstr(gk_error(), "\"b\"")) fail_msg("no %s in: %s", where, gk_error());
   assert_null(image.bytes);

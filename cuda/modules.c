@@ -1,0 +1,165 @@
+#include "modules.h"
+#include "cache.h"
+#include "kernel_source.h"
+#include "memory.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the key ----------------------------------------------------------------------------------------------------- */
+
+/* Behind gk_kernel.h, which stands before composed texts. */
+static const char *own_part(const char *text) {
+  const char *head = strstr(text, gki_text_gk_kernel);
+  return head ? head + strlen(gki_text_gk_kernel) : text;
+}
+
+/* What else a text needs lies in files that may change: such an image isn't kept. */
+static bool includes(const gki_cuda_text *text) {
+  if (text->is_whole) return false;
+  if (text->options && (strstr(text->options, "include=") || strstr(text->options, "include ") ||
+                        strstr(text->options, "pch")))
+    return true;
+  const char *s = own_part(text->text), *end = s + strlen(s);
+  gki_token token = {GKI_END, s, s}, before;
+  do {
+    before = token;
+    token = gki_next_token(token.end, end);
+    const bool directive = gki_token_is(before, "#") || gki_token_is(before, ":"); /* %: is another # */
+    if (directive && gki_token_in(token, " include include_next import embed ")) return true;
+    if (gki_token_in(token, " __has_include __has_embed ")) return true;
+  } while (token.kind != GKI_END);
+  return false;
+}
+
+/* Whether names of files may get into the image. */
+static bool names_files(const gki_cuda_text *text) {
+  const char *own = own_part(text->text);
+  return text->options || strstr(own, "__FILE__") || strstr(own, "assert") || strstr(own, "source_location");
+}
+
+/* The text, less the folders in its #line directives: it may lie elsewhere the next time. NULL: out of memory. */
+static char *without_folders(const char *text) {
+  const size_t length = strlen(text);
+  char *copy = gk_obtain(length + 1), *to = copy;
+  if (!copy) return NULL;
+  for (const char *s = text; *s;) {
+    const size_t line = strcspn(s, "\n");
+    const char *open = strncmp(s, "#line ", 6) == 0 ? memchr(s, '"', line) : NULL, *file = open;
+    for (const char *at = open; at && at < s + line; ++at)
+      if (*at == '/') file = at;
+    const size_t head = open ? (size_t)(open - s) : line;
+    const char *rest = open ? file + 1 : s + line;
+    memcpy(to, s, head);
+    to += head;
+    memcpy(to, rest, (size_t)(s + line - rest));
+    to += s + line - rest;
+    s += line;
+    if (*s) *to++ = *s++;
+  }
+  *to = 0;
+  return copy;
+}
+
+/* False: nothing is to be kept. */
+static bool key_of(const gki_cuda_device *device, const gki_cuda_text *text, const gki_cuda_compiler *compiler,
+                   gki_cache_key *key) {
+  if (includes(text)) {
+    gk_log(GK_LOG_INFO, "what %s is compiled to isn't kept: it includes files, which may change", text->file);
+    return false;
+  }
+  char *plain = names_files(text) ? NULL : without_folders(text->text), made_for[256];
+  const char *what = plain ? plain : text->text, *options = text->options ? text->options : "";
+  const gki_nvrtc *nvrtc = compiler->nvrtc;
+  const int length = snprintf(made_for, sizeof made_for, "gk %s, NVRTC %d (%llu, %lld.%09ld), %s_%d, driver %d",
+                              GK_VERSION, nvrtc->version, nvrtc->file.bytes, nvrtc->file.seconds,
+                              nvrtc->file.nanoseconds, compiler->is_ptx ? "compute" : "sm", compiler->architecture,
+                              device->driver->version);
+  const gki_cache_part parts[] = {{made_for, (size_t)length}, {options, strlen(options)}, {what, strlen(what)}};
+  *key = gki_cache_key_of(parts, GK_COUNT(parts));
+  gk_release(plain);
+  return true;
+}
+
+/* ---- what is kept ------------------------------------------------------------------------------------------------ */
+
+/* The image first, as the driver wants it aligned, a zero behind it; then the compiler's warnings, so that they are
+ * said the next time, too, with a zero behind them; then the image's size. */
+static void keep(const gki_cache_key *key, const gki_nvrtc_code *image) {
+  const char *log = image->log ? image->log : "";
+  const size_t warnings = strlen(log) + 1, whole = image->size + 1 + warnings + sizeof(uint64_t);
+  const uint64_t size = image->size;
+  char *bytes = gk_obtain(whole);
+  if (!bytes) return;
+  memcpy(bytes, image->bytes, image->size);
+  memcpy(bytes + image->size + 1, log, warnings);
+  memcpy(bytes + whole - sizeof size, &size, sizeof size);
+  gki_cache_keep(key, bytes, whole);
+  gk_release(bytes);
+}
+
+static bool find(const gki_cache_key *key, const char *name, const char *made_by, gki_nvrtc_code *image) {
+  void *found;
+  size_t whole;
+  uint64_t size;
+  if (!gki_cache_find(key, &found, &whole)) return false;
+  char *bytes = found;
+  if (whole >= 2 + sizeof size) memcpy(&size, bytes + whole - sizeof size, sizeof size);
+  if (whole < 2 + sizeof size || size > whole - 2 - sizeof size || bytes[size] != 0 ||
+      bytes[whole - sizeof size - 1] != 0) {
+    gk_release(found);
+    return false;
+  }
+  image->bytes = found;
+  image->size = (size_t)size;
+  const char *log = bytes + size + 1;
+  if (log[0]) gk_log(GK_LOG_WARN, "%s (%s):\n%s", name, made_by, log);
+  gk_log(GK_LOG_INFO, "%s (%s) was kept from before", name, made_by);
+  return true;
+}
+
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
+
+static gk_result take(const gki_cuda_device *device, const gki_cuda_text *text, const gki_cuda_compiler *compiler,
+                      const gki_nvrtc_code *image, CUmodule *module) {
+  char log[1024], made_by[128], name[GKI_CUDA_NAME_BYTES];
+  CUresult result = gki_cuda_load_module(device->driver, image->bytes, module, log, sizeof log);
+  if (result == CUDA_SUCCESS) return GK_OK;
+  gki_cuda_compiler_describe(compiler, made_by, sizeof made_by);
+  gki_cuda_text_name(text, name);
+  const char *advice = compiler->may_be_refused ? "; it is newer than the driver: update the driver, or install an "
+                                                  "NVRTC as old as the driver" : "";
+  return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of %s, made by %s%s%s%s", name, made_by, advice,
+                        log[0] ? ", the driver says: " : "", log);
+}
+
+/* False: nothing was kept, or the driver refuses it, which says nothing of what is compiled now. */
+static bool load_kept(const gki_cuda_device *device, const gki_cuda_text *text, const gki_cuda_compiler *compiler,
+                      const gki_cache_key *key, CUmodule *module) {
+  gki_nvrtc_code image = {0};
+  char log[1024], why[512], made_by[128], name[GKI_CUDA_NAME_BYTES];
+  gki_cuda_compiler_describe(compiler, made_by, sizeof made_by);
+  gki_cuda_text_name(text, name);
+  if (!find(key, name, made_by, &image)) return false;
+  const CUresult result = gki_cuda_load_module(device->driver, image.bytes, module, log, sizeof log);
+  gki_nvrtc_code_free(&image);
+  if (result == CUDA_SUCCESS) return true;
+  gki_cuda_describe_result(device->driver, result, why, sizeof why);
+  gk_log(GK_LOG_INFO, "%s (%s) is compiled anew, as the driver refuses what was kept: %s%s%s", name, made_by, why,
+         log[0] ? ": " : "", log);
+  return false;
+}
+
+gk_result gki_cuda_load_text(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module) {
+  gki_cuda_compiler compiler;
+  gki_nvrtc_code image = {0};
+  gki_cache_key key;
+  gk_result result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
+  if (result != GK_OK) return result;
+  const bool keeps = key_of(device, text, &compiler, &key);
+  if (keeps && load_kept(device, text, &compiler, &key, module)) return GK_OK;
+  result = gki_cuda_compile(&compiler, text, &image);
+  if (result == GK_OK) result = take(device, text, &compiler, &image, module);
+  if (result == GK_OK && keeps) keep(&key, &image);
+  gki_nvrtc_code_free(&image);
+  return result;
+}
