@@ -76,9 +76,9 @@ gk_result gki_cuda_measure(const gki_cuda_device *device, const char *name, gki_
 static gk_result find_function(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
   CUresult found = device->driver->cuModuleGetFunction(&made->function, made->module->module, kernel->name);
   if (found == CUDA_ERROR_NOT_FOUND)
-    return gk_fail(GK_ERROR_COMPILE, "kernel %s: the compiled text of %s has no entry of this name; write "
-                   "GK_KERNEL(%s, ...) there, outside of any #if that leaves it out", kernel->name,
-                   kernel->source->file, kernel->name);
+    return gk_fail(GK_ERROR_COMPILE, "kernel %s: the compiled text of %s, behind line %u, has no entry of this name; "
+                   "write GK_KERNEL(%s, ...) there, outside of any #if that leaves it out", kernel->name,
+                   kernel->source->file, (unsigned)kernel->source->line, kernel->name);
   gk_result result = gki_cuda_judge(device->driver, found, "cuModuleGetFunction of kernel %s", kernel->name);
   return result == GK_OK ? gki_cuda_measure(device, kernel->name, made) : result;
 }

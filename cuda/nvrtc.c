@@ -1,4 +1,5 @@
 #include "nvrtc.h"
+#include "error.h"
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -200,6 +201,14 @@ void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES
            text->kernel ? " of " : "", text->file);
 }
 
+/* Of a log that is too long for a message, what begins with the first error: any number of warnings may come before. */
+static const char *first_error(const char *log) {
+  const char *error = strlen(log) > GKI_MESSAGE_BYTES / 2 ? strstr(log, " error") : NULL;
+  if (!error) return log;
+  while (error > log && error[-1] != '\n') --error;
+  return error;
+}
+
 /* What NVRTC answered, once it isn't needed any more. */
 static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_cuda_text *text,
                        nvrtcResult result, gki_nvrtc_code *image) {
@@ -213,7 +222,7 @@ static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, 
   gki_cuda_text_name(text, name);
   gk_result code = GK_OK;
   if (result == NVRTC_ERROR_COMPILATION)
-    code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%s", name, with, said);
+    code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%s", name, with, first_error(said));
   else if (result == NVRTC_ERROR_OUT_OF_MEMORY)
     code = gk_fail(GK_ERROR_MEMORY, "out of host memory compiling %s (%s); free some and call again", name, with);
   else if (result != NVRTC_SUCCESS)

@@ -8,7 +8,7 @@
 #include <string.h>
 #pragma GCC visibility push(default)
 
-struct _nvrtcProgram { char text[256], log[256]; };
+struct _nvrtcProgram { char text[256], log[32 * 1024]; };
 
 /* FAKE_NVRTC_FAIL=nvrtcCompileProgram:6 */
 static nvrtcResult answer(const char *name) {

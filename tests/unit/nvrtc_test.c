@@ -80,11 +80,21 @@ static void print_log(void *user, gk_log_level level, const char *line) {
   if (level == GK_LOG_WARN) printf("log: %s\n", line);
 }
 
-static const gki_cuda_text cloth_text = {.text = "text", .file = "cloth"};
+/* More warnings than a message has room for, and an error behind them. */
+static void give_long_log(void) {
+  static char log[12 * 1024] = "(1): warning: w";
+  while (strlen(log) < sizeof log - 64) strcat(log, "\ncloth(2): warning: w");
+  strcat(log, "\ncloth(3): error: e\n1 error");
+  setenv("FAKE_NVRTC_LOG", log, 1);
+}
+
 static int compile(void) {
+  const gki_cuda_text cloth_text = {.text = "text", .file = "cloth", .kernel = getenv("KERNEL"),
+                                    .options = getenv("OPTIONS")};
   gki_cuda_compiler compiler;
   gki_nvrtc_code image = {0};
   gki_begin();
+  if (getenv("MANY")) give_long_log();
   if (gki_cuda_compiler_get(getenv("PTX") ? 91 : 90, 13000, &compiler) != GK_OK) return 1;
   gk_set_log(GK_LOG_WARN, print_log, NULL);
   gk_result result = gki_cuda_compile(&compiler, &cloth_text, &image);
@@ -107,6 +117,7 @@ static void *resize_nothing(void *user, void *memory, size_t bytes) {
 }
 static void free_nothing(void *user, void *memory) { (void)user, (void)memory; }
 static int starved(void) {
+  const gki_cuda_text cloth_text = {.text = "text", .file = "cloth"};
   gki_cuda_compiler compiler;
   gki_nvrtc_code image;
   gki_begin();
@@ -177,6 +188,14 @@ static const elsewhere_case compiled[] = {
     {FAKES, {N13, "PTX=1", "FAKE_NVRTC_FAIL=nvrtcGetPTX:2"}, "compile", {"GK_ERROR_UNSUPPORTED: ", "error", "$"}},
     {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetProgramLogSize:2"}, "compile", {"GK_OK: "}},
     {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetProgramLog:2"}, "compile", {"GK_OK: "}},
+    {FAKES, {N13, "OPTIONS= -DA=1  --use_fast_math\t-I/x "}, "compile",
+     {"GK_OK:  --gpu-architecture=sm_90 -DA=1 --use_fast_math -I/x", "$"}},
+    {FAKES, {N13, "KERNEL=scale", "FAKE_NVRTC_LOG=(3): error: e", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
+     {"GK_ERROR_COMPILE: kernel scale of cloth doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e",
+      "$"}},
+    /* As long as no message is. */
+    {FAKES, {N13, "MANY=1", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
+     {"GK_ERROR_COMPILE: cloth doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e\n1 error", "$"}},
     {FAKES, {N13}, "starved", {"GK_ERROR_MEMORY: out of host memory compiling cloth"}},
 };
 
@@ -268,6 +287,88 @@ static void an_error_is_where_the_user_wrote_it(void **state) {
   gk_free_text(text);
 }
 
+/* What a real one says of a kernel whose text isn't right. It is the thread's message. */
+static const char *refusal_of(const gk_kernel *kernel, const char *text) {
+  gki_cuda_compiler compiler = real_compiler();
+  gki_nvrtc_code image;
+  const gki_cuda_text whole = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
+  gki_begin();
+  assert_int_equal(gki_cuda_compile(&compiler, &whole, &image), GK_ERROR_COMPILE);
+  assert_null(image.bytes);
+  return gk_error();
+}
+
+static void assert_begins(const char *text, const char *words) {
+  if (strncmp(text, words, strlen(words)) != 0) fail_msg("it doesn't begin with %s: %s", words, text);
+}
+
+#define IN_COMPOSED "kernel one of a/cloth.c doesn't compile (NVRTC "
+static void errors_name_each_file(void **state) {
+  (void)state;
+  static const char shared_text[] =
+      "// host\nGK_SHARED(vec)\nGK_FN int half(int v) {\n  return w / 2;\n}\nGK_SOURCE_END\n";
+  static const char right_text[] = "GK_SHARED(vec)\nGK_FN int half(int v) { return v / 2; }";
+  static const char own_text[] =
+      "// host\n\nGK_SOURCE(cloth, &vec)\nGK_KERNEL(one, (inout(int, x))) {\n  x[i] = half(x[i]);\n}\n"
+      "GK_KERNEL(two, (inout(int, x))) {\n  x[i] = \n    odd(x[i]);\n}\n";
+  static const gk_source vec = {"b/vec.h", shared_text, 2, NULL, 0}, right = {"b/right.h", right_text, 1, NULL, 0};
+  static const gk_source *const uses[] = {&vec}, *const right_uses[] = {&right};
+  static const gk_param params[] = {{.name = "x", .element = "int", .element_bytes = 4, .element_alignment = 4,
+                                     .type = GK_PTR, .access = GK_ACCESS_INOUT}};
+  gk_source cloth_source = {"a/cloth.c", own_text, 3, uses, 1};
+  const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = &cloth_source};
+  for (int turn = 0; turn < 2; ++turn) {
+    if (turn == 1) cloth_source.uses = right_uses;
+    char *text = gk_compose(&kernel, "cuda");
+    assert_non_null(text);
+    const char *said = refusal_of(&kernel, text);
+    assert_begins(said, IN_COMPOSED);
+    assert_int_equal(strstr(said, "b/vec.h(4): error: ") != NULL, turn == 0);
+    if (!strstr(said, "a/cloth.c(9): error: ") || strstr(said, "gk_kernel.h")) fail_msg("%s", said);
+    gk_free_text(text);
+  }
+}
+
+static void errors_in_macros_are_where_they_were_used(void **state) {
+  (void)state;
+  static const char text[] = "\n\nGK_KERNEL(one, (inout(int, x), in(flot, y))) {\n  x[i] = 1;\n}\n";
+  static const gk_source source = {"a/cloth.c", text, 0, NULL, 0};
+  static const gk_kernel kernel = {.name = "one", .source = &source};
+  char *composed = gk_compose(&kernel, "cuda");
+  assert_non_null(composed);
+  const char *said = refusal_of(&kernel, composed);
+  if (!strstr(said, "a/cloth.c(3): error: ")) fail_msg("%s", said);
+  gk_free_text(composed);
+}
+
+/* By hand, for CUDA alone: its own #line directives count. */
+static void errors_of_texts_by_hand(void **state) {
+  (void)state;
+  static const gk_source source = {.file = "its CUDA text"};
+  static const gk_kernel kernel = {.name = "mine", .source = &source};
+  static const char text[] = "extern \"C\" __global__ void mine(int *x) {\n  *x = y;\n}\n";
+  static const char lines[] = "#line 40 \"mine.c\"\nextern \"C\" __global__ void mine(int *x) {\n  *x = y;\n}\n";
+  const char *said = refusal_of(&kernel, text);
+  assert_begins(said, "kernel mine of its CUDA text doesn't compile (NVRTC ");
+  if (!strstr(said, "its CUDA text(2): error: ")) fail_msg("%s", said);
+  said = refusal_of(&kernel, lines);
+  if (!strstr(said, "mine.c(41): error: ")) fail_msg("%s", said);
+}
+
+static void errors_outlast_many_warnings(void **state) {
+  (void)state;
+  enum { WARNINGS = 500 };
+  static char text[WARNINGS * 64];
+  static const gk_source source = {.file = "many.cu"};
+  static const gk_kernel kernel = {.name = "mine", .source = &source};
+  size_t used = 0;
+  for (int k = 0; k < WARNINGS; ++k)
+    used += (size_t)snprintf(text + used, sizeof text - used, "__device__ void f%d() { int unused; }\n", k);
+  snprintf(text + used, sizeof text - used, "int x = y;\n");
+  const char *said = refusal_of(&kernel, text);
+  if (!strstr(said, "many.cu(501): error: ")) fail_msg("%s", said);
+}
+
 int main(int count, char **words) {
   static const elsewhere_word known[] = {
       {"choose", choose}, {"compile", compile}, {"starved", starved}};
@@ -282,6 +383,10 @@ int main(int count, char **words) {
       cmocka_unit_test(kernels_compile_for_each_architecture),
       cmocka_unit_test(ptx_names_its_architecture),
       cmocka_unit_test(an_error_is_where_the_user_wrote_it),
+      cmocka_unit_test(errors_name_each_file),
+      cmocka_unit_test(errors_in_macros_are_where_they_were_used),
+      cmocka_unit_test(errors_of_texts_by_hand),
+      cmocka_unit_test(errors_outlast_many_warnings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
