@@ -56,6 +56,7 @@ typedef enum cudaError_enum {
   CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE = 804,
   CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
   CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+  CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
   CUDA_ERROR_UNKNOWN = 999
 } CUresult;
 
@@ -100,7 +101,8 @@ typedef enum CUfunction_attribute_enum {
 } CUfunction_attribute;
 
 /* Macros in cuda.h, with a prefix here. */
-enum { GKI_CU_MEMHOSTALLOC_PORTABLE = 1, GKI_CU_MEMHOSTALLOC_DEVICEMAP = 2, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT = 1 };
+enum { GKI_CU_MEMHOSTALLOC_PORTABLE = 1, GKI_CU_MEMHOSTALLOC_DEVICEMAP = 2, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT = 1,
+       GKI_CU_STREAM_LEGACY = 1, GKI_CU_STREAM_PER_THREAD = 2 };
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
@@ -215,10 +217,13 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuDevicePrimaryCtxRelease, 11000, 0, (CUdevice device)) \
   X(cuCtxPushCurrent, 4000, 0, (CUcontext context)) \
   X(cuCtxPopCurrent, 4000, 0, (CUcontext *context)) \
+  X(cuCtxGetDevice, 2000, 0, (CUdevice *device)) \
   X(cuStreamCreate, 2000, 0, (CUstream *stream, unsigned int flags)) \
   X(cuStreamDestroy, 4000, 0, (CUstream stream)) \
   X(cuStreamSynchronize, 2000, 0, (CUstream stream)) \
   X(cuStreamQuery, 2000, 0, (CUstream stream)) \
+  X(cuStreamGetCtx, 9020, 0, (CUstream stream, CUcontext *context)) \
+  X(cuStreamIsCapturing, 10000, 0, (CUstream stream, CUstreamCaptureStatus *status)) \
   X(cuStreamBeginCapture, 10010, 0, (CUstream stream, CUstreamCaptureMode mode)) \
   X(cuStreamEndCapture, 10000, 0, (CUstream stream, CUgraph *graph)) \
   X(cuStreamBeginCaptureToGraph, 12030, 12030, \

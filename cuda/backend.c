@@ -6,12 +6,27 @@
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */
 
+static gk_result read_extensions(const gk_extension *at, const gk_cuda_sharing **sharing) {
+  for (; at; at = at->next) {
+    if (at->id != GK_CUDA_SHARING)
+      return gk_fail(GK_ERROR_INVALID, "backend cuda: it knows no extension 0x%x; there is gk_cuda_sharing", at->id);
+    if (at->bytes != sizeof **sharing)
+      return gk_fail(GK_ERROR_INVALID, "backend cuda: gk_cuda_sharing has %zu bytes, not %u; initialize it by "
+                     "GK_CUDA_SHARE, and compile with the header of the library that is used", sizeof **sharing,
+                     (unsigned)at->bytes);
+    if (*sharing)
+      return gk_fail(GK_ERROR_INVALID, "backend cuda: gk_cuda_sharing is given twice, or the chain of extensions goes "
+                     "in a circle; give it once");
+    *sharing = (const gk_cuda_sharing *)at;
+  }
+  return GK_OK;
+}
+
 static gk_result open_device(void *at, const gk_device_desc *desc) {
-  if (desc->next)
-    return gk_fail(GK_ERROR_INVALID, "backend cuda: it knows no extension yet (number %u was given); leave `next` NULL",
-                   (unsigned)desc->next->id);
   gki_cuda_device *device = at;
-  gk_result result = gki_cuda_open(device, desc->ordinal);
+  const gk_cuda_sharing *sharing = NULL;
+  gk_result result = read_extensions(desc->next, &sharing);
+  if (result == GK_OK) result = gki_cuda_open(device, desc->ordinal, sharing);
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   result = gki_cuda_load_own(device);

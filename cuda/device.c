@@ -9,7 +9,12 @@ gk_result gki_cuda_enter(const gki_cuda_device *device) {
   if (atomic_load_explicit(&device->lost, memory_order_acquire))
     return gk_fail(GK_ERROR_DEVICE, "CUDA device %d (%s) is lost; close it, and if it can't be opened again, start the "
                    "program again. It began with: %s", device->ordinal, device->name, device->why_lost);
-  return gki_cuda_judge(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
+  gk_result result =
+      gki_cuda_judge(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
+  if (result != GK_OK || !device->shares_stream) return result;
+  result = gki_cuda_refuse_capture(device, device->stream);
+  if (result != GK_OK) gki_cuda_leave(device);
+  return result;
 }
 
 bool gki_cuda_enter_to_free(const gki_cuda_device *device) {
@@ -28,9 +33,32 @@ void gki_cuda_leave(const gki_cuda_device *device) {
   (void)device->driver->cuCtxPopCurrent(&own);
 }
 
+/* ---- captures ---------------------------------------------------------------------------------------------------- */
+
+/* What the stream is asked or given would be recorded by who captures it, or spoil that. The default stream can't be
+ * captured, but takes nothing while one is that it would wait for. */
+static CUresult is_captured(const gki_cuda_device *device, CUstream stream, bool *captured) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult result = device->driver->cuStreamIsCapturing(stream, &status);
+  *captured = result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
+  return *captured ? CUDA_SUCCESS : result;
+}
+
+gk_result gki_cuda_refuse_capture(const gki_cuda_device *device, CUstream stream) {
+  bool captured;
+  CUresult result = is_captured(device, stream, &captured);
+  if (!captured) return gki_cuda_judge(device->driver, result, "cuStreamIsCapturing");
+  return gk_fail(GK_ERROR_INVALID, "the stream %sis being captured, and what gk puts there can't be recorded; end the "
+                 "capture first, or use another stream",
+                 device->shares_stream && stream == device->stream ? "that the device shares " : "");
+}
+
 /* ---- losing it --------------------------------------------------------------------------------------------------- */
 
 bool gki_cuda_is_alive(const gki_cuda_device *device) {
+  bool captured = false;
+  if (device->shares_stream && is_captured(device, device->stream, &captured) != CUDA_SUCCESS) return false;
+  if (captured) return true; /* to ask it would spoil the capture */
   const CUresult result = device->driver->cuStreamQuery(device->stream);
   return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
 }
@@ -80,24 +108,79 @@ static gk_result find_device(gki_cuda_device *device, int ordinal) {
                  device->name);
 }
 
-static gk_result make_stream(gki_cuda_device *device) {
-  const gki_cuda_driver *driver = device->driver;
-  gk_result result = gki_cuda_judge(driver, driver->cuDevicePrimaryCtxRetain(&device->context, device->device),
+/* The one whose the context is; 0 may be any. */
+static gk_result find_ordinal(const gki_cuda_driver *driver, CUcontext context, int *ordinal) {
+  CUdevice device = -1, other = -1;
+  CUcontext same;
+  int count = 0, found = 0;
+  gk_result result = gki_cuda_judge(driver, driver->cuCtxPushCurrent(context),
+                                    "gk_cuda_sharing: cuCtxPushCurrent of its context");
+  if (result != GK_OK) return result;
+  result = gki_cuda_judge(driver, driver->cuCtxGetDevice(&device), "gk_cuda_sharing: cuCtxGetDevice");
+  (void)driver->cuCtxPopCurrent(&same);
+  if (result == GK_OK) result = gki_cuda_judge(driver, driver->cuDeviceGetCount(&count), "cuDeviceGetCount");
+  for (; result == GK_OK && found < count; ++found) {
+    result = gki_cuda_judge(driver, driver->cuDeviceGet(&other, found), "cuDeviceGet(%d)", found);
+    if (other == device) break;
+  }
+  if (result != GK_OK) return result;
+  if (*ordinal && *ordinal != found)
+    return gk_fail(GK_ERROR_INVALID, "gk_cuda_sharing: its context is of device %d, and ordinal %d was asked for; "
+                   "leave that 0, or give a context of that device", found, *ordinal);
+  *ordinal = found;
+  return GK_OK;
+}
+
+static gk_result take_context(gki_cuda_device *device, CUcontext shared) {
+  device->context = shared;
+  if (shared) return GK_OK;
+  gk_result result = gki_cuda_judge(device->driver,
+                                    device->driver->cuDevicePrimaryCtxRetain(&device->context, device->device),
                                     "cuDevicePrimaryCtxRetain for device %d (%s)", device->ordinal, device->name);
-  if (result != GK_OK) device->context = NULL;
+  device->retained = result == GK_OK;
+  if (!device->retained) device->context = NULL;
+  return result;
+}
+
+/* In the device's context. */
+static gk_result take_stream(gki_cuda_device *device, CUstream shared) {
+  const gki_cuda_driver *driver = device->driver;
+  CUcontext context = NULL;
+  if ((uintptr_t)shared == GKI_CU_STREAM_PER_THREAD)
+    return gk_fail(GK_ERROR_INVALID, "gk_cuda_sharing: CU_STREAM_PER_THREAD is another stream in each thread; give one "
+                   "that is the same in all");
+  if (shared) {
+    gk_result result = gki_cuda_judge(driver, driver->cuStreamGetCtx(shared, &context),
+                                      "gk_cuda_sharing: cuStreamGetCtx of its stream");
+    if (result == GK_OK && context != device->context)
+      result = gk_fail(GK_ERROR_INVALID, "gk_cuda_sharing: its stream belongs to another context; give that one, too, "
+                       "or a stream of %s", device->retained ? "the primary context" : "the context that was given");
+    if (result == GK_OK) device->stream = shared;
+    device->shares_stream = result == GK_OK;
+    return result;
+  }
+  gk_result result =
+      gki_cuda_judge(driver, driver->cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  if (result != GK_OK) device->stream = NULL;
+  return result;
+}
+
+static gk_result take_both(gki_cuda_device *device, const gk_cuda_sharing *sharing) {
+  gk_result result = take_context(device, sharing ? sharing->context : NULL);
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
-  result = gki_cuda_judge(driver, driver->cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  if (result != GK_OK) device->stream = NULL;
+  result = take_stream(device, sharing ? sharing->stream : NULL);
   gki_cuda_leave(device);
   return result;
 }
 
-gk_result gki_cuda_open(gki_cuda_device *device, int ordinal) {
+gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_sharing *sharing) {
   gk_result result = gki_cuda_driver_get(&device->driver);
+  if (result == GK_OK && sharing && sharing->context)
+    result = find_ordinal(device->driver, sharing->context, &ordinal);
   if (result == GK_OK) result = find_device(device, ordinal);
   if (result == GK_OK) result = gki_cuda_probe_refuses(device->device);
-  if (result == GK_OK) result = make_stream(device);
+  if (result == GK_OK) result = take_both(device, sharing);
   if (result != GK_OK) return result;
   pthread_mutex_init(&device->lock, NULL);
   device->locks = true;
@@ -107,13 +190,13 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal) {
 }
 
 void gki_cuda_close(gki_cuda_device *device) {
-  if (!device->abilities.hangs && device->stream) {
+  if (!device->abilities.hangs && device->stream && !device->shares_stream) {
     bool entered = gki_cuda_enter_to_free(device);
     (void)device->driver->cuStreamDestroy(device->stream);
     if (entered) gki_cuda_leave(device);
   }
   device->stream = NULL;
-  if (!device->abilities.hangs && device->context) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
+  if (!device->abilities.hangs && device->retained) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
   device->context = NULL;
   if (device->locks) pthread_mutex_destroy(&device->lock);
   device->locks = false;

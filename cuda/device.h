@@ -1,7 +1,9 @@
-/* An open GPU: its primary context, the one stream on which all its work is in order, and its memory. */
+/* An open GPU: its context, the one stream on which all its work is in order, and its memory. Context and stream may be
+ * the caller's. */
 #ifndef GKI_CUDA_DEVICE_H
 #define GKI_CUDA_DEVICE_H
 #include "driver.h"
+#include "gk_cuda.h"
 #include "image.h"
 #include "probe.h"
 #include <pthread.h>
@@ -24,6 +26,8 @@ typedef struct gki_cuda_device {
   CUdevice device;
   CUcontext context;
   CUstream stream;
+  bool retained;       /* the primary context, to be released */
+  bool shares_stream;  /* it is the caller's, who may put work of his own on it, and capture it */
   int ordinal;
   int arch;            /* 89 is sm_89 */
   int multiprocessors;
@@ -44,14 +48,17 @@ typedef struct gki_cuda_device {
   gk_capability capabilities[GKI_CUDA_CAPABILITIES];
 } gki_cuda_device;
 
-gk_result gki_cuda_open(gki_cuda_device *device, int ordinal);
+/* sharing: NULL, or with what is the caller's. */
+gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_sharing *sharing);
 /* Copes with what open left half done. On a device that hangs nothing is given back, as that might never return. */
 void gki_cuda_close(gki_cuda_device *device);
 
 /* Between the two the device's context is the thread's; then it is again what it was. GK_ERROR_DEVICE, with what it
- * began with, if the device is lost. */
+ * began with, if the device is lost; GK_ERROR_INVALID while a stream that it shares is being captured. */
 gk_result gki_cuda_enter(const gki_cuda_device *device);
 void gki_cuda_leave(const gki_cuda_device *device);
+/* Refuses a stream that is being captured. In the device's context. */
+gk_result gki_cuda_refuse_capture(const gki_cuda_device *device, CUstream stream);
 /* Whether the device still answers, so that what failed was what it was asked for. In its context. */
 bool gki_cuda_is_alive(const gki_cuda_device *device);
 /* What an entry answered; if that was a failure and the device doesn't answer any more, it is lost from now on. */

@@ -35,8 +35,8 @@ typedef struct gk_cuda_sharing {
   gk_extension base; /**< Of GK_CUDA_SHARE. */
   CUcontext context; /**< NULL: the primary context, the one of the runtime API, of the device with that ordinal. Else
                       * the ordinal must be that of its device, or 0. */
-  CUstream stream;   /**< Of that context: for launches, uploads, downloads and copies, in the order of what else you put
-                      * on it. NULL: one of gk's own. */
+  CUstream stream;   /**< Of that context: for launches, uploads, downloads and copies, in the order of what else you
+                      * put on it; refused while it is captured. 1 is the default stream. NULL: one of gk's own. */
 } gk_cuda_sharing;
 
 /** Initializes a gk_cuda_sharing: `gk_cuda_sharing s = GK_CUDA_SHARE(context, stream); desc.next = &s.base;` */
@@ -49,8 +49,8 @@ gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *strea
 
 /* ---- looking inside ---------------------------------------------------------------------------------------------- */
 
-/** The graph of launches from the top (label 0), or of those that resume at a label; made now if it wasn't yet. Good for
- * looking at it and for cuGraphExecKernelNodeSetParams and its kin; launched by gk_launch alone, which counts launches
+/** The graph of launches from the top (label 0), or of those that resume at a label; made now if it wasn't yet. Good
+ * for looking at it and for cuGraphExecKernelNodeSetParams and its kin; launched by gk_launch alone, which counts launches
  * (gk_cuda_add is for graphs that you launch). It changes when gk_wait reports GK_BY_RECORDING.
  * @param whole  May be NULL; not to be changed.
  * @param exec   May be NULL.
@@ -58,8 +58,8 @@ gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *strea
 gk_result gk_cuda_graph(gk_graph *graph, int32_t label, CUgraph *whole, CUgraphExec *exec);
 
 /** The node of a task, in the graph that gk_cuda_graph gives for that label. A loop, IF or SWITCH answers its
- * conditional node (of a SWITCH made of IF nodes, the first), a CHECKPOINT the kernel that decides whether it yields, if
- * that has a node of its own, a CALL the first node that it recorded.
+ * conditional node (of a SWITCH made of IF nodes, the first), a CHECKPOINT the kernel that decides whether it yields,
+ * if that has a node of its own, a CALL the first node that it recorded.
  * @param task  Its index in the list that the graph was made of; of a LIST, the first node of its tasks.
  * @param in    May be NULL; gets the graph or body that the node is in.
  * @param node  Gets the node.
@@ -81,13 +81,13 @@ enum { GK_CUDA_RESUMABLE = 0x100 };
  * @param graph   For gk_bind, gk_resize, gk_cuda_arm, gk_poll, gk_cancel; gk_launch and gk_wait refuse it. To be
  *                destroyed after your exec and before `into`.
  * @param last    Gets the node that everything of the list comes before.
- * @return GK_ERROR_UNSUPPORTED: this driver has no conditional nodes, or the list needs what it can't do. After a failure
- * `into` may hold some of the nodes: destroy it. */
+ * @return GK_ERROR_UNSUPPORTED: this driver has no conditional nodes, or the list needs what it can't do. After a
+ * failure `into` may hold some of the nodes: destroy it. */
 gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUgraph into, const CUgraphNode *after,
                       size_t count, gk_graph **graph, CUgraphNode *last);
 
-/** Prepares the next cuGraphLaunch of your exec: what was bound, and where to start, become parameters of one node, with
- * no work on the device. Each launch is armed by itself, before it and after the arming of the one before it, and only
+/** Prepares the next cuGraphLaunch of your exec: what was bound, and where to start, become parameters of one node,
+ * with no work on the device. Each launch is armed by itself, before it and after the arming of the one before it, and only
  * if that one is over or can't yield; up to 16 may be under way. When your exec is done, gk_poll tells how it ended.
  * @param exec   Of the graph that the list was added to.
  * @param label  Where to start, as in gk_launch. */
@@ -118,8 +118,8 @@ gk_result gk_cuda_begin(gk_device *device, gk_op op, const int32_t *flag, uint32
                         const CUgraphNode *after, size_t count, gk_cuda_block *block);
 
 /** Completes the bodies: behind every node of a loop's body that has none behind it comes the decision. A body without
- * nodes gets an empty one, since drivers before 12.8 hang without. Memory for a loop's count lives as long as the device.
- */
+ * nodes gets an empty one, since drivers before 12.8 hang without. Memory for a loop's count lives as long as the
+ * device. */
 gk_result gk_cuda_end(gk_device *device, gk_cuda_block *block);
 
 #if defined(__GNUC__)

@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import tap
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-C_HEADERS = ["gk.h", "gk_kernel.h", "gk_backend.h"]
-CPP_HEADERS = ["gk.h", "gk_backend.h"]  # kernels are for C files
+C_HEADERS = ["gk.h", "gk_kernel.h", "gk_backend.h", "gk_cuda.h"]
+CPP_HEADERS = ["gk.h", "gk_backend.h", "gk_cuda.h"]  # kernels are for C files
 DIALECTS = [("gcc", ["-std=c11"], C_HEADERS), ("gcc", ["-std=gnu17"], C_HEADERS), ("clang", ["-std=c11"], C_HEADERS),
             ("g++", ["-std=c++20"], CPP_HEADERS), ("g++", ["-std=gnu++17"], CPP_HEADERS),
             ("clang++", ["-std=c++20"], CPP_HEADERS), ("clang++", ["-std=gnu++17"], CPP_HEADERS)]

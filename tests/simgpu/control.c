@@ -193,7 +193,7 @@ static void hold(int held) {
   pthread_mutex_lock(&sim_lock);
   sim_held = held != 0;
   for (int ordinal = 0; ordinal < sim_device_count; ++ordinal)
-    if (sim_devices[ordinal].primary) pthread_cond_broadcast(&sim_devices[ordinal].work);
+    if (sim_devices[ordinal].contexts) pthread_cond_broadcast(&sim_devices[ordinal].work);
   pthread_mutex_unlock(&sim_lock);
 }
 

@@ -139,21 +139,26 @@ CUresult sim_cuDeviceGraphMemTrim(CUdevice device) {
 
 /* ---- contexts ---- */
 
+static sim_context *make_context(sim_device *device, bool is_primary) {
+  sim_context *made = sim_obtain(sizeof *made);
+  made->base.inner = is_primary; /* counted by its retains */
+  sim_object_begin(&made->base, SIM_CONTEXT, NULL);
+  made->base.context = made;
+  made->device = device;
+  made->default_stream = sim_stream_make(made, true, true);
+  if (!device->contexts) sim_worker_start(device);
+  made->next = device->contexts;
+  device->contexts = made;
+  return made;
+}
+
 CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number) {
   SIM_ENTER(cuDevicePrimaryCtxRetain);
   sim_device *device = device_of(number);
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   if (!device) return no_device(number);
   while (device->closing) pthread_cond_wait(&closed, &sim_lock);
-  if (!device->primary) {
-    sim_context *made = sim_obtain(sizeof *made);
-    sim_object_begin(&made->base, SIM_CONTEXT, NULL);
-    made->base.context = made;
-    made->device = device;
-    device->primary = made;
-    made->default_stream = sim_stream_make(made, true, true);
-    sim_worker_start(device);
-  }
+  if (!device->primary) device->primary = make_context(device, true);
   ++device->primary->retains;
   *context = SIM_HANDLE(CUcontext, device->primary);
   return CUDA_SUCCESS;
@@ -171,15 +176,25 @@ static void report_left(const sim_context *context) {
   }
 }
 
-static void end_context(sim_device *device) {
-  sim_context *context = device->primary;
+static void drop_streams(const sim_context *context) {
+  for (sim_stream *next, *each = context->device->streams; each; each = next) {
+    next = each->next;
+    if (each->base.context == context) sim_stream_drop(each);
+  }
+}
+
+static void end_context(sim_context *context) {
+  sim_device *device = context->device;
   device->closing = true;
   sim_wait_idle(context);
   report_left(context);
-  sim_worker_stop(device);
-  while (device->streams) sim_stream_drop(device->streams);
+  sim_context **link = &device->contexts;
+  while (*link != context) link = &(*link)->next;
+  *link = context->next;
+  if (!device->contexts) sim_worker_stop(device);
+  drop_streams(context);
   sim_memory_end(context);
-  device->primary = NULL;
+  if (device->primary == context) device->primary = NULL;
   device->closing = false;
   pthread_cond_broadcast(&closed);
   sim_object_end(&context->base);
@@ -194,13 +209,50 @@ static CUresult release(CUdevice number) {
     sim_broken("destroyed", "a primary context was released that nobody retains");
     return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "nobody retains the primary context");
   }
-  if (--device->primary->retains == 0) end_context(device);
+  if (--device->primary->retains == 0) end_context(device->primary);
   return CUDA_SUCCESS;
 }
 
 CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) {
   SIM_ENTER_BACK(cuDevicePrimaryCtxRelease);
   SIM_LEAVE(release(device));
+}
+
+/* It is current to the caller, as if it had been pushed. */
+CUresult sim_cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice number) {
+  SIM_ENTER(cuCtxCreate);
+  sim_device *device = device_of(number);
+  if (!context || flags) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuCtxCreate: flags aren't simulated");
+  if (!device) return no_device(number);
+  if (depth == DEPTH) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuCtxCreate: never popped?");
+  while (device->closing) pthread_cond_wait(&closed, &sim_lock);
+  *context = SIM_HANDLE(CUcontext, make_context(device, false));
+  stack[depth++] = (uint64_t)(uintptr_t)*context;
+  return CUDA_SUCCESS;
+}
+
+static CUresult destroy(CUcontext handle) {
+  sim_context *context = SIM_OF(sim_context, handle, SIM_CONTEXT);
+  if (!context) return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "cuCtxDestroy: no context");
+  if (context == context->device->primary)
+    return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "cuCtxDestroy: the primary context is released, not destroyed");
+  if (depth && stack[depth - 1] == context->base.handle) --depth;
+  end_context(context);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuCtxDestroy(CUcontext context) {
+  SIM_ENTER_BACK(cuCtxDestroy);
+  SIM_LEAVE(destroy(context));
+}
+
+CUresult sim_cuCtxGetDevice(CUdevice *device) {
+  SIM_ENTER(cuCtxGetDevice);
+  sim_context *context;
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = sim_current(&context);
+  if (result == CUDA_SUCCESS) *device = context->device->ordinal;
+  return result;
 }
 
 CUresult sim_cuCtxPushCurrent(CUcontext context) {

@@ -14,13 +14,15 @@ static const struct { const char *name; int first, until; } older[] = {
   {"cuStreamBeginCapture", 10000, 10010}, {"cuMemAlloc", 2000, 3020},          {"cuMemFree", 2000, 3020},
   {"cuDeviceTotalMem", 2000, 3020},       {"cuCtxPushCurrent", 2000, 4000},    {"cuCtxPopCurrent", 2000, 4000},
   {"cuStreamDestroy", 2000, 4000},        {"cuEventDestroy", 2000, 4000},
+  {"cuCtxCreate", 2000, 3020},            {"cuCtxDestroy", 2000, 4000},
   {"cuMemHostGetDevicePointer", 2020, 3020},
   {"cuGraphAddNode", 12020, 12030},       {"cuStreamGetCaptureInfo", 10010, 12030},
   {"cuGraphAddDependencies", 10000, 12030}, {"cuDevicePrimaryCtxRelease", 7000, 11000},
 };
 /* And those that have another one from `first` on. */
-static const struct { const char *name; int first; } newer[] = {{"cuGraphAddKernelNode", 12000},
-                                                                 {"cuGraphInstantiateWithParams", 99000}};
+static const struct { const char *name; int first; } newer[] = {
+  {"cuGraphAddKernelNode", 12000}, {"cuGraphInstantiateWithParams", 99000}, {"cuCtxCreate", 11040},
+  {"cuCtxGetDevice", 13000},       {"cuStreamGetCtx", 12050}};
 
 static CUresult other_signature(void) {
   sim_broken("signature", "an entry was called that cuGetProcAddress gave for another version, with another signature");

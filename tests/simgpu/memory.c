@@ -79,7 +79,7 @@ static void take_shadows(const sim_block *blocks) {
 }
 
 void sim_memory_refresh(sim_device *device) {
-  for (const sim_block *block = device->primary->hosts; block; block = block->next)
+  for (const sim_block *block = device->running->base.context->hosts; block; block = block->next)
     for (size_t k = 0; block->shadow && k < block->bytes; k += 8) {
       uint64_t word = __atomic_load_n((uint64_t *)(void *)(block->at + k), __ATOMIC_RELAXED);
       if (memcmp(block->before + k, &word, sizeof word) == 0) continue;
@@ -103,13 +103,15 @@ void sim_memory_open(sim_device *device) {
   watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
   watch(SIGBUS, &before_bus);
   device->open = true;
-  take_shadows(device->primary->hosts);
-  for (const sim_block *each = device->blocks; each; each = each->next) protect(each, PROT_READ | PROT_WRITE);
+  const sim_context *context = device->running->base.context; /* which sees no other one's memory */
+  take_shadows(context->hosts);
+  for (const sim_block *each = device->blocks; each; each = each->next)
+    if (each->context == context) protect(each, PROT_READ | PROT_WRITE);
 }
 
 void sim_memory_close(sim_device *device) {
   device->open = false;
-  show_shadows(device->primary->hosts);
+  show_shadows(device->running->base.context->hosts);
   for (const sim_block *each = device->blocks; each; each = each->next) protect(each, PROT_NONE);
 }
 
@@ -120,16 +122,17 @@ static bool is_within(uintptr_t at, size_t bytes, const unsigned char *from, siz
   return from && at >= (uintptr_t)from && offset <= size && bytes <= size - offset;
 }
 
-static const sim_block *find_in(const sim_block *blocks, uintptr_t at, size_t bytes) {
+static const sim_block *find_in(const sim_context *context, const sim_block *blocks, uintptr_t at, size_t bytes) {
   for (; blocks; blocks = blocks->next)
-    if (is_within(at, bytes, blocks->at, blocks->bytes) || is_within(at, bytes, blocks->shadow, blocks->bytes))
+    if (blocks->context == context &&
+        (is_within(at, bytes, blocks->at, blocks->bytes) || is_within(at, bytes, blocks->shadow, blocks->bytes)))
       return blocks;
   return NULL;
 }
 
 const sim_block *sim_block_of(const sim_context *context, uintptr_t at, size_t bytes) {
-  const sim_block *block = find_in(context->device->blocks, at, bytes);
-  return block ? block : find_in(context->hosts, at, bytes);
+  const sim_block *block = find_in(context, context->device->blocks, at, bytes);
+  return block ? block : find_in(context, context->hosts, at, bytes);
 }
 
 void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, size_t bytes) {
@@ -245,7 +248,7 @@ static CUresult give_back(uintptr_t at, simgpu_kind kind, simgpu_kind other, con
     sim_block **link = blocks[k];
     while (*link && (uintptr_t)(*link)->at != at) link = &(*link)->next;
     sim_block *block = *link;
-    if (!block || (block->kind != kind && block->kind != other)) continue;
+    if (!block || block->context != context || (block->kind != kind && block->kind != other)) continue;
     sim_wait_idle(context);
     for (link = blocks[k]; *link != block; link = &(*link)->next) {} /* others came while it waited */
     *link = block->next;
@@ -258,13 +261,15 @@ static CUresult give_back(uintptr_t at, simgpu_kind kind, simgpu_kind other, con
 }
 
 void sim_memory_end(sim_context *context) {
-  sim_block *next, *lists[] = {context->device->blocks, context->hosts};
-  context->device->blocks = context->hosts = NULL;
+  sim_block **lists[] = {&context->device->blocks, &context->hosts};
   for (int k = 0; k < 2; ++k)
-    for (sim_block *block = lists[k]; block; block = next) {
-      next = block->next;
-      block_end(block);
-    }
+    for (sim_block **link = lists[k], *block; (block = *link);)
+      if (block->context == context) {
+        *link = block->next;
+        block_end(block);
+      } else {
+        link = &block->next;
+      }
 }
 
 typedef CUresult (*taker)(sim_context *context, size_t bytes, sim_block **block);

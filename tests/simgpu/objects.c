@@ -75,11 +75,12 @@ void *sim_find(uint64_t handle, sim_kind kind) {
 
 static const sim_kind kinds[SIMGPU_KINDS] = {[SIMGPU_STREAMS] = SIM_STREAM, [SIMGPU_EVENTS] = SIM_EVENT,
                                              [SIMGPU_MODULES] = SIM_MODULE, [SIMGPU_GRAPHS] = SIM_GRAPH,
-                                             [SIMGPU_EXECS] = SIM_EXEC};
+                                             [SIMGPU_EXECS] = SIM_EXEC,
+                                             [SIMGPU_CONTEXTS] = SIM_CONTEXT};
 
-static size_t alive_blocks(const sim_block *blocks, simgpu_kind kind) {
+static size_t alive_blocks(const sim_context *context, const sim_block *blocks, simgpu_kind kind) {
   size_t count = 0;
-  for (; blocks; blocks = blocks->next) count += blocks->kind == kind;
+  for (; blocks; blocks = blocks->next) count += blocks->kind == kind && blocks->context == context;
   return count;
 }
 
@@ -93,16 +94,18 @@ size_t sim_alive(simgpu_kind kind) {
   if (kinds[kind]) return alive[kinds[kind]];
   for (int ordinal = 0; ordinal < sim_device_count; ++ordinal) {
     const sim_device *device = &sim_devices[ordinal];
-    if (!device->primary) continue;
-    if (kind == SIMGPU_RETAINS) count += device->primary->retains;
-    count += alive_blocks(device->blocks, kind) + alive_blocks(device->primary->hosts, kind);
+    for (const sim_context *each = device->contexts; each; each = each->next) {
+      if (kind == SIMGPU_RETAINS) count += each->retains;
+      count += alive_blocks(each, device->blocks, kind) + alive_blocks(each, each->hosts, kind);
+    }
   }
   return count;
 }
 
 size_t sim_alive_in(const sim_context *context, simgpu_kind kind) {
   size_t count = 0;
-  if (!kinds[kind]) return alive_blocks(context->device->blocks, kind) + alive_blocks(context->hosts, kind);
+  if (!kinds[kind])
+    return alive_blocks(context, context->device->blocks, kind) + alive_blocks(context, context->hosts, kind);
   for (size_t k = 0; k < entry_count; ++k) {
     const entry *each = &entries[k];
     count += each->object && each->kind == kinds[kind] && each->object->context == context && !each->object->inner;

@@ -116,7 +116,7 @@ static void report_leaks(void) {
     if (sim_devices[ordinal].hung) return; /* giving back would have hung, too */
   static const char *const kinds[SIMGPU_KINDS] = {"", "context retains", "streams", "events", "modules", "graphs",
                                                   "graph execs", "blocks of device memory", "blocks of pinned memory",
-                                                  "blocks of managed memory"};
+                                                  "blocks of managed memory", "contexts"};
   char text[SIM_TEXT] = "";
   size_t used = 0;
   for (int kind = SIMGPU_RETAINS; kind < SIMGPU_KINDS; ++kind) {

@@ -111,7 +111,7 @@ typedef struct sim_freed { uintptr_t at; size_t bytes; } sim_freed;
 
 typedef struct sim_device {
   int ordinal;
-  struct sim_context *primary;
+  struct sim_context *primary, *contexts; /* the primary one among all */
   bool closing; /* it is ended just now */
   _Atomic bool hung; /* something on it didn't end for a while */
   unsigned char *range; /* reserved addresses: [range, range + used) were given out, and never are again */
@@ -132,8 +132,9 @@ typedef struct sim_device {
 
 typedef struct sim_context {
   sim_object base;
+  struct sim_context *next; /* of its device */
   sim_device *device;
-  unsigned retains;
+  unsigned retains; /* of the primary one */
   CUresult sticky, late;
   char *why; /* of sticky */
   struct sim_stream *default_stream;
@@ -201,12 +202,13 @@ typedef struct sim_copy { /* or a fill */
 
 typedef struct sim_item { /* of work for a stream */
   struct sim_item *next;
-  enum { SIM_ITEM_KERNEL, SIM_ITEM_COPY, SIM_ITEM_EVENT, SIM_ITEM_GRAPH } kind;
+  enum { SIM_ITEM_KERNEL, SIM_ITEM_COPY, SIM_ITEM_EVENT, SIM_ITEM_WAIT, SIM_ITEM_GRAPH } kind;
   uint64_t number; /* in the order of handing over, for the default stream */
   sim_call *call;
   sim_copy copy;
   unsigned char *staged; /* source of a pageable copy */
-  uint64_t event, event_record;
+  struct sim_event *event; /* recorded, or waited for, by that record */
+  uint64_t event_record;
   struct sim_program *program;
   struct sim_exec *exec;
 } sim_item;
@@ -225,6 +227,8 @@ typedef struct sim_event {
   sim_object base;
   uint64_t recorded, reached; /* numbers of records */
   bool captured;
+  unsigned items; /* in streams that have to do with it */
+  bool gone;      /* ends with the last of them */
 } sim_event;
 
 /* Of the current context; NULL: the default stream. */

@@ -30,6 +30,7 @@ typedef enum simgpu_kind {
   SIMGPU_MEMORY, /* blocks of device memory, */
   SIMGPU_PINNED, /* of pinned and */
   SIMGPU_MANAGED, /* of managed memory */
+  SIMGPU_CONTEXTS, /* that a caller made */
   SIMGPU_KINDS
 } simgpu_kind;
 
@@ -99,6 +100,9 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams'
 #define SIMGPU_ENTRIES(X) \
   X(cuDeviceTotalMem, 3020, 0, (size_t *bytes, CUdevice device)) \
   X(cuCtxGetCurrent, 4000, 0, (CUcontext *context)) \
+  X(cuStreamWaitEvent, 3020, 0, (CUstream stream, CUevent event, unsigned int flags)) \
+  X(cuCtxCreate, 3020, 0, (CUcontext *context, unsigned int flags, CUdevice device)) \
+  X(cuCtxDestroy, 4000, 0, (CUcontext context)) \
   X(cuMemAllocManaged, 6000, 0, (CUdeviceptr *memory, size_t bytes, unsigned int flags)) \
   X(cuLaunchKernel, 4000, 0, \
     (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \

@@ -8,6 +8,7 @@
 void sim_item_end(sim_item *item) {
   if (item->program) sim_program_release(item->program);
   if (item->exec) sim_exec_over(item->exec);
+  if (item->event && --item->event->items == 0 && item->event->gone) free(item->event);
   free(item->call);
   free(item->staged);
   free(item);
@@ -15,9 +16,13 @@ void sim_item_end(sim_item *item) {
 
 static bool has_earlier(const sim_device *device, const sim_stream *stream) {
   for (const sim_stream *other = device->streams; other; other = other->next)
-    if (other->blocking && other->is_default != stream->is_default && other->first &&
-        other->first->number < stream->first->number) return true;
+    if (other->base.context == stream->base.context && other->blocking && other->is_default != stream->is_default &&
+        other->first && other->first->number < stream->first->number) return true;
   return false;
+}
+
+static bool waits(const sim_item *item) {
+  return item->kind == SIM_ITEM_WAIT && item->event->reached < item->event_record;
 }
 
 /* A stream whose first item may run now; which one is left open. */
@@ -26,7 +31,7 @@ static sim_stream *pick(sim_device *device) {
   uint64_t seen = 0;
   if (sim_held) return NULL;
   for (sim_stream *each = device->streams; each; each = each->next) {
-    if (!each->first || (each->blocking && has_earlier(device, each))) continue;
+    if (!each->first || (each->blocking && has_earlier(device, each)) || waits(each->first)) continue;
     if (sim_random(&device->random) % ++seen == 0) chosen = each;
   }
   return chosen;
@@ -46,7 +51,8 @@ static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, 
     case SIM_ITEM_KERNEL: return sim_run_call(device, item->call, why, why_bytes);
     case SIM_ITEM_COPY: return sim_run_copy(device, &item->copy, why, why_bytes);
     case SIM_ITEM_GRAPH: return sim_run_program(device, item->program, item->exec, counts, why, why_bytes);
-    case SIM_ITEM_EVENT: return true;
+    case SIM_ITEM_EVENT:
+    case SIM_ITEM_WAIT: return true;
   }
   return true;
 }
@@ -60,9 +66,7 @@ static void add_counts(const simgpu_counts *counts) {
 }
 
 static void reach_event(const sim_item *item) {
-  if (!sim_is_alive(item->event, SIM_EVENT)) return;
-  sim_event *event = sim_find(item->event, SIM_EVENT);
-  if (event->reached < item->event_record) event->reached = item->event_record;
+  if (item->event->reached < item->event_record) item->event->reached = item->event_record;
 }
 
 static void stream_free(sim_stream *stream) {
@@ -81,7 +85,7 @@ static void work_on(sim_device *device, sim_stream *stream) {
   device->running = stream;
   device->launch_random = sim_random(&device->random);
   device->passes_most = sim_passes;
-  if (context->sticky == CUDA_SUCCESS && item->kind != SIM_ITEM_EVENT) {
+  if (context->sticky == CUDA_SUCCESS && !item->event) {
     sim_memory_open(device);
     pthread_mutex_unlock(&sim_lock);
     hang(device, item);
@@ -178,11 +182,17 @@ void sim_stream_drop(sim_stream *stream) {
   if (!stream->first) stream_free(stream);
 }
 
+/* NULL and 1 are names of the default stream of the current context. */
+static sim_stream *find(CUstream handle, const sim_context *current) {
+  if ((uintptr_t)handle <= GKI_CU_STREAM_LEGACY) return current->default_stream;
+  return SIM_OF(sim_stream, handle, SIM_STREAM);
+}
+
 CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream) {
   sim_context *context;
   CUresult result = sim_current(&context);
   if (result != CUDA_SUCCESS) return result;
-  *stream = handle ? SIM_OF(sim_stream, handle, SIM_STREAM) : context->default_stream;
+  *stream = find(handle, context);
   if (!*stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "%s: no stream", entry);
   return sim_check_context(&(*stream)->base, "stream");
 }
@@ -234,6 +244,30 @@ CUresult sim_cuStreamQuery(CUstream handle) {
   return sim_state(stream->base.context);
 }
 
+CUresult sim_cuStreamGetCtx(CUstream handle, CUcontext *context) {
+  SIM_ENTER(cuStreamGetCtx);
+  sim_context *current;
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = sim_current(&current);
+  if (result != CUDA_SUCCESS) return result;
+  const sim_stream *stream = find(handle, current);
+  if (!stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamGetCtx: no stream");
+  *context = SIM_HANDLE(CUcontext, stream->base.context);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
+  SIM_ENTER(cuStreamIsCapturing);
+  sim_stream *stream;
+  if (!status) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = sim_stream_find(handle, "cuStreamIsCapturing", &stream);
+  if (result != CUDA_SUCCESS) return result;
+  *status = !stream->capture          ? CU_STREAM_CAPTURE_STATUS_NONE
+            : stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+                                       : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return CUDA_SUCCESS;
+}
+
 /* ---- events ---- */
 
 static CUresult event_find(CUevent handle, sim_event **event) {
@@ -257,6 +291,15 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned int flags) {
   return CUDA_SUCCESS;
 }
 
+static void post_event(sim_stream *stream, int kind, sim_event *event) {
+  sim_item *item = sim_obtain(sizeof *item);
+  item->kind = kind;
+  item->event = event;
+  item->event_record = event->recorded;
+  ++event->items;
+  sim_post(stream, item);
+}
+
 CUresult sim_cuEventRecord(CUevent handle, CUstream where) {
   SIM_ENTER(cuEventRecord);
   sim_event *event;
@@ -269,11 +312,22 @@ CUresult sim_cuEventRecord(CUevent handle, CUstream where) {
     return CUDA_SUCCESS;
   }
   event->captured = false;
-  sim_item *item = sim_obtain(sizeof *item);
-  item->kind = SIM_ITEM_EVENT;
-  item->event = event->base.handle;
-  item->event_record = ++event->recorded;
-  sim_post(stream, item);
+  ++event->recorded;
+  post_event(stream, SIM_ITEM_EVENT, event);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuStreamWaitEvent(CUstream where, CUevent handle, unsigned int flags) {
+  SIM_ENTER(cuStreamWaitEvent);
+  sim_event *event;
+  sim_stream *stream;
+  if (flags != 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuStreamWaitEvent: flags must be 0");
+  CUresult result = event_find(handle, &event);
+  if (result == CUDA_SUCCESS) result = sim_stream_find(where, "cuStreamWaitEvent", &stream);
+  if (result != CUDA_SUCCESS) return result;
+  if (stream->capture) return sim_capture_refuses(stream, "cuStreamWaitEvent");
+  if (event->captured) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "captures that fork aren't simulated");
+  post_event(stream, SIM_ITEM_WAIT, event);
   return CUDA_SUCCESS;
 }
 
@@ -310,7 +364,8 @@ static CUresult event_destroy(CUevent handle) {
   if (!event) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuEventDestroy: no event");
   CUresult state = sim_check_context(&event->base, "event");
   sim_object_end(&event->base);
-  free(event);
+  event->gone = true;
+  if (event->items == 0) free(event);
   return state;
 }
 

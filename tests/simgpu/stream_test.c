@@ -192,6 +192,74 @@ static void contexts_come_and_go_in_many_threads(void **state) {
   begin(state);
 }
 
+static void stream_waits_for_an_event(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    CUevent event;
+    traced = 0;
+    sim->set_seed(seed);
+    RIGHT(cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    RIGHT(cu.cuStreamWaitEvent(other, event, 0)); /* not recorded yet: nothing */
+    sim->hold(1);
+    put(stream, 'a');
+    RIGHT(cu.cuEventRecord(event, stream));
+    RIGHT(cu.cuStreamWaitEvent(other, event, 0));
+    RIGHT(cu.cuEventRecord(event, stream)); /* what was waited for stays */
+    put(other, 'b');
+    RIGHT(cu.cuEventDestroy(event));
+    sim->hold(0);
+    RIGHT(cu.cuStreamSynchronize(other));
+    assert_string_equal(trace, "ab");
+    memset(trace, 0, sizeof trace);
+  }
+}
+
+static void captures_are_told(void **state) {
+  (void)state;
+  CUstreamCaptureStatus status;
+  CUgraph graph;
+  RIGHT(cu.cuStreamIsCapturing(NULL, &status));
+  assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
+  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  RIGHT(cu.cuStreamIsCapturing(stream, &status));
+  assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuStreamQuery(stream));
+  RIGHT(cu.cuStreamIsCapturing(stream, &status));
+  assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &graph));
+}
+
+static void contexts_are_apart(void **state) {
+  (void)state;
+  CUcontext own, found;
+  CUstream streams[2];
+  CUdevice device;
+  CUdeviceptr memory;
+  RIGHT(cu.cuCtxCreate(&own, 0, 0));
+  assert_int_equal(sim->alive(SIMGPU_CONTEXTS), 1);
+  RIGHT(cu.cuCtxGetCurrent(&found));
+  assert_ptr_equal(found, own);
+  RIGHT(cu.cuCtxGetDevice(&device));
+  assert_int_equal(device, 0);
+  RIGHT(cu.cuStreamCreate(&streams[0], CU_STREAM_DEFAULT));
+  RIGHT(cu.cuMemAlloc(&memory, 8));
+  RIGHT(cu.cuStreamGetCtx(streams[0], &found));
+  assert_ptr_equal(found, own);
+  RIGHT(cu.cuStreamGetCtx(stream, &found));
+  assert_ptr_equal(found, context);
+  WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuStreamSynchronize(stream));
+  expect_broken("foreign");
+  RIGHT(cu.cuCtxPushCurrent(context));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemsetD8Async(memory, 0, 8, stream));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  RIGHT(cu.cuStreamDestroy(streams[0]));
+  RIGHT(cu.cuMemFree(memory));
+  RIGHT(cu.cuCtxDestroy(own));
+  RIGHT(cu.cuCtxGetCurrent(&found));
+  assert_ptr_equal(found, context);
+  WRONG(CUDA_ERROR_INVALID_CONTEXT, cu.cuCtxDestroy(context)); /* the primary one */
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -204,6 +272,9 @@ int main(void) {
     CASE(each_thread_has_its_contexts),
     CASE(many_threads_use_one_stream),
     CASE(contexts_come_and_go_in_many_threads),
+    CASE(stream_waits_for_an_event),
+    CASE(captures_are_told),
+    CASE(contexts_are_apart),
   };
   return cmocka_run_group_tests(tests, load_driver, NULL);
 }
