@@ -267,6 +267,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuGraphConditionalHandleCreate, 12030, 12030, \
     (CUgraphConditionalHandle *handle, CUgraph graph, CUcontext context, unsigned int initial, unsigned int flags)) \
   X(cuGraphGetNodes, 10000, 0, (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
+  X(cuGraphGetEdges, 12030, 12030, \
+    (CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count)) \
   X(cuGraphInstantiateWithFlags, 11040, 0, (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
   X(cuGraphInstantiateWithParams, 12000, 12000, \
     (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)) \

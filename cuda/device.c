@@ -1,5 +1,6 @@
 #include "device.h"
 #include "memory.h"
+#include "single.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -192,6 +193,7 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_shar
 void gki_cuda_close(gki_cuda_device *device) {
   if (!device->abilities.hangs && device->stream && !device->shares_stream) {
     bool entered = gki_cuda_enter_to_free(device);
+    gki_cuda_counts_drop(device);
     (void)device->driver->cuStreamDestroy(device->stream);
     if (entered) gki_cuda_leave(device);
   }

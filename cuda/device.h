@@ -21,6 +21,8 @@ enum { GKI_CUDA_CAPABILITIES = 16 };
 
 typedef struct gki_cuda_pinned { struct gki_cuda_pinned *next; char *at; size_t bytes; } gki_cuda_pinned;
 
+typedef struct gki_cuda_counts gki_cuda_counts; /* single.c */
+
 typedef struct gki_cuda_device {
   const gki_cuda_driver *driver;
   CUdevice device;
@@ -36,6 +38,7 @@ typedef struct gki_cuda_device {
   bool locks;          /* the lock was made */
   pthread_mutex_t lock; /* of what follows */
   gki_cuda_pinned *pinned; /* page-locked memory that was given out */
+  gki_cuda_counts *counts; /* of passes, for loops in graphs of others */
   struct gki_cuda_graph *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
   struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
   gki_cuda_own own;    /* gk's own kernels, if there is a module */

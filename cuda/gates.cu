@@ -82,7 +82,8 @@ GKI_INLINE void gki_set_handle(const gki_walk *w, uint32_t handle, uint32_t valu
 GKI_INLINE void gki_note(const gki_walk *w, uint32_t checkpoint) { ((uint64_t *)w->t->ran)[checkpoint] = w->number; }
 
 GKI_INLINE int gki_cancelled(const gki_walk *w) {
-  return (w->t->bits & GKI_CUDA_WITH_CANCEL) && GKI_LOOK(uint64_t, w->t->cancel) >= w->number;
+  if (!(w->t->bits & GKI_CUDA_WITH_CANCEL)) return 0;
+  return GKI_LOOK(uint64_t, w->t->cancel) >= (w->t->bits & GKI_CUDA_WITH_ARMING ? w->control->armed : w->number);
 }
 
 /* ---- closing and opening ----------------------------------------------------------------------------------------- */
@@ -475,17 +476,50 @@ GKI_INLINE uint64_t gki_status_word(const gki_cuda_tables *t, const gki_cuda_con
 GKI_ENTRY gki_epilogue(const gki_cuda_tables *t) {
   gki_cuda_control *const control = (gki_cuda_control *)t->control;
   const uint64_t number = GKI_LOOK(uint64_t, &control->number);
-  uint64_t *const status = (uint64_t *)(t->status + (number - 1) % GKI_CUDA_RING * t->status_bytes);
-  const uint32_t count = 2 + t->loop_count + (t->loop_count + t->checkpoint_count + 7) / 8;
+  const uint64_t told = t->bits & GKI_CUDA_WITH_ARMING ? GKI_LOOK(uint64_t, &control->told) : number;
+  uint64_t *const status = (uint64_t *)(t->status + (told - 1) % GKI_CUDA_RING * t->status_bytes);
+  const uint32_t count = told ? 2 + t->loop_count + (t->loop_count + t->checkpoint_count + 7) / 8 : 0;
   GKI_SMALL
   for (uint32_t k = threadIdx.x; k < count; k += blockDim.x) status[1 + k] = gki_status_word(t, control, number, k);
   __syncthreads();
   if (threadIdx.x != 0) return;
   __threadfence_system(); /* of all that the barrier has brought together */
-  *(volatile uint64_t *)status = number;
+  if (told) *(volatile uint64_t *)status = told;
   if (control->target == GKI_CUDA_NONE) control->fresh = number;
   control->target = GKI_CUDA_NONE;
   control->number = number + 1;
+}
+
+/* ---- in graphs of others ----------------------------------------------------------------------------------------- */
+
+/* The first node of a list's: a launch that wasn't armed by itself does what the one before did, and isn't told of. */
+GKI_ENTRY gki_arm(const gki_cuda_arming a) {
+  gki_cuda_control *const control = (gki_cuda_control *)a.control;
+  const int is_new = GKI_LOOK(uint64_t, &control->armed) != a.number;
+  __syncthreads(); /* all have looked */
+  const uint32_t lines = is_new ? a.bytes / 16 : 0;
+  GKI_SMALL
+  for (uint32_t k = threadIdx.x; k < lines; k += blockDim.x) ((uint4 *)a.to)[k] = ((const uint4 *)a.from)[k];
+  if (threadIdx.x != 0) return;
+  control->armed = a.number;
+  control->told = is_new ? a.number : 0;
+  control->aimed = a.target;
+}
+
+GKI_ENTRY gki_enter(const int32_t *flag, uint32_t *count, uint64_t handle, uint64_t other, uint32_t has_other) {
+  if (threadIdx.x != 0) return;
+  const uint32_t enters = !flag || GKI_LOOK(int32_t, flag) != 0;
+  if (count) *count = 0;
+  cudaGraphSetConditional(handle, enters);
+  if (has_other) cudaGraphSetConditional(other, !enters);
+}
+
+GKI_ENTRY gki_repeat(const int32_t *flag, uint32_t *count, uint64_t handle, uint32_t bound) {
+  if (threadIdx.x != 0) return;
+  const uint32_t passes = bound ? *count + 1 : 0;
+  const uint32_t again = GKI_LOOK(int32_t, flag) != 0 && (!bound || passes < bound);
+  if (bound) *count = passes;
+  cudaGraphSetConditional(handle, again);
 }
 
 #endif

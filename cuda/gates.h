@@ -19,6 +19,7 @@ typedef unsigned long long uint64_t;
 enum { GKI_CUDA_YIELD, GKI_CUDA_LOOP_END, GKI_CUDA_HEAD, GKI_CUDA_BRANCH, GKI_CUDA_MARK, GKI_CUDA_ENTER };
 enum { GKI_CUDA_CLOSES_GATE, GKI_CUDA_CLOSES_NODE, GKI_CUDA_CLOSES_WORD };
 enum { GKI_CUDA_WITH_CANCEL = 2, GKI_CUDA_WITH_PLAIN = 16 };
+enum { GKI_CUDA_WITH_ARMING = 1 << 16 }; /* among a table's bits, not the gates': gki_arm comes before each launch */
 enum { GKI_CUDA_FINISHED, GKI_CUDA_YIELDED, GKI_CUDA_CANCELLED };
 
 /* A decision: gk_gate_point with all that it needs of its node. */
@@ -70,7 +71,19 @@ typedef struct gki_cuda_control {
   uint32_t limit_block; /* the block that is the body of that loop, */
   uint32_t aimed; /* number of the checkpoint to resume at or GKI_CUDA_NONE, if it is copied here before a launch */
   uint64_t limit_passes[GKI_CUDA_DEPTH]; /* and of each loop around it, from inside, the passes at that time */
+  uint64_t armed; /* GKI_CUDA_WITH_ARMING: the number of the arming that the launch under way goes by, which cancels go
+                   * by, and */
+  uint64_t told;  /* under which it posts its status; 0: not at all, as it isn't that arming's first */
 } gki_cuda_control;
+
+/* What gki_arm gets, as parameters of its node: where to resume, and all slots. */
+typedef struct gki_cuda_arming {
+  uint64_t control;        /* gki_cuda_control */
+  uint64_t number;         /* of the arming, from 1; 0: there was none yet */
+  uint64_t from, to;       /* page-locked memory, the table of slots */
+  uint32_t bytes;          /* a multiple of 16; 0: the table is as it shall be */
+  uint32_t target;         /* for `aimed` */
+} gki_cuda_arming;
 
 /* What a launch posts, in pinned memory; behind it stand uint64_t passes[loop_count], then a byte per loop (it hit its
  * bound), then a byte per checkpoint (it ran). All of it is there once `number` is the launch's. */
@@ -135,6 +148,13 @@ typedef struct gki_cuda_setting {
  *   gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target)  <<<1, 32>>>  number, NONE or COPIED
  *   gki_epilogue(const gki_cuda_tables *t)                                  <<<1, 128>>>
  *   gki_copy(gki_cuda_task), gki_fill(gki_cuda_task)                         any grid
+ *   gki_arm(gki_cuda_arming)                                                <<<1, 128>>>  in graphs of others
+ * Of single loops and branches in graphs of others:
+ *   gki_enter(const int32_t *flag, uint32_t *count, uint64_t handle, uint64_t other, uint32_t has_other)  <<<1, 32>>>
+ *     in front of them: sets the handle to 1 if there is no flag (NULL) or it is true, `other` to the opposite; starts
+ *     the count of passes, if there is one (not NULL)
+ *   gki_repeat(const int32_t *flag, uint32_t *count, uint64_t handle, uint32_t bound)  <<<1, 32>>>
+ *     at the end of a loop's body; the count is used with a bound alone
  * Those of the probe:
  *   gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *list, uint32_t count)  <<<1, 32>>>
  *     counts its runs in *runs; period 0, or the number of the run is taken modulo it

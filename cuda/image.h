@@ -5,7 +5,8 @@
 #include "driver.h"
 
 /* X(name): the kernel gki_<name> of gates.h; the probe finds its own ones. */
-#define GKI_CUDA_OWN_KERNELS(X) X(control) X(control_plain) X(prologue) X(epilogue) X(copy) X(fill)
+#define GKI_CUDA_OWN_KERNELS(X) \
+  X(control) X(control_plain) X(prologue) X(epilogue) X(arm) X(enter) X(repeat) X(copy) X(fill)
 
 enum { GKI_CUDA_REFUSAL_BYTES = 1024 };
 

@@ -98,28 +98,41 @@ gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label);
 /** A loop or branch that is being made. */
 typedef struct gk_cuda_block {
   CUgraphNode node;      /**< What comes next goes behind this one. */
+  CUgraphNode first;     /**< The first one of its nodes: without a flag, what decides before a WHILE or a branch goes in
+                          * front of this one, by cuGraphAddDependencies. */
   CUgraph body[2];       /**< To be filled with your nodes: of the loop or IF, and of the ELSE. */
-  uint64_t handle[2];    /**< CUgraphConditionalHandle of each: a kernel of yours in its graph may set it by
-                          * cudaGraphSetConditional, but never two threads at once. */
+  uint64_t handle[2];    /**< CUgraphConditionalHandle of each, for kernels of yours: see gk_cuda_begin. */
   uintptr_t reserved[4]; /**< gk's. */
 } gk_cuda_block;
 
 /** Adds a loop or a branch with empty bodies to a graph of yours, which may be such a body itself. What decides is a
- * kernel of gk's, in front and, of loops, at the end of the body.
+ * kernel of gk's, in front and, of loops, at the end of the body. It reads the flag in each launch, whenever it comes
+ * by; gk isn't asked any more, and nothing is to be bound or armed. The device must outlive your execs of the graph.
+ *
+ * Without a flag kernels of yours decide, by cudaGraphSetConditional(block->handle[k], value), which only one thread of
+ * the whole graph may call at a time. A handle keeps its value until it is set again, over the passes of a loop around,
+ * too. A DO_WHILE's is set to 1 whenever it is entered; the others are 0 when your exec is launched. A branch with both
+ * bodies is two IF nodes, and each body runs if its own handle isn't 0.
+ *
+ * Thread-safe, but for one graph from one thread at a time, as CUDA asks it.
  * @param op              GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF, or GK_OP_ELSE: an IF with both bodies.
- * @param flag            Where on the device an int32_t decides, as in a list. NULL: kernels of yours set the handle,
- *                        which is 1 at first for a DO_WHILE and else 0.
+ * @param flag            Where on the device an int32_t decides, as in a list. NULL: kernels of yours set the handle.
  * @param max_iterations  Of a loop with a flag: passes of one entry at most; 0: no bound.
- * @param into            Of the device's context.
+ * @param into            Whole graph or body, for the device's context, without an exec.
  * @param after           Nodes of `into` that come first.
  * @param count           Length of after; 0: none.
- * @param block           To be completed by gk_cuda_end. */
+ * @param block           To be completed by gk_cuda_end.
+ * @return GK_ERROR_UNSUPPORTED: this driver has no conditional nodes that gk can use, and the message says why.
+ * GK_ERROR_INVALID: an argument is wrong, or the driver doesn't take the graph or the nodes. After a failure `into` may
+ * hold some of what was to be added: destroy the whole graph. */
 gk_result gk_cuda_begin(gk_device *device, gk_op op, const int32_t *flag, uint32_t max_iterations, CUgraph into,
                         const CUgraphNode *after, size_t count, gk_cuda_block *block);
 
-/** Completes the bodies: behind every node of a loop's body that has none behind it comes the decision. A body without
- * nodes gets an empty one, since drivers before 12.8 hang without. Memory for a loop's count lives as long as the
- * device. */
+/** Completes the bodies, once they hold all of your nodes: behind every node of a loop's body that has none behind it
+ * comes the decision. A body without nodes gets an empty one, since drivers before 12.8 hang without. Blocks in bodies
+ * may be completed before or after. Memory for a loop's count lives as long as the device.
+ * @return GK_ERROR_INVALID: the block wasn't begun with that device, or was completed before; or a loop without a flag
+ * has no node that could end it. Else as gk_cuda_begin. */
 gk_result gk_cuda_end(gk_device *device, gk_cuda_block *block);
 
 #if defined(__GNUC__)

@@ -18,6 +18,7 @@ static const struct { const char *name; int first, until; } older[] = {
   {"cuMemHostGetDevicePointer", 2020, 3020},
   {"cuGraphAddNode", 12020, 12030},       {"cuStreamGetCaptureInfo", 10010, 12030},
   {"cuGraphAddDependencies", 10000, 12030}, {"cuDevicePrimaryCtxRelease", 7000, 11000},
+  {"cuGraphGetEdges", 10000, 12030},
 };
 /* And those that have another one from `first` on. */
 static const struct { const char *name; int first; } newer[] = {

@@ -351,6 +351,27 @@ CUresult sim_cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) 
   return CUDA_SUCCESS;
 }
 
+/* Without their data it refuses edges that aren't full ones; none such is kept here. */
+CUresult sim_cuGraphGetEdges(CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
+                             size_t *count) {
+  SIM_ENTER(cuGraphGetEdges);
+  sim_graph *graph;
+  if (!count || !from != !to || (edges && !from)) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = sim_graph_find(handle, &graph);
+  if (result != CUDA_SUCCESS) return result;
+  size_t all = 0;
+  for (size_t k = 0; k < graph->count; ++k)
+    for (size_t before = 0; before < graph->nodes[k]->after_count; ++before, ++all) {
+      if (!from || all >= *count) continue;
+      from[all] = SIM_HANDLE(CUgraphNode, graph->nodes[k]->after[before]);
+      to[all] = SIM_HANDLE(CUgraphNode, graph->nodes[k]);
+      if (edges) edges[all] = (CUgraphEdgeData){0};
+    }
+  for (size_t k = all; from && k < *count; ++k) from[k] = to[k] = NULL;
+  if (!from || *count > all) *count = all;
+  return CUDA_SUCCESS;
+}
+
 CUresult sim_cuGraphClone(CUgraph *clone, CUgraph handle) {
   SIM_ENTER(cuGraphClone);
   sim_graph *graph;

@@ -75,8 +75,9 @@ static void test_code(void **state) {
   assert_false(own.translated);
   assert_string_equal(own.refused, "");
   assert_int_equal(world.loads, 1);
-  assert_int_equal(world.kernels, 6);
-  const CUfunction all[] = {own.control, own.control_plain, own.prologue, own.epilogue, own.copy, own.fill};
+  assert_int_equal(world.kernels, 9);
+  const CUfunction all[] = {own.control, own.control_plain, own.prologue, own.epilogue, own.arm,
+                            own.enter,   own.repeat,        own.copy,     own.fill};
   for (uintptr_t k = 0; k < GK_COUNT(all); ++k) assert_ptr_equal(all[k], (void *)(k + 1));
   gki_cuda_own_unload(&driver, &own);
   assert_int_equal(world.live, 0);

@@ -1,0 +1,17 @@
+/* What gk adds to graphs of others: single loops and branches, and what goes with lists, too. */
+#ifndef GKI_CUDA_SINGLE_H
+#define GKI_CUDA_SINGLE_H
+#include "device.h"
+
+/* A public call's device, which must be one of this backend. */
+gk_result gki_cuda_device_of(gk_device *device, const char *call, gki_cuda_device **found);
+
+/* GK_ERROR_UNSUPPORTED with the reason: the host gates everything on that device. */
+gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char *call);
+
+/* What a driver's entry answered to a graph and nodes that a caller gave: GK_ERROR_INVALID if it minds those. */
+gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, const char *call, const char *entry);
+
+/* Memory for counts of passes that was taken; in the device's context. */
+void gki_cuda_counts_drop(gki_cuda_device *device);
+#endif
