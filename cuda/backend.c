@@ -1,4 +1,5 @@
 #include "backend.h"
+#include "facts.h"
 #include "gated.h"
 #include "launch.h"
 #include <stdio.h>
@@ -234,6 +235,8 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   return note(graph, gki_cuda_gated_read_flag(&graph->gated, node, flag));
 }
 
+static const void *query(const char *name) { return strcmp(name, GK_FACTS) == 0 ? &gki_cuda_facts : NULL; }
+
 static gk_result cancel(void *state) { return gki_cuda_cancel(&((any_graph *)state)->native); }
 
 const gk_backend gki_cuda = {
@@ -259,4 +262,5 @@ const gk_backend gki_cuda = {
   .cancel = cancel,
   .submit = submit,
   .read_flag = read_flag,
+  .query = query,
 };

@@ -106,6 +106,20 @@ static const gki_nvrtc *load(size_t index, char *trouble) {
   return &libraries[index].nvrtc;
 }
 
+bool gki_nvrtc_at(size_t index, const char **name, const gki_nvrtc **nvrtc, char *why, size_t bytes) {
+  if (index >= GK_COUNT(libraries)) return false;
+  char trouble[TEXT_BYTES] = "";
+  *name = libraries[index].name;
+  *nvrtc = NULL;
+  pthread_mutex_lock(&lock);
+  bool skipped = false; /* the plain name is the last resort */
+  for (size_t k = 0; index == NAMED && k < NAMED; ++k) skipped = skipped || libraries[k].is_loaded;
+  if (!skipped) *nvrtc = load(index, trouble);
+  pthread_mutex_unlock(&lock);
+  snprintf(why, bytes, "%s", skipped ? "not looked for, as there is one of those before it" : trouble);
+  return true;
+}
+
 /* ---- choosing ---------------------------------------------------------------------------------------------------- */
 
 /* A driver takes the cubins of its own major version and of older ones, for the device's architecture and for earlier

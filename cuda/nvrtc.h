@@ -52,6 +52,10 @@ void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES
  * one sentence: there is no NVRTC, or none for this device. Thread-safe. */
 gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_compiler *compiler);
 
+/* Each NVRTC that is looked for, in that order, loaded if it can be; false: there is no further one. *name is what it
+ * is looked for by. NULL in *nvrtc: there is none, and if it was found and is of no use, `why` says so. Thread-safe. */
+bool gki_nvrtc_at(size_t index, const char **name, const gki_nvrtc **nvrtc, char *why, size_t bytes);
+
 /* "NVRTC 12.4, cubin for sm_89" */
 void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, size_t bytes);
 

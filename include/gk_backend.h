@@ -462,6 +462,39 @@ void gk_release(void *memory);
  * of it can't be said in that language; gk_error() says which. */
 char *gk_compose(const gk_kernel *kernel, const char *target);
 
+/* ---- facts: what gk-info prints beside the devices' own reports -------------------------------------------------- */
+
+/** One fact. What it points to is gone when the visit returns. */
+typedef struct gk_fact {
+  const char *group; /**< "driver"; the facts of a group come one behind the other. */
+  const char *name;  /**< "library"; names and groups last, for those who look a fact up. Once in its group. */
+  const char *value; /**< In few words; NULL: there is none. */
+  const char *why;   /**< More about it, or why there is none; perhaps "", never NULL. */
+} gk_fact;
+
+/** Gets one fact. */
+typedef void (*gk_fact_visit)(void *user, const gk_fact *fact);
+
+#define GK_FACTS "gk_facts" /**< For gk_backend.query, which answers a constant gk_fact_source. */
+
+/** Where the facts of a backend come from. An entry may be NULL: then there are none. */
+typedef struct gk_fact_source {
+  uint32_t bytes;                                                     /**< sizeof(gk_fact_source). */
+  void (*of_backend)(gk_fact_visit visit, void *user);                /**< Its libraries; no device is open. */
+  void (*of_device)(void *device, gk_fact_visit visit, void *user);   /**< Of an open device, by its state. */
+} gk_fact_source;
+
+/** Facts of the library as this process has it: its version, the environment that it looks at, where it keeps what is
+ * compiled. Loads the modules of $GK_MODULES. Thread-safe. */
+gk_result gk_facts(gk_fact_visit visit, void *user);
+
+/** Facts of a backend of gk_backend_at; it loads its libraries for that, and which can't be used is a fact, too.
+ * Thread-safe. */
+gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void *user);
+
+/** Facts of an open device. Thread-safe. */
+gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *user);
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

@@ -135,6 +135,7 @@ def collect(tree):
     shutil.rmtree(report, ignore_errors=True)
     report.mkdir()
     filters = [word for folder in FOLDERS for word in ("-f", re.escape(f"{ROOT}/{folder}/"))]
+    filters += ["-e", re.escape(f"{ROOT}/common/info/")]  # no part of the library; tests/info.py is its test
     problem = tap.run("gcovr", "-r", ROOT, *filters, "--json", data, "--html-details", report / "index.html",
                       "--html-title", "gk: what the tests run", *[objects / folder for folder in FOLDERS], cwd=ROOT)
     if not tap.case("gcovr", problem):

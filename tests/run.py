@@ -46,6 +46,7 @@ SCRIPTS = [
     ("outside", ["tests/outside.py"], False),
     ("printed", ["tests/printed.py"], False),
     ("no device", ["tests/no_device.py"], False),
+    ("gk-info", ["tests/info.py"], False),
     ("bench", ["tests/bench.py"], False),
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "language"], False),

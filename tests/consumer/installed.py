@@ -80,8 +80,7 @@ def main():
     wanted = {"include/gk.h", "include/gk_backend.h", "include/gk_cuda.h", "include/gk_kernel.h", "lib/libgk.a",
               "lib/libgk.so", "lib/libgk.so.0", f"lib/libgk.so.{tap.version()}", "lib/pkgconfig/gk.pc",
               "lib/cmake/gk/gkConfig.cmake", "lib/cmake/gk/gkConfigVersion.cmake", "share/gk/embed_text.py",
-              "bin/gk-conformance"}", "lib/pkgconfig/gk.pc", "lib/cmake/gk/gkConfig.cmake",
-              "lib/cmake/gk/gkConfigVersion.cmake", "share/gk/embed_text.py", "bin/gk-conformance"}
+              "bin/gk-conformance", "bin/gk-info"}
     tap.case("what is installed", "\n".join(f"{name} is {'missing' if name in wanted else 'too much'}"
                                             for name in sorted(installed ^ wanted)))
     # Elsewhere than it was installed: an installed tree may be moved.
@@ -90,6 +89,8 @@ def main():
     WORK.mkdir()
     tap.case("the conformance suite as it is installed", tap.run(moved / "bin/gk-conformance", "--backend", "openmp",
                                                                  "loops/*", env=dict(os.environ, LD_LIBRARY_PATH="")))
+    tap.case("gk-info as it is installed", tap.run(moved / "bin/gk-info", "--json", "--backend", "openmp",
+                                                   env=dict(os.environ, LD_LIBRARY_PATH="")))
     program = readme_program()
     if tap.case("README has a program", None if program else "no block that begins with ```c"):
         source = WORK / "program.c"

@@ -1,0 +1,90 @@
+#include "alive.h"
+#include "cache.h"
+#include "device.h"
+#include "error.h"
+#include "registry.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 4096 + 256 }; /* a path, and a few words about it */
+
+/* All that gk looks at, and two that decide what it finds. */
+static const struct { const char *name, *what; } variables[] = {
+  {"GK_BACKEND", "the backend that gk_device_open takes where none is named"},
+  {"GK_MODULES", "backends to be loaded, paths with ':' in between"},
+  {"GK_LOG", "what is said on standard error: none, error, warn, info, debug"},
+  {"GK_CACHE", "the folder in which compiled kernels are kept; off: they aren't"},
+  {"GK_CACHE_LIMIT", "what they may take there, in MiB; 256 if not set"},
+  {"XDG_CACHE_HOME", "without GK_CACHE they are kept in its folder gk"},
+  {"HOME", "without both in its folder .cache/gk"},
+  {"GK_CUDA_PROBE", "0: CUDA's driver isn't tried, and all lists run host-gated"},
+  {"CUDA_HOME", "a CUDA toolkit, whose lib64 may have NVRTC; where the loader looks comes first"},
+  {"CUDA_PATH", "the same without CUDA_HOME; without both it is /usr/local/cuda"},
+  {"OMP_NUM_THREADS", "threads of a device of openmp; all cores that the process may use if not set"},
+  {"LD_LIBRARY_PATH", "the loader's: where CUDA's driver and NVRTC may be"},
+  {"CUDA_VISIBLE_DEVICES", "the CUDA driver's: which GPUs there are, and in which order"},
+};
+
+static void tell(gk_fact_visit visit, void *user, const char *group, const char *name, const char *value,
+                 const char *why) {
+  visit(user, &(gk_fact){group, name, value, why});
+}
+
+static void tell_number(gk_fact_visit visit, void *user, const char *name, int number, const char *why) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", number);
+  tell(visit, user, "gk", name, text, why);
+}
+
+static gk_result refuse_nobody(const char *call, gk_fact_visit visit) {
+  gki_begin();
+  return visit ? GK_OK : gk_fail(GK_ERROR_INVALID, "%s: there is nobody to tell (visit is NULL)", call);
+}
+
+gk_result gk_facts(gk_fact_visit visit, void *user) {
+  gk_result result = refuse_nobody("gk_facts", visit);
+  if (result != GK_OK) return result;
+  gki_modules_load();
+  gki_begin();
+  Dl_info here;
+  const bool is_known = dladdr(&variables, &here) && here.dli_fname;
+  tell(visit, user, "gk", "version", gk_version(), "");
+  tell(visit, user, "gk", "library", is_known ? here.dli_fname : NULL, "");
+  tell_number(visit, user, "abi", GK_ABI, "GK_ABI, of lists and programs");
+  tell_number(visit, user, "backend_abi", GK_BACKEND_ABI, "GK_BACKEND_ABI, of backends in modules");
+  const char *trouble = gki_modules_trouble(), *modules = getenv("GK_MODULES");
+  const bool are_listed = modules && modules[0];
+  tell(visit, user, "gk", "modules", are_listed && !trouble[0] ? "loaded" : NULL,
+       trouble[0] ? trouble + 2 : are_listed ? "" : "$GK_MODULES lists none");
+  char folder[TEXT_BYTES], why[TEXT_BYTES];
+  gki_cache_describe(folder, sizeof folder, why, sizeof why);
+  tell(visit, user, "gk", "cache", folder[0] ? folder : NULL, folder[0] ? "what was compiled is kept there" : why);
+  for (size_t k = 0; k < GK_COUNT(variables); ++k)
+    tell(visit, user, "environment", variables[k].name, getenv(variables[k].name), variables[k].what);
+  return GK_OK;
+}
+
+static const gk_fact_source *source_of(const gk_backend *backend) {
+  return backend->query ? backend->query(GK_FACTS) : NULL;
+}
+
+gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void *user) {
+  gk_result result = refuse_nobody("gk_backend_facts", visit);
+  if (result != GK_OK) return result;
+  if (!backend) return gk_fail(GK_ERROR_INVALID, "gk_backend_facts: there is no backend (NULL)");
+  const gk_fact_source *source = source_of(backend);
+  if (source && source->of_backend) source->of_backend(visit, user);
+  return GK_OK;
+}
+
+gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *user) {
+  gk_result result = refuse_nobody("gk_device_facts", visit);
+  if (result == GK_OK && !device) result = gk_fail(GK_ERROR_INVALID, "gk_device_facts: there is no device (NULL)");
+  if (result == GK_OK) result = gki_refuse_dead(device, "gk_device_facts");
+  if (result != GK_OK) return result;
+  const gk_fact_source *source = source_of(device->backend);
+  if (source && source->of_device) source->of_device(device->state, visit, user);
+  return GK_OK;
+}

@@ -1,0 +1,232 @@
+#include "info.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 1 << 24, LAST_WORDS_MS = 2000, PAUSE_NS = 5000000 };
+
+void *info_obtain(void *old, size_t bytes) {
+  void *memory = realloc(old, bytes ? bytes : 1);
+  if (memory) return memory;
+  fputs("gk-info: there is no memory left\n", stderr);
+  exit(2);
+}
+
+char *info_copy(const char *text) {
+  return text ? memcpy(info_obtain(NULL, strlen(text) + 1), text, strlen(text) + 1) : NULL;
+}
+
+/* ---- in the process that asks ------------------------------------------------------------------------------------ */
+
+typedef struct teller { FILE *to; bool as_json; } teller;
+
+static void say(const teller *t, info_kind kind, const char *text, size_t bytes) {
+  const uint32_t length = (uint32_t)bytes;
+  if (fputc((int)kind, t->to) == EOF || fwrite(&length, sizeof length, 1, t->to) != 1 ||
+      fwrite(text, 1, bytes, t->to) != bytes || fflush(t->to) != 0)
+    exit(1); /* nobody listens any more */
+}
+
+/* A text that is printed before it is said. */
+typedef struct draft { FILE *file; char *text; size_t bytes; } draft;
+
+static draft *open_draft(draft *d) {
+  *d = (draft){.file = NULL};
+  d->file = open_memstream(&d->text, &d->bytes);
+  if (!d->file) exit(1);
+  return d;
+}
+
+static void say_draft(const teller *t, info_kind kind, draft *d) {
+  if (fclose(d->file) != 0) exit(1);
+  say(t, kind, d->text, d->bytes);
+  free(d->text);
+}
+
+static void say_what_there_is(const teller *t) {
+  info_facts facts = {.all = NULL};
+  draft d;
+  if (gk_facts(info_note, &facts) != GK_OK) exit(1);
+  info_print_facts(open_draft(&d)->file, t->as_json, &facts);
+  say_draft(t, INFO_LIBRARY, &d);
+  info_forget(&facts);
+  const gk_backend *backend;
+  for (size_t k = 0; (backend = gk_backend_at(k)); ++k) say(t, INFO_BACKEND, backend->name, strlen(backend->name));
+}
+
+static const gk_backend *backend_named(const char *name) {
+  const gk_backend *backend;
+  for (size_t k = 0; (backend = gk_backend_at(k)); ++k)
+    if (strcmp(backend->name, name) == 0) return backend;
+  exit(1);
+}
+
+static void say_device(const teller *t, const gk_device *device) {
+  info_facts facts = {.all = NULL};
+  draft d;
+  const gk_device_info *info = gk_device_describe(device);
+  if (!info || gk_device_facts(device, info_note, &facts) != GK_OK) exit(1);
+  info_plain(open_draft(&d)->file, info->name);
+  if (info->driver[0]) fputs(", ", d.file);
+  info_plain(d.file, info->driver);
+  say_draft(t, INFO_SUMMARY, &d);
+  info_print_device(open_draft(&d)->file, t->as_json, info, &facts);
+  say_draft(t, INFO_DEVICE, &d);
+  info_forget(&facts);
+}
+
+static void ignore(void *user, const gk_fact *fact) { (void)user, (void)fact; }
+
+/* As gk_device_list counts. A device that fails ends it: what is asked of the next ones in the same process may fail by
+ * that alone. */
+static void say_devices(const teller *t, const char *name, int ordinal) {
+  info_facts facts = {.all = NULL};
+  draft d;
+  if (gk_facts(ignore, NULL) != GK_OK) exit(1); /* loads the modules */
+  const gk_backend *backend = backend_named(name);
+  (void)gk_backend_facts(backend, info_note, &facts);
+  info_print_facts(open_draft(&d)->file, t->as_json, &facts);
+  say_draft(t, INFO_FACTS, &d);
+  info_forget(&facts);
+  gk_device *device = NULL;
+  gk_result result = GK_OK;
+  for (; ordinal < INFO_MOST_DEVICES; ++ordinal) {
+    result = gk_device_open(&(gk_device_desc){.backend = name, .ordinal = ordinal}, &device);
+    if (result != GK_OK) break;
+    say_device(t, device);
+    gk_device_close(device);
+  }
+  if (result == GK_ERROR_NO_DEVICE && ordinal == 0) say(t, INFO_NONE, gk_error(), strlen(gk_error()));
+  else if (result != GK_ERROR_NO_DEVICE && result != GK_OK) say(t, INFO_REFUSED, gk_error(), strlen(gk_error()));
+}
+
+static void answer(int to, const char *backend, int first_ordinal, bool as_json) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGPIPE, SIG_IGN);
+  dup2(STDERR_FILENO, STDOUT_FILENO); /* drivers may print; what they do is none of the report */
+  const teller t = {fdopen(to, "w"), as_json};
+  if (!t.to) exit(1);
+  if (backend) say_devices(&t, backend, first_ordinal);
+  else say_what_there_is(&t);
+  say(&t, INFO_END, "", 0);
+  fclose(t.to);
+  exit(0);
+}
+
+/* ---- in the one that prints -------------------------------------------------------------------------------------- */
+
+bool info_ask(info_process *process, const char *backend, int first_ordinal, bool as_json, int seconds) {
+  int ends[2];
+  if (pipe(ends) != 0) return false;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    close(ends[0]);
+    answer(ends[1], backend, first_ordinal, as_json);
+  }
+  close(ends[1]);
+  *process = (info_process){pid, ends[0], seconds};
+  if (pid > 0) return true;
+  close(ends[0]);
+  return false;
+}
+
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+typedef enum outcome { READ, LATE, ENDED } outcome;
+
+static outcome read_until(int from, void *to, size_t bytes, int64_t deadline) {
+  for (size_t done = 0; done < bytes;) {
+    const int64_t left = deadline - now_ms();
+    const int ready = left > 0 ? poll(&(struct pollfd){from, POLLIN, 0}, 1, (int)(left < 60000 ? left : 60000)) : 0;
+    if (left <= 0) return LATE;
+    if (ready <= 0) continue;
+    const ssize_t count = read(from, (char *)to + done, bytes - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return ENDED;
+    done += (size_t)count;
+  }
+  return READ;
+}
+
+/* Whether it is over, by itself within so many milliseconds; *status is then as waitpid has it. */
+static bool wait_for(info_process *process, int milliseconds, int *status) {
+  for (const int64_t end = now_ms() + milliseconds; process->pid > 0;) {
+    const pid_t ended = waitpid(process->pid, status, WNOHANG);
+    if (ended == process->pid) process->pid = 0;
+    else if (now_ms() >= end) return false;
+    else nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+  }
+  return true;
+}
+
+/* One that the kernel doesn't let go is left to itself. */
+static void end_it(info_process *process) {
+  int status;
+  if (process->pid <= 0) return;
+  kill(process->pid, SIGKILL);
+  if (!wait_for(process, LAST_WORDS_MS, &status)) process->pid = 0;
+}
+
+static void say_end(int status, char *text, size_t bytes) {
+  if (WIFSIGNALED(status)) {
+    snprintf(text, bytes, "ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  } else {
+    snprintf(text, bytes, "ended with exit code %d", WEXITSTATUS(status));
+  }
+}
+
+static info_answer say_gone(info_process *process, outcome how) {
+  char text[256], end[200];
+  int status = 0;
+  if (how == LATE) {
+    snprintf(text, sizeof text, "nothing came of it within %d s (--timeout), it hangs", process->seconds);
+  } else if (!wait_for(process, LAST_WORDS_MS, &status)) {
+    snprintf(text, sizeof text, "the process that asked fell silent");
+  } else {
+    say_end(status, end, sizeof end);
+    snprintf(text, sizeof text, "the process that asked %s", end);
+  }
+  end_it(process);
+  return (info_answer){INFO_GONE, info_copy(text)};
+}
+
+info_answer info_next(info_process *process) {
+  const int64_t deadline = now_ms() + 1000 * (int64_t)process->seconds;
+  char kind;
+  uint32_t length;
+  outcome how = read_until(process->from, &kind, sizeof kind, deadline);
+  if (how == READ) how = read_until(process->from, &length, sizeof length, deadline);
+  if (how != READ) return say_gone(process, how);
+  if (length > MOST_BYTES) return say_gone(process, ENDED);
+  char *text = info_obtain(NULL, length + 1);
+  how = read_until(process->from, text, length, deadline);
+  text[length] = 0;
+  if (how == READ) return (info_answer){(info_kind)kind, text};
+  free(text);
+  return say_gone(process, how);
+}
+
+void info_close(info_process *process, char *trouble, size_t bytes) {
+  int status = 0;
+  char end[200];
+  trouble[0] = 0;
+  close(process->from);
+  if (process->pid <= 0) return;
+  if (!wait_for(process, LAST_WORDS_MS, &status)) {
+    snprintf(trouble, bytes, "the process that asked had said all, and didn't end");
+    end_it(process);
+  } else if (status != 0) {
+    say_end(status, end, sizeof end);
+    snprintf(trouble, bytes, "the process that asked had said all, and %s", end);
+  }
+}

@@ -1,0 +1,140 @@
+#include "facts.h"
+#include "device.h"
+#include "error.h"
+#include "nvrtc.h"
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAJOR = 1000, TEXT_BYTES = 2048 };
+
+typedef struct listener { gk_fact_visit visit; void *user; } listener;
+
+static void tell(const listener *to, const char *group, const char *name, const char *value, const char *why) {
+  to->visit(to->user, &(gk_fact){group, name, value, why});
+}
+
+__attribute__((format(printf, 5, 6)))
+static void tell_as(const listener *to, const char *group, const char *name, const char *why, const char *format, ...) {
+  char value[TEXT_BYTES];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(value, sizeof value, format, args);
+  va_end(args);
+  tell(to, group, name, value, why);
+}
+
+/* NULL: nobody knows. */
+static const char *path_of(const void *in_it) {
+  Dl_info info;
+  return dladdr(in_it, &info) ? info.dli_fname : NULL;
+}
+
+/* ---- its libraries ----------------------------------------------------------------------------------------------- */
+
+static void tell_driver(const listener *to) {
+  const gki_cuda_driver *driver;
+  gki_begin();
+  if (gki_cuda_driver_get(&driver) != GK_OK) {
+    tell(to, "driver", "library", NULL, gk_error());
+    return;
+  }
+  const void *entry;
+  memcpy(&entry, &driver->cuDeviceGetCount, sizeof entry);
+  tell(to, "driver", "library", path_of(entry), "");
+  tell_as(to, "driver", "cuda", "the newest CUDA that it is for", "%d.%d", driver->version / MAJOR,
+          driver->version % MAJOR / 10);
+  int count = 0;
+  if (driver->cuDeviceGetCount(&count) == CUDA_SUCCESS) tell_as(to, "driver", "devices", "", "%d", count);
+}
+
+static void tell_nvrtc(const listener *to) {
+  const char *name;
+  const gki_nvrtc *nvrtc;
+  char why[TEXT_BYTES];
+  for (size_t k = 0; gki_nvrtc_at(k, &name, &nvrtc, why, sizeof why); ++k) {
+    if (!nvrtc) {
+      tell(to, "nvrtc", name, NULL, why);
+      continue;
+    }
+    const void *entry;
+    memcpy(&entry, &nvrtc->nvrtcVersion, sizeof entry);
+    const char *path = path_of(entry);
+    snprintf(why, sizeof why, "%s, for sm_%d to sm_%d", path ? path : name, nvrtc->architectures[0],
+             nvrtc->architectures[nvrtc->architecture_count - 1]);
+    tell_as(to, "nvrtc", name, why, "%d.%d", nvrtc->version / MAJOR, nvrtc->version % MAJOR / 10);
+  }
+}
+
+static void of_backend(gk_fact_visit visit, void *user) {
+  const listener to = {visit, user};
+  tell_driver(&to);
+  tell_nvrtc(&to);
+}
+
+/* ---- a device ---------------------------------------------------------------------------------------------------- */
+
+static void tell_kernels(const listener *to, const gki_cuda_device *device) {
+  gki_cuda_compiler compiler;
+  gki_begin();
+  if (gki_cuda_compiler_get(device->arch, device->driver->version, &compiler) != GK_OK) {
+    tell(to, "kernels", "compiler", NULL, gk_error());
+  } else {
+    char text[TEXT_BYTES];
+    gki_cuda_compiler_describe(&compiler, text, sizeof text);
+    tell(to, "kernels", "compiler", text, compiler.may_be_refused ? "newer than the driver, which may refuse it" : "");
+  }
+  const gki_cuda_own *own = &device->own;
+  const bool is_old = device->driver->version < GKI_CUDA_CONDITIONAL_SINCE;
+  const char *why = is_old ? "no driver before 12.4 takes gk's images" : own->refused;
+  if (own->module) tell(to, "kernels", "own", own->translated ? "PTX" : "machine code", own->refused);
+  else if (device->moves) tell(to, "kernels", "own", "COPY and FILL, by the compiler", why);
+  else tell(to, "kernels", "own", NULL, device->no_moves[0] ? device->no_moves : why);
+}
+
+static const char *answer_name(uint8_t answer) {
+  switch (answer) {
+  case GKI_CUDA_YES: return "yes";
+  case GKI_CUDA_NO: return "no";
+  case GKI_CUDA_NOT_SHOWN: return "not shown";
+  default: return NULL;
+  }
+}
+
+/* As the table in docs/cuda.md has it. */
+static const char *way_name(uint32_t way) {
+  if (way & GKI_CUDA_HOST_GATED) return "host-gated";
+  if (way & GKI_CUDA_NO_SWITCH) return "no SWITCH";
+  if (way & GKI_CUDA_CHAIN_BRANCHES) return "chain branches";
+  if (way & GKI_CUDA_TARGET_BY_COPY) return "target by copy";
+  return way ? "plain gates" : "nothing, gk doesn't rely on it";
+}
+
+static void tell_probe(const listener *to, const gki_cuda_abilities *abilities) {
+  tell(to, "probe", "conditional", abilities->conditional ? "yes" : "no",
+       abilities->why[0] ? abilities->why : "graphs that decide by themselves");
+  tell_as(to, "probe", "graphs", "that ran", "%u", (unsigned)abilities->graph_count);
+  tell_as(to, "probe", "microseconds", "that it took", "%u", (unsigned)abilities->microseconds);
+  tell_as(to, "probe", "overlaps", "that parallel branches were seen at work at once", "%u",
+          (unsigned)abilities->overlaps);
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
+    const gki_cuda_question_text *question = &gki_cuda_questions[k];
+    const bool counts_as_no = abilities->answers[k] == GKI_CUDA_NO || abilities->answers[k] == GKI_CUDA_NOT_SHOWN;
+    char why[TEXT_BYTES];
+    snprintf(why, sizeof why, "%s%s%s", question->text, counts_as_no ? "; so: " : "",
+             counts_as_no ? way_name(question->way) : "");
+    tell(to, "probe", question->name, answer_name(abilities->answers[k]), why);
+  }
+}
+
+static void of_device(void *at, gk_fact_visit visit, void *user) {
+  const gki_cuda_device *device = at;
+  const listener to = {visit, user};
+  tell_as(&to, "gpu", "architecture", "", "sm_%d", device->arch);
+  tell_as(&to, "gpu", "multiprocessors", "", "%d", device->multiprocessors);
+  tell_kernels(&to, device);
+  tell_probe(&to, &device->abilities);
+}
+
+const gk_fact_source gki_cuda_facts = {sizeof(gk_fact_source), of_backend, of_device};

@@ -1,0 +1,7 @@
+/* What gk-info prints of CUDA: its libraries, and what came of trying a device. */
+#ifndef GKI_CUDA_FACTS_H
+#define GKI_CUDA_FACTS_H
+#include "gk_backend.h"
+
+extern const gk_fact_source gki_cuda_facts;
+#endif
