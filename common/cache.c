@@ -131,6 +131,11 @@ static int open_or_say(void) {
 
 void gki_cache_describe(char *folder, size_t folder_bytes, char *why, size_t why_bytes) {
   char path[PATH_MAX];
+  if (name_folder(path, why, why_bytes) && access(path, F_OK) != 0 && errno == ENOENT) {
+    snprintf(folder, folder_bytes, "%s", path);
+    snprintf(why, why_bytes, "it isn't there yet; what is compiled first makes it");
+    return;
+  }
   int at = open_folder(path, why, why_bytes);
   snprintf(folder, folder_bytes, "%s", at < 0 ? "" : path);
   if (at < 0) return;

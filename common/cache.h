@@ -25,6 +25,7 @@ bool gki_cache_find(const gki_cache_key *key, void **bytes, size_t *size);
 /* Keeps them, if that is possible. */
 void gki_cache_keep(const gki_cache_key *key, const void *bytes, size_t size);
 
-/* Where it is, for people; "" and a sentence in `why` if there is none. */
+/* Where it is, for people; "" and a sentence in `why` if there is none. Makes nothing: `why` also says so if it isn't
+ * there yet. */
 void gki_cache_describe(char *folder, size_t folder_bytes, char *why, size_t why_bytes);
 #endif

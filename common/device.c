@@ -12,7 +12,8 @@
 #endif
 const char *gk_version(void) { return GK_VERSION; }
 
-enum { ORDINALS_MAX = 256 }; /* for gk_device_list, should a backend open whatever it is asked for */
+/* For gk_device_list, should a backend open whatever it is asked for, or fail at it. */
+enum { ORDINALS_MAX = 256, FAILURES_MAX = 16 };
 
 static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   gk_result result = GK_ERROR_MEMORY;
@@ -133,23 +134,32 @@ const gk_device_info *gk_device_describe(const gk_device *device) {
   return NULL;
 }
 
+/* A device that is there and fails may be followed by others. */
+static gk_result list_devices(const gk_backend *backend, gk_device_visit visit, void *user) {
+  gk_device_desc desc = {.backend = backend->name};
+  for (int failures = 0; desc.ordinal < ORDINALS_MAX && failures < FAILURES_MAX; ++desc.ordinal) {
+    gk_device *device = NULL;
+    gki_begin();
+    gk_result result = open_one(backend, &desc, &device);
+    if (result == GK_ERROR_MEMORY) return result;
+    if (result == GK_OK) visit(user, &(gk_device_entry){backend->name, desc.ordinal, true, device->info.name, ""});
+    else if (result != GK_ERROR_NO_DEVICE || desc.ordinal == 0)
+      visit(user, &(gk_device_entry){backend->name, desc.ordinal, false, "", gk_error()});
+    gk_device_close(device);
+    if (result != GK_OK && result != GK_ERROR_DEVICE) break;
+    failures = result == GK_OK ? 0 : failures + 1;
+  }
+  return GK_OK;
+}
+
 gk_result gk_device_list(gk_device_visit visit, void *user) {
   gki_begin();
   if (!visit) return gk_fail(GK_ERROR_INVALID, "gk_device_list: there is nobody to tell (visit is NULL)");
   gki_modules_load();
   const gk_backend *backend;
-  for (size_t k = 0; (backend = gk_backend_at(k)); ++k)
-    for (gk_device_desc desc = {.backend = backend->name}; desc.ordinal < ORDINALS_MAX; ++desc.ordinal) {
-      gk_device *device = NULL;
-      gki_begin();
-      gk_result result = open_one(backend, &desc, &device);
-      if (result == GK_ERROR_MEMORY) return result;
-      if (result == GK_OK) visit(user, &(gk_device_entry){backend->name, desc.ordinal, true, device->info.name, ""});
-      else if (desc.ordinal == 0) visit(user, &(gk_device_entry){backend->name, 0, false, "", gk_error()});
-      gk_device_close(device);
-      if (result != GK_OK) break;
-    }
-  return GK_OK;
+  gk_result result = GK_OK;
+  for (size_t k = 0; result == GK_OK && (backend = gk_backend_at(k)); ++k) result = list_devices(backend, visit, user);
+  return result;
 }
 
 /* ---- code of kernels --------------------------------------------------------------------------------------------- */

@@ -166,7 +166,7 @@ typedef struct gk_device_entry {
 typedef void (*gk_device_visit)(void *user, const gk_device_entry *entry);
 
 /** Visits every device of every backend, in the order in which gk_device_open tries them; a backend without any comes
- * once, with its reason. Takes up to a second per backend. Thread-safe. */
+ * once, with its reason, and so does each device that failed. Takes up to a second per backend. Thread-safe. */
 gk_result gk_device_list(gk_device_visit visit, void *user);
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */

@@ -374,7 +374,8 @@ typedef struct gk_backend {
   uint32_t graph_bytes;  /**< Of the state of a graph. */
 
   /** Loads the driver, finds the device, tries what must be tried. GK_ERROR_NO_DEVICE and a sentence: the next one.
-   * Also how gk_device_list counts: ordinals are opened from 0 until one fails. desc->backend is never NULL. */
+   * Also how gk_device_list counts: ordinals are opened from 0 until one is answered so; GK_ERROR_DEVICE is for
+   * one that is there and failed. desc->backend is never NULL. */
   gk_result (*open)(void *device, const gk_device_desc *desc);
   /** Frees what open took. */
   void (*close)(void *device);

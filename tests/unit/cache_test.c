@@ -165,6 +165,11 @@ static void folder_by_environment(void **state) {
   gki_cache_describe(at, sizeof at, why, sizeof why);
   snprintf(wanted, sizeof wanted, "%s/gk", base);
   assert_string_equal(at, wanted);
+  assert_string_equal(why, "it isn't there yet; what is compiled first makes it");
+  assert_int_not_equal(access(wanted, F_OK), 0);
+  keep("b");
+  gki_cache_describe(at, sizeof at, why, sizeof why);
+  assert_string_equal(at, wanted);
   assert_string_equal(why, "");
   setenv("XDG_CACHE_HOME", "relative", 1);
   setenv("HOME", base, 1);

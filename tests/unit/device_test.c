@@ -73,6 +73,16 @@ static void list_visits_every_device(void **state) {
   v = (visited){0};
   assert_ok(gk_device_list(visit, &v));
   if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\n")) fail_msg("%s", v.all);
+  assert_null(strstr(v.all, "fake_batched 1"));
+  fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false); /* of that device, which is there: others may be well */
+  v = (visited){0};
+  assert_ok(gk_device_list(visit, &v));
+  if (!strstr(v.all, "fake_batched 0 0  fake: open failed on request\nfake_batched 1 1 second fake \n"))
+    fail_msg("%s", v.all);
+  fake_fail(FAKE_OPEN, 2, GK_ERROR_DEVICE, false);
+  v = (visited){0};
+  assert_ok(gk_device_list(visit, &v));
+  if (!strstr(v.all, "fake_batched 1 0  fake: open failed on request\n")) fail_msg("%s", v.all);
   assert_int_equal(fake_leaks(), 0);
   assert_fails(GK_ERROR_INVALID, "visit is NULL", gk_device_list(NULL, NULL));
 }
