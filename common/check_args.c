@@ -224,6 +224,15 @@ static void check_params(gki_judge *judge, const gk_task *task) {
   check_alias(judge, task, memory, count);
 }
 
+/* The grid of code by hand is made before the launch. */
+static void check_grid(gki_judge *judge, const gk_task *task, uint32_t axis) {
+  static const char *const names[] = {"x", "y", "z"};
+  const gk_slot_desc *desc = task->items[axis] ? gki_desc_of(judge, task->items[axis]) : NULL;
+  if (desc && desc->type == GK_PTR)
+    gki_say(judge, GKI_ITEMS_BY_HAND, names[axis], gki_desc_word(judge, desc), gki_word(judge, task->kernel->name),
+            judge->backend->name, NULL);
+}
+
 static void check_launch(gki_judge *judge, const gk_task *task) {
   const gk_kernel *kernel = task->kernel;
   if (kernel) {
@@ -233,9 +242,13 @@ static void check_launch(gki_judge *judge, const gk_task *task) {
     gki_say(judge, GKI_KERNEL_NULL, NULL);
   }
   uint32_t dimensions = !kernel || kernel->dimensions > 3 ? 3 : kernel->dimensions ? kernel->dimensions : 1;
+  const bool by_hand = kernel && gki_check_code_by_hand(judge, kernel);
   bool on_device = false;
   for (uint32_t k = 0; k < 3; ++k) {
-    if (k < dimensions) on_device |= check_items(judge, task, k) && k == 0;
+    if (k < dimensions) {
+      on_device |= check_items(judge, task, k) && k == 0;
+      if (by_hand) check_grid(judge, task, k);
+    }
     else if (task->items[k])
       gki_say(judge, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(judge, kernel->name),
               gki_many(judge, dimensions, "dimension"), NULL);

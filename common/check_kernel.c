@@ -2,7 +2,9 @@
 #include "check_parts.h"
 #include <string.h>
 
-enum { MAX_BLOCK = 1024 }; /* threads in a block, on every GPU there is */
+enum { MAX_BLOCK = 1024, /* threads in a block, on every GPU there is */
+       CUDA_MAX_Z = 64,  /* of them along z */
+       CUDA_MAX_PARAMETERS = 4096 /* bytes; nodes with more have crashed drivers that take more */ };
 
 static void check_sum(gki_judge *judge, const gk_kernel *kernel, const gk_param *param) {
   static const struct { const char *element; uint32_t bytes; } summed[] = {
@@ -33,17 +35,40 @@ static void check_param(gki_judge *judge, const gk_kernel *kernel, uint32_t plac
   else if (param->access == GK_ACCESS_SUM) check_sum(judge, kernel, param);
 }
 
+/* As a compiler lays them out. */
+static uint64_t parameter_bytes(const gk_kernel *kernel) {
+  uint64_t at = 0;
+  for (uint32_t k = 0; kernel->params && k < kernel->param_count && k < GK_MAX_ARGS; ++k) {
+    const gk_param *param = &kernel->params[k];
+    const bool is_struct = param->type == GK_BYTES && param->access == GK_ACCESS_VALUE;
+    uint64_t bytes = param->type == GK_I32 || param->type == GK_U32 || param->type == GK_F32 ? 4 : 8;
+    uint64_t alignment = bytes;
+    if (is_struct) {
+      bytes = param->element_bytes;
+      alignment = param->element_alignment ? param->element_alignment : 1;
+    }
+    at = (at + alignment - 1) / alignment * alignment + bytes;
+  }
+  return at;
+}
+
 static void check_code(gki_judge *judge, const gk_kernel *kernel, const gk_code *code, const char *backend) {
   if (!code) return;
   int forms = !!code->text + !!code->image + !!code->function;
   uint64_t threads = code->block[0] ? code->block[0] : 256;
+  const bool is_cuda = code == kernel->cuda;
   const char *what = NULL;
   for (int k = 1; k < 3; ++k)
     if (code->block[k] && threads <= MAX_BLOCK) threads *= code->block[k];
   if (forms == 0) what = "has none of .text, .image and .function";
   else if (forms > 1) what = "has more than one of .text, .image and .function";
   else if (code->image && !code->image_bytes) what = "has an .image of 0 bytes";
+  else if (code->options && !code->text) what = "has .options without a .text";
+  else if (code->image_bytes && !code->image) what = "has .image_bytes without an .image";
   else if (threads > MAX_BLOCK) what = "has more than 1024 threads in a block";
+  else if (is_cuda && code->block[2] > CUDA_MAX_Z) what = "has more than 64 threads along z in a block";
+  else if (is_cuda && parameter_bytes(kernel) > CUDA_MAX_PARAMETERS)
+    what = "has more than 4096 bytes of parameters, the most that a node takes (a large struct may go by `in`)";
   else if (code->reserved[0] | code->reserved[1] | code->reserved[2]) what = "has a .reserved that isn't zero";
   if (what) gki_say(judge, GKI_KERNEL_CODE, gki_word(judge, kernel->name), backend, what, NULL);
 }
@@ -56,6 +81,14 @@ static void check_source(gki_judge *judge, const gk_kernel *kernel) {
                      : source->use_count && !source->uses    ? ".uses"
                                                              : NULL;
   if (what) gki_say(judge, GKI_KERNEL_SOURCE, gki_word(judge, kernel->name), what, NULL);
+}
+
+const gk_code *gki_check_code_by_hand(const gki_judge *judge, const gk_kernel *kernel) {
+  const char *backend = judge->backend ? judge->backend->name : "";
+  return strcmp(backend, "cuda") == 0     ? kernel->cuda
+         : strcmp(backend, "hip") == 0    ? kernel->hip
+         : strcmp(backend, "vulkan") == 0 ? kernel->vulkan
+                                          : NULL;
 }
 
 static bool has_code(const gki_judge *judge, const gk_kernel *kernel) {

@@ -50,6 +50,9 @@ const gk_slot_desc *gki_desc_of(const gki_judge *judge, gk_slot slot);
 /* A kernel by itself, and whether it has code for the backend at hand. */
 void gki_check_kernel(gki_judge *judge, const gk_kernel *kernel);
 
+/* What the backend at hand runs of a kernel in place of portable text; NULL: nothing, or no backend is at hand. */
+const gk_code *gki_check_code_by_hand(const gki_judge *judge, const gk_kernel *kernel);
+
 /* What a line of any kind takes: kernel, arguments, items, flag, and nothing else. */
 void gki_check_task(gki_judge *judge, const gk_task *task);
 

@@ -70,7 +70,8 @@ typedef enum CUdevice_attribute_enum {
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
   CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY = 83,
-  CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89
+  CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 } CUdevice_attribute;
 
 typedef enum CUdriverProcAddressQueryResult_enum {
@@ -97,7 +98,9 @@ typedef enum CUjit_option_enum {
 } CUjit_option;
 typedef enum CUfunction_attribute_enum {
   CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
-  CU_FUNC_ATTRIBUTE_NUM_REGS = 4
+  CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+  CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 } CUfunction_attribute;
 
 /* Macros in cuda.h, with a prefix here. */
@@ -251,6 +254,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuModuleUnload, 2000, 0, (CUmodule module)) \
   X(cuModuleGetFunction, 2000, 0, (CUfunction *function, CUmodule module, const char *name)) \
   X(cuFuncGetAttribute, 2020, 0, (int *value, CUfunction_attribute attribute, CUfunction function)) \
+  X(cuFuncSetAttribute, 9000, 0, (CUfunction function, CUfunction_attribute attribute, int value)) \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, 0, \
     (int *blocks, CUfunction function, int threads, size_t shared_bytes)) \
   X(cuGraphCreate, 10000, 0, (CUgraph *graph, unsigned int flags)) \
@@ -272,11 +276,14 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuGraphInstantiateWithFlags, 11040, 0, (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
   X(cuGraphInstantiateWithParams, 12000, 12000, \
     (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)) \
+  X(cuGraphExecKernelNodeSetParams, 10010, 0, \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *parameters)) \
   X(cuGraphExecNodeSetParams, 12020, 12020, (CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *parameters)) \
   X(cuGraphExecDestroy, 10000, 0, (CUgraphExec exec)) \
   X(cuGraphUpload, 11010, 0, (CUgraphExec exec, CUstream stream)) \
   X(cuGraphLaunch, 10000, 0, (CUgraphExec exec, CUstream stream)) \
-  X(cuDeviceGraphMemTrim, 11040, 0, (CUdevice device))
+  X(cuDeviceGraphMemTrim, 11040, 0, (CUdevice device)) \
+  X(cuFuncGetParamInfo, 12040, 12040, (CUfunction function, size_t parameter, size_t *offset, size_t *bytes))
 
 /* Found by dlsym; the second one in drivers from 12.0 on. */
 typedef CUresult (*gki_cuGetProcAddress)(const char *name, void **entry, int version, cuuint64_t flags);

@@ -151,12 +151,21 @@ typedef struct any_graph {
   };
 } any_graph;
 
+static bool has_code_by_hand(const gk_plan *plan) {
+  for (uint32_t k = 0; k < plan->node_count; ++k)
+    if (plan->nodes[k].op == GK_OP_KERNEL && plan->nodes[k].kernel->cuda) return true;
+  return false;
+}
+
 /* "" in `why`: the device decides. */
 static void why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
   else if (!device->abilities.conditional) snprintf(why, bytes, "%s", device->abilities.why);
+  else if (device->abilities.ways & GKI_CUDA_TARGET_BY_COPY && has_code_by_hand(plan))
+    snprintf(why, bytes, "it has kernels with code by hand, whose parameters are in their nodes, and this driver "
+             "doesn't update nodes of graphs with conditional nodes");
 }
 
 static gk_result lower_either(gki_cuda_device *device, void *state, const gk_plan *plan, void *const *code,

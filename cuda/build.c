@@ -142,7 +142,8 @@ static gk_result add_nodes(builder *b, CUgraph into, uint32_t begin, uint32_t en
 
 gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles) {
   builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
-                         .values = graph->calls.values},
+                         .values = graph->calls.values, .parameters = &graph->parameters,
+                         .updates = &variant->updates},
                .graph = graph, .variant = variant, .gates = variant->gates, .handles = handles};
   gk_result result = gki_cuda_nodes_grow(&b.nodes, 1)
                          ? add_nodes(&b, variant->graph, 0, variant->gates->node_count, 0) : GK_ERROR_MEMORY;

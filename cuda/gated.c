@@ -94,22 +94,28 @@ static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
   const gki_cuda_driver *driver = graph->device->driver;
   const gk_run *at = &graph->plan->runs[run];
   gki_cuda_nodes nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
-                          .values = graph->calls.values};
+                          .values = graph->calls.values, .parameters = &graph->parameters,
+                          .updates = &graph->updates};
   CUgraph made = NULL;
   if (!gki_cuda_nodes_grow(&nodes, 1)) return GK_ERROR_MEMORY;
   gk_result result = judge_run(graph, driver->cuGraphCreate(&made, 0), "cuGraphCreate", run);
   if (result == GK_OK) {
     result = add_nodes(&nodes, made, at->begin, at->end, 0);
     if (result == GK_OK) result = instantiate(graph, run, made);
-    (void)driver->cuGraphDestroy(made);
+    if (result == GK_OK && graph->parameters.count) graph->runs[run].graph = made;
+    else (void)driver->cuGraphDestroy(made);
   }
+  gki_cuda_updates_belong(&graph->updates, &graph->parameters, at->begin, at->end, graph->runs[run].exec);
   gk_release(nodes.fronts);
   return result;
 }
 
 static void drop_run(gki_cuda_gated *graph, uint32_t run) {
-  if (graph->runs[run].exec) (void)graph->device->driver->cuGraphExecDestroy(graph->runs[run].exec);
-  graph->runs[run].exec = NULL;
+  gki_cuda_run *at = &graph->runs[run];
+  if (at->exec) (void)graph->device->driver->cuGraphExecDestroy(at->exec);
+  if (at->graph) (void)graph->device->driver->cuGraphDestroy(at->graph);
+  at->exec = NULL;
+  at->graph = NULL;
 }
 
 /* Those that aren't there; with or without those that have library calls. */
@@ -144,7 +150,9 @@ static gk_result take_arrays(gki_cuda_gated *graph, void *const *code) {
         (node->op == GK_OP_FILL && !graph->device->fill_kernel.function))
       return refuse_own(graph, node);
   }
-  return gki_cuda_calls_find(&graph->calls, plan, &graph->arena);
+  gk_result result = gki_cuda_parameters_find(&graph->parameters, &graph->slots, graph->code, &graph->arena);
+  if (result == GK_OK) result = gki_cuda_updates_make(&graph->updates, &graph->parameters);
+  return result == GK_OK ? gki_cuda_calls_find(&graph->calls, plan, &graph->arena) : result;
 }
 
 static gk_result take_memory(gki_cuda_gated *graph) {
@@ -168,8 +176,8 @@ gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, co
   graph->device = device;
   graph->plan = plan;
   graph->last = GK_NONE;
-  gk_result result = take_arrays(graph, code);
-  if (result == GK_OK) result = take_memory(graph);
+  gk_result result = take_memory(graph);
+  if (result == GK_OK) result = take_arrays(graph, code);
   return result == GK_OK ? make_runs(graph, gki_cuda_calls_can_record(&graph->calls)) : result;
 }
 
@@ -179,6 +187,7 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
   bool entered = gki_cuda_enter_to_free(graph->device);
   if (graph->busy) (void)driver->cuStreamSynchronize(graph->device->stream);
   for (uint32_t k = 0; graph->runs && k < graph->plan->run_count; ++k) drop_run(graph, k);
+  gki_cuda_updates_drop(&graph->updates);
   if (graph->event) (void)driver->cuEventDestroy(graph->event);
   gki_cuda_slots_drop(&graph->slots);
   gki_cuda_give(graph->device, graph->table);
@@ -208,13 +217,14 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch)
 static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch) {
   graph->values = launch->values;
   graph->last = GK_NONE;
-  gk_result result = graph->calls.any ? record_again(graph, launch) : GK_OK;
+  gk_result result = gki_cuda_parameters_take(&graph->parameters, launch);
+  if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);
   if (result == GK_OK && launch->changed_count) {
     result = gki_cuda_follow(graph->device);
     graph->busy = true;
     if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, 0);
   }
-  return result;
+  return result == GK_OK ? gki_cuda_updates_send(&graph->updates, &graph->parameters, launch->applied) : result;
 }
 
 gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch) {

@@ -8,6 +8,7 @@
 
 typedef struct gki_cuda_run {
   CUgraphExec exec; /* NULL: not made yet, or to be made again */
+  CUgraph graph;    /* kept where nodes of it are updated; else NULL */
   bool calls;       /* there are library calls in it */
 } gki_cuda_run;
 
@@ -19,6 +20,8 @@ typedef struct gki_cuda_gated {
   gki_cuda_slots slots;
   CUdeviceptr table;      /* of slots */
   gki_cuda_calls calls;
+  gki_cuda_parameters parameters;
+  gki_cuda_updates updates; /* of all runs */
   gki_cuda_run *runs;
   bool complete;          /* all of them are made, those with library calls too */
   int32_t *flag;          /* page-locked: the one that is read */

@@ -1,5 +1,6 @@
 #include "kernels.h"
 #include "error.h"
+#include "foreign.h"
 #include "memory.h"
 #include "modules.h"
 #include <stdio.h>
@@ -7,15 +8,16 @@
 
 enum { THREADS = 256, WARP = 32 };
 
-/* The kernels of one source. */
+/* The kernels of one source, or of one text or image by hand. */
 typedef struct gki_cuda_module {
   struct gki_cuda_module *next;
-  const gk_source *source;
+  const void *from;    /* by address */
+  const char *options; /* of a text by hand, "" if it has none; else NULL */
   CUmodule module;
   unsigned users; /* kernels that were made ready */
 } gki_cuda_module;
 
-bool gki_cuda_takes(const gk_kernel *kernel) { return kernel->source != NULL; }
+bool gki_cuda_takes(const gk_kernel *kernel) { return kernel->cuda || kernel->source; }
 
 static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
   char *text = gk_compose(kernel, "cuda");
@@ -26,20 +28,34 @@ static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel,
   return result;
 }
 
+static const void *origin_of(const gk_kernel *kernel, const char **options) {
+  const gk_code *code = kernel->cuda;
+  *options = !code || !code->text ? NULL : code->options ? code->options : "";
+  return !code ? (const void *)kernel->source : code->text ? (const void *)code->text : code->image;
+}
+
+static bool is_same(const char *options, const char *others) {
+  return options && others ? strcmp(options, others) == 0 : !options && !others;
+}
+
 static gk_result find_module(gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_module **found) {
+  const char *options;
+  const void *from = origin_of(kernel, &options);
   for (gki_cuda_module *at = device->modules; at; at = at->next)
-    if (at->source == kernel->source) {
+    if (at->from == from && is_same(at->options, options)) {
       *found = at;
       return GK_OK;
     }
   gki_cuda_module *made = gki_array(1, sizeof *made, "a module of kernels");
   if (!made) return GK_ERROR_MEMORY;
-  gk_result result = compile(device, kernel, &made->module);
+  gk_result result = kernel->cuda ? gki_cuda_foreign_load(device, kernel, &made->module)
+                                  : compile(device, kernel, &made->module);
   if (result != GK_OK) {
     gk_release(made);
     return result;
   }
-  made->source = kernel->source;
+  made->from = from;
+  made->options = options;
   made->next = device->modules;
   device->modules = made;
   *found = made;
@@ -73,14 +89,40 @@ gk_result gki_cuda_measure(const gki_cuda_device *device, const char *name, gki_
   return result;
 }
 
+static gk_result refuse_entry(const gk_kernel *kernel, const char *entry) {
+  if (kernel->cuda)
+    return gk_fail(GK_ERROR_COMPILE, "kernel %s: its code has no entry %s; declare it extern \"C\" there, or name it "
+                   "in .entry as it is in there (cuobjdump -symbols tells how)", kernel->name, entry);
+  return gk_fail(GK_ERROR_COMPILE, "kernel %s: the compiled text of %s, behind line %u, has no entry of this name; "
+                 "write GK_KERNEL(%s, ...) there, outside of any #if that leaves it out", kernel->name,
+                 kernel->source->file, (unsigned)kernel->source->line, kernel->name);
+}
+
 static gk_result find_function(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
-  CUresult found = device->driver->cuModuleGetFunction(&made->function, made->module->module, kernel->name);
-  if (found == CUDA_ERROR_NOT_FOUND)
-    return gk_fail(GK_ERROR_COMPILE, "kernel %s: the compiled text of %s, behind line %u, has no entry of this name; "
-                   "write GK_KERNEL(%s, ...) there, outside of any #if that leaves it out", kernel->name,
-                   kernel->source->file, (unsigned)kernel->source->line, kernel->name);
-  gk_result result = gki_cuda_judge(device->driver, found, "cuModuleGetFunction of kernel %s", kernel->name);
-  return result == GK_OK ? gki_cuda_measure(device, kernel->name, made) : result;
+  const char *entry = kernel->cuda && kernel->cuda->entry ? kernel->cuda->entry : kernel->name;
+  CUresult found = device->driver->cuModuleGetFunction(&made->function, made->module->module, entry);
+  if (found == CUDA_ERROR_NOT_FOUND) return refuse_entry(kernel, entry);
+  return gki_cuda_judge(device->driver, found, "cuModuleGetFunction of kernel %s", kernel->name);
+}
+
+static void leave_module(gki_cuda_device *device, gki_cuda_kernel *kernel) {
+  if (!kernel->module) return;
+  --kernel->module->users;
+  tidy(device, kernel->module);
+}
+
+static gk_result make_ready(gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
+  gk_result result = GK_OK;
+  if (kernel->cuda && kernel->cuda->function) made->function = kernel->cuda->function;
+  else result = find_module(device, kernel, &made->module);
+  if (result != GK_OK) return result;
+  if (made->module) ++made->module->users;
+  if (made->module) result = find_function(device, kernel, made);
+  if (result == GK_OK)
+    result = kernel->cuda ? gki_cuda_foreign_prepare(device, kernel, made)
+                          : gki_cuda_measure(device, kernel->name, made);
+  if (result != GK_OK) leave_module(device, made);
+  return result;
 }
 
 gk_result gki_cuda_load(void *at, const gk_kernel *kernel, void **code) {
@@ -91,15 +133,7 @@ gk_result gki_cuda_load(void *at, const gk_kernel *kernel, void **code) {
     gk_release(made);
     return result;
   }
-  result = find_module(device, kernel, &made->module);
-  if (result == GK_OK) {
-    ++made->module->users;
-    result = find_function(device, kernel, made);
-    if (result != GK_OK) {
-      --made->module->users;
-      tidy(device, made->module);
-    }
-  }
+  result = make_ready(device, kernel, made);
   gki_cuda_leave(device);
   if (result == GK_OK) *code = made;
   else gk_release(made);
@@ -111,8 +145,7 @@ void gki_cuda_unload(void *at, void *code) {
   gki_cuda_kernel *kernel = code;
   if (!kernel) return;
   bool entered = gki_cuda_enter_to_free(device);
-  --kernel->module->users;
-  tidy(device, kernel->module);
+  leave_module(device, kernel);
   if (entered) gki_cuda_leave(device);
   gk_release(kernel);
 }

@@ -1,4 +1,5 @@
-/* Composed kernels: the text of a source is compiled once per device, for all of its kernels. */
+/* Kernels: the text of a source is compiled once per device, for all of its kernels; so is what code by hand names as
+ * its text or image, which kernels may share, too. */
 #ifndef GKI_CUDA_KERNELS_H
 #define GKI_CUDA_KERNELS_H
 #include "device.h"

@@ -79,10 +79,12 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
   gki_cuda_variant *variant = NULL;
   gk_result result = again ? record_again(graph) : GK_OK;
+  if (result == GK_OK) result = gki_cuda_parameters_take(&graph->parameters, launch);
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
   if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
     return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
   if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1);
+  if (result == GK_OK) result = gki_cuda_updates_send(&variant->updates, &graph->parameters, launch->applied);
   if (result != GK_OK) return result;
   result = gki_cuda_aim(graph, variant,
                         launch->target ? graph->plan->nodes[launch->target].checkpoint : GKI_CUDA_NONE, number);

@@ -90,7 +90,7 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   const size_t count = variant->gates->handle_count;
   CUgraphConditionalHandle *handles = gki_array(count, sizeof *handles, "a graph's handles");
   const gki_cuda_layout layout = gki_cuda_tables_lay_out(variant->gates);
-  gk_result result = handles ? GK_OK : GK_ERROR_MEMORY;
+  gk_result result = handles ? gki_cuda_updates_make(&variant->updates, &graph->parameters) : GK_ERROR_MEMORY;
   if (result == GK_OK) result = gki_cuda_take(device, layout.bytes, "a graph's tables", &variant->tables);
   variant->words = variant->tables + layout.words;
   if (result == GK_OK)
@@ -101,6 +101,8 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   if (result == GK_OK) result = make_handles(graph, variant, handles);
   if (result == GK_OK) result = gki_cuda_build(graph, variant, handles);
   if (result == GK_OK) result = instantiate(graph, variant);
+  if (result == GK_OK)
+    gki_cuda_updates_belong(&variant->updates, &graph->parameters, 0, graph->plan->node_count, variant->exec);
   if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
   gk_release(handles);
   if (result == GK_OK)
@@ -117,6 +119,7 @@ void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   if (variant->graph) (void)driver->cuGraphDestroy(variant->graph);
   gki_cuda_give(graph->device, variant->tables);
   gki_cuda_give_pinned(graph->device, variant->staged);
+  gki_cuda_updates_drop(&variant->updates);
   gk_gates_free(variant->gates);
   *variant = (gki_cuda_variant){0};
 }
@@ -199,7 +202,8 @@ static gk_result take_code(gki_cuda_graph *graph, void *const *code) {
   graph->code = gki_arena_take(&graph->arena, plan->node_count, sizeof(gki_cuda_kernel *));
   if (!graph->code) return gki_fail_memory("a graph's code", plan->node_count * sizeof(gki_cuda_kernel *));
   for (uint32_t k = 0; k < plan->node_count; ++k) graph->code[k] = code[k];
-  return gki_cuda_calls_find(&graph->calls, plan, &graph->arena);
+  gk_result result = gki_cuda_parameters_find(&graph->parameters, &graph->slots, graph->code, &graph->arena);
+  return result == GK_OK ? gki_cuda_calls_find(&graph->calls, plan, &graph->arena) : result;
 }
 
 static gk_result make_event(gki_cuda_graph *graph, CUevent *event) {
@@ -226,8 +230,8 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   atomic_init(&graph->launched, 0);
   gk_result result = choose_gates(graph);
-  if (result == GK_OK) result = take_code(graph, code);
   if (result == GK_OK) result = take_state(graph);
+  if (result == GK_OK) result = take_code(graph, code);
   if (result == GK_OK) result = make_events(graph);
   gki_cuda_variant *variant;
   if (result == GK_OK && gki_cuda_calls_can_record(&graph->calls))

@@ -3,8 +3,7 @@
 #ifndef GKI_CUDA_LOWER_H
 #define GKI_CUDA_LOWER_H
 #include "calls.h"
-#include "kernels.h"
-#include "slots.h"
+#include "parameters.h"
 #include "tables.h"
 #include <stdatomic.h>
 
@@ -19,6 +18,7 @@ typedef struct gki_cuda_variant {
   CUgraphNode prologue;  /* NULL: it has none */
   uint32_t point;        /* the prologue's first */
   uint32_t target;       /* the prologue's parameter in the exec */
+  gki_cuda_updates updates;
 } gki_cuda_variant;
 
 enum { GKI_CUDA_TARGETS_AT = 64, GKI_CUDA_STATUSES_AT = 128 }; /* in a graph's page-locked memory */
@@ -42,6 +42,7 @@ typedef struct gki_cuda_graph {
   uint32_t aimed;          /* then: what was copied last */
   uint64_t busy_until;     /* until this launch is over, something may use the graph's memory; UINT64_MAX: a wait
                             * failed, or a launch half way */
+  gki_cuda_parameters parameters;
   gki_cuda_calls calls;    /* the variants are made again when a slot of theirs was bound anew */
   CUevent event;           /* behind the last launch, if the device's `last` isn't this graph */
   CUevent *events;         /* by place in the ring, of launches that post nothing; NULL: all post */

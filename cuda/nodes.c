@@ -27,16 +27,22 @@ gk_result gki_cuda_nodes_judge(const gki_cuda_nodes *n, CUresult result, const c
                         node->name, n->slots->plan->name);
 }
 
-gk_result gki_cuda_add_kernel(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUfunction function,
-                              unsigned blocks, unsigned threads, void **parameters, CUgraphNode *added) {
-  CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = function, .gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1,
-                                     .blockDimX = threads, .blockDimY = 1, .blockDimZ = 1, .kernelParams = parameters};
+static gk_result add_shaped(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first,
+                            const CUDA_KERNEL_NODE_PARAMS_v1 *shape, CUgraphNode *added) {
   CUgraphNode made;
   CUresult result = n->device->driver->cuGraphAddKernelNode(&made, into, gki_cuda_nodes_from(n, first),
-                                                            n->count - first, &node);
+                                                            n->count - first, shape);
   if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "cuGraphAddKernelNode", task);
   if (added) *added = made;
   return gki_cuda_nodes_advance(n, first, made);
+}
+
+gk_result gki_cuda_add_kernel(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUfunction function,
+                              unsigned blocks, unsigned threads, void **parameters, CUgraphNode *added) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 shape = {
+      .func = function, .gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = threads, .blockDimY = 1,
+      .blockDimZ = 1, .kernelParams = parameters};
+  return add_shaped(n, into, task, first, &shape, added);
 }
 
 gk_result gki_cuda_add_empty(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first) {
@@ -155,10 +161,21 @@ static gk_result add_call(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
+static gk_result add_by_hand(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first) {
+  CUDA_KERNEL_NODE_PARAMS_v1 shape;
+  void *pointers[GK_MAX_ARGS];
+  CUgraphNode made;
+  const uint32_t number = gki_cuda_parameters_shape(n->parameters, at, &shape, pointers);
+  gk_result result = add_shaped(n, into, at, first, &shape, &made);
+  if (result == GK_OK) gki_cuda_updates_made(n->updates, n->parameters, number, made);
+  return result;
+}
+
 gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first, CUdeviceptr word,
                             CUdeviceptr number) {
   const gk_node *node = &n->slots->plan->nodes[at];
   if (node->op == GK_OP_CALL) return add_call(n, into, at, first);
+  if (node->op == GK_OP_KERNEL && n->code[at]->foreign) return add_by_hand(n, into, at, first);
   const gki_cuda_kernel *kernel = node->op == GK_OP_KERNEL ? n->code[at]
                                   : node->op == GK_OP_COPY ? &n->device->copy_kernel
                                                            : &n->device->fill_kernel;

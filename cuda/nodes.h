@@ -1,8 +1,7 @@
 /* Tasks as nodes of a graph, whoever decides when they run. */
 #ifndef GKI_CUDA_NODES_H
 #define GKI_CUDA_NODES_H
-#include "kernels.h"
-#include "slots.h"
+#include "parameters.h"
 
 /* `fronts` is a stack of nodes that what comes next has to wait for: from some `first` on those of the block at hand.
  * Whoever makes one frees it by gk_release. */
@@ -11,6 +10,8 @@ typedef struct gki_cuda_nodes {
   const gki_cuda_slots *slots;
   gki_cuda_kernel *const *code; /* by node of the plan */
   const gk_value *values;       /* by slot, for library calls */
+  const gki_cuda_parameters *parameters; /* for kernels with code by hand; */
+  gki_cuda_updates *updates;             /* gets their nodes */
   CUgraphNode *fronts;
   size_t count, capacity;
 } gki_cuda_nodes;

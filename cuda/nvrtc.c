@@ -251,12 +251,22 @@ static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, 
   return code;
 }
 
-/* The target, and the text's own options. NULL: out of memory. */
+/* The GPU that options say themselves, "sm_90a"; NULL: none. */
+static const char *target_in(const char *options) {
+  static const char *const names[] = {"-arch", "-gpu-architecture"};
+  for (size_t k = 0; k < GK_COUNT(names); ++k) {
+    const char *at = strstr(options, names[k]), *end = at ? at + strlen(names[k]) : NULL;
+    if (end && (*end == '=' || *end == ' ')) return end + 1 + strspn(end + 1, " ");
+  }
+  return NULL;
+}
+
+/* The target, unless there is one among them, and the text's own options. NULL: out of memory. */
 static const char **split_options(const char *target, const char *options, char *copy, int *count) {
   const char **words = gk_obtain((strlen(options) / 2 + 2) * sizeof *words);
   if (!words) return NULL;
-  words[0] = target;
-  *count = 1;
+  *count = 0;
+  if (!target_in(options)) words[(*count)++] = target;
   memcpy(copy, options, strlen(options) + 1);
   for (char *rest = copy, *word; (word = strtok_r(rest, " \t\n", &rest));) words[(*count)++] = word;
   return words;
@@ -277,14 +287,16 @@ static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram progr
 
 gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_cuda_text *text, gki_nvrtc_code *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
+  const char *options = text->options ? text->options : "", *target = target_in(options);
+  const bool is_ptx = target ? strncmp(target, "compute", 7) == 0 : compiler->is_ptx;
   *image = (gki_nvrtc_code){0};
   nvrtcProgram program = NULL;
   nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, text->text, text->file, 0, NULL, NULL);
   if (result != NVRTC_SUCCESS) program = NULL;
-  else result = compile(compiler, program, text->options ? text->options : "");
+  else result = compile(compiler, program, options);
   if (result == NVRTC_SUCCESS)
-    result = compiler->is_ptx ? fetch(program, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, image)
-                              : fetch(program, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, image);
+    result = is_ptx ? fetch(program, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, image)
+                    : fetch(program, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, image);
   gk_result code = judge(compiler, program, text, result, image);
   if (program) nvrtc->nvrtcDestroyProgram(&program);
   return code;

@@ -38,7 +38,7 @@ typedef struct gki_cuda_text {
   const char *text;
   const char *file;    /* stands for it in messages; what they name beside it are the files of its #line directives */
   const char *kernel;  /* for which it is compiled, in messages; NULL: for none in particular */
-  const char *options; /* for NVRTC, with blanks between them; NULL: none */
+  const char *options; /* for NVRTC, with blanks between them, also of another GPU; NULL: none */
   bool is_whole;       /* no #include in it is read */
 } gki_cuda_text;
 

@@ -81,7 +81,7 @@ void gki_cuda_slots_drop(gki_cuda_slots *slots) {
 
 /* ---- handing over ------------------------------------------------------------------------------------------------ */
 
-static int64_t number_of(const gki_cuda_slots *slots, uint32_t slot, const gk_value *values) {
+int64_t gki_cuda_slots_number(const gki_cuda_slots *slots, uint32_t slot, const gk_value *values) {
   switch (slots->plan->slots[slot].type) {
   case GK_I32: return values[slot].i32;
   case GK_U32: return values[slot].u32;
@@ -96,7 +96,7 @@ static gk_result refuse_many(const gki_cuda_slots *slots, const gk_value *values
     int64_t product = 1;
     bool none = false, fits = true;
     for (int axis = 0; axis < 3; ++axis) {
-      int64_t extent = at->items[axis] ? number_of(slots, at->items[axis], values) : 1;
+      int64_t extent = at->items[axis] ? gki_cuda_slots_number(slots, at->items[axis], values) : 1;
       none = none || extent <= 0;
       fits = fits && !__builtin_mul_overflow(product, extent, &product);
     }
@@ -113,7 +113,7 @@ static void write_number(const gki_cuda_slots *slots, unsigned char *table, uint
   uint64_t entry = 0;
   const gk_type type = slots->plan->slots[slot].type;
   if (type == GK_BYTES) entry = slots->at + slots->structs[slot];
-  else if (type == GK_I32 || type == GK_U32) entry = (uint64_t)number_of(slots, slot, values);
+  else if (type == GK_I32 || type == GK_U32) entry = (uint64_t)gki_cuda_slots_number(slots, slot, values);
   else memcpy(&entry, &values[slot], sizeof entry);
   memcpy(table + slot * sizeof entry, &entry, sizeof entry);
 }

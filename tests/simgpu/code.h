@@ -24,6 +24,7 @@ typedef struct sim_code_kernel {
   void (*call)(const void *parameters);
   unsigned count;
   const unsigned *offsets, *bytes; /* of its parameters */
+  unsigned threads;                /* in a block, at most */
 } sim_code_kernel;
 
 /* All kernels of a source; the compiled code exports one. Its places are variables of that code. */
@@ -36,5 +37,5 @@ typedef struct sim_code {
   int shares; /* some kernel has shared memory, so each is carried out in one go */
 } sim_code;
 
-enum { SIM_CODE_VERSION = 2 };
+enum { SIM_CODE_VERSION = 3 };
 #endif

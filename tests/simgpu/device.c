@@ -103,6 +103,11 @@ CUresult sim_cuDeviceGetName(char *name, int length, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+int sim_shared_most(void) {
+  const int arch = sim_arch;
+  return 1024 * (arch < 80 ? 64 : arch == 80 ? 163 : arch < 90 || arch >= 120 ? 99 : 227);
+}
+
 CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
   SIM_ENTER(cuDeviceGetAttribute);
   if (!value) return CUDA_ERROR_INVALID_VALUE;
@@ -119,6 +124,7 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = sim_arch % 10; break;
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: *value = managed; break;
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: *value = managed && !sim_says_no("concurrent"); break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = sim_shared_most(); break;
     default: return sim_refuse(CUDA_ERROR_INVALID_VALUE, "device attribute %d isn't simulated", (int)attribute);
   }
   return CUDA_SUCCESS;

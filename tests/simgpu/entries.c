@@ -23,7 +23,8 @@ static const struct { const char *name; int first, until; } older[] = {
 /* And those that have another one from `first` on. */
 static const struct { const char *name; int first; } newer[] = {
   {"cuGraphAddKernelNode", 12000}, {"cuGraphInstantiateWithParams", 99000}, {"cuCtxCreate", 11040},
-  {"cuCtxGetDevice", 13000},       {"cuStreamGetCtx", 12050}};
+  {"cuCtxGetDevice", 13000},       {"cuStreamGetCtx", 12050},
+  {"cuGraphExecKernelNodeSetParams", 12000}};
 
 static CUresult other_signature(void) {
   sim_broken("signature", "an entry was called that cuGetProcAddress gave for another version, with another signature");

@@ -307,6 +307,21 @@ CUresult sim_cuGraphExecNodeSetParams(CUgraphExec handle, CUgraphNode node, CUgr
                                                   : change_kernel(exec, node, &asked->kernel);
 }
 
+CUresult sim_cuGraphExecKernelNodeSetParams(CUgraphExec handle, CUgraphNode node,
+                                            const CUDA_KERNEL_NODE_PARAMS_v1 *asked) {
+  SIM_ENTER(cuGraphExecKernelNodeSetParams);
+  if (!asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphExecKernelNodeSetParams: a bad argument");
+  sim_exec *exec;
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+  all.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){
+    .func = asked->func, .gridDimX = asked->gridDimX, .gridDimY = asked->gridDimY, .gridDimZ = asked->gridDimZ,
+    .blockDimX = asked->blockDimX, .blockDimY = asked->blockDimY, .blockDimZ = asked->blockDimZ,
+    .sharedMemBytes = asked->sharedMemBytes, .kernelParams = asked->kernelParams, .extra = asked->extra};
+  CUresult result = exec_find(handle, &exec);
+  if (result == CUDA_SUCCESS) result = check_update(exec, node, &all);
+  return result == CUDA_SUCCESS ? change_kernel(exec, node, &all.kernel) : result;
+}
+
 CUresult sim_cuGraphExecUpdate(CUgraphExec handle, CUgraph graph, CUgraphExecUpdateResultInfo *info) {
   SIM_ENTER(cuGraphExecUpdate);
   sim_exec *exec;

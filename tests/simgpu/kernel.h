@@ -27,6 +27,9 @@ const sim_kernel *sim_module_kernel(sim_module *module, const char *name);
 size_t sim_kernel_parameter_count(const sim_kernel *kernel);
 void sim_kernel_parameter(const sim_kernel *kernel, size_t k, size_t *offset, size_t *bytes);
 
+/* Of its launch bounds, or 1024. */
+unsigned sim_kernel_threads(const sim_kernel *kernel);
+
 /* Carries out the whole grid, on the calling thread alone; parameters are packed at those offsets. Device memory is
  * open to that thread's process only while it runs. A kernel that touches what it mustn't is left by a jump out of
  * this function, so nothing here may need cleaning up or hold a lock. */

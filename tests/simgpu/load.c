@@ -111,6 +111,8 @@ const sim_kernel *sim_module_kernel(sim_module *module, const char *name) {
   return NULL;
 }
 
+unsigned sim_kernel_threads(const sim_kernel *kernel) { return kernel->code->threads; }
+
 size_t sim_kernel_parameter_count(const sim_kernel *kernel) { return kernel->code->count; }
 
 void sim_kernel_parameter(const sim_kernel *kernel, size_t k, size_t *offset, size_t *bytes) {

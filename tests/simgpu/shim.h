@@ -1,6 +1,7 @@
 // CUDA C as C++ for the host: what a source needs that real compilers have built in. It stands before the source, and
 // sources that come without headers get none. sim_services does what needs more than one thread; what a kernel's name
-// and parameters are is written behind the source by translate.c, which also takes sim_kernel_ and sim_shared_ away.
+// and parameters are is written behind the source by translate.c, which also takes sim_kernel_, sim_shared_ and
+// sim_bounds_ away.
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ SIM_ARCH
 #define __global__ sim_kernel_
@@ -10,7 +11,7 @@
 #define __constant__
 #define __managed__
 #define __grid_constant__
-#define __launch_bounds__(...)
+#define __launch_bounds__(...) sim_bounds_(__VA_ARGS__)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
@@ -316,7 +317,7 @@ template <typename... T, void (*Function)(T...)> struct sim_caller<Function> {
   static void call(const void *at) {
     spread(static_cast<const char *>(at), typename sim_up_to<sizeof...(T)>::numbers{});
   }
-  static sim_code_kernel kernel(const char *name) {
-    return {name, reinterpret_cast<void (*)()>(Function), call, sizeof...(T), layout.offsets, layout.bytes};
+  static sim_code_kernel kernel(const char *name, unsigned threads = 1024, ...) {
+    return {name, reinterpret_cast<void (*)()>(Function), call, sizeof...(T), layout.offsets, layout.bytes, threads};
   }
 };

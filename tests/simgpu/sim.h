@@ -15,7 +15,7 @@ enum {
 };
 
 /* Larger parameters crash drivers when a node gets them. */
-enum { SIM_NODE_BYTES = 4096, SIM_LAUNCH_BYTES = 32764, SIM_BLOCK = 1024 };
+enum { SIM_NODE_BYTES = 4096, SIM_LAUNCH_BYTES = 32764, SIM_BLOCK = 1024, SIM_SHARED = 49152 };
 
 /* ---- rules (rules.c) --------------------------------------------------------------------------------------------- */
 
@@ -40,6 +40,7 @@ SIM_ALL_ENTRIES(SIM_PROTOTYPE)
 
 extern pthread_mutex_t sim_lock;
 extern int sim_version, sim_device_count, sim_arch;
+int sim_shared_most(void); /* shared memory of a block, if it is asked for */
 extern uint64_t sim_seed, sim_passes, sim_memory_bytes;
 extern bool sim_held;
 extern simgpu_counts sim_count; /* device's counts are added up by it under the lock */
@@ -177,6 +178,7 @@ typedef struct sim_function {
   const sim_kernel *kernel;
   char *name;
   size_t bytes; /* of its parameters packed */
+  unsigned dynamic_most; /* dynamic shared memory of a block */
 } sim_function;
 
 typedef struct sim_call { /* of a kernel; one allocation */

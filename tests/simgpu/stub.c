@@ -52,6 +52,11 @@ const sim_kernel *sim_module_kernel(sim_module *module, const char *name) {
   return NULL;
 }
 
+unsigned sim_kernel_threads(const sim_kernel *kernel) {
+  (void)kernel;
+  return 1024;
+}
+
 size_t sim_kernel_parameter_count(const sim_kernel *kernel) {
   size_t count = 0;
   while (count < SIM_STUB_PARAMETERS && kernel->stub->bytes[count]) ++count;

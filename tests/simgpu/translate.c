@@ -82,13 +82,14 @@ typedef struct scanner {
   bool after_namespace, after_extern, is_static, is_template; /* in the declaration at hand */
   bool is_kernel;        /* and it is a kernel, */
   token last, name;      /* by that name, once its bracket has come */
+  token bounds;          /* what its __launch_bounds__ are, from bracket to bracket; END: it has none */
   bool is_label;         /* `;` gets a name for the linker: dynamic shared memory */
   bool shares;           /* there is shared memory */
 } scanner;
 
 static void declaration_ends(scanner *s) {
   s->after_namespace = s->after_extern = s->is_static = s->is_template = s->is_kernel = s->is_label = false;
-  s->space = s->last = s->name = (token){END, NULL, NULL};
+  s->space = s->last = s->name = s->bounds = (token){END, NULL, NULL};
 }
 
 static void add_kernel(scanner *s) {
@@ -98,7 +99,9 @@ static void add_kernel(scanner *s) {
     if (scope.kind == WORD) fprintf(s->list, "%.*s::", (int)(scope.end - scope.at), scope.at);
   }
   int length = (int)(s->name.end - s->name.at);
-  fprintf(s->list, "%.*s>::kernel(\"%.*s\"),\n", length, s->name.at, length, s->name.at);
+  fprintf(s->list, "%.*s>::kernel(\"%.*s\"", length, s->name.at, length, s->name.at);
+  if (s->bounds.kind != END) fprintf(s->list, ", %.*s", (int)(s->bounds.end - s->bounds.at), s->bounds.at);
+  fputs("),\n", s->list);
   ++s->kernels;
 }
 
@@ -143,6 +146,17 @@ static const char *take_word(scanner *s, token t) {
   return NULL;
 }
 
+/* t: sim_bounds_; answers all of it, with its brackets. */
+static token take_bounds(scanner *s, token t) {
+  const char *open = t.end + strspn(t.end, " \t\n"), *end = open;
+  if (*open != '(') return t;
+  int depth = 0;
+  do depth += (*end == '(') - (*end == ')');
+  while (*++end && depth > 0);
+  s->bounds = (token){OTHER, open + 1, end - 1};
+  return (token){OTHER, t.at, end};
+}
+
 size_t sim_translate(FILE *out, const char *preprocessed, const char *symbol) {
   char *list = NULL;
   size_t list_bytes = 0;
@@ -152,7 +166,10 @@ size_t sim_translate(FILE *out, const char *preprocessed, const char *symbol) {
   bool line_begins = true;
   for (token t = next_token(preprocessed, true); t.kind != END; t = next_token(t.end, line_begins)) {
     const char *instead = NULL;
-    if (t.kind == WORD) instead = take_word(&s, t);
+    if (t.kind == WORD && is(t, "sim_bounds_")) {
+      t = take_bounds(&s, t);
+      instead = "";
+    } else if (t.kind == WORD) instead = take_word(&s, t);
     if (t.kind == STRING && s.last.kind == WORD && is(s.last, "extern")) s.after_extern = false;
     if (t.kind == SIGN) take_sign(&s, t);
     if (t.kind != OTHER) s.last = t;

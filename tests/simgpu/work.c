@@ -174,6 +174,7 @@ static sim_function *function_make(sim_module_object *module, const sim_kernel *
   function->module = module;
   function->kernel = kernel;
   function->name = strdup(name);
+  function->dynamic_most = SIM_SHARED;
   for (size_t k = 0; k < sim_kernel_parameter_count(kernel); ++k) {
     size_t offset, bytes;
     sim_kernel_parameter(kernel, k, &offset, &bytes);
@@ -204,9 +205,36 @@ CUresult sim_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfu
   if (!value || !function) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuFuncGetAttribute: a bad argument");
   CUresult result = sim_check_context(&function->base, "function");
   if (result != CUDA_SUCCESS) return result;
-  if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) *value = SIM_BLOCK;
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) *value = (int)sim_kernel_threads(function->kernel);
   else if (attribute == CU_FUNC_ATTRIBUTE_NUM_REGS) *value = 32;
+  else if (attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) *value = 0;
+  else if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) *value = (int)function->dynamic_most;
   else return sim_refuse(CUDA_ERROR_INVALID_VALUE, "function attribute %d isn't simulated", (int)attribute);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
+  SIM_ENTER(cuFuncSetAttribute);
+  sim_function *function = SIM_OF(sim_function, handle, SIM_FUNCTION);
+  if (!function) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuFuncSetAttribute: no such kernel");
+  CUresult result = sim_check_context(&function->base, "function");
+  if (result != CUDA_SUCCESS) return result;
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 || value > sim_shared_most())
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuFuncSetAttribute: attribute %d can't be %d", (int)attribute, value);
+  function->dynamic_most = (unsigned)value;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuFuncGetParamInfo(CUfunction handle, size_t parameter, size_t *offset, size_t *bytes) {
+  SIM_ENTER(cuFuncGetParamInfo);
+  sim_function *function = SIM_OF(sim_function, handle, SIM_FUNCTION);
+  size_t size;
+  if (!function || !offset) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuFuncGetParamInfo: a bad argument");
+  CUresult result = sim_check_context(&function->base, "function");
+  if (result != CUDA_SUCCESS) return result;
+  if (parameter >= sim_kernel_parameter_count(function->kernel))
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuFuncGetParamInfo: there is no parameter %zu", parameter);
+  sim_kernel_parameter(function->kernel, parameter, offset, bytes ? bytes : &size);
   return CUDA_SUCCESS;
 }
 
@@ -223,7 +251,7 @@ CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction
 
 /* ---- kernels ---- */
 
-static CUresult check_shape(const CUDA_KERNEL_NODE_PARAMS_v3 *asked) {
+static CUresult check_shape(const sim_function *function, const CUDA_KERNEL_NODE_PARAMS_v3 *asked) {
   const unsigned grid[3] = {asked->gridDimX, asked->gridDimY, asked->gridDimZ};
   const unsigned block[3] = {asked->blockDimX, asked->blockDimY, asked->blockDimZ};
   static const unsigned grid_most[3] = {0x7fffffff, 65535, 65535}, block_most[3] = {1024, 1024, 64};
@@ -231,9 +259,10 @@ static CUresult check_shape(const CUDA_KERNEL_NODE_PARAMS_v3 *asked) {
     if (grid[k] == 0 || grid[k] > grid_most[k] || block[k] == 0 || block[k] > block_most[k])
       return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a kernel's grid or block is 0 or too large: %u, %u", grid[k],
                         block[k]);
-  if (block[0] * block[1] * block[2] > SIM_BLOCK)
+  if (block[0] * block[1] * block[2] > sim_kernel_threads(function->kernel))
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%u threads in a block", block[0] * block[1] * block[2]);
-  if (asked->sharedMemBytes > 49152) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "too much shared memory");
+  if (asked->sharedMemBytes > function->dynamic_most)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "too much shared memory, or more than was asked for");
   return CUDA_SUCCESS;
 }
 
@@ -255,7 +284,7 @@ static CUresult find_function(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, sim_funct
 CUresult sim_call_make(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, size_t most, sim_call **out) {
   sim_function *function = NULL;
   CUresult result = find_function(asked, &function);
-  if (result == CUDA_SUCCESS) result = check_shape(asked);
+  if (result == CUDA_SUCCESS) result = check_shape(function, asked);
   if (result != CUDA_SUCCESS) return result;
   const sim_kernel *kernel = function->kernel;
   size_t count = sim_kernel_parameter_count(kernel);

@@ -103,6 +103,9 @@ WRONG_CODE(twofold, .text = "f", .function = (void *)1);
 WRONG_CODE(imageless, .image = "f");
 WRONG_CODE(wide, .text = "f", .block = {32, 33});
 WRONG_CODE(dirty, .text = "f", .reserved = {0, 0, 1});
+WRONG_CODE(tall, .text = "f", .block = {1, 1, 65});
+WRONG_CODE(optional, .function = (void *)1, .options = "-G");
+WRONG_CODE(measured, .text = "f", .image_bytes = 4);
 #define WRONG_PARAM(id, ...) KERNEL(id, 1, __VA_ARGS__)
 WRONG_PARAM(anonymous, {NULL, "float", 4, 4, GK_PTR, GK_ACCESS_IN});
 WRONG_PARAM(unheard, {"x", "float", 4, 4, GK_PTR, (gk_access)6});
@@ -218,6 +221,9 @@ static const wrong wrongs[] = {
     WRONG("kernel-code", 0, ".image of 0 bytes", RUN(imageless, 0)),
     WRONG("kernel-code", 0, "more than 1024 threads", RUN(wide, 0)),
     WRONG("kernel-code", 0, ".reserved", RUN(dirty, 0)),
+    WRONG("kernel-code", 0, "more than 64 threads along z", RUN(tall, 0)),
+    WRONG("kernel-code", 0, ".options without a .text", RUN(optional, 0)),
+    WRONG("kernel-code", 0, ".image_bytes without an .image", RUN(measured, 0)),
     WRONG("kernel-no-code", 0, "the kernel empty_kernel has no code for any backend", RUN(empty_kernel, 0)),
     WRONG("kernel-param", 0, "a parameter 0 that has no name", RUN(anonymous, X)),
     WRONG("kernel-param", 0, "access that this library doesn't know", RUN(unheard, X)),
@@ -413,6 +419,32 @@ static void kernels_need_code_for_the_backend(void **state) {
   assert_problem(&all, 1, "kernel-no-code", 1, "the kernel portable has no code for asked");
 }
 
+static bool takes_any(const gk_kernel *kernel) { return kernel->source || kernel->cuda; }
+
+static void code_by_hand_is_judged(void **state) {
+  (void)state;
+  static const gk_source source = {.file = "a.c", .text = "", .line = 1};
+  static const gk_code code = {.text = "f"};
+  static const gk_param params[] = {{"a", NULL, 4093, 8, GK_BYTES, GK_ACCESS_VALUE},
+                                    {"b", NULL, 0, 0, GK_I32, GK_ACCESS_VALUE}};
+  static const gk_kernel both = {.name = "both", .dimensions = 2, .cuda = &code, .source = &source},
+                         fits = {.name = "fits", .cuda = &code, .params = params, .param_count = 1},
+                         larger = {.name = "larger", .cuda = &code, .params = params, .param_count = 2};
+  static const gk_slot_desc own[] = {
+    {.slot = 1, .type = GK_BYTES, .name = "S", .element_bytes = 4093}, GK_SCALAR(2, int), GK_SCALAR(3, int),
+    GK_BUFFER(4, int)};
+  static const gk_backend cuda = {.name = "cuda", .takes = takes_any}, hip = {.name = "hip", .takes = takes_any};
+  const gk_task tasks[] = {RUN(fits, 1), RUN(larger, 1, 2), GK_RUN_2D(both, 2, 4, 0), GK_RUN_2D(both, 4, 2, 0)};
+  const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), own, GK_COUNT(own)};
+  judged all = judge_for(&list, &cuda);
+  assert_int_equal(all.count, 3);
+  assert_problem(&all, 0, "kernel-code", 1, "the kernel larger has code by hand for cuda that has more than 4096");
+  assert_problem(&all, 1, "items-by-hand", 2, "along y is read on the device, from slot 4 (4)");
+  assert_problem(&all, 2, "items-by-hand", 3, "along x is read on the device");
+  all = judge_for(&list, &hip); /* which runs the portable text */
+  assert_int_equal(all.count, 1);
+}
+
 /* The IF that goes before is none of them, with its ELSE or without. */
 static void blocks_nest_64_deep(void **state) {
   (void)state;
@@ -571,6 +603,7 @@ int main(void) {
       cmocka_unit_test(each_unreadable_list_is_told),
       cmocka_unit_test(an_unknown_backend_is_told_with_the_list),
       cmocka_unit_test(kernels_need_code_for_the_backend),
+      cmocka_unit_test(code_by_hand_is_judged),
       cmocka_unit_test(blocks_nest_64_deep),
       cmocka_unit_test(all_of_many_mistakes_are_told),
       cmocka_unit_test(messages_are_as_they_were),

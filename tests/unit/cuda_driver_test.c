@@ -138,11 +138,11 @@ static const elsewhere_case not_started[] = {
 static const elsewhere_case found[] = {
     {BOTH, {0}, "say", {"13000", "$"}},
     {BOTH, {"FAKE_CUDA_VERSION=12040"}, "say", {"12040", "$"}},
-    {BOTH, {"FAKE_CUDA_VERSION=12030"}, "say", {"12030", "$"}},
-    {BOTH, {"FAKE_CUDA_VERSION=12020"}, "say", {"12020" OF_12_3, "$"}},
-    {BOTH, {"FAKE_CUDA_VERSION=12000"}, "say", {"12000" OF_12_3 " cuGraphExecNodeSetParams", "$"}},
+    {BOTH, {"FAKE_CUDA_VERSION=12030"}, "say", {"12030 cuFuncGetParamInfo", "$"}},
+    {BOTH, {"FAKE_CUDA_VERSION=12020"}, "say", {"12020" OF_12_3 " cuFuncGetParamInfo", "$"}},
+    {BOTH, {"FAKE_CUDA_VERSION=12000"}, "say", {"12000" OF_12_3 " cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"}},
     {FIRST, {"FAKE_CUDA_VERSION=11040"}, "say",
-     {"11040" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams", "$"}},
+     {"11040" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"}},
 };
 
 static const elsewhere_case kept[] = {

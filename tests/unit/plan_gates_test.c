@@ -4,9 +4,10 @@
 #include "gates_bench.h"
 #include "plan.h"
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
-enum { LAUNCHES = 6 };
+enum { LAUNCHES = 6, MOST_TASKS = 4096 };
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
 
@@ -72,6 +73,9 @@ static void check_shape(const gk_gates *g) {
     if (g->nodes[k].kind != GK_GATE_TASK) continue;
     for (++task; plan->nodes[task].op > GK_OP_CALL;) ++task;
     assert_int_equal(g->nodes[k].node, task); /* all of them, in the list's order */
+    const gk_node *at = &plan->nodes[task];
+    if (at->op == GK_OP_CALL || (at->op == GK_OP_KERNEL && at->kernel->cuda))
+      assert_int_equal(g->nodes[k].word, GK_NONE);
   }
   for (++task; task < plan->node_count; ++task) assert_true(plan->nodes[task].op > GK_OP_CALL);
   assert_int_equal(handles, g->handle_count);
@@ -121,9 +125,21 @@ static struct {
   long lists, launches, resumed, yielded, cancelled, limited, interleaved, tasks, kernels, conditionals;
 } sum;
 
-static void run_list(const gk_task *tasks, uint32_t count, uint64_t seed, uint64_t random) {
+/* Code by hand, which looks at no word, in some of the lists. */
+static void put_by_hand(gk_task *tasks, uint32_t count, uint64_t random) {
+  static const gk_code code = {.text = ""};
+  static const gk_kernel by_hand = {.name = "by hand", .cuda = &code};
+  for (uint32_t k = 0; k < count && random % 3 == 0; ++k)
+    if (tasks[k].op == GK_OP_KERNEL && random >> (k % 32 + 8) & 1) tasks[k].kernel = &by_hand;
+}
+
+static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64_t random) {
   static oracle o;
   static bench b;
+  static gk_task tasks[MOST_TASKS];
+  assert_true(count <= MOST_TASKS);
+  memcpy(tasks, given, count * sizeof *tasks);
+  put_by_hand(tasks, count, random);
   const gk_list list = {GK_ABI, "random", tasks, count, slots, GK_COUNT(slots)};
   gki_blocks blocks;
   gki_planned planned;

@@ -1,0 +1,276 @@
+#include "parameters.h"
+#include "error.h"
+#include "foreign.h"
+#include "memory.h"
+#include <string.h>
+
+enum { MOST_ALONG = 65535, /* blocks of a grid along y and z; along x there can be as many as items */
+       ALIGNMENT = 16 /* of each parameter here; the driver copies it */ };
+
+/* ---- finding them ------------------------------------------------------------------------------------------------ */
+
+static const gk_node *node_of(const gki_cuda_parameters *p, uint32_t number) {
+  return &p->slots->plan->nodes[p->tasks[number].node];
+}
+
+static size_t place_behind(size_t at, const gk_param *param) {
+  return (at + gki_cuda_foreign_bytes(param) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static size_t bytes_of(const gk_kernel *kernel) {
+  size_t at = 0;
+  for (uint32_t k = 0; k < kernel->param_count; ++k) at = place_behind(at, &kernel->params[k]);
+  return at;
+}
+
+static void find_tasks(gki_cuda_parameters *p, gki_cuda_kernel *const *code) {
+  const gk_plan *plan = p->slots->plan;
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    if (!code[k] || !code[k]->foreign) continue;
+    const gk_node *node = &plan->nodes[k];
+    const size_t bytes = bytes_of(node->kernel);
+    p->tasks[p->count++] = (gki_cuda_by_hand){k, p->bytes, bytes, code[k]};
+    p->bytes += bytes;
+    for (uint32_t a = 0; a < node->arg_count; ++a) p->used[plan->args[node->args + a]] = true;
+    for (int axis = 0; axis < 3; ++axis) p->used[node->items[axis]] = true;
+  }
+}
+
+gk_result gki_cuda_parameters_find(gki_cuda_parameters *p, const gki_cuda_slots *slots, gki_cuda_kernel *const *code,
+                                   gki_arena *arena) {
+  const gk_plan *plan = slots->plan;
+  uint32_t count = 0;
+  *p = (gki_cuda_parameters){.slots = slots};
+  for (uint32_t k = 0; k < plan->node_count; ++k) count += code[k] && code[k]->foreign;
+  if (!count) return GK_OK;
+  p->tasks = gki_arena_take(arena, count, sizeof *p->tasks);
+  p->used = gki_arena_take(arena, plan->slot_count, sizeof *p->used);
+  p->wanted.grids = gki_arena_take(arena, count, sizeof *p->wanted.grids);
+  if (p->tasks && p->used) find_tasks(p, code);
+  p->wanted.bytes = gki_arena_take_aligned(arena, p->bytes + 1, ALIGNMENT);
+  if (p->tasks && p->used && p->wanted.grids && p->wanted.bytes) return GK_OK;
+  p->count = 0;
+  return gki_fail_memory("a graph's kernels with code by hand", count * sizeof *p->tasks + p->bytes);
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+static void write_parameter(const gki_cuda_parameters *p, const gk_param *param, uint32_t slot, const gk_value *value,
+                            unsigned char *to) {
+  const bool is_struct = p->slots->plan->slots[slot].type == GK_BYTES;
+  const CUdeviceptr copy = is_struct ? p->slots->at + p->slots->structs[slot] : 0;
+  const void *from = param->access == GK_ACCESS_VALUE ? is_struct ? value->ptr : (const void *)value
+                     : is_struct                      ? (const void *)&copy
+                                                      : (const void *)&value->ptr;
+  memcpy(to, from, gki_cuda_foreign_bytes(param));
+}
+
+static void write_parameters(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
+  const gk_node *node = node_of(p, number);
+  const uint32_t *args = p->slots->plan->args + node->args;
+  unsigned char *to = p->wanted.bytes + p->tasks[number].at;
+  for (uint32_t k = 0; k < node->arg_count; ++k) {
+    const gk_param *param = &node->kernel->params[k];
+    write_parameter(p, param, args[k], &values[args[k]], to);
+    to += place_behind(0, param);
+  }
+}
+
+static gk_result refuse_grid(const gki_cuda_parameters *p, uint32_t number, int axis, int64_t blocks) {
+  const gk_node *node = node_of(p, number);
+  return gk_fail(GK_ERROR_INVALID, "task %u (%s): %lld blocks along %c, by slot %s, and a grid has at most %d; let a "
+                 "block cover more items (.per_block of the kernel's code), or change the number",
+                 (unsigned)node->source, node->name, (long long)blocks, "xyz"[axis],
+                 p->slots->plan->slots[node->items[axis]].name, (int)MOST_ALONG);
+}
+
+/* No more items than 2^31 - 1 in all: who hands slots over refuses others. */
+static gk_result write_grid(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
+  const gki_cuda_kernel *kernel = p->tasks[number].kernel;
+  const gk_node *node = node_of(p, number);
+  unsigned grid[3];
+  bool none = false;
+  for (int axis = 0; axis < 3; ++axis) {
+    const int64_t items = node->items[axis] ? gki_cuda_slots_number(p->slots, node->items[axis], values) : 1;
+    none = none || items <= 0;
+  }
+  for (int axis = 0; axis < 3 && !none; ++axis) {
+    const int64_t items = node->items[axis] ? gki_cuda_slots_number(p->slots, node->items[axis], values) : 1;
+    const int64_t blocks = items / kernel->per_block[axis] + (items % kernel->per_block[axis] != 0);
+    if (axis && blocks > MOST_ALONG) return refuse_grid(p, number, axis, blocks);
+    grid[axis] = (unsigned)blocks;
+  }
+  if (none) memset(grid, 0, sizeof grid);
+  memcpy(p->wanted.grids[number], grid, sizeof grid);
+  return GK_OK;
+}
+
+gk_result gki_cuda_parameters_take(gki_cuda_parameters *p, const gk_hand_over *launch) {
+  bool changed = false;
+  for (uint32_t k = 0; p->count && k < launch->changed_count; ++k) changed = changed || p->used[launch->changed[k]];
+  if (!p->count || (!changed && p->wanted.version)) return GK_OK;
+  ++p->wanted.version; /* also if it fails half way: the next launch takes all */
+  for (uint32_t k = 0; k < p->count; ++k) {
+    gk_result result = write_grid(p, k, launch->values);
+    if (result != GK_OK) return result;
+    write_parameters(p, k, launch->values);
+  }
+  return GK_OK;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+
+gk_result gki_cuda_updates_make(gki_cuda_updates *u, const gki_cuda_parameters *p) {
+  *u = (gki_cuda_updates){0};
+  if (!p->count) return GK_OK;
+  u->nodes = gki_array(p->count, sizeof *u->nodes, "the nodes of kernels with code by hand");
+  u->execs = gki_array(p->count, sizeof *u->execs, "the nodes of kernels with code by hand");
+  u->known = gki_array(p->count, sizeof *u->known, "the nodes of kernels with code by hand");
+  u->given.grids = gki_array(p->count, sizeof *u->given.grids, "the nodes of kernels with code by hand");
+  u->given.bytes = gki_array(p->bytes + 1, 1, "the parameters of kernels with code by hand");
+  if (u->nodes && u->execs && u->known && u->given.grids && u->given.bytes) return GK_OK;
+  gki_cuda_updates_drop(u);
+  return GK_ERROR_MEMORY;
+}
+
+void gki_cuda_updates_drop(gki_cuda_updates *u) {
+  gk_release(u->nodes);
+  gk_release(u->execs);
+  gk_release(u->known);
+  gk_release(u->given.grids);
+  gk_release(u->given.bytes);
+  *u = (gki_cuda_updates){0};
+}
+
+/* The first of those at this node or behind it. */
+static uint32_t number_of(const gki_cuda_parameters *p, uint32_t node) {
+  uint32_t first = 0, end = p->count;
+  while (first < end) {
+    const uint32_t middle = first + (end - first) / 2;
+    if (p->tasks[middle].node < node) first = middle + 1;
+    else end = middle;
+  }
+  return first;
+}
+
+static void shape_task(const gki_cuda_parameters *p, uint32_t number, CUDA_KERNEL_NODE_PARAMS_v1 *shape,
+                       void **pointers) {
+  const gki_cuda_kernel *kernel = p->tasks[number].kernel;
+  const unsigned *grid = p->wanted.grids[number], *block = kernel->block;
+  const gk_kernel *from = kernel->foreign;
+  unsigned char *at = p->wanted.bytes + p->tasks[number].at;
+  for (uint32_t k = 0; k < from->param_count; ++k) {
+    pointers[k] = at;
+    at += place_behind(0, &from->params[k]);
+  }
+  *shape = (CUDA_KERNEL_NODE_PARAMS_v1){
+      .func = kernel->function, .gridDimX = grid[0], .gridDimY = grid[1], .gridDimZ = grid[2], .blockDimX = block[0],
+      .blockDimY = block[1], .blockDimZ = block[2], .sharedMemBytes = kernel->shared_bytes, .kernelParams = pointers};
+}
+
+static bool has_items(const gki_cuda_parameters *p, uint32_t number) { return p->wanted.grids[number][0] != 0; }
+
+static void note_given(gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t number) {
+  const gki_cuda_by_hand *task = &p->tasks[number];
+  memcpy(u->given.bytes + task->at, p->wanted.bytes + task->at, task->bytes);
+  memcpy(u->given.grids[number], p->wanted.grids[number], sizeof u->given.grids[number]);
+  u->known[number] = true;
+}
+
+/* A node keeps the function that it is made with, or has none of gk's for a while: it must be made with the kernel. */
+uint32_t gki_cuda_parameters_shape(const gki_cuda_parameters *p, uint32_t node, CUDA_KERNEL_NODE_PARAMS_v1 *shape,
+                                   void **pointers) {
+  const uint32_t number = number_of(p, node);
+  shape_task(p, number, shape, pointers);
+  if (!has_items(p, number)) shape->gridDimX = shape->gridDimY = shape->gridDimZ = 1;
+  return number;
+}
+
+void gki_cuda_updates_made(gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t number, CUgraphNode node) {
+  u->nodes[number] = node;
+  u->known[number] = false;
+  u->given.version = 0;
+  if (p->wanted.version && has_items(p, number)) note_given(u, p, number);
+}
+
+void gki_cuda_updates_belong(gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t begin, uint32_t end,
+                             CUgraphExec exec) {
+  for (uint32_t k = number_of(p, begin); k < p->count && p->tasks[k].node < end; ++k) u->execs[k] = exec;
+}
+
+/* ---- updates ----------------------------------------------------------------------------------------------------- */
+
+static bool is_up_to_date(const gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t number) {
+  const gki_cuda_by_hand *task = &p->tasks[number];
+  if (!u->known[number]) return false;
+  if (memcmp(u->given.grids[number], p->wanted.grids[number], sizeof u->given.grids[number]) != 0) return false;
+  return !has_items(p, number) ||
+         memcmp(u->given.bytes + task->at, p->wanted.bytes + task->at, task->bytes) == 0;
+}
+
+/* FILL, with nothing to fill: one warp that returns at once. */
+static gk_result shape_nothing(const gki_cuda_parameters *p, uint32_t number, CUDA_KERNEL_NODE_PARAMS_v1 *shape,
+                               void **pointers) {
+  static gki_cuda_task nothing;
+  const gki_cuda_device *device = p->slots->device;
+  const gk_node *node = node_of(p, number);
+  if (!device->fill_kernel.function)
+    return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): it has no items, and code by hand is then left out by a kernel "
+                   "of gk's own, but %s", (unsigned)node->source, node->name, device->no_moves);
+  pointers[0] = &nothing;
+  *shape = (CUDA_KERNEL_NODE_PARAMS_v1){.func = device->fill_kernel.function, .gridDimX = 1, .gridDimY = 1,
+                                        .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
+                                        .kernelParams = pointers};
+  return GK_OK;
+}
+
+/* The older call serves drivers before 12.2, and goes away some day. */
+static CUresult set(const gki_cuda_device *device, CUgraphExec exec, CUgraphNode node,
+                    const CUDA_KERNEL_NODE_PARAMS_v1 *shape) {
+  const gki_cuda_driver *driver = device->driver;
+  if (!driver->cuGraphExecNodeSetParams) return driver->cuGraphExecKernelNodeSetParams(exec, node, shape);
+  CUgraphNodeParams all;
+  memset(&all, 0, sizeof all);
+  all.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  all.kernel.func = shape->func;
+  all.kernel.gridDimX = shape->gridDimX;
+  all.kernel.gridDimY = shape->gridDimY;
+  all.kernel.gridDimZ = shape->gridDimZ;
+  all.kernel.blockDimX = shape->blockDimX;
+  all.kernel.blockDimY = shape->blockDimY;
+  all.kernel.blockDimZ = shape->blockDimZ;
+  all.kernel.sharedMemBytes = shape->sharedMemBytes;
+  all.kernel.kernelParams = shape->kernelParams;
+  all.kernel.ctx = device->context;
+  return driver->cuGraphExecNodeSetParams(exec, node, &all);
+}
+
+static gk_result update(gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t number) {
+  const gki_cuda_device *device = p->slots->device;
+  const gk_node *node = node_of(p, number);
+  CUDA_KERNEL_NODE_PARAMS_v1 shape;
+  void *pointers[GK_MAX_ARGS];
+  gk_result result = GK_OK;
+  if (has_items(p, number)) shape_task(p, number, &shape, pointers);
+  else result = shape_nothing(p, number, &shape, pointers);
+  if (result != GK_OK) return result;
+  CUresult answer = set(device, u->execs[number], u->nodes[number], &shape);
+  u->known[number] = false;
+  if (answer == CUDA_SUCCESS) note_given(u, p, number);
+  return gki_cuda_judge(device->driver, answer, "%s for task %u (%s) of graph %s",
+                        device->driver->cuGraphExecNodeSetParams ? "cuGraphExecNodeSetParams"
+                                                                 : "cuGraphExecKernelNodeSetParams",
+                        (unsigned)node->source, node->name, p->slots->plan->name);
+}
+
+gk_result gki_cuda_updates_send(gki_cuda_updates *u, const gki_cuda_parameters *p, gk_applied *applied) {
+  if (!p->count || u->given.version == p->wanted.version) return GK_OK;
+  for (uint32_t k = 0; k < p->count; ++k) {
+    if (is_up_to_date(u, p, k)) continue;
+    gk_result result = update(u, p, k);
+    if (result != GK_OK) return result;
+    *applied = GK_BY_NODES;
+  }
+  u->given.version = p->wanted.version;
+  return GK_OK;
+}

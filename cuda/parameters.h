@@ -1,0 +1,61 @@
+/* Parameters of kernels with code by hand, in graphs: what is bound is in the nodes themselves, and so is how many
+ * blocks there are. What is bound anew goes over by an update of just the nodes that use it, of each graph when that is
+ * launched next. */
+#ifndef GKI_CUDA_PARAMETERS_H
+#define GKI_CUDA_PARAMETERS_H
+#include "kernels.h"
+#include "slots.h"
+
+/* What nodes have or are to have, by the task's number. */
+typedef struct gki_cuda_given {
+  unsigned char *bytes;  /* parameters, each task's from its `at` on */
+  unsigned (*grids)[3];  /* all 0: no items */
+  uint64_t version;      /* raised at each change; 0: nothing is known */
+} gki_cuda_given;
+
+typedef struct gki_cuda_by_hand { uint32_t node; size_t at, bytes; const gki_cuda_kernel *kernel; } gki_cuda_by_hand;
+
+/* Of a plan. */
+typedef struct gki_cuda_parameters {
+  const gki_cuda_slots *slots;
+  gki_cuda_by_hand *tasks; /* kernels with code by hand, by node */
+  uint32_t count;
+  size_t bytes;
+  bool *used;              /* by slot: it is a parameter or a number of items of one of them */
+  gki_cuda_given wanted;   /* as the last launch has it */
+} gki_cuda_parameters;
+
+/* Of a graph, or of all runs of one that the host gates. */
+typedef struct gki_cuda_updates {
+  CUgraphNode *nodes; /* by the task's number, */
+  CUgraphExec *execs; /* and in what they are launched */
+  bool *known;        /* the node has what `given` says; else nobody knows */
+  gki_cuda_given given;
+} gki_cuda_updates;
+
+/* Finds them; `code` by node. All is in the arena. */
+gk_result gki_cuda_parameters_find(gki_cuda_parameters *parameters, const gki_cuda_slots *slots,
+                                   gki_cuda_kernel *const *code, gki_arena *arena);
+
+/* Takes a launch's values over. GK_ERROR_INVALID: more blocks than a grid can have. */
+gk_result gki_cuda_parameters_take(gki_cuda_parameters *parameters, const gk_hand_over *launch);
+
+gk_result gki_cuda_updates_make(gki_cuda_updates *updates, const gki_cuda_parameters *parameters);
+void gki_cuda_updates_drop(gki_cuda_updates *updates);
+
+/* How to make the node of a kernel with code by hand: with what is wanted, if that is known; else it mustn't be
+ * launched before it was brought up to date. Answers the task's number, for when it is made. `pointers` has room for
+ * GK_MAX_ARGS. */
+uint32_t gki_cuda_parameters_shape(const gki_cuda_parameters *parameters, uint32_t node,
+                                   CUDA_KERNEL_NODE_PARAMS_v1 *shape, void **pointers);
+void gki_cuda_updates_made(gki_cuda_updates *updates, const gki_cuda_parameters *parameters, uint32_t number,
+                           CUgraphNode node);
+
+/* The nodes of the plan's nodes begin to end - 1 are launched in that exec. */
+void gki_cuda_updates_belong(gki_cuda_updates *updates, const gki_cuda_parameters *parameters, uint32_t begin,
+                             uint32_t end, CUgraphExec exec);
+
+/* Brings the nodes up to date, in the device's context; what was launched before isn't concerned. *applied becomes
+ * GK_BY_NODES if there was something to do. */
+gk_result gki_cuda_updates_send(gki_cuda_updates *updates, const gki_cuda_parameters *parameters, gk_applied *applied);
+#endif

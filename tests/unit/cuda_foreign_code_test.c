@@ -1,0 +1,262 @@
+/* Kernels with code by hand on CUDA: the forms that their code may have, modules, options, and what is refused. */
+#include "cuda_foreign.h"
+
+CODE(defined, int_params, .block = {1});
+static const gk_code count_code = {.text = text, .options = "-DSAID=7", .entry = "count_up", .block = {32}};
+static const gk_kernel counting_kernel = {.name = "counting_kernel", .cuda = &count_code};
+
+static CUresult (*module_load)(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
+                               void **values);
+static CUresult (*module_unload)(CUmodule module);
+static CUresult (*module_function)(CUfunction *function, CUmodule module, const char *name);
+static CUresult (*context_retain)(CUcontext *context, CUdevice device);
+static CUresult (*context_release)(CUdevice device);
+static CUresult (*context_push)(CUcontext context);
+static CUresult (*context_pop)(CUcontext *context);
+static bool tells_parameters;
+
+static void find_entries(void) {
+  CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *unused;
+  *(void **)&find = dlsym(library, "cuGetProcAddress");
+  CUresult result = find("cuModuleLoadDataEx", (void **)&module_load, 2010, 0);
+  if (result == CUDA_SUCCESS) result = find("cuModuleUnload", (void **)&module_unload, 2000, 0);
+  if (result == CUDA_SUCCESS) result = find("cuModuleGetFunction", (void **)&module_function, 2000, 0);
+  if (result == CUDA_SUCCESS) result = find("cuDevicePrimaryCtxRetain", (void **)&context_retain, 7000, 0);
+  if (result == CUDA_SUCCESS) result = find("cuDevicePrimaryCtxRelease", (void **)&context_release, 11000, 0);
+  if (result == CUDA_SUCCESS) result = find("cuCtxPushCurrent", (void **)&context_push, 4000, 0);
+  if (result == CUDA_SUCCESS) result = find("cuCtxPopCurrent", (void **)&context_pop, 4000, 0);
+  if (result != CUDA_SUCCESS) abort();
+  tells_parameters = find("cuFuncGetParamInfo", &unused, 12040, 0) == CUDA_SUCCESS && unused;
+}
+
+/* ---- modules and forms of code ----------------------------------------------------------------------------------- */
+
+/* Kernels that name the same text are of one module; with other options, of another. */
+static void test_modules_are_shared(void **state) {
+  gk_device *device = *state;
+  static const gk_code other_code = {.text = text, .options = "-DSAID=8", .entry = "look", .block = {32}},
+                       said_code = {.text = text, .options = "-DSAID=8", .entry = "defined", .block = {1}};
+  static const gk_kernel other = {.name = "other", .params = int_params, .param_count = 1, .cuda = &other_code},
+                         said = {.name = "said", .params = int_params, .param_count = 1, .cuda = &said_code};
+  static const gk_task tasks[] = {GK_RUN(counting_kernel, GK_ONE, 0), GK_RUN(look, GK_ONE, X), GK_RUN(other, GK_ONE, Y),
+                                  GK_RUN(defined, GK_ONE, FLAG), GK_RUN(said, GK_ONE, LEFT)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_of(device, &list);
+  for (gk_slot slot = X; slot <= LEFT; ++slot)
+    if (slot < N || slot > LINE) gk_bind(graph, slot, int_on(device, 99));
+  run_from(graph, 0);
+  run_from(graph, 0);
+  assert_int_equal(int_at(device, gk_bound(graph, X)), 2);
+  assert_int_equal(int_at(device, gk_bound(graph, Y)), 0);
+  assert_int_equal(int_at(device, gk_bound(graph, FLAG)), 7);
+  assert_int_equal(int_at(device, gk_bound(graph, LEFT)), 8);
+  gk_graph_destroy(graph);
+}
+
+typedef struct compiled { void *image; size_t bytes; } compiled;
+
+/* By an NVRTC that is loaded already. */
+static compiled compile_to(bool ptx) {
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
+  const int major = atoi(VERSION);
+  void *library = dlopen(names[13 - major], RTLD_NOW | RTLD_LOCAL);
+#define RTC(type, name, parameters) type(*name) parameters; *(void **)&name = dlsym(library, #name);
+  GKI_NVRTC_ENTRIES(RTC)
+#undef RTC
+  (void)nvrtcGetErrorString; (void)nvrtcVersion; (void)nvrtcGetNumSupportedArchs; (void)nvrtcGetSupportedArchs;
+  (void)nvrtcGetProgramLogSize; (void)nvrtcGetProgramLog;
+  nvrtcProgram program;
+  const char *const options[] = {major == 11 ? "-arch=sm_80" : "-arch=sm_90", "-DSAID=3"};
+  compiled made = {0};
+  assert_int_equal(nvrtcCreateProgram(&program, text, "text", 0, NULL, NULL), NVRTC_SUCCESS);
+  assert_int_equal(nvrtcCompileProgram(program, 2, options), NVRTC_SUCCESS);
+  assert_int_equal((ptx ? nvrtcGetPTXSize : nvrtcGetCUBINSize)(program, &made.bytes), NVRTC_SUCCESS);
+  made.image = malloc(made.bytes);
+  assert_int_equal((ptx ? nvrtcGetPTX : nvrtcGetCUBIN)(program, made.image), NVRTC_SUCCESS);
+  assert_int_equal(nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+  if (ptx) --made.bytes; /* its end isn't needed */
+  return made;
+}
+
+static void run_add(gk_device *device, const gk_kernel *kernel) {
+  const gk_task tasks[] = {GK_RUN(*kernel, N, X, A, N)};
+  const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_of(device, &list);
+  int *x = zeros(device, 40);
+  gk_bind(graph, X, x);
+  gk_bind_int(graph, N, 39);
+  for (int a = 1; a < 3; ++a) {
+    gk_bind_int(graph, A, a);
+    run_from(graph, 0);
+  }
+  assert_int_equal(int_at(device, x + 38), 3);
+  assert_int_equal(int_at(device, x + 39), 0);
+  gk_graph_destroy(graph);
+}
+
+static void test_images(void **state) {
+  gk_device *device = *state;
+  compiled made[2] = {compile_to(true), compile_to(false)};
+  gk_code codes[2];
+  gk_kernel kernels[2];
+  for (int k = 0; k < 2; ++k) {
+    codes[k] = (gk_code){.image = made[k].image, .image_bytes = made[k].bytes, .entry = "add_to", .block = {32}};
+    kernels[k] = (gk_kernel){.name = "image", .params = add_params, .param_count = 3, .cuda = &codes[k]};
+    run_add(device, &kernels[k]);
+  }
+  gk_device_close(device); /* kernels live as long as it does */
+  *state = NULL;
+  free(made[0].image);
+  free(made[1].image);
+}
+
+static void test_function(void **state) {
+  gk_device *device = *state;
+  compiled made = compile_to(true);
+  CUcontext context;
+  CUmodule module;
+  CUfunction function;
+  assert_int_equal(context_retain(&context, 0), CUDA_SUCCESS);
+  assert_int_equal(context_push(context), CUDA_SUCCESS);
+  char *whole = calloc(made.bytes + 1, 1);
+  memcpy(whole, made.image, made.bytes);
+  assert_int_equal(module_load(&module, whole, 0, NULL, NULL), CUDA_SUCCESS);
+  assert_int_equal(module_function(&function, module, "add_to"), CUDA_SUCCESS);
+  const gk_code code = {.function = function, .block = {32}};
+  const gk_kernel kernel = {.name = "function", .params = add_params, .param_count = 3, .cuda = &code};
+  run_add(device, &kernel);
+  gk_device_close(device);
+  *state = NULL;
+  assert_int_equal(module_function(&function, module, "back"), CUDA_SUCCESS); /* it is still the caller's */
+  assert_int_equal(module_unload(module), CUDA_SUCCESS);
+  assert_int_equal(context_pop(&context), CUDA_SUCCESS);
+  assert_int_equal(context_release(0), CUDA_SUCCESS);
+  free(whole);
+  free(made.image);
+}
+
+/* The GPU that the options say goes before the device's. */
+static void test_options(void **state) {
+  gk_device *device = *state;
+  const bool is_old = atoi(VERSION) == 11;
+  const gk_code codes[] = {
+    {.text = text, .options = is_old ? "-DSAID=1 -arch=compute_80" : "-DSAID=1 -arch=compute_80", .entry = "defined"},
+    {.text = text, .options = is_old ? "--gpu-architecture sm_80 -D SAID=2" : "--gpu-architecture sm_90a -D SAID=2",
+     .entry = "defined"}};
+  const gk_kernel kernels[] = {{.name = "one", .params = int_params, .param_count = 1, .cuda = &codes[0]},
+                               {.name = "two", .params = int_params, .param_count = 1, .cuda = &codes[1]}};
+  const gk_task tasks[] = {GK_RUN(kernels[0], GK_ONE, X), GK_RUN(kernels[1], GK_ONE, Y)};
+  const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_of(device, &list);
+  gk_bind(graph, X, int_on(device, 0));
+  gk_bind(graph, Y, int_on(device, 0));
+  run_from(graph, 0);
+  assert_int_equal(int_at(device, gk_bound(graph, X)), 1);
+  assert_int_equal(int_at(device, gk_bound(graph, Y)), 2);
+  gk_device_close(device);
+  gk_graph_destroy(graph);
+  *state = NULL;
+}
+
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
+
+static void refuse(gk_device *device, gk_code code, const gk_param *params, uint32_t count, gk_result result,
+                   const char *words) {
+  gk_graph *graph = NULL;
+  const gk_kernel kernel = {.name = "refused", .params = params, .param_count = count, .cuda = &code};
+  const gk_task tasks[] = {{.op = GK_OP_KERNEL, .name = "refused", .kernel = &kernel,
+                            .args = {count > 0 ? X : 0, count > 1 ? A : 0, count > 2 ? N : 0, count > 3 ? B : 0}}};
+  const gk_list list = GK_LIST(list, tasks, slots);
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  assert_fails(result, words, gk_graph_create(device, &list, BITS, &graph));
+  assert_null(graph);
+  assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+}
+
+static void test_refused(void **state) {
+  gk_device *device = *state;
+  static const char options[] = "-DSAID=7";
+  const gk_code right = {.text = text, .options = options, .entry = "add_to"};
+  static const gk_param wide[] = {{"x", NULL, 4, 4, GK_PTR, GK_ACCESS_INOUT},
+                                  {"a", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE},
+                                  {"n", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE},
+                                  {"b", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE}};
+  static const gk_param wrong[] = {{"x", NULL, 4, 4, GK_PTR, GK_ACCESS_INOUT},
+                                   {"a", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE},
+                                   {"n", NULL, 4, 4, GK_I32, GK_ACCESS_VALUE}};
+  if (tells_parameters) {
+    refuse(device, right, wrong, 2, GK_ERROR_INVALID, "kernel refused: it says that it has 2 parameters, and its code "
+                                                      "takes more");
+    refuse(device, right, wide, 4, GK_ERROR_INVALID, "its code takes 3 parameters, so there is none for b");
+    refuse(device, (gk_code){.text = text, .options = options, .entry = "all_kinds"}, wide, 4, GK_ERROR_INVALID,
+           "its parameter b has 4 bytes, and its code takes 8 there");
+  }
+  gk_code code = right;
+  code.entry = "absent";
+  refuse(device, code, wrong, 3, GK_ERROR_COMPILE, "kernel refused: its code has no entry absent; declare it extern");
+  code.entry = NULL;
+  refuse(device, code, wrong, 3, GK_ERROR_COMPILE, "no entry refused");
+  refuse(device, (gk_code){.text = text, .options = options, .entry = "narrow", .block = {65}}, wrong, 1,
+         GK_ERROR_INVALID, "its blocks have 65 threads, and its code can have 64");
+  refuse(device, (gk_code){.text = text, .options = options, .entry = "back", .block = {32}, .shared_bytes = 400000},
+         wrong, 1, GK_ERROR_INVALID, "its blocks take 400000 bytes of shared memory");
+  refuse(device, (gk_code){.text = "int a = 1;\n#line 41 \"cloth.cu\"\nextern int b = ;"}, wrong, 0, GK_ERROR_COMPILE,
+         "cloth.cu(41): error");
+  refuse(device, (gk_code){.text = "int a = ;"}, wrong, 0, GK_ERROR_COMPILE, "gk_code.text(1): error");
+  refuse(device, (gk_code){.text = "int a;", .options = "-frobnicate"}, wrong, 0, GK_ERROR_UNSUPPORTED,
+         "unrecognized option -frobnicate");
+}
+
+static void test_refused_images(void **state) {
+  gk_device *device = *state;
+  static const char ptx[] = ".version 99.0\n.target sm_50\n";
+  refuse(device, (gk_code){.image = ptx, .image_bytes = sizeof ptx - 1}, NULL, 0, GK_ERROR_COMPILE,
+         "kernel refused: the driver, for CUDA " VERSION ", doesn't take its image");
+  assert_says("CUDA_ERROR_UNSUPPORTED_PTX_VERSION");
+  assert_says("and says: the PTX is of version 99.0");
+  static const unsigned char noise[] = {1, 2, 3};
+  refuse(device, (gk_code){.image = noise, .image_bytes = 3}, NULL, 0, GK_ERROR_COMPILE, "CUDA_ERROR_INVALID_IMAGE");
+  static const char short_elf[] = "\177ELF\2\1\1";
+  refuse(device, (gk_code){.image = short_elf, .image_bytes = sizeof short_elf}, NULL, 0, GK_ERROR_COMPILE,
+         "its image, of 8 bytes, ends before its headers say");
+  unsigned char elf[128] = {0x7f, 'E', 'L', 'F', 2, 1, 1};
+  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE, "but not CUDA's");
+  elf[18] = 190;    /* e_machine */
+  elf[0x28] = 0x60; /* e_shoff */
+  elf[0x3c] = 1;    /* e_shnum */
+  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
+         "ends before its headers say");
+  elf[0x28] = 0x40;
+  elf[0x40 + 4] = 1;     /* sh_type */
+  elf[0x40 + 0x20] = 200; /* sh_size */
+  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
+         "ends before its headers say");
+  unsigned char fatbin[16] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 1};
+  refuse(device, (gk_code){.image = fatbin, .image_bytes = 15}, NULL, 0, GK_ERROR_COMPILE, "of 15 bytes, ends before");
+  refuse(device, (gk_code){.image = fatbin, .image_bytes = 16}, NULL, 0, GK_ERROR_COMPILE, "of 16 bytes, ends before");
+}
+
+/* Their grids are made on the host. */
+static void test_refused_items(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_RUN(down, FLAG, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = NULL;
+  assert_fails(GK_ERROR_INVALID, "task 0 (down): its number of items along x is read on the device, from slot 7 (FLAG)",
+               gk_graph_create(device, &list, BITS, &graph));
+  assert_int_equal(gk_check(&list, "cuda", NULL, NULL), GK_ERROR_INVALID);
+  assert_int_equal(gk_check(&list, "openmp", NULL, NULL), GK_ERROR_INVALID);
+  assert_says("the kernel down has no code for openmp");
+}
+
+int main(int count, char **words) {
+  (void)count;
+  begin_foreign(words);
+  find_entries();
+  const struct CMUnitTest tests[] = {
+    ON_CUDA(test_modules_are_shared), ON_CUDA(test_images), ON_CUDA(test_function), ON_CUDA(test_options),
+    ON_CUDA(test_refused), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
