@@ -60,7 +60,8 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
        trouble[0] ? trouble + 2 : are_listed ? "" : "$GK_MODULES lists none");
   char folder[TEXT_BYTES], why[TEXT_BYTES];
   gki_cache_describe(folder, sizeof folder, why, sizeof why);
-  tell(visit, user, "gk", "cache", folder[0] ? folder : NULL, folder[0] && !why[0] ? "what was compiled is kept there" : why);
+  tell(visit, user, "gk", "cache", folder[0] ? folder : NULL,
+       folder[0] && !why[0] ? "what was compiled is kept there" : why);
   for (size_t k = 0; k < GK_COUNT(variables); ++k)
     tell(visit, user, "environment", variables[k].name, getenv(variables[k].name), variables[k].what);
   return GK_OK;
