@@ -297,6 +297,10 @@ def judge_arguments():
         done = subprocess.run([PROGRAM, "--backend", "openmp"], stdout=full, stderr=subprocess.PIPE, text=True)
     if done.returncode != 2 or "No space left" not in done.stderr:
         problems.append(f"/dev/full: {done.returncode} {done.stderr}")
+    done = subprocess.run(["/bin/sh", "-c", f"exec {PROGRAM} --backend openmp <&- >&-"], stderr=subprocess.PIPE,
+                          text=True)
+    if done.returncode != 2 or "can't be printed" not in done.stderr:
+        problems.append(f"closed: {done.returncode} {done.stderr}")
     return "\n".join(problems)
 
 
@@ -319,7 +323,7 @@ def judge_default():
 
 
 def odd(what="", *arguments, **options):
-    return ask_json("--timeout", "2", *arguments, GK_MODULES="build/tests/info/odd.so", ODD=what, **options)
+    return ask_json("--timeout", "5", *arguments, GK_MODULES="build/tests/info/odd.so", ODD=what, **options)
 
 
 def ordinals(one, usable):
@@ -343,14 +347,14 @@ def judge_odd():
 
 
 def judge_odd_text():
-    text = ask("--timeout", "2", "--backend", "odd", GK_MODULES="build/tests/info/odd.so")
+    text = ask("--timeout", "5", "--backend", "odd", GK_MODULES="build/tests/info/odd.so")
     wanted = ["  odd 1     can't be opened: nothing came", "  odd 3     can't be opened: lost: \"it\" for \ufffd good",
               "    KERNEL  batched  Two lines.\n", "    animal  gn\u00fc\n", "    none    -  because\n"]
     return "\n".join(f"not there: {word!r}" for word in wanted if one_line(word) not in one_line(text))
 
 
 def judge_stubborn():
-    hanging = backend(odd("all hang", "--timeout", "1", "--backend", "odd", code=1), "odd")
+    hanging = backend(odd("all hang", "--backend", "odd", code=1), "odd")
     lost = backend(odd("all lost", "--backend", "odd", code=1), "odd")
     facts = backend(odd("facts hang"), "odd")
     return differs("all hang", ordinals(hanging, False), [0, 1, 2, 3]) or \

@@ -1,5 +1,6 @@
 #include "info.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -109,6 +110,7 @@ static void say_devices(const teller *t, const char *name, int ordinal) {
 static void answer(int to, const char *backend, int first_ordinal, bool as_json) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGPIPE, SIG_IGN);
+  to = fcntl(to, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* who starts gk-info may have closed the first three */
   dup2(STDERR_FILENO, STDOUT_FILENO); /* drivers may print; what they do is none of the report */
   const teller t = {fdopen(to, "w"), as_json};
   if (!t.to) exit(1);

@@ -22,6 +22,7 @@ static gk_result open_device(void *device, const gk_device_desc *desc) {
   fflush(stdout);
   if (odd("all hang")) hang();
   if (odd("all lost")) return gk_fail(GK_ERROR_DEVICE, "lost like all others");
+  if (desc->ordinal > 0 && (odd("end") || odd("no facts"))) return gk_fail(GK_ERROR_NO_DEVICE, "there is one");
   switch (desc->ordinal) {
   case 1: hang(); break;
   case 2: raise(SIGKILL); break;
