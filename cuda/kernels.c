@@ -152,8 +152,6 @@ void gki_cuda_unload(void *at, void *code) {
 
 /* ---- gk's own ---------------------------------------------------------------------------------------------------- */
 
-extern const char gki_text_gates[], gki_text_gates_h[];
-
 static gk_result measure_moves(gki_cuda_device *device) {
   gk_result result = gki_cuda_measure(device, "gki_copy", &device->copy_kernel);
   return result == GK_OK ? gki_cuda_measure(device, "gki_fill", &device->fill_kernel) : result;
@@ -177,16 +175,10 @@ static void drop_moves(gki_cuda_device *device) {
   device->copy_kernel = device->fill_kernel = (gki_cuda_kernel){0};
 }
 
-/* gates.cu has all in it, for any compiler. */
 static gk_result compile_moves(gki_cuda_device *device) {
-  static const char only[] = "#define GKI_ONLY_MOVES\n";
-  const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);
-  char *text = gki_array(sizeof only + head + body, 1, "the text of COPY and FILL");
+  char *text = gki_cuda_text_of_moves();
   if (!text) return GK_ERROR_MEMORY;
-  memcpy(text, only, sizeof only - 1);
-  memcpy(text + sizeof only - 1, gki_text_gates_h, head);
-  memcpy(text + sizeof only - 1 + head, gki_text_gates, body + 1);
-  const gki_cuda_text moves = {.text = text, .file = "gk's COPY and FILL", .is_whole = true};
+  const gki_cuda_text moves = {.text = text, .file = GKI_CUDA_MOVES, .is_whole = true};
   gk_result result = gki_cuda_load_text(device, &moves, &device->moves);
   gk_release(text);
   return result == GK_OK ? find_moves(device) : result;

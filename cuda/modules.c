@@ -1,80 +1,26 @@
 #include "modules.h"
 #include "cache.h"
-#include "kernel_source.h"
+#include "embedded.h"
 #include "memory.h"
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the key ----------------------------------------------------------------------------------------------------- */
-
-/* Behind gk_kernel.h, which stands before composed texts. */
-static const char *own_part(const char *text) {
-  const char *head = strstr(text, gki_text_gk_kernel);
-  return head ? head + strlen(gki_text_gk_kernel) : text;
-}
-
-/* What else a text needs lies in files that may change: such an image isn't kept. */
-static bool includes(const gki_cuda_text *text) {
-  if (text->is_whole) return false;
-  if (text->options && (strstr(text->options, "include=") || strstr(text->options, "include ") ||
-                        strstr(text->options, "pch")))
-    return true;
-  const char *s = own_part(text->text), *end = s + strlen(s);
-  gki_token token = {GKI_END, s, s}, before;
-  do {
-    before = token;
-    token = gki_next_token(token.end, end);
-    const bool directive = gki_token_is(before, "#") || gki_token_is(before, ":"); /* %: is another # */
-    if (directive && gki_token_in(token, " include include_next import embed ")) return true;
-    if (gki_token_in(token, " __has_include __has_embed ")) return true;
-  } while (token.kind != GKI_END);
-  return false;
-}
-
-/* Whether names of files may get into the image. */
-static bool names_files(const gki_cuda_text *text) {
-  const char *own = own_part(text->text);
-  return text->options || strstr(own, "__FILE__") || strstr(own, "assert") || strstr(own, "source_location");
-}
-
-/* The text, less the folders in its #line directives: it may lie elsewhere the next time. NULL: out of memory. */
-static char *without_folders(const char *text) {
-  const size_t length = strlen(text);
-  char *copy = gk_obtain(length + 1), *to = copy;
-  if (!copy) return NULL;
-  for (const char *s = text; *s;) {
-    const size_t line = strcspn(s, "\n");
-    const char *open = strncmp(s, "#line ", 6) == 0 ? memchr(s, '"', line) : NULL, *file = open;
-    for (const char *at = open; at && at < s + line; ++at)
-      if (*at == '/') file = at;
-    const size_t head = open ? (size_t)(open - s) : line;
-    const char *rest = open ? file + 1 : s + line;
-    memcpy(to, s, head);
-    to += head;
-    memcpy(to, rest, (size_t)(s + line - rest));
-    to += s + line - rest;
-    s += line;
-    if (*s) *to++ = *s++;
-  }
-  *to = 0;
-  return copy;
-}
-
 /* False: nothing is to be kept. */
 static bool key_of(const gki_cuda_device *device, const gki_cuda_text *text, const gki_cuda_compiler *compiler,
                    gki_cache_key *key) {
-  if (includes(text)) {
+  if (gki_cuda_text_includes(text)) {
     gk_log(GK_LOG_INFO, "what %s is compiled to isn't kept: it includes files, which may change", text->file);
     return false;
   }
-  char *plain = names_files(text) ? NULL : without_folders(text->text), made_for[256];
-  const char *what = plain ? plain : text->text, *options = text->options ? text->options : "";
+  char *plain = gki_cuda_text_plain(text), made_for[256];
+  if (!plain) return false;
+  const char *options = text->options ? text->options : "";
   const gki_nvrtc *nvrtc = compiler->nvrtc;
   const int length = snprintf(made_for, sizeof made_for, "gk %s, NVRTC %d (%llu, %lld.%09ld), %s_%d, driver %d",
                               GK_VERSION, nvrtc->version, nvrtc->file.bytes, nvrtc->file.seconds,
                               nvrtc->file.nanoseconds, compiler->is_ptx ? "compute" : "sm", compiler->architecture,
                               device->driver->version);
-  const gki_cache_part parts[] = {{made_for, (size_t)length}, {options, strlen(options)}, {what, strlen(what)}};
+  const gki_cache_part parts[] = {{made_for, (size_t)length}, {options, strlen(options)}, {plain, strlen(plain)}};
   *key = gki_cache_key_of(parts, GK_COUNT(parts));
   gk_release(plain);
   return true;
@@ -153,7 +99,9 @@ gk_result gki_cuda_load_text(const gki_cuda_device *device, const gki_cuda_text 
   gki_cuda_compiler compiler;
   gki_nvrtc_code image = {0};
   gki_cache_key key;
-  gk_result result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
+  gk_result result = gki_cuda_load_embedded(device, text, module);
+  if (result != GK_OK || *module) return result;
+  result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
   if (result != GK_OK) return result;
   const bool keeps = key_of(device, text, &compiler, &key);
   if (keeps && load_kept(device, text, &compiler, &key, module)) return GK_OK;

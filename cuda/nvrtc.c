@@ -210,11 +210,6 @@ static void trim(gki_nvrtc_code *log) {
   while (length > 0 && strchr(" \n\r\t", text[length - 1])) text[--length] = 0;
 }
 
-void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES]) {
-  snprintf(name, GKI_CUDA_NAME_BYTES, "%s%.200s%s%s", text->kernel ? "kernel " : "", text->kernel ? text->kernel : "",
-           text->kernel ? " of " : "", text->file);
-}
-
 /* Of a log that is too long for a message, what begins with the first error: any number of warnings may come before. */
 static const char *first_error(const char *log) {
   const char *error = strlen(log) > GKI_MESSAGE_BYTES / 2 ? strstr(log, " error") : NULL;

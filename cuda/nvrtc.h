@@ -4,6 +4,7 @@
 #define GKI_CUDA_NVRTC_H
 #include "abi.h"
 #include "gk_backend.h"
+#include "source.h"
 
 enum { GKI_NVRTC_ARCHITECTURES = 64 };
 
@@ -32,20 +33,6 @@ typedef struct gki_nvrtc_code {
   size_t size;
   char *log; /* the compiler's warnings; NULL: there were none */
 } gki_nvrtc_code;
-
-/* A text of CUDA C++. */
-typedef struct gki_cuda_text {
-  const char *text;
-  const char *file;    /* stands for it in messages; what they name beside it are the files of its #line directives */
-  const char *kernel;  /* for which it is compiled, in messages; NULL: for none in particular */
-  const char *options; /* for NVRTC, with blanks between them, also of another GPU; NULL: none */
-  bool is_whole;       /* no #include in it is read */
-} gki_cuda_text;
-
-enum { GKI_CUDA_NAME_BYTES = 512 };
-
-/* "kernel scale of cloth.c" */
-void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES]);
 
 /* The best compiler that is installed for a device of compute capability architecture / 10, architecture % 10: for
  * first choice one that makes a cubin for just this device and is no newer than the driver. GK_ERROR_UNSUPPORTED and

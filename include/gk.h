@@ -289,6 +289,38 @@ typedef struct gk_kernel {
   uintptr_t reserved[2];   /**< Zero. */
 } gk_kernel;
 
+/** What a gk_image holds. */
+typedef enum gk_image_kind {
+  GK_IMAGE_NONE, /**< Nothing. */
+  GK_IMAGE_CODE, /**< Machine code of an NVIDIA GPU (cubin), for later ones of the same generation, too. */
+  GK_IMAGE_PTX,  /**< PTX, which the driver translates for any later GPU. */
+} gk_image_kind;
+
+/** The kernels of a source, compiled when the program was built. */
+typedef struct gk_image {
+  const char *file;    /**< The source's, for messages. */
+  uint64_t text[2];    /**< A hash of all that was compiled: it serves just this text. */
+  uint32_t target;     /**< 89: sm_89. */
+  gk_image_kind kind;  /**< Machine code or PTX. */
+  uint32_t made_by;    /**< The compiler's version; 12040: NVRTC 12.4. */
+  uint32_t reserved;   /**< Zero. */
+  const void *bytes;   /**< Aligned for anything, a zero behind them. */
+  size_t size;         /**< Their number. */
+} gk_image;
+
+/** What gk-embed writes: `extern const gk_images cloth_images;` */
+typedef struct gk_images {
+  uint32_t abi;       /**< GK_ABI. */
+  uint32_t count;     /**< Length of at. */
+  const gk_image *at; /**< In any order. */
+} gk_images;
+
+/** Has devices use images that the program brings along, so that no compiler is needed where it runs. To be called
+ * before the first graph that needs them; once is enough. They must live until the process ends. What was made from
+ * another text than the program has isn't used, and the log (GK_LOG_WARN) says so. Thread-safe. docs/kernels.md has it.
+ * @return GK_ERROR_INVALID: they are of another gk, or damaged. GK_ERROR_MEMORY: 64 were given before. */
+gk_result gk_use_images(const gk_images *images);
+
 /* ---- slots: constants, and all that may change between launches ------------------------------------------------- */
 
 /** A slot's number in your enum, from 1 on. */

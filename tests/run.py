@@ -54,6 +54,7 @@ SCRIPTS = [
     ("kernel flags", ["tests/kernels/flags.py"], False),
     ("lowering", ["tests/lowering/compare.py"], False),
     ("cuda images", ["tests/cuda/image.py"], False),
+    ("kernels compiled beforehand", ["tests/cuda/embed.py"], False),
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("analyzer", ["tests/analyzer.py"], False),
     ("gpu script", ["tests/gpu_script.py"], PLAIN),

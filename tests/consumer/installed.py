@@ -80,7 +80,7 @@ def main():
     wanted = {"include/gk.h", "include/gk_backend.h", "include/gk_cuda.h", "include/gk_kernel.h", "lib/libgk.a",
               "lib/libgk.so", "lib/libgk.so.0", f"lib/libgk.so.{tap.version()}", "lib/pkgconfig/gk.pc",
               "lib/cmake/gk/gkConfig.cmake", "lib/cmake/gk/gkConfigVersion.cmake", "share/gk/embed_text.py",
-              "bin/gk-conformance", "bin/gk-info"}
+              "bin/gk-conformance", "bin/gk-info", "bin/gk-embed"}
     tap.case("what is installed", "\n".join(f"{name} is {'missing' if name in wanted else 'too much'}"
                                             for name in sorted(installed ^ wanted)))
     # Elsewhere than it was installed: an installed tree may be moved.

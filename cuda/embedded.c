@@ -1,0 +1,69 @@
+#include "embedded.h"
+#include "images.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *name_of_file(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* Machine code runs on its architecture and later ones of the same generation; PTX is translated for any later one. */
+static int rank(const gk_image *image, int architecture) {
+  enum { BEFORE_PTX = 10000 };
+  const int target = (int)image->target;
+  if (target <= 0 || target > architecture) return 0;
+  if (image->kind == GK_IMAGE_PTX) return target;
+  return image->kind == GK_IMAGE_CODE && target / 10 == architecture / 10 ? BEFORE_PTX + target : 0;
+}
+
+/* The best one of those below a rank. `stale`: one of the same file, but of another text. */
+static const gk_image *choose(const uint64_t hash[2], const char *file, int architecture, int below,
+                              const gk_image **stale) {
+  const gk_image *best = NULL;
+  const gk_images *images;
+  for (size_t k = 0; (images = gki_images_at(k)); ++k)
+    for (uint32_t m = 0; m < images->count; ++m) {
+      const gk_image *image = &images->at[m];
+      const int its = rank(image, architecture);
+      if (memcmp(image->text, hash, sizeof image->text) != 0) {
+        if (strcmp(name_of_file(image->file), name_of_file(file)) == 0) *stale = image;
+      } else if (its > 0 && its < below && (!best || its > rank(best, architecture))) best = image;
+    }
+  return best;
+}
+
+static void describe(const gk_image *image, char *text, size_t bytes) {
+  snprintf(text, bytes, "%s_%u, made by NVRTC %u.%u when the program was built",
+           image->kind == GK_IMAGE_PTX ? "PTX for compute" : "cubin for sm", (unsigned)image->target,
+           (unsigned)image->made_by / 1000, (unsigned)image->made_by % 1000 / 10);
+}
+
+gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module) {
+  uint64_t hash[2];
+  char name[GKI_CUDA_NAME_BYTES], what[128], log[1024], why[512];
+  const gk_image *stale = NULL, *image;
+  bool tried = false;
+  *module = NULL;
+  if (!gki_images_at(0) || !gki_cuda_text_hash(text, hash)) return GK_OK;
+  gki_cuda_text_name(text, name);
+  for (int below = INT32_MAX; (image = choose(hash, text->file, device->arch, below, &stale));
+       below = rank(image, device->arch)) {
+    const CUresult result = gki_cuda_load_module(device->driver, image->bytes, module, log, sizeof log);
+    describe(image, what, sizeof what);
+    if (result == CUDA_SUCCESS) {
+      gk_log(GK_LOG_INFO, "%s: %s", name, what);
+      return GK_OK;
+    }
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+      return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of %s, %s", name, what);
+    gki_cuda_describe_result(device->driver, result, why, sizeof why);
+    gk_log(GK_LOG_WARN, "%s: the driver refuses the %s: %s%s%s", name, what, why, log[0] ? ": " : "", log);
+    tried = true;
+  }
+  if (!tried && stale)
+    gk_log(GK_LOG_WARN, "%s: no image that was made when the program was built is for this text and sm_%d; those of %s "
+           "are for other GPUs, or the source or gk has changed since: run gk-embed again", name, device->arch,
+           stale->file);
+  return GK_OK;
+}

@@ -1,0 +1,12 @@
+/* From a text to a module by an image that was compiled when the program was built (gk_use_images, gk-embed). */
+#ifndef GKI_CUDA_EMBEDDED_H
+#define GKI_CUDA_EMBEDDED_H
+#include "device.h"
+#include "source.h"
+
+enum { GKI_CUDA_ALL_DRIVERS = 99000 }; /* newer than any */
+
+/* In the device's context. NULL module and GK_OK: none is for this text and this device, or the driver takes none of
+ * them; the log says why. */
+gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module);
+#endif
