@@ -160,10 +160,31 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
   graph->changed_count = 0;
 }
 
+/* What its user puts on the stream next has to come behind the launch, so that mustn't wait in the device's line.
+ * Launches of a graph follow each other all the same. */
+static gk_result refuse_behind_others(gk_graph *graph, const char *call, uint64_t launched) {
+  gki_job *before = launched ? &launch_at(graph, launched)->job : NULL;
+  if (!before || atomic_load_explicit(&before->done, memory_order_acquire)) return GK_OK;
+  if (graph->mode == GK_MODE_NATIVE)
+    return gk_fail(GK_ERROR_BUSY, "%s: the launch of graph %s before this one waits for other work of the device; call "
+                   "gk_wait first", call, graph->planned.plan.name);
+  gki_worker_wait(&graph->device->worker, before);
+  return GK_OK;
+}
+
+/* A launch that failed at once was none. */
+static gk_result launch_here(gk_graph *graph, gki_launch *launch, uint64_t before) {
+  run_launch(&launch->job);
+  if (launch->result == GK_OK) return GK_OK;
+  atomic_store_explicit(&graph->launched, before, memory_order_relaxed);
+  return gki_fail_with(launch->result, launch->message);
+}
+
 static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on_stream, void *stream) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   gk_device *device = graph->device;
+  const bool here = on_stream || (device->backend->shares && device->backend->shares(device->state));
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   uint32_t target = label ? gki_plan_label(&graph->planned.plan, label) : 0;
   if (label && !target) result = refuse_label(graph, call, label);
@@ -171,8 +192,8 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
     result = gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, device->backend->name);
   else result = refuse_busy(graph, call, launched);
   if (result == GK_OK) result = gki_slots_judge(graph, call);
+  if (result == GK_OK && here) result = refuse_behind_others(graph, call, launched);
   if (result == GK_OK) {
-    if (graph->told == launched) graph->outcome = GK_OK;
     gki_launch *launch = launch_at(graph, launched + 1);
     fill(graph, launch, target);
     launch->hand_over.launch = launched + 1;
@@ -182,8 +203,10 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
     gk_log(GK_LOG_DEBUG, "graph %s: launch %llu from %s, %u slots bound anew", graph->planned.plan.name,
            (unsigned long long)launched + 1, target ? graph->planned.plan.nodes[target].name : "the top",
            (unsigned)launch->hand_over.changed_count);
-    if (graph->mode == GK_MODE_NATIVE) gki_worker_hand(&device->worker, &launch->job);
+    if (here) result = launch_here(graph, launch, launched);
+    else if (graph->mode == GK_MODE_NATIVE) gki_worker_hand(&device->worker, &launch->job);
     else gki_worker_post(&device->worker, &launch->job);
+    if (result == GK_OK && graph->told == launched) graph->outcome = GK_OK;
   }
   gki_graph_leave(graph);
   return result;

@@ -220,6 +220,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuDevicePrimaryCtxRelease, 11000, 0, (CUdevice device)) \
   X(cuCtxPushCurrent, 4000, 0, (CUcontext context)) \
   X(cuCtxPopCurrent, 4000, 0, (CUcontext *context)) \
+  X(cuCtxGetCurrent, 4000, 0, (CUcontext *context)) \
   X(cuCtxGetDevice, 2000, 0, (CUdevice *device)) \
   X(cuStreamCreate, 2000, 0, (CUstream *stream, unsigned int flags)) \
   X(cuStreamDestroy, 4000, 0, (CUstream stream)) \
@@ -235,6 +236,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuStreamGetCaptureInfo, 12030, 12030, \
     (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph, const CUgraphNode **after, \
      const CUgraphEdgeData **edges, size_t *count)) \
+  X(cuStreamWaitEvent, 3020, 0, (CUstream stream, CUevent event, unsigned int flags)) \
   X(cuEventCreate, 2000, 0, (CUevent *event, unsigned int flags)) \
   X(cuEventRecord, 2000, 0, (CUevent event, CUstream stream)) \
   X(cuEventQuery, 2000, 0, (CUevent event)) \

@@ -61,7 +61,7 @@ static const gk_capability native[] = {
   {"SUM", GK_NATIVE, "Added up per warp, then by atomics: the order, and so the last bits of floats, is open."},
   {"ALWAYS", GK_NATIVE, "A node that nothing closes."},
   {"CANCEL", GK_NATIVE, "Seen at the next loop end or checkpoint, by a word in the host's memory."},
-  {"LAUNCH_ON", GK_REFUSED, "Not yet: launches go on the device's own stream."},
+  {"LAUNCH_ON", GK_NATIVE, "On any stream of the device's context, with an event behind the launch."},
 };
 _Static_assert(GK_COUNT(native) == GKI_CUDA_CAPABILITIES, "room in the device");
 
@@ -77,6 +77,7 @@ static const gk_capability gated[] = {
   {"SECTION", GK_IN_SERIES, "As PARALLEL."},
   {"ALWAYS", GK_NATIVE, "A graph of its own."},
   {"CANCEL", GK_ON_HOST, "Seen at the next loop end or checkpoint, by the host."},
+  {"LAUNCH_ON", GK_ON_HOST, "The call returns when the launch is over, so that what the stream gets next follows it."},
 };
 
 static gk_capability *line_of(gki_cuda_device *device, const char *construct) {
@@ -248,10 +249,13 @@ static const void *query(const char *name) { return strcmp(name, GK_FACTS) == 0 
 
 static gk_result cancel(void *state) { return gki_cuda_cancel(&((any_graph *)state)->native); }
 
+static bool shares(void *device) { return ((const gki_cuda_device *)device)->shares_stream; }
+
 const gk_backend gki_cuda = {
   .abi = GK_BACKEND_ABI,
   .bytes = sizeof(gk_backend),
   .name = "cuda",
+  .bits = GK_BACKEND_STREAMS,
   .device_bytes = sizeof(gki_cuda_device),
   .graph_bytes = sizeof(any_graph),
   .open = open_device,
@@ -272,4 +276,5 @@ const gk_backend gki_cuda = {
   .submit = submit,
   .read_flag = read_flag,
   .query = query,
+  .shares = shares,
 };

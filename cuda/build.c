@@ -156,7 +156,7 @@ static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t nu
   uint32_t *from = (uint32_t *)(void *)(graph->pinned + GKI_CUDA_TARGETS_AT) + (number - 1) % GKI_CUDA_RING;
   *from = target;
   CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, aimed), from,
-                                                      sizeof *from, device->stream);
+                                                      sizeof *from, graph->at);
   if (result == CUDA_SUCCESS) graph->aimed = target;
   return gki_cuda_judge(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);
 }

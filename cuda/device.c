@@ -1,4 +1,5 @@
 #include "device.h"
+#include "launch.h"
 #include "memory.h"
 #include "single.h"
 #include <stdio.h>
@@ -6,16 +7,74 @@
 
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
+static gk_result refuse_lost(const gki_cuda_device *device) {
+  if (!atomic_load_explicit(&device->lost, memory_order_acquire)) return GK_OK;
+  return gk_fail(GK_ERROR_DEVICE, "CUDA device %d (%s) is lost; close it, and if it can't be opened again, start the "
+                 "program again. It began with: %s", device->ordinal, device->name, device->why_lost);
+}
+
+static gk_result push(const gki_cuda_device *device) {
+  return gki_cuda_judge(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
+}
+
+/* What the stream is asked or given would be recorded by who captures it, or spoil that. The default stream can't be
+ * captured, but takes nothing while one is that it would wait for. */
+static CUresult is_captured(const gki_cuda_device *device, CUstream stream, bool *captured) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult result = device->driver->cuStreamIsCapturing(stream, &status);
+  *captured = result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
+  return *captured ? CUDA_SUCCESS : result;
+}
+
+static gk_result refuse_capture(const gki_cuda_device *device, CUstream stream) {
+  bool captured;
+  CUresult result = is_captured(device, stream, &captured);
+  if (!captured) return gki_cuda_judge(device->driver, result, "cuStreamIsCapturing");
+  return gk_fail(GK_ERROR_INVALID, "the stream %sis being captured, and what gk puts there can't be recorded; end the "
+                 "capture first, or use another stream",
+                 device->shares_stream && stream == device->stream ? "that the device shares " : "");
+}
+
 gk_result gki_cuda_enter(const gki_cuda_device *device) {
-  if (atomic_load_explicit(&device->lost, memory_order_acquire))
-    return gk_fail(GK_ERROR_DEVICE, "CUDA device %d (%s) is lost; close it, and if it can't be opened again, start the "
-                   "program again. It began with: %s", device->ordinal, device->name, device->why_lost);
-  gk_result result =
-      gki_cuda_judge(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
+  gk_result result = refuse_lost(device);
+  if (result == GK_OK) result = push(device);
   if (result != GK_OK || !device->shares_stream) return result;
-  result = gki_cuda_refuse_capture(device, device->stream);
+  result = refuse_capture(device, device->stream);
   if (result != GK_OK) gki_cuda_leave(device);
   return result;
+}
+
+static gk_result refuse_stream(const gki_cuda_device *device, CUstream stream) {
+  CUcontext context = NULL;
+  if ((uintptr_t)stream <= GKI_CU_STREAM_PER_THREAD) return GK_OK; /* of the context that is current */
+  gk_result result = gki_cuda_judge(device->driver, device->driver->cuStreamGetCtx(stream, &context),
+                                    "cuStreamGetCtx of the stream to launch on");
+  if (result != GK_OK || context == device->context) return result;
+  return gk_fail(GK_ERROR_INVALID, "the stream to launch on belongs to another context than the device's; make it in "
+                 "that of gk_cuda_context, or open the device with gk_cuda_sharing");
+}
+
+gk_result gki_cuda_enter_on(const gki_cuda_device *device, CUstream stream, CUstream known, bool *pushed) {
+  CUcontext now = NULL;
+  *pushed = false;
+  gk_result result = refuse_lost(device);
+  if (result == GK_OK)
+    result = gki_cuda_judge(device->driver, device->driver->cuCtxGetCurrent(&now), "cuCtxGetCurrent");
+  if (result == GK_OK && now != device->context) {
+    result = push(device);
+    *pushed = result == GK_OK;
+  }
+  if (result == GK_OK && stream != known) result = refuse_stream(device, stream);
+  if (result == GK_OK) result = refuse_capture(device, stream);
+  if (result == GK_OK || !*pushed) return result;
+  gki_cuda_leave(device);
+  *pushed = false;
+  return result;
+}
+
+CUstream gki_cuda_stream_of(const gki_cuda_device *device, const gk_hand_over *launch) {
+  if (!launch->on_stream) return device->stream;
+  return launch->stream ? launch->stream : (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY;
 }
 
 bool gki_cuda_enter_to_free(const gki_cuda_device *device) {
@@ -32,26 +91,6 @@ gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *pla
 void gki_cuda_leave(const gki_cuda_device *device) {
   CUcontext own;
   (void)device->driver->cuCtxPopCurrent(&own);
-}
-
-/* ---- captures ---------------------------------------------------------------------------------------------------- */
-
-/* What the stream is asked or given would be recorded by who captures it, or spoil that. The default stream can't be
- * captured, but takes nothing while one is that it would wait for. */
-static CUresult is_captured(const gki_cuda_device *device, CUstream stream, bool *captured) {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUresult result = device->driver->cuStreamIsCapturing(stream, &status);
-  *captured = result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
-  return *captured ? CUDA_SUCCESS : result;
-}
-
-gk_result gki_cuda_refuse_capture(const gki_cuda_device *device, CUstream stream) {
-  bool captured;
-  CUresult result = is_captured(device, stream, &captured);
-  if (!captured) return gki_cuda_judge(device->driver, result, "cuStreamIsCapturing");
-  return gk_fail(GK_ERROR_INVALID, "the stream %sis being captured, and what gk puts there can't be recorded; end the "
-                 "capture first, or use another stream",
-                 device->shares_stream && stream == device->stream ? "that the device shares " : "");
 }
 
 /* ---- losing it --------------------------------------------------------------------------------------------------- */
@@ -384,6 +423,11 @@ gk_result gki_cuda_copy(void *at, gk_direction direction, void *to, const void *
   pthread_mutex_unlock(&device->lock);
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
+  result = gki_cuda_follow_abroad(device);
+  if (result != GK_OK) {
+    gki_cuda_leave(device);
+    return result;
+  }
   result = to_pinned || from_pinned ? copy_pinned(device, direction, to, to_pinned, from, from_pinned, bytes)
                                 : copy_device(device, direction, to, from, bytes);
   gki_cuda_leave(device);

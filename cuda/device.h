@@ -41,6 +41,8 @@ typedef struct gki_cuda_device {
   pthread_mutex_t lock; /* of what follows */
   gki_cuda_pinned *pinned; /* page-locked memory that was given out */
   gki_cuda_counts *counts; /* of passes, for loops in graphs of others */
+  struct gki_cuda_graph *abroad; /* through their next_abroad: their last launches are on streams of others, and the
+                                  * device's own hasn't been told to follow them */
   struct gki_cuda_graph *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
   struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
   gki_cuda_own own;    /* gk's own kernels, if there is a module */
@@ -62,8 +64,12 @@ void gki_cuda_close(gki_cuda_device *device);
  * began with, if the device is lost; GK_ERROR_INVALID while a stream that it shares is being captured. */
 gk_result gki_cuda_enter(const gki_cuda_device *device);
 void gki_cuda_leave(const gki_cuda_device *device);
-/* Refuses a stream that is being captured. In the device's context. */
-gk_result gki_cuda_refuse_capture(const gki_cuda_device *device, CUstream stream);
+/* The same for a launch on a stream; nothing is pushed, hence *pushed false, where the context is the thread's anyhow.
+ * GK_ERROR_INVALID, and nothing entered, if the stream is being captured, or, unless it is `known`, of another
+ * context. */
+gk_result gki_cuda_enter_on(const gki_cuda_device *device, CUstream stream, CUstream known, bool *pushed);
+/* The stream of a launch: the device's own, or the caller's; its default one has one name then. */
+CUstream gki_cuda_stream_of(const gki_cuda_device *device, const gk_hand_over *launch);
 /* Whether the device still answers, so that what failed was what it was asked for. In its context. */
 bool gki_cuda_is_alive(const gki_cuda_device *device);
 /* What an entry answered; if that was a failure and the device doesn't answer any more, it is lost from now on. */

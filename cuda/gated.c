@@ -30,7 +30,7 @@ static gk_result judge_run(const gki_cuda_gated *graph, CUresult result, const c
 /* Asking a few times takes less long than being woken, for what is almost done. */
 static CUresult wait_for_event(const gki_cuda_gated *graph) {
   const gki_cuda_driver *driver = graph->device->driver;
-  CUresult result = driver->cuEventRecord(graph->event, graph->device->stream);
+  CUresult result = driver->cuEventRecord(graph->event, graph->at);
   if (result != CUDA_SUCCESS) return result;
   for (int k = 0; k < QUERIES; ++k) {
     result = driver->cuEventQuery(graph->event);
@@ -44,7 +44,7 @@ static CUresult wait_for_event(const gki_cuda_gated *graph) {
 static gk_result finish(gki_cuda_gated *graph) {
   if (!graph->busy) return GK_OK;
   CUresult result = wait_for_event(graph);
-  if (result != CUDA_SUCCESS) (void)graph->device->driver->cuStreamSynchronize(graph->device->stream);
+  if (result != CUDA_SUCCESS) (void)graph->device->driver->cuStreamSynchronize(graph->at);
   graph->busy = false;
   if (result == CUDA_SUCCESS || graph->last == GK_NONE)
     return gki_cuda_judge_graph(graph->device, graph->plan, result, "waiting for the device");
@@ -87,7 +87,7 @@ static gk_result instantiate(gki_cuda_gated *graph, uint32_t run, CUgraph from) 
   CUresult result = gki_cuda_instantiate(device, from, exec, &why);
   if (result != CUDA_SUCCESS) return judge_run(graph, result, "cuGraphInstantiate", run);
   graph->busy = true;
-  return judge_run(graph, device->driver->cuGraphUpload(*exec, device->stream), "cuGraphUpload", run);
+  return judge_run(graph, device->driver->cuGraphUpload(*exec, graph->at), "cuGraphUpload", run);
 }
 
 static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
@@ -174,6 +174,7 @@ static gk_result take_memory(gki_cuda_gated *graph) {
 
 gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
+  graph->at = device->stream;
   graph->plan = plan;
   graph->last = GK_NONE;
   gk_result result = take_memory(graph);
@@ -185,7 +186,7 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
   if (!graph->device) return;
   const gki_cuda_driver *driver = graph->device->driver;
   bool entered = gki_cuda_enter_to_free(graph->device);
-  if (graph->busy) (void)driver->cuStreamSynchronize(graph->device->stream);
+  if (graph->busy) (void)driver->cuStreamSynchronize(graph->at);
   for (uint32_t k = 0; graph->runs && k < graph->plan->run_count; ++k) drop_run(graph, k);
   gki_cuda_updates_drop(&graph->updates);
   if (graph->event) (void)driver->cuEventDestroy(graph->event);
@@ -213,26 +214,36 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch)
   return result;
 }
 
-/* Nothing of the launch before is under way, as its end was waited for. */
-static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch) {
+static gk_result follow(const gki_cuda_gated *graph) {
+  return graph->at == graph->device->stream ? gki_cuda_follow(graph->device) : GK_OK;
+}
+
+/* Nothing of the launch before is under way, as its end was waited for; but what was sent when it was made may be. */
+static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch, CUstream stream) {
   graph->values = launch->values;
   graph->last = GK_NONE;
-  gk_result result = gki_cuda_parameters_take(&graph->parameters, launch);
+  gk_result result = stream == graph->at ? GK_OK : finish(graph);
+  if (result != GK_OK) return result;
+  graph->at = stream;
+  result = gki_cuda_parameters_take(&graph->parameters, launch);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);
   if (result == GK_OK && launch->changed_count) {
-    result = gki_cuda_follow(graph->device);
+    result = follow(graph);
     graph->busy = true;
-    if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, 0);
+    if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, 0, graph->at);
   }
   return result == GK_OK ? gki_cuda_updates_send(&graph->updates, &graph->parameters, launch->applied) : result;
 }
 
 gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch) {
-  gk_result result = gki_cuda_enter(graph->device);
+  const CUstream stream = gki_cuda_stream_of(graph->device, launch);
+  bool pushed = true;
+  gk_result result = launch->on_stream ? gki_cuda_enter_on(graph->device, stream, graph->at, &pushed)
+                                       : gki_cuda_enter(graph->device);
   if (result != GK_OK) return result;
-  result = start(graph, launch);
+  result = start(graph, launch, stream);
   if (result != GK_OK) (void)finish(graph); /* nobody will */
-  gki_cuda_leave(graph->device);
+  if (pushed) gki_cuda_leave(graph->device);
   return result;
 }
 
@@ -240,11 +251,11 @@ gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
   const gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
-  result = gki_cuda_follow(graph->device);
+  result = follow(graph);
   if (result == GK_OK) {
     graph->busy = true;
     graph->last = run;
-    result = judge_run(graph, device->driver->cuGraphLaunch(graph->runs[run].exec, device->stream), "cuGraphLaunch",
+    result = judge_run(graph, device->driver->cuGraphLaunch(graph->runs[run].exec, graph->at), "cuGraphLaunch",
                        run);
   }
   if (result == GK_OK && graph->plan->bits & GK_ISOLATE) result = finish(graph);
@@ -261,11 +272,11 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
     value = (const volatile int32_t *)(const volatile void *)at;
   } else {
     graph->busy = true;
-    result = gki_cuda_follow(graph->device);
+    result = follow(graph);
     if (result == GK_OK)
       result = gki_cuda_judge(device->driver,
                               device->driver->cuMemcpyDtoHAsync(graph->flag, (CUdeviceptr)(uintptr_t)at,
-                                                                sizeof *graph->flag, device->stream),
+                                                                sizeof *graph->flag, graph->at),
                               "cuMemcpyDtoHAsync of the flag of task %u (%s) of graph %s", (unsigned)node->source,
                               node->name, graph->plan->name);
   }

@@ -25,6 +25,7 @@ typedef struct gki_cuda_gated {
   gki_cuda_run *runs;
   bool complete;          /* all of them are made, those with library calls too */
   int32_t *flag;          /* page-locked: the one that is read */
+  CUstream at;            /* where its work goes: in a launch on another stream not the device's own */
   CUevent event;          /* behind what is waited for */
   const gk_value *values; /* by slot, of the launch at hand */
   uint32_t last;          /* the run that was submitted last, for messages; GK_NONE: none in this launch */

@@ -14,8 +14,7 @@ static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI
 /* Launches that are under way run what is about to go. */
 static gk_result record_again(gki_cuda_graph *graph) {
   const gki_cuda_device *device = graph->device;
-  gk_result result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuStreamSynchronize(device->stream),
-                                          "cuStreamSynchronize");
+  gk_result result = gki_cuda_judge_graph(device, graph->plan, gki_cuda_catch_up(graph), "waiting for its launches");
   if (result != GK_OK) graph->busy_until = UINT64_MAX;
   gki_cuda_variant_drop(graph, &graph->fresh); /* also then: what they recorded isn't to run again */
   gki_cuda_variant_drop(graph, &graph->resume);
@@ -38,22 +37,96 @@ gk_result gki_cuda_follow(gki_cuda_device *device) {
   return result;
 }
 
+/* Others can't put work on that stream; the end of what is last there is marked when somebody needs that. */
+static bool is_own(const gki_cuda_device *device, CUstream stream) {
+  return stream == device->stream && !device->shares_stream;
+}
+
+CUresult gki_cuda_catch_up(const gki_cuda_graph *graph) {
+  const gki_cuda_driver *driver = graph->device->driver;
+  if (graph->at != graph->device->stream) return driver->cuStreamSynchronize(graph->at);
+  return graph->end ? driver->cuEventSynchronize(graph->end) : driver->cuStreamSynchronize(graph->at);
+}
+
+/* The launch before, and what was sent, may be on another stream than the next launch. */
+static gk_result go_to(gki_cuda_graph *graph, CUstream stream) {
+  gki_cuda_device *device = graph->device;
+  const gki_cuda_driver *driver = device->driver;
+  CUresult result = CUDA_SUCCESS;
+  if (stream != graph->stream || (uintptr_t)stream == GKI_CU_STREAM_PER_THREAD) {
+    CUevent before = graph->end;
+    if (!before) {
+      before = graph->event;
+      pthread_mutex_lock(&device->lock);
+      result = driver->cuEventRecord(before, device->stream);
+      if (result == CUDA_SUCCESS && device->last == graph) device->last = NULL;
+      pthread_mutex_unlock(&device->lock);
+    }
+    if (result != CUDA_SUCCESS) return gki_cuda_judge_graph(device, graph->plan, result, "cuEventRecord");
+    result = driver->cuStreamWaitEvent(stream, before, 0);
+  }
+  if (result == CUDA_SUCCESS) graph->at = stream;
+  return gki_cuda_judge_graph(device, graph->plan, result, "cuStreamWaitEvent");
+}
+
+static void stay_home(gki_cuda_graph *graph) {
+  gki_cuda_graph **at = &graph->device->abroad;
+  while (*at && *at != graph) at = &(*at)->next_abroad;
+  if (*at) *at = graph->next_abroad;
+}
+
+gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
+  gk_result result = GK_OK;
+  pthread_mutex_lock(&device->lock);
+  while (result == GK_OK && device->abroad) {
+    gki_cuda_graph *graph = device->abroad;
+    result = gki_cuda_judge_graph(device, graph->plan,
+                                  device->driver->cuStreamWaitEvent(device->stream, graph->end, 0),
+                                  "cuStreamWaitEvent");
+    if (result == GK_OK) device->abroad = graph->next_abroad;
+  }
+  pthread_mutex_unlock(&device->lock);
+  return result;
+}
+
+/* From here on the stream isn't touched any more: it may be captured, or destroyed. If the end can't be marked, it is
+ * waited for. */
+static CUresult mark_end(gki_cuda_graph *graph, CUevent event) {
+  const gki_cuda_driver *driver = graph->device->driver;
+  const CUresult result = driver->cuEventRecord(event, graph->at);
+  graph->stream = graph->at;
+  graph->end = event;
+  stay_home(graph);
+  if (result == CUDA_SUCCESS && graph->at != graph->device->stream) {
+    graph->next_abroad = graph->device->abroad;
+    graph->device->abroad = graph;
+  }
+  if (result == CUDA_SUCCESS) return result;
+  graph->stream = graph->device->stream;
+  graph->end = NULL;
+  return driver->cuStreamSynchronize(graph->at);
+}
+
 /* Under the device's lock. */
 static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, uint64_t number) {
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
-  gk_result result = device->last == graph ? GK_OK : mark_last(device);
+  const bool own = is_own(device, graph->at);
+  const CUevent event = graph->events ? graph->events[place_of(number)] : graph->event;
+  gk_result result = own && device->last != graph ? mark_last(device) : GK_OK;
   if (result == GK_OK)
-    result = gki_cuda_judge_graph(device, graph->plan, driver->cuGraphLaunch(variant->exec, device->stream),
+    result = gki_cuda_judge_graph(device, graph->plan, driver->cuGraphLaunch(variant->exec, graph->at),
                                   "cuGraphLaunch");
   if (result != GK_OK) return result;
+  if (!own) return gki_cuda_judge_graph(device, graph->plan, mark_end(graph, event), "cuEventRecord");
+  stay_home(graph);
+  graph->stream = graph->at;
+  graph->end = NULL;
   if (!graph->events) {
     device->last = graph;
     return GK_OK;
   }
-  return gki_cuda_judge_graph(device, graph->plan,
-                              driver->cuEventRecord(graph->events[place_of(number)], device->stream),
-                              "cuEventRecord");
+  return gki_cuda_judge_graph(device, graph->plan, driver->cuEventRecord(event, graph->at), "cuEventRecord");
 }
 
 /* Launches up to `number` are to stop; another thread may say so of others. */
@@ -80,10 +153,11 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   gki_cuda_variant *variant = NULL;
   gk_result result = again ? record_again(graph) : GK_OK;
   if (result == GK_OK) result = gki_cuda_parameters_take(&graph->parameters, launch);
+  if (result == GK_OK) result = go_to(graph, gki_cuda_stream_of(graph->device, launch));
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
   if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
     return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
-  if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1);
+  if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1, graph->at);
   if (result == GK_OK) result = gki_cuda_updates_send(&variant->updates, &graph->parameters, launch->applied);
   if (result != GK_OK) return result;
   result = gki_cuda_aim(graph, variant,
@@ -104,10 +178,16 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
 }
 
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch) {
-  gk_result result = gki_cuda_enter(graph->device);
+  const gki_cuda_device *device = graph->device;
+  bool pushed = true;
+  gk_result result = launch->on_stream ? gki_cuda_enter_on(device, gki_cuda_stream_of(device, launch), graph->stream,
+                                                           &pushed)
+                                       : gki_cuda_enter(device);
   if (result != GK_OK) return result;
   result = start(graph, launch);
-  gki_cuda_leave(graph->device);
+  if (result != GK_OK && graph->at != device->stream) (void)gki_cuda_catch_up(graph); /* while that stream is there */
+  graph->at = device->stream;
+  if (pushed) gki_cuda_leave(device);
   return result;
 }
 
@@ -125,14 +205,17 @@ void gki_cuda_settle(gki_cuda_graph *graph) {
   const uint64_t launched = atomic_load(&graph->launched);
   CUresult result = CUDA_SUCCESS;
   pthread_mutex_lock(&device->lock);
+  stay_home(graph);
   if (device->last == graph) {
     result = driver->cuEventRecord(graph->event, device->stream);
     device->last = NULL;
   }
   pthread_mutex_unlock(&device->lock);
   if (result == CUDA_SUCCESS && launched)
-    result = driver->cuEventSynchronize(graph->events ? graph->events[place_of(launched)] : graph->event);
-  if (result != CUDA_SUCCESS) (void)driver->cuStreamSynchronize(device->stream);
+    result = driver->cuEventSynchronize(graph->end      ? graph->end
+                                        : graph->events ? graph->events[place_of(launched)]
+                                                        : graph->event);
+  if (result != CUDA_SUCCESS) (void)gki_cuda_catch_up(graph);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */

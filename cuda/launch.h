@@ -12,6 +12,12 @@ gk_result gki_cuda_cancel(gki_cuda_graph *graph);
  * which its last kernel posts. In the device's context. */
 void gki_cuda_settle(gki_cuda_graph *graph);
 
+/* Until what the graph has put on streams is over; graph->at is the device's own, or in use by a launch. */
+CUresult gki_cuda_catch_up(const gki_cuda_graph *graph);
+
+/* The device's own stream follows launches on other streams from now on. In its context. */
+gk_result gki_cuda_follow_abroad(gki_cuda_device *device);
+
 /* Before work of others is put on the device's stream: the end of what is last there is marked. In its context. */
 gk_result gki_cuda_follow(gki_cuda_device *device);
 #endif

@@ -67,7 +67,7 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
   gki_cuda_tables_write(variant->gates, layout, &graph->shared, &places, handles, variant->staged);
   return gki_cuda_judge_graph(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(variant->tables, variant->staged, layout->bytes,
-                                                                device->stream),
+                                                                graph->at),
                               "cuMemcpyHtoDAsync of the tables");
 }
 
@@ -106,14 +106,14 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
   gk_release(handles);
   if (result == GK_OK)
-    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphUpload(variant->exec, device->stream),
+    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphUpload(variant->exec, graph->at),
                                   "cuGraphUpload");
   return result;
 }
 
 void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   const gki_cuda_driver *driver = graph->device->driver;
-  if (graph->busy_until > graph->waited) (void)driver->cuStreamSynchronize(graph->device->stream);
+  if (graph->busy_until > graph->waited) (void)gki_cuda_catch_up(graph);
   graph->busy_until = 0;
   if (variant->exec) (void)driver->cuGraphExecDestroy(variant->exec);
   if (variant->graph) (void)driver->cuGraphDestroy(variant->graph);
@@ -193,7 +193,7 @@ static gk_result take_state(gki_cuda_graph *graph) {
   gki_cuda_shared_write(shared, graph->pinned + begins_at);
   return gki_cuda_judge_graph(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
-                                                                device->stream),
+                                                                graph->at),
                               "cuMemcpyHtoDAsync of the state");
 }
 
@@ -226,6 +226,7 @@ static gk_result make_events(gki_cuda_graph *graph) {
 
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
+  graph->at = graph->stream = device->stream;
   graph->plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   atomic_init(&graph->launched, 0);

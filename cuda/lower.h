@@ -44,6 +44,11 @@ typedef struct gki_cuda_graph {
                             * failed, or a launch half way */
   gki_cuda_parameters parameters;
   gki_cuda_calls calls;    /* the variants are made again when a slot of theirs was bound anew */
+  CUstream at;             /* where all goes that is put on a stream: the device's own, but in a launch on another */
+  CUstream stream;         /* of the last launch */
+  CUevent end;             /* behind that launch alone, where others may put work behind it; NULL: it is on a stream of
+                            * gk's own, and only waited for there. Under the device's lock */
+  struct gki_cuda_graph *next_abroad;
   CUevent event;           /* behind the last launch, if the device's `last` isn't this graph */
   CUevent *events;         /* by place in the ring, of launches that post nothing; NULL: all post */
   uint32_t depth;

@@ -118,7 +118,8 @@ static void write_number(const gki_cuda_slots *slots, unsigned char *table, uint
   memcpy(table + slot * sizeof entry, &entry, sizeof entry);
 }
 
-gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place) {
+gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place,
+                              CUstream stream) {
   const gk_plan *plan = slots->plan;
   if (!launch->changed_count) return GK_OK;
   size_t begin = slots->bytes, end = 0;
@@ -141,8 +142,7 @@ gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *l
     if (slots->structs[k] && slots->structs[k] < end)
       memcpy(table + slots->structs[k], launch->values[k].ptr, plan->slots[k].element_bytes);
   const gki_cuda_driver *driver = slots->device->driver;
-  return gki_cuda_judge(driver, driver->cuMemcpyHtoDAsync(slots->at + begin, table + begin, end - begin,
-                                                          slots->device->stream),
+  return gki_cuda_judge(driver, driver->cuMemcpyHtoDAsync(slots->at + begin, table + begin, end - begin, stream),
                         "cuMemcpyHtoDAsync of %zu bytes of slots", end - begin);
 }
 

@@ -27,7 +27,7 @@ gk_result gki_cuda_slots_make(gki_cuda_slots *slots, const gki_cuda_device *devi
 void gki_cuda_slots_drop(gki_cuda_slots *slots);
 
 /* Puts what changed on the way to the table, before what is launched next. `place` is the launch's number less one. */
-gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place);
+gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place, CUstream stream);
 
 /* What an I32, U32 or I64 has. */
 int64_t gki_cuda_slots_number(const gki_cuda_slots *slots, uint32_t slot, const gk_value *values);

@@ -19,7 +19,8 @@
  * - Threads: any number may use one device. A graph is for one thread at a time: a call that meets another is answered
  *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, and only while the graph lives.
  * - Order: launches, uploads, downloads and copies on a device happen as if one after the other, in the order of the
- *   calls (gk_launch_on aside).
+ *   calls. Launches of gk_launch_on follow earlier ones of their graph, and all but launches of other graphs follow
+ *   them; else their order is that of their streams.
  * - C++20 takes the macros as they stand, C++17 with the extension of gcc and clang; GK_KERNEL is for C files. */
 #ifndef GK_H
 #define GK_H
@@ -560,8 +561,11 @@ gk_slot gk_find_slot(const gk_graph *graph, const char *name);
  * small for a flag or count; and with two slots that share memory unexpectedly (docs/contract.md). */
 gk_result gk_launch(gk_graph *graph, int32_t label);
 
-/** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one. Where a
- * backend has no streams: GK_ERROR_UNSUPPORTED. */
+/** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one: when the
+ * call returns, the launch is on the stream, which gk doesn't touch any more. Of a graph that the host gates, it is over
+ * by then. Any graph may change streams from launch to launch. A failure is told at once, and then there was no launch:
+ * a stream that is being captured, or of another context, is refused. Where a backend has no streams:
+ * GK_ERROR_UNSUPPORTED; where an earlier launch of the graph waits for other work of the device: GK_ERROR_BUSY. */
 gk_result gk_launch_on(gk_graph *graph, int32_t label, void *native_stream);
 
 /** How a launch ended. */

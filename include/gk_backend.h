@@ -428,6 +428,9 @@ typedef struct gk_backend {
   char *(*dump)(void *graph, const char *format);
   /** What only this backend has: tables of functions, by name. Optional: nothing. */
   const void *(*query)(const char *name);
+  /** Whether users put work of their own on the stream that the device works on: then gk_launch, as gk_launch_on, calls
+   * `launch`, or the walk, before it returns, not in the device's line of work. Optional: no. */
+  bool (*shares)(void *device);
 } gk_backend;
 
 /** Puts a backend before those in gk. It must live as long as the process uses gk. Another ABI, a second one of the

@@ -50,8 +50,8 @@ gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *strea
 /* ---- looking inside ---------------------------------------------------------------------------------------------- */
 
 /** The graph of launches from the top (label 0), or of those that resume at a label; made now if it wasn't yet. Good
- * for looking at it and for cuGraphExecKernelNodeSetParams and its kin; launched by gk_launch alone, which counts launches
- * (gk_cuda_add is for graphs that you launch). It changes when gk_wait reports GK_BY_RECORDING.
+ * for looking at it and for cuGraphExecKernelNodeSetParams and its kin; launched by gk_launch alone, which counts
+ * launches (gk_cuda_add is for graphs that you launch). It changes when gk_wait reports GK_BY_RECORDING.
  * @param whole  May be NULL; not to be changed.
  * @param exec   May be NULL.
  * @return GK_ERROR_UNSUPPORTED: the host gates this graph, and the message says why. */
@@ -87,8 +87,8 @@ gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUg
                       size_t count, gk_graph **graph, CUgraphNode *last);
 
 /** Prepares the next cuGraphLaunch of your exec: what was bound, and where to start, become parameters of one node,
- * with no work on the device. Each launch is armed by itself, before it and after the arming of the one before it, and only
- * if that one is over or can't yield; up to 16 may be under way. When your exec is done, gk_poll tells how it ended.
+ * with no work on the device. Each launch is armed by itself, before it and after the arming of the one before it, and
+ * only if that one is over or can't yield; up to 16 may be under way. When your exec is done, gk_poll tells how it ended.
  * @param exec   Of the graph that the list was added to.
  * @param label  Where to start, as in gk_launch. */
 gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label);
