@@ -116,8 +116,8 @@ def build_targets(tree, chosen, options):
     known = {line.partition(":")[0]: line.partition(":")[2].strip() for line in listed.splitlines()}
     stand_ins = [name for name in known if re.fullmatch(r"build/simgpu/lib[^/]*", name)]
     runner, lists = "build/tests/conformance/conformance", "build/tests/conformance/random_lists"
-    needs = {"probe": ["build/tests/cuda/probe"], "conformance": [runner, lists], "sanitizer": [runner],
-             "softbody": ["build/softbody"], "compare": [runner, "build/tests/cuda/probe", *stand_ins],
+    needs = {"probe": ["build/tests/cuda/probe", "build/gk-info"],
+             "conformance": [runner, lists], "sanitizer": [runner], "softbody": ["build/softbody"], "compare": [runner, "build/tests/cuda/probe", *stand_ins],
              "bench": [name for name, rule in known.items() if rule == "single" and name.startswith("build/bench/")],
              "build": ["all", runner, lists, "build/tests/cuda/probe"],
              "tests": [] if options.quick else
@@ -166,6 +166,8 @@ def probe(part, options):
     part.check("answers", done.trouble() or (None if found else "it gives none\n" + done.text[-2000:]),
                f"{len(found)}, {len(odd)} of them not yes" + "".join(
                    f"\n{name} {one['answer']}: {one.get('question', '')}" for name, one in odd.items()))
+    info = part.call("gk-info", ["build/gk-info", "--backend", "cuda"])
+    part.check("gk-info", info.trouble())
 
 
 def tests(part, options):
