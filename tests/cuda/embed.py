@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gk-embed: what a real NVRTC makes of it, what it refuses, and the example in docs/examples/embedded, built by its own
-build.ninja, which runs on the simulated driver without any NVRTC."""
+"""gk-embed: what a real NVRTC makes of its texts, and the example in docs/examples/embedded, built by its own build.ninja,
+which runs on the simulated driver without any NVRTC. What the tool refuses is in tests/unit/gk_embed_test.c."""
 import os
 import shutil
 import subprocess
@@ -55,50 +55,6 @@ def by_real_compiler(folder):
           f"gk-embed: {wrong} doesn't compile (NVRTC", f"{wrong}(8): error: ", env=dict(env, GK_CACHE="off"))
 
 
-def refused(folder):
-    nothing, included, odd = folder / "nothing.c", folder / "included.c", folder / "odd.c"
-    nothing.write_text("int main(void) { return 0; } /* GK_SOURCE(no) */\n#define GK_SOURCE(no)\n")
-    included.write_text("GK_SOURCE(it)\n#ifndef GK_GLSL\n#include \"other.h\"\n#endif\n"
-                        "GK_KERNEL(one, (inout(int, x))) { x[i] = 1; }\n")
-    odd.write_bytes(b"GK_SOURCE(it)\n\0")
-    name = ["--name", "images"]
-    judge("a GK_SHARED that isn't there", [*name, FILES[0]], 1,
-          f"{FILES[0]} uses shared, but GK_SHARED(shared) stands in none of the files: name its file, too")
-    judge("a file without kernels", [*name, nothing], 1, "there is no GK_SOURCE in the files")
-    judge("a file that includes others", [*name, included], 1, "includes files")
-    judge("a file that is no text", [*name, odd], 1, "there is a zero byte in it")
-    judge("a file that isn't there", [*name, folder / "none.c"], 1, "none.c: No such file")
-    judge("a folder", [*name, folder], 1, "it can't be read")
-    judge("no name", FILES, 2, "--name NAME is missing", "use: gk-embed")
-    judge("an odd name", ["--name", "a-b", *FILES], 2, "no name in C")
-    judge("no file", name, 2, "no file is named")
-    judge("an unknown option", [*name, "--colour", "red", *FILES], 2, "--colour: no such option")
-    judge("an option without its value", [*name, *FILES, "--arch"], 2, "--arch: no such option, or it lacks")
-    for value in ("", "90,", "x", "90;80", "9", "12345", ",".join(["90"] * 40)):
-        judge(f"--arch {value[:20]!r}", [*name, "--arch", value, *FILES], 2, "numbers with commas between them")
-    judge("an odd driver", [*name, "--driver", "twelve", *FILES], 2, "followed by its CUDA version")
-    judge("nothing at all", [*name, "--arch", "none", "--ptx", "none", *FILES], 1, "none was asked for")
-    judge("a GPU that NVRTC doesn't know", [*name, "--arch", "77", "--ptx", "none", *FILES], 1, "doesn't know sm_77")
-    judge("which is left out if it wasn't asked for", [*name, "--ptx", "none", *FILES], 0,
-          "left out: NVRTC 12.4 doesn't know sm_120", env=dict(SIMULATED, SIMGPU_NVRTC="12.4"))
-    judge("a driver that is older than NVRTC", [*name, "--driver", "12.4", "--arch", "90", *FILES], 1,
-          "what NVRTC 13.0 makes for sm_90, drivers for CUDA 12.4 don't take",
-          env=dict(SIMULATED, SIMGPU_NVRTC="13.0"))
-    judge("no NVRTC", [*name, *FILES], 1, "there is no NVRTC", env=dict(SIMULATED, SIMGPU_NVRTC="none"))
-    judge("a place that can't be written to", [*name, "--out", folder / "no/such/place.c", "--arch", "90", *FILES], 1,
-          "No such file or directory")
-    out = folder / "limited.c"
-    limited = ["bash", "-c", 'ulimit -f 8; exec "$@"', "sh", TOOL]
-    done = subprocess.run([*limited, *name, "--out", out, "--arch", "90", *FILES],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=SIMULATED)
-    tap.case("a limit of a file's size leaves nothing behind",
-             None if done.returncode == 1 and "it can't be written" in done.stdout and not out.exists()
-             else done.stdout)
-    if os.path.exists("/dev/full"):
-        judge("a disk that is full", [*name, "--out", "/dev/full", "--arch", "90", *FILES], 1, "it can't be written")
-        tap.case("which is still there", None if os.path.exists("/dev/full") else "/dev/full was removed")
-
-
 def as_in_the_docs(folder):
     """The example by its own build.ninja, with words of the installed gk in its path."""
     bin_folder, build = folder / "bin", folder / "example"
@@ -133,7 +89,6 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         by_real_compiler(folder)
-        refused(folder)
         as_in_the_docs(folder)
     tap.finish()
 
