@@ -198,6 +198,44 @@ static void module_has_entries_by_name(void **state) {
   assert_int_equal(value, 8);
 }
 
+static void parameters_are_told(void **state) {
+  (void)state;
+  static const size_t offsets[] = {0, 8, 16}, sizes[] = {1, 8, 4};
+  CUfunction see = kernel("see");
+  size_t offset = 99, bytes = 99;
+  for (size_t k = 0; k < 3; ++k) {
+    RIGHT(cu.cuFuncGetParamInfo(see, k, &offset, &bytes));
+    assert_int_equal(offset, offsets[k]);
+    assert_int_equal(bytes, sizes[k]);
+  }
+  RIGHT(cu.cuFuncGetParamInfo(see, 0, &offset, NULL));
+  assert_int_equal(offset, 0);
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuFuncGetParamInfo(see, 3, &offset, &bytes));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuFuncGetParamInfo(see, 0, NULL, &bytes));
+}
+
+/* More than 48 KB of it has to be asked for. */
+static void shared_memory_is_asked_for(void **state) {
+  (void)state;
+  const CUfunction_attribute dynamic = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+  CUfunction see = kernel("see");
+  unsigned char one = 1;
+  uint64_t eight = 8;
+  uint32_t four = 4;
+  void *parameters[] = {&one, &eight, &four};
+  int value = 0, most = 0;
+  RIGHT(cu.cuFuncGetAttribute(&value, dynamic, see));
+  assert_int_equal(value, 49152);
+  RIGHT(cu.cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0));
+  assert_true(most > 49152);
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(see, 1, 1, 1, 1, 1, 1, 49153, stream, parameters, NULL));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuFuncSetAttribute(see, dynamic, most + 1));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuFuncSetAttribute(see, CU_FUNC_ATTRIBUTE_NUM_REGS, 1));
+  RIGHT(cu.cuFuncSetAttribute(see, dynamic, 50000));
+  RIGHT(cu.cuLaunchKernel(see, 1, 1, 1, 1, 1, 1, 50000, stream, parameters, NULL));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(see, 1, 1, 1, 1, 1, 1, 50001, stream, parameters, NULL));
+}
+
 static void refused_image_writes_a_log(void **state) {
   (void)state;
   char log[64] = "";
@@ -288,7 +326,7 @@ int main(void) {
     CASE(context_is_no_longer_there),
     CASE(what_a_context_is_left_with),
     CASE(module_has_entries_by_name),
-    CASE(refused_image_writes_a_log),
+    CASE(parameters_are_told), CASE(shared_memory_is_asked_for), CASE(refused_image_writes_a_log),
     CASE(parameters_are_copied_exactly),
     CASE(parameters_may_be_too_many),
     CASE(shapes_have_limits),

@@ -172,6 +172,24 @@ static void update_is_checked(void **state) {
   RIGHT(cu.cuGraphCreate(&graph, 0));
 }
 
+/* As drivers before 12.2 have it. */
+static void update_by_the_older_call(void **state) {
+  (void)state;
+  uint64_t letter = 'n';
+  void *parameters[] = {&letter};
+  CUgraphNode node = add_log(graph, NULL, 'a'), empty;
+  RIGHT(cu.cuGraphAddEmptyNode(&empty, graph, &node, 1));
+  CUgraphExec exec = exec_of();
+  CUDA_KERNEL_NODE_PARAMS_v1 asked = {.func = kernel("log"), .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                      .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .kernelParams = parameters};
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphExecKernelNodeSetParams(exec, empty, &asked));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphExecKernelNodeSetParams(exec, node, NULL));
+  assert_string_equal(trace_of(exec), "a");
+  RIGHT(cu.cuGraphExecKernelNodeSetParams(exec, node, &asked));
+  assert_string_equal(trace_of(exec), "n");
+  RIGHT(cu.cuGraphExecDestroy(exec));
+}
+
 static void plain_graphs_have_several_execs(void **state) {
   (void)state;
   add_log(graph, NULL, 'a');
@@ -271,7 +289,7 @@ int main(void) {
     CASE(child_graphs_are_copies),
     CASE(clone_is_a_graph_of_its_own),
     CASE(nodes_are_listed),
-    CASE(update_is_checked),
+    CASE(update_is_checked), CASE(update_by_the_older_call),
     CASE(plain_graphs_have_several_execs),
     CASE(module_ends_before_its_graph),
     CASE(graph_is_drawn),

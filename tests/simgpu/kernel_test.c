@@ -382,7 +382,8 @@ static void modules_are_apart(void **state) {
     "namespace deep { __device__ int counter = 5;\n"
     "__global__ void count(int *to) { to[0] = ++counter; } }\n"
     "__global__ void taken(float, const int *);\n"
-    "extern \"C\" { __global__ void __launch_bounds__(64) plain(int *to) { to[0] = deep::counter; } }\n"
+    "#define WARP 32\n"
+    "extern \"C\" { __global__ void __launch_bounds__((WARP + 0) * 2, 4) plain(int *to) { to[0] = deep::counter; } }\n"
     "template <typename T> __global__ void never(T) {}\n"
     "__constant__ char text[] = \"__global__ void in_a_string() { }\";\n"
     "__global__ void taken(float f, const int *) { deep::counter = (int)f; }\n";
@@ -393,6 +394,8 @@ static void modules_are_apart(void **state) {
   assert_int_equal(to, 7);
   RUN(find(two, "plain"), 1, 1, &(int *){&to});
   assert_int_equal(to, 5);
+  assert_int_equal(sim_kernel_threads(find(two, "plain")), 64);
+  assert_int_equal(sim_kernel_threads(find(two, "_ZN4deep5countEPi")), 1024);
   sim_module_unload(one);
   assert_null(sim_module_kernel(two, "count"));
   assert_null(sim_module_kernel(two, "never"));
