@@ -46,7 +46,8 @@ static void close_device(void *at) {
 /* What a graph is when the device decides. */
 static const gk_capability native[] = {
   {"KERNEL", GK_NATIVE, "A kernel node; it finds its arguments and item counts in a table on the device, so that a "
-                        "slot bound anew costs one copy, whatever uses it."},
+                        "slot bound anew costs one copy, whatever uses it. One with code by hand has them in itself, "
+                        "and is updated."},
   {"COPY", GK_NATIVE, "By a kernel of gk's, which reads its count when it runs."},
   {"FILL", GK_NATIVE, "By a kernel of gk's, as COPY."},
   {"CALL", GK_NATIVE, "Recorded into the graph by stream capture, and again when one of its slots was bound anew."},

@@ -262,17 +262,28 @@ typedef struct gk_source {
   uint32_t use_count;                  /**< Length of uses. */
 } gk_source;
 
-/** Code written by hand for one backend; gets exactly the kernel's parameters. One of text, image, function. */
+/** Code written by hand for one backend: one of text, image and function. It gets exactly the kernel's parameters, in
+ * their order: for memory the address that is bound (`in` a struct's slot: of the graph's copy; `sum`: where to add),
+ * numbers and structs by value. How many items there are is no parameter: list it as one if the code needs it. So far
+ * only CUDA takes such code. There, numbers of items must be numbers (no PTR), parameters have 4,096 bytes at most, and
+ * drivers from 12.4 on tell of wrong parameters; others take what they get. All of this and what it points to must
+ * live as long as the device: kernels that name the same text or image, by address, are of one module. */
 typedef struct gk_code {
-  const char *text;      /**< Source for the backend's compiler. */
-  const char *options;   /**< For that compiler; NULL: none. */
-  const void *image;     /**< PTX, cubin, fatbin, code object, SPIR-V. */
-  size_t image_bytes;    /**< Its size. */
-  void *function;        /**< A CUfunction or hipFunction_t; stays yours. */
-  const char *entry;     /**< Its name in there; NULL: the kernel's. */
-  uint32_t block[3];     /**< Threads in a block; 0: 256, 1, 1. */
-  uint32_t per_block[3]; /**< Items a block covers; 0: as block. */
-  uint32_t shared_bytes; /**< Dynamic shared memory of a block. */
+  const char *text;      /**< Source for the backend's compiler (NVRTC); messages call it gk_code.text, or as its #line
+                          * says. */
+  const char *options;   /**< For that compiler, with blanks between them; NULL: none. One that names a GPU goes before
+                          * the device's. */
+  const void *image;     /**< PTX, cubin or fatbin (code object, SPIR-V). */
+  size_t image_bytes;    /**< Its size; a zero at the end of PTX needn't be counted, nor be there. */
+  void *function;        /**< A CUfunction of the device's context (hipFunction_t); stays yours. If shared_bytes ask for
+                          * it, its CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is raised. */
+  const char *entry;     /**< Its name in text or image, as the linker has it: extern "C", or mangled. NULL: the
+                          * kernel's. */
+  uint32_t block[3];     /**< Threads in a block; 0: 256, 1, 1. At most 1,024 in all, 64 along z, and what the code's
+                          * registers and launch bounds allow. */
+  uint32_t per_block[3]; /**< Items a block covers; 0: as block. The grid has so many blocks as cover all; along y and z
+                          * 65,535 at most, or the launch is refused. No items: it doesn't run. */
+  uint32_t shared_bytes; /**< Dynamic shared memory of a block; more than 48 KiB is asked for. */
   uint32_t reserved[3];  /**< Zero. */
 } gk_code;
 
@@ -284,8 +295,8 @@ typedef struct gk_kernel {
   uint32_t dimensions;     /**< Of its items, 1 to 3; 0: 1. */
   const gk_source *source; /**< Portable text, for any backend; or NULL. */
   gk_host_kernel host;     /**< For the CPU; or NULL. */
-  const gk_code *cuda;     /**< Goes before the portable text; or NULL. */
-  const gk_code *hip;      /**< Likewise. */
+  const gk_code *cuda;     /**< Goes before the portable text on CUDA; or NULL. */
+  const gk_code *hip;      /**< Likewise, once there is such a backend. */
   const gk_code *vulkan;   /**< Likewise. */
   uintptr_t reserved[2];   /**< Zero. */
 } gk_kernel;
@@ -579,7 +590,7 @@ typedef enum gk_state {
 typedef enum gk_applied {
   GK_UNCHANGED,    /**< There were none. */
   GK_BY_TABLE,     /**< In the table of slots: at no cost per task. */
-  GK_BY_NODES,     /**< Also by an update of each node that uses one. */
+  GK_BY_NODES,     /**< Also by an update of each node that uses one: kernels with code by hand. */
   GK_BY_RECORDING, /**< A library call was recorded again. */
 } gk_applied;
 

@@ -44,6 +44,7 @@ SCRIPTS = [
     ("doxygen", ["tests/doxygen.py"], False),
     ("errors", ["tests/errors.py"], False),
     ("outside", ["tests/outside.py"], False),
+    ("examples", ["tests/examples.py"], False),
     ("printed", ["tests/printed.py"], False),
     ("no device", ["tests/no_device.py"], False),
     ("gk-info", ["tests/info.py"], False),

@@ -293,6 +293,25 @@ static void test_updates_of_both_graphs(void **state) {
   gk_graph_destroy(graph);
 }
 
+static void test_updates_in_blocks_are_refused(void **state) {
+  gk_device *device = *state;
+  if (BITS || atof(VERSION) < 12.35 || *NO) return;
+  static const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(down, GK_ONE, LEFT), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_of(device, &list), *gated = graph_on(device, &list, GK_HOST_GATED);
+  gk_bind(graph, LEFT, int_on(device, 3));
+  gk_bind(gated, LEFT, gk_bound(graph, LEFT));
+  sim->answer_no("P17a");
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (down): this driver doesn't update the node", gk_wait(graph, NULL));
+  assert_says("create graph list with GK_HOST_GATED");
+  run_from(gated, 0);
+  assert_int_equal(int_at(device, gk_bound(gated, LEFT)), 0);
+  sim->answer_no(NULL);
+  gk_graph_destroy(graph);
+  gk_graph_destroy(gated);
+}
+
 static void test_nested_and_beside(void **state) {
   gk_device *device = *state;
   static const gk_task tasks[] = {
@@ -436,6 +455,7 @@ int main(int count, char **words) {
     ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_no_items), ON_CUDA(test_shared_memory),
     ON_CUDA(test_beside_portable_text), ON_CUDA(test_just_the_nodes_concerned), ON_CUDA(test_queue),
     ON_CUDA(test_yield_and_resume), ON_CUDA(test_updates_of_both_graphs), ON_CUDA(test_nested_and_beside),
+    ON_CUDA(test_updates_in_blocks_are_refused),
     ON_CUDA(test_isolated), ON_CUDA(test_every_call_fails), ON_CUDA(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
