@@ -117,7 +117,8 @@ def build_targets(tree, chosen, options):
     stand_ins = [name for name in known if re.fullmatch(r"build/simgpu/lib[^/]*", name)]
     runner, lists = "build/tests/conformance/conformance", "build/tests/conformance/random_lists"
     needs = {"probe": ["build/tests/cuda/probe", "build/gk-info"],
-             "conformance": [runner, lists], "sanitizer": [runner], "softbody": ["build/softbody"], "compare": [runner, "build/tests/cuda/probe", *stand_ins],
+             "conformance": [runner, lists], "sanitizer": [runner], "softbody": ["build/softbody"],
+             "compare": [runner, "build/tests/cuda/probe", *stand_ins],
              "bench": [name for name, rule in known.items() if rule == "single" and name.startswith("build/bench/")],
              "build": ["all", runner, lists, "build/tests/cuda/probe"],
              "tests": [] if options.quick else
