@@ -310,6 +310,9 @@ gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {
   gk_result result = gki_graph_enter(graph, "gk_resize");
   if (result != GK_OK) return result;
   if (!slot_of(graph, slot, "gk_resize", 1u << GK_PTR)) result = GK_ERROR_INVALID;
+  else if (graph->outside && !gki_launches_over(graph)) /* nothing that gk does is behind them */
+    result = gk_fail(GK_ERROR_BUSY, "gk_resize: graph %s is armed, and that launch isn't over; launch your exec if you "
+                     "didn't, and wait for it", graph->planned.plan.name);
   else result = resize(graph, (uint32_t)slot, count);
   keep_failure(graph, (uint32_t)slot, result);
   gki_graph_leave(graph);

@@ -65,7 +65,14 @@ void gk_graph_destroy(gk_graph *graph) {
   gki_memory_drop();
 }
 
-static gk_result lower(gk_graph *graph) {
+static gk_result lower_by(gk_graph *graph, const gki_lowering *way, void *const *code) {
+  const gk_device *device = graph->device;
+  const gk_plan *plan = &graph->planned.plan;
+  return way ? way->lower(device->state, graph->state, plan, code, &graph->mode, way->data)
+             : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
+}
+
+static gk_result lower(gk_graph *graph, const gki_lowering *way) {
   gk_device *device = graph->device;
   const gk_plan *plan = &graph->planned.plan;
   void **code = gki_array(plan->node_count, sizeof *code, "the kernels' code");
@@ -80,8 +87,7 @@ static gk_result lower(gk_graph *graph) {
   if (result == GK_OK) {
     graph->state = gki_array(1, device->backend->graph_bytes, "a backend's graph");
     graph->lowered = graph->state != NULL;
-    result =
-        !graph->state ? GK_ERROR_MEMORY : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
+    result = graph->state ? lower_by(graph, way, code) : GK_ERROR_MEMORY;
     if (result != GK_OK)
       gk_fail(result, "backend %s could not lower graph %s and didn't say why", device->backend->name, plan->name);
   }
@@ -101,13 +107,13 @@ static gk_result refuse_mode(const gk_graph *graph) {
                  (int)graph->mode, graph->planned.plan.name);
 }
 
-static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits) {
+static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const gki_lowering *way) {
   gki_blocks blocks = {0};
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, graph->device->backend, NULL, NULL);
   if (result == GK_OK) result = gki_plan_make(&graph->planned, &blocks, bits);
   gki_blocks_free(&blocks);
-  if (result == GK_OK) result = lower(graph);
+  if (result == GK_OK) result = lower(graph, way);
   if (result == GK_OK) result = refuse_mode(graph);
   if (result == GK_OK) result = gki_slots_make(graph);
   if (result == GK_OK) result = gki_queue_make(graph);
@@ -115,23 +121,15 @@ static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits) {
   return result;
 }
 
-gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **created) {
-  enum { known = GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE };
-  gki_begin();
-  if (created) *created = NULL;
-  if (!created) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: nowhere to put the graph (NULL)");
-  if (!device) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: there is no device (NULL)");
-  if (gki_refuse_dead(device, "gk_graph_create") != GK_OK) return GK_ERROR_INVALID;
-  if (bits & ~(uint32_t)known)
-    return gk_fail(GK_ERROR_INVALID,
-                   "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",
-                   (unsigned)(bits & ~(uint32_t)known));
+gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits, const gki_lowering *way,
+                           gk_graph **created) {
   gk_graph *graph = gki_handle(sizeof *graph, "a graph");
   if (!graph) return GK_ERROR_MEMORY;
   gki_memory_hold(); /* The graph may outlive its device. */
   atomic_flag_clear(&graph->inside);
   graph->device = device;
-  gk_result result = make(graph, list, bits);
+  graph->outside = way != NULL;
+  gk_result result = make(graph, list, bits, way);
   if (result != GK_OK) {
     gk_graph_destroy(graph);
     return result;
@@ -145,6 +143,20 @@ gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits,
          (unsigned)graph->planned.plan.loop_count, (unsigned)graph->planned.plan.checkpoint_count);
   *created = graph;
   return GK_OK;
+}
+
+gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **created) {
+  enum { known = GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE };
+  gki_begin();
+  if (created) *created = NULL;
+  if (!created) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: nowhere to put the graph (NULL)");
+  if (!device) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: there is no device (NULL)");
+  if (gki_refuse_dead(device, "gk_graph_create") != GK_OK) return GK_ERROR_INVALID;
+  if (bits & ~(uint32_t)known)
+    return gk_fail(GK_ERROR_INVALID,
+                   "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",
+                   (unsigned)(bits & ~(uint32_t)known));
+  return gki_graph_create(device, list, bits, NULL, created);
 }
 
 /* ---- dumps ------------------------------------------------------------------------------------------------------- */

@@ -49,6 +49,7 @@ struct gk_graph {
   void *state;         /* the backend's */
   bool lowered;
   gk_mode mode;
+  bool outside;        /* it was lowered into a graph of the caller's, who launches that: armed, not launched, here */
 
   gki_bound *slots;    /* by index in the plan */
   unsigned char *bytes; size_t bytes_size;
@@ -80,6 +81,15 @@ struct gk_graph {
 gk_result gki_graph_enter(gk_graph *graph, const char *call);
 void gki_graph_leave(gk_graph *graph);
 
+/* How a graph is lowered, if not by the backend's entry: into a graph of the caller's. */
+typedef struct gki_lowering {
+  gk_result (*lower)(void *device, void *state, const gk_plan *plan, void *const *code, gk_mode *mode, void *data);
+  void *data;
+} gki_lowering;
+/* What gk_graph_create does, with bits and pointers that are fine. way: NULL: by the backend's entry. */
+gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits, const gki_lowering *way,
+                           gk_graph **created);
+
 /* Before a device closes: ends what runs, takes the backend's part and the memory from each of its graphs. */
 void gki_graphs_detach(gk_device *device);
 
@@ -95,6 +105,10 @@ gk_result gki_slots_judge(gk_graph *graph, const char *call);
 /* launch.c */
 gk_result gki_queue_make(gk_graph *graph);
 void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
+bool gki_launches_over(gk_graph *graph); /* as far as is known without waiting */
+/* As gk_launch, of a graph that the caller launches: `arm` gets what a launch is told, here and now. */
+gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
+                           gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data);
 
 /* batched.c: walks the plan for a backend that runs batches and reads flags */
 gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record);

@@ -121,9 +121,23 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
   return GK_OK;
 }
 
+/* Of a graph that the caller launches: he has to, and to ask until that is over. */
+static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launched) {
+  const char *name = graph->planned.plan.name;
+  if (launched > graph->told) settle(graph, launched, false);
+  if (graph->planned.plan.can_yield && launched > graph->told)
+    return gk_fail(GK_ERROR_BUSY, "%s: graph %s was armed, can yield, and gk_poll hasn't told yet how that launch "
+                   "ended; launch your exec if you didn't, and call gk_poll once that is done", call, name);
+  if (launched >= graph->depth && graph->settled < launched + 1 - graph->depth)
+    return gk_fail(GK_ERROR_BUSY, "%s: %u launches of graph %s are armed and not over; launch your exec if you "
+                   "didn't, and wait for it", call, (unsigned)graph->depth, name);
+  return GK_OK;
+}
+
 /* The place in the queue for the next launch, or why there is none. */
 static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
+  if (graph->outside) return refuse_armed(graph, call, launched);
   if (graph->planned.plan.can_yield && launched > graph->told)
     return gk_fail(GK_ERROR_BUSY, "%s: graph %s was launched and not waited for, and it can yield; call gk_wait first",
                    call, name);
@@ -180,29 +194,78 @@ static gk_result launch_here(gk_graph *graph, gki_launch *launch, uint64_t befor
   return gki_fail_with(launch->result, launch->message);
 }
 
+static void log_launch(const gki_launch *launch) {
+  const gk_plan *plan = &launch->graph->planned.plan;
+  const gk_hand_over *told = &launch->hand_over;
+  gk_log(GK_LOG_DEBUG, "graph %s: launch %llu from %s, %u slots bound anew", plan->name,
+         (unsigned long long)told->launch, told->target ? plan->nodes[told->target].name : "the top",
+         (unsigned)told->changed_count);
+}
+
+/* What both kinds of launches have in common, up to the hand-over. */
+static gk_result prepare(gk_graph *graph, const char *call, int32_t label, bool here, gki_launch **prepared) {
+  const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  const uint32_t target = label ? gki_plan_label(&graph->planned.plan, label) : 0;
+  gk_result result = label && !target ? refuse_label(graph, call, label) : refuse_busy(graph, call, launched);
+  if (result == GK_OK) result = gki_slots_judge(graph, call);
+  if (result == GK_OK && here) result = refuse_behind_others(graph, call, launched);
+  if (result != GK_OK) return result;
+  *prepared = launch_at(graph, launched + 1);
+  fill(graph, *prepared, target);
+  (*prepared)->hand_over.launch = launched + 1;
+  return GK_OK;
+}
+
+/* On the caller's thread, whatever the device is at, and its failure is the answer: he is about to launch. */
+static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
+                         gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
+  gki_launch *launch = NULL;
+  gk_result result = prepare(graph, call, label, false, &launch);
+  if (result != GK_OK) return result;
+  if (atomic_exchange(&graph->stale, false)) hand_again(launch);
+  log_launch(launch);
+  result = arm(graph->state, &launch->hand_over, data);
+  if (result != GK_OK) {
+    atomic_store(&graph->stale, true);
+    return result;
+  }
+  if (graph->told == launch->hand_over.launch - 1) graph->outcome = GK_OK;
+  atomic_store_explicit(&graph->launched, launch->hand_over.launch, memory_order_relaxed);
+  return GK_OK;
+}
+
+gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
+                           gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
+  gk_result result = gki_graph_enter(graph, call);
+  if (result != GK_OK) return result;
+  if (graph->outside) result = arm_now(graph, call, label, arm, data);
+  else result = gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create; call gk_launch", call,
+                        graph->planned.plan.name);
+  gki_graph_leave(graph);
+  return result;
+}
+
+static gk_result refuse_outside(const gk_graph *graph, const char *call, const char *instead) {
+  return gk_fail(GK_ERROR_INVALID, "%s: graph %s is part of a graph of yours; %s", call, graph->planned.plan.name,
+                 instead);
+}
+
 static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on_stream, void *stream) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   gk_device *device = graph->device;
   const bool here = on_stream || (device->backend->shares && device->backend->shares(device->state));
-  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
-  uint32_t target = label ? gki_plan_label(&graph->planned.plan, label) : 0;
-  if (label && !target) result = refuse_label(graph, call, label);
+  const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  gki_launch *launch = NULL;
+  if (graph->outside) result = refuse_outside(graph, call, "call gk_cuda_arm and launch your exec");
   else if (on_stream && !(device->backend->bits & GK_BACKEND_STREAMS))
     result = gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, device->backend->name);
-  else result = refuse_busy(graph, call, launched);
-  if (result == GK_OK) result = gki_slots_judge(graph, call);
-  if (result == GK_OK && here) result = refuse_behind_others(graph, call, launched);
+  else result = prepare(graph, call, label, here, &launch);
   if (result == GK_OK) {
-    gki_launch *launch = launch_at(graph, launched + 1);
-    fill(graph, launch, target);
-    launch->hand_over.launch = launched + 1;
     launch->hand_over.on_stream = on_stream;
     launch->hand_over.stream = stream;
-    atomic_store_explicit(&graph->launched, launched + 1, memory_order_relaxed);
-    gk_log(GK_LOG_DEBUG, "graph %s: launch %llu from %s, %u slots bound anew", graph->planned.plan.name,
-           (unsigned long long)launched + 1, target ? graph->planned.plan.nodes[target].name : "the top",
-           (unsigned)launch->hand_over.changed_count);
+    atomic_store_explicit(&graph->launched, launch->hand_over.launch, memory_order_relaxed);
+    log_launch(launch);
     if (here) result = launch_here(graph, launch, launched);
     else if (graph->mode == GK_MODE_NATIVE) gki_worker_hand(&device->worker, &launch->job);
     else gki_worker_post(&device->worker, &launch->job);
@@ -223,9 +286,11 @@ static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
-  if (!launched)
-    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call gk_launch first", call,
-                     graph->planned.plan.name);
+  if (graph->outside && block)
+    result = refuse_outside(graph, call, "wait for your exec's launch and call gk_poll");
+  else if (!launched)
+    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call %s first", call,
+                     graph->planned.plan.name, graph->outside ? "gk_cuda_arm" : "gk_launch");
   else result = settle(graph, launched, block);
   if (result == GK_OK) {
     graph->told = launched;
@@ -266,6 +331,10 @@ gk_result gk_cancel(gk_graph *graph) {
     return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
   gk_result result = cancel_all(graph);
   return result == GK_OK ? GK_OK : gk_fail(result, "gk_cancel: backend %s failed to and didn't say why", backend->name);
+}
+
+bool gki_launches_over(gk_graph *graph) {
+  return settle(graph, atomic_load_explicit(&graph->launched, memory_order_relaxed), false) == GK_OK;
 }
 
 void gki_launches_end(gk_graph *graph) {

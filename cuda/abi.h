@@ -222,6 +222,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuCtxPopCurrent, 4000, 0, (CUcontext *context)) \
   X(cuCtxGetCurrent, 4000, 0, (CUcontext *context)) \
   X(cuCtxGetDevice, 2000, 0, (CUdevice *device)) \
+  X(cuCtxSynchronize, 2000, 0, (void)) \
   X(cuStreamCreate, 2000, 0, (CUstream *stream, unsigned int flags)) \
   X(cuStreamDestroy, 4000, 0, (CUstream stream)) \
   X(cuStreamSynchronize, 2000, 0, (CUstream stream)) \

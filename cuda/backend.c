@@ -159,6 +159,11 @@ static bool has_code_by_hand(const gk_plan *plan) {
   return false;
 }
 
+gki_cuda_graph *gki_cuda_native_of(void *state) {
+  any_graph *graph = state;
+  return graph->is_gated ? NULL : &graph->native;
+}
+
 /* "" in `why`: the device decides. */
 static void why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;

@@ -151,6 +151,25 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
   return result;
 }
 
+/* What has neither loops nor checkpoints gets an epilogue here, since no event tells that it is over. */
+gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
+                              const CUgraphConditionalHandle *handles, gki_cuda_into *into) {
+  const gk_gates *gates = variant->gates;
+  builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
+                         .values = graph->calls.values, .parameters = &graph->parameters,
+                         .updates = &variant->updates},
+               .graph = graph, .variant = variant, .gates = gates, .handles = handles};
+  const bool posts = gates->node_count && gates->nodes[gates->node_count - 1].kind == GK_GATE_EPILOGUE;
+  void *parameters[] = {&variant->tables};
+  gk_result result = gki_cuda_nodes_advance(&b.nodes, 0, graph->arming);
+  if (result == GK_OK) result = add_nodes(&b, into->graph, 0, gates->node_count, 0);
+  if (result == GK_OK && !posts)
+    result = gki_cuda_add_kernel(&b.nodes, into->graph, 0, 0, graph->device->own.epilogue, 1, 128, parameters, NULL);
+  if (result == GK_OK) into->last = b.nodes.fronts[0];
+  gk_release(b.nodes.fronts);
+  return result;
+}
+
 static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t number) {
   const gki_cuda_device *device = graph->device;
   uint32_t *from = (uint32_t *)(void *)(graph->pinned + GKI_CUDA_TARGETS_AT) + (number - 1) % GKI_CUDA_RING;

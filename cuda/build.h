@@ -6,6 +6,13 @@
 /* Of a variant whose gates and tables are there. */
 gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles);
 
+/* The same behind graph->arming. */
+gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
+                              const CUgraphConditionalHandle *handles, gki_cuda_into *into);
+
+/* embed.c: the first node in somebody else's graph, behind his. */
+gk_result gki_cuda_add_arming(gki_cuda_graph *graph, const gki_cuda_into *into);
+
 /* That target, a number of a checkpoint or GKI_CUDA_NONE, for launch `number`: as a parameter of its prologue, or by a
  * copy. */
 gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number);

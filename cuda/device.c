@@ -230,10 +230,10 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_shar
 }
 
 void gki_cuda_close(gki_cuda_device *device) {
-  if (!device->abilities.hangs && device->stream && !device->shares_stream) {
+  if (!device->abilities.hangs && device->stream) {
     bool entered = gki_cuda_enter_to_free(device);
     gki_cuda_counts_drop(device);
-    (void)device->driver->cuStreamDestroy(device->stream);
+    if (!device->shares_stream) (void)device->driver->cuStreamDestroy(device->stream);
     if (entered) gki_cuda_leave(device);
   }
   device->stream = NULL;

@@ -136,8 +136,7 @@ static void stop_up_to(gki_cuda_graph *graph, uint64_t number) {
          !__atomic_compare_exchange_n(word, &before, number, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
 }
 
-/* The number is known to gki_cuda_cancel before common's word is looked at, so one of the two sees a cancel. */
-static void announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64_t number) {
+void gki_cuda_announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64_t number) {
   uint64_t *word = (uint64_t *)(void *)graph->pinned;
   if (__atomic_load_n(word, __ATOMIC_RELAXED) >= number) /* of a launch of this number that the driver didn't take */
     __atomic_store_n(word, number - 1, __ATOMIC_RELAXED);
@@ -167,7 +166,7 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
     return result;
   }
   if (again) *launch->applied = GK_BY_RECORDING;
-  announce(graph, launch, number);
+  gki_cuda_announce(graph, launch, number);
   pthread_mutex_lock(&graph->device->lock);
   result = put(graph, variant, number);
   pthread_mutex_unlock(&graph->device->lock);
@@ -204,6 +203,10 @@ void gki_cuda_settle(gki_cuda_graph *graph) {
   const gki_cuda_driver *driver = device->driver;
   const uint64_t launched = atomic_load(&graph->launched);
   CUresult result = CUDA_SUCCESS;
+  if (graph->outside) { /* launches of his that weren't armed may be under way, too */
+    if (launched) (void)driver->cuCtxSynchronize();
+    return;
+  }
   pthread_mutex_lock(&device->lock);
   stay_home(graph);
   if (device->last == graph) {
@@ -224,7 +227,7 @@ static const gki_cuda_status *status_of(const gki_cuda_graph *graph, uint64_t nu
   return (const void *)(graph->pinned + GKI_CUDA_STATUSES_AT + (size_t)place_of(number) * graph->shared.status_bytes);
 }
 
-static bool is_posted(const gki_cuda_graph *graph, uint64_t number) {
+bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number) {
   return !graph->events && __atomic_load_n(&status_of(graph, number)->number, __ATOMIC_ACQUIRE) == number;
 }
 
@@ -251,14 +254,14 @@ static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool blo
                                                                    block ? "cuEventSynchronize" : "cuEventQuery");
   }
   gki_cuda_leave(graph->device);
-  if (result != GK_OK || graph->events || is_posted(graph, number)) return result;
+  if (result != GK_OK || graph->events || gki_cuda_is_posted(graph, number)) return result;
   return gk_fail(GK_ERROR_DEVICE, "graph %s: launch %llu ended on the device and posted no status; close the device",
                  graph->plan->name, (unsigned long long)number);
 }
 
 static void spin(const gki_cuda_graph *graph, uint64_t number) {
   const int64_t begin = gki_cuda_now_ns();
-  while (!is_posted(graph, number) && gki_cuda_now_ns() - begin < SPIN_NS) gki_pause();
+  while (!gki_cuda_is_posted(graph, number) && gki_cuda_now_ns() - begin < SPIN_NS) gki_pause();
 }
 
 /* A kernel that writes beyond its memory may hit what the status is made of. */
@@ -289,10 +292,44 @@ static gk_result fill_record(const gki_cuda_graph *graph, uint64_t number, gk_re
   return GK_OK;
 }
 
+/* His launches come one after the other: if one posted that was armed later, this one won't be any more. */
+static bool is_passed_over(const gki_cuda_graph *graph, uint64_t number) {
+  const uint64_t last = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  for (uint64_t later = number + 1; later <= last; ++later)
+    if (gki_cuda_is_posted(graph, later)) return true;
+  return false;
+}
+
+/* Somebody else launches it: whether he did, and when it ends, the device's post alone tells. */
+static gk_result look_outside(const gki_cuda_graph *graph, uint64_t number, bool block) {
+  const gki_cuda_device *device = graph->device;
+  gk_result result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  if (block)
+    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuCtxSynchronize(), "cuCtxSynchronize");
+  else if (!gki_cuda_is_alive(device))
+    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuStreamQuery(device->stream), "cuStreamQuery");
+  gki_cuda_leave(device);
+  if (result != GK_OK || block || gki_cuda_is_posted(graph, number) || is_passed_over(graph, number)) return result;
+  return GK_NOT_READY;
+}
+
+/* One that was armed and never launched has nothing to tell. */
+static gk_result wait_outside(gki_cuda_graph *graph, uint64_t number, bool block, gk_record *record) {
+  gk_result result = gki_cuda_is_posted(graph, number) || is_passed_over(graph, number) ? GK_OK
+                                                                               : look_outside(graph, number, block);
+  if (result == GK_NOT_READY) return result;
+  ++graph->waited;
+  if (result != GK_OK || !gki_cuda_is_posted(graph, number)) return result;
+  graph->told = number;
+  return fill_record(graph, number, record);
+}
+
 gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record) {
   const uint64_t number = graph->waited + 1;
+  if (graph->outside) return wait_outside(graph, number, block, record);
   if (block && !graph->events) spin(graph, number);
-  gk_result result = is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
+  gk_result result = gki_cuda_is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
   if (result == GK_NOT_READY) return result;
   ++graph->waited;
   if (result == GK_OK) result = fill_record(graph, number, record);

@@ -23,7 +23,7 @@ _Static_assert((GKI_CUDA_WAYS_TAKEN | GKI_CUDA_HOST_GATED) == (GKI_CUDA_TARGET_B
 static gk_result choose_gates(gki_cuda_graph *graph) {
   const uint32_t ways = graph->device->abilities.ways & GKI_CUDA_WAYS_PLAIN;
   uint32_t needed = 0;
-  graph->aims_by_copy = (graph->device->abilities.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
+  graph->aims_by_copy = graph->outside || (graph->device->abilities.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
   graph->aimed = GKI_CUDA_NONE;
   for (int resumes = 0; ways && resumes <= (graph->plan->checkpoint_count != 0); ++resumes) {
     const gk_gates *gates;
@@ -47,12 +47,12 @@ static void keep_busy(gki_cuda_graph *graph) {
 }
 
 /* All on the root graph, wherever their nodes will be. */
-static gk_result make_handles(const gki_cuda_graph *graph, const gki_cuda_variant *variant,
+static gk_result make_handles(const gki_cuda_graph *graph, const gki_cuda_variant *variant, CUgraph whole,
                               CUgraphConditionalHandle *handles) {
   const gki_cuda_device *device = graph->device;
   CUresult result = CUDA_SUCCESS;
   for (uint32_t k = 0; k < variant->gates->handle_count && result == CUDA_SUCCESS; ++k)
-    result = device->driver->cuGraphConditionalHandleCreate(&handles[k], variant->graph, device->context,
+    result = device->driver->cuGraphConditionalHandleCreate(&handles[k], whole, device->context,
                                                             variant->gates->handles[k].initial,
                                                             GKI_CU_GRAPH_COND_ASSIGN_DEFAULT);
   return gki_cuda_judge_graph(graph->device, graph->plan, result, "cuGraphConditionalHandleCreate");
@@ -65,6 +65,7 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
                                   .status = graph->pinned_at + GKI_CUDA_STATUSES_AT};
   keep_busy(graph);
   gki_cuda_tables_write(variant->gates, layout, &graph->shared, &places, handles, variant->staged);
+  if (graph->outside) ((gki_cuda_tables *)variant->staged)->bits |= GKI_CUDA_WITH_ARMING;
   return gki_cuda_judge_graph(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(variant->tables, variant->staged, layout->bytes,
                                                                 graph->at),
@@ -84,6 +85,13 @@ static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   return GK_ERROR_UNSUPPORTED;
 }
 
+static gk_result take_tables(const gki_cuda_graph *graph, gki_cuda_variant *variant, const gki_cuda_layout *layout) {
+  gk_result result = gki_cuda_take(graph->device, layout->bytes, "a graph's tables", &variant->tables);
+  variant->words = variant->tables + layout->words;
+  if (result != GK_OK) return result;
+  return gki_cuda_take_pinned(graph->device, layout->bytes, "a graph's tables", &variant->staged, NULL);
+}
+
 /* With its gates there. */
 static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   const gki_cuda_device *device = graph->device;
@@ -91,14 +99,11 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   CUgraphConditionalHandle *handles = gki_array(count, sizeof *handles, "a graph's handles");
   const gki_cuda_layout layout = gki_cuda_tables_lay_out(variant->gates);
   gk_result result = handles ? gki_cuda_updates_make(&variant->updates, &graph->parameters) : GK_ERROR_MEMORY;
-  if (result == GK_OK) result = gki_cuda_take(device, layout.bytes, "a graph's tables", &variant->tables);
-  variant->words = variant->tables + layout.words;
-  if (result == GK_OK)
-    result = gki_cuda_take_pinned(device, layout.bytes, "a graph's tables", &variant->staged, NULL);
+  if (result == GK_OK) result = take_tables(graph, variant, &layout);
   if (result == GK_OK)
     result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphCreate(&variant->graph, 0),
                                   "cuGraphCreate");
-  if (result == GK_OK) result = make_handles(graph, variant, handles);
+  if (result == GK_OK) result = make_handles(graph, variant, variant->graph, handles);
   if (result == GK_OK) result = gki_cuda_build(graph, variant, handles);
   if (result == GK_OK) result = instantiate(graph, variant);
   if (result == GK_OK)
@@ -238,6 +243,44 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   if (result == GK_OK && gki_cuda_calls_can_record(&graph->calls))
     result = gki_cuda_variant_get(graph, false, &variant);
   return result;
+}
+
+/* The arming node's parameters are the one thing that changes from launch to launch: until it is armed, there are none.
+ */
+static gk_result make_nodes_into(gki_cuda_graph *graph, gki_cuda_variant *variant, gki_cuda_into *into) {
+  CUgraphConditionalHandle *handles = gki_array(variant->gates->handle_count, sizeof *handles, "a graph's handles");
+  const gki_cuda_layout layout = gki_cuda_tables_lay_out(variant->gates);
+  gk_result result = handles ? gki_cuda_updates_make(&variant->updates, &graph->parameters) : GK_ERROR_MEMORY;
+  if (result == GK_OK) result = take_tables(graph, variant, &layout);
+  if (result == GK_OK) result = gki_cuda_add_arming(graph, into);
+  if (result == GK_OK) result = make_handles(graph, variant, into->graph, handles);
+  if (result == GK_OK) result = gki_cuda_build_into(graph, variant, handles, into);
+  if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
+  gk_release(handles);
+  return result;
+}
+
+gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan,
+                                   void *const *code, gki_cuda_into *into) {
+  graph->device = device;
+  graph->plan = plan;
+  graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
+  graph->outside = graph->one = true;
+  graph->at = graph->stream = device->stream;
+  atomic_init(&graph->launched, 0);
+  gk_result result = choose_gates(graph);
+  if (result == GK_OK) result = take_state(graph);
+  if (result == GK_OK) result = take_code(graph, code);
+  if (result == GK_OK)
+    result = gki_cuda_judge_graph(
+        device, plan, device->driver->cuMemHostGetDevicePointer(&graph->ring_at, graph->slots.ring, 0),
+        "cuMemHostGetDevicePointer");
+  if (result == GK_OK) result = gk_gates_make(plan, bits_of(graph, into->resumes), &graph->fresh.gates);
+  if (result == GK_OK) result = make_nodes_into(graph, &graph->fresh, into);
+  if (result != GK_OK) return result;
+  /* The caller's launches may be on any stream. */
+  return gki_cuda_judge_graph(device, plan, device->driver->cuStreamSynchronize(device->stream),
+                              "cuStreamSynchronize");
 }
 
 void gki_cuda_graph_drop(gki_cuda_graph *graph) {

@@ -54,6 +54,12 @@ typedef struct gki_cuda_graph {
   uint32_t depth;
   atomic_uint_fast64_t launched; /* launches that the driver took, as the control block counts them */
   uint64_t waited;
+  bool outside;            /* in a graph of somebody else's, who launches it (embed.c); each launch posts its status, */
+  CUgraphNode arming;      /* the first node there, */
+  gki_cuda_arming armed;   /* and what it got last, */
+  uint64_t bound_at;       /* the last arming that brought slots, 0: none yet, */
+  uint64_t told;           /* the last one whose status was seen, */
+  CUdeviceptr ring_at;     /* and slots.ring as the device sees it */
   char refused[600];       /* why the driver doesn't take it, as a sentence; "": it does */
 } gki_cuda_graph;
 
@@ -61,6 +67,18 @@ typedef struct gki_cuda_graph {
  * GK_ERROR_UNSUPPORTED with `refused`, and nothing is said yet: the driver takes no such graph. */
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code);
 void gki_cuda_graph_drop(gki_cuda_graph *graph);
+
+/* The same for a graph of somebody else's: `first` comes behind his nodes, `last` before those to come. In the device's
+ * context. GK_ERROR_UNSUPPORTED: the list or the device can't do it, and it is said why. */
+typedef struct gki_cuda_into {
+  CUgraph graph;
+  const CUgraphNode *after;
+  size_t count;
+  bool resumes;
+  CUgraphNode last;
+} gki_cuda_into;
+gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan,
+                                   void *const *code, gki_cuda_into *into);
 
 /* The graph for a launch from the top or from a checkpoint; made now, if it isn't there. In the device's context.
  * Answers as gki_cuda_graph_make. */

@@ -118,6 +118,25 @@ static void write_number(const gki_cuda_slots *slots, unsigned char *table, uint
   memcpy(table + slot * sizeof entry, &entry, sizeof entry);
 }
 
+/* What stands in [begin, end) of the table. */
+static unsigned char *write_table(const gki_cuda_slots *slots, const gk_value *values, uint64_t place, size_t begin,
+                                  size_t end) {
+  const gk_plan *plan = slots->plan;
+  unsigned char *table = slots->ring + place % slots->depth * slots->bytes;
+  for (uint32_t k = (uint32_t)(begin / sizeof(uint64_t)); k < plan->slot_count && k * sizeof(uint64_t) < end; ++k)
+    if (k) write_number(slots, table, k, values);
+  for (uint32_t k = 1; end > plan->slot_count * sizeof(uint64_t) && k < plan->slot_count; ++k)
+    if (slots->structs[k] && slots->structs[k] < end)
+      memcpy(table + slots->structs[k], values[k].ptr, plan->slots[k].element_bytes);
+  return table;
+}
+
+gk_result gki_cuda_slots_write(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place) {
+  gk_result result = refuse_many(slots, launch->values);
+  if (result == GK_OK) write_table(slots, launch->values, place, 0, slots->bytes);
+  return result;
+}
+
 gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place,
                               CUstream stream) {
   const gk_plan *plan = slots->plan;
@@ -135,12 +154,7 @@ gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *l
   }
   gk_result result = counts ? refuse_many(slots, launch->values) : GK_OK;
   if (result != GK_OK) return result;
-  unsigned char *table = slots->ring + place % slots->depth * slots->bytes;
-  for (uint32_t k = (uint32_t)(begin / sizeof(uint64_t)); k < plan->slot_count && k * sizeof(uint64_t) < end; ++k)
-    if (k) write_number(slots, table, k, launch->values);
-  for (uint32_t k = 1; end > plan->slot_count * sizeof(uint64_t) && k < plan->slot_count; ++k)
-    if (slots->structs[k] && slots->structs[k] < end)
-      memcpy(table + slots->structs[k], launch->values[k].ptr, plan->slots[k].element_bytes);
+  const unsigned char *table = write_table(slots, launch->values, place, begin, end);
   const gki_cuda_driver *driver = slots->device->driver;
   return gki_cuda_judge(driver, driver->cuMemcpyHtoDAsync(slots->at + begin, table + begin, end - begin, stream),
                         "cuMemcpyHtoDAsync of %zu bytes of slots", end - begin);

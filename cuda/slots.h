@@ -31,6 +31,8 @@ gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *l
 
 /* What an I32, U32 or I64 has. */
 int64_t gki_cuda_slots_number(const gki_cuda_slots *slots, uint32_t slot, const gk_value *values);
+/* Writes all of the table to the launch's place in the ring, for whoever takes it from there. */
+gk_result gki_cuda_slots_write(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place);
 
 /* A KERNEL, COPY or FILL as its kernel gets it. */
 gki_cuda_task gki_cuda_task_of(const gki_cuda_slots *slots, uint32_t node);

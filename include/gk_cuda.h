@@ -71,26 +71,41 @@ gk_result gk_cuda_node(gk_graph *graph, int32_t label, size_t task, CUgraph *in,
 /** Among the bits of gk_cuda_add: with the gates that it takes to resume, so that gk_cuda_arm takes labels. */
 enum { GK_CUDA_RESUMABLE = 0x100 };
 
-/** Adds a list to a graph of yours, behind given nodes. Conditional nodes forbid to clone that graph, to use it as a
- * child, and to have two execs of it at a time. Bind its slots, arm it, launch your exec, ask gk_poll how it went.
+/** Adds a list to a graph of yours, behind given nodes. Bind its slots, arm it, launch your exec, ask gk_poll how it
+ * went. A graph with conditional nodes can't be cloned nor be a child, and has one exec at a time. Two lists that
+ * nothing in your graph orders may decide at once, as sections of a PARALLEL do: the report on that says whether this
+ * driver can.
+ *
+ * Thread-safe, but for one graph of yours from one thread at a time, as CUDA asks it.
  * @param list    As for gk_graph_create; without CALLs.
  * @param bits    GK_CANCELLABLE, GK_CUDA_RESUMABLE or 0.
- * @param into    Yours; a whole graph, no body and no child. Of the device's context.
+ * @param into    Yours; a whole graph, no body and no child. For the device's context, without an exec.
  * @param after   Nodes of `into` that come first.
  * @param count   Length of after; 0: none.
- * @param graph   For gk_bind, gk_resize, gk_cuda_arm, gk_poll, gk_cancel; gk_launch and gk_wait refuse it. To be
- *                destroyed after your exec and before `into`.
+ * @param graph   For gk_bind, gk_resize, gk_cuda_arm, gk_poll, gk_cancel; gk_launch and gk_wait refuse it, and gk_resize
+ *                answers GK_ERROR_BUSY while what was armed isn't over. To be destroyed once no exec of `into` will be
+ *                launched any more, before the device; that waits for all work in the context.
  * @param last    Gets the node that everything of the list comes before.
- * @return GK_ERROR_UNSUPPORTED: this driver has no conditional nodes, or the list needs what it can't do. After a
- * failure `into` may hold some of the nodes: destroy it. */
+ * @return GK_ERROR_UNSUPPORTED: this driver has no conditional nodes or doesn't update them, or there is a CALL.
+ * GK_ERROR_INVALID: an argument is wrong, or the driver doesn't take the graph or the nodes. After a failure `into`
+ * may hold some of the nodes, whose memory is gone: destroy it. */
 gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUgraph into, const CUgraphNode *after,
                       size_t count, gk_graph **graph, CUgraphNode *last);
 
 /** Prepares the next cuGraphLaunch of your exec: what was bound, and where to start, become parameters of one node,
- * with no work on the device. Each launch is armed by itself, before it and after the arming of the one before it, and
- * only if that one is over or can't yield; up to 16 may be under way. When your exec is done, gk_poll tells how it ended.
- * @param exec   Of the graph that the list was added to.
- * @param label  Where to start, as in gk_launch. */
+ * with no work on the device. Each arming is numbered as a launch of gk's is, up to 16 may be under way, and when your
+ * exec's launch is done gk_poll tells how it ended.
+ *
+ * - Arm before the first launch: till then all slots are null.
+ * - A launch that wasn't armed by itself does once more what the one before it did, and gk_poll doesn't tell of it.
+ * - Of what was armed and not launched only the last counts; of the others gk_poll never tells.
+ * - A list that can yield is armed again once gk_poll has told how its last launch ended: GK_ERROR_BUSY till then.
+ * - After gk_resize arm before you launch again, or the old memory is used.
+ *
+ * @param exec   Of the graph that the list was added to, made thereafter.
+ * @param label  Where to start, as in gk_launch.
+ * @return GK_ERROR_INVALID: a slot isn't bound as it must be, there is no such label, or the exec is of another graph.
+ * GK_ERROR_BUSY: as above, or 16 are under way. After a failure arm again before you launch. */
 gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label);
 
 /* ---- single loops and branches in a graph made by hand ----------------------------------------------------------- */
@@ -98,7 +113,7 @@ gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label);
 /** A loop or branch that is being made. */
 typedef struct gk_cuda_block {
   CUgraphNode node;      /**< What comes next goes behind this one. */
-  CUgraphNode first;     /**< The first one of its nodes: without a flag, what decides before a WHILE or a branch goes in
+  CUgraphNode first;     /**< The first of its nodes: without a flag, what decides before a WHILE or a branch goes in
                           * front of this one, by cuGraphAddDependencies. */
   CUgraph body[2];       /**< To be filled with your nodes: of the loop or IF, and of the ELSE. */
   uint64_t handle[2];    /**< CUgraphConditionalHandle of each, for kernels of yours: see gk_cuda_begin. */

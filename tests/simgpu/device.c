@@ -280,6 +280,15 @@ static CUresult pop(CUcontext *context) {
   return CUDA_SUCCESS;
 }
 
+CUresult sim_cuCtxSynchronize(void) {
+  SIM_ENTER(cuCtxSynchronize);
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  sim_wait_idle(context);
+  return sim_state(context);
+}
+
 CUresult sim_cuCtxPopCurrent(CUcontext *context) {
   SIM_ENTER_BACK(cuCtxPopCurrent);
   SIM_LEAVE(pop(context));
