@@ -226,8 +226,7 @@ static bool is_entry(const char *name) {
 static int compare_entries(const void *a, const void *b) {
   const entry *left = a, *right = b;
   if (left->used.tv_sec != right->used.tv_sec) return left->used.tv_sec < right->used.tv_sec ? -1 : 1;
-  if (left->used.tv_nsec != right->used.tv_nsec) return left->used.tv_nsec < right->used.tv_nsec ? -1 : 1;
-  return strcmp(left->name, right->name);
+  return (left->used.tv_nsec > right->used.tv_nsec) - (left->used.tv_nsec < right->used.tv_nsec);
 }
 
 /* Entries of the folder, and what they take; what somebody left half written goes. */
@@ -321,13 +320,10 @@ static bool write_beside(int folder, const char *name, const gki_cache_key *key,
            (unsigned long)now.tv_nsec, atomic_fetch_add(&number, 1u), unfinished);
   int file = openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) return false;
-  bool written = write_entry(file, key, bytes, size);
+  const bool written = write_entry(file, key, bytes, size);
   int trouble = errno;
-  if (close(file) != 0 && written) {
-    written = false;
-    trouble = errno;
-  }
-  if (written && renameat(folder, beside, folder, name) == 0) return true;
+  const bool closed = close(file) == 0; /* some file systems say only now that there is no room */
+  if (written && closed && renameat(folder, beside, folder, name) == 0) return true;
   if (written) trouble = errno;
   (void)unlinkat(folder, beside, 0);
   errno = trouble;

@@ -215,6 +215,52 @@ static void that_there_is_none_is_said(void **state) { (void)state; ELSEWHERE(no
 static void what_nvrtc_answers_is_told(void **state) { (void)state; ELSEWHERE(compiled); }
 static void it_gets_the_library_beside_it(void **state) { (void)state; ELSEWHERE(in_a_folder); }
 
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+static bool includes(const char *text, const char *options) {
+  return gki_cuda_text_includes(&(gki_cuda_text){.text = text, .file = "a.cu", .options = options});
+}
+
+static void what_includes_files_is_known(void **state) {
+  (void)state;
+  static const char *const yes[] = {"#include <x.h>", "\n  #  include \"x.h\"", "# /* odd */ include_next <x.h>",
+                                    "%:include <x.h>", "#if __has_include(<x.h>)\n#endif", "#\\\ninclude <x.h>"};
+  static const char *const no[] = {"", "int include;", "// #include <x.h>", "/* #include <x.h> */", "#includes",
+                                   "const char *s = \"#include <x.h>\";"};
+  for (size_t k = 0; k < GK_COUNT(yes); ++k)
+    if (!includes(yes[k], NULL)) fail_msg("%s", yes[k]);
+  for (size_t k = 0; k < GK_COUNT(no); ++k)
+    if (includes(no[k], NULL)) fail_msg("%s", no[k]);
+  assert_false(includes("", "-I/x --include-path=/y -DA"));
+  assert_false(includes("", ""));
+  assert_true(includes("", "-include=x.h"));
+  assert_true(includes("", "--pre-include x.h"));
+  assert_true(includes("", "--use-pch=x"));
+  assert_false(gki_cuda_text_includes(&(gki_cuda_text){.text = "#include <x.h>", .is_whole = true}));
+}
+
+static void texts_are_told_apart(void **state) {
+  (void)state;
+  static const gki_cuda_text each[] = {
+      {.text = "#line 1 \"a/b.c\"\nint x;\n"}, {.text = "#line 1 \"c.c\"\nint x;\n"},
+      {.text = "#line 2 \"a/b.c\"\nint x;\n"}, {.text = "#line 1 \"a/b.c\"\nint y;\n"},
+      {.text = "#line 1 \"a/b.c\"\nint x;\n", .options = "-DA"}, {.text = "int x;\n-DA"}, {.text = "int x;\n"},
+      {.text = "#line 1 \"a/b.c\"\nassert(1);\n"}, {.text = "#line 1 \"z/b.c\"\nassert(1);\n"}, {.text = ""}};
+  static const gki_cuda_text moved = {.text = "#line 1 \"/another/place/b.c\"\nint x;\n"};
+  uint64_t hash[GK_COUNT(each)][2], same[2];
+  for (size_t k = 0; k < GK_COUNT(each); ++k) {
+    assert_true(gki_cuda_text_hash(&each[k], hash[k]));
+    for (size_t m = 0; m < k; ++m)
+      if (memcmp(hash[k], hash[m], sizeof hash[k]) == 0) fail_msg("%zu and %zu", k, m);
+  }
+  assert_true(gki_cuda_text_hash(&moved, same));
+  assert_memory_equal(same, hash[0], sizeof same);
+  assert_false(gki_cuda_text_hash(&(gki_cuda_text){.text = "#include <x.h>"}, same));
+  char *plain = gki_cuda_text_plain(&(gki_cuda_text){.text = "a\n#line 7 \"/x/y.h\"\n#line 8\nb \"/x/y\""});
+  assert_string_equal(plain, "a\n#line 7 y.h\"\n#line 8\nb \"/x/y\"");
+  gk_release(plain);
+}
+
 /* ---- a real one -------------------------------------------------------------------------------------------------- */
 
 static gki_cuda_compiler real_compiler(void) {
@@ -380,6 +426,8 @@ int main(int count, char **words) {
       cmocka_unit_test(that_there_is_none_is_said),
       cmocka_unit_test(what_nvrtc_answers_is_told),
       cmocka_unit_test(it_gets_the_library_beside_it),
+      cmocka_unit_test(what_includes_files_is_known),
+      cmocka_unit_test(texts_are_told_apart),
       cmocka_unit_test(kernels_compile_for_each_architecture),
       cmocka_unit_test(ptx_names_its_architecture),
       cmocka_unit_test(an_error_is_where_the_user_wrote_it),
