@@ -84,7 +84,7 @@ static void describe_native(gki_cuda_device *device) {
             ? "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0."
             : "An IF node per case: this driver was seen to run SWITCH nodes wrongly.";
   if (ways & GKI_CUDA_CHAIN_BRANCHES) {
-    char why[1024];
+    char why[GKI_CUDA_SAID_BYTES];
     gki_cuda_say_ways(&device->abilities, GKI_CUDA_CHAIN_BRANCHES, why, sizeof why);
     snprintf(device->why_chained, sizeof device->why_chained,
              "Branches of the graph; those that hold loops or branches go one after the other: %s.", why);
@@ -95,7 +95,7 @@ static void describe_native(gki_cuda_device *device) {
                                          "later. Where a launch resumes is copied to the device before it, as this "
                                          "driver doesn't update nodes as gk needs it.";
   if (!(ways & GKI_CUDA_WAYS_PLAIN)) return;
-  char why[1024];
+  char why[GKI_CUDA_SAID_BYTES];
   gki_cuda_say_ways(&device->abilities, ways & GKI_CUDA_WAYS_PLAIN, why, sizeof why);
   snprintf(device->why_gated, sizeof device->why_gated, "A WHILE node; lists to which it matters that %s, get "
            "plain gates: a small kernel more in front of most conditional nodes.", why);

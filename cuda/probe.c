@@ -326,7 +326,7 @@ static const char *said_of(uint8_t answer) {
 }
 
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes) {
-  char said[2 * sizeof abilities->why];
+  char said[GKI_CUDA_SAID_BYTES];
   bool asked = true;
   int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) doesn't do what is needed here:",
                         abilities->driver_version / 1000, abilities->driver_version % 1000 / 10);

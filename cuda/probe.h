@@ -121,6 +121,7 @@ gk_result gki_cuda_probe_refuses(CUdevice device);
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities);
 
+enum { GKI_CUDA_SAID_BYTES = 2800 }; /* enough for all questions with a reason */
 /* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do what this list needs: ..." */
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes);
 #endif

@@ -44,7 +44,7 @@ static void test_report(void **state) {
       assert_int_equal(one->how, GK_NATIVE);
       assert_non_null(strstr(one->why, "get plain gates"));
       assert_non_null(strstr(one->why, "(P2o1)"));
-      assert_non_null(strstr(one->why, "(P1c)"));
+      assert_non_null(strstr(one->why, "(P7)"));
       assert_null(strstr(one->why, "(P1d)")); /* that is another matter */
     }
     if (strcmp(one->construct, "CHECKPOINT") == 0) assert_non_null(strstr(one->why, "copied to the device"));
