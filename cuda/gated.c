@@ -204,14 +204,15 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch)
   return result;
 }
 
-/* Nothing of the launch before is under way, as its end was waited for. */
+/* Nothing of this graph's launch before is under way, as its end was waited for, but of other graphs' there may be:
+ * what page-locked flags hold comes from those, and the end of a launch that has nothing to run is behind theirs. */
 static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch) {
   graph->values = launch->values;
   graph->last = GK_NONE;
+  graph->busy = true;
   gk_result result = graph->calls.any ? record_again(graph, launch) : GK_OK;
   if (result == GK_OK && launch->changed_count) {
     result = gki_cuda_follow(graph->device);
-    graph->busy = true;
     if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, 0);
   }
   return result;
