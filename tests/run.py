@@ -55,6 +55,7 @@ SCRIPTS = [
     ("cuda images", ["tests/cuda/image.py"], False),
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("analyzer", ["tests/analyzer.py"], False),
+    ("probe", ["tests/cuda/probe.py"], PLAIN),
     ("gpu script", ["tests/gpu_script.py"], PLAIN),
     ("valgrind", ["tests/valgrind.py"], PLAIN),
 ]

@@ -1,10 +1,12 @@
 /* What the driver here answers to the probe, for each device, one JSON object per line.
  *   probe [REPEATS]     asks so often, 5 if nothing is said, and notes where answers differ
- * Without a driver or device that is what the one line says, and the exit code is 2. */
+ * Without a driver or device that is what the one line says, and the exit code is 2. After a graph that never ends, or
+ * under which the context failed, nothing more is asked of that device: the line says why, and the exit code is 1. */
 #include "cuda/image.h"
 #include "cuda/probe.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void put_text(const char *name, const char *text) {
   printf(",\"%s\":\"", name);
@@ -22,14 +24,18 @@ static int refuse(const char *why) {
   return 2;
 }
 
+enum { LOST = 1 };
+
 typedef struct summary {
   gki_cuda_abilities last, first;
   uint32_t yes[GKI_CUDA_QUESTION_COUNT], no[GKI_CUDA_QUESTION_COUNT], not_shown[GKI_CUDA_QUESTION_COUNT];
   uint32_t overlaps, least_us;
 } summary;
 
+static bool is_lost(const summary *s) { return s->last.hangs || s->last.broke; }
+
 static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda_own *own, int repeats, summary *s) {
-  for (int k = 0; k < repeats; ++k) {
+  for (int k = 0; k < repeats && !is_lost(s); ++k) {
     gki_cuda_probe_anew(driver, context, own->module, own->refused, &s->last);
     if (k == 0) s->first = s->last;
     if (k == 0 || s->last.microseconds < s->least_us) s->least_us = s->last.microseconds;
@@ -51,8 +57,9 @@ static const char *answer_of(const summary *s, int q) {
 static void print_summary(const summary *s, int ordinal, const char *name, int arch, const char *kernels) {
   printf("{\"device\":%d", ordinal);
   put_text("name", name);
-  printf(",\"sm\":%d,\"driver\":%d,\"conditional\":%s,\"ways\":%u", arch, s->last.driver_version,
-         s->last.conditional ? "true" : "false", s->last.ways);
+  printf(",\"sm\":%d,\"driver\":%d,\"conditional\":%s,\"hangs\":%s,\"broke\":%s,\"ways\":%u", arch,
+         s->last.driver_version, s->last.conditional ? "true" : "false", s->last.hangs ? "true" : "false",
+         s->last.broke ? "true" : "false", s->last.ways);
   printf(",\"first_us\":%u,\"least_us\":%u,\"overlaps\":%u", s->first.microseconds, s->least_us, s->overlaps);
   put_text("kernels", kernels);
   put_text("why", s->last.why);
@@ -95,6 +102,7 @@ static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats) {
   ask(driver, context, &own, repeats, &s);
   print_summary(&s, ordinal, name, 10 * major + minor,
                 !own.module ? "none" : own.translated ? "PTX" : "machine code");
+  if (is_lost(&s)) return LOST; /* what gives something back would wait for a graph that doesn't end */
   gki_cuda_own_unload(driver, &own);
   (void)driver->cuCtxPopCurrent(&context);
   (void)driver->cuDevicePrimaryCtxRelease(device);
@@ -109,5 +117,7 @@ int main(int argc, char **argv) {
   if (gki_cuda_driver_get(&driver) != GK_OK) return refuse(gk_error());
   if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS) return refuse("cuDeviceGetCount fails");
   for (int k = 0; k < count; ++k) code |= ask_device(driver, k, repeats);
+  fflush(stdout);
+  if (code & LOST) _exit(LOST); /* nor is anything given back at the end of the process */
   return code;
 }
