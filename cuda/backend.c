@@ -97,8 +97,8 @@ static void describe_native(gki_cuda_device *device) {
   if (!(ways & GKI_CUDA_WAYS_PLAIN)) return;
   char why[GKI_CUDA_SAID_BYTES];
   gki_cuda_say_ways(&device->abilities, ways & GKI_CUDA_WAYS_PLAIN, why, sizeof why);
-  snprintf(device->why_gated, sizeof device->why_gated, "A WHILE node; lists to which it matters that %s, get "
-           "plain gates: a small kernel more in front of most conditional nodes.", why);
+  snprintf(device->why_gated, sizeof device->why_gated, "A WHILE node; lists to which it matters get plain "
+           "gates, a small kernel more in front of most conditional nodes: %s.", why);
   line_of(device, "DO_WHILE")->why = device->why_gated;
 }
 

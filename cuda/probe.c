@@ -280,9 +280,13 @@ static gk_result judge_device(CUdevice device, const gki_cuda_abilities *abiliti
 }
 
 static void tell(CUdevice device, const gki_cuda_abilities *abilities) {
+  char names[200] = "";
+  for (int k = 0, length = 0; k < GKI_CUDA_QUESTION_COUNT && length < (int)sizeof names; ++k)
+    if (abilities->answers[k] != GKI_CUDA_YES)
+      length += snprintf(names + length, sizeof names - (size_t)length, " %s", gki_cuda_questions[k].name);
   if (abilities->conditional)
-    gk_log(GK_LOG_INFO, "CUDA device %d: conditional nodes tried in %u us, safe ways needed: 0x%x", device,
-           abilities->microseconds, abilities->ways);
+    gk_log(GK_LOG_INFO, "CUDA device %d: conditional nodes tried in %u us; not seen to work:%s", device,
+           abilities->microseconds, names[0] ? names : " nothing");
   else gk_log(GK_LOG_INFO, "CUDA device %d: no conditional nodes: %s", device, abilities->why);
 }
 
@@ -317,9 +321,9 @@ gk_result gki_cuda_probe_refuses(CUdevice device) {
   return judge_device(device, &found);
 }
 
-static const char *said_of(uint8_t answer) {
-  switch (answer) {
-  case GKI_CUDA_NOT_ASKED: return ", not asked";
+static const char *said_of(const gki_cuda_abilities *abilities, int question) {
+  switch (abilities->answers[question]) {
+  case GKI_CUDA_NOT_ASKED: return abilities->why[0] ? ", couldn't be tried" : ", not asked";
   case GKI_CUDA_NOT_SHOWN: return ", not shown: they were never seen at work at once";
   default: return "";
   }
@@ -328,14 +332,17 @@ static const char *said_of(uint8_t answer) {
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes) {
   char said[GKI_CUDA_SAID_BYTES];
   bool asked = true;
-  int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) doesn't do what is needed here:",
-                        abilities->driver_version / 1000, abilities->driver_version % 1000 / 10);
+  int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) %s this:", abilities->driver_version / 1000,
+                        abilities->driver_version % 1000 / 10,
+                        is_no(abilities, ways) ? "doesn't do"
+                        : abilities->why[0]    ? "couldn't be tried for"
+                                               : "isn't asked for");
   const char *between = " ";
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
     const gki_cuda_question_text *q = &gki_cuda_questions[k];
     if (abilities->answers[k] == GKI_CUDA_YES || !(q->way & ways) || length >= (int)sizeof said) continue;
     length += snprintf(said + length, sizeof said - (size_t)length, "%s%s (%s%s)", between, q->text, q->name,
-                       said_of(abilities->answers[k]));
+                       said_of(abilities, k));
     between = "; ";
     asked = asked && abilities->answers[k] != GKI_CUDA_NOT_ASKED;
   }

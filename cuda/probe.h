@@ -122,6 +122,6 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
                          gki_cuda_abilities *abilities);
 
 enum { GKI_CUDA_SAID_BYTES = 2800 }; /* enough for all questions with a reason */
-/* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do what this list needs: ..." */
+/* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do this: ..." */
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes);
 #endif

@@ -209,14 +209,41 @@ static void each_no(void **state) {
 /* Then the number of calls doesn't depend on how fast the device is. */
 static CUresult wait_instead(CUstream stream) { return driver.cuStreamSynchronize(stream); }
 
+/* Also the longest of it: nothing is cut. */
+static void says_all(void **state) {
+  (void)state;
+  char text[GKI_CUDA_SAID_BYTES + 1];
+  sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7");
+  ask();
+  gki_cuda_say_ways(&got, GKI_CUDA_WAYS_PLAIN, text, sizeof text);
+  const char *at = strstr(text, "this driver (CUDA 13.0) doesn't do this: a kernel in a loop's body sets a node behind");
+  assert_ptr_equal(at, text);
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
+    char name[20];
+    if (!(gki_cuda_questions[k].way & GKI_CUDA_WAYS_PLAIN) || got.answers[k] == GKI_CUDA_YES) continue;
+    snprintf(name, sizeof name, "(%s)", gki_cuda_questions[k].name);
+    at = strstr(at, name);
+    if (!at) fail_msg("%s isn't there: %s", name, text);
+  }
+  assert_string_equal(at, "(P7)");
+  memset(got.answers, GKI_CUDA_NOT_SHOWN, sizeof got.answers);
+  memset(got.why, 'x', sizeof got.why - 1);
+  got.answers[GKI_CUDA_QUESTION_COUNT - 1] = GKI_CUDA_NOT_ASKED;
+  gki_cuda_say_ways(&got, ALL_WAYS, text, sizeof text);
+  assert_true(strlen(text) < GKI_CUDA_SAID_BYTES - 1);
+  at = strstr(text, "(P9a, couldn't be tried); ");
+  assert_non_null(at);
+  assert_string_equal(strstr(at, "xxx"), got.why);
+}
+
 static void says_what_is_needed(void **state) {
   (void)state;
   char text[400];
   sim->answer_no("P1d,P2b");
   ask();
   gki_cuda_say_ways(&got, GKI_CUDA_TARGET_BY_COPY, text, sizeof text);
-  assert_string_equal(text, "this driver (CUDA 13.0) doesn't do what is needed here: an updated node works as updated "
-                            "from the next launch on; defaults stay (P1d)");
+  assert_string_equal(text, "this driver (CUDA 13.0) doesn't do this: an updated node works as updated from the next "
+                            "launch on; defaults stay (P1d)");
   gki_cuda_say_ways(&got, got.ways, text, sizeof text);
   assert_non_null(strstr(text, "defaults stay (P1d); a kernel sets nodes in a body beside its own"));
   char few[30];
@@ -226,7 +253,8 @@ static void says_what_is_needed(void **state) {
   load_driver(12060);
   ask();
   gki_cuda_say_ways(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
-  assert_non_null(strstr(text, "(P9a, not asked)"));
+  assert_string_equal(text, "this driver (CUDA 12.6) isn't asked for this: a SWITCH runs its case, and nothing for a "
+                            "value beyond; from 13.0 (P9a, not asked)");
   load_driver(13000);
   bool hit = false;
   driver.cuStreamQuery = wait_instead;
@@ -235,7 +263,8 @@ static void says_what_is_needed(void **state) {
     ask();
     gki_cuda_say_ways(&got, GKI_CUDA_WRITE_ONCE, text, sizeof text);
     hit = got.conditional && /* for lists that do without */
-          strstr(text, "(P4a, not asked); some of what conditional nodes do couldn't be tried: cuGraph") &&
+          strstr(text, "this driver (CUDA 13.0) couldn't be tried for this: of what one kernel sets one after the ") &&
+          strstr(text, "(P4a, couldn't be tried); some of what conditional nodes do couldn't be tried: cuGraph") &&
           strstr(text, ", for the graph of handles across bodies: out of memory");
   }
   assert_true(hit);
@@ -389,6 +418,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(in_any_order, begin, end),
       cmocka_unit_test_setup_teardown(branches_never_meet, begin, end),
       cmocka_unit_test_setup_teardown(each_no, begin, end),
+      cmocka_unit_test_setup_teardown(says_all, begin, end),
       cmocka_unit_test_setup_teardown(says_what_is_needed, begin, end),
       cmocka_unit_test_setup_teardown(first_launch_counts, begin, end),
       cmocka_unit_test(stands_in_the_docs),
