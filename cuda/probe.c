@@ -128,7 +128,7 @@ static bool instantiate(asking *a, gki_probe_trial *t, CUgraphExec *exec) {
                          "cuGraphInstantiateWithParams");
 }
 
-static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_probe_graph *ran,
+static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_probe_timing *ran,
                     gki_cuda_abilities *abilities) {
   const uint32_t *first = a->pinned[1].counters, *second = a->pinned[2].counters;
   for (uint32_t k = 0; k < t->expected_count; ++k) {
@@ -160,7 +160,7 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilitie
   if (t.result == CUDA_SUCCESS && !instantiate(a, &t, &exec)) exec = NULL;
   const int64_t instantiated = gki_cuda_now_ns();
   const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec, graph->name);
-  const gki_cuda_probe_graph it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
+  const gki_cuda_probe_timing it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
                                    us_of(instantiated, gki_cuda_now_ns())};
   if (ran) compare(a, &t, &it, abilities);
   if (a->hangs) return false;

@@ -83,11 +83,11 @@ typedef enum gki_cuda_answer {
 enum { GKI_CUDA_PROBE_GRAPHS = 5 };
 
 /* One that ran, twice. */
-typedef struct gki_cuda_probe_graph {
+typedef struct gki_cuda_probe_timing {
   const char *name;
   uint32_t nodes;
   uint32_t build_us, instantiate_us, run_us;
-} gki_cuda_probe_graph;
+} gki_cuda_probe_timing;
 
 typedef struct gki_cuda_abilities {
   bool conditional;   /* false: everything is host-gated, and `why` says why */
@@ -100,7 +100,7 @@ typedef struct gki_cuda_abilities {
   uint32_t overlaps;  /* how often kernels of parallel branches were seen at work at once */
   uint32_t microseconds; /* all of it took so long */
   uint32_t graph_count;  /* how many ran */
-  gki_cuda_probe_graph graphs[GKI_CUDA_PROBE_GRAPHS];
+  gki_cuda_probe_timing graphs[GKI_CUDA_PROBE_GRAPHS];
   uint8_t asked_in[GKI_CUDA_QUESTION_COUNT]; /* which of them; of an answer */
   char why[400];      /* without `conditional`: a sentence, for the capability report */
 } gki_cuda_abilities;

@@ -65,7 +65,7 @@ static void print_summary(const summary *s, int ordinal, const char *name, int a
   put_text("why", s->last.why);
   puts("}");
   for (uint32_t k = 0; k < s->last.graph_count; ++k) {
-    const gki_cuda_probe_graph *first = &s->first.graphs[k], *last = &s->last.graphs[k];
+    const gki_cuda_probe_timing *first = &s->first.graphs[k], *last = &s->last.graphs[k];
     printf("{\"device\":%d", ordinal);
     put_text("graph", last->name);
     printf(",\"nodes\":%u,\"build_us\":%u,\"instantiate_us\":%u,\"run_us\":%u,\"first_us\":%u}\n", last->nodes,
