@@ -71,9 +71,9 @@ static gk_capability *line_of(gki_cuda_device *device, const char *construct) {
 
 static void describe_gated(gki_cuda_device *device) {
   for (size_t k = 0; k < GK_COUNT(gated); ++k) *line_of(device, gated[k].construct) = gated[k];
-  snprintf(device->why_gated, sizeof device->why_gated, "The host waits for the flag, reads it and decides: %s.",
+  snprintf(device->why_loops, sizeof device->why_loops, "The host waits for the flag, reads it and decides: %s.",
            device->abilities.why);
-  line_of(device, "DO_WHILE")->why = device->why_gated;
+  line_of(device, "DO_WHILE")->why = device->why_loops;
 }
 
 static void describe_native(gki_cuda_device *device) {
@@ -97,9 +97,9 @@ static void describe_native(gki_cuda_device *device) {
   if (!(ways & GKI_CUDA_WAYS_PLAIN)) return;
   char why[GKI_CUDA_SAID_BYTES];
   gki_cuda_say_ways(&device->abilities, ways & GKI_CUDA_WAYS_PLAIN, why, sizeof why);
-  snprintf(device->why_gated, sizeof device->why_gated, "A WHILE node; lists to which it matters get plain "
+  snprintf(device->why_loops, sizeof device->why_loops, "A WHILE node; lists to which it matters get plain "
            "gates, a small kernel more in front of most conditional nodes: %s.", why);
-  line_of(device, "DO_WHILE")->why = device->why_gated;
+  line_of(device, "DO_WHILE")->why = device->why_loops;
 }
 
 static void describe_moves(gki_cuda_device *device) {
@@ -136,7 +136,7 @@ typedef struct any_graph {
 } any_graph;
 
 /* "" in `why`: the device decides. */
-static void why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
+static void say_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
@@ -147,7 +147,7 @@ static gk_result lower_either(gki_cuda_device *device, void *state, const gk_pla
                               gk_mode *mode) {
   any_graph *graph = state;
   char why[1024];
-  why_gated(device, plan, why, sizeof why);
+  say_why_gated(device, plan, why, sizeof why);
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   bool refused = false;
