@@ -80,7 +80,7 @@ typedef enum gki_cuda_answer {
   GKI_CUDA_YES
 } gki_cuda_answer;
 
-enum { GKI_CUDA_PROBE_GRAPHS = 5 };
+enum { GKI_CUDA_PROBE_GRAPHS = 6 };
 
 /* One that ran, twice. */
 typedef struct gki_cuda_probe_timing {
