@@ -82,6 +82,8 @@ static void describe_native(gki_cuda_device *device) {
     line_of(device, "SWITCH")->why =
         device->driver->version < 13000
             ? "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0."
+        : device->abilities.answers[GKI_CUDA_P9A] == GKI_CUDA_DECLINED
+            ? "An IF node per case: GK_CUDA_PROBE wants it so (P9a)."
             : "An IF node per case: this driver was seen to run SWITCH nodes wrongly.";
   if (ways & GKI_CUDA_CHAIN_BRANCHES) {
     char why[GKI_CUDA_SAID_BYTES];

@@ -390,7 +390,7 @@ const gki_probe_graph gki_probe_graphs[GKI_CUDA_PROBE_GRAPHS] = {
     {"IF", build_if, 12040, true, 0},
     {"WHILE", build_while, 12040, true, 0},
     {"handles across bodies", build_handles, 12040, false, 0},
-    {"parallel branches", build_branches, 12040, false, 0},
+    {"parallel branches", build_branches, 12040, false, GKI_CUDA_CHAIN_BRANCHES},
     {"parallel loops", build_loops, 12040, false, GKI_CUDA_CHAIN_BRANCHES},
-    {"SWITCH", build_switch, 13000, false, 0}, /* bodies with child graphs gave wrong results before */
+    {"SWITCH", build_switch, 13000, false, GKI_CUDA_NO_SWITCH}, /* bodies with child graphs gave wrong results before */
 };

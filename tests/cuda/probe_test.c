@@ -92,7 +92,7 @@ enum { ALL_WAYS = 0xfff };
 
 /* "P1e P4e~ P8?": those that are no, not shown, and, if there are conditional nodes, that weren't asked. */
 static const char *not_yes(void) {
-  static const char *const marks[] = {"?", "", "~"};
+  static const char *const marks[] = {"?", "", "-", "~"};
   static char text[400];
   size_t length = 0;
   text[0] = 0;
@@ -204,6 +204,48 @@ static void each_no(void **state) {
     is_right = false;
   }
   assert_true(is_right);
+}
+
+/* What is answered so in the environment isn't tried, nor what is like it. */
+static void declined(void **state) {
+  (void)state;
+  setenv("GK_CUDA_PROBE", "-P4e,-P9a", 1);
+  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_true(got.conditional);
+  assert_string_equal(not_yes(), "P4e- P4f? P4g? P8? P9a-");
+  assert_int_equal(got.ways, GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_NO_SWITCH);
+  assert_int_equal(got.graph_count, 3);
+  char text[400];
+  gki_cuda_say_ways(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
+  assert_non_null(strstr(text, "(P9a, as GK_CUDA_PROBE says)"));
+  setenv("GK_CUDA_PROBE", "-P2d", 1); /* it isn't what is known by now */
+  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_string_equal(not_yes(), "P2d-");
+  assert_int_equal(got.ways, GKI_CUDA_SET_AT_ENTRY);
+  setenv("GK_CUDA_PROBE", "-P2o0", 1);
+  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_false(got.conditional);
+  assert_int_equal(got.graph_count, 0);
+  assert_non_null(strstr(got.why, "(P2o0, as GK_CUDA_PROBE says)"));
+  unsetenv("GK_CUDA_PROBE");
+  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_string_equal(not_yes(), "");
+}
+
+static void odd_wishes(void **state) {
+  (void)state;
+  static const char *const odd[] = {"2", "P4e", "-", "-P4", "-P4ee", "-P4e,", ",", "-P4e,P9a", "-P4e,-P99", "-p4e"};
+  sim->mark();
+  for (size_t k = 0; k < GK_COUNT(odd); ++k) {
+    setenv("GK_CUDA_PROBE", odd[k], 1);
+    assert_int_equal(gki_cuda_probe(&driver, 7, context, gates, NULL, &got), GK_ERROR_INVALID);
+    assert_non_null(strstr(gk_error(), "isn't understood; give 0, to try nothing, or questions of docs/cuda.md"));
+    ask();
+    assert_false(got.conditional || got.is_final);
+    assert_non_null(strstr(got.why, "isn't understood"));
+  }
+  assert_int_equal(sim->counts().launches, 0);
+  unsetenv("GK_CUDA_PROBE");
 }
 
 /* Then the number of calls doesn't depend on how fast the device is. */
@@ -439,6 +481,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(branches_never_meet, begin, end),
       cmocka_unit_test_setup_teardown(each_no, begin, end),
       cmocka_unit_test_setup_teardown(says_all, begin, end),
+      cmocka_unit_test_setup_teardown(declined, begin, end),
+      cmocka_unit_test_setup_teardown(odd_wishes, begin, end),
       cmocka_unit_test_setup_teardown(says_what_is_needed, begin, end),
       cmocka_unit_test_setup_teardown(first_launch_counts, begin, end),
       cmocka_unit_test_setup_teardown(first_loop_is_ended, begin, end),

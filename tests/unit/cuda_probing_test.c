@@ -64,6 +64,16 @@ static void turned_off(void **state) {
     assert_int_equal(line_of(device, "COPY")->how, GK_NATIVE);
     gk_device_close(device);
   }
+  gk_device *device = NULL;
+  setenv("GK_CUDA_PROBE", "-P4e,-P9a", 1);
+  assert_ok(open_next(&device));
+  assert_non_null(strstr(line_of(device, "SWITCH")->why, "GK_CUDA_PROBE wants it so"));
+  assert_non_null(strstr(line_of(device, "PARALLEL")->why, "(P4e, as GK_CUDA_PROBE says)"));
+  gk_device_close(device);
+  setenv("GK_CUDA_PROBE", "-P4x", 1);
+  device = NULL;
+  assert_fails(GK_ERROR_INVALID, "\"-P4x\" isn't understood", open_next(&device));
+  assert_null(device);
   unsetenv("GK_CUDA_PROBE");
 }
 
