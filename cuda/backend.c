@@ -1,6 +1,8 @@
 #include "backend.h"
+#include "error.h"
 #include "gated.h"
 #include "launch.h"
+#include "nvrtc.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -104,6 +106,15 @@ static void describe_native(gki_cuda_device *device) {
   line_of(device, "DO_WHILE")->why = device->why_loops;
 }
 
+static void describe_kernels(gki_cuda_device *device) {
+  gki_cuda_compiler compiler;
+  gki_begin();
+  if (gki_cuda_compiler_get(device->arch, device->driver->version, &compiler) == GK_OK) return;
+  snprintf(device->no_kernels, sizeof device->no_kernels, "Kernels can't be compiled here: %s.", gk_error());
+  *line_of(device, "KERNEL") = (gk_capability){"KERNEL", GK_REFUSED, device->no_kernels};
+  gki_begin(); /* all else can be done */
+}
+
 static void describe_moves(gki_cuda_device *device) {
   gk_capability *copy = line_of(device, "COPY"), *fill = line_of(device, "FILL");
   if (device->moves) {
@@ -119,6 +130,7 @@ static void describe(void *at, gk_device_info *info) {
   memcpy(device->capabilities, native, sizeof native);
   if (device->abilities.conditional) describe_native(device);
   else describe_gated(device);
+  describe_kernels(device);
   describe_moves(device);
   info->name = device->name;
   info->driver = device->driver_text;

@@ -518,6 +518,8 @@ static void test_no_moves(void **state) {
   static const gk_list copy_list = GK_LIST(copy_list, copies, slots), call_list = GK_LIST(call_list, calls, slots);
   gk_device *device = NULL;
   assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  assert_int_equal(line_of(device, "KERNEL")->how, GK_REFUSED);
+  assert_non_null(strstr(line_of(device, "KERNEL")->why, "NVRTC"));
   assert_int_equal(line_of(device, "COPY")->how, GK_REFUSED);
   assert_int_equal(line_of(device, "FILL")->how, GK_REFUSED);
   gk_graph *graph = NULL;
