@@ -56,6 +56,7 @@ SCRIPTS = [
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("analyzer", ["tests/analyzer.py"], False),
     ("probe", ["tests/cuda/probe.py"], PLAIN),
+    ("softbody on simulated CUDA", ["tests/softbody_cuda.py"], PLAIN),
     ("gpu script", ["tests/gpu_script.py"], PLAIN),
     ("valgrind", ["tests/valgrind.py"], PLAIN),
 ]
