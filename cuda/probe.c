@@ -255,8 +255,8 @@ static gk_result read_wishes(wishes *wanted) {
     const int question = *at == '-' ? question_called(at + 1, length - 1) : -1;
     if (question < 0)
       return gk_fail(GK_ERROR_INVALID,
-                     "backend cuda: GK_CUDA_PROBE=%.100s: \"%.*s\" isn't understood; give 0, to try nothing, or questions "
-                     "of docs/cuda.md that are to be answered with no, as in GK_CUDA_PROBE=-P4e,-P9a", text,
+                     "backend cuda: GK_CUDA_PROBE=%.100s: \"%.*s\" isn't understood; give 0, to try nothing, or "
+                     "questions of docs/cuda.md that are to be answered with no, as in GK_CUDA_PROBE=-P4e,-P9a", text,
                      (int)(length < 100 ? length : 100), at);
     wanted->declined |= (uint32_t)1 << question;
     at += length;
