@@ -307,7 +307,7 @@ void gki_probe_update(gki_probe_trial *t, CUgraphExec exec) {
   if (result != CUDA_ERROR_NOT_SUPPORTED) gki_probe_check(t, result, "cuGraphExecNodeSetParams"); /* else: no to P1d */
 }
 
-/* ---- fourth: parallel branches ------------------------------------------------------------------------------------ */
+/* ---- fourth: parallel branches ----------------------------------------------------------------------------------- */
 
 enum { BESIDE_PASSES = 8 };
 
