@@ -13,11 +13,11 @@ import tap  # noqa: E402
 SECONDS = 100
 
 
-def ask(**variables):
+def ask(*words, **variables):
     """Its exit code, and the lines."""
     env = {**os.environ, "LD_LIBRARY_PATH": "build/simgpu", "CUDA_HOME": "build/simgpu", **variables}
     try:
-        done = subprocess.run(["build/tests/cuda/probe", "2"], env=env, stdout=subprocess.PIPE, timeout=SECONDS)
+        done = subprocess.run(["build/tests/cuda/probe", *(words or ["2"])], env=env, stdout=subprocess.PIPE, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return f"no end after {SECONDS} seconds", []
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
@@ -27,6 +27,13 @@ def answers():
     code, lines = ask()
     found = {line["answer"] for line in lines if "probe" in line}
     return None if (code, found) == (0, {"yes"}) and lines[0]["conditional"] else (code, lines)
+
+
+def busy():
+    """With copies on a stream beside."""
+    code, lines = ask("3", "busy")
+    found = {line["answer"] for line in lines if "probe" in line}
+    return None if (code, found) == (0, {"yes"}) and lines[0]["copies"] > 0 else (code, lines)
 
 
 def several():
@@ -44,6 +51,7 @@ def none():
 
 
 tap.case("answers", answers())
+tap.case("answers, with copies beside", busy())
 tap.case("a graph that never ends", several())
 tap.case("no device", none())
 tap.finish()
