@@ -17,7 +17,8 @@ def ask(*words, **variables):
     """Its exit code, and the lines."""
     env = {**os.environ, "LD_LIBRARY_PATH": "build/simgpu", "CUDA_HOME": "build/simgpu", **variables}
     try:
-        done = subprocess.run(["build/tests/cuda/probe", *(words or ["2"])], env=env, stdout=subprocess.PIPE, timeout=SECONDS)
+        done = subprocess.run(["build/tests/cuda/probe", *(words or ["2"])], env=env, stdout=subprocess.PIPE,
+                              timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return f"no end after {SECONDS} seconds", []
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]

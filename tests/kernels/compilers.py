@@ -122,7 +122,8 @@ def check_nvrtcs(name, text, entries):
             missing_code(made["CUBIN"], entries)
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         for found in loaded:
-            numbers = [number for number in found.architectures() if number in ARCHITECTURES or (ALL and number >= OLDEST)]
+            numbers = [number for number in found.architectures()
+                       if number in ARCHITECTURES or (ALL and number >= OLDEST)]
             for number, problem in zip(numbers, pool.map(lambda one, found=found: compile_one(found, one), numbers)):
                 tap.case(f"{name}: NVRTC {found.version}: sm_{number}", problem)
     return loaded
