@@ -169,6 +169,15 @@ def probe(part, options):
                    f"\n{name} {one['answer']}: {one.get('question', '')}" for name, one in odd.items()))
     info = part.call("gk-info", ["build/gk-info", "--backend", "cuda"])
     part.check("gk-info", info.trouble())
+    # What a kernel wrote is there for the node behind it, each time, whatever else the device does meanwhile.
+    times = 3 if options.quick else 300
+    busy = part.call("probe-busy", ["build/tests/cuda/probe", str(times), "busy"])
+    again = answers(busy.text)
+    changed = {name: (found[name], again.get(name)) for name in found
+               if again.get(name) != found[name] and found[name] != "not shown"}
+    part.figures.update(busy=objects(busy.text))
+    part.check("the same with copies beside", busy.trouble() or (f"other answers: {changed}" if changed else None),
+               f"{times} times")
 
 
 def tests(part, options):

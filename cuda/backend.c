@@ -1,7 +1,9 @@
 #include "backend.h"
+#include "error.h"
 #include "facts.h"
 #include "gated.h"
 #include "launch.h"
+#include "nvrtc.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -89,9 +91,9 @@ static gk_capability *line_of(gki_cuda_device *device, const char *construct) {
 
 static void describe_gated(gki_cuda_device *device) {
   for (size_t k = 0; k < GK_COUNT(gated); ++k) *line_of(device, gated[k].construct) = gated[k];
-  snprintf(device->why_gated, sizeof device->why_gated, "The host waits for the flag, reads it and decides: %s.",
+  snprintf(device->why_loops, sizeof device->why_loops, "The host waits for the flag, reads it and decides: %s.",
            device->abilities.why);
-  line_of(device, "DO_WHILE")->why = device->why_gated;
+  line_of(device, "DO_WHILE")->why = device->why_loops;
 }
 
 static void describe_native(gki_cuda_device *device) {
@@ -100,9 +102,11 @@ static void describe_native(gki_cuda_device *device) {
     line_of(device, "SWITCH")->why =
         device->driver->version < 13000
             ? "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0."
+        : device->abilities.answers[GKI_CUDA_P9A] == GKI_CUDA_DECLINED
+            ? "An IF node per case: GK_CUDA_PROBE wants it so (P9a)."
             : "An IF node per case: this driver was seen to run SWITCH nodes wrongly.";
   if (ways & GKI_CUDA_CHAIN_BRANCHES) {
-    char why[1024];
+    char why[GKI_CUDA_SAID_BYTES];
     gki_cuda_say_ways(&device->abilities, GKI_CUDA_CHAIN_BRANCHES, why, sizeof why);
     snprintf(device->why_chained, sizeof device->why_chained,
              "Branches of the graph; those that hold loops or branches go one after the other: %s.", why);
@@ -113,11 +117,20 @@ static void describe_native(gki_cuda_device *device) {
                                          "later. Where a launch resumes is copied to the device before it, as this "
                                          "driver doesn't update nodes as gk needs it.";
   if (!(ways & GKI_CUDA_WAYS_PLAIN)) return;
-  char why[1024];
+  char why[GKI_CUDA_SAID_BYTES];
   gki_cuda_say_ways(&device->abilities, ways & GKI_CUDA_WAYS_PLAIN, why, sizeof why);
-  snprintf(device->why_gated, sizeof device->why_gated, "A WHILE node; lists to which it matters that %s, get "
-           "plain gates: a small kernel more in front of most conditional nodes.", why);
-  line_of(device, "DO_WHILE")->why = device->why_gated;
+  snprintf(device->why_loops, sizeof device->why_loops, "A WHILE node; lists to which it matters get plain "
+           "gates, a small kernel more in front of most conditional nodes: %s.", why);
+  line_of(device, "DO_WHILE")->why = device->why_loops;
+}
+
+static void describe_kernels(gki_cuda_device *device) {
+  gki_cuda_compiler compiler;
+  gki_begin();
+  if (gki_cuda_compiler_get(device->arch, device->driver->version, &compiler) == GK_OK) return;
+  snprintf(device->no_kernels, sizeof device->no_kernels, "Kernels can't be compiled here: %s.", gk_error());
+  *line_of(device, "KERNEL") = (gk_capability){"KERNEL", GK_REFUSED, device->no_kernels};
+  gki_begin(); /* all else can be done */
 }
 
 static void describe_moves(gki_cuda_device *device) {
@@ -135,6 +148,7 @@ static void describe(void *at, gk_device_info *info) {
   memcpy(device->capabilities, native, sizeof native);
   if (device->abilities.conditional) describe_native(device);
   else describe_gated(device);
+  describe_kernels(device);
   describe_moves(device);
   info->name = device->name;
   info->driver = device->driver_text;
@@ -165,7 +179,7 @@ gki_cuda_graph *gki_cuda_native_of(void *state) {
 }
 
 /* "" in `why`: the device decides. */
-static void why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
+static void say_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
@@ -179,7 +193,7 @@ static gk_result lower_either(gki_cuda_device *device, void *state, const gk_pla
                               gk_mode *mode) {
   any_graph *graph = state;
   char why[1024];
-  why_gated(device, plan, why, sizeof why);
+  say_why_gated(device, plan, why, sizeof why);
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   bool refused = false;

@@ -155,6 +155,15 @@ gk_result gki_cuda_driver_get(const gki_cuda_driver **driver) {
   return GK_OK;
 }
 
+static const char *hint_for(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_OUT_OF_MEMORY: return "; free some and call again";
+  case CUDA_ERROR_ILLEGAL_ADDRESS:
+    return "; some task touched memory that isn't its own: of a graph created with GK_ISOLATE it is named";
+  default: return "";
+  }
+}
+
 gk_result gki_cuda_judge(const gki_cuda_driver *driver, CUresult result, const char *what, ...) {
   if (result == CUDA_SUCCESS) return GK_OK;
   char call[TEXT_BYTES], text[TEXT_BYTES];
@@ -163,5 +172,6 @@ gk_result gki_cuda_judge(const gki_cuda_driver *driver, CUresult result, const c
   vsnprintf(call, sizeof call, what, args);
   va_end(args);
   gki_cuda_describe_result(driver, result, text, sizeof text);
-  return gk_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GK_ERROR_MEMORY : GK_ERROR_DEVICE, "%s: %s", call, text);
+  return gk_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GK_ERROR_MEMORY : GK_ERROR_DEVICE, "%s: %s%s", call, text,
+                 hint_for(result));
 }

@@ -20,7 +20,8 @@ gk_result gki_cuda_driver_get(const gki_cuda_driver **driver);
  * else gki_cuda_judge. */
 void gki_cuda_describe_result(const gki_cuda_driver *driver, CUresult result, char *text, size_t bytes);
 
-/* For a call that failed: "<what>: <driver's text> (<driver's name>, <number>)". GK_ERROR_MEMORY for out of memory,
+/* For a call that failed: "<what>: <driver's text> (<driver's name>, <number>)", and what to do, if that is known.
+ * GK_ERROR_MEMORY for out of memory,
  * else GK_ERROR_DEVICE. GK_OK for CUDA_SUCCESS, and nothing is said. */
 __attribute__((format(printf, 3, 4)))
 gk_result gki_cuda_judge(const gki_cuda_driver *driver, CUresult result, const char *what, ...);

@@ -218,18 +218,19 @@ static gk_result follow(const gki_cuda_gated *graph) {
   return graph->at == graph->device->stream ? gki_cuda_follow(graph->device) : GK_OK;
 }
 
-/* Nothing of the launch before is under way, as its end was waited for; but what was sent when it was made may be. */
+/* Nothing of this graph's launch before is under way, as its end was waited for, but of other graphs' there may be:
+ * what page-locked flags hold comes from those, and the end of a launch that has nothing to run is behind theirs. */
 static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch, CUstream stream) {
   graph->values = launch->values;
   graph->last = GK_NONE;
   gk_result result = stream == graph->at ? GK_OK : finish(graph);
   if (result != GK_OK) return result;
   graph->at = stream;
+  graph->busy = true;
   result = gki_cuda_parameters_take(&graph->parameters, launch);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);
   if (result == GK_OK && launch->changed_count) {
     result = follow(graph);
-    graph->busy = true;
     if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, 0, graph->at);
   }
   return result == GK_OK ? gki_cuda_updates_send(&graph->updates, &graph->parameters, launch->applied) : result;

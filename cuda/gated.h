@@ -1,6 +1,7 @@
-/* A graph that the host gates, for drivers that have no conditional nodes, or not those that a list needs: each run of
- * the plan, a straight piece, is a plain graph of the driver's, made once. Common walks the plan and says which is
- * next; the flags that it asks for are read back. */
+/* A graph that the host gates: where there are no conditional nodes, with GK_HOST_GATED or GK_ISOLATE, and where the
+ * driver takes no graph of the list that gates itself. Each run of the plan, a straight piece, is a graph of the
+ * driver's without conditional nodes, made once. Common walks the plan and says which is next; the flags that it asks
+ * for are read back. */
 #ifndef GKI_CUDA_GATED_H
 #define GKI_CUDA_GATED_H
 #include "calls.h"
@@ -29,7 +30,7 @@ typedef struct gki_cuda_gated {
   CUevent event;          /* behind what is waited for */
   const gk_value *values; /* by slot, of the launch at hand */
   uint32_t last;          /* the run that was submitted last, for messages; GK_NONE: none in this launch */
-  bool busy;              /* something was put on the stream, and nobody has waited for it */
+  bool busy;              /* there may be something on the stream that nobody has waited for */
 } gki_cuda_gated;
 
 /* In the device's context. What it leaves half done, gki_cuda_gated_drop frees. */

@@ -57,7 +57,7 @@ typedef struct gki_cuda_loop {
 } gki_cuda_loop;
 
 /* What lasts from launch to launch: one per plan, shared by its graphs, in device memory; at first `number` is 1,
- * `target` GKI_CUDA_NONE, the rest zero. */
+ * `target` and `aimed` are GKI_CUDA_NONE, the rest zero. */
 typedef struct gki_cuda_control {
   uint64_t number;     /* of the launch under way, from 1; the epilogue advances it */
   uint64_t fresh;      /* the last launch before it that began at the top */

@@ -15,11 +15,10 @@ static const struct { const char *name; size_t at; } kernels[] = {
 static void note(gki_cuda_own *own, const gki_cuda_driver *driver, CUresult result, const char *what,
                  const char *more) {
   const size_t used = strlen(own->refused);
-  const char *name = NULL, *text = NULL;
-  if (driver->cuGetErrorName(result, &name) != CUDA_SUCCESS || !name) name = "unknown";
-  if (driver->cuGetErrorString(result, &text) != CUDA_SUCCESS || !text) text = "refused";
-  snprintf(own->refused + used, sizeof own->refused - used, "%sthe %s: %s (%s, %d)%s%s", used ? "; " : "", what, text,
-           name, (int)result, *more ? ": " : "", more);
+  char text[LOG_BYTES];
+  gki_cuda_describe_result(driver, result, text, sizeof text);
+  snprintf(own->refused + used, sizeof own->refused - used, "%sthe %s: %s%s%s", used ? "; " : "", what, text,
+           *more ? ": " : "", more);
 }
 
 CUresult gki_cuda_load_module(const gki_cuda_driver *driver, const void *image, CUmodule *module, char *log,

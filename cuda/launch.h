@@ -1,5 +1,6 @@
-/* The backend's entries for a graph that is native: one hand-over, nobody waits (unless library
- * calls are recorded anew), and the device posts how it went. */
+/* The backend's entries for a graph that is native: one hand-over, and the device posts how it went. A launch neither
+ * waits nor allocates, with two exceptions: the first that resumes, and the first that knows what its library calls
+ * get, make a graph of the driver's; and one whose calls get something else first waits for the stream. */
 #ifndef GKI_CUDA_LAUNCH_H
 #define GKI_CUDA_LAUNCH_H
 #include "lower.h"
@@ -10,9 +11,10 @@ bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number);
 /* The number is known to gki_cuda_cancel before common's word is looked at, so one of the two sees a cancel. */
 void gki_cuda_announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64_t number);
 
+/* One thread at a time, whichever it is, for these two. */
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch);
-gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record);
-gk_result gki_cuda_cancel(gki_cuda_graph *graph);
+gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record); /* waits only if `block` */
+gk_result gki_cuda_cancel(gki_cuda_graph *graph); /* any thread at any time; never waits */
 
 /* Until nothing of the graph is under way any more: a launch counts as over, and is waited for, from its status on,
  * which its last kernel posts. In the device's context. */

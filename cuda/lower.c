@@ -34,7 +34,7 @@ static gk_result choose_gates(gki_cuda_graph *graph) {
   }
   graph->is_plain = needed != 0;
   if (!needed) return GK_OK;
-  char why[1024];
+  char why[GKI_CUDA_SAID_BYTES];
   gki_cuda_say_ways(&graph->device->abilities, needed, why, sizeof why);
   gk_log(GK_LOG_INFO, "graph %s: plain gates: %s", graph->plan->name, why);
   return GK_OK;

@@ -83,5 +83,6 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
 /* The graph for a launch from the top or from a checkpoint; made now, if it isn't there. In the device's context.
  * Answers as gki_cuda_graph_make. */
 gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_variant **variant);
+/* Waits for the stream if something on it may still use the variant's memory. In the device's context. */
 void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant);
 #endif

@@ -45,7 +45,7 @@ gk_result gki_cuda_add_kernel(gki_cuda_nodes *n, CUgraph into, uint32_t task, si
   return add_shaped(n, into, task, first, &shape, added);
 }
 
-gk_result gki_cuda_add_empty(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first) {
+static gk_result add_empty(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first) {
   CUgraphNode made;
   CUresult result = n->device->driver->cuGraphAddEmptyNode(&made, into, gki_cuda_nodes_from(n, first),
                                                            n->count - first);
@@ -56,7 +56,7 @@ gk_result gki_cuda_add_empty(gki_cuda_nodes *n, CUgraph into, uint32_t task, siz
 /* ---- branches ---------------------------------------------------------------------------------------------------- */
 
 gk_result gki_cuda_nodes_gather(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first) {
-  return n->count - first > 1 ? gki_cuda_add_empty(n, into, task, first) : GK_OK;
+  return n->count - first > 1 ? add_empty(n, into, task, first) : GK_OK;
 }
 
 gk_result gki_cuda_nodes_fork(gki_cuda_nodes *n, size_t first, size_t copy, size_t *begin) {
@@ -82,8 +82,8 @@ static gk_result call_library(const gki_cuda_nodes *n, const gk_node *node, CUst
   gk_result result = node->call(args, stream);
   if (result == GK_NOT_READY) result = GK_ERROR_INVALID;
   if (result != GK_OK)
-    gk_fail(result, "task %u (%s): the call answered %s when it was recorded", (unsigned)node->source, node->name,
-            gk_result_name(result));
+    gk_fail(result, "task %u (%s): the call answered %s when it was asked to put its work on the stream",
+            (unsigned)node->source, node->name, gk_result_name(result));
   return result;
 }
 
@@ -156,7 +156,7 @@ static gk_result add_call(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t
   gk_result result = driver->cuStreamBeginCaptureToGraph ? record(n, into, task, first, stream)
                                                          : record_apart(n, into, task, first, stream);
   (void)driver->cuStreamDestroy(stream);
-  return result == GK_OK ? gki_cuda_add_empty(n, into, task, first) : result;
+  return result == GK_OK ? add_empty(n, into, task, first) : result;
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */

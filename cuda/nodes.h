@@ -16,10 +16,12 @@ typedef struct gki_cuda_nodes {
   size_t count, capacity;
 } gki_cuda_nodes;
 
+/* Room for so many more nodes on the stack; false: there is no memory, as is said. */
 bool gki_cuda_nodes_grow(gki_cuda_nodes *nodes, size_t more);
 
 /* From now on all that follows waits for this node alone. */
 gk_result gki_cuda_nodes_advance(gki_cuda_nodes *nodes, size_t first, CUgraphNode node);
+/* The nodes from `first` on, as the driver takes what to wait for: NULL if there are none. */
 const CUgraphNode *gki_cuda_nodes_from(const gki_cuda_nodes *nodes, size_t first);
 
 /* For branches side by side, none of which waits for another one: what there is to wait for is brought down to at most
@@ -32,9 +34,9 @@ void gki_cuda_nodes_join(gki_cuda_nodes *nodes, size_t first, size_t copy);
 /* The plan's node `task` is for the message: "call for task 3 (name) of graph x: ...". */
 gk_result gki_cuda_nodes_judge(const gki_cuda_nodes *nodes, CUresult result, const char *call, uint32_t task);
 
+/* Behind what is to be waited for, and all that follows waits for it. added: NULL or where the node goes. */
 gk_result gki_cuda_add_kernel(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUfunction function,
                               unsigned blocks, unsigned threads, void **parameters, CUgraphNode *added);
-gk_result gki_cuda_add_empty(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first);
 
 /* Makes a graph ready to be launched; if that fails, *exec is NULL and *why the driver's reason, as ", its structure
  * isn't valid", or "". */

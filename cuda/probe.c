@@ -128,13 +128,14 @@ static bool instantiate(asking *a, gki_probe_trial *t, CUgraphExec *exec) {
                          "cuGraphInstantiateWithParams");
 }
 
-static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_probe_graph *ran,
+static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_probe_timing *ran,
                     gki_cuda_abilities *abilities) {
   const uint32_t *first = a->pinned[1].counters, *second = a->pinned[2].counters;
   for (uint32_t k = 0; k < t->expected_count; ++k) {
     const gki_probe_expected *e = &t->expected[k];
     const bool is_so = first[e->counter] == e->first && second[e->counter] == e->second;
     uint8_t *answer = &abilities->answers[e->question];
+    if (*answer == GKI_CUDA_DECLINED) continue;
     if (!is_so || *answer == GKI_CUDA_NOT_ASKED) *answer = is_so ? GKI_CUDA_YES : GKI_CUDA_NO;
     abilities->asked_in[e->question] = (uint8_t)abilities->graph_count;
   }
@@ -160,7 +161,7 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilitie
   if (t.result == CUDA_SUCCESS && !instantiate(a, &t, &exec)) exec = NULL;
   const int64_t instantiated = gki_cuda_now_ns();
   const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec, graph->name);
-  const gki_cuda_probe_graph it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
+  const gki_cuda_probe_timing it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
                                    us_of(instantiated, gki_cuda_now_ns())};
   if (ran) compare(a, &t, &it, abilities);
   if (a->hangs) return false;
@@ -199,7 +200,7 @@ static void say_why(gki_cuda_abilities *abilities, const asking *a) {
 }
 
 static void ask(asking *a, gki_cuda_abilities *abilities) {
-  abilities->conditional = true;
+  abilities->conditional = !is_no(abilities, GKI_CUDA_HOST_GATED);
   abilities->is_final = true;
   for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS && abilities->conditional; ++k) {
     const gki_probe_graph *graph = &gki_probe_graphs[k];
@@ -229,10 +230,52 @@ static void refuse(gki_cuda_abilities *abilities, bool is_final, const char *why
   snprintf(abilities->why, sizeof abilities->why, "%s", why);
 }
 
+/* ---- what the environment says ----------------------------------------------------------------------------------- */
+
+typedef struct wishes {
+  bool is_off;
+  uint32_t declined;
+} wishes;
+
+_Static_assert(GKI_CUDA_QUESTION_COUNT <= 32, "a bit per question");
+
+static int question_called(const char *name, size_t length) {
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
+    if (strlen(gki_cuda_questions[k].name) == length && memcmp(gki_cuda_questions[k].name, name, length) == 0) return k;
+  return -1;
+}
+
+/* Nothing or 1: all is tried. 0: nothing is. -P4e,-P9a: these are answered with no. */
+static gk_result read_wishes(wishes *wanted) {
+  const char *text = getenv("GK_CUDA_PROBE");
+  *wanted = (wishes){.is_off = text && strcmp(text, "0") == 0};
+  if (!text || !*text || wanted->is_off || strcmp(text, "1") == 0) return GK_OK;
+  for (const char *at = text;; ++at) {
+    const size_t length = strcspn(at, ",");
+    const int question = *at == '-' ? question_called(at + 1, length - 1) : -1;
+    if (question < 0)
+      return gk_fail(GK_ERROR_INVALID,
+                     "backend cuda: GK_CUDA_PROBE=%.100s: \"%.*s\" isn't understood; give 0, to try nothing, or "
+                     "questions of docs/cuda.md that are to be answered with no, as in GK_CUDA_PROBE=-P4e,-P9a", text,
+                     (int)(length < 100 ? length : 100), at);
+    wanted->declined |= (uint32_t)1 << question;
+    at += length;
+    if (!*at) return GK_OK;
+  }
+}
+
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities) {
   const int64_t begin = gki_cuda_now_ns();
+  wishes wanted;
   *abilities = (gki_cuda_abilities){.driver_version = driver->version};
+  if (read_wishes(&wanted) != GK_OK) {
+    refuse(abilities, false, gk_error());
+    return;
+  }
+  abilities->declined = wanted.declined;
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
+    if (wanted.declined >> k & 1) abilities->answers[k] = GKI_CUDA_DECLINED;
   if (driver->version < GKI_CUDA_CONDITIONAL_SINCE) {
     char why[200];
     snprintf(why, sizeof why, "the driver is for CUDA %d.%d, and conditional nodes can be relied on from 12.4 on; "
@@ -261,11 +304,6 @@ enum { MOST_DEVICES = 64 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static gki_cuda_abilities known[MOST_DEVICES];
 
-static bool is_turned_off(void) {
-  const char *wanted = getenv("GK_CUDA_PROBE");
-  return wanted && strcmp(wanted, "0") == 0;
-}
-
 static gk_result judge_device(CUdevice device, const gki_cuda_abilities *abilities) {
   if (abilities->hangs)
     return gk_fail(GK_ERROR_DEVICE,
@@ -280,9 +318,13 @@ static gk_result judge_device(CUdevice device, const gki_cuda_abilities *abiliti
 }
 
 static void tell(CUdevice device, const gki_cuda_abilities *abilities) {
+  char names[200] = "";
+  for (int k = 0, length = 0; k < GKI_CUDA_QUESTION_COUNT && length < (int)sizeof names; ++k)
+    if (abilities->answers[k] != GKI_CUDA_YES)
+      length += snprintf(names + length, sizeof names - (size_t)length, " %s", gki_cuda_questions[k].name);
   if (abilities->conditional)
-    gk_log(GK_LOG_INFO, "CUDA device %d: conditional nodes tried in %u us, safe ways needed: 0x%x", device,
-           abilities->microseconds, abilities->ways);
+    gk_log(GK_LOG_INFO, "CUDA device %d: conditional nodes tried in %u us; not seen to work:%s", device,
+           abilities->microseconds, names[0] ? names : " nothing");
   else gk_log(GK_LOG_INFO, "CUDA device %d: no conditional nodes: %s", device, abilities->why);
 }
 
@@ -293,13 +335,17 @@ static gki_cuda_abilities *place_of(CUdevice device) {
 gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
                          const char *why_none, gki_cuda_abilities *abilities) {
   gki_cuda_abilities *here = place_of(device);
-  if (is_turned_off()) {
+  wishes wanted;
+  gk_result result = read_wishes(&wanted);
+  if (result != GK_OK) return result;
+  if (wanted.is_off) {
     *abilities = (gki_cuda_abilities){.driver_version = driver->version};
     refuse(abilities, false, "GK_CUDA_PROBE=0 says that the driver isn't to be tried");
     return GK_OK;
   }
   pthread_mutex_lock(&lock); /* also while it is asked, so that nobody asks twice */
-  const bool is_known = here && here->is_final && (gates || !here->conditional);
+  const bool is_known = here && here->is_final && (here->hangs || here->declined == wanted.declined) &&
+                        (gates || !here->conditional);
   if (is_known) *abilities = *here;
   else gki_cuda_probe_anew(driver, context, gates, why_none, abilities);
   if (here && (gates || !here->is_final)) *here = *abilities;
@@ -317,25 +363,29 @@ gk_result gki_cuda_probe_refuses(CUdevice device) {
   return judge_device(device, &found);
 }
 
-static const char *said_of(uint8_t answer) {
-  switch (answer) {
-  case GKI_CUDA_NOT_ASKED: return ", not asked";
+static const char *said_of(const gki_cuda_abilities *abilities, int question) {
+  switch (abilities->answers[question]) {
+  case GKI_CUDA_NOT_ASKED: return abilities->why[0] ? ", couldn't be tried" : ", not asked";
+  case GKI_CUDA_DECLINED: return ", as GK_CUDA_PROBE says";
   case GKI_CUDA_NOT_SHOWN: return ", not shown: they were never seen at work at once";
   default: return "";
   }
 }
 
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes) {
-  char said[2 * sizeof abilities->why];
+  char said[GKI_CUDA_SAID_BYTES];
   bool asked = true;
-  int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) doesn't do what is needed here:",
-                        abilities->driver_version / 1000, abilities->driver_version % 1000 / 10);
+  int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) %s this:", abilities->driver_version / 1000,
+                        abilities->driver_version % 1000 / 10,
+                        is_no(abilities, ways) ? "doesn't do"
+                        : abilities->why[0]    ? "couldn't be tried for"
+                                               : "isn't asked for");
   const char *between = " ";
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
     const gki_cuda_question_text *q = &gki_cuda_questions[k];
     if (abilities->answers[k] == GKI_CUDA_YES || !(q->way & ways) || length >= (int)sizeof said) continue;
     length += snprintf(said + length, sizeof said - (size_t)length, "%s%s (%s%s)", between, q->text, q->name,
-                       said_of(abilities->answers[k]));
+                       said_of(abilities, k));
     between = "; ";
     asked = asked && abilities->answers[k] != GKI_CUDA_NOT_ASKED;
   }

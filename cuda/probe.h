@@ -76,18 +76,19 @@ extern const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT];
 typedef enum gki_cuda_answer {
   GKI_CUDA_NOT_ASKED,
   GKI_CUDA_NO,
+  GKI_CUDA_DECLINED,  /* by GK_CUDA_PROBE */
   GKI_CUDA_NOT_SHOWN, /* nothing went wrong, but the branches that it is about were never seen at work at once */
   GKI_CUDA_YES
 } gki_cuda_answer;
 
-enum { GKI_CUDA_PROBE_GRAPHS = 5 };
+enum { GKI_CUDA_PROBE_GRAPHS = 6 };
 
 /* One that ran, twice. */
-typedef struct gki_cuda_probe_graph {
+typedef struct gki_cuda_probe_timing {
   const char *name;
   uint32_t nodes;
   uint32_t build_us, instantiate_us, run_us;
-} gki_cuda_probe_graph;
+} gki_cuda_probe_timing;
 
 typedef struct gki_cuda_abilities {
   bool conditional;   /* false: everything is host-gated, and `why` says why */
@@ -97,10 +98,11 @@ typedef struct gki_cuda_abilities {
   int driver_version; /* 12040 is 12.4 */
   uint32_t ways;      /* that must be taken */
   uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; all but YES count as no, and have their way in `ways` */
+  uint32_t declined;  /* questions, as bits, that GK_CUDA_PROBE answered with no */
   uint32_t overlaps;  /* how often kernels of parallel branches were seen at work at once */
   uint32_t microseconds; /* all of it took so long */
   uint32_t graph_count;  /* how many ran */
-  gki_cuda_probe_graph graphs[GKI_CUDA_PROBE_GRAPHS];
+  gki_cuda_probe_timing graphs[GKI_CUDA_PROBE_GRAPHS];
   uint8_t asked_in[GKI_CUDA_QUESTION_COUNT]; /* which of them; of an answer */
   char why[400];      /* without `conditional`: a sentence, for the capability report */
 } gki_cuda_abilities;
@@ -108,7 +110,9 @@ typedef struct gki_cuda_abilities {
 /* Asks, or answers what is known of this device. What can't be found out is a "no" with its reason. Fails if the device
  * is of no use after it, as abilities->hangs or ->broke says, and tells why: nothing may be called for its context that
  * waits, where it hangs. A graph that doesn't end within three seconds is left to itself, with all that it uses.
- * With GK_CUDA_PROBE=0 in the environment nothing is asked, which counts as a device without conditional nodes.
+ * With GK_CUDA_PROBE=0 in the environment nothing is asked, which counts as a device without conditional nodes; with
+ * GK_CUDA_PROBE=-P4e,-P9a these questions are "no", and graphs that ask the like aren't run. GK_ERROR_INVALID: it says
+ * something else.
  * The device's context is current. `gates` is the module of gates.cu, loaded in it; NULL: there is none, and `why_none`
  * says why; then there are no conditional nodes this time, whatever is known. Thread-safe. */
 gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
@@ -121,6 +125,7 @@ gk_result gki_cuda_probe_refuses(CUdevice device);
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities);
 
-/* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do what this list needs: ..." */
+enum { GKI_CUDA_SAID_BYTES = 2800 }; /* enough for all questions with a reason */
+/* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do this: ..." */
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes);
 #endif

@@ -135,8 +135,8 @@ static body loop_node(gki_probe_trial *t, body *in, CUgraphConditionalHandle of)
   conditional(t, in, of, CU_GRAPH_COND_TYPE_WHILE, 1, &inside);
   return inside;
 }
-/* A loop that is to make so many passes. Where what should end it doesn't, a kernel at the beginning of its body, the
- * place of which all graphs but the first know that it works, ends it after one more. */
+/* A loop that is to make so many passes. Where what should end it doesn't, a kernel at the beginning of its body ends
+ * it after one more: all graphs but the first know that what a kernel sets in a body counts. */
 static body loop_of(gki_probe_trial *t, gki_cuda_question question, body *in, CUgraphConditionalHandle of,
                     uint32_t passes) {
   body inside = loop_node(t, in, of);
@@ -144,16 +144,29 @@ static body loop_of(gki_probe_trial *t, gki_cuda_question question, body *in, CU
   return inside;
 }
 
-/* ---- first: whether there is anything to ask --------------------------------------------------------------------- */
+/* ---- first two: whether there is anything to ask ----------------------------------------------------------------- */
 
-static void build_first(gki_probe_trial *t) {
+/* Without a loop, so that it ends whatever the answers are. */
+static void ask_behind(gki_probe_trial *t, body *in) {
+  const CUgraphConditionalHandle opened = handle(t, 0), closed = handle(t, 1);
+  step(t, in, SET({opened, 0, 1}, {closed, 0, 0}));
+  counted_if(t, GKI_CUDA_P2O0, in, opened, 1);
+  counted_if(t, GKI_CUDA_P2O0, in, closed, 0);
+}
+
+static void build_if(gki_probe_trial *t) {
   body root = root_of(t);
-  const CUgraphConditionalHandle opened = handle(t, 0), closed = handle(t, 1), loop = handle(t, 1),
-                                 later = handle(t, 0), never = handle(t, 1);
-  step(t, &root, SET({opened, 0, 1}, {closed, 0, 0}));
-  counted_if(t, GKI_CUDA_P2O0, &root, opened, 1);
-  counted_if(t, GKI_CUDA_P2O0, &root, closed, 0);
-  body pass = loop_node(t, &root, loop);
+  counted_if(t, GKI_CUDA_P1A, &root, handle(t, 1), 1);
+  counted_if(t, GKI_CUDA_P1A, &root, handle(t, 0), 0);
+  ask_behind(t, &root);
+  body inside = nest(t, &root, 1);
+  ask_behind(t, &inside);
+}
+
+static void build_while(gki_probe_trial *t) {
+  body root = root_of(t);
+  const CUgraphConditionalHandle loop = handle(t, 1), later = handle(t, 0), never = handle(t, 1);
+  body pass = loop_of(t, GKI_CUDA_P2O0, &root, loop, 3);
   const uint32_t end = step(t, &pass, SET({loop, 2, 0}, {later, 2, 1}, {never, 2, 0}));
   expect(t, GKI_CUDA_P1A, end, 3, 3);
   expect(t, GKI_CUDA_P2O0, end, 3, 3);
@@ -161,7 +174,7 @@ static void build_first(gki_probe_trial *t) {
   counted_if(t, GKI_CUDA_P2O1, &root, never, 0);
 }
 
-/* ---- second: handles across bodies and passes -------------------------------------------------------------------- */
+/* ---- third: handles across bodies and passes -------------------------------------------------------------------- */
 
 static void ask_loop_in_loop(gki_probe_trial *t, body *root, gki_cuda_question question, bool rearms) {
   const CUgraphConditionalHandle outer = handle(t, 1), inner = handle(t, 1);
@@ -294,7 +307,7 @@ void gki_probe_update(gki_probe_trial *t, CUgraphExec exec) {
   if (result != CUDA_ERROR_NOT_SUPPORTED) gki_probe_check(t, result, "cuGraphExecNodeSetParams"); /* else: no to P1d */
 }
 
-/* ---- third: parallel branches ------------------------------------------------------------------------------------ */
+/* ---- fourth: parallel branches ----------------------------------------------------------------------------------- */
 
 enum { BESIDE_PASSES = 8 };
 
@@ -374,9 +387,10 @@ static void build_switch(gki_probe_trial *t) {
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 const gki_probe_graph gki_probe_graphs[GKI_CUDA_PROBE_GRAPHS] = {
-    {"IF and WHILE", build_first, 12040, true, 0},
+    {"IF", build_if, 12040, true, 0},
+    {"WHILE", build_while, 12040, true, 0},
     {"handles across bodies", build_handles, 12040, false, 0},
-    {"parallel branches", build_branches, 12040, false, 0},
+    {"parallel branches", build_branches, 12040, false, GKI_CUDA_CHAIN_BRANCHES},
     {"parallel loops", build_loops, 12040, false, GKI_CUDA_CHAIN_BRANCHES},
-    {"SWITCH", build_switch, 13000, false, 0}, /* bodies with child graphs gave wrong results before */
+    {"SWITCH", build_switch, 13000, false, GKI_CUDA_NO_SWITCH}, /* bodies with child graphs gave wrong results before */
 };

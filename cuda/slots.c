@@ -5,6 +5,11 @@
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
+static gk_result refuse_size(const gk_plan *plan) {
+  return gk_fail(GK_ERROR_MEMORY, "graph %s: the structs of its slots have more bytes than there are addresses",
+                 plan->name);
+}
+
 static gk_result place_structs(gki_cuda_slots *slots, gki_arena *arena) {
   const gk_plan *plan = slots->plan;
   slots->structs = gki_arena_take(arena, plan->slot_count, sizeof *slots->structs);
@@ -13,7 +18,7 @@ static gk_result place_structs(gki_cuda_slots *slots, gki_arena *arena) {
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type != GK_BYTES) continue;
     slots->structs[k] = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
-    if (!gki_add(slots->structs[k], plan->slots[k].element_bytes, &bytes)) return gki_fail_memory("slots", SIZE_MAX);
+    if (!gki_add(slots->structs[k], plan->slots[k].element_bytes, &bytes)) return refuse_size(plan);
   }
   slots->bytes = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
   return GK_OK;
@@ -67,7 +72,7 @@ gk_result gki_cuda_slots_make(gki_cuda_slots *slots, const gki_cuda_device *devi
   size_t ring = 0;
   gk_result result = place_structs(slots, arena);
   if (result == GK_OK) result = find_extents(slots, arena);
-  if (result == GK_OK && !gki_multiply(slots->bytes, depth, &ring)) result = gki_fail_memory("slots", SIZE_MAX);
+  if (result == GK_OK && !gki_multiply(slots->bytes, depth, &ring)) result = refuse_size(plan);
   void *memory = NULL;
   if (result == GK_OK) result = gki_cuda_take_pinned(device, ring, "a graph's hand-over of slots", &memory, NULL);
   slots->ring = memory;

@@ -24,6 +24,7 @@ typedef struct gki_cuda_slots {
 /* `depth` launches may be under way at once. In the device's context; all that isn't the driver's is in the arena. */
 gk_result gki_cuda_slots_make(gki_cuda_slots *slots, const gki_cuda_device *device, const gk_plan *plan, uint32_t depth,
                               gki_arena *arena);
+/* In the device's context; nothing may be on its way to the table any more. Fine if nothing was made. */
 void gki_cuda_slots_drop(gki_cuda_slots *slots);
 
 /* Puts what changed on the way to the table, before what is launched next. `place` is the launch's number less one. */

@@ -13,6 +13,7 @@ typedef struct gki_cuda_layout {
   size_t bytes; /* of all; the piece must lie at a multiple of 256 bytes */
 } gki_cuda_layout;
 
+/* Where the tables of these gates go; nothing is written. */
 gki_cuda_layout gki_cuda_tables_lay_out(const gk_gates *gates);
 
 /* What all graphs of a plan share, in one piece of device memory: gki_cuda_control is at 0. */

@@ -1,4 +1,3 @@
-/* Which of the safe ways would change something for a list: what its control kernels set, seen from where they are. */
 #include "ways.h"
 
 enum {

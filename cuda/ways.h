@@ -1,4 +1,4 @@
-/* Which of the safe ways a list needs. */
+/* Which of the safe ways a list needs, by what its control kernels set, seen from where they are. */
 #ifndef GKI_CUDA_WAYS_H
 #define GKI_CUDA_WAYS_H
 #include "probe.h"

@@ -127,7 +127,8 @@ typedef enum gk_support {
 
 /** One line of the capability report. */
 typedef struct gk_capability {
-  const char *construct; /**< "WHILE", "PARALLEL" ... as in the names of gk_op; also "LAUNCH_ON", "SUM". */
+  const char *construct; /**< "WHILE", "PARALLEL" ... as in the names of gk_op; also "SUM", "ALWAYS", "CANCEL",
+                              "LAUNCH_ON", of which backends may leave some out. */
   gk_support how;        /**< How it is done. */
   const char *why;       /**< In a sentence. */
 } gk_capability;
@@ -143,7 +144,9 @@ typedef struct gk_device_info {
   const gk_capability *capabilities;   /**< One line per construct. */
 } gk_device_info;
 
-/** Takes up to a second. Fails with GK_ERROR_NO_DEVICE and each backend's reason where none can start.
+/** Usually takes less than a second. The first in a process that opens a GPU also tries what its driver does, and gives
+ * up a driver that gets stuck after three seconds; on an old one it compiles a kernel, too (docs/cuda.md). Fails with
+ * GK_ERROR_NO_DEVICE and each backend's reason where none can start.
  * @param desc    NULL: the first backend that is able, its best device.
  * @param device  Yours, to be closed by gk_device_close. */
 gk_result gk_device_open(const gk_device_desc *desc, gk_device **device);
@@ -167,7 +170,7 @@ typedef struct gk_device_entry {
 typedef void (*gk_device_visit)(void *user, const gk_device_entry *entry);
 
 /** Visits every device of every backend, in the order in which gk_device_open tries them; a backend without any comes
- * once, with its reason, and so does each device that failed. Takes up to a second per backend. Thread-safe. */
+ * once, with its reason, and so does each device that failed. Takes as long as opening each. Thread-safe. */
 gk_result gk_device_list(gk_device_visit visit, void *user);
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
@@ -565,11 +568,13 @@ void *gk_bound(const gk_graph *graph, gk_slot slot);
  * contacts. 0: there is none. */
 gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 
-/** Starts the graph from the top (0) or at a checkpoint's label. Neither blocks nor allocates. A graph that can't yield
- * may be launched again before it was waited for, up to 16 times, and the launches follow each other; any other answers
- * GK_ERROR_BUSY. A label that isn't there is refused with those that are. Refused, too, is a launch with a slot in use
- * that isn't bound, or is bound to an address that a task's element type can't have; with the graph's own memory too
- * small for a flag or count; and with two slots that share memory unexpectedly (docs/contract.md). */
+/** Starts the graph from the top (0) or at a checkpoint's label. Neither blocks nor allocates, with two exceptions on
+ * CUDA: the first launch that resumes makes a graph of the driver's, and one before which slots of library calls were
+ * bound anew waits for the device and makes its graphs again (gk_status.applied is GK_BY_RECORDING). A graph that can't
+ * yield may be launched again before it was waited for, up to 16 times, and the launches follow each other; any other
+ * answers GK_ERROR_BUSY. A label that isn't there is refused with those that are. Refused, too, is a launch with a slot
+ * in use that isn't bound, or is bound to an address that a task's element type can't have; with the graph's own memory
+ * too small for a flag or count; and with two slots that share memory unexpectedly (docs/contract.md). */
 gk_result gk_launch(gk_graph *graph, int32_t label);
 
 /** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one: when the

@@ -403,7 +403,8 @@ typedef struct gk_backend {
   /** Frees what lower made; nothing of the graph runs any more. */
   void (*drop)(void *graph);
 
-  /** Native: starts the plan. Batched: takes the values over, and submits follow. Neither blocks nor allocates. */
+  /** Native: starts the plan. Batched: takes the values over, and submits follow. Neither blocks nor allocates, but to
+   * make the device's own graph where that isn't there: for the first target, and for calls whose slots changed. */
   gk_result (*launch)(void *graph, const gk_hand_over *launch);
   /** Native only. Launches are waited for in their order. GK_NOT_READY if it would block and mustn't. */
   gk_result (*wait)(void *graph, bool block, gk_record *record);

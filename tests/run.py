@@ -58,6 +58,8 @@ SCRIPTS = [
     ("kernels compiled beforehand", ["tests/cuda/embed.py"], False),
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("analyzer", ["tests/analyzer.py"], False),
+    ("probe", ["tests/cuda/probe.py"], PLAIN),
+    ("softbody on simulated CUDA", ["tests/softbody_cuda.py"], PLAIN),
     ("gpu script", ["tests/gpu_script.py"], PLAIN),
     ("valgrind", ["tests/valgrind.py"], PLAIN),
 ]
@@ -115,10 +117,12 @@ for version in VERSIONS:
 SUITES += [("conformance on CUDA without memory",
             simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "4"), ["--most", "1000"], False)]
 # Each "no" of the probe gates some lists otherwise, or has the host do it: the results stay.
-NOS = "P1a P1b P1b2 P1c P1d P1e P1k P2o P2o1 P2o2 P2o3 P2d P2b P4a P6 P7 P4e P4f P4g P8 P9a overlap".split()
+NOS = ("P1a P1b P1b2 P1c P1d P1e P1k P2o P2o0 P2o1 P2o2 P2o3 P2d P2b P4a P6 P7 P4e P4f P4g P8 P9a P13 overlap "
+       "conditional").split()
 PLAIN_NOS = "P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7"  # with all of them lists stay native
+SAMPLE = (("13.0", "P4e"), ("13.0", "P1k"), ("13.0", "P2o0"), ("12.4", PLAIN_NOS))
 for version, no in [(version, no) for version in ("12.4", "13.0") for no in [*NOS, PLAIN_NOS, f"{PLAIN_NOS},P4e,P9a"]]:
-    (SUITES if (version, no) in (("13.0", "P4e"), ("13.0", "P1k"), ("12.4", PLAIN_NOS)) else FULL_SUITES).append(
+    (SUITES if (version, no) in SAMPLE else FULL_SUITES).append(
         (f"random lists on simulated CUDA {version}, {no} answered with no",
          simulated(version, RANDOM_LISTS, "--random", "100", no=no), ["--random", "2000"], False))
     FULL_SUITES.append((f"conformance on simulated CUDA {version}, {no} answered with no",

@@ -142,9 +142,10 @@ void sweep_case(const char *backend, const case_entry *c) {
   if (!enter_session()) return;
   gk_set_log(GK_LOG_ERROR, hear, NULL);
   unsigned long stride = 1;
-  if (the_session.most && !the_session.at) { /* how many there are shows when none fails, and nothing is new */
+  /* How many there are shows when none fails, and nothing is new; which one is k-th, too, but for the first. */
+  if (the_session.most || the_session.at > 1) {
     if (!fail_once(backend, c, ULONG_MAX, 0, &over) || !fail_once(backend, c, ULONG_MAX, 0, &over)) return;
-    stride = all_calls / the_session.most + 1;
+    if (!the_session.at) stride = all_calls / the_session.most + 1;
   }
   over = false;
   for (unsigned long k = first; !over; k += stride) {

@@ -256,9 +256,9 @@ CASE(native_launch_shape) {
   static const gk_task volume[] = {GK_RUN_3D(number_3d, W, H, DEPTH, X, W, H)};
   static const int shapes[][3] = {{1, 1, 1}, {5, 7, 13}, {0, 5, 5}, {257, 3, 2}, {3, 257, 5}, {33, 1, 65},
                                   {3, 70001, 1}, {1, 2, 70001}, {5, 0, 5}, {5, 5, -1}};
-  size_t count = is_sweep(t) ? 3 : GK_COUNT(shapes);
+  const size_t shape_count = is_sweep(t) ? 3 : GK_COUNT(shapes);
   subject *s[] = {graph_of(t, LIST_OF(plane, slots), 0), graph_of(t, LIST_OF(volume, slots), 0)};
-  for (size_t k = 0; k < count; ++k)
+  for (size_t k = 0; k < shape_count; ++k)
     for (int d = 0; d < 2; ++d) {
       int w = shapes[k][0], h = shapes[k][1], depth = d ? shapes[k][2] : 1;
       buffer *x = buffer_of(t, ROOM);

@@ -1,10 +1,17 @@
 /* What the driver here answers to the probe, for each device, one JSON object per line.
  *   probe [REPEATS]     asks so often, 5 if nothing is said, and notes where answers differ
- * Without a driver or device that is what the one line says, and the exit code is 2. */
+ *   probe REPEATS busy  meanwhile copies go to and fro on a stream beside: what a kernel wrote, the node behind it sees
+ *                       all the same, every time
+ * Without a driver or device that is what the one line says, and the exit code is 2. After a graph that never ends, or
+ * under which the context failed, nothing more is asked of that device: the line says why, and the exit code is 1. */
 #include "cuda/image.h"
 #include "cuda/probe.h"
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static void put_text(const char *name, const char *text) {
   printf(",\"%s\":\"", name);
@@ -22,14 +29,18 @@ static int refuse(const char *why) {
   return 2;
 }
 
+enum { LOST = 1 };
+
 typedef struct summary {
   gki_cuda_abilities last, first;
   uint32_t yes[GKI_CUDA_QUESTION_COUNT], no[GKI_CUDA_QUESTION_COUNT], not_shown[GKI_CUDA_QUESTION_COUNT];
   uint32_t overlaps, least_us;
 } summary;
 
+static bool is_lost(const summary *s) { return s->last.hangs || s->last.broke; }
+
 static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda_own *own, int repeats, summary *s) {
-  for (int k = 0; k < repeats; ++k) {
+  for (int k = 0; k < repeats && !is_lost(s); ++k) {
     gki_cuda_probe_anew(driver, context, own->module, own->refused, &s->last);
     if (k == 0) s->first = s->last;
     if (k == 0 || s->last.microseconds < s->least_us) s->least_us = s->last.microseconds;
@@ -48,17 +59,20 @@ static const char *answer_of(const summary *s, int q) {
   return s->yes[q] ? "yes" : s->not_shown[q] ? "not shown" : "not asked";
 }
 
-static void print_summary(const summary *s, int ordinal, const char *name, int arch, const char *kernels) {
+static void print_summary(const summary *s, int ordinal, const char *name, int arch, const char *kernels,
+                          uint64_t copies) {
   printf("{\"device\":%d", ordinal);
   put_text("name", name);
-  printf(",\"sm\":%d,\"driver\":%d,\"conditional\":%s,\"ways\":%u", arch, s->last.driver_version,
-         s->last.conditional ? "true" : "false", s->last.ways);
-  printf(",\"first_us\":%u,\"least_us\":%u,\"overlaps\":%u", s->first.microseconds, s->least_us, s->overlaps);
+  printf(",\"sm\":%d,\"driver\":%d,\"conditional\":%s,\"hangs\":%s,\"broke\":%s,\"ways\":%u", arch,
+         s->last.driver_version, s->last.conditional ? "true" : "false", s->last.hangs ? "true" : "false",
+         s->last.broke ? "true" : "false", s->last.ways);
+  printf(",\"first_us\":%u,\"least_us\":%u,\"overlaps\":%u,\"copies\":%llu",
+         s->first.microseconds, s->least_us, s->overlaps, (unsigned long long)copies);
   put_text("kernels", kernels);
   put_text("why", s->last.why);
   puts("}");
   for (uint32_t k = 0; k < s->last.graph_count; ++k) {
-    const gki_cuda_probe_graph *first = &s->first.graphs[k], *last = &s->last.graphs[k];
+    const gki_cuda_probe_timing *first = &s->first.graphs[k], *last = &s->last.graphs[k];
     printf("{\"device\":%d", ordinal);
     put_text("graph", last->name);
     printf(",\"nodes\":%u,\"build_us\":%u,\"instantiate_us\":%u,\"run_us\":%u,\"first_us\":%u}\n", last->nodes,
@@ -76,8 +90,57 @@ static void print_summary(const summary *s, int ordinal, const char *name, int a
   }
 }
 
-static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats) {
+/* ---- beside it --------------------------------------------------------------------------------------------------- */
+
+enum { COPIED = 4 << 20 };
+
+typedef struct beside {
+  const gki_cuda_driver *driver;
+  CUcontext context;
+  CUstream stream;
+  CUdeviceptr memory;
+  void *pinned;
+  pthread_t thread;
+  atomic_bool ends;
+  uint64_t copies;
+  bool runs;
+} beside;
+
+static void *copy_to_and_fro(void *at) {
+  beside *b = at;
+  const gki_cuda_driver *d = b->driver;
+  if (d->cuCtxPushCurrent(b->context) != CUDA_SUCCESS) return NULL;
+  for (CUresult result = CUDA_SUCCESS; result == CUDA_SUCCESS && !atomic_load(&b->ends); b->copies += 2) {
+    result = d->cuMemcpyHtoDAsync(b->memory, b->pinned, COPIED, b->stream);
+    if (result == CUDA_SUCCESS) result = d->cuMemcpyDtoHAsync(b->pinned, b->memory, COPIED, b->stream);
+    if (result == CUDA_SUCCESS) result = d->cuStreamSynchronize(b->stream);
+  }
+  (void)d->cuCtxPopCurrent(&b->context);
+  return NULL;
+}
+
+static void begin_beside(beside *b) {
+  const gki_cuda_driver *d = b->driver;
+  b->runs = d->cuStreamCreate(&b->stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
+            d->cuMemAlloc(&b->memory, COPIED) == CUDA_SUCCESS &&
+            d->cuMemHostAlloc(&b->pinned, COPIED, 0) == CUDA_SUCCESS &&
+            pthread_create(&b->thread, NULL, copy_to_and_fro, b) == 0;
+}
+
+/* A device that was lost keeps what it has. */
+static void end_beside(beside *b, bool lost) {
+  const gki_cuda_driver *d = b->driver;
+  atomic_store(&b->ends, true);
+  if (lost) return;
+  if (b->runs) pthread_join(b->thread, NULL);
+  if (b->pinned) (void)d->cuMemFreeHost(b->pinned);
+  if (b->memory) (void)d->cuMemFree(b->memory);
+  if (b->stream) (void)d->cuStreamDestroy(b->stream);
+}
+
+static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats, bool busy) {
   static summary s;
+  static beside b;
   static gki_cuda_own own;
   CUdevice device;
   CUcontext context;
@@ -92,9 +155,13 @@ static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats) {
     return refuse("the device can't be used");
   (void)driver->cuCtxPushCurrent(context);
   (void)gki_cuda_own_load(driver, &own);
+  b = (beside){.driver = driver, .context = context};
+  if (busy) begin_beside(&b);
   ask(driver, context, &own, repeats, &s);
+  end_beside(&b, is_lost(&s));
   print_summary(&s, ordinal, name, 10 * major + minor,
-                !own.module ? "none" : own.translated ? "PTX" : "machine code");
+                !own.module ? "none" : own.translated ? "PTX" : "machine code", busy ? b.copies : 0);
+  if (is_lost(&s)) return LOST; /* what gives something back would wait for a graph that doesn't end */
   gki_cuda_own_unload(driver, &own);
   (void)driver->cuCtxPopCurrent(&context);
   (void)driver->cuDevicePrimaryCtxRelease(device);
@@ -103,11 +170,14 @@ static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats) {
 
 int main(int argc, char **argv) {
   const int repeats = argc > 1 ? atoi(argv[1]) : 5;
+  const bool busy = argc > 2 && strcmp(argv[2], "busy") == 0;
   const gki_cuda_driver *driver;
   int count = 0, code = 0;
-  if (repeats < 1) return refuse("REPEATS isn't a number from 1 on");
+  if (repeats < 1 || argc > 3 || (argc > 2 && !busy)) return refuse("say `probe [REPEATS]` or `probe REPEATS busy`");
   if (gki_cuda_driver_get(&driver) != GK_OK) return refuse(gk_error());
   if (driver->cuDeviceGetCount(&count) != CUDA_SUCCESS) return refuse("cuDeviceGetCount fails");
-  for (int k = 0; k < count; ++k) code |= ask_device(driver, k, repeats);
+  for (int k = 0; k < count; ++k) code |= ask_device(driver, k, repeats, busy);
+  fflush(stdout);
+  if (code & LOST) _exit(LOST); /* nor is anything given back at the end of the process */
   return code;
 }

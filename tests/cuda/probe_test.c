@@ -1,4 +1,5 @@
 /* The probe, on a simulated driver of every version that answers each question either way, and on one that fails. */
+#include "cuda/gates.h"
 #include "cuda/probe.h"
 #include "simgpu/simgpu.h"
 #include <dlfcn.h>
@@ -91,7 +92,7 @@ enum { ALL_WAYS = 0xfff };
 
 /* "P1e P4e~ P8?": those that are no, not shown, and, if there are conditional nodes, that weren't asked. */
 static const char *not_yes(void) {
-  static const char *const marks[] = {"?", "", "~"};
+  static const char *const marks[] = {"?", "", "-", "~"};
   static char text[400];
   size_t length = 0;
   text[0] = 0;
@@ -126,7 +127,7 @@ static void by_version(void **state) {
     assert_string_equal(not_yes(), versions[k] >= 13000 ? "" : "P9a?");
     assert_int_equal(got.ways, versions[k] >= 13000 ? 0 : GKI_CUDA_NO_SWITCH);
     assert_string_equal(got.why, "");
-    assert_int_equal(got.graph_count, versions[k] >= 13000 ? 5 : 4);
+    assert_int_equal(got.graph_count, versions[k] >= 13000 ? 6 : 5);
   }
 }
 
@@ -174,7 +175,7 @@ static void each_no(void **state) {
            GKI_CUDA_NO_SWITCH},
       {"P1k", "P1c P1k P2d P6 P9a",
        GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS | GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_NO_SWITCH},
-      {"P2o0", "", ALL_WAYS}, /* the first loop doesn't end, so nothing is known */
+      {"P2o0", "P2o0", ALL_WAYS},
       {"P2o1", "P2o1 P2o2 P2o3 P6 P7 P9a",
        GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_LOOP_END_LAST | GKI_CUDA_NO_SWITCH},
       {"P2o2", "P2o2 P2o3 P7", GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_LOOP_END_LAST},
@@ -191,12 +192,11 @@ static void each_no(void **state) {
       {"P9a", "P9a", GKI_CUDA_NO_SWITCH},
   };
   bool is_right = true;
-  sim->allow("endless");
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     sim->answer_no(cases[k].asked);
     ask();
-    close_context(); /* where a graph never ends, that is the end of it */
-    open_context();
+    assert_false(got.hangs || got.broke);
+    assert_true(got.is_final);
     if (strcmp(not_yes(), cases[k].wanted) == 0 && got.ways == cases[k].ways &&
         got.conditional == (got.ways != ALL_WAYS) && !got.conditional == (got.why[0] != 0))
       continue;
@@ -206,8 +206,77 @@ static void each_no(void **state) {
   assert_true(is_right);
 }
 
+/* What is answered so in the environment isn't tried, nor what is like it. */
+static void declined(void **state) {
+  (void)state;
+  setenv("GK_CUDA_PROBE", "-P4e,-P9a", 1);
+  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_true(got.conditional);
+  assert_string_equal(not_yes(), "P4e- P4f? P4g? P8? P9a-");
+  assert_int_equal(got.ways, GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_NO_SWITCH);
+  assert_int_equal(got.graph_count, 3);
+  char text[400];
+  gki_cuda_say_ways(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
+  assert_non_null(strstr(text, "(P9a, as GK_CUDA_PROBE says)"));
+  setenv("GK_CUDA_PROBE", "-P2d", 1); /* it isn't what is known by now */
+  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_string_equal(not_yes(), "P2d-");
+  assert_int_equal(got.ways, GKI_CUDA_SET_AT_ENTRY);
+  setenv("GK_CUDA_PROBE", "-P2o0", 1);
+  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_false(got.conditional);
+  assert_int_equal(got.graph_count, 0);
+  assert_non_null(strstr(got.why, "(P2o0, as GK_CUDA_PROBE says)"));
+  unsetenv("GK_CUDA_PROBE");
+  gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
+  assert_string_equal(not_yes(), "");
+}
+
+static void odd_wishes(void **state) {
+  (void)state;
+  static const char *const odd[] = {"2", "P4e", "-", "-P4", "-P4ee", "-P4e,", ",", "-P4e,P9a", "-P4e,-P99", "-p4e"};
+  sim->mark();
+  for (size_t k = 0; k < GK_COUNT(odd); ++k) {
+    setenv("GK_CUDA_PROBE", odd[k], 1);
+    assert_int_equal(gki_cuda_probe(&driver, 7, context, gates, NULL, &got), GK_ERROR_INVALID);
+    assert_non_null(strstr(gk_error(), "isn't understood; give 0, to try nothing, or questions of docs/cuda.md"));
+    ask();
+    assert_false(got.conditional || got.is_final);
+    assert_non_null(strstr(got.why, "isn't understood"));
+  }
+  assert_int_equal(sim->counts().launches, 0);
+  unsetenv("GK_CUDA_PROBE");
+}
+
 /* Then the number of calls doesn't depend on how fast the device is. */
 static CUresult wait_instead(CUstream stream) { return driver.cuStreamSynchronize(stream); }
+
+/* Also the longest of it: nothing is cut. */
+static void says_all(void **state) {
+  (void)state;
+  char text[GKI_CUDA_SAID_BYTES + 1];
+  sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7");
+  ask();
+  gki_cuda_say_ways(&got, GKI_CUDA_WAYS_PLAIN, text, sizeof text);
+  const char *at = strstr(text, "this driver (CUDA 13.0) doesn't do this: a kernel in a loop's body sets a node");
+  assert_ptr_equal(at, text);
+  for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
+    char name[20];
+    if (!(gki_cuda_questions[k].way & GKI_CUDA_WAYS_PLAIN) || got.answers[k] == GKI_CUDA_YES) continue;
+    snprintf(name, sizeof name, "(%s)", gki_cuda_questions[k].name);
+    at = strstr(at, name);
+    if (!at) fail_msg("%s isn't there: %s", name, text);
+  }
+  assert_string_equal(at, "(P7)");
+  memset(got.answers, GKI_CUDA_NOT_SHOWN, sizeof got.answers);
+  memset(got.why, 'x', sizeof got.why - 1);
+  got.answers[GKI_CUDA_QUESTION_COUNT - 1] = GKI_CUDA_NOT_ASKED;
+  gki_cuda_say_ways(&got, ALL_WAYS, text, sizeof text);
+  assert_true(strlen(text) < GKI_CUDA_SAID_BYTES - 1);
+  at = strstr(text, "(P9a, couldn't be tried); ");
+  assert_non_null(at);
+  assert_string_equal(strstr(at, "xxx"), got.why);
+}
 
 static void says_what_is_needed(void **state) {
   (void)state;
@@ -215,8 +284,8 @@ static void says_what_is_needed(void **state) {
   sim->answer_no("P1d,P2b");
   ask();
   gki_cuda_say_ways(&got, GKI_CUDA_TARGET_BY_COPY, text, sizeof text);
-  assert_string_equal(text, "this driver (CUDA 13.0) doesn't do what is needed here: an updated node works as updated "
-                            "from the next launch on; defaults stay (P1d)");
+  assert_string_equal(text, "this driver (CUDA 13.0) doesn't do this: an updated node works as updated from the next "
+                            "launch on; defaults stay (P1d)");
   gki_cuda_say_ways(&got, got.ways, text, sizeof text);
   assert_non_null(strstr(text, "defaults stay (P1d); a kernel sets nodes in a body beside its own"));
   char few[30];
@@ -226,7 +295,8 @@ static void says_what_is_needed(void **state) {
   load_driver(12060);
   ask();
   gki_cuda_say_ways(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
-  assert_non_null(strstr(text, "(P9a, not asked)"));
+  assert_string_equal(text, "this driver (CUDA 12.6) isn't asked for this: a SWITCH runs its case, and nothing for a "
+                            "value beyond; from 13.0 (P9a, not asked)");
   load_driver(13000);
   bool hit = false;
   driver.cuStreamQuery = wait_instead;
@@ -235,7 +305,8 @@ static void says_what_is_needed(void **state) {
     ask();
     gki_cuda_say_ways(&got, GKI_CUDA_WRITE_ONCE, text, sizeof text);
     hit = got.conditional && /* for lists that do without */
-          strstr(text, "(P4a, not asked); some of what conditional nodes do couldn't be tried: cuGraph") &&
+          strstr(text, "this driver (CUDA 13.0) couldn't be tried for this: of what one kernel sets one after the ") &&
+          strstr(text, "(P4a, couldn't be tried); some of what conditional nodes do couldn't be tried: cuGraph") &&
           strstr(text, ", for the graph of handles across bodies: out of memory");
   }
   assert_true(hit);
@@ -254,6 +325,26 @@ static void first_launch_counts(void **state) {
   driver.cuGraphLaunch = launch_every_other;
   ask();
   assert_false(got.conditional);
+  assert_string_equal(not_yes(), "P1a P2o0 P2o1");
+}
+
+/* A driver that loses what is set in a third run, so that the first loop isn't ended where it should be. */
+static CUresult (*copy_in)(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
+static CUresult copy_without_third_run(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
+  gki_cuda_setting *settings = (gki_cuda_setting *)from;
+  for (size_t k = 0; k < bytes / sizeof *settings; ++k)
+    if (settings[k].run == 2) settings[k].run = UINT32_MAX - 1;
+  return copy_in(to, from, bytes, stream);
+}
+
+static void first_loop_is_ended(void **state) {
+  (void)state;
+  copy_in = driver.cuMemcpyHtoDAsync;
+  driver.cuMemcpyHtoDAsync = copy_without_third_run;
+  ask();
+  assert_false(got.conditional || got.hangs || got.broke);
+  assert_true(got.is_final);
+  assert_int_equal(got.graph_count, 2);
   assert_string_equal(not_yes(), "P1a P2o0 P2o1");
 }
 
@@ -333,14 +424,14 @@ static void each_call_fails(void **state) {
 }
 
 static CUresult (*query)(CUstream stream);
-static CUresult end_two_graphs(CUstream stream) {
-  return sim->calls("cuGraphLaunch") > 4 ? CUDA_ERROR_NOT_READY : query(stream);
+static CUresult end_three_graphs(CUstream stream) {
+  return sim->calls("cuGraphLaunch") > 6 ? CUDA_ERROR_NOT_READY : query(stream);
 }
 
 static void never_ends(void **state) {
   (void)state;
   query = driver.cuStreamQuery;
-  driver.cuStreamQuery = end_two_graphs;
+  driver.cuStreamQuery = end_three_graphs;
   sim->mark();
   assert_int_equal(gki_cuda_probe_refuses(5), GK_OK);
   assert_int_equal(gki_cuda_probe(&driver, 5, context, gates, NULL, &got), GK_ERROR_DEVICE);
@@ -389,8 +480,12 @@ int main(void) {
       cmocka_unit_test_setup_teardown(in_any_order, begin, end),
       cmocka_unit_test_setup_teardown(branches_never_meet, begin, end),
       cmocka_unit_test_setup_teardown(each_no, begin, end),
+      cmocka_unit_test_setup_teardown(says_all, begin, end),
+      cmocka_unit_test_setup_teardown(declined, begin, end),
+      cmocka_unit_test_setup_teardown(odd_wishes, begin, end),
       cmocka_unit_test_setup_teardown(says_what_is_needed, begin, end),
       cmocka_unit_test_setup_teardown(first_launch_counts, begin, end),
+      cmocka_unit_test_setup_teardown(first_loop_is_ended, begin, end),
       cmocka_unit_test(stands_in_the_docs),
       cmocka_unit_test_setup_teardown(no_kernels, begin, end),
       cmocka_unit_test_setup_teardown(once_per_device, begin, end),

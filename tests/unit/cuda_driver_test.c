@@ -153,7 +153,8 @@ static const elsewhere_case kept[] = {
 
 static const elsewhere_case judged[] = {
     {BOTH, {0}, "judge",
-     {"GK_OK: nothing | GK_ERROR_MEMORY: task 7 (scale): out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2) | "
+     {"GK_OK: nothing | GK_ERROR_MEMORY: task 7 (scale): out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2); free some and "
+      "call again | "
       "GK_ERROR_DEVICE: task 7 (scale): a text (NAME, 719) | "
       "GK_ERROR_DEVICE: task 7 (scale): error 999", "$"}},
 };

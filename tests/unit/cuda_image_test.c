@@ -145,7 +145,7 @@ static void test_speechless(void **state) {
   world.speechless = true;
   world.for_code = world.for_ptx = CUDA_ERROR_UNKNOWN;
   assert_int_equal(load_own(&own), GK_ERROR_UNSUPPORTED);
-  assert_string_equal(own.refused, "the machine code: refused (unknown, 999); the PTX: refused (unknown, 999)");
+  assert_string_equal(own.refused, "the machine code: error 999; the PTX: error 999");
 }
 
 /* What tests/cuda/image.py knows of them in detail. */

@@ -347,6 +347,7 @@ static void test_device_is_lost(void **state) {
   assert_ok(gk_launch(graph, 0));
   assert_int_equal(gk_wait(graph, NULL), GK_ERROR_DEVICE);
   assert_says("cuEventSynchronize of graph two: an illegal memory access");
+  assert_says("; some task touched memory that isn't its own: of a graph created with GK_ISOLATE it is named");
   sim->mark();
 #define IS_LOST(call) \
   do { \

@@ -64,6 +64,16 @@ static void turned_off(void **state) {
     assert_int_equal(line_of(device, "COPY")->how, GK_NATIVE);
     gk_device_close(device);
   }
+  gk_device *device = NULL;
+  setenv("GK_CUDA_PROBE", "-P4e,-P9a", 1);
+  assert_ok(open_next(&device));
+  assert_non_null(strstr(line_of(device, "SWITCH")->why, "GK_CUDA_PROBE wants it so"));
+  assert_non_null(strstr(line_of(device, "PARALLEL")->why, "(P4e, as GK_CUDA_PROBE says)"));
+  gk_device_close(device);
+  setenv("GK_CUDA_PROBE", "-P4x", 1);
+  device = NULL;
+  assert_fails(GK_ERROR_INVALID, "\"-P4x\" isn't understood", open_next(&device));
+  assert_null(device);
   unsetenv("GK_CUDA_PROBE");
 }
 
@@ -96,7 +106,7 @@ static void context_fails(void **state) {
   assert_int_equal(retain(&others, next_device), CUDA_SUCCESS);
   (sim->fail)(k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LATE);
   assert_fails(GK_ERROR_DEVICE, "failed as it was tried: conditional nodes couldn't be tried: cuStreamQuery, for the "
-               "graph of IF and WHILE: an illegal memory access", open_next(&device));
+               "graph of IF: an illegal memory access", open_next(&device));
   assert_says("GK_CUDA_PROBE=0");
   assert_null(device);
   assert_string_equal(sim->failed(), "cuGraphLaunch");
@@ -128,7 +138,7 @@ static int live_with_a_hang(void) {
   if (seconds() - begin > 20) return 4;
   const double again = seconds();
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_ERROR_DEVICE) return 5;
-  if (!strstr(gk_error(), "the graph of IF and WHILE didn't end within 3 s")) return 6;
+  if (!strstr(gk_error(), "the graph of IF didn't end within 3 s")) return 6;
   return seconds() - again > 1 ? 7 : 0; /* it is known by now */
 }
 
