@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs in docs/examples/ that use CUDA: each is compiled, with the sanitizers that the simulated driver has, and run
-on that driver as it was in several versions; where there is a GPU, there, too. Prints TAP."""
+"""Programs in docs/examples/ that use CUDA: each is compiled, with the sanitizers that the simulated driver has, and
+run on that driver as it was in several versions; where there is a GPU, there, too. Prints TAP."""
 import os
 import tempfile
 from pathlib import Path
