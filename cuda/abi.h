@@ -276,6 +276,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuGraphGetNodes, 10000, 0, (CUgraph graph, CUgraphNode *nodes, size_t *count)) \
   X(cuGraphGetEdges, 12030, 12030, \
     (CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count)) \
+  X(cuGraphNodeGetDependencies, 12030, 12030, \
+    (CUgraphNode node, CUgraphNode *after, CUgraphEdgeData *edges, size_t *count)) \
   X(cuGraphInstantiateWithFlags, 11040, 0, (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
   X(cuGraphInstantiateWithParams, 12000, 12000, \
     (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)) \

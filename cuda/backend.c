@@ -161,6 +161,7 @@ static void describe(void *at, gk_device_info *info) {
 
 typedef struct any_graph {
   bool is_gated;
+  char why[1024]; /* if it is */
   union {
     gki_cuda_graph native;
     gki_cuda_gated gated;
@@ -192,8 +193,8 @@ static void say_why_gated(const gki_cuda_device *device, const gk_plan *plan, ch
 static gk_result lower_either(gki_cuda_device *device, void *state, const gk_plan *plan, void *const *code,
                               gk_mode *mode) {
   any_graph *graph = state;
-  char why[1024];
-  say_why_gated(device, plan, why, sizeof why);
+  char *why = graph->why;
+  say_why_gated(device, plan, why, sizeof graph->why);
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   bool refused = false;
@@ -202,7 +203,7 @@ static gk_result lower_either(gki_cuda_device *device, void *state, const gk_pla
     result = gki_cuda_graph_make(&graph->native, device, plan, code);
     graph->is_gated = refused = result == GK_ERROR_UNSUPPORTED && graph->native.refused[0];
     if (refused) {
-      snprintf(why, sizeof why, "%s", graph->native.refused);
+      snprintf(why, sizeof graph->why, "%s", graph->native.refused);
       gki_cuda_graph_drop(&graph->native);
       memset(&graph->gated, 0, sizeof graph->gated);
     }
@@ -214,6 +215,14 @@ static gk_result lower_either(gki_cuda_device *device, void *state, const gk_pla
   gki_cuda_leave(device);
   *mode = graph->is_gated ? GK_MODE_BATCHED : GK_MODE_NATIVE;
   return result;
+}
+
+gk_result gki_cuda_native(void *state, gki_cuda_graph **found) {
+  any_graph *graph = state;
+  *found = graph->is_gated ? NULL : &graph->native;
+  if (!graph->is_gated) return GK_OK;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "graph %s has no graph of CUDA's for the whole of it, as the host gates it: %s",
+                 graph->gated.plan->name, graph->why);
 }
 
 static void drop(void *state) {

@@ -126,18 +126,33 @@ static gk_result add_parallel(builder *b, CUgraph into, uint32_t at, size_t firs
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
+static gk_result add_one(builder *b, CUgraph into, uint32_t at, size_t first) {
+  switch (b->gates->nodes[at].kind) {
+  case GK_GATE_TASK: return add_task(b, into, at, first);
+  case GK_GATE_CONTROL: return add_control(b, into, at, first);
+  case GK_GATE_PROLOGUE: return add_prologue(b, into, at, first);
+  case GK_GATE_EPILOGUE: return add_epilogue(b, into, at, first);
+  case GK_GATE_PARALLEL: return add_parallel(b, into, at, first);
+  default: return add_conditional(b, into, at, first);
+  }
+}
+
+/* What follows waits for one node then, but behind a PARALLEL, which has none of its own. */
 static gk_result add_nodes(builder *b, CUgraph into, uint32_t begin, uint32_t end, size_t first) {
   gk_result result = GK_OK;
-  for (uint32_t at = begin; at < end && result == GK_OK; at = b->gates->nodes[at].end)
-    switch (b->gates->nodes[at].kind) {
-    case GK_GATE_TASK: result = add_task(b, into, at, first); break;
-    case GK_GATE_CONTROL: result = add_control(b, into, at, first); break;
-    case GK_GATE_PROLOGUE: result = add_prologue(b, into, at, first); break;
-    case GK_GATE_EPILOGUE: result = add_epilogue(b, into, at, first); break;
-    case GK_GATE_PARALLEL: result = add_parallel(b, into, at, first); break;
-    default: result = add_conditional(b, into, at, first); break;
-    }
+  for (uint32_t at = begin; at < end && result == GK_OK; at = b->gates->nodes[at].end) {
+    gki_cuda_place *place = &b->variant->places[at];
+    place->in = into;
+    place->before = b->nodes.count > first ? b->nodes.fronts[first] : NULL;
+    result = add_one(b, into, at, first);
+    if (result == GK_OK && b->gates->nodes[at].kind != GK_GATE_PARALLEL) place->node = b->nodes.fronts[first];
+  }
   return result;
+}
+
+static gk_result take_places(gki_cuda_variant *variant) {
+  variant->places = gki_array(variant->gates->node_count, sizeof *variant->places, "a graph's nodes");
+  return variant->places ? GK_OK : GK_ERROR_MEMORY;
 }
 
 gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles) {
@@ -145,8 +160,9 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
                          .values = graph->calls.values, .parameters = &graph->parameters,
                          .updates = &variant->updates},
                .graph = graph, .variant = variant, .gates = variant->gates, .handles = handles};
-  gk_result result = gki_cuda_nodes_grow(&b.nodes, 1)
-                         ? add_nodes(&b, variant->graph, 0, variant->gates->node_count, 0) : GK_ERROR_MEMORY;
+  gk_result result = take_places(variant);
+  if (result == GK_OK && !gki_cuda_nodes_grow(&b.nodes, 1)) result = GK_ERROR_MEMORY;
+  if (result == GK_OK) result = add_nodes(&b, variant->graph, 0, variant->gates->node_count, 0);
   gk_release(b.nodes.fronts);
   return result;
 }
@@ -161,7 +177,8 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
                .graph = graph, .variant = variant, .gates = gates, .handles = handles};
   const bool posts = gates->node_count && gates->nodes[gates->node_count - 1].kind == GK_GATE_EPILOGUE;
   void *parameters[] = {&variant->tables};
-  gk_result result = gki_cuda_nodes_advance(&b.nodes, 0, graph->arming);
+  gk_result result = take_places(variant);
+  if (result == GK_OK) result = gki_cuda_nodes_advance(&b.nodes, 0, graph->arming);
   if (result == GK_OK) result = add_nodes(&b, into->graph, 0, gates->node_count, 0);
   if (result == GK_OK && !posts)
     result = gki_cuda_add_kernel(&b.nodes, into->graph, 0, 0, graph->device->own.epilogue, 1, 128, parameters, NULL);

@@ -3,7 +3,10 @@
 #include "backend.h"
 #include "common/alive.h"
 #include "common/graph.h"
-#include "device.h"
+#include "error.h"
+#include "lower.h"
+#include <stdio.h>
+#include <string.h>
 
 /* ---- whose it is ------------------------------------------------------------------------------------------------- */
 
@@ -28,5 +31,174 @@ gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *strea
   const gki_cuda_device *ours = device->state;
   if (context) *context = ours->context;
   if (stream) *stream = ours->stream;
+  return GK_OK;
+}
+
+/* ---- looking inside ---------------------------------------------------------------------------------------------- */
+
+/* On the device's line of work, as no two entries of a graph may run at once. */
+typedef struct look {
+  gki_job job;
+  gk_graph *graph;
+  const char *call;
+  bool resumes;
+  size_t task; /* SIZE_MAX: none in particular */
+  const gki_cuda_variant *variant;
+  gki_cuda_place place;
+  gk_result result;
+  char message[1024];
+} look;
+
+static gk_result find_variant(look *l, gki_cuda_graph *native) {
+  const gki_cuda_device *device = native->device;
+  gki_cuda_variant *variant = &native->fresh;
+  l->variant = variant;
+  if (native->outside && l->task != SIZE_MAX) return GK_OK;
+  if (native->outside)
+    return gk_fail(GK_ERROR_INVALID, "%s: graph %s is in a graph of yours; gk_cuda_node tells its nodes there", l->call,
+                   native->plan->name);
+  const bool there = native->fresh.exec && (!l->resumes || native->one || native->resume.exec);
+  if (!native->fresh.exec && !gki_cuda_calls_can_record(&native->calls))
+    return gk_fail(GK_ERROR_INVALID, "%s: what the library calls of graph %s record isn't known before their slots are "
+                   "bound; launch it once first", l->call, native->plan->name);
+  gk_result result = gki_cuda_variant_get(native, l->resumes, &variant);
+  if (result == GK_ERROR_UNSUPPORTED && native->refused[0])
+    return gk_fail(result, "%s: graph %s: %s", l->call, native->plan->name, native->refused);
+  if (result == GK_OK && !there && native->stream != device->stream) /* the next launch may be there again */
+    result = gki_cuda_judge_graph(device, native->plan, device->driver->cuStreamSynchronize(device->stream),
+                                  "cuStreamSynchronize");
+  l->variant = variant;
+  return result;
+}
+
+/* ---- nodes of tasks ---------------------------------------------------------------------------------------------- */
+
+static bool is_of_checkpoint(const gk_gates *gates, const gk_gate_node *gate, uint32_t node) {
+  if (gate->kind != GK_GATE_CONTROL || gate->point == GK_NONE) return false;
+  const gk_gate_point *point = &gates->points[gate->point];
+  return point->node == node && (point->kind == GK_POINT_YIELD || point->kind == GK_POINT_MARK);
+}
+
+static bool is_of(const gk_gates *gates, const gk_gate_node *gate, uint32_t at) {
+  const gk_node *node = &gates->plan->nodes[at];
+  if (node->op == GK_OP_CHECKPOINT) return is_of_checkpoint(gates, gate, at);
+  if (gate->kind != GK_GATE_TASK && gate->kind != GK_GATE_IF && gate->kind != GK_GATE_SWITCH &&
+      gate->kind != GK_GATE_WHILE)
+    return false;
+  return gate->node == at ||
+         (node->op == GK_OP_SWITCH && gate->kind == GK_GATE_IF && gates->plan->nodes[gate->node].parent == at);
+}
+
+/* The gates' node of the first of the plan's nodes that has one; GK_NONE: none has. */
+static uint32_t find_gate(const gk_gates *gates, size_t task, uint32_t *node) {
+  for (uint32_t at = 1; at < gates->plan->node_count; ++at) {
+    if (gates->plan->nodes[at].source != task) continue;
+    for (uint32_t k = 0; k < gates->node_count; ++k)
+      if (is_of(gates, &gates->nodes[k], at)) {
+        *node = at;
+        return k;
+      }
+  }
+  return GK_NONE;
+}
+
+static CUresult nodes_before(const gki_cuda_driver *driver, CUgraphNode node, CUgraphNode **before, size_t *count) {
+  CUresult result = driver->cuGraphNodeGetDependencies(node, NULL, NULL, count);
+  *before = NULL;
+  if (result != CUDA_SUCCESS || !*count) return result;
+  *before = gki_array(*count, sizeof **before, "nodes before a node");
+  CUgraphEdgeData *edges = gki_array(*count, sizeof *edges, "nodes before a node");
+  result = *before && edges ? driver->cuGraphNodeGetDependencies(node, *before, edges, count)
+                            : CUDA_ERROR_OUT_OF_MEMORY;
+  gk_release(edges);
+  return result;
+}
+
+/* From the empty node behind a CALL back to the first that it recorded; that node again: it recorded none. */
+static gk_result first_recorded(const gki_cuda_graph *native, gki_cuda_place *place) {
+  for (;;) {
+    CUgraphNode *before;
+    size_t count = 0;
+    CUresult answer = nodes_before(native->device->driver, place->node, &before, &count);
+    bool first = answer != CUDA_SUCCESS || count == 0;
+    for (size_t k = 0; !first && k < count; ++k) first = before[k] == place->before;
+    if (!first) place->node = before[0];
+    gk_release(before);
+    if (first) return gki_cuda_judge_graph(native->device, native->plan, answer, "cuGraphNodeGetDependencies");
+  }
+}
+
+static gk_result find_node(look *l, const gki_cuda_graph *native) {
+  const gk_gates *gates = l->variant->gates;
+  uint32_t node = 0;
+  const uint32_t gate = find_gate(gates, l->task, &node);
+  gk_result result = GK_OK;
+  if (gate != GK_NONE) l->place = l->variant->places[gate];
+  const CUgraphNode noted = l->place.node;
+  const bool calls = gate != GK_NONE && gates->plan->nodes[node].op == GK_OP_CALL;
+  if (calls) result = first_recorded(native, &l->place);
+  if (result != GK_OK) return result;
+  if (gate != GK_NONE && (!calls || l->place.node != noted)) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "%s: task %zu of graph %s has no node: there is no such task, or it is a SECTION, "
+                 "PARALLEL, END, a block without tasks, a CALL that records nothing, or a CHECKPOINT that a kernel "
+                 "decides together with something else", l->call, l->task, native->plan->name);
+}
+
+/* ---- both -------------------------------------------------------------------------------------------------------- */
+
+static gk_result look_inside(look *l) {
+  gki_cuda_graph *native;
+  gk_result result = gki_cuda_native(l->graph->state, &native);
+  if (result == GK_OK) result = gki_cuda_enter(native->device);
+  if (result != GK_OK) return result;
+  result = find_variant(l, native);
+  if (result == GK_OK && l->task != SIZE_MAX) result = find_node(l, native);
+  gki_cuda_leave(native->device);
+  return gki_cuda_note(native->device, result);
+}
+
+static void run_look(gki_job *job) {
+  look *l = (look *)job;
+  gki_begin();
+  l->result = look_inside(l);
+  if (l->result != GK_OK) snprintf(l->message, sizeof l->message, "%s", gk_error());
+}
+
+static gk_result look_at(look *l, int32_t label) {
+  gk_graph *graph = l->graph;
+  gk_result result = gki_graph_enter(graph, l->call);
+  if (result != GK_OK) return result;
+  const gk_plan *plan = &graph->planned.plan;
+  l->job.run = run_look;
+  l->resumes = label != 0;
+  result = refuse_other(graph->device, l->call, "graph");
+  if (result == GK_OK && label && !gki_plan_label(plan, label))
+    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s has no checkpoint with label %d", l->call, plan->name, (int)label);
+  if (result == GK_OK) {
+    gki_worker_run(&graph->device->worker, &l->job);
+    result = l->result == GK_OK ? GK_OK : gki_fail_with(l->result, l->message);
+  }
+  gki_graph_leave(graph);
+  return result;
+}
+
+gk_result gk_cuda_graph(gk_graph *graph, int32_t label, CUgraph *whole, CUgraphExec *exec) {
+  look l = {.graph = graph, .call = "gk_cuda_graph", .task = SIZE_MAX};
+  gk_result result = look_at(&l, label);
+  if (whole) *whole = result == GK_OK ? l.variant->graph : NULL;
+  if (exec) *exec = result == GK_OK ? l.variant->exec : NULL;
+  return result;
+}
+
+gk_result gk_cuda_node(gk_graph *graph, int32_t label, size_t task, CUgraph *in, CUgraphNode *node) {
+  look l = {.graph = graph, .call = "gk_cuda_node", .task = task == SIZE_MAX ? SIZE_MAX - 1 : task};
+  if (in) *in = NULL;
+  if (node) *node = NULL;
+  gki_begin();
+  if (!node) return gk_fail(GK_ERROR_INVALID, "gk_cuda_node: nowhere to put the node (NULL)");
+  gk_result result = look_at(&l, label);
+  if (result != GK_OK) return result;
+  if (in) *in = l.place.in;
+  *node = l.place.node;
   return GK_OK;
 }

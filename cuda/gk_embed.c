@@ -246,7 +246,7 @@ static bool add_images(job *work, const gki_cuda_text *text, const char *path) {
 }
 
 static bool compile_part(job *work, const piece *part) {
-  const gk_source **uses = gki_array(part->use_count + 1, sizeof *uses, "the sources that it uses");
+  const gk_source **uses = gki_array(part->use_count + 1, sizeof(void *), "the sources that it uses");
   if (!uses) return complain(gk_error());
   bool done = true;
   for (size_t k = 0; k < part->use_count && done; ++k) {

@@ -126,6 +126,7 @@ void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   gki_cuda_give_pinned(graph->device, variant->staged);
   gki_cuda_updates_drop(&variant->updates);
   gk_gates_free(variant->gates);
+  gk_release(variant->places);
   *variant = (gki_cuda_variant){0};
 }
 

@@ -7,6 +7,13 @@
 #include "tables.h"
 #include <stdatomic.h>
 
+/* Where a node of the gates went. */
+typedef struct gki_cuda_place {
+  CUgraph in;         /* the graph, or a body in it */
+  CUgraphNode node;   /* of a CALL the empty one behind all that it recorded; NULL: none of its own */
+  CUgraphNode before; /* one that it comes behind; NULL: it is the first */
+} gki_cuda_place;
+
 /* One graph of a plan. */
 typedef struct gki_cuda_variant {
   const gk_gates *gates;
@@ -15,6 +22,7 @@ typedef struct gki_cuda_variant {
   CUdeviceptr tables;    /* gki_cuda_tables and all they point to, */
   CUdeviceptr words;     /* the words among it */
   void *staged;          /* the same on its way there, page-locked */
+  gki_cuda_place *places; /* by node of the gates */
   CUgraphNode prologue;  /* NULL: it has none */
   uint32_t point;        /* the prologue's first */
   uint32_t target;       /* the prologue's parameter in the exec */
@@ -79,6 +87,9 @@ typedef struct gki_cuda_into {
 } gki_cuda_into;
 gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan,
                                    void *const *code, gki_cuda_into *into);
+
+/* backend.c: of the backend's state of a graph. GK_ERROR_UNSUPPORTED, and why: the host gates it. */
+gk_result gki_cuda_native(void *state, gki_cuda_graph **native);
 
 /* The graph for a launch from the top or from a checkpoint; made now, if it isn't there. In the device's context.
  * Answers as gki_cuda_graph_make. */

@@ -578,9 +578,9 @@ gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 gk_result gk_launch(gk_graph *graph, int32_t label);
 
 /** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one: when the
- * call returns, the launch is on the stream, which gk doesn't touch any more. Of a graph that the host gates, it is over
- * by then. Any graph may change streams from launch to launch. A failure is told at once, and then there was no launch:
- * a stream that is being captured, or of another context, is refused. Where a backend has no streams:
+ * call returns, the launch is on the stream, which gk doesn't touch any more. Of a graph that the host gates, it is
+ * over by then. Any graph may change streams from launch to launch. A failure is told at once, and then there was no
+ * launch: a stream that is being captured, or of another context, is refused. Where a backend has no streams:
  * GK_ERROR_UNSUPPORTED; where an earlier launch of the graph waits for other work of the device: GK_ERROR_BUSY. */
 gk_result gk_launch_on(gk_graph *graph, int32_t label, void *native_stream);
 

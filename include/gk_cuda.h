@@ -63,7 +63,8 @@ gk_result gk_cuda_graph(gk_graph *graph, int32_t label, CUgraph *whole, CUgraphE
  * @param task  Its index in the list that the graph was made of; of a LIST, the first node of its tasks.
  * @param in    May be NULL; gets the graph or body that the node is in.
  * @param node  Gets the node.
- * @return GK_ERROR_INVALID: there is no such task, or it has no node (SECTION, PARALLEL, END, some CHECKPOINTs). */
+ * @return GK_ERROR_INVALID: there is no such task, or it has no node (SECTION, PARALLEL, END, some CHECKPOINTs). Of a
+ * graph from gk_cuda_add the nodes are in yours, whatever the label. */
 gk_result gk_cuda_node(gk_graph *graph, int32_t label, size_t task, CUgraph *in, CUgraphNode *node);
 
 /* ---- a list inside a graph of yours ------------------------------------------------------------------------------ */
@@ -82,9 +83,10 @@ enum { GK_CUDA_RESUMABLE = 0x100 };
  * @param into    Yours; a whole graph, no body and no child. For the device's context, without an exec.
  * @param after   Nodes of `into` that come first.
  * @param count   Length of after; 0: none.
- * @param graph   For gk_bind, gk_resize, gk_cuda_arm, gk_poll, gk_cancel; gk_launch and gk_wait refuse it, and gk_resize
- *                answers GK_ERROR_BUSY while what was armed isn't over. To be destroyed once no exec of `into` will be
- *                launched any more, before the device; that waits for all work in the context.
+ * @param graph   For gk_bind, gk_resize, gk_cuda_arm, gk_poll, gk_cancel; gk_launch and gk_wait
+ *                refuse it, and gk_resize answers GK_ERROR_BUSY while what was armed isn't over. To be destroyed once
+ *                no exec of `into` will be launched any more, before the device; that waits for all work in the
+ *                context.
  * @param last    Gets the node that everything of the list comes before.
  * @return GK_ERROR_UNSUPPORTED: this driver has no conditional nodes or doesn't update them, or there is a CALL.
  * GK_ERROR_INVALID: an argument is wrong, or the driver doesn't take the graph or the nodes. After a failure `into`

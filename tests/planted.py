@@ -46,8 +46,9 @@ FIRST = {
     "openmp": ["openmp_test", "openmp_team_test", "openmp_sections_test"],
     "cache": ["cache_test"],
     "cuda": ["cuda_driver_test", "nvrtc_test", "cuda_gated_test", "cuda_gated_11_4_test", "cuda_executed_test",
-             "cuda_launch_test", "cuda_launch_on_test", "cuda_sharing_test", "cuda_probing_test", "cuda_gates_test",
-             "cuda_plain_test", "cuda_cache_test", "cuda_single_test", "cuda_embed_test"],
+             "cuda_launch_test", "cuda_launch_on_test", "cuda_sharing_test", "cuda_look_test", "cuda_probing_test",
+             "cuda_gates_test", "cuda_plain_test", "cuda_cache_test", "cuda_single_test", "cuda_embed_test",
+             "cuda_foreign_test", "cuda_foreign_code_test"],
     "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.

@@ -17,13 +17,15 @@ static const struct { const char *name; int first, until; } older[] = {
   {"cuCtxCreate", 2000, 3020},            {"cuCtxDestroy", 2000, 4000},
   {"cuMemHostGetDevicePointer", 2020, 3020},
   {"cuGraphAddNode", 12020, 12030},       {"cuStreamGetCaptureInfo", 10010, 12030},
-  {"cuGraphAddDependencies", 10000, 12030}, {"cuDevicePrimaryCtxRelease", 7000, 11000},
+  {"cuGraphAddDependencies", 10000, 12030}, {"cuGraphNodeGetDependencies", 10000, 12030},
+  {"cuDevicePrimaryCtxRelease", 7000, 11000},
   {"cuGraphGetEdges", 10000, 12030},
 };
 /* And those that have another one from `first` on. */
 static const struct { const char *name; int first; } newer[] = {
   {"cuGraphAddKernelNode", 12000}, {"cuGraphInstantiateWithParams", 99000}, {"cuCtxCreate", 11040},
   {"cuCtxGetDevice", 13000},       {"cuStreamGetCtx", 12050},
+  {"cuGraphKernelNodeGetParams", 12000},
   {"cuGraphExecKernelNodeSetParams", 12000}};
 
 static CUresult other_signature(void) {

@@ -40,6 +40,7 @@ static void node_drop(sim_node *node) {
   free(node->body_handles);
   free(node->after);
   free(node->call);
+  free(node->parameters);
   free(node);
 }
 
@@ -369,6 +370,45 @@ CUresult sim_cuGraphGetEdges(CUgraph handle, CUgraphNode *from, CUgraphNode *to,
     }
   for (size_t k = all; from && k < *count; ++k) from[k] = to[k] = NULL;
   if (!from || *count > all) *count = all;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuGraphNodeGetDependencies(CUgraphNode handle, CUgraphNode *after, CUgraphEdgeData *edges, size_t *count) {
+  SIM_ENTER(cuGraphNodeGetDependencies);
+  const sim_node *node = SIM_OF(sim_node, handle, SIM_NODE);
+  if (!node || !count) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphNodeGetDependencies: a bad argument");
+  for (size_t k = 0; after && k < *count; ++k)
+    after[k] = k < node->after_count ? SIM_HANDLE(CUgraphNode, node->after[k]) : NULL;
+  if (after && edges) memset(edges, 0, *count * sizeof *edges);
+  if (!after || *count > node->after_count) *count = node->after_count;
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type) {
+  SIM_ENTER(cuGraphNodeGetType);
+  const sim_node *node = SIM_OF(sim_node, handle, SIM_NODE);
+  if (!node || !type) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphNodeGetType: a bad argument");
+  *type = node->type;
+  return CUDA_SUCCESS;
+}
+
+/* What the parameters point to lives as long as the node. */
+CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS_v1 *asked) {
+  SIM_ENTER(cuGraphKernelNodeGetParams);
+  sim_node *node = SIM_OF(sim_node, handle, SIM_NODE);
+  if (!node || !node->call || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "no kernel node");
+  sim_call *call = node->call;
+  const size_t count = sim_kernel_parameter_count(call->kernel);
+  if (!node->parameters) node->parameters = sim_obtain(count * sizeof *node->parameters);
+  for (size_t k = 0; k < count; ++k) {
+    size_t offset, bytes;
+    sim_kernel_parameter(call->kernel, k, &offset, &bytes);
+    node->parameters[k] = call->parameters + offset;
+  }
+  *asked = (CUDA_KERNEL_NODE_PARAMS_v1){
+    .func = (CUfunction)(uintptr_t)call->function, .gridDimX = call->grid[0], .gridDimY = call->grid[1],
+    .gridDimZ = call->grid[2], .blockDimX = call->block[0], .blockDimY = call->block[1], .blockDimZ = call->block[2],
+    .kernelParams = node->parameters};
   return CUDA_SUCCESS;
 }
 

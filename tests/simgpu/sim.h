@@ -264,6 +264,7 @@ typedef struct sim_node {
   size_t after_count;
   size_t index; /* in its graph */
   sim_call *call;
+  void **parameters; /* of the call, for who asked; NULL: nobody did */
   sim_copy copy;
   struct sim_graph *child;
   sim_condition *condition;

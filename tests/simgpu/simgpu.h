@@ -115,6 +115,8 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams'
   X(cuGraphAddHostNode, 10000, 0, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, \
      const CUDA_HOST_NODE_PARAMS *parameters)) \
+  X(cuGraphNodeGetType, 10000, 0, (CUgraphNode node, CUgraphNodeType *type)) \
+  X(cuGraphKernelNodeGetParams, 10000, 0, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *parameters)) \
   X(cuGraphExecUpdate, 12000, 12000, (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *result)) \
   X(cuGraphDebugDotPrint, 11030, 0, (CUgraph graph, const char *path, unsigned int flags))
 

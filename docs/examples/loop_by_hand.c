@@ -1,0 +1,59 @@
+/* A CUDA graph made by hand gains a loop, and a branch in it, that the device decides by itself: no host in between, and
+ * no kernel that knows about conditional handles. The graph follows Collatz's rule from a number down to 1.
+ *
+ *   cc loop_by_hand.c -lgk -ldl -o loop_by_hand && ./loop_by_hand */
+#include "cuda_driver.h"
+
+static const char kernels[] =
+  "extern \"C\" __global__ void look(const long long *n, int *goes_on, int *odd) {\n"
+  "  *goes_on = *n != 1;\n"
+  "  *odd = *n % 2 != 0;\n"
+  "}\n"
+  "extern \"C\" __global__ void triple(long long *n) { *n = 3 * *n + 1; }\n"
+  "extern \"C\" __global__ void halve(long long *n) { *n /= 2; }\n"
+  "extern \"C\" __global__ void count(int *steps) { ++*steps; }\n";
+
+int main(void) {
+  gk_device *device;
+  CUcontext context;
+  CUstream stream;
+  find_cuda();
+  CHECK_GK(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  CHECK_GK(gk_cuda_context(device, &context, &stream));
+  CHECK(cuCtxPushCurrent(context));
+  CUmodule module = compile(kernels);
+  long long *n = gk_alloc(device, sizeof *n, GK_DEVICE_MEMORY), from[] = {27, 1, 97, 6171};
+  int *flags = gk_alloc(device, 3 * sizeof *flags, GK_DEVICE_MEMORY), *goes_on = flags, *odd = flags + 1;
+  int *steps = flags + 2, taken;
+
+  CUgraph graph;
+  CHECK(cuGraphCreate(&graph, 0));
+  CUgraphNode first = add_kernel(graph, NULL, module, "look", n, goes_on, odd);
+
+  gk_cuda_block loop, branch;
+  CHECK_GK(gk_cuda_begin(device, GK_OP_WHILE, goes_on, 1000, graph, &first, 1, &loop));
+  CHECK_GK(gk_cuda_begin(device, GK_OP_ELSE, odd, 0, loop.body[0], NULL, 0, &branch));
+  add_kernel(branch.body[0], NULL, module, "triple", n, NULL, NULL);
+  add_kernel(branch.body[1], NULL, module, "halve", n, NULL, NULL);
+  CHECK_GK(gk_cuda_end(device, &branch));
+  CUgraphNode counted = add_kernel(loop.body[0], branch.node, module, "count", steps, NULL, NULL);
+  add_kernel(loop.body[0], counted, module, "look", n, goes_on, odd);
+  CHECK_GK(gk_cuda_end(device, &loop));
+  /* what comes next goes behind loop.node */
+
+  CUgraphExec exec;
+  CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  for (int k = 0; k < 4; ++k) {
+    taken = 0;
+    CHECK_GK(gk_upload(device, n, &from[k], sizeof *n));
+    CHECK_GK(gk_upload(device, steps, &taken, sizeof taken));
+    CHECK(cuGraphLaunch(exec, stream));
+    CHECK_GK(gk_download(device, &taken, steps, sizeof taken)); /* behind it, on the same stream */
+    printf("%lld: %d steps\n", from[k], taken);
+  }
+  CHECK(cuGraphExecDestroy(exec));
+  CHECK(cuGraphDestroy(graph));
+  CHECK(cuModuleUnload(module));
+  gk_device_close(device);
+  return 0;
+}
