@@ -9,13 +9,16 @@ import tap
 
 # The program, and what it prints.
 EXAMPLES = {
+    "shared_stream": ["7 passes, the last number is 7", "4 passes, the last number is 62"],
+    "look_inside": ["9 to the power of 4 is 6561"],
     "tuned": ["20 x 12: ", "nodes were updated", "no node was updated", "33 x 17: "],
     "loop_by_hand": ["27: 111 steps", "1: 0 steps", "97: 118 steps", "6171: 261 steps"],
     "list_inside": ["launch 1: root 4.0 after", "launch 2: root 100.0 after", "launch 3: root 316.2", "TOO_LARGE"],
 }
 VERSIONS = ("11.4", "12.4", "13.0")
 NATIVE = {"loop_by_hand", "list_inside"}  # need conditional nodes
-FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-Iinclude"]
+FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-Iinclude",
+         "-D_GNU_SOURCE", "-Itests/user_cuda", "-Itests", "-I."]  # a cuda.h where no toolkit is
 
 
 def environment(version):
