@@ -1,6 +1,6 @@
-/* A list of gk's, with a loop and a checkpoint, inside a CUDA graph made by hand: between a kernel that prepares and one
- * that uses the result. The program launches its own graph as before; gk_cuda_arm tells the next launch what was bound
- * and where to start, and gk_poll how it ended.
+/* A list of gk's, with a loop and a checkpoint, inside a CUDA graph made by hand: between a kernel that prepares and
+ * one that uses the result. The program launches its own graph as before; gk_cuda_arm tells the next launch what was
+ * bound and where to start, and gk_poll how it ended.
  *
  *   cc list_inside.c -lgk -ldl -o list_inside && ./list_inside */
 #include <gk_kernel.h>

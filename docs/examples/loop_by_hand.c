@@ -1,5 +1,5 @@
-/* A CUDA graph made by hand gains a loop, and a branch in it, that the device decides by itself: no host in between, and
- * no kernel that knows about conditional handles. The graph follows Collatz's rule from a number down to 1.
+/* A CUDA graph made by hand gains a loop, and a branch in it, that the device decides by itself: no host in between,
+ * and no kernel that knows about conditional handles. The graph follows Collatz's rule from a number down to 1.
  *
  *   cc loop_by_hand.c -lgk -ldl -o loop_by_hand && ./loop_by_hand */
 #include "cuda_driver.h"
