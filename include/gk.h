@@ -272,8 +272,8 @@ typedef struct gk_source {
  * drivers from 12.4 on tell of wrong parameters; others take what they get. All of this and what it points to must
  * live as long as the device: kernels that name the same text or image, by address, are of one module. */
 typedef struct gk_code {
-  const char *text;      /**< Source for the backend's compiler (NVRTC); messages call it gk_code.text, or as its #line
-                          * says. */
+  const char *text;      /**< Source for the backend's compiler (NVRTC); messages call it gk_code.text, or as its line
+                          * directives say. */
   const char *options;   /**< For that compiler, with blanks between them; NULL: none. One that names a GPU goes before
                           * the device's. */
   const void *image;     /**< PTX, cubin or fatbin (code object, SPIR-V). */

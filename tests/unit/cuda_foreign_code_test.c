@@ -1,5 +1,6 @@
 /* Kernels with code by hand on CUDA: the forms that their code may have, modules, options, and what is refused. */
 #include "cuda_foreign.h"
+#include "simgpu/simnvrtc.h"
 
 CODE(defined, int_params, .block = {1});
 static const gk_code count_code = {.text = text, .options = "-DSAID=7", .entry = "count_up", .block = {32}};
@@ -237,6 +238,40 @@ static void test_refused_images(void **state) {
   refuse(device, (gk_code){.image = fatbin, .image_bytes = 16}, NULL, 0, GK_ERROR_COMPILE, "of 16 bytes, ends before");
 }
 
+/* Where gk has no kernels of its own, for lack of an image and of a compiler, images and functions work, but for that
+ * empty one. */
+static void test_without_compiler(void **state) {
+  static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
+  if (atoi(VERSION) > 11) return;
+  gk_device_close(*state);
+  *state = NULL;
+  compiled made = compile_to(true);
+  const simnvrtc_control *controls[GK_COUNT(names)];
+  for (size_t k = 0; k < GK_COUNT(names); ++k) {
+    controls[k] = dlsym(dlopen(names[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
+    controls[k]->set_versions("none");
+  }
+  gk_device *device = open_named("cuda");
+  const gk_code code = {.image = made.image, .image_bytes = made.bytes, .entry = "add_to", .block = {32}};
+  const gk_kernel kernel = {.name = "image", .params = add_params, .param_count = 3, .cuda = &code};
+  run_add(device, &kernel);
+  const gk_task tasks[] = {GK_RUN(kernel, N, X, A, N)};
+  const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_of(device, &list);
+  gk_bind(graph, X, int_on(device, 0));
+  gk_bind_int(graph, N, 0);
+  gk_bind_int(graph, A, 1);
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (kernel): it has no items", gk_wait(graph, NULL));
+  gk_bind_int(graph, N, 1);
+  run_from(graph, 0);
+  assert_int_equal(int_at(device, gk_bound(graph, X)), 1);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  for (size_t k = 0; k < GK_COUNT(names); ++k) controls[k]->set_versions("13.0,12.4,11.4");
+  free(made.image);
+}
+
 /* Their grids are made on the host. */
 static void test_refused_items(void **state) {
   gk_device *device = *state;
@@ -257,6 +292,7 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {
     ON_CUDA(test_modules_are_shared), ON_CUDA(test_images), ON_CUDA(test_function), ON_CUDA(test_options),
     ON_CUDA(test_refused), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
+    ON_CUDA(test_without_compiler),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
