@@ -373,6 +373,19 @@ static void test_without_conditional_nodes(void **state) {
   gk_device_close(other);
 }
 
+/* What a device keeps for loops goes with it, whose ever its stream is. */
+static void test_on_a_shared_stream(void **state) {
+  (void)state;
+  gk_cuda_sharing sharing = GK_CUDA_SHARE(hand_context, hand_stream);
+  gk_device *other = NULL;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &sharing.base}, &other));
+  const size_t before = sim->alive(SIMGPU_MEMORY);
+  check_loop(other, GK_OP_DO_WHILE, 2, 9, "axxz");
+  assert_true(sim->alive(SIMGPU_MEMORY) > before);
+  gk_device_close(other);
+  assert_int_equal(sim->alive(SIMGPU_MEMORY), before);
+}
+
 static void test_closed_in_the_middle(void **state) {
   gk_device *device = *state;
   begin_graph(device);
@@ -479,7 +492,7 @@ int main(int count, char **words) {
     ON_HAND(test_loops), ON_HAND(test_branches), ON_HAND(test_empty_bodies), ON_HAND(test_decision_is_last),
     ON_HAND(test_own_kernels), ON_HAND(test_own_do_while_in_a_loop), ON_HAND(test_random), ON_HAND(test_refused),
     ON_HAND(test_driver_minds), ON_HAND(test_without_conditional_nodes), ON_HAND(test_closed_in_the_middle),
-    ON_HAND(test_every_call_fails),
+    ON_HAND(test_on_a_shared_stream), ON_HAND(test_every_call_fails),
     ON_HAND(test_lost), ON_HAND(test_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
