@@ -79,6 +79,8 @@ int get_at(subject *s, gk_slot slot, size_t index);
 const gk_status *launch(subject *s, int32_t label);
 /* The same in two steps, for what lies between: several launches may be begun before all are finished. */
 void begin_launch(subject *s, int32_t label);
+/* The same by gk_launch_on, on the default stream of the backend. */
+void begin_launch_on_default(subject *s, int32_t label);
 const gk_status *finish_launches(subject *s);
 
 /* launch, and what must have come of it:

@@ -380,11 +380,20 @@ static void compare_status(subject *s, const gk_status *status) {
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
 
-void begin_launch(subject *s, int32_t label) {
-  must(s->t, gk_launch(s->graph, label));
+static void note_launch(subject *s, int32_t label) {
   ++s->launches;
   if (!reference_launch(s->reference, label))
     fail_at(s->t, HERE, "the reference refuses to launch at %d, and the device doesn't", (int)label);
+}
+
+void begin_launch(subject *s, int32_t label) {
+  must(s->t, gk_launch(s->graph, label));
+  note_launch(s, label);
+}
+
+void begin_launch_on_default(subject *s, int32_t label) {
+  must(s->t, gk_launch_on(s->graph, label, NULL));
+  note_launch(s, label);
 }
 
 const gk_status *finish_launches(subject *s) {

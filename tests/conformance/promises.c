@@ -352,6 +352,25 @@ CASE(counts_read_on_the_device) {
 
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
+CASE(launches_on_the_default_stream) {
+  static const gk_task tasks[] = {HIT(A), GK_DO_WHILE(F), HIT(B), GK_END, GK_CHECKPOINT(FIRST, G), HIT(C), GK_END};
+  static const gk_task straight[] = {HIT(A), HIT(B)};
+  subject *s = GRAPH(t, tasks), *queued = GRAPH(t, straight);
+  put(s, G, 1);
+  begin_launch_on_default(s, 0);
+  finish_launches(s);
+  holds(s, "A=1 B=1 C=1");
+  put(s, G, 0);
+  begin_launch_on_default(s, FIRST);
+  finish_launches(s);
+  trace(s, 0, "A=2 B=2 C=3");
+  for (int k = 0; k < 9; ++k) /* in their order, whichever way they come */
+    if (k % 3) begin_launch_on_default(queued, 0);
+    else begin_launch(queued, 0);
+  finish_launches(queued);
+  holds(queued, "A=9 B=9");
+}
+
 CASE(failed_bind_fails_the_next_launch_once) {
   enum { TO = 1, BY, WIDE };
   static const gk_slot_desc slots[] = {GK_OWN(TO, int, 1), GK_DEFAULT(BY, int, 3), GK_DEFAULT(WIDE, uint, 1)};
