@@ -505,8 +505,7 @@ static void test_opening_fails(void **state) {
 #ifdef OLD
 /* Neither an image nor a compiler: all but COPY and FILL could still be done. */
 static void test_no_moves(void **state) {
-  gk_device_close(*state);
-  *state = NULL;
+  (void)state;
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
   const simnvrtc_control *controls[GK_COUNT(names)];
   for (size_t k = 0; k < GK_COUNT(names); ++k) {
@@ -540,14 +539,14 @@ int main(int count, char **words) {
   with_simgpu(words);
   find_entries();
   const struct CMUnitTest tests[] = {
+#ifdef OLD
+    cmocka_unit_test(test_no_moves), /* first: a compiler that was found once is remembered */
+#endif
     ON_CUDA(test_straight_is_one_launch), ON_CUDA(test_flags), ON_CUDA(test_queue),
     ON_CUDA(test_sections_are_branches), ON_CUDA(test_order_is_left_open), ON_CUDA(test_calls_are_recorded),
     ON_CUDA(test_beside_another_graph), ON_CUDA(test_flag_from_another_graph), ON_CUDA(test_cancel),
     ON_CUDA(test_reason_is_told), ON_CUDA(test_fault_names_the_task), ON_CUDA(test_every_call_fails),
     ON_CUDA(test_opening_fails),
-#ifdef OLD
-    ON_CUDA(test_no_moves),
-#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
