@@ -204,7 +204,7 @@ typedef struct sim_copy { /* or a fill */
 
 typedef struct sim_item { /* of work for a stream */
   struct sim_item *next;
-  enum { SIM_ITEM_KERNEL, SIM_ITEM_COPY, SIM_ITEM_EVENT, SIM_ITEM_WAIT, SIM_ITEM_GRAPH } kind;
+  enum sim_item_kind { SIM_ITEM_KERNEL, SIM_ITEM_COPY, SIM_ITEM_EVENT, SIM_ITEM_WAIT, SIM_ITEM_GRAPH } kind;
   uint64_t number; /* in the order of handing over, for the default stream */
   sim_call *call;
   sim_copy copy;

@@ -291,7 +291,7 @@ CUresult sim_cuEventCreate(CUevent *event, unsigned int flags) {
   return CUDA_SUCCESS;
 }
 
-static void post_event(sim_stream *stream, int kind, sim_event *event) {
+static void post_event(sim_stream *stream, enum sim_item_kind kind, sim_event *event) {
   sim_item *item = sim_obtain(sizeof *item);
   item->kind = kind;
   item->event = event;

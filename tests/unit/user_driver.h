@@ -42,8 +42,10 @@ static inline int begin_clean(void **state) {
 static inline int end_clean(void **state) {
   (void)state;
   if (sim->broken()) fprintf(stderr, "%s\n", sim->first_broken());
-  for (int kind = SIMGPU_ALL + 1; kind < SIMGPU_KINDS; ++kind)
-    if (sim->alive(kind)) fprintf(stderr, "alive of kind %d: %zu\n", kind, sim->alive(kind));
+  for (int kind = SIMGPU_ALL + 1; kind < SIMGPU_KINDS; ++kind) {
+    const size_t count = sim->alive((simgpu_kind)kind);
+    if (count) fprintf(stderr, "alive of kind %d: %zu\n", kind, count);
+  }
   return sim->broken() || sim->alive(SIMGPU_ALL) ? -1 : 0;
 }
 
