@@ -286,9 +286,19 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
   return result;
 }
 
+/* Nothing of a launch that failed stays on a stream that the device's own doesn't follow. */
+static void leave_stream(gki_cuda_gated *graph) {
+  if (graph->at == graph->device->stream || !gki_cuda_enter_to_free(graph->device)) return;
+  (void)finish(graph);
+  gki_cuda_leave(graph->device);
+}
+
 gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t at, int32_t *flag) {
   gk_result result = gki_cuda_enter(graph->device);
-  if (result != GK_OK) return result;
+  if (result != GK_OK) {
+    leave_stream(graph);
+    return result;
+  }
   const gk_node *node = &graph->plan->nodes[at];
   if (at) result = read_at(graph, node, (const char *)graph->values[node->flag].ptr + node->offset, flag);
   else result = finish(graph);
