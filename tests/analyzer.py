@@ -17,8 +17,6 @@ BELOW = Path("common/memory.c")  # defines what analyzer.h declares
 EXCEPTIONS = {  # file, warning, function: why it is wrong
     ("fallback/openmp/team.c", "malloc-leak", "gki_team_make"):
         "the pointer to free is kept before the seats, at an aligned place in the same memory",
-    ("cuda/lower.c", "null-dereference", "make_nodes"):
-        "gk_gates_make, out of its sight, gives gates wherever it answers GK_OK",
 }
 
 

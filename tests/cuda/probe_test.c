@@ -1,6 +1,7 @@
 /* The probe, on a simulated driver of every version that answers each question either way, and on one that fails. */
 #include "cuda/gates.h"
 #include "cuda/probe.h"
+#include "error.h"
 #include "simgpu/simgpu.h"
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -325,7 +326,7 @@ static void first_launch_counts(void **state) {
   driver.cuGraphLaunch = launch_every_other;
   ask();
   assert_false(got.conditional);
-  assert_string_equal(not_yes(), "P1a P2o0 P2o1");
+  assert_string_equal(not_yes(), "P1a P2o0");
 }
 
 /* A driver that loses what is set in a third run, so that the first loop isn't ended where it should be. */
@@ -432,6 +433,7 @@ static void never_ends(void **state) {
   (void)state;
   query = driver.cuStreamQuery;
   driver.cuStreamQuery = end_three_graphs;
+  gki_begin(); /* what failed in a test before isn't the failure of this call */
   sim->mark();
   assert_int_equal(gki_cuda_probe_refuses(5), GK_OK);
   assert_int_equal(gki_cuda_probe(&driver, 5, context, gates, NULL, &got), GK_ERROR_DEVICE);
