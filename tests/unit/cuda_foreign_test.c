@@ -295,7 +295,7 @@ static void test_updates_of_both_graphs(void **state) {
 
 static void test_updates_in_blocks_are_refused(void **state) {
   gk_device *device = *state;
-  if (BITS || atof(VERSION) < 12.35 || *NO) return;
+  if (BITS || atof(VERSION) < 12.35 || NO[0] != 0) return;
   static const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(down, GK_ONE, LEFT), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_of(device, &list), *gated = graph_on(device, &list, GK_HOST_GATED);
