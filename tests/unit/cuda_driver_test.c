@@ -134,7 +134,8 @@ static const elsewhere_case not_started[] = {
 
 /* What a driver is too old for is NULL, and it isn't asked for it. */
 #define OF_12_3 \
-  " cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo cuGraphAddNode cuGraphConditionalHandleCreate cuGraphGetEdges"
+  " cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo cuGraphAddNode cuGraphConditionalHandleCreate cuGraphGetEdges" \
+  " cuGraphNodeGetDependencies"
 static const elsewhere_case found[] = {
     {BOTH, {0}, "say", {"13000", "$"}},
     {BOTH, {"FAKE_CUDA_VERSION=12040"}, "say", {"12040", "$"}},

@@ -10,7 +10,7 @@ static void opens_the_backend_that_was_asked_for(void **state) {
     assert_string_equal(info->backend, fake_names[mode]);
     assert_string_equal(info->name, "first fake");
     assert_int_equal(info->threads, 1);
-    assert_int_equal(info->capability_count, 2);
+    assert_int_equal(info->capability_count, 3);
     close_fake(device);
   }
 }

@@ -191,7 +191,8 @@ static void fake_close(void *state) {
 
 static void fake_describe(void *state, gk_device_info *info) {
   static const gk_capability capabilities[] = {{"WHILE", GK_ON_HOST, "it is a fake"},
-                                               {"PARALLEL", GK_IN_SERIES, "it is a fake"}};
+                                               {"PARALLEL", GK_IN_SERIES, "it is a fake"},
+                                               {"LAUNCH_ON", GK_REFUSED, "it is a fake"}};
   device *d = state;
   broken_if(!info->backend, "describe: info->backend is NULL");
   info->name = d->ordinal == 0 ? "first fake" : "second fake";
