@@ -186,17 +186,24 @@ static void test_two_graphs(void **state) {
   gk_graph_destroy(other);
 }
 
-static void test_cancel(void **state) {
-  gk_device *device = *state;
+/* One that goes on for ever, until it is cancelled or `flag` is 0. */
+static gk_graph *endless_graph(gk_device *device, int **flag) {
   static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_on(device, &list, GK_CANCELLABLE);
-  int *x = int_on(device, 0), *flag = int_on(device, 1);
+  *flag = int_on(device, 1);
   sim->set_passes(UINT64_MAX);
-  gk_bind(graph, X, x);
-  gk_bind(graph, FLAG, flag);
+  gk_bind(graph, X, int_on(device, 0));
+  gk_bind(graph, FLAG, *flag);
   gk_bind_int(graph, N, 1);
   gk_bind_int(graph, A, 1);
+  return graph;
+}
+
+static void test_cancel(void **state) {
+  gk_device *device = *state;
+  int *flag;
+  gk_graph *graph = endless_graph(device, &flag);
   const gk_status *status;
   for (int k = 0; k < 3; ++k) { /* for ever, twice */
     assert_ok(gk_launch(graph, 0));
@@ -294,15 +301,8 @@ static void *keep_copying(void *at) {
  * has the device do other things meanwhile. */
 static void test_cancelled_by_others(void **state) {
   gk_device *device = *state;
-  static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END};
-  static const gk_list list = GK_LIST(list, tasks, slots);
-  gk_graph *graph = graph_on(device, &list, GK_CANCELLABLE);
-  int *x = int_on(device, 0), *flag = int_on(device, 1);
-  sim->set_passes(UINT64_MAX);
-  gk_bind(graph, X, x);
-  gk_bind(graph, FLAG, flag);
-  gk_bind_int(graph, N, 1);
-  gk_bind_int(graph, A, 1);
+  int *flag;
+  gk_graph *graph = endless_graph(device, &flag);
   atomic_bool done = false;
   canceller others[2] = {{.graph = graph, .done = &done}, {.device = device, .done = &done}};
   assert_int_equal(pthread_create(&others[0].thread, NULL, keep_cancelling, &others[0]), 0);
