@@ -27,13 +27,37 @@ static void find_tasks(gki_cuda_parameters *p, gki_cuda_kernel *const *code) {
   const gk_plan *plan = p->slots->plan;
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     if (!code[k] || !code[k]->foreign) continue;
-    const gk_node *node = &plan->nodes[k];
-    const size_t bytes = bytes_of(node->kernel);
+    const size_t bytes = bytes_of(plan->nodes[k].kernel);
     p->tasks[p->count++] = (gki_cuda_by_hand){k, p->bytes, bytes, code[k]};
     p->bytes += bytes;
-    for (uint32_t a = 0; a < node->arg_count; ++a) p->used[plan->args[node->args + a]] = true;
-    for (int axis = 0; axis < 3; ++axis) p->used[node->items[axis]] = true;
   }
+  for (uint32_t k = 0; k <= p->count; ++k) /* a ring, in any order: nothing was given yet */
+    p->changes[k] = (gki_cuda_change){0, k ? k - 1 : p->count, k < p->count ? k + 1 : 0};
+}
+
+/* Each slot of a task, as often as it has it. */
+static uint32_t slot_of(const gki_cuda_parameters *p, uint32_t number, uint32_t k) {
+  const gk_node *node = node_of(p, number);
+  return k < node->arg_count ? p->slots->plan->args[node->args + k] : node->items[k - node->arg_count];
+}
+
+static uint32_t count_slots(const gki_cuda_parameters *p, uint32_t number) { return node_of(p, number)->arg_count + 3; }
+
+static bool find_users(gki_cuda_parameters *p, gki_arena *arena) {
+  const uint32_t slot_count = p->slots->plan->slot_count;
+  uint32_t all = 0;
+  p->users_at = gki_arena_take(arena, (size_t)slot_count + 1, sizeof *p->users_at);
+  if (!p->users_at) return false;
+  for (uint32_t n = 0; n < p->count; ++n)
+    for (uint32_t k = 0; k < count_slots(p, n); ++k, ++all) ++p->users_at[slot_of(p, n, k) + 1];
+  p->users = gki_arena_take(arena, all, sizeof *p->users);
+  if (!p->users) return false;
+  for (uint32_t slot = 0; slot < slot_count; ++slot) p->users_at[slot + 1] += p->users_at[slot];
+  for (uint32_t n = p->count; n-- > 0;) /* each slot's from its end on, which so becomes its beginning */
+    for (uint32_t k = 0; k < count_slots(p, n); ++k) p->users[--p->users_at[slot_of(p, n, k) + 1]] = n;
+  memmove(p->users_at, p->users_at + 1, slot_count * sizeof *p->users_at);
+  p->users_at[slot_count] = all;
+  return true;
 }
 
 gk_result gki_cuda_parameters_find(gki_cuda_parameters *p, const gki_cuda_slots *slots, gki_cuda_kernel *const *code,
@@ -44,11 +68,13 @@ gk_result gki_cuda_parameters_find(gki_cuda_parameters *p, const gki_cuda_slots 
   for (uint32_t k = 0; k < plan->node_count; ++k) count += code[k] && code[k]->foreign;
   if (!count) return GK_OK;
   p->tasks = gki_arena_take(arena, count, sizeof *p->tasks);
-  p->used = gki_arena_take(arena, plan->slot_count, sizeof *p->used);
+  p->changes = gki_arena_take(arena, (size_t)count + 1, sizeof *p->changes);
   p->wanted.grids = gki_arena_take(arena, count, sizeof *p->wanted.grids);
-  if (p->tasks && p->used) find_tasks(p, code);
+  bool found = p->tasks && p->changes;
+  if (found) find_tasks(p, code);
+  found = found && find_users(p, arena);
   p->wanted.bytes = gki_arena_take_aligned(arena, p->bytes + 1, ALIGNMENT);
-  if (p->tasks && p->used && p->wanted.grids && p->wanted.bytes) return GK_OK;
+  if (found && p->wanted.grids && p->wanted.bytes) return GK_OK;
   p->count = 0;
   return gki_fail_memory("a graph's kernels with code by hand", count * sizeof *p->tasks + p->bytes);
 }
@@ -105,17 +131,38 @@ static gk_result write_grid(gki_cuda_parameters *p, uint32_t number, const gk_va
   return GK_OK;
 }
 
+static void put_first(gki_cuda_parameters *p, uint32_t number) {
+  gki_cuda_change *ring = p->changes, *at = &ring[number], *head = &ring[p->count];
+  ring[at->later].earlier = at->earlier;
+  ring[at->earlier].later = at->later;
+  *at = (gki_cuda_change){p->wanted.version, p->count, head->earlier};
+  ring[head->earlier].later = number;
+  head->earlier = number;
+}
+
+static gk_result take_task(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
+  if (p->changes[number].version == p->wanted.version) return GK_OK; /* another slot of its was bound anew, too */
+  put_first(p, number);
+  write_parameters(p, number, values);
+  return write_grid(p, number, values);
+}
+
+/* After a failure the next launch hands over all slots again, so what is refused comes again. */
 gk_result gki_cuda_parameters_take(gki_cuda_parameters *p, const gk_hand_over *launch) {
-  bool changed = false;
-  for (uint32_t k = 0; p->count && k < launch->changed_count; ++k) changed = changed || p->used[launch->changed[k]];
-  if (!p->count || (!changed && p->wanted.version)) return GK_OK;
-  ++p->wanted.version; /* also if it fails half way: the next launch takes all */
-  for (uint32_t k = 0; k < p->count; ++k) {
-    gk_result result = write_grid(p, k, launch->values);
-    if (result != GK_OK) return result;
-    write_parameters(p, k, launch->values);
+  const bool first = !p->wanted.version;
+  gk_result result = GK_OK;
+  if (!p->count || (!first && !launch->changed_count)) return GK_OK;
+  ++p->wanted.version;
+  for (uint32_t n = 0; first && n < p->count; ++n) {
+    const gk_result taken = take_task(p, n, launch->values);
+    if (result == GK_OK) result = taken;
   }
-  return GK_OK;
+  for (uint32_t k = 0; k < launch->changed_count; ++k)
+    for (uint32_t u = p->users_at[launch->changed[k]]; u < p->users_at[launch->changed[k] + 1]; ++u) {
+      const gk_result taken = take_task(p, p->users[u], launch->values);
+      if (result == GK_OK) result = taken;
+    }
+  return result;
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
@@ -269,7 +316,8 @@ static gk_result update(gki_cuda_updates *u, const gki_cuda_parameters *p, uint3
 
 gk_result gki_cuda_updates_send(gki_cuda_updates *u, const gki_cuda_parameters *p, gk_applied *applied) {
   if (!p->count || u->given.version == p->wanted.version) return GK_OK;
-  for (uint32_t k = 0; k < p->count; ++k) {
+  const gki_cuda_change *ring = p->changes;
+  for (uint32_t k = ring[p->count].earlier; k != p->count && ring[k].version > u->given.version; k = ring[k].earlier) {
     if (is_up_to_date(u, p, k)) continue;
     gk_result result = update(u, p, k);
     if (result != GK_OK) return result;

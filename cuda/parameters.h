@@ -15,13 +15,17 @@ typedef struct gki_cuda_given {
 
 typedef struct gki_cuda_by_hand { uint32_t node; size_t at, bytes; const gki_cuda_kernel *kernel; } gki_cuda_by_hand;
 
+/* When a task was last given other values, as `version` says, and its neighbours in the order of that. */
+typedef struct gki_cuda_change { uint64_t version; uint32_t later, earlier; } gki_cuda_change;
+
 /* Of a plan. */
 typedef struct gki_cuda_parameters {
   const gki_cuda_slots *slots;
   gki_cuda_by_hand *tasks; /* kernels with code by hand, by node */
   uint32_t count;
   size_t bytes;
-  bool *used;              /* by slot: it is a parameter or a number of items of one of them */
+  uint32_t *users, *users_at; /* tasks' numbers by slot, from users_at[slot] on: it is a parameter or counts items */
+  gki_cuda_change *changes;   /* by task's number; [count] is head and tail of the ring, the latest change first */
   gki_cuda_given wanted;   /* as the last launch has it */
 } gki_cuda_parameters;
 
