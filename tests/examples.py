@@ -1,7 +1,16 @@
 #!/usr/bin/env python3
 """Programs in docs/examples/ that use CUDA: each is compiled, with the sanitizers that the simulated driver has, and
-run on that driver as it was in several versions; where there is a GPU, there, too. Prints TAP."""
+run on that driver as it was in several versions; where there is a GPU, there, too. Where a toolkit is they are compiled
+with its headers and linked with its libraries, besides, and with cuBLAS run on a GPU. Prints TAP.
+
+  tests/examples.py [--update]    --update: docs/cuda-direct.md shows the difference of the two relax_*.c as it is now
+"""
+import ctypes
+import difflib
 import os
+import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,37 +23,204 @@ EXAMPLES = {
     "tuned": ["20 x 12: ", "nodes were updated", "no node was updated", "33 x 17: "],
     "loop_by_hand": ["27: 111 steps", "1: 0 steps", "97: 118 steps", "6171: 261 steps"],
     "list_inside": ["launch 1: root 4.0 after", "launch 2: root 100.0 after", "launch 3: root 316.2", "TOO_LARGE"],
+    "relax_before": ["sweeps, at most 0.000", "launches by the host: "],
+    "relax_after": ["sweeps, at most 0.000", "launches by the host: 1\n"],
+    "power_iteration": ["loose end: 428.165344 after", "none: 3.990944 after"],
 }
 VERSIONS = ("11.4", "12.4", "13.0")
-NATIVE = {"loop_by_hand", "list_inside"}  # need conditional nodes
-FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-Iinclude",
-         "-D_GNU_SOURCE", "-Itests/user_cuda", "-Itests", "-I."]  # a cuda.h where no toolkit is
+NATIVE = {"loop_by_hand", "list_inside", "relax_after", "power_iteration"}  # with conditional nodes
+WITHOUT_GK = {"relax_before"}
+LINES = 15  # a loop of gk's in a program of somebody else's takes fewer
+FOLDER = tap.ROOT / "docs/examples"
+CUBLAS = tap.ROOT / "tests/user_cublas"
+PAGE = tap.ROOT / "docs/cuda-direct.md"
+WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-D_GNU_SOURCE"]
+INCLUDE = f"-I{tap.ROOT}/include"
+# cuda.h and nvrtc.h where no toolkit is.
+STAND_INS = [f"-I{tap.ROOT}/tests/user_cuda", f"-I{tap.ROOT}/tests", f"-I{tap.ROOT}"]
+GPU = Path("/dev/nvidiactl").exists()
 
 
-def environment(version):
+def simulated(version, **more):
     folder = str(Path("build/simgpu").absolute())
-    return dict(os.environ, LD_LIBRARY_PATH=folder, CUDA_HOME=folder, SIMGPU_VERSION=version, GK_CACHE="off")
+    arch = "80" if version < "12" else "90"  # such as its NVRTC knows
+    return dict(os.environ, LD_LIBRARY_PATH=folder, CUDA_HOME=folder, SIMGPU_VERSION=version, SIMGPU_ARCH=arch,
+                GK_CACHE="off", **more)
 
 
-def run(program, words, env):
-    said = Path(program.parent / "said")
-    problem = tap.run("sh", "-c", f"'{program}' > '{said}' && cat '{said}'", timeout=120, env=env)
-    missing = [word for word in words if word not in (said.read_text() if said.exists() else "")]
-    return problem or (f"it doesn't say: {missing}\n{said.read_text()}" if missing else None)
+def start(program, env):
+    done = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          timeout=120, env=env)
+    return done.returncode, done.stdout
+
+
+def run(program, words, env, never=()):
+    code, said = start(program, env)
+    wrong = [f"it doesn't say: {word}" for word in words if word not in said] + \
+        [f"it says: {word}" for word in never if word in said]
+    return "\n".join([f"exit code {code}", *wrong, said]) if code or wrong else None
+
+
+def compiled(name, folder, changed=None):
+    """The program with the stand-ins, or one that was changed; and what is wrong with it."""
+    source = changed or FOLDER / f"{name}.c"
+    program = folder / source.stem
+    gk = [] if name in WITHOUT_GK else [INCLUDE, "build/checked/libgk.a"]
+    cublas = [f"-I{CUBLAS}", CUBLAS / "cublas.c"] if name == "power_iteration" else []
+    problem = tap.run(*tap.config("cc"), *WARNINGS, *STAND_INS, *cublas, source, *tap.config("checked"), *gk,
+                      *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm", "-o", program)
+    return program, problem
+
+
+# ---- with a toolkit -------------------------------------------------------------------------------------------------
+
+def toolkit():
+    places = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    for place in filter(None, places):
+        if (Path(place) / "include/cuda.h").exists():
+            return Path(place)
+    return None
+
+
+def driver_is_older(place):
+    """Than the toolkit: then neither its cuBLAS nor what its NVRTC makes can be used."""
+    version = ctypes.c_int()
+    try:
+        ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except OSError:
+        pass
+    wanted = re.search(r"^#define CUDA_VERSION (\d+)", (place / "include/cuda.h").read_text(errors="replace"), re.M)
+    return version.value // 1000 < int(wanted[1]) // 1000
+
+
+def with_toolkit(folder):
+    """As a user builds them: NVIDIA's headers, and libraries that are found when the program is linked."""
+    place = toolkit()
+    for name in EXAMPLES:
+        title = f"{name} with NVIDIA's headers and libraries"
+        text = (FOLDER / f"{name}.c").read_text()
+        headers = [h for h in ("cuda.h", "nvrtc.h", "cublas_v2.h")
+                   if f"<{h}>" in text + ((FOLDER / "by_hand.h").read_text() if '"by_hand.h"' in text else "")]
+        if not headers:
+            continue
+        libs = {"cuda.h": "cuda", "nvrtc.h": "nvrtc", "cublas_v2.h": "cublas"}
+        found = [place / "lib64", place / "lib64/stubs"] if place else []
+        missing = [h for h in headers if not place or not (place / "include" / h).exists() or
+                   not any((at / f"lib{libs[h]}.so").exists() for at in found)]
+        if missing:
+            tap.skip(title, f"no toolkit with {' '.join(missing)} and what is to be linked with in $CUDA_HOME, "
+                     "$CUDA_PATH or /usr/local/cuda")
+            continue
+        program = folder / f"{name}-real"
+        gk = [] if name in WITHOUT_GK else [INCLUDE, "build/libgk.a", *tap.config("openmp_libs")]
+        problem = tap.run(*tap.config("cc"), *WARNINGS, "-isystem", place / "include", FOLDER / f"{name}.c", *gk,
+                          *[f"-L{at}" for at in found], f"-Wl,-rpath,{place / 'lib64'}",
+                          *[f"-l{libs[h]}" for h in headers], "-lpthread", "-ldl", "-lm", "-o", program)
+        if not tap.case(title, problem) or not GPU:
+            continue
+        if driver_is_older(place):
+            tap.skip(f"{title}, on the GPU", f"its driver is older than the toolkit in {place}")
+        else:
+            tap.case(f"{title}, on the GPU", run(program, EXAMPLES[name], dict(os.environ)))
+
+
+# ---- a loop in somebody else's program ------------------------------------------------------------------------------
+
+def difference():
+    before, after = ((FOLDER / f"relax_{which}.c").read_text().splitlines() for which in ("before", "after"))
+    return list(difflib.unified_diff(before, after, "relax_before.c", "relax_after.c", n=1, lineterm=""))
+
+
+def shown(text):
+    return re.search(r"(?<=^```diff\n).*?(?=^```$)", text, re.M | re.S)
+
+
+def check_difference():
+    lines = difference()
+    added = [line for line in lines[2:] if line.startswith("+")]
+    removed = [line for line in lines[2:] if line.startswith("-")]
+    tap.case(f"a loop of gk's takes {len(added)} lines, in place of {len(removed)}",
+             None if len(added) < LINES else "\n".join([f"{LINES} or more:", *added]))
+    text = "".join(("" if line.startswith("@@") else line) + "\n" for line in lines[3:] if line.strip())
+    page = PAGE.read_text()
+    there = shown(page)
+    if "--update" in sys.argv and there:
+        PAGE.write_text(page[:there.start()] + text + page[there.end():])
+        return
+    tap.case("docs/cuda-direct.md shows these", None if there and there[0] == text else
+             f"tests/examples.py --update writes them there:\n{text}")
+    source = (FOLDER / "relax_before.c").read_text() + (FOLDER / "by_hand.h").read_text()
+    tap.case("before there is nothing of gk's", re.search(r"^.*(#include.*gk|gk_\w+\().*$", source, re.M))
+
+
+def check_same(folder, where, env):
+    """The same sweeps and the same plate, by one launch."""
+    said = {}
+    for which in ("before", "after"):
+        code, text = start(folder / f"relax_{which}", env)
+        found = re.search(r"^(\d+ sweeps, .*)\nlaunches by the host: (\d+)$", text, re.M)
+        if code or not found:
+            return tap.case(f"relax on {where}", f"relax_{which}: exit code {code}\n{text}")
+        said[which] = found
+    launches = [int(said[which][2]) for which in ("before", "after")]
+    right = said["before"][1] == said["after"][1] and launches[0] > 100 and launches[1] == 1
+    return tap.case(f"relax on {where}: the same by {launches[1]} launch, not {launches[0]}",
+                    None if right else f"{said['before'][0]}\n{said['after'][0]}")
+
+
+def check_refused(folder, version):
+    code, said = start(folder / "relax_after", simulated(version, SIMGPU_ALLOW="leak"))
+    right = code == 1 and "gk_cuda_begin" in said and "conditional nodes" in said
+    tap.case(f"relax_after on simulated CUDA {version} says why it can't", None if right else f"{code}\n{said}")
+
+
+# ---- cuBLAS ---------------------------------------------------------------------------------------------------------
+
+def check_cublas(folder, program):
+    """Gated by the host; and that the stand-in finds what cuBLAS couldn't record."""
+    words = EXAMPLES["power_iteration"]
+    for version, more in (("11.4", {}), ("13.0", {"GK_CUDA_PROBE": "0"})):
+        tap.case(f"power_iteration on simulated CUDA {version}, gated by the host",
+                 run(program, [*words, "the host gates it"], simulated(version, **more)))
+    source = (FOLDER / "power_iteration.c").read_text()
+    for name, pattern, to, why in (
+            ("no workspace", r"cublasSetWorkspace\([^)]*\)", "CUBLAS_STATUS_SUCCESS", "nodes that take memory"),
+            ("a result for the host", "CUBLAS_POINTER_MODE_DEVICE", "CUBLAS_POINTER_MODE_HOST", "be waited for")):
+        text, count = re.subn(pattern, to, source)
+        wrong = folder / "wrong.c"
+        wrong.write_text(text)
+        other, problem = compiled("power_iteration", folder, wrong)
+        if not problem:
+            code, said = start(other, simulated("13.0", SIMGPU_ALLOW="leak"))
+            right = count == 1 and code == 1 and why in said and "multiply" in said
+            problem = None if right else f"{count} changes, exit code {code}\n{said}"
+        tap.case(f"power_iteration with {name} is refused", problem)
 
 
 def main():
-    libs = [*tap.config("checked"), "build/checked/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
-    with tempfile.TemporaryDirectory() as folder:
+    check_difference()
+    if "--update" in sys.argv:
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         for name, words in EXAMPLES.items():
-            program = Path(folder) / name
-            source = tap.ROOT / "docs" / "examples" / f"{name}.c"
-            if not tap.case(f"{name} is compiled", tap.run(*tap.config("cc"), *FLAGS, source, *libs, "-o", program)):
+            program, problem = compiled(name, folder)
+            if not tap.case(f"{name} is compiled", problem):
                 continue
+            if name == "power_iteration":
+                check_cublas(folder, program)
             for version in VERSIONS[1:] if name in NATIVE else VERSIONS:
-                tap.case(f"{name} on simulated CUDA {version}", run(program, words, environment(version)))
-            if Path("/dev/nvidiactl").exists():
+                tap.case(f"{name} on simulated CUDA {version}",
+                         run(program, words, simulated(version), ["the host gates it"] if name in NATIVE else []))
+            if GPU:
                 tap.case(f"{name} on the GPU", run(program, words, dict(os.environ)))
+        for version in VERSIONS[1:]:
+            check_same(folder, f"simulated CUDA {version}", simulated(version))
+        if GPU:
+            check_same(folder, "the GPU", dict(os.environ))
+        for version in ("11.4", "12.3"):
+            check_refused(folder, version)
+        with_toolkit(folder)
     tap.finish()
 
 

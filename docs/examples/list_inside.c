@@ -2,10 +2,18 @@
  * one that uses the result. The program launches its own graph as before; gk_cuda_arm tells the next launch what was
  * bound and where to start, and gk_poll how it ended.
  *
- *   cc list_inside.c -lgk -ldl -o list_inside && ./list_inside */
+ *   cc list_inside.c -lgk -lcuda -lnvrtc -o list_inside && ./list_inside */
+#include "by_hand.h"
+#include <gk_cuda.h>
 #include <gk_kernel.h>
 
-#include "cuda_driver.h"
+#define CHECK_GK(call) \
+  do { \
+    if ((call) != GK_OK) { \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, gk_error()); \
+      exit(1); \
+    } \
+  } while (0)
 
 GK_SOURCE(list_inside)
 /* Newton's step for a square root; another one as long as it changes much. */
@@ -38,7 +46,6 @@ int main(void) {
   gk_device *device;
   CUcontext context;
   CUstream stream;
-  find_cuda();
   CHECK_GK(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
   CHECK_GK(gk_cuda_context(device, &context, &stream));
   CHECK(cuCtxPushCurrent(context));
@@ -48,13 +55,13 @@ int main(void) {
 
   CUgraph whole;
   CHECK(cuGraphCreate(&whole, 0));
-  CUgraphNode prepared = add_kernel(whole, NULL, module, "prepare", of, root, NULL), last;
+  CUgraphNode prepared = add_kernel(whole, NULL, module, "prepare", 1, (void *[]){&of, &root}), last;
 
   gk_graph *graph;
   CHECK_GK(gk_cuda_add(device, &list, 0, whole, &prepared, 1, &graph, &last));
   gk_bind(graph, ROOT, root);
   gk_bind(graph, OF, of);
-  add_kernel(whole, last, module, "use", root, sum, NULL);
+  add_kernel(whole, last, module, "use", 1, (void *[]){&root, &sum});
 
   CUgraphExec exec;
   CHECK(cuGraphInstantiateWithFlags(&exec, whole, 0));

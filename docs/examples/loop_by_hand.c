@@ -1,8 +1,17 @@
 /* A CUDA graph made by hand gains a loop, and a branch in it, that the device decides by itself: no host in between,
  * and no kernel that knows about conditional handles. The graph follows Collatz's rule from a number down to 1.
  *
- *   cc loop_by_hand.c -lgk -ldl -o loop_by_hand && ./loop_by_hand */
-#include "cuda_driver.h"
+ *   cc loop_by_hand.c -lgk -lcuda -lnvrtc -o loop_by_hand && ./loop_by_hand */
+#include "by_hand.h"
+#include <gk_cuda.h>
+
+#define CHECK_GK(call) \
+  do { \
+    if ((call) != GK_OK) { \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, gk_error()); \
+      exit(1); \
+    } \
+  } while (0)
 
 static const char kernels[] =
   "extern \"C\" __global__ void look(const long long *n, int *goes_on, int *odd) {\n"
@@ -17,7 +26,6 @@ int main(void) {
   gk_device *device;
   CUcontext context;
   CUstream stream;
-  find_cuda();
   CHECK_GK(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
   CHECK_GK(gk_cuda_context(device, &context, &stream));
   CHECK(cuCtxPushCurrent(context));
@@ -25,19 +33,20 @@ int main(void) {
   long long *n = gk_alloc(device, sizeof *n, GK_DEVICE_MEMORY), from[] = {27, 1, 97, 6171};
   int *flags = gk_alloc(device, 3 * sizeof *flags, GK_DEVICE_MEMORY), *goes_on = flags, *odd = flags + 1;
   int *steps = flags + 2, taken;
+  void *look[] = {&n, &goes_on, &odd};
 
   CUgraph graph;
   CHECK(cuGraphCreate(&graph, 0));
-  CUgraphNode first = add_kernel(graph, NULL, module, "look", n, goes_on, odd);
+  CUgraphNode first = add_kernel(graph, NULL, module, "look", 1, look);
 
   gk_cuda_block loop, branch;
   CHECK_GK(gk_cuda_begin(device, GK_OP_WHILE, goes_on, 1000, graph, &first, 1, &loop));
   CHECK_GK(gk_cuda_begin(device, GK_OP_ELSE, odd, 0, loop.body[0], NULL, 0, &branch));
-  add_kernel(branch.body[0], NULL, module, "triple", n, NULL, NULL);
-  add_kernel(branch.body[1], NULL, module, "halve", n, NULL, NULL);
+  add_kernel(branch.body[0], NULL, module, "triple", 1, (void *[]){&n});
+  add_kernel(branch.body[1], NULL, module, "halve", 1, (void *[]){&n});
   CHECK_GK(gk_cuda_end(device, &branch));
-  CUgraphNode counted = add_kernel(loop.body[0], branch.node, module, "count", steps, NULL, NULL);
-  add_kernel(loop.body[0], counted, module, "look", n, goes_on, odd);
+  CUgraphNode counted = add_kernel(loop.body[0], branch.node, module, "count", 1, (void *[]){&steps});
+  add_kernel(loop.body[0], counted, module, "look", 1, look);
   CHECK_GK(gk_cuda_end(device, &loop));
   /* what comes next goes behind loop.node */
 
