@@ -39,6 +39,9 @@ INCLUDE = f"-I{tap.ROOT}/include"
 # cuda.h and nvrtc.h where no toolkit is.
 STAND_INS = [f"-I{tap.ROOT}/tests/user_cuda", f"-I{tap.ROOT}/tests", f"-I{tap.ROOT}"]
 GPU = Path("/dev/nvidiactl").exists()
+# What a program with that header is linked with; a driver that is installed has no link without a number.
+LIBRARIES = {"cuda.h": "libcuda.so.1" if GPU else "libcuda.so", "nvrtc.h": "libnvrtc.so",
+             "cublas_v2.h": "libcublas.so"}
 
 
 def simulated(version, **more):
@@ -93,29 +96,36 @@ def driver_is_older(place):
     return version.value // 1000 < int(wanted[1]) // 1000
 
 
+def headers_of(name):
+    text = (FOLDER / f"{name}.c").read_text()
+    if '"by_hand.h"' in text:
+        text += (FOLDER / "by_hand.h").read_text()
+    return [header for header in LIBRARIES if f"<{header}>" in text]
+
+
+def build_as_users(name, place, folder):
+    """The program, and what is wrong with it."""
+    program = folder / f"{name}-real"
+    gk = [] if name in WITHOUT_GK else [INCLUDE, "build/libgk.a", *tap.config("openmp_libs")]
+    return program, tap.run(*tap.config("cc"), *WARNINGS, "-isystem", place / "include", FOLDER / f"{name}.c", *gk,
+                            f"-L{place}/lib64", f"-L{place}/lib64/stubs", f"-Wl,-rpath,{place}/lib64",
+                            *[f"-l:{LIBRARIES[header]}" for header in headers_of(name)], "-lpthread", "-ldl", "-lm",
+                            "-o", program)
+
+
 def with_toolkit(folder):
-    """As a user builds them: NVIDIA's headers, and libraries that are found when the program is linked."""
+    """NVIDIA's headers, and libraries that are found when the program is linked."""
     place = toolkit()
-    for name in EXAMPLES:
+    for name in filter(headers_of, EXAMPLES):
         title = f"{name} with NVIDIA's headers and libraries"
-        text = (FOLDER / f"{name}.c").read_text()
-        headers = [h for h in ("cuda.h", "nvrtc.h", "cublas_v2.h")
-                   if f"<{h}>" in text + ((FOLDER / "by_hand.h").read_text() if '"by_hand.h"' in text else "")]
-        if not headers:
-            continue
-        libs = {"cuda.h": "cuda", "nvrtc.h": "nvrtc", "cublas_v2.h": "cublas"}
-        found = [place / "lib64", place / "lib64/stubs"] if place else []
-        missing = [h for h in headers if not place or not (place / "include" / h).exists() or
-                   not any((at / f"lib{libs[h]}.so").exists() for at in found)]
+        missing = [header for header in headers_of(name) if not place or not (place / "include" / header).exists() or
+                   not any((place / at / LIBRARIES[header]).exists() for at in ("lib64", "lib64/stubs"))
+                   and not LIBRARIES[header].endswith(".1")]
         if missing:
-            tap.skip(title, f"no toolkit with {' '.join(missing)} and what is to be linked with in $CUDA_HOME, "
-                     "$CUDA_PATH or /usr/local/cuda")
+            tap.skip(title, f"no toolkit with {' '.join(missing)} and what to link with in $CUDA_HOME, $CUDA_PATH or "
+                     "/usr/local/cuda")
             continue
-        program = folder / f"{name}-real"
-        gk = [] if name in WITHOUT_GK else [INCLUDE, "build/libgk.a", *tap.config("openmp_libs")]
-        problem = tap.run(*tap.config("cc"), *WARNINGS, "-isystem", place / "include", FOLDER / f"{name}.c", *gk,
-                          *[f"-L{at}" for at in found], f"-Wl,-rpath,{place / 'lib64'}",
-                          *[f"-l{libs[h]}" for h in headers], "-lpthread", "-ldl", "-lm", "-o", program)
+        program, problem = build_as_users(name, place, folder)
         if not tap.case(title, problem) or not GPU:
             continue
         if driver_is_older(place):
