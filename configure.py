@@ -132,6 +132,25 @@ def find_xxhash(compiler, wanted):
     return Found("xxHash", "yes", {"cache": "common/cache.c"})
 
 
+def find_nvtx(compiler, path, wanted):
+    """Header only: of NVTX 3, which loads a profiler's library by itself. From the compiler's own folders, a CUDA
+    toolkit, or PyPI's nvidia-nvtx-cu12 or the like, as this Python finds it."""
+    none = {"nvtx": "", "nvtx_headers": ""}
+    if not wanted:
+        return Found("NVTX", "no: --without-nvtx; profilers see no ranges of gk's", none)
+    program = "#include <nvtx3/nvToolsExt.h>\n_Static_assert(NVTX_VERSION == 3, \"\");\n" \
+        "int main(void) { return nvtxDomainCreateA(\"\") != NULL; }\n"
+    folders = [f"{place}/include" for place in cuda_places(path)]
+    folders += [f"{place}/nvidia/nvtx/include" for place in sys.path]
+    for folder in [None] + [folder for folder in folders if os.path.exists(f"{folder}/nvtx3/nvToolsExt.h")]:
+        flags = ["-isystem", os.path.abspath(folder)] if folder else []
+        if try_compile(compiler, program, *flags, "-ldl") is not None:
+            return Found("NVTX", f"yes ({folder})" if folder else "yes",
+                         {"nvtx": "-DGK_NVTX", "nvtx_headers": shlex.join(flags)})
+    return Found("NVTX", "no: profilers see no ranges of gk's (its headers come with CUDA's toolkit, and with PyPI's "
+                 "nvidia-nvtx-cu12)", none)
+
+
 def find_cmocka(compiler):
     program = "#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n" \
         "#include <cmocka.h>\nint main(void) { return 0; }\n"
@@ -163,11 +182,16 @@ def find_cplusplus(compiler):
     return Found("C++", "yes")
 
 
+def cuda_places(path):
+    """Where a toolkit may be."""
+    return list(filter(None, [path] if path else [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"),
+                                                  "/usr/local/cuda"]))
+
+
 def find_cuda(path, as_checked_in=False):
     """The toolkit; gk's library itself needs only the driver, and finds that when it runs. Without nvcc it carries its
     own kernels as they are checked in."""
-    places = [path] if path else [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
-    tools = [f"{place}/bin/nvcc" for place in places if place] + ([] if path else [shutil.which("nvcc")])
+    tools = [f"{place}/bin/nvcc" for place in cuda_places(path)] + ([] if path else [shutil.which("nvcc")])
     ready = {"gates_fatbin": "cuda/image/gates.fatbin"}
     for nvcc in filter(None, tools):
         release = re.search(r"release ([\d.]+)", output(nvcc, "--version") or "")
@@ -218,7 +242,8 @@ def look_around(options):
     """The compiler, and everything found with it, the reasons for what isn't included."""
     compiler = find_compiler(options.cc)
     return compiler, [find_openmp(compiler), find_png(compiler, not options.without_png),
-                      find_xxhash(compiler, not options.without_xxhash), find_cmocka(compiler),
+                      find_xxhash(compiler, not options.without_xxhash),
+                      find_nvtx(compiler, options.cuda, not options.without_nvtx), find_cmocka(compiler),
                       find_cplusplus(compiler), find_cuda(options.cuda, options.ready_gates), find_vulkan(compiler),
                       find_hip()]
 
@@ -495,6 +520,7 @@ def parser():
     usage.add_argument("--debug", action="store_true", help="no optimisation")
     usage.add_argument("--without-png", action="store_true", help="no soft body, which draws its fall with libpng")
     usage.add_argument("--without-xxhash", action="store_true", help="no cache on disk for what is compiled")
+    usage.add_argument("--without-nvtx", action="store_true", help="no ranges for profilers such as Nsight Systems")
     usage.add_argument("--werror", action="store_true", help="warnings are errors")
     usage.add_argument("--coverage", action="store_true",
                        help="tests, and the library under them, count what runs; in place of sanitizers")
@@ -510,7 +536,7 @@ def recordable(options):
              if value and value != parser().get_default(name)]
     if options.cc and not any(one.startswith("--cc") for one in given):
         given.append(f"--cc={options.cc}")  # from $CC, which needn't be set next time
-    flags = ("debug", "without_png", "without_xxhash", "coverage", "werror", "ready_gates")
+    flags = ("debug", "without_png", "without_xxhash", "without_nvtx", "coverage", "werror", "ready_gates")
     given += [f"--{name.replace('_', '-')}" for name in flags if getattr(options, name)]
     return given
 

@@ -1,5 +1,6 @@
 /* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it, bindings.c says. */
 #include "graph.h"
+#include "range.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,7 +280,7 @@ static gk_result blame_slot(gk_result result, uint32_t slot, const gk_slot_desc 
 }
 
 /* New memory with what was in the old; the old one is given back after the launches that may use it. */
-static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {
+static gk_result take_memory(gk_graph *graph, uint32_t slot, size_t count) {
   const gk_slot_desc *desc = &graph->planned.plan.slots[slot];
   gki_bound *bound = &graph->slots[slot];
   size_t element = desc->element_bytes ? desc->element_bytes : 1, bytes;
@@ -304,6 +305,14 @@ static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {
   }
   bind_value(graph, slot, (gk_value){.ptr = bound->owned}, true);
   return GK_OK;
+}
+
+static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {
+  const gk_plan *plan = &graph->planned.plan;
+  gki_range_begin(count, "resize %s of %s", plan->slots[slot].name, plan->name);
+  const gk_result result = take_memory(graph, slot, count);
+  gki_range_end();
+  return result;
 }
 
 gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {

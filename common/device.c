@@ -2,6 +2,7 @@
 #include "alive.h"
 #include "error.h"
 #include "graph.h"
+#include "range.h"
 #include "registry.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ const char *gk_version(void) { return GK_VERSION; }
 /* For gk_device_list, should a backend open whatever it is asked for, or fail at it. */
 enum { ORDINALS_MAX = 256, FAILURES_MAX = 16 };
 
-static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
+static gk_result make(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   gk_result result = GK_ERROR_MEMORY;
   gk_device *device = gki_handle(sizeof *device, "a device");
   if (!device) return result;
@@ -42,6 +43,14 @@ static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc,
 done:
   gk_release(device->state);
   gk_release(device);
+  return result;
+}
+
+static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
+  gki_range_listen();
+  gki_range_begin(0, "open %s %d", backend->name, desc->ordinal);
+  const gk_result result = make(backend, desc, opened);
+  gki_range_end();
   return result;
 }
 
@@ -194,7 +203,9 @@ gk_result gki_device_code(gk_device *device, const gk_kernel *kernel, void **cod
   gki_code *entry = &device->codes[code_place(device->codes, device->code_capacity, kernel)];
   if (!entry->kernel) {
     void *made = NULL;
+    gki_range_begin(0, "kernel %s", kernel->name);
     result = device->backend->load(device->state, kernel, &made);
+    gki_range_end();
     if (result != GK_OK) goto done;
     *entry = (gki_code){kernel, made};
     ++device->code_count;

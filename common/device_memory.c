@@ -2,6 +2,7 @@
 #include "device.h"
 #include "alive.h"
 #include "error.h"
+#include "range.h"
 #include <string.h>
 
 /* The first block that begins behind the address; the one before may hold it. Under the device's lock. */
@@ -15,7 +16,7 @@ static size_t block_behind(const gk_device *device, uintptr_t address) {
   return low;
 }
 
-gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
+static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
   void *memory = NULL;
   gk_result result = device->backend->alloc(device->state, bytes ? bytes : 1, kind, &memory);
   if (result == GK_OK && !memory) result = GK_ERROR_MEMORY;
@@ -36,6 +37,13 @@ gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, cons
 done:
   if (result == GK_OK) *given = memory;
   else device->backend->free(device->state, memory);
+  return result;
+}
+
+gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
+  gki_range_begin(bytes, "allocate");
+  const gk_result result = alloc(device, bytes, kind, owner, given);
+  gki_range_end();
   return result;
 }
 
@@ -70,7 +78,9 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner) {
   pthread_mutex_unlock(&device->lock);
   if (!known) return false;
   memory_job job = {.job.run = run_free, .device = device, .to = memory};
+  gki_range_begin(0, "free");
   gki_worker_run(&device->worker, &job.job);
+  gki_range_end();
   return true;
 }
 
@@ -86,10 +96,21 @@ static void run_copy(gki_job *at) {
   memcpy(job->message, gk_error(), length);
 }
 
+static const char *name_of(gk_direction direction) {
+  switch (direction) {
+  case GK_TO_DEVICE: return "upload";
+  case GK_TO_HOST: return "download";
+  case GK_ON_DEVICE: return "copy";
+  default: return "zero";
+  }
+}
+
 gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes) {
   memory_job job = {
       .job.run = run_copy, .device = device, .direction = direction, .to = to, .from = from, .bytes = bytes};
+  gki_range_begin(bytes, "%s", name_of(direction));
   gki_worker_run(&device->worker, &job.job);
+  gki_range_end();
   return job.result == GK_OK ? GK_OK : gki_fail_with(job.result, job.message);
 }
 

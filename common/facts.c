@@ -2,6 +2,7 @@
 #include "cache.h"
 #include "device.h"
 #include "error.h"
+#include "range.h"
 #include "registry.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ static const struct { const char *name, *what; } variables[] = {
   {"OMP_NUM_THREADS", "threads of a device of openmp; all cores that the process may use if not set"},
   {"LD_LIBRARY_PATH", "the loader's: where CUDA's driver and NVRTC may be"},
   {"CUDA_VISIBLE_DEVICES", "the CUDA driver's: which GPUs there are, and in which order"},
+  {"NVTX_INJECTION64_PATH", "NVTX's: the library of a tool that gk's ranges are told; profilers set it themselves"},
 };
 
 static void tell(gk_fact_visit visit, void *user, const char *group, const char *name, const char *value,
@@ -62,6 +64,9 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   gki_cache_describe(folder, sizeof folder, why, sizeof why);
   tell(visit, user, "gk", "cache", folder[0] ? folder : NULL,
        folder[0] && !why[0] ? "what was compiled is kept there" : why);
+  const char *heard;
+  const bool has_ranges = gki_range_describe(&heard);
+  tell(visit, user, "gk", "nvtx", has_ranges ? "built in" : NULL, heard);
   for (size_t k = 0; k < GK_COUNT(variables); ++k)
     tell(visit, user, "environment", variables[k].name, getenv(variables[k].name), variables[k].what);
   return GK_OK;

@@ -1,6 +1,7 @@
 #include "graph.h"
 #include "alive.h"
 #include "check.h"
+#include "range.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,8 +69,11 @@ void gk_graph_destroy(gk_graph *graph) {
 static gk_result lower_by(gk_graph *graph, const gki_lowering *way, void *const *code) {
   const gk_device *device = graph->device;
   const gk_plan *plan = &graph->planned.plan;
-  return way ? way->lower(device->state, graph->state, plan, code, &graph->mode, way->data)
-             : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
+  gki_range_begin(0, "lower");
+  const gk_result result = way ? way->lower(device->state, graph->state, plan, code, &graph->mode, way->data)
+                               : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
+  gki_range_end();
+  return result;
 }
 
 static gk_result lower(gk_graph *graph, const gki_lowering *way) {
@@ -107,15 +111,29 @@ static gk_result refuse_mode(const gk_graph *graph) {
                  (int)graph->mode, graph->planned.plan.name);
 }
 
-static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const gki_lowering *way) {
+static gk_result plan_list(gk_graph *graph, const gk_list *list, uint32_t bits) {
   gki_blocks blocks = {0};
+  gki_range_begin(0, "check and plan");
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, graph->device->backend, NULL, NULL);
   if (result == GK_OK) result = gki_plan_make(&graph->planned, &blocks, bits);
   gki_blocks_free(&blocks);
+  gki_range_end();
+  return result;
+}
+
+static gk_result make_slots(gk_graph *graph) {
+  gki_range_begin(0, "slots");
+  const gk_result result = gki_slots_make(graph);
+  gki_range_end();
+  return result;
+}
+
+static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const gki_lowering *way) {
+  gk_result result = plan_list(graph, list, bits);
   if (result == GK_OK) result = lower(graph, way);
   if (result == GK_OK) result = refuse_mode(graph);
-  if (result == GK_OK) result = gki_slots_make(graph);
+  if (result == GK_OK) result = make_slots(graph);
   if (result == GK_OK) result = gki_queue_make(graph);
   if (result == GK_OK) result = gki_status_make(graph);
   return result;
@@ -129,7 +147,9 @@ gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits
   atomic_flag_clear(&graph->inside);
   graph->device = device;
   graph->outside = way != NULL;
+  gki_range_begin(0, "create %s", list && list->abi == GK_ABI ? gki_list_name(list) : "what is no list");
   gk_result result = make(graph, list, bits, way);
+  gki_range_end();
   if (result != GK_OK) {
     gk_graph_destroy(graph);
     return result;

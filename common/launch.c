@@ -1,6 +1,7 @@
 /* Launching: one hand-over per launch, filled in place, with nothing allocated and nobody waited for. */
 #include "graph.h"
 #include "alive.h"
+#include "range.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -31,10 +32,24 @@ static void hand_again(gki_launch *launch) {
   if (count) launch->record.applied = GK_BY_TABLE;
 }
 
+/* As far as gk knows it just now. */
+static void mark_end(const gki_launch *launch) {
+  const gk_plan *plan = &launch->graph->planned.plan;
+  const gk_record *record = &launch->record;
+  const uint64_t number = launch->hand_over.launch;
+  if (!gki_is_heard()) return;
+  if (launch->result != GK_OK) gki_mark(number, "%s failed", plan->name);
+  else if (record->state == GK_YIELDED)
+    gki_mark(number, "%s yielded at %s", plan->name, plan->nodes[record->yielded].name);
+  else if (record->state == GK_CANCELLED) gki_mark(number, "%s was cancelled", plan->name);
+}
+
 static void run_launch(gki_job *job) {
   gki_launch *launch = (gki_launch *)job;
   gk_graph *graph = launch->graph;
   const gk_backend *backend = graph->device->backend;
+  const bool native = graph->mode == GK_MODE_NATIVE;
+  gki_range_begin(launch->hand_over.launch, "%s %s", native ? "start" : "run", graph->planned.plan.name);
   gki_begin();
   if (atomic_exchange(&graph->stale, false)) hand_again(launch);
   switch (graph->mode) {
@@ -45,6 +60,8 @@ static void run_launch(gki_job *job) {
   launch->result = ended(launch->result);
   if (launch->result != GK_OK) atomic_store(&graph->stale, true);
   keep_message(launch);
+  if (!native || launch->result != GK_OK) mark_end(launch);
+  gki_range_end();
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -101,7 +118,8 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
     gki_job *job = native ? &launch_at(graph, launched)->job : &launch->job;
     if (block) gki_worker_wait(&graph->device->worker, job);
     else if (!atomic_load_explicit(&job->done, memory_order_acquire)) return GK_NOT_READY;
-    if (native && launch->result == GK_OK) {
+    const bool asked = native && launch->result == GK_OK;
+    if (asked) {
       gki_begin();
       launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
       if (block) launch->result = ended(launch->result);
@@ -113,12 +131,20 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
       }
     }
     ++graph->settled;
+    if (asked) mark_end(launch);
     if (native && launch->result != GK_OK) atomic_store(&graph->stale, true);
     if (launch->result == GK_OK || graph->outcome != GK_OK) continue;
     graph->outcome = launch->result;
     memcpy(graph->outcome_message, launch->message, sizeof launch->message);
   }
   return GK_OK;
+}
+
+static gk_result wait_for(gk_graph *graph, uint64_t launched) {
+  gki_range_begin(launched, "wait for %s", graph->planned.plan.name);
+  const gk_result result = settle(graph, launched, true);
+  gki_range_end();
+  return result;
 }
 
 /* Of a graph that the caller launches: he has to, and to ask until that is over. */
@@ -194,6 +220,15 @@ static gk_result launch_here(gk_graph *graph, gki_launch *launch, uint64_t befor
   return gki_fail_with(launch->result, launch->message);
 }
 
+/* By the label's name, where there is one. */
+static void begin_range(const gk_graph *graph, const char *what, int32_t label) {
+  const gk_plan *plan = &graph->planned.plan;
+  const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
+  const uint32_t target = label ? gki_plan_label(plan, label) : 0;
+  if (target) gki_range_begin(number, "%s %s at %s", what, plan->name, plan->nodes[target].name);
+  else gki_range_begin(number, "%s %s", what, plan->name);
+}
+
 static void log_launch(const gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
   const gk_hand_over *told = &launch->hand_over;
@@ -238,9 +273,11 @@ gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
                            gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
+  if (gki_is_heard()) begin_range(graph, "arm", label);
   if (graph->outside) result = arm_now(graph, call, label, arm, data);
   else result = gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create; call gk_launch", call,
                         graph->planned.plan.name);
+  gki_range_end();
   gki_graph_leave(graph);
   return result;
 }
@@ -253,6 +290,7 @@ static gk_result refuse_outside(const gk_graph *graph, const char *call, const c
 static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on_stream, void *stream) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
+  if (gki_is_heard()) begin_range(graph, "launch", label);
   gk_device *device = graph->device;
   const bool here = on_stream || (device->backend->shares && device->backend->shares(device->state));
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
@@ -271,6 +309,7 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
     else gki_worker_post(&device->worker, &launch->job);
     if (result == GK_OK && graph->told == launched) graph->outcome = GK_OK;
   }
+  gki_range_end();
   gki_graph_leave(graph);
   return result;
 }
@@ -291,7 +330,7 @@ static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_
   else if (!launched)
     result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call %s first", call,
                      graph->planned.plan.name, graph->outside ? "gk_cuda_arm" : "gk_launch");
-  else result = settle(graph, launched, block);
+  else result = block ? wait_for(graph, launched) : settle(graph, launched, false);
   if (result == GK_OK) {
     graph->told = launched;
     if (graph->outcome != GK_OK) result = gki_fail_with(graph->outcome, graph->outcome_message);
@@ -329,6 +368,7 @@ gk_result gk_cancel(gk_graph *graph) {
   const gk_backend *backend = graph->device->backend;
   if (graph->mode == GK_MODE_NATIVE && !backend->cancel)
     return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
+  gki_mark(0, "cancel %s", graph->planned.plan.name);
   gk_result result = cancel_all(graph);
   return result == GK_OK ? GK_OK : gk_fail(result, "gk_cancel: backend %s failed to and didn't say why", backend->name);
 }
@@ -341,5 +381,5 @@ void gki_launches_end(gk_graph *graph) {
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   if (graph->settled == launched) return;
   cancel_all(graph);
-  settle(graph, launched, true);
+  wait_for(graph, launched);
 }

@@ -1,5 +1,6 @@
 #include "nvrtc.h"
 #include "error.h"
+#include "range.h"
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
@@ -267,7 +268,7 @@ static const char **split_options(const char *target, const char *options, char 
   return words;
 }
 
-static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram program, const char *options) {
+static nvrtcResult compile_with(const gki_cuda_compiler *compiler, nvrtcProgram program, const char *options) {
   char target[64], *copy = gk_obtain(strlen(options) + 1);
   int count = 0;
   snprintf(target, sizeof target, "--gpu-architecture=%s_%d", compiler->is_ptx ? "compute" : "sm",
@@ -280,6 +281,13 @@ static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram progr
   return result;
 }
 
+static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_cuda_text *text) {
+  gki_range_begin(0, "compile %s", text->file);
+  const nvrtcResult result = compile_with(compiler, program, text->options ? text->options : "");
+  gki_range_end();
+  return result;
+}
+
 gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_cuda_text *text, gki_nvrtc_code *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
   const char *options = text->options ? text->options : "", *target = target_in(options);
@@ -288,7 +296,7 @@ gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_cuda_tex
   nvrtcProgram program = NULL;
   nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, text->text, text->file, 0, NULL, NULL);
   if (result != NVRTC_SUCCESS) program = NULL;
-  else result = compile(compiler, program, options);
+  else result = compile(compiler, program, text);
   if (result == NVRTC_SUCCESS)
     result = is_ptx ? fetch(program, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, image)
                     : fetch(program, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, image);

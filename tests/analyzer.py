@@ -12,7 +12,8 @@ from pathlib import Path
 import tap
 
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-fopenmp", "-O1", f'-DGK_VERSION="{tap.version()}"', "-Iinclude", "-Icommon",
-         "-Ifallback", "-I.", "-fanalyzer", "-fdiagnostics-plain-output", "-c", "-o", "/dev/null"]
+         "-Ifallback", "-I.", *tap.config("nvtx"), *tap.config("nvtx_headers"), "-fanalyzer",
+         "-fdiagnostics-plain-output", "-c", "-o", "/dev/null"]
 BELOW = Path("common/memory.c")  # defines what analyzer.h declares
 EXCEPTIONS = {  # file, warning, function: why it is wrong
     ("fallback/openmp/team.c", "malloc-leak", "gki_team_make"):

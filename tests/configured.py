@@ -8,19 +8,23 @@ from pathlib import Path
 
 import tap
 
-# Of a library that was built without xxHash.
+# Of a library that was built without xxHash and NVTX.
 TRY = """#include "cache.h"
+#include "range.h"
 #include <string.h>
 int main(void) {
   char folder[64], why[256];
+  const char *heard;
   void *bytes;
   size_t size;
   const gki_cache_key key = gki_cache_key_of(NULL, 0);
   gki_cache_keep(&key, "x", 1);
   gki_cache_describe(folder, sizeof folder, why, sizeof why);
-  return folder[0] || !strstr(why, "libxxhash-dev") || gki_cache_find(&key, &bytes, &size);
+  if (folder[0] || !strstr(why, "libxxhash-dev") || gki_cache_find(&key, &bytes, &size)) return 1;
+  return gki_range_describe(&heard) || !strstr(heard, "without NVTX");
 }
 """
+BARE = {"cache": "common/cache_none.c", "nvtx": "", "nvtx_headers": ""}
 KEPT = ["python", "arguments"]  # what ninja runs configure.py by
 
 
@@ -56,12 +60,13 @@ def main():
         asked = tap.run("./configure.py", "--ready-gates", cwd=folder)
         image = settings((folder / "build/config.ninja").read_text())["gates_fatbin"]
         tap.case("kernels as they are checked in", asked or (None if image == "cuda/image/gates.fatbin" else image))
-        bare = tap.run("./configure.py", "--without-xxhash", "--ready-gates", cwd=folder)
-        source = settings((folder / "build/config.ninja").read_text())["cache"]
-        tap.case("without xxHash", bare or (None if source == "common/cache_none.c" else source))
+        bare = tap.run("./configure.py", "--without-xxhash", "--without-nvtx", "--ready-gates", cwd=folder)
+        chosen = settings((folder / "build/config.ninja").read_text())
+        wrong = [f"{name}: {chosen[name]}" for name, wanted in BARE.items() if chosen[name] != wanted]
+        tap.case("without xxHash and NVTX", bare or "\n".join(wrong))
         tap.case("which builds", tap.run("ninja", "build/libgk.so", cwd=folder))
         (folder / "try.c").write_text(TRY)
-        tap.case("and says that nothing is kept",
+        tap.case("and says that nothing is kept, and nobody heard",
                  tap.run("cc", "-Iinclude", "-Icommon", "try.c", "build/libgk.a", "-fopenmp", "-pthread", "-ldl", "-lm",
                          "-o", "try", cwd=folder) or tap.run("./try", cwd=folder))
     tap.finish()

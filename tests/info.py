@@ -141,7 +141,7 @@ def same_both(*arguments, **options):
 
 # Rows that the machine decides, by how they begin; the others where the driver is a real one, if any.
 ALWAYS = ["library", "cache", "microseconds", "overlaps", "HOME"]
-MACHINE = ["name", "driver", "threads", r"libnvrtc\S*"]
+MACHINE = ["name", "driver", "threads", "nvtx", r"libnvrtc\S*"]
 
 
 def masked(text, rows):
@@ -258,7 +258,8 @@ def judge_keys():
 def judge_environment():
     code = "".join(path.read_text() for folder in ("common", "cuda", "fallback")
                    for path in sorted((tap.ROOT / folder).rglob("*.c")) if "common/info" not in path.as_posix())
-    read = set(re.findall(r"getenv\(\"(\w+)\"\)", code)) | {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}
+    read = set(re.findall(r"getenv\(\"(\w+)\"\)", code)) | {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
+                                                           "NVTX_INJECTION64_PATH"}
     report = ask_json("--backend", "openmp", GK_LOG="none")
     told = {one["name"] for one in report["facts"] if one["group"] == "environment"}
     return differs("variables", told, read) or differs("GK_LOG", fact(report, "environment", "GK_LOG")["value"], "none")

@@ -8,7 +8,7 @@ from pathlib import Path
 import tap
 
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-fopenmp", f'-DGK_VERSION="{tap.version()}"', "-Iinclude",
-         "-Icommon", "-Ifallback", "-I."]
+         "-Icommon", "-Ifallback", "-I.", *tap.config("nvtx"), *tap.config("nvtx_headers")]
 
 
 def main():

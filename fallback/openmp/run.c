@@ -3,6 +3,7 @@
  */
 #include "drive.h"
 #include "error.h"
+#include "range.h"
 #include <math.h>
 #include <string.h>
 
@@ -308,11 +309,14 @@ static gki_outcome run_checkpoints(gki_drive *drive) {
 /* From drive->step on. */
 static gki_outcome walk(gki_drive *drive) {
   gki_program *program = drive->program;
+  const bool tells = gki_is_heard() && program->plan->bits & GK_ISOLATE; /* else passes would be left out */
   for (;;) {
     gki_outcome outcome = GKI_DONE;
     switch (drive->step.kind) {
     case GK_STEP_RUN:
+      if (tells) gki_range_begin_run(program->plan, drive->step.at);
       outcome = run_ops(drive, program->runs[drive->step.at].end);
+      if (tells) gki_range_end();
       if (outcome == GKI_DONE) go_on(drive, 0);
       break;
     case GK_STEP_CHECKPOINT: outcome = run_checkpoints(drive); break;
@@ -359,7 +363,8 @@ gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *rec
   if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 64;
   gki_openmp_crew(&drive, 0, 1, device->handoff_ns);
   drive.missed_ns = program->eager ? device->wake_ns : 0;
-  const uint32_t takes = 1u << GK_STEP_FORK | 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT;
+  const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* with several tasks in one step */
+  const uint32_t takes = 1u << GK_STEP_FORK | (program->plan->bits & GK_ISOLATE ? 0 : more);
   gk_walk_start(&whole, program->plan, launch, takes, record);
   go_on(&drive, 0);
   if (walk(&drive) == GKI_WANTS_TEAM) {

@@ -29,6 +29,11 @@ static void test_library(void **state) {
   assert_heard(&h, "gk.version=" GK_VERSION ";");
   assert_heard(&h, "gk.abi=1;gk.backend_abi=1;gk.modules=null;gk.cache=null;");
   assert_heard(&h, "environment.GK_LOG=;");
+#ifdef GK_NVTX
+  assert_heard(&h, "gk.nvtx=built in;");
+#else
+  assert_heard(&h, "gk.nvtx=null;");
+#endif
   unsetenv("GK_LOG");
   h = (heard){0};
   assert_ok(gk_facts(hear, &h));

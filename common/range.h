@@ -1,0 +1,49 @@
+/* What takes time on the host, as ranges and marks for profilers that listen to NVTX, in the domain "gk". Each range
+ * ends on the thread on which it began, whatever fails in between; those of a thread lie in one another.
+ *
+ * Where no tool listens, each costs a look at one pointer, and its words aren't even looked at; where gk was built
+ * without NVTX's headers there is nothing left of them. `number` is shown beside the name, so that ranges of one kind
+ * have one name: bytes, a launch's number; 0: none. */
+#ifndef GKI_RANGE_H
+#define GKI_RANGE_H
+#include "gk_backend.h"
+
+#if defined(__GNUC__)
+#define GKI_RANGE_FORMAT __attribute__((format(printf, 2, 3)))
+#else
+#define GKI_RANGE_FORMAT
+#endif
+
+#ifdef GK_NVTX
+/* What the tool gave for the domain; NULL: nobody listens. Set once, before there is a device. */
+extern struct nvtxDomainRegistration_st *gki_listener;
+
+/* Loads the tool, if there is one, in the first call. Thread-safe. */
+void gki_range_listen(void);
+GKI_RANGE_FORMAT void gki_range_push(uint64_t number, const char *format, ...);
+GKI_RANGE_FORMAT void gki_range_say(uint64_t number, const char *format, ...);
+void gki_range_pop(void);
+
+#define gki_is_heard() (gki_listener != NULL)
+#define gki_range_begin(...) (gki_listener ? gki_range_push(__VA_ARGS__) : (void)0)
+#define gki_range_end() (gki_listener ? gki_range_pop() : (void)0)
+#define gki_mark(...) (gki_listener ? gki_range_say(__VA_ARGS__) : (void)0)
+#else
+GKI_RANGE_FORMAT static inline void gki_range_push(uint64_t number, const char *format, ...) {
+  (void)number;
+  (void)format;
+}
+static inline void gki_range_listen(void) {}
+
+#define gki_is_heard() false
+#define gki_range_begin(...) (false ? gki_range_push(__VA_ARGS__) : (void)0)
+#define gki_range_end() ((void)0)
+#define gki_mark(...) (false ? gki_range_push(__VA_ARGS__) : (void)0)
+#endif
+
+/* As messages name it: "task 3 (scale)", "tasks 3 (scale) to 5 (sum)". For use where gki_is_heard(). */
+void gki_range_begin_run(const gk_plan *plan, uint32_t run);
+
+/* Whether there can be ranges, and who listens, in a sentence: for gk_facts. */
+bool gki_range_describe(const char **why);
+#endif
