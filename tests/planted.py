@@ -49,6 +49,7 @@ FIRST = {
              "cuda_launch_test", "cuda_launch_on_test", "cuda_sharing_test", "cuda_look_test", "cuda_probing_test",
              "cuda_gates_test", "cuda_plain_test", "cuda_cache_test", "cuda_single_test", "cuda_embed_test",
              "cuda_foreign_test", "cuda_foreign_code_test"],
+    "range": ["range_test", "cuda_range_test"],
     "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.
