@@ -8,17 +8,8 @@
 enum { X = 1, A, N, FLAG, SUM };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_BUFFER(N, int), GK_BUFFER(FLAG, int),
                                      GK_OWN(SUM, int, 1)};
-enum { HERE = 10, THERE };
-
 static const gk_task straight_tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_RUN(add, GK_ONE, X, A)};
 static const gk_list straight = GK_LIST(straight, straight_tasks, slots);
-static const gk_task loop_tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A),
-                                     GK_RUN(decrease, GK_ONE, N), GK_END};
-static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
-static const gk_task pausing_tasks[] = {GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END};
-static const gk_list pausing = GK_LIST(pausing, pausing_tasks, slots);
-static const gk_task endless_tasks[] = {GK_WHILE(FLAG), GK_RUN(add, GK_ONE, X, A), GK_END};
-static const gk_list endless = GK_LIST(endless, endless_tasks, slots);
 
 /* ---- without a tool, each in a process of its own ---------------------------------------------------------------- */
 
@@ -69,6 +60,16 @@ static void nobody_is_no_trouble(void **state) {
 }
 
 /* ---- with one ---------------------------------------------------------------------------------------------------- */
+
+enum { HERE = 10, THERE };
+
+static const gk_task loop_tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A),
+                                     GK_RUN(decrease, GK_ONE, N), GK_END};
+static const gk_list loop = GK_LIST(loop, loop_tasks, slots);
+static const gk_task pausing_tasks[] = {GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END};
+static const gk_list pausing = GK_LIST(pausing, pausing_tasks, slots);
+static const gk_task endless_tasks[] = {GK_WHILE(FLAG), GK_RUN(add, GK_ONE, X, A), GK_END};
+static const gk_list endless = GK_LIST(endless, endless_tasks, slots);
 
 static int setup(void **state) {
   const int code = setup_device(state);
