@@ -65,8 +65,9 @@ void gki_text_quote(gki_text *text, const char *words, gki_quoting how) {
     size_t bytes = character_bytes(at);
     if (!bytes) add_bytes(text, "\xef\xbf\xbd", 3);
     else if (*at < 0x20 || *at == 0x7f)
-      gki_text_add(text, how == GKI_JSON ? "\\u%04x" : how == GKI_DOT ? "\\\\x%02x" : "\\x%02x", (unsigned)*at);
+      gki_text_add(text, how == GKI_JSON ? "\\u%04x" : how == GKI_PLAIN ? "\\x%02x" : "\\\\x%02x", (unsigned)*at);
     else if (how != GKI_PLAIN && (*at == '"' || *at == '\\')) gki_text_add(text, "\\%c", *at);
+    else if (how == GKI_RECORD && strchr("{}|<>", *at)) gki_text_add(text, "\\%c", *at);
     else add_bytes(text, (const char *)at, bytes);
     at += bytes ? bytes : 1;
   }

@@ -12,6 +12,7 @@ typedef struct gki_text {
 typedef enum gki_quoting {
   GKI_PLAIN, /* for people: control characters as \x0a */
   GKI_DOT,   /* in the quotes of a Graphviz string */
+  GKI_RECORD, /* the same in a field of a record */
   GKI_JSON,  /* in the quotes of a JSON string */
 } gki_quoting;
 

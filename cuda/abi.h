@@ -105,7 +105,7 @@ typedef enum CUfunction_attribute_enum {
 
 /* Macros in cuda.h, with a prefix here. */
 enum { GKI_CU_MEMHOSTALLOC_PORTABLE = 1, GKI_CU_MEMHOSTALLOC_DEVICEMAP = 2, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT = 1,
-       GKI_CU_STREAM_LEGACY = 1, GKI_CU_STREAM_PER_THREAD = 2 };
+       GKI_CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE = 1, GKI_CU_STREAM_LEGACY = 1, GKI_CU_STREAM_PER_THREAD = 2 };
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
@@ -116,8 +116,10 @@ typedef enum CUgraphNodeType_enum {
   CU_GRAPH_NODE_TYPE_HOST = 3,
   CU_GRAPH_NODE_TYPE_GRAPH = 4,
   CU_GRAPH_NODE_TYPE_EMPTY = 5,
+  CU_GRAPH_NODE_TYPE_WAIT_EVENT = 6,
   CU_GRAPH_NODE_TYPE_EVENT_RECORD = 7,
   CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10,
+  CU_GRAPH_NODE_TYPE_MEM_FREE = 11,
   CU_GRAPH_NODE_TYPE_CONDITIONAL = 13
 } CUgraphNodeType;
 
@@ -278,6 +280,9 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
     (CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count)) \
   X(cuGraphNodeGetDependencies, 12030, 12030, \
     (CUgraphNode node, CUgraphNode *after, CUgraphEdgeData *edges, size_t *count)) \
+  X(cuGraphNodeGetType, 10000, 0, (CUgraphNode node, CUgraphNodeType *type)) \
+  X(cuGraphChildGraphNodeGetGraph, 10000, 0, (CUgraphNode node, CUgraph *child)) \
+  X(cuGraphDebugDotPrint, 11030, 0, (CUgraph graph, const char *path, unsigned int flags)) \
   X(cuGraphInstantiateWithFlags, 11040, 0, (CUgraphExec *exec, CUgraph graph, unsigned long long flags)) \
   X(cuGraphInstantiateWithParams, 12000, 12000, \
     (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)) \

@@ -160,7 +160,8 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
   gki_range_begin(variant->gates->node_count, "build nodes");
   builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
                          .values = graph->calls.values, .parameters = &graph->parameters,
-                         .updates = &variant->updates},
+                         .updates = &variant->updates, .whole = variant->graph, .refused = graph->refused,
+                         .refused_bytes = sizeof graph->refused},
                .graph = graph, .variant = variant, .gates = variant->gates, .handles = handles};
   gk_result result = take_places(variant);
   if (result == GK_OK && !gki_cuda_nodes_grow(&b.nodes, 1)) result = GK_ERROR_MEMORY;

@@ -3,8 +3,10 @@
 #include "backend.h"
 #include "common/alive.h"
 #include "common/graph.h"
+#include "dump.h"
 #include "error.h"
 #include "lower.h"
+#include "recorded.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +45,8 @@ typedef struct look {
   const char *call;
   bool resumes;
   size_t task; /* SIZE_MAX: none in particular */
+  bool draws;
+  gki_text text;
   const gki_cuda_variant *variant;
   gki_cuda_place place;
   gk_result result;
@@ -102,24 +106,12 @@ static uint32_t find_gate(const gk_gates *gates, size_t task, uint32_t *node) {
   return GK_NONE;
 }
 
-static CUresult nodes_before(const gki_cuda_driver *driver, CUgraphNode node, CUgraphNode **before, size_t *count) {
-  CUresult result = driver->cuGraphNodeGetDependencies(node, NULL, NULL, count);
-  *before = NULL;
-  if (result != CUDA_SUCCESS || !*count) return result;
-  *before = gki_array(*count, sizeof **before, "nodes before a node");
-  CUgraphEdgeData *edges = gki_array(*count, sizeof *edges, "nodes before a node");
-  result = *before && edges ? driver->cuGraphNodeGetDependencies(node, *before, edges, count)
-                            : CUDA_ERROR_OUT_OF_MEMORY;
-  gk_release(edges);
-  return result;
-}
-
 /* From the empty node behind a CALL back to the first that it recorded; that node again: it recorded none. */
 static gk_result first_recorded(const gki_cuda_graph *native, gki_cuda_place *place) {
   for (;;) {
     CUgraphNode *before;
     size_t count = 0;
-    CUresult answer = nodes_before(native->device->driver, place->node, &before, &count);
+    CUresult answer = gki_cuda_nodes_before(native->device->driver, place->node, &before, &count);
     bool first = answer != CUDA_SUCCESS || count == 0;
     for (size_t k = 0; !first && k < count; ++k) first = before[k] == place->before;
     if (!first) place->node = before[0];
@@ -153,6 +145,7 @@ static gk_result look_inside(look *l) {
   if (result != GK_OK) return result;
   result = find_variant(l, native);
   if (result == GK_OK && l->task != SIZE_MAX) result = find_node(l, native);
+  if (result == GK_OK && l->draws) result = gki_cuda_draw(native, l->variant, &l->text);
   gki_cuda_leave(native->device);
   return gki_cuda_note(native->device, result);
 }
@@ -201,4 +194,11 @@ gk_result gk_cuda_node(gk_graph *graph, int32_t label, size_t task, CUgraph *in,
   if (in) *in = l.place.in;
   *node = l.place.node;
   return GK_OK;
+}
+
+char *gk_cuda_dump(gk_graph *graph, int32_t label) {
+  look l = {.graph = graph, .call = "gk_cuda_dump", .task = SIZE_MAX, .draws = true};
+  if (look_at(&l, label) == GK_OK) return gki_text_finish(&l.text);
+  gk_release(l.text.data);
+  return NULL;
 }

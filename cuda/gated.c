@@ -84,7 +84,8 @@ static gk_result instantiate(gki_cuda_gated *graph, uint32_t run, CUgraph from) 
   const gki_cuda_device *device = graph->device;
   CUgraphExec *exec = &graph->runs[run].exec;
   const char *why;
-  CUresult result = gki_cuda_instantiate(device, from, exec, &why);
+  CUgraphNode at;
+  CUresult result = gki_cuda_instantiate(device, from, exec, &why, &at);
   if (result != CUDA_SUCCESS) return judge_run(graph, result, "cuGraphInstantiate", run);
   graph->busy = true;
   return judge_run(graph, device->driver->cuGraphUpload(*exec, graph->at), "cuGraphUpload", run);

@@ -2,6 +2,7 @@
 #include "build.h"
 #include "error.h"
 #include "launch.h"
+#include "names.h"
 #include "nodes.h"
 #include "ways.h"
 #include <stdio.h>
@@ -72,16 +73,35 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
                               "cuMemcpyHtoDAsync of the tables");
 }
 
+/* " at task 3 (improve)", if the driver blames a node that gk knows; to be freed by gk_release, or NULL. */
+static char *name_blamed(const gki_cuda_graph *graph, const gki_cuda_variant *variant, CUgraphNode at) {
+  gki_cuda_names names;
+  gki_text text = {0};
+  const gki_cuda_name *name = NULL;
+  if (at && gki_cuda_names_make(&names, graph, variant) == GK_OK)
+    name = gki_cuda_names_find(&names, (uintptr_t)at);
+  if (name) {
+    gki_text_add(&text, " at ");
+    gki_cuda_name_say(&names, name, GKI_PLAIN, &text);
+  }
+  if (at) gki_cuda_names_drop(&names);
+  return name ? gki_text_finish(&text) : NULL;
+}
+
 static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   const gki_cuda_device *device = graph->device;
   const char *why;
-  CUresult result = gki_cuda_instantiate(device, variant->graph, &variant->exec, &why);
+  CUgraphNode at;
+  CUresult result = gki_cuda_instantiate(device, variant->graph, &variant->exec, &why, &at);
   if (result == CUDA_SUCCESS) return GK_OK;
   if (result == CUDA_ERROR_OUT_OF_MEMORY || !gki_cuda_is_alive(device))
     return gki_cuda_judge(device->driver, result, "cuGraphInstantiate of graph %s%s", graph->plan->name, why);
   char text[300];
   gki_cuda_describe_result(device->driver, result, text, sizeof text);
-  snprintf(graph->refused, sizeof graph->refused, "the driver refuses the graph of conditional nodes%s: %s", why, text);
+  char *blamed = name_blamed(graph, variant, at);
+  snprintf(graph->refused, sizeof graph->refused, "the driver refuses the graph of conditional nodes%s%s: %s",
+           blamed ? blamed : "", why, text);
+  gk_release(blamed);
   return GK_ERROR_UNSUPPORTED;
 }
 

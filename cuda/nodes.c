@@ -1,5 +1,7 @@
 #include "nodes.h"
 #include "error.h"
+#include "recorded.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { SMALL = 256 }; /* bytes that one warp copies as fast as any number of them */
@@ -79,12 +81,14 @@ void gki_cuda_nodes_join(gki_cuda_nodes *n, size_t first, size_t copy) {
 static gk_result call_library(const gki_cuda_nodes *n, const gk_node *node, CUstream stream) {
   gk_value args[GK_MAX_ARGS];
   for (uint32_t k = 0; k < node->arg_count; ++k) args[k] = n->values[n->slots->plan->args[node->args + k]];
-  gk_result result = node->call(args, stream);
-  if (result == GK_NOT_READY) result = GK_ERROR_INVALID;
-  if (result != GK_OK)
-    gk_fail(result, "task %u (%s): the call answered %s when it was asked to put its work on the stream",
-            (unsigned)node->source, node->name, gk_result_name(result));
-  return result;
+  const gk_result result = node->call(args, stream);
+  return result == GK_NOT_READY ? GK_ERROR_INVALID : result;
+}
+
+static gk_result judge_library(const gk_node *node, gk_result result) {
+  if (result == GK_OK) return GK_OK;
+  return gk_fail(result, "task %u (%s): the call answered %s when it was asked to put its work on the stream",
+                 (unsigned)node->source, node->name, gk_result_name(result));
 }
 
 static gk_result refuse_recorded(const gk_node *node) {
@@ -92,28 +96,96 @@ static gk_result refuse_recorded(const gk_node *node) {
                  "on the stream that it is given", (unsigned)node->source, node->name);
 }
 
+static gk_result refuse_in_body(const gki_cuda_nodes *n, const gk_node *node, const char *what) {
+  snprintf(n->refused, n->refused_bytes, "task %u (%s) recorded %s, which no body of a conditional node can hold",
+           (unsigned)node->source, node->name, what);
+  return GK_ERROR_UNSUPPORTED;
+}
+
+/* In a graph of its own, which for drivers before 12.3 is the only way. GK_OK without *child: that wasn't possible.
+ * What the call itself answers is the result. */
+static gk_result record_apart(const gki_cuda_nodes *n, const gk_node *node, uint32_t task, CUstream stream,
+                              CUgraph *child) {
+  const gki_cuda_driver *driver = n->device->driver;
+  *child = NULL;
+  CUresult begun = driver->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  if (begun != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, begun, "cuStreamBeginCapture", task);
+  gk_result result = judge_library(node, call_library(n, node, stream));
+  CUresult end = driver->cuStreamEndCapture(stream, child);
+  if (end != CUDA_SUCCESS) *child = NULL;
+  if (result == GK_OK && end != CUDA_SUCCESS && end != CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+    return gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task);
+  return result;
+}
+
+/* What went wrong in a body may be right elsewhere; which of the two it is tells another try. */
+static gk_result explain_invalid(const gki_cuda_nodes *n, const gk_node *node, uint32_t task, bool in_body,
+                                 CUstream stream) {
+  if (!in_body) return refuse_recorded(node);
+  CUgraph apart;
+  gk_result result = record_apart(n, node, task, stream, &apart);
+  if (result != GK_OK) return result;
+  if (!apart) return refuse_recorded(node);
+  (void)n->device->driver->cuGraphDestroy(apart);
+  return refuse_in_body(n, node, "what the driver takes up in whole graphs alone");
+}
+
+typedef struct fronts { const CUgraphNode *nodes; size_t count; } fronts;
+
+static bool is_front(const void *data, CUgraphNode node) {
+  const fronts *f = data;
+  for (size_t k = 0; k < f->count; ++k)
+    if (f->nodes[k] == node) return true;
+  return false;
+}
+
+static gk_result check_body(const gki_cuda_nodes *n, const gk_node *node, uint32_t task, const fronts *before,
+                            const CUgraphNode *last, size_t count) {
+  const gki_cuda_driver *driver = n->device->driver;
+  gki_cuda_found found = {0};
+  const char *what = NULL;
+  CUresult result = gki_cuda_find_recorded(driver, last, count, is_front, before, &found);
+  if (result == CUDA_SUCCESS) result = gki_cuda_find_unfit(driver, found.nodes, found.count, &what);
+  gk_release(found.nodes);
+  if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "looking at what was recorded", task);
+  return what ? refuse_in_body(n, node, what) : GK_OK;
+}
+
+/* What has been recorded comes next, instead of what it came behind. */
+static gk_result take_recorded(gki_cuda_nodes *n, const gk_node *node, uint32_t task, size_t first, bool in_body,
+                               const CUgraphNode *last, size_t count) {
+  const fronts before = {n->fronts + first, n->count - first};
+  gk_result result = in_body ? check_body(n, node, task, &before, last, count) : GK_OK;
+  if (result == GK_OK && !gki_cuda_nodes_grow(n, count)) result = GK_ERROR_MEMORY;
+  if (result != GK_OK) return result;
+  if (count) memmove(n->fronts + first, last, count * sizeof(CUgraphNode));
+  n->count = first + count;
+  return GK_OK;
+}
+
 /* Its nodes become nodes of this graph. The stream that is captured is one of its own: others may work on the
  * device's meanwhile. */
 static gk_result record(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUstream stream) {
   const gki_cuda_driver *driver = n->device->driver;
   const gk_node *node = &n->slots->plan->nodes[task];
+  const bool in_body = n->whole && into != n->whole;
   CUresult begun = driver->cuStreamBeginCaptureToGraph(stream, into, gki_cuda_nodes_from(n, first), NULL,
                                                        n->count - first, CU_STREAM_CAPTURE_MODE_RELAXED);
   if (begun != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, begun, "cuStreamBeginCaptureToGraph", task);
-  gk_result result = call_library(n, node, stream);
+  const gk_result answer = call_library(n, node, stream);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode *last = NULL;
   const CUgraphEdgeData *edges = NULL;
   size_t count = 0;
-  CUresult asked = result != GK_OK ? CUDA_SUCCESS
-                   : driver->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &last, &edges, &count);
-  if (asked != CUDA_SUCCESS) result = gki_cuda_nodes_judge(n, asked, "cuStreamGetCaptureInfo", task);
-  else if (result == GK_OK && status != CU_STREAM_CAPTURE_STATUS_ACTIVE) result = refuse_recorded(node);
-  if (result == GK_OK && !gki_cuda_nodes_grow(n, count)) result = GK_ERROR_MEMORY;
-  if (result == GK_OK && count) memmove(n->fronts + first, last, count * sizeof(CUgraphNode));
-  if (result == GK_OK) n->count = first + count;
+  const CUresult asked = driver->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &last, &edges, &count);
+  const bool invalid = asked == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  const bool explains = invalid && (answer == GK_OK || in_body);
+  gk_result result = explains ? GK_OK : judge_library(node, answer);
+  if (result == GK_OK && asked != CUDA_SUCCESS) result = gki_cuda_nodes_judge(n, asked, "cuStreamGetCaptureInfo", task);
+  if (result == GK_OK && !invalid) result = take_recorded(n, node, task, first, in_body, last, count);
   CUgraph ended;
-  CUresult end = driver->cuStreamEndCapture(stream, &ended);
+  const CUresult end = driver->cuStreamEndCapture(stream, &ended);
+  if (explains) return explain_invalid(n, node, task, in_body, stream);
   return result == GK_OK && end != CUDA_SUCCESS ? gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task) : result;
 }
 
@@ -130,20 +202,12 @@ static gk_result add_child(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_
   return gki_cuda_nodes_advance(n, first, made);
 }
 
-/* For drivers before 12.3, where a capture makes a graph of its own. */
-static gk_result record_apart(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUstream stream) {
-  const gki_cuda_driver *driver = n->device->driver;
+static gk_result record_as_child(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUstream stream) {
   const gk_node *node = &n->slots->plan->nodes[task];
-  CUresult begun = driver->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
-  if (begun != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, begun, "cuStreamBeginCapture", task);
-  gk_result result = call_library(n, node, stream);
-  CUgraph child = NULL;
-  CUresult end = driver->cuStreamEndCapture(stream, &child);
-  if (end != CUDA_SUCCESS) child = NULL;
-  if (result == GK_OK && end == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED) result = refuse_recorded(node);
-  else if (result == GK_OK) result = gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task);
-  if (result == GK_OK) result = add_child(n, into, task, first, child);
-  if (child) (void)driver->cuGraphDestroy(child);
+  CUgraph child;
+  gk_result result = record_apart(n, node, task, stream, &child);
+  if (result == GK_OK) result = child ? add_child(n, into, task, first, child) : refuse_recorded(node);
+  if (child) (void)n->device->driver->cuGraphDestroy(child);
   return result;
 }
 
@@ -154,7 +218,7 @@ static gk_result add_call(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t
   CUresult made = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   if (made != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, made, "cuStreamCreate", task);
   gk_result result = driver->cuStreamBeginCaptureToGraph ? record(n, into, task, first, stream)
-                                                         : record_apart(n, into, task, first, stream);
+                                                         : record_as_child(n, into, task, first, stream);
   (void)driver->cuStreamDestroy(stream);
   return result == GK_OK ? add_empty(n, into, task, first) : result;
 }
@@ -193,26 +257,29 @@ gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t
 
 /* Drivers before 12.0 give no reason. */
 static CUresult instantiate(const gki_cuda_driver *driver, CUgraph graph, CUgraphExec *exec,
-                            CUgraphInstantiateResult *reason) {
+                            CUgraphInstantiateResult *reason, CUgraphNode *at) {
   if (!driver->cuGraphInstantiateWithParams) return driver->cuGraphInstantiateWithFlags(exec, graph, 0);
   CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {0};
   const CUresult result = driver->cuGraphInstantiateWithParams(exec, graph, &parameters);
   *reason = parameters.result_out;
+  *at = parameters.hErrNode_out;
   return result;
 }
 
-CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgraphExec *exec, const char **why) {
+CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgraphExec *exec, const char **why,
+                              CUgraphNode *at) {
   static const char *const reasons[] = {
       [CUDA_GRAPH_INSTANTIATE_SUCCESS] = "", [CUDA_GRAPH_INSTANTIATE_ERROR] = "",
       [CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE] = ", its structure isn't valid",
-      [CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED] = ", a CALL recorded what no graph or block may hold",
+      [CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED] = ", it holds what no graph or body may hold",
       [CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED] = ", its nodes are of several contexts",
       [CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED] = ", a handle belongs to no node"};
   CUgraphInstantiateResult reason = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-  CUresult result = instantiate(device->driver, graph, exec, &reason);
+  *at = NULL;
+  CUresult result = instantiate(device->driver, graph, exec, &reason, at);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* graphs that are gone may still have some */
     (void)device->driver->cuDeviceGraphMemTrim(device->device);
-    result = instantiate(device->driver, graph, exec, &reason);
+    result = instantiate(device->driver, graph, exec, &reason, at);
   }
   *why = (size_t)reason < GK_COUNT(reasons) ? reasons[reason] : "";
   if (result != CUDA_SUCCESS) *exec = NULL;

@@ -12,6 +12,9 @@ typedef struct gki_cuda_nodes {
   const gk_value *values;       /* by slot, for library calls */
   const gki_cuda_parameters *parameters; /* for kernels with code by hand; */
   gki_cuda_updates *updates;             /* gets their nodes */
+  CUgraph whole; /* NULL: without conditional nodes; else what is added elsewhere is in a body, */
+  char *refused; /* and here goes why a body can't hold it, as a sentence, with GK_ERROR_UNSUPPORTED; */
+  size_t refused_bytes;
   CUgraphNode *fronts;
   size_t count, capacity;
 } gki_cuda_nodes;
@@ -38,9 +41,10 @@ gk_result gki_cuda_nodes_judge(const gki_cuda_nodes *nodes, CUresult result, con
 gk_result gki_cuda_add_kernel(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUfunction function,
                               unsigned blocks, unsigned threads, void **parameters, CUgraphNode *added);
 
-/* Makes a graph ready to be launched; if that fails, *exec is NULL and *why the driver's reason, as ", its structure
- * isn't valid", or "". */
-CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgraphExec *exec, const char **why);
+/* Makes a graph ready to be launched; if that fails, *exec is NULL, *why the driver's reason, as ", its structure
+ * isn't valid", or "", and *at the node that it blames; NULL: none. */
+CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgraphExec *exec, const char **why,
+                              CUgraphNode *at);
 
 /* A KERNEL, COPY, FILL or CALL. With `word`, an address, the kernel does nothing while the word there is the one at
  * `number`. */

@@ -67,6 +67,13 @@ gk_result gk_cuda_graph(gk_graph *graph, int32_t label, CUgraph *whole, CUgraphE
  * graph from gk_cuda_add the nodes are in yours, whatever the label. */
 gk_result gk_cuda_node(gk_graph *graph, int32_t label, size_t task, CUgraph *in, CUgraphNode *node);
 
+/** The driver's own drawing (cuGraphDebugDotPrint, with all it has to tell) of the graph that gk_cuda_graph gives for
+ * that label, where each node of gk's says first what it is of the list: the index and name of its task, or what it
+ * decides.
+ * @return Graphviz text, to be freed by gk_free_text; NULL: gk_error() says why. A body that the driver leaves out of
+ * its drawing follows as one of its own. */
+char *gk_cuda_dump(gk_graph *graph, int32_t label);
+
 /* ---- a list inside a graph of yours ------------------------------------------------------------------------------ */
 
 /** Among the bits of gk_cuda_add: with the gates that it takes to resume, so that gk_cuda_arm takes labels. */

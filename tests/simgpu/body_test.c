@@ -129,6 +129,31 @@ static void expect_unsupported(CUgraphNode node, const char *part) {
   assert_ptr_equal(asked.hErrNode_out, node);
 }
 
+static void count_on_host(void *data) { ++*(int *)data; }
+
+/* By itself and in a child graph; of a driver that doesn't look before. */
+static void types_are_checked_late(void **state) {
+  (void)state;
+  int count = 0;
+  const CUDA_HOST_NODE_PARAMS host = {count_on_host, &count};
+  CUgraph body, child, copy;
+  CUgraphNode node, inner;
+  add_condition(graph, NULL, handle_of(1), IF, &body);
+  RIGHT(cu.cuGraphCreate(&child, 0));
+  RIGHT(cu.cuGraphAddHostNode(&inner, child, NULL, 0, &host));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddChildGraphNode(&node, body, NULL, 0, child));
+  expect_refused("body");
+  sim->answer_no("types");
+  RIGHT(cu.cuGraphAddChildGraphNode(&node, body, NULL, 0, child));
+  RIGHT(cu.cuGraphChildGraphNodeGetGraph(node, &copy));
+  size_t nodes = 1;
+  RIGHT(cu.cuGraphGetNodes(copy, &inner, &nodes));
+  expect_unsupported(inner, "a host node in the body");
+  sim->answer_no(NULL);
+  assert_int_equal(count, 0);
+  RIGHT(cu.cuGraphDestroy(child));
+}
+
 static void cooperative_kernel_in_a_body(void **state) {
   (void)state;
   uint64_t letter = 'a';
@@ -339,6 +364,7 @@ int main(void) {
     CASE(other_nodes_in_a_body),
     CASE(child_graph_in_a_body),
     CASE(child_graph_in_a_case_before_13),
+    CASE(types_are_checked_late),
     CASE(cooperative_kernel_in_a_body),
     CASE(cooperative_kernel_outside_of_bodies),
     CASE(memory_of_copies_in_a_body),

@@ -34,10 +34,11 @@ static void set_last(sim_capture *capture, const CUgraphNode *nodes, size_t coun
   capture->last_count = count;
 }
 
-CUresult sim_capture_add(sim_stream *stream, sim_call *call, const sim_copy *copy) {
+CUresult sim_capture_add(sim_stream *stream, sim_call *call, const sim_copy *copy, const CUDA_HOST_NODE_PARAMS *host) {
   sim_capture *capture = stream->capture;
   sim_node *node;
-  CUgraphNodeType type = call ? CU_GRAPH_NODE_TYPE_KERNEL
+  CUgraphNodeType type = call         ? CU_GRAPH_NODE_TYPE_KERNEL
+                         : host       ? CU_GRAPH_NODE_TYPE_HOST
                          : copy->from ? CU_GRAPH_NODE_TYPE_MEMCPY : CU_GRAPH_NODE_TYPE_MEMSET;
   CUresult result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!capture->invalid) result = sim_node_add(capture->graph, type, capture->last, capture->last_count, &node);
@@ -48,6 +49,7 @@ CUresult sim_capture_add(sim_stream *stream, sim_call *call, const sim_copy *cop
   }
   node->call = call;
   if (copy) node->copy = *copy;
+  if (host) node->host = *host;
   CUgraphNode handle = SIM_HANDLE(CUgraphNode, node);
   set_last(capture, &handle, 1);
   return CUDA_SUCCESS;
@@ -177,6 +179,17 @@ static CUresult end_capture(CUstream handle, CUgraph *graph, bool fails) {
   *graph = SIM_HANDLE(CUgraph, capture->graph);
   end(capture);
   return CUDA_SUCCESS;
+}
+
+/* Outside of captures nothing here needs it. */
+CUresult sim_cuLaunchHostFunc(CUstream where, CUhostFn function, void *data) {
+  SIM_ENTER(cuLaunchHostFunc);
+  sim_stream *stream;
+  CUresult result = sim_stream_find(where, "cuLaunchHostFunc", &stream);
+  if (result != CUDA_SUCCESS) return result;
+  if (!function) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuLaunchHostFunc: no function");
+  if (!stream->capture) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "cuLaunchHostFunc: simulated in captures only");
+  return sim_capture_add(stream, NULL, NULL, &(CUDA_HOST_NODE_PARAMS){function, data});
 }
 
 CUresult sim_cuStreamEndCapture(CUstream stream, CUgraph *graph) {

@@ -44,6 +44,25 @@ static void capture_becomes_a_graph(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
+static void append(void *data) {
+  char *end = data;
+  while (*end) ++end;
+  *end = 'h';
+}
+
+static void host_function_is_captured(void **state) {
+  (void)state;
+  RIGHT(cu.cuGraphDestroy(graph));
+  WRONG(CUDA_ERROR_NOT_SUPPORTED, cu.cuLaunchHostFunc(stream, append, trace));
+  begin_capture();
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchHostFunc(stream, NULL, trace));
+  put('a');
+  RIGHT(cu.cuLaunchHostFunc(stream, append, trace));
+  RIGHT(cu.cuStreamEndCapture(stream, &graph));
+  assert_string_equal(trace, "");
+  expect_trace("ah");
+}
+
 static void capture_goes_into_a_body(void **state) {
   (void)state;
   CUgraph body, ended;
@@ -249,6 +268,7 @@ static void ends_in_the_middle_of_a_capture(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(capture_becomes_a_graph),
+    CASE(host_function_is_captured),
     CASE(capture_goes_into_a_body),
     CASE(begin_is_checked),
     CASE(what_spoils_a_capture),

@@ -93,6 +93,10 @@ static CUresult check_graph(check *c, const sim_graph *graph) {
       result = check_copy(c, node);
     else if (node->type == CU_GRAPH_NODE_TYPE_EMPTY && c->in_body && sim_version < 12040)
       sim_broken("empty-node", "an empty node in a body, which is faulty in 12.3");
+    else if (node->type == CU_GRAPH_NODE_TYPE_HOST && c->in_body) {
+      sim_refuse(CUDA_ERROR_INVALID_VALUE, "a host node in the body of a conditional node");
+      result = fail_at(c, node, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
+    }
   }
   return result;
 }

@@ -1,6 +1,5 @@
 /* Graphs as they are built. */
 #include "sim.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,9 +78,10 @@ static CUresult check_type(const sim_graph *graph, CUgraphNodeType type) {
     case CU_GRAPH_NODE_TYPE_CONDITIONAL: return CUDA_SUCCESS;
     default: break;
   }
-  if (is_in_body(graph))
+  if (is_in_body(graph) && !sim_says_no("types"))
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s nodes can't be in the body of a conditional node",
                       sim_node_name(type));
+  if (type == CU_GRAPH_NODE_TYPE_HOST) return CUDA_SUCCESS;
   return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "%s nodes aren't simulated", sim_node_name(type));
 }
 
@@ -134,6 +134,7 @@ static void node_copy(sim_graph *to, const sim_node *from) {
   for (size_t k = 0; k < from->after_count; ++k) node->after[k] = to->nodes[from->after[k]->index];
   node->after_count = from->after_count;
   node->copy = from->copy;
+  node->host = from->host;
   if (from->call) {
     node->call = sim_obtain(sizeof *from->call + from->call->bytes);
     memcpy(node->call, from->call, sizeof *from->call + from->call->bytes);
@@ -190,6 +191,15 @@ static CUresult add_kernel(sim_graph *graph, const CUgraphNode *after, size_t co
   return result;
 }
 
+static CUresult check_types(const sim_graph *graph, const sim_graph *child) {
+  CUresult result = CUDA_SUCCESS;
+  for (size_t k = 0; k < child->count && result == CUDA_SUCCESS; ++k) {
+    result = check_type(graph, child->nodes[k]->type);
+    if (result == CUDA_SUCCESS && child->nodes[k]->child) result = check_types(graph, child->nodes[k]->child);
+  }
+  return result;
+}
+
 static CUresult add_child(sim_graph *graph, const CUgraphNode *after, size_t count, CUgraph handle, sim_node **node) {
   sim_graph *child;
   CUresult result = sim_graph_find(handle, &child);
@@ -197,7 +207,8 @@ static CUresult add_child(sim_graph *graph, const CUgraphNode *after, size_t cou
   if (sim_graph_conditional(child))
     return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes can't be the graph of a child node");
   if (child->root == graph->root) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a graph can't be its own child");
-  result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_GRAPH, after, count, node);
+  result = check_types(graph, child);
+  if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_GRAPH, after, count, node);
   if (result != CUDA_SUCCESS) return result;
   (*node)->child = sim_graph_make(*node);
   sim_graph_copy((*node)->child, child);
@@ -251,9 +262,10 @@ CUresult sim_cuGraphAddHostNode(CUgraphNode *node, CUgraph handle, const CUgraph
   SIM_ENTER(cuGraphAddHostNode);
   sim_graph *graph;
   sim_node *made = NULL;
-  if (!node || !parameters) return CUDA_ERROR_INVALID_VALUE;
+  if (!node || !parameters || !parameters->fn) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = sim_graph_find(handle, &graph);
   if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_HOST, after, count, &made);
+  if (result == CUDA_SUCCESS) made->host = *parameters;
   return added(result, made, node);
 }
 
@@ -392,6 +404,14 @@ CUresult sim_cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type) {
   return CUDA_SUCCESS;
 }
 
+CUresult sim_cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph *child) {
+  SIM_ENTER(cuGraphChildGraphNodeGetGraph);
+  const sim_node *node = SIM_OF(sim_node, handle, SIM_NODE);
+  if (!node || !node->child || !child) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "no child graph node");
+  *child = SIM_HANDLE(CUgraph, node->child);
+  return CUDA_SUCCESS;
+}
+
 /* What the parameters point to lives as long as the node. */
 CUresult sim_cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS_v1 *asked) {
   SIM_ENTER(cuGraphKernelNodeGetParams);
@@ -423,36 +443,4 @@ CUresult sim_cuGraphClone(CUgraph *clone, CUgraph handle) {
   sim_graph_copy(made, graph);
   *clone = SIM_HANDLE(CUgraph, made);
   return CUDA_SUCCESS;
-}
-
-static void draw(FILE *file, const sim_graph *graph) {
-  for (size_t k = 0; k < graph->count; ++k) {
-    const sim_node *node = graph->nodes[k];
-    fprintf(file, "  n%llu [label=\"%s %s\"];\n", (unsigned long long)node->base.handle, sim_node_name(node->type),
-            node->call ? node->call->name : "");
-    for (size_t other = 0; other < node->after_count; ++other)
-      fprintf(file, "  n%llu -> n%llu;\n", (unsigned long long)node->after[other]->base.handle,
-              (unsigned long long)node->base.handle);
-    if (node->child) draw(file, node->child);
-    for (unsigned body = 0; node->bodies && body < node->size; ++body) {
-      fprintf(file, "  subgraph cluster_%llu_%u { label=\"body %u\";\n", (unsigned long long)node->base.handle, body,
-              body);
-      draw(file, node->bodies[body]);
-      fprintf(file, "  }\n");
-    }
-  }
-}
-
-CUresult sim_cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned int flags) {
-  SIM_ENTER(cuGraphDebugDotPrint);
-  sim_graph *graph;
-  (void)flags;
-  CUresult result = sim_graph_find(handle, &graph);
-  if (result != CUDA_SUCCESS) return result;
-  FILE *file = path ? fopen(path, "w") : NULL;
-  if (!file) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDebugDotPrint: can't write there");
-  fprintf(file, "digraph graph_1 {\n");
-  draw(file, graph);
-  fprintf(file, "}\n");
-  return fclose(file) == 0 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
 }

@@ -90,6 +90,7 @@ static void step_make(sim_program *program, sim_flow *flow, unsigned number, con
   step->after_count = (unsigned)node->after_count;
   step->call = call_copy(node->call);
   step->copy = node->copy;
+  step->host = node->host;
   if (node->condition) {
     step->condition_type = node->condition_type;
     step->condition = sim_find_handle(program, node->condition->base.handle);

@@ -400,6 +400,7 @@ static void carry_out(run *r, ready one) {
     case CU_GRAPH_NODE_TYPE_MEMSET:
       if (!sim_run_copy(r->device, &step->copy, r->why, r->why_bytes)) r->failed = true;
       break;
+    case CU_GRAPH_NODE_TYPE_HOST: step->host.fn(step->host.userData); break;
     case CU_GRAPH_NODE_TYPE_GRAPH: enter(r, step->bodies[0], one.frame); return;
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
       ++r->counts->conditional_nodes;

@@ -266,6 +266,7 @@ typedef struct sim_node {
   sim_call *call;
   void **parameters; /* of the call, for who asked; NULL: nobody did */
   sim_copy copy;
+  CUDA_HOST_NODE_PARAMS host;
   struct sim_graph *child;
   sim_condition *condition;
   CUgraphConditionalNodeType condition_type;
@@ -313,6 +314,7 @@ typedef struct sim_step {
   unsigned next_count, after_count;
   sim_call *call;
   sim_copy copy;
+  CUDA_HOST_NODE_PARAMS host;
   CUgraphConditionalNodeType condition_type;
   unsigned condition; /* number */
   unsigned size;
@@ -400,7 +402,7 @@ typedef struct sim_capture {
 CUresult sim_capture_refuses(sim_stream *stream, const char *entry);
 /* For a call that might wait: refuses if a capture under way forbids it to this thread. */
 CUresult sim_capture_unsafe(const char *entry);
-/* Takes up a kernel (call) or a copy, what it makes of its argument its own. */
-CUresult sim_capture_add(sim_stream *stream, sim_call *call, const sim_copy *copy);
+/* Takes up a kernel (call, which becomes its own), a copy, or a host function. */
+CUresult sim_capture_add(sim_stream *stream, sim_call *call, const sim_copy *copy, const CUDA_HOST_NODE_PARAMS *host);
 void sim_capture_drop(sim_stream *stream);
 #endif

@@ -83,7 +83,11 @@ extern const simgpu simgpu_control;
 
 /* Entries that gk never calls, but programs and libraries beside it, rules, or tests; found by cuGetProcAddress as the
  * others. tests/cuda/abi.py compares them, too. */
-typedef struct CUDA_HOST_NODE_PARAMS_st CUDA_HOST_NODE_PARAMS;
+typedef void (*CUhostFn)(void *data);
+typedef struct CUDA_HOST_NODE_PARAMS_st {
+  CUhostFn fn;
+  void *userData;
+} CUDA_HOST_NODE_PARAMS;
 typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
 typedef enum CUmemAttach_flags_enum { CU_MEM_ATTACH_GLOBAL = 1 } CUmemAttach_flags;
 
@@ -109,16 +113,15 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams'
   X(cuLaunchCooperativeKernel, 9000, 0, \
     (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
      unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **parameters)) \
+  X(cuLaunchHostFunc, 10000, 0, (CUstream stream, CUhostFn function, void *data)) \
   X(cuGraphClone, 10000, 0, (CUgraph *clone, CUgraph graph)) \
   X(cuGraphAddDependencies, 12030, 12030, \
     (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)) \
   X(cuGraphAddHostNode, 10000, 0, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, \
      const CUDA_HOST_NODE_PARAMS *parameters)) \
-  X(cuGraphNodeGetType, 10000, 0, (CUgraphNode node, CUgraphNodeType *type)) \
   X(cuGraphKernelNodeGetParams, 10000, 0, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *parameters)) \
-  X(cuGraphExecUpdate, 12000, 12000, (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *result)) \
-  X(cuGraphDebugDotPrint, 11030, 0, (CUgraph graph, const char *path, unsigned int flags))
+  X(cuGraphExecUpdate, 12000, 12000, (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *result))
 
 #ifdef __cplusplus
 }

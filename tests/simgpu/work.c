@@ -40,7 +40,7 @@ static CUresult hand_over_copy(CUstream where, sim_copy copy, const void *host, 
   if (result != CUDA_SUCCESS) return result;
   bool pageable = host && !pinned_block(context, host, copy.bytes);
   if (stream->capture) {
-    if (!pageable) return sim_capture_add(stream, NULL, &copy);
+    if (!pageable) return sim_capture_add(stream, NULL, &copy, NULL);
     return sim_capture_refuses(stream, entry);
   }
   ++sim_count.copies;
@@ -315,7 +315,7 @@ static CUresult launch(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, bool cooperative
   result = sim_call_make(asked, sim_version >= 12010 && !stream->capture ? SIM_LAUNCH_BYTES : SIM_NODE_BYTES, &call);
   if (result != CUDA_SUCCESS) return result;
   call->cooperative = cooperative;
-  if (stream->capture) return sim_capture_add(stream, call, NULL);
+  if (stream->capture) return sim_capture_add(stream, call, NULL, NULL);
   ++sim_count.kernels;
   sim_item *item = sim_obtain(sizeof *item);
   item->kind = SIM_ITEM_KERNEL;

@@ -1,6 +1,8 @@
 /* Work of another library on CUDA: recorded into the graph, wherever its task stands, and again when what it got was
  * bound to something else. */
+#include "cuda/recorded.h"
 #include "cuda_world.h"
+#include "gk_cuda.h"
 #include "runtime_kernels.h"
 
 enum { X = 1, BYTE, N, FLAG, A, SLOTS };
@@ -9,6 +11,9 @@ static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(BYTE, int), GK
 
 static CUresult (*memset_async)(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream);
 static CUresult (*synchronize)(CUstream stream);
+static CUresult (*launch_host)(CUstream stream, CUhostFn function, void *data);
+static CUresult (*add_host_node)(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
+                                 const CUDA_HOST_NODE_PARAMS *parameters);
 static int called;
 static gk_result answer;
 
@@ -20,6 +25,10 @@ static void find_entries(void) {
   *(void **)&memset_async = entry;
   assert_int_equal(find("cuStreamSynchronize", &entry, 2000, 0), CUDA_SUCCESS);
   *(void **)&synchronize = entry;
+  assert_int_equal(find("cuLaunchHostFunc", &entry, 10000, 0), CUDA_SUCCESS);
+  *(void **)&launch_host = entry;
+  assert_int_equal(find("cuGraphAddHostNode", &entry, 10000, 0), CUDA_SUCCESS);
+  *(void **)&add_host_node = entry;
 }
 
 /* As a library does that fills memory: by work on the stream that it gets. */
@@ -42,6 +51,16 @@ static gk_result wait_there(const gk_value *args, void *native) {
   ++called;
   (void)synchronize(native);
   return GK_OK;
+}
+
+static int on_host;
+static void count_on_host(void *data) { ++*(int *)data; }
+
+/* Fit for a graph, but for no body. */
+static gk_result ask_host(const gk_value *args, void *native) {
+  (void)args;
+  ++called;
+  return launch_host(native, count_on_host, &on_host) == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
 }
 
 static const gk_status *run(gk_graph *graph) {
@@ -174,6 +193,93 @@ static void test_capture_fails(void **state) {
   gk_graph_destroy(graph);
 }
 
+static void test_host_function_at_the_top(void **state) {
+  static const gk_task tasks[] = {GK_CALL(ask_host, A), GK_RUN(add, N, X, A)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(*state, &list, 0);
+  gk_bind(graph, X, int_on(*state, 0));
+  gk_bind_int(graph, N, 1);
+  assert_ok(gk_cuda_graph(graph, 0, NULL, NULL)); /* not gated */
+  on_host = 0;
+  run(graph);
+  run(graph);
+  assert_int_equal(on_host, 2);
+  gk_graph_destroy(graph);
+}
+
+/* gk sees it before the driver does, whenever that would; the list runs all the same. */
+static void check_unfit(gk_device *device, const char *says_no) {
+  static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, FLAG), GK_CALL(ask_host, A), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  sim->answer_no(says_no);
+  gk_graph *graph = graph_on(device, &list, 0);
+  sim->answer_no(NULL);
+  CUgraph whole;
+  assert_fails(GK_ERROR_UNSUPPORTED, "the host gates it: task 2 (ask_host) recorded",
+               gk_cuda_graph(graph, 0, &whole, NULL));
+  const bool told = strstr(gk_error(), "recorded a host function, which no body of a conditional node can") != NULL;
+  assert_int_equal(told, says_no != NULL); /* else it was refused as it was recorded */
+  assert_null(strstr(gk_error(), "the driver refuses"));
+  gk_bind(graph, FLAG, int_on(device, 3));
+  on_host = 0;
+  run(graph);
+  assert_int_equal(on_host, 3);
+  gk_graph_destroy(graph);
+}
+
+static void test_unfit_for_a_body(void **state) { check_unfit(*state, NULL); }
+static void test_unfit_for_a_body_late(void **state) { check_unfit(*state, "types"); }
+
+/* Where values come late, so does the refusal. */
+static void test_unfit_at_launch(void **state) {
+  static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(ask_host, X), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(*state, &list, 0), *gated = graph_on(*state, &list, GK_HOST_GATED);
+  int *flag = int_on(*state, 1);
+  gk_bind(graph, X, flag);
+  gk_bind(graph, FLAG, flag);
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (ask_host) recorded", gk_wait(graph, NULL));
+  assert_non_null(strstr(gk_error(), "create it with GK_HOST_GATED"));
+  gk_bind(gated, X, flag);
+  gk_bind(gated, FLAG, flag);
+  on_host = 0;
+  run(gated);
+  assert_int_equal(on_host, 1);
+  gk_graph_destroy(graph);
+  gk_graph_destroy(gated);
+}
+
+/* As of a library that puts a graph of its own on the stream. */
+static void test_unfit_in_a_child(void **state) {
+  gk_device *device = *state;
+  const gki_cuda_driver *driver;
+  CUcontext context;
+  CUgraph inner, middle, outer;
+  CUgraphNode node, child;
+  const char *what;
+  assert_ok(gki_cuda_driver_get(&driver));
+  assert_ok(gk_cuda_context(device, &context, NULL));
+  assert_int_equal(driver->cuCtxPushCurrent(context), CUDA_SUCCESS);
+  assert_int_equal(driver->cuGraphCreate(&inner, 0), CUDA_SUCCESS);
+  assert_int_equal(driver->cuGraphCreate(&middle, 0), CUDA_SUCCESS);
+  assert_int_equal(driver->cuGraphCreate(&outer, 0), CUDA_SUCCESS);
+  assert_int_equal(driver->cuGraphAddEmptyNode(&node, inner, NULL, 0), CUDA_SUCCESS);
+  assert_int_equal(driver->cuGraphAddChildGraphNode(&child, outer, NULL, 0, inner), CUDA_SUCCESS);
+  assert_int_equal(gki_cuda_find_unfit(driver, &child, 1, &what), CUDA_SUCCESS);
+  assert_null(what);
+  const CUDA_HOST_NODE_PARAMS host = {count_on_host, &on_host};
+  assert_int_equal(add_host_node(&node, inner, NULL, 0, &host), CUDA_SUCCESS);
+  assert_int_equal(driver->cuGraphAddChildGraphNode(&child, middle, NULL, 0, inner), CUDA_SUCCESS);
+  assert_int_equal(driver->cuGraphAddChildGraphNode(&child, outer, NULL, 0, middle), CUDA_SUCCESS);
+  assert_int_equal(gki_cuda_find_unfit(driver, &child, 1, &what), CUDA_SUCCESS);
+  assert_string_equal(what, "a host function");
+  assert_int_equal(driver->cuGraphDestroy(inner), CUDA_SUCCESS);
+  assert_int_equal(driver->cuGraphDestroy(middle), CUDA_SUCCESS);
+  assert_int_equal(driver->cuGraphDestroy(outer), CUDA_SUCCESS);
+  assert_int_equal(driver->cuCtxPopCurrent(NULL), CUDA_SUCCESS);
+}
+
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
@@ -182,6 +288,9 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {ON_CALL(test_recorded), ON_CALL(test_recorded_gated),
                                      ON_CALL(test_recorded_again_behind_others),
                                      ON_CALL(test_in_bodies),       ON_CALL(test_known_when_made),
-                                     ON_CALL(test_call_fails),      ON_CALL(test_capture_fails)};
+                                     ON_CALL(test_call_fails),      ON_CALL(test_capture_fails),
+                                     ON_CALL(test_host_function_at_the_top), ON_CALL(test_unfit_for_a_body),
+                                     ON_CALL(test_unfit_for_a_body_late), ON_CALL(test_unfit_at_launch),
+                                     ON_CALL(test_unfit_in_a_child)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

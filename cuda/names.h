@@ -1,0 +1,29 @@
+/* Which node of the driver's stands for what of a list. */
+#ifndef GKI_CUDA_NAMES_H
+#define GKI_CUDA_NAMES_H
+#include "lower.h"
+#include "text.h"
+
+typedef struct gki_cuda_name {
+  CUgraphNode node;
+  uint32_t gate;  /* of the gates */
+  bool recorded;  /* by that CALL */
+  bool is_told;   /* for who goes through them */
+} gki_cuda_name;
+
+typedef struct gki_cuda_names {
+  const gki_cuda_variant *variant;
+  gki_cuda_name *all; /* by the node's address */
+  size_t count, capacity;
+} gki_cuda_names;
+
+/* Of all nodes of a graph; in the device's context. What it leaves, gki_cuda_names_drop frees. */
+gk_result gki_cuda_names_make(gki_cuda_names *names, const gki_cuda_graph *graph, const gki_cuda_variant *variant);
+void gki_cuda_names_drop(gki_cuda_names *names);
+
+/* NULL: none of them. */
+gki_cuda_name *gki_cuda_names_find(const gki_cuda_names *names, uintptr_t node);
+
+/* "task 3 (improve)", "decides: the end of a pass of task 5 (DO_WHILE BUSY)". */
+void gki_cuda_name_say(const gki_cuda_names *names, const gki_cuda_name *name, gki_quoting how, gki_text *text);
+#endif
