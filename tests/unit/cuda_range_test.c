@@ -1,6 +1,6 @@
 /* Ranges for profilers on the simulated CUDA driver: what making a graph takes, what the host does in graphs that it
  * gates, each task by itself, and that none stays open whatever call of the driver fails. */
-#include "cuda_world.h"
+#include "cuda_hand.h"
 #include "ranges.h"
 #include "runtime_kernels.h"
 
@@ -120,6 +120,39 @@ static void test_on_stream(void **state) {
   give_buffers(device, b);
 }
 
+/* In a graph of the caller's. */
+static void test_armed(void **state) {
+  gk_device *device = *state;
+  const buffers b = take_buffers(device);
+  gk_graph *graph = NULL;
+  CUgraph whole;
+  CUgraphNode last;
+  RIGHT(cu.cuGraphCreate(&whole, 0));
+  find_range_tool();
+  tool->forget();
+  assert_ok(gk_cuda_add(device, &pausing, GK_CUDA_RESUMABLE, whole, NULL, 0, &graph, &last));
+  const CUgraphExec exec = hand_instantiate(whole);
+  assert_fails(GK_ERROR_INVALID, "is not bound", gk_cuda_arm(graph, exec, 0));
+  gk_bind(graph, X, b.x);
+  gk_bind(graph, N, b.n);
+  gk_bind(graph, FLAG, b.flag);
+  assert_ok(gk_cuda_arm(graph, exec, 0));
+  hand_launch(exec);
+  assert_ok(gk_poll(graph, NULL));
+  assert_ok(gk_cuda_arm(graph, exec, HERE));
+  assert_fails(GK_ERROR_INVALID, "gk_cuda_arm", gk_launch(graph, 0));
+  assert_some_said("lower{build nodes[");
+  assert_some_said("}}slots{}}arm pausing[1]{}arm pausing[1]{}!pausing yielded at HERE[1];arm pausing at HERE[2]{}"
+                   "launch pausing[3]{}");
+  hand_launch(exec);
+  assert_ok(gk_poll(graph, NULL));
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  gk_graph_destroy(graph);
+  RIGHT(cu.cuGraphDestroy(whole));
+  assert_balanced();
+  give_buffers(device, b);
+}
+
 static void test_every_call_fails(void **state) {
   static const uint32_t ways[] = {0, GK_HOST_GATED, GK_ISOLATE};
   gk_device *device = *state;
@@ -165,9 +198,10 @@ int main(int count, char **words) {
   (void)count;
   with_range_tool();
   with_simgpu(words);
+  hand_find_entries();
   const struct CMUnitTest tests[] = {ON_CUDA(test_native), ON_CUDA(test_second_graph), ON_CUDA(test_gated),
                                      ON_CUDA(test_isolated), ON_CUDA(test_on_stream), ON_CUDA(test_every_call_fails),
-                                     ON_CUDA(test_compiling_fails)};
+                                     ON_CUDA(test_compiling_fails), ON_HAND(test_armed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else
