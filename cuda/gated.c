@@ -219,6 +219,16 @@ static gk_result follow(const gki_cuda_gated *graph) {
   return graph->at == graph->device->stream ? gki_cuda_follow(graph->device) : GK_OK;
 }
 
+/* A fault of what was launched before is none of this graph's tasks'. */
+static gk_result await_others(gki_cuda_gated *graph) {
+  gki_cuda_device *device = graph->device;
+  gk_result result = follow(graph);
+  if (result == GK_OK && graph->at == device->stream) result = gki_cuda_follow_abroad(device);
+  if (result != GK_OK) return result;
+  return gki_cuda_judge(device->driver, device->driver->cuStreamSynchronize(graph->at),
+                        "waiting for what was launched before graph %s", graph->plan->name);
+}
+
 /* Nothing of this graph's launch before is under way, as its end was waited for, but of other graphs' there may be:
  * what page-locked flags hold comes from those, and the end of a launch that has nothing to run is behind theirs. */
 static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch, CUstream stream) {
@@ -228,6 +238,8 @@ static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch, CUstre
   if (result != GK_OK) return result;
   graph->at = stream;
   graph->busy = true;
+  if (graph->plan->bits & GK_ISOLATE) result = await_others(graph);
+  if (result != GK_OK) return result;
   result = gki_cuda_parameters_take(&graph->parameters, launch);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);
   if (result == GK_OK && launch->changed_count) {

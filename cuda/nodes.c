@@ -102,6 +102,12 @@ static gk_result refuse_in_body(const gki_cuda_nodes *n, const gk_node *node, co
   return GK_ERROR_UNSUPPORTED;
 }
 
+/* Whether a capture ended so by what the call did: it waited, left another stream forked off, or ended it itself. */
+static bool is_of_call(CUresult end) {
+  return end == CUDA_ERROR_ILLEGAL_STATE ||
+         (end >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && end <= CUDA_ERROR_CAPTURED_EVENT);
+}
+
 /* In a graph of its own, which for drivers before 12.3 is the only way. GK_OK without *child: that wasn't possible.
  * What the call itself answers is the result. */
 static gk_result record_apart(const gki_cuda_nodes *n, const gk_node *node, uint32_t task, CUstream stream,
@@ -113,7 +119,7 @@ static gk_result record_apart(const gki_cuda_nodes *n, const gk_node *node, uint
   gk_result result = judge_library(node, call_library(n, node, stream));
   CUresult end = driver->cuStreamEndCapture(stream, child);
   if (end != CUDA_SUCCESS) *child = NULL;
-  if (result == GK_OK && end != CUDA_SUCCESS && end != CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+  if (result == GK_OK && end != CUDA_SUCCESS && !is_of_call(end))
     return gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task);
   return result;
 }
@@ -186,7 +192,8 @@ static gk_result record(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t f
   CUgraph ended;
   const CUresult end = driver->cuStreamEndCapture(stream, &ended);
   if (explains) return explain_invalid(n, node, task, in_body, stream);
-  return result == GK_OK && end != CUDA_SUCCESS ? gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task) : result;
+  if (result != GK_OK || end == CUDA_SUCCESS) return result;
+  return is_of_call(end) ? refuse_recorded(node) : gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task);
 }
 
 /* An empty child graph, as of a call that records nothing, mustn't be instantiated. */

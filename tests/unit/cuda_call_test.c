@@ -193,6 +193,27 @@ static void test_capture_fails(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* In a body, and the driver says it only in the end: as of one that leaves another stream forked off. */
+static void test_capture_ends_badly(void **state) {
+  static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(do_nothing, A), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  const char *failed = "";
+  for (uint64_t k = 1; failed && strcmp(failed, "cuStreamEndCapture") != 0; ++k) {
+    gk_graph *graph = NULL;
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_STREAM_CAPTURE_UNJOINED, SIMGPU_NOW);
+    const gk_result result = gk_graph_create(*state, &list, 0, &graph);
+    failed = sim->failed();
+    sim->mark();
+    if (failed && strcmp(failed, "cuStreamEndCapture") == 0) {
+      assert_int_equal(result, GK_ERROR_INVALID);
+      assert_says("task 1 (do_nothing): what the call did can't be recorded");
+    }
+    gk_graph_destroy(graph);
+  }
+  assert_non_null(failed);
+}
+
 static void test_host_function_at_the_top(void **state) {
   static const gk_task tasks[] = {GK_CALL(ask_host, A), GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
@@ -289,6 +310,7 @@ int main(int count, char **words) {
                                      ON_CALL(test_recorded_again_behind_others),
                                      ON_CALL(test_in_bodies),       ON_CALL(test_known_when_made),
                                      ON_CALL(test_call_fails),      ON_CALL(test_capture_fails),
+                                     ON_CALL(test_capture_ends_badly),
                                      ON_CALL(test_host_function_at_the_top), ON_CALL(test_unfit_for_a_body),
                                      ON_CALL(test_unfit_for_a_body_late), ON_CALL(test_unfit_at_launch),
                                      ON_CALL(test_unfit_in_a_child)};

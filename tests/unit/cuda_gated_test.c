@@ -410,7 +410,59 @@ static void test_fault_names_the_task(void **state) {
   }
 }
 
+#ifndef OLD
+/* A graph that was launched before, and wasn't waited for: no task of the isolated one is to blame, wherever that was. */
+static void test_fault_of_another_graph(void **state) {
+  static const gk_task bad_tasks[] = {GK_RUN(decrease, GK_ONE, Y)}, good_tasks[] = {GK_RUN(add, N, X, A)};
+  static const gk_list bad = GK_LIST(bad, bad_tasks, slots), good = GK_LIST(good, good_tasks, slots);
+  for (int abroad = 0; abroad < 2; ++abroad) {
+    gk_device *device = NULL;
+    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+    gk_graph *first = graph_on(device, &bad, 0), *isolated = graph_on(device, &good, GK_ISOLATE);
+    gk_bind(first, Y, (void *)(uintptr_t)0x1000);
+    gk_bind(isolated, X, int_on(device, 0));
+    bind_numbers(isolated, 1, 1);
+    sim->hold(1);
+    assert_ok(abroad ? gk_launch_on(first, 0, NULL) : gk_launch(first, 0));
+    assert_ok(gk_launch(isolated, 0));
+    sim->hold(0);
+    assert_fails(GK_ERROR_DEVICE, "waiting for what was launched before graph good: ", gk_wait(isolated, NULL));
+    assert_says("CUDA_ERROR_ILLEGAL_ADDRESS");
+    gk_graph_destroy(isolated);
+    gk_graph_destroy(first);
+    gk_device_close(device);
+    if (*state) gk_device_close(*state);
+    *state = NULL;
+    sim->forgive();
+  }
+}
+#endif
+
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+/* The driver says only in the end that the call left another stream forked off, or ended the capture itself. */
+static void test_capture_ends_badly(void **state) {
+  static const CUresult codes[] = {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, CUDA_ERROR_ILLEGAL_STATE};
+  static const gk_task tasks[] = {GK_CALL(do_nothing, 0)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  for (size_t c = 0; c < GK_COUNT(codes); ++c) {
+    const char *failed = "";
+    for (uint64_t k = 1; failed && strcmp(failed, "cuStreamEndCapture") != 0; ++k) {
+      gk_graph *graph = NULL;
+      sim->mark();
+      (sim->fail)(k, codes[c], SIMGPU_NOW);
+      const gk_result result = gk_graph_create(*state, &list, BITS, &graph);
+      failed = sim->failed();
+      sim->mark();
+      if (failed && strcmp(failed, "cuStreamEndCapture") == 0) {
+        assert_int_equal(result, GK_ERROR_INVALID);
+        assert_says("task 0 (do_nothing): what the call did can't be recorded");
+      }
+      gk_graph_destroy(graph);
+    }
+    assert_non_null(failed);
+  }
+}
 
 static const gk_task many[] = {
   GK_FILL(X, GK_ONE, 1), GK_COPY(Y, X, GK_ONE),
@@ -546,7 +598,10 @@ int main(int count, char **words) {
     ON_CUDA(test_sections_are_branches), ON_CUDA(test_order_is_left_open), ON_CUDA(test_calls_are_recorded),
     ON_CUDA(test_beside_another_graph), ON_CUDA(test_flag_from_another_graph), ON_CUDA(test_cancel),
     ON_CUDA(test_reason_is_told), ON_CUDA(test_fault_names_the_task), ON_CUDA(test_every_call_fails),
-    ON_CUDA(test_opening_fails),
+    ON_CUDA(test_opening_fails), ON_CUDA(test_capture_ends_badly),
+#ifndef OLD
+    ON_CUDA(test_fault_of_another_graph),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
