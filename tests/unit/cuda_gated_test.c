@@ -411,7 +411,7 @@ static void test_fault_names_the_task(void **state) {
 }
 
 #ifndef OLD
-/* A graph that was launched before, and wasn't waited for: no task of the isolated one is to blame, wherever that was. */
+/* Of one that was launched before, wherever, and wasn't waited for: no task of the isolated one is to blame. */
 static void test_fault_of_another_graph(void **state) {
   static const gk_task bad_tasks[] = {GK_RUN(decrease, GK_ONE, Y)}, good_tasks[] = {GK_RUN(add, N, X, A)};
   static const gk_list bad = GK_LIST(bad, bad_tasks, slots), good = GK_LIST(good, good_tasks, slots);
