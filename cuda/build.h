@@ -10,7 +10,7 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
 gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
                               const CUgraphConditionalHandle *handles, gki_cuda_into *into);
 
-/* embed.c: the first node in somebody else's graph, behind his. */
+/* added.c: the first node in somebody else's graph, behind his. */
 gk_result gki_cuda_add_arming(gki_cuda_graph *graph, const gki_cuda_into *into);
 
 /* That target, a number of a checkpoint or GKI_CUDA_NONE, for launch `number`: as a parameter of its prologue, or by a

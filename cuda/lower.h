@@ -62,7 +62,7 @@ typedef struct gki_cuda_graph {
   uint32_t depth;
   atomic_uint_fast64_t launched; /* launches that the driver took, as the control block counts them */
   uint64_t waited;
-  bool outside;            /* in a graph of somebody else's, who launches it (embed.c); each launch posts its status, */
+  bool outside;            /* in a graph of somebody else's, who launches it (added.c); each launch posts its status, */
   CUgraphNode arming;      /* the first node there, */
   gki_cuda_arming armed;   /* and what it got last, */
   uint64_t bound_at;       /* the last arming that brought slots, 0: none yet, */

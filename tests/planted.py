@@ -47,7 +47,7 @@ FIRST = {
     "cache": ["cache_test"],
     "cuda": ["cuda_driver_test", "nvrtc_test", "cuda_gated_test", "cuda_gated_11_4_test", "cuda_executed_test",
              "cuda_launch_test", "cuda_launch_on_test", "cuda_sharing_test", "cuda_look_test", "cuda_probing_test",
-             "cuda_gates_test", "cuda_plain_test", "cuda_cache_test", "cuda_single_test", "cuda_embed_test",
+             "cuda_gates_test", "cuda_plain_test", "cuda_cache_test", "cuda_single_test", "cuda_added_test",
              "cuda_foreign_test", "cuda_foreign_code_test", "cuda_call_test", "cuda_dump_test"],
     "range": ["range_test", "cuda_range_test"],
     "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test"],
