@@ -103,6 +103,7 @@ uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg);
 gk_result gki_slots_judge(gk_graph *graph, const char *call);
 
 /* launch.c */
+gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label); /* says which there are */
 gk_result gki_queue_make(gk_graph *graph);
 void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
 bool gki_launches_over(gk_graph *graph); /* as far as is known without waiting */

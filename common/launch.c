@@ -95,8 +95,7 @@ gk_result gki_queue_make(gk_graph *graph) {
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-static gk_result refuse_label(const gk_graph *graph, const char *call, int32_t label) {
-  const gk_plan *plan = &graph->planned.plan;
+gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label) {
   char names[2048] = "";
   size_t used = 0;
   for (uint32_t k = 0; k < plan->checkpoint_count && used < sizeof names; ++k) {
@@ -105,7 +104,7 @@ static gk_result refuse_label(const gk_graph *graph, const char *call, int32_t l
         (size_t)snprintf(names + used, sizeof names - used, "%s%s (%d)", k ? ", " : "", node->name, (int)node->label);
   }
   return gk_fail(GK_ERROR_INVALID, "%s: graph %s has no checkpoint with label %d; %s%s", call, plan->name, (int)label,
-                 used ? "it has " : "it has none: launch it from the top, with 0", names);
+                 used ? "it has " : "it has none; give 0, the top", names);
 }
 
 /* Takes note of launches that are over, in their order, up to one of them. GK_NOT_READY: it isn't, and mustn't block. A
@@ -241,7 +240,7 @@ static void log_launch(const gki_launch *launch) {
 static gk_result prepare(gk_graph *graph, const char *call, int32_t label, bool here, gki_launch **prepared) {
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   const uint32_t target = label ? gki_plan_label(&graph->planned.plan, label) : 0;
-  gk_result result = label && !target ? refuse_label(graph, call, label) : refuse_busy(graph, call, launched);
+  gk_result result = label && !target ? gki_refuse_label(&graph->planned.plan, call, label) : refuse_busy(graph, call, launched);
   if (result == GK_OK) result = gki_slots_judge(graph, call);
   if (result == GK_OK && here) result = refuse_behind_others(graph, call, launched);
   if (result != GK_OK) return result;

@@ -1,36 +1,24 @@
 /* gk_cuda.h: sharing, and looking inside. */
 #include "gk_cuda.h"
 #include "backend.h"
-#include "common/alive.h"
 #include "common/graph.h"
 #include "dump.h"
 #include "error.h"
 #include "lower.h"
 #include "recorded.h"
+#include "single.h"
 #include <stdio.h>
 #include <string.h>
-
-/* ---- whose it is ------------------------------------------------------------------------------------------------- */
-
-static gk_result refuse_other(const gk_device *device, const char *call, const char *what) {
-  if (device->backend == &gki_cuda) return GK_OK;
-  return gk_fail(GK_ERROR_INVALID, "%s: the %s is of backend %s, not cuda", call, what, device->backend->name);
-}
-
-static gk_result refuse_device(const gk_device *device, const char *call) {
-  gki_begin();
-  if (!device) return gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
-  return gki_refuse_dead(device, call) == GK_OK ? refuse_other(device, call, "device") : GK_ERROR_INVALID;
-}
 
 /* ---- sharing ----------------------------------------------------------------------------------------------------- */
 
 gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *stream) {
   if (context) *context = NULL;
   if (stream) *stream = NULL;
-  gk_result result = refuse_device(device, "gk_cuda_context");
+  gki_cuda_device *ours;
+  gki_begin();
+  gk_result result = gki_cuda_device_of(device, "gk_cuda_context", &ours);
   if (result != GK_OK) return result;
-  const gki_cuda_device *ours = device->state;
   if (context) *context = ours->context;
   if (stream) *stream = ours->stream;
   return GK_OK;
@@ -157,16 +145,22 @@ static void run_look(gki_job *job) {
   if (l->result != GK_OK) snprintf(l->message, sizeof l->message, "%s", gk_error());
 }
 
+static gk_result refuse_look(const look *l, int32_t label) {
+  const gk_graph *graph = l->graph;
+  const gk_plan *plan = &graph->planned.plan;
+  if (graph->device->backend != &gki_cuda)
+    return gk_fail(GK_ERROR_INVALID, "%s: the graph is one of backend %s; give one of a device of backend cuda",
+                   l->call, graph->device->backend->name);
+  return !label || gki_plan_label(plan, label) ? GK_OK : gki_refuse_label(plan, l->call, label);
+}
+
 static gk_result look_at(look *l, int32_t label) {
   gk_graph *graph = l->graph;
   gk_result result = gki_graph_enter(graph, l->call);
   if (result != GK_OK) return result;
-  const gk_plan *plan = &graph->planned.plan;
   l->job.run = run_look;
   l->resumes = label != 0;
-  result = refuse_other(graph->device, l->call, "graph");
-  if (result == GK_OK && label && !gki_plan_label(plan, label))
-    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s has no checkpoint with label %d", l->call, plan->name, (int)label);
+  result = refuse_look(l, label);
   if (result == GK_OK) {
     gki_worker_run(&graph->device->worker, &l->job);
     result = l->result == GK_OK ? GK_OK : gki_fail_with(l->result, l->message);

@@ -244,7 +244,7 @@ static void test_whose_device_it_is(void **state) {
   (void)state;
   CUcontext context = (CUcontext)(uintptr_t)1;
   gk_device *openmp = open_named("openmp"), *device = share(NULL, NULL);
-  assert_fails(GK_ERROR_INVALID, "gk_cuda_context: the device is of backend openmp, not cuda",
+  assert_fails(GK_ERROR_INVALID, "gk_cuda_context: the device is one of backend openmp; open one of backend cuda",
                gk_cuda_context(openmp, &context, NULL));
   assert_null(context);
   assert_fails(GK_ERROR_INVALID, "gk_cuda_context: there is no device", gk_cuda_context(NULL, &context, NULL));
