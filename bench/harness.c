@@ -17,7 +17,7 @@ static const double CALL_NS = 4e5 /* at least */, ONCE_NS = 2e8 /* so long that 
 static const double TABLE_NS = 1.5e9 /* a table, once FEWEST turns are done */;
 
 static struct {
-  const char *program, *json, *only;
+  const char *program, *json, *only, *missing;
   bool quick;
   int tables, wrong;
   char *text; /* of the JSON: its tables */
@@ -307,15 +307,22 @@ static void put_machine(FILE *out) {
   fputs("},\n", out);
 }
 
+int bench_missing(const char *why) {
+  run.missing = why;
+  printf("nothing is measured: %s\n", why);
+  return bench_end();
+}
+
 int bench_end(void) {
   if (fclose(run.out) != 0) bench_fail("out of memory");
-  if (run.tables == 0) bench_fail("no table has that name");
+  if (run.tables == 0 && !run.missing) bench_fail("no table has that name");
   if (run.wrong) printf("%d WRONG RESULTS\n", run.wrong);
   FILE *out = run.json ? fopen(run.json, "w") : NULL;
   if (run.json && !out) bench_fail("the JSON file can't be written");
   if (out) {
     fputs("{", out), put_text(out, "program", run.program);
     fprintf(out, ", \"quick\": %s, \"wrong\": %d,\n", run.quick ? "true" : "false", run.wrong);
+    if (run.missing) fputs(" ", out), put_text(out, "missing", run.missing), fputs(",\n", out);
     put_machine(out);
     fprintf(out, " \"tables\": [%s]}\n", run.text);
     if (fclose(out) != 0) bench_fail("the JSON file can't be written");

@@ -49,6 +49,8 @@ bool bench_wants(const char *id, const char *what);
 bool bench_is_quick(void);
 /* Measures a table, prints it, keeps it for the JSON. */
 void bench_measure(const bench_table *table);
+/* Instead of all tables: the JSON says why there are none. @return main's: 0 */
+int bench_missing(const char *why);
 /* Writes the JSON. @return main's: 0 if every result was right */
 int bench_end(void);
 

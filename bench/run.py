@@ -131,7 +131,7 @@ def measure(programs, peers, options, python):
         for name in programs:
             report, trouble = call([BUILD / name, *quick], BUILD / f"{name}.json")
             wrong += [trouble] if trouble else []
-            if report:
+            if report and "missing" not in report:
                 reports.setdefault(name, []).append(report)
         for script in peers:
             report, trouble = call([python, script, *quick], BUILD / f"{script.stem}.json")

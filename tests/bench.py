@@ -24,9 +24,28 @@ def wrong(report):
 def run(program, folder):
     out = Path(folder) / f"{Path(program).name}.json"
     # Threads that wait by spinning take minutes where a machine has much else to do.
-    patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-    trouble = tap.run(Path(program).resolve(), "--quick", "--json", out, cwd=tap.ROOT, env=patient)
+    env = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+    if needs_cuda(program):
+        simulated = str(Path("build/simgpu").resolve())
+        env |= {"LD_LIBRARY_PATH": simulated, "CUDA_HOME": simulated, "GK_CACHE": "off"}
+    trouble = tap.run(Path(program).resolve(), "--quick", "--json", out, cwd=tap.ROOT, env=env)
     return trouble or wrong(json.loads(out.read_text()))
+
+
+def needs_cuda(program):
+    return Path(program).name.startswith("cuda_")
+
+
+def without_a_device(program, folder):
+    """It says why there is nothing to measure, and that is no failure."""
+    out = Path(folder) / "missing.json"
+    none = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}
+    trouble = tap.run(Path(program).resolve(), "--json", out, cwd=tap.ROOT, env=none)
+    if trouble:
+        return trouble
+    report = json.loads(out.read_text())
+    out.unlink()
+    return None if report["missing"] and not report["tables"] else f"the JSON has {report}"
 
 
 def shown(folder):
@@ -74,11 +93,14 @@ def main():
     listed = subprocess.run(["ninja", "-t", "targets", "rule", "single"], capture_output=True, text=True).stdout
     programs = re.findall(r"^build/bench/\S+$", listed, re.M)
     tap.case("there are benchmarks", None if programs else "ninja knows no target build/bench/...")
-    trouble = tap.run("ninja", *programs) if programs else None
+    trouble = tap.run("ninja", "simulated", *programs) if programs else None
     tap.case("they build", trouble)
     with tempfile.TemporaryDirectory() as folder:
         for program in [] if trouble else programs:
-            tap.case(Path(program).name, run(program, folder))
+            name = Path(program).name
+            tap.case(f"{name}, simulated" if needs_cuda(program) else name, run(program, folder))
+            if needs_cuda(program):
+                tap.case(f"{name} without a device", without_a_device(program, folder))
         if not trouble:
             tap.case("the page shows all of it", shown(folder))
     with tempfile.TemporaryDirectory() as folder:

@@ -49,7 +49,7 @@ SCRIPTS = [
     ("printed", ["tests/printed.py"], False),
     ("no device", ["tests/no_device.py"], False),
     ("gk-info", ["tests/info.py"], False),
-    ("bench", ["tests/bench.py"], False),
+    ("bench", ["tests/bench.py"], PLAIN),
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),

@@ -1,0 +1,41 @@
+/* CUDA graphs made by hand with the driver API, for arms that gk is held against: in gk's own context and on its
+ * stream, so that arms differ in nothing else. What fails ends the program with a message. */
+#ifndef BENCH_CUDA_HAND_H
+#define BENCH_CUDA_HAND_H
+#include "cuda/driver.h"
+#include "gk.h"
+#include "gk_cuda.h"
+
+/* Opens CUDA's first device. NULL: there is none, and `why` says so. */
+gk_device *hand_open(const char **why);
+void hand_close(gk_device *device);
+
+extern const gki_cuda_driver *hand_driver;
+extern CUstream hand_stream;
+
+/* What the driver answered, and what was asked. */
+void hand_check(CUresult result, const char *call);
+#define HAND(call) hand_check(call, #call)
+
+/* Memory of the device, all 0; gk_free gives it back. */
+int *hand_ints(gk_device *device, size_t count);
+/* Page-locked, with its address on the device; stays. */
+volatile int *hand_pinned(gk_device *device, int **at);
+
+CUgraph hand_graph(void);
+/* Behind a node, or none (NULL). Kernels are those of cuda_hand.c, by name. */
+CUgraphNode hand_kernel(CUgraph into, CUgraphNode after, const char *name, unsigned blocks, unsigned threads,
+                        void **parameters);
+CUgraphConditionalHandle hand_handle(CUgraph whole, unsigned initial);
+CUgraphNode hand_conditional(CUgraph into, CUgraphNode after, CUgraphConditionalNodeType type,
+                             CUgraphConditionalHandle handle, CUgraph *body);
+/* Takes the graph. */
+CUgraphExec hand_exec(CUgraph graph);
+void hand_exec_end(CUgraphExec exec);
+void hand_launch(CUgraphExec exec);
+void hand_wait(void);
+/* A kernel by itself. */
+void hand_run(const char *name, unsigned blocks, unsigned threads, void **parameters);
+/* One block per multiprocessor, all at once; with --quick one in all. */
+void hand_run_cooperative(const char *name, unsigned threads, void **parameters);
+#endif

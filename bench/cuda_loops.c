@@ -1,0 +1,372 @@
+/* What a pass of a loop costs on CUDA (tables C2, C3, C7), by gk, by hand, and by those who have no loops in graphs;
+ * and what no graph can be faster than. A pass has some kernels of one thread: the last takes one off a counter, the
+ * others add one to a number. */
+#include "cuda_hand.h"
+#include "gk_kernel.h"
+#include "harness.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+GK_SOURCE(bench_cuda_loops)
+GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
+GK_KERNEL(one_less, (inout(int, left))) { left[0] -= 1; }
+GK_SOURCE_END
+
+enum { X = 1, LEFT, SLOTS, KERNELS = 32, TOGETHER = 8 };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(LEFT, int)};
+static gk_device *device;
+static int *x, *left, *met, *told_at;
+static volatile int *told;
+static int passes; /* of the longer of two loops; the other has half of them */
+
+static void must(gk_result result) {
+  if (result != GK_OK) bench_fail(gk_error());
+}
+
+static int value_of(const int *at) {
+  int value;
+  must(gk_download(device, &value, at, sizeof value));
+  return value;
+}
+
+static void put(int *at, int value) { must(gk_upload(device, at, &value, sizeof value)); }
+
+/* ---- loops of each kind ------------------------------------------------------------------------------------------ */
+
+typedef struct loop {
+  int kernels, passes;
+  gk_graph *graph;
+  CUgraphExec exec;
+} loop;
+
+static gk_graph *gk_loop(int kernels, int count) {
+  gk_task tasks[KERNELS + 3], *at = tasks;
+  gk_task first = GK_FILL(LEFT, GK_ONE, 0);
+  first.pattern = (uint32_t)count;
+  *at++ = first;
+  *at++ = (gk_task)GK_DO_WHILE(LEFT);
+  for (int k = 1; k < kernels; ++k) *at++ = (gk_task)GK_RUN(one_more, GK_ONE, X);
+  *at++ = (gk_task)GK_RUN(one_less, GK_ONE, LEFT);
+  *at++ = (gk_task)GK_END;
+  const gk_list list = {GK_ABI, "loop", tasks, (size_t)(at - tasks), slots, GK_COUNT(slots)};
+  gk_graph *graph;
+  must(gk_graph_create(device, &list, 0, &graph));
+  must(gk_bind(graph, X, x));
+  must(gk_bind(graph, LEFT, left));
+  return graph;
+}
+
+static CUgraphNode add_set(CUgraph into, int count) {
+  void *parameters[] = {&left, &count};
+  return hand_kernel(into, NULL, "set", 1, 1, parameters);
+}
+
+static CUgraphNode add_kernels(CUgraph into, CUgraphNode after, int kernels) {
+  for (int k = 1; k < kernels; ++k) after = hand_kernel(into, after, "more", 1, 1, (void *[]){&x});
+  return after;
+}
+
+/* A WHILE node whose condition a kernel of its own sets at the end of the body; or the body's last one itself. */
+static CUgraphExec hand_while(int kernels, int count, bool by_itself) {
+  const CUgraph whole = hand_graph();
+  CUgraph body;
+  CUgraphConditionalHandle handle = hand_handle(whole, 1);
+  hand_conditional(whole, add_set(whole, count), CU_GRAPH_COND_TYPE_WHILE, handle, &body);
+  CUgraphNode last = add_kernels(body, NULL, kernels);
+  void *parameters[] = {&left, &handle};
+  if (by_itself) {
+    hand_kernel(body, last, "less_and_decide", 1, 1, parameters);
+  } else {
+    last = hand_kernel(body, last, "less", 1, 1, parameters);
+    hand_kernel(body, last, "decide", 1, 1, parameters);
+  }
+  return hand_exec(whole);
+}
+
+/* The same as the latter, made with gk's loop by hand. */
+static CUgraphExec gk_while(int kernels, int count) {
+  const CUgraph whole = hand_graph();
+  const CUgraphNode first = add_set(whole, count);
+  gk_cuda_block block;
+  must(gk_cuda_begin(device, GK_OP_DO_WHILE, NULL, 0, whole, &first, 1, &block));
+  CUgraphNode last = add_kernels(block.body[0], NULL, kernels);
+  hand_kernel(block.body[0], last, "less_and_decide", 1, 1, (void *[]){&left, &block.handle[0]});
+  must(gk_cuda_end(device, &block));
+  return hand_exec(whole);
+}
+
+/* What is launched again and again where loops are the host's. */
+static CUgraphExec one_pass(int kernels, bool tells) {
+  const CUgraph whole = hand_graph();
+  CUgraphNode last = hand_kernel(whole, add_kernels(whole, NULL, kernels), "less", 1, 1, (void *[]){&left});
+  if (tells) hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
+  return hand_exec(whole);
+}
+
+/* Passes that do nothing once the counter is 0. */
+static CUgraphExec several_passes(int kernels, int count, bool tells) {
+  const CUgraph whole = hand_graph();
+  CUgraphNode last = NULL;
+  for (int pass = 0; pass < count; ++pass) {
+    for (int k = 1; k < kernels; ++k) last = hand_kernel(whole, last, "more_unless", 1, 1, (void *[]){&x, &left});
+    last = hand_kernel(whole, last, "less_unless", 1, 1, (void *[]){&left});
+  }
+  if (tells) hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
+  return hand_exec(whole);
+}
+
+/* ---- ways to run one --------------------------------------------------------------------------------------------- */
+
+static void by_gk(const loop *l) {
+  must(gk_launch(l->graph, 0));
+  must(gk_wait(l->graph, NULL));
+}
+
+static void by_graph(const loop *l) {
+  hand_launch(l->exec);
+  hand_wait();
+}
+
+static void by_copy(const loop *l) {
+  int *here = (int *)(uintptr_t)told;
+  put(left, l->passes);
+  do {
+    hand_launch(l->exec);
+    HAND(hand_driver->cuMemcpyDtoHAsync(here, (CUdeviceptr)(uintptr_t)left, sizeof *left, hand_stream));
+    hand_wait();
+  } while (*told);
+}
+
+static void by_polling(const loop *l) {
+  put(left, l->passes);
+  do {
+    *told = -1;
+    hand_launch(l->exec);
+    while (*told == -1) {}
+  } while (*told);
+  hand_wait();
+}
+
+static void flat(const loop *l) {
+  put(left, l->passes);
+  hand_launch(l->exec);
+  hand_wait();
+}
+
+static void by_staying(const loop *l) {
+  int kernels = l->kernels;
+  put(met, 0);
+  put(left, l->passes);
+  hand_run_cooperative("stay", 32, (void *[]){&left, &x, &kernels, &met});
+  hand_wait();
+}
+
+/* ---- arms -------------------------------------------------------------------------------------------------------- */
+
+typedef struct way {
+  void (*run)(const loop *);
+  loop longer, shorter;
+} way;
+
+static double timed(const way *w, const loop *l) {
+  const double begin = bench_now();
+  w->run(l);
+  return bench_now() - begin;
+}
+
+static bool slope(void *with, uint64_t times, bench_took *took) {
+  const way *w = with;
+  const double more = w->longer.passes - w->shorter.passes;
+  put(x, 0);
+  for (uint64_t k = 0; k < times; ++k) {
+    took->all += timed(w, &w->longer) / more;
+    took->less += timed(w, &w->shorter) / more;
+  }
+  const int each = w->longer.kernels - 1;
+  return value_of(left) == 0 && value_of(x) == (int)times * each * (w->longer.passes + w->shorter.passes);
+}
+
+typedef enum kind { GK, GK_SELF, BY_HAND, BY_HAND_SELF, COPY, POLL, POLL_SEVERAL, FLAT, STAYING, KINDS } kind;
+
+static loop loop_of(kind which, int kernels, int count) {
+  loop l = {.kernels = kernels, .passes = count};
+  switch (which) {
+  case GK: l.graph = gk_loop(kernels, count); break;
+  case GK_SELF: l.exec = gk_while(kernels, count); break;
+  case BY_HAND: l.exec = hand_while(kernels, count, false); break;
+  case BY_HAND_SELF: l.exec = hand_while(kernels, count, true); break;
+  case COPY: l.exec = one_pass(kernels, false); break;
+  case POLL: l.exec = one_pass(kernels, true); break;
+  case POLL_SEVERAL: l.exec = several_passes(kernels, TOGETHER, true); break;
+  case FLAT: l.exec = several_passes(kernels, count, false); break;
+  default: break;
+  }
+  return l;
+}
+
+static way way_of(kind which, int kernels) {
+  static void (*const runs[KINDS])(const loop *) = {by_gk,      by_graph,   by_graph, by_graph, by_copy,
+                                                    by_polling, by_polling, flat,     by_staying};
+  return (way){runs[which], loop_of(which, kernels, passes), loop_of(which, kernels, passes / 2)};
+}
+
+static void end_loop(const loop *l) {
+  if (l->graph) gk_graph_destroy(l->graph);
+  if (l->exec) hand_exec_end(l->exec);
+}
+
+static void end_way(const way *w) {
+  end_loop(&w->longer);
+  end_loop(&w->shorter);
+}
+
+static const char *const names[KINDS] = {
+  "gk: a list", "gk: the body's own kernel decides",
+  "by hand: a kernel decides", "by hand: the body's own kernel decides",
+  "host loop: launch, copy 4 bytes, wait", "host loop: launch, poll pinned memory",
+  "host loop: 8 passes, poll pinned memory", "a flat graph of all passes", "one kernel that stays, and counts blocks"};
+
+static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t count,
+                          const bench_ratio *ratios) {
+  char what[64];
+  way ways[KINDS];
+  bench_table table = {.id = id, .what = what, .question = "what does one more pass take?", .unit = "ns"};
+  snprintf(what, sizeof what, "%s, %d kernel%s", id[1] == '7' ? "a pass, who has loops and who hasn't" : "one more pass",
+           kernels, kernels > 1 ? "s" : "");
+  if (!bench_wants(id, what)) return;
+  for (size_t k = 0; k < count; ++k) {
+    ways[k] = way_of(kinds[k], kernels);
+    table.arms[k] = (bench_arm){names[kinds[k]], slope, &ways[k], 0, 0};
+  }
+  for (size_t k = 0; k < BENCH_RATIOS; ++k) table.ratios[k] = ratios[k];
+  bench_measure(&table);
+  for (size_t k = 0; k < count; ++k) end_way(&ways[k]);
+}
+
+static void loops(void) {
+  static const kind both[] = {GK, BY_HAND}, selves[] = {GK_SELF, BY_HAND, BY_HAND_SELF};
+  static const kind all[] = {GK, COPY, POLL, POLL_SEVERAL, FLAT, STAYING};
+  const bench_ratio c2[BENCH_RATIOS] = {{"gk against by hand", names[GK], {names[BY_HAND]}, 1.0}};
+  const bench_ratio c3[BENCH_RATIOS] = {{"gk against a kernel that decides", names[GK_SELF], {names[BY_HAND]}, 0.75},
+                                        {"gk against the same by hand", names[GK_SELF], {names[BY_HAND_SELF]}, 0}};
+  const bench_ratio c7[BENCH_RATIOS] = {{"gk against the host's loop", names[GK], {names[COPY]}, 0.2},
+                                        {"gk against polling", names[GK], {names[POLL]}, 0},
+                                        {"gk against polling every 8", names[GK], {names[POLL_SEVERAL]}, 0},
+                                        {"gk against a flat graph", names[GK], {names[FLAT]}, 0},
+                                        {"gk against a kernel that stays", names[GK], {names[STAYING]}, 0}};
+  static const int kernels[] = {1, 2, 4, 8, KERNELS};
+  for (size_t k = 0; k < GK_COUNT(kernels); ++k) {
+    one_more_pass("C2", kernels[k], both, GK_COUNT(both), c2);
+    one_more_pass("C3", kernels[k], selves, GK_COUNT(selves), c3);
+  }
+  one_more_pass("C7", 1, all, GK_COUNT(all), c7);
+  one_more_pass("C7", 8, all, GK_COUNT(all), c7);
+}
+
+/* ---- the floor --------------------------------------------------------------------------------------------------- */
+
+enum { EDGES = 1000 };
+
+static CUgraphExec chain_of(int kernels) {
+  const CUgraph whole = hand_graph();
+  CUgraphNode last = NULL;
+  for (int k = 0; k < kernels; ++k) last = hand_kernel(whole, last, "nothing", 1, 1, NULL);
+  return hand_exec(whole);
+}
+
+typedef struct edges { CUgraphExec longer, shorter; } edges;
+
+static double launched(CUgraphExec exec) {
+  const double begin = bench_now();
+  hand_launch(exec);
+  hand_wait();
+  return bench_now() - begin;
+}
+
+static bool an_edge(void *with, uint64_t times, bench_took *took) {
+  const edges *e = with;
+  for (uint64_t k = 0; k < times; ++k) {
+    took->all += launched(e->longer) / EDGES;
+    took->less += launched(e->shorter) / EDGES;
+  }
+  return true;
+}
+
+static bool a_launch(void *with, uint64_t times, bench_took *took) {
+  for (uint64_t done = 0; done < times;) {
+    const uint64_t now = times - done < 64 ? times - done : 64; /* no queue is full then */
+    const double begin = bench_now();
+    for (uint64_t k = 0; k < now; ++k) hand_launch(with);
+    took->all += bench_now() - begin;
+    hand_wait();
+    done += now;
+  }
+  return true;
+}
+
+static bool a_round_trip(void *with, uint64_t times, bench_took *took) {
+  put(left, 7);
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) {
+    *told = -1;
+    hand_run("tell", 1, 1, (void *[]){&left, &told_at});
+    while (*told == -1) {}
+  }
+  took->all += bench_now() - begin;
+  (void)with;
+  return *told == 7;
+}
+
+typedef struct room { int *from, *to; unsigned quads; } room;
+
+static bool a_mebibyte(void *with, uint64_t times, bench_took *took) {
+  room *r = with;
+  const double mebibytes = r->quads * 2 * 16.0 / (1 << 20); /* read, and written */
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k)
+    hand_run("copy", bench_is_quick() ? 2 : 2048, bench_is_quick() ? 32 : 512, (void *[]){&r->to, &r->from, &r->quads});
+  hand_wait();
+  took->all += (bench_now() - begin) / mebibytes;
+  return true;
+}
+
+static void floor_of_all(void) {
+  if (!bench_wants("floor", "what the device takes")) return;
+  edges e = {chain_of(2 * EDGES), chain_of(EDGES)};
+  const CUgraphExec one = chain_of(1);
+  room r = {.quads = bench_is_quick() ? 1 << 10 : 1 << 26};
+  r.from = hand_ints(device, 4 * (size_t)r.quads);
+  r.to = hand_ints(device, 4 * (size_t)r.quads);
+  bench_measure(&(bench_table){"floor", "what the device takes", "what can no graph be faster than?", "ns",
+    .arms = {{"an edge between two empty kernels", an_edge, &e, 0, 0},
+             {"the host, to launch a graph of one empty kernel", a_launch, one, 0, 0},
+             {"launch a kernel, see what it wrote in pinned memory", a_round_trip, NULL, 0, 0},
+             {"a mebibyte read or written, of 1 GiB each", a_mebibyte, &r, 0, 0}}});
+  gk_free(device, r.from);
+  gk_free(device, r.to);
+  hand_exec_end(one);
+  hand_exec_end(e.longer);
+  hand_exec_end(e.shorter);
+}
+
+int main(int argc, char **argv) {
+  const char *why;
+  bench_begin(argc, argv, "cuda_loops");
+  device = hand_open(&why);
+  if (!device) return bench_missing(why);
+  const gk_device_info *info = gk_device_describe(device);
+  printf("%s; %s\n\n", info->name, info->driver);
+  passes = bench_is_quick() ? 4 : 2000;
+  x = hand_ints(device, 1);
+  left = hand_ints(device, 1);
+  met = hand_ints(device, 3);
+  told = hand_pinned(device, &told_at);
+  floor_of_all();
+  loops();
+  gk_free(device, x);
+  gk_free(device, left);
+  gk_free(device, met);
+  gk_free(device, (void *)(uintptr_t)told);
+  hand_close(device);
+  return bench_end();
+}
