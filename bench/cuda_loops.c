@@ -231,8 +231,8 @@ static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t
   char what[64];
   way ways[KINDS];
   bench_table table = {.id = id, .what = what, .question = "what does one more pass take?", .unit = "ns"};
-  snprintf(what, sizeof what, "%s, %d kernel%s", id[1] == '7' ? "a pass, who has loops and who hasn't" : "one more pass",
-           kernels, kernels > 1 ? "s" : "");
+  const char *of = id[1] == '7' ? "a pass, who has loops and who hasn't" : "one more pass";
+  snprintf(what, sizeof what, "%s, %d kernel%s", of, kernels, kernels > 1 ? "s" : "");
   if (!bench_wants(id, what)) return;
   for (size_t k = 0; k < count; ++k) {
     ways[k] = way_of(kinds[k], kernels);
