@@ -240,7 +240,8 @@ static void log_launch(const gki_launch *launch) {
 static gk_result prepare(gk_graph *graph, const char *call, int32_t label, bool here, gki_launch **prepared) {
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   const uint32_t target = label ? gki_plan_label(&graph->planned.plan, label) : 0;
-  gk_result result = label && !target ? gki_refuse_label(&graph->planned.plan, call, label) : refuse_busy(graph, call, launched);
+  gk_result result = label && !target ? gki_refuse_label(&graph->planned.plan, call, label)
+                                      : refuse_busy(graph, call, launched);
   if (result == GK_OK) result = gki_slots_judge(graph, call);
   if (result == GK_OK && here) result = refuse_behind_others(graph, call, launched);
   if (result != GK_OK) return result;
