@@ -1,5 +1,6 @@
 #include "nodes.h"
 #include "error.h"
+#include "range.h"
 #include "recorded.h"
 #include <stdio.h>
 #include <string.h>
@@ -283,11 +284,13 @@ CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgr
       [CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED] = ", a handle belongs to no node"};
   CUgraphInstantiateResult reason = CUDA_GRAPH_INSTANTIATE_SUCCESS;
   *at = NULL;
+  gki_range_begin(0, "instantiate");
   CUresult result = instantiate(device->driver, graph, exec, &reason, at);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* graphs that are gone may still have some */
     (void)device->driver->cuDeviceGraphMemTrim(device->device);
     result = instantiate(device->driver, graph, exec, &reason, at);
   }
+  gki_range_end();
   *why = (size_t)reason < GK_COUNT(reasons) ? reasons[reason] : "";
   if (result != CUDA_SUCCESS) *exec = NULL;
   return result;

@@ -82,6 +82,7 @@ static void test_second_graph(void **state) {
   }
   assert_some_said("launch list[1]{start list[1]{}}wait for list[1]{!list yielded at HERE[1];}");
   assert_some_said("launch list at HERE[2]{start list[2]{build nodes[");
+  assert_some_said("]{}instantiate{}}}wait for list[2]");
   assert_balanced();
   gk_graph_destroy(graph);
   give_buffers(device, b);
