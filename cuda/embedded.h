@@ -4,8 +4,6 @@
 #include "device.h"
 #include "source.h"
 
-enum { GKI_CUDA_ALL_DRIVERS = 99000 }; /* newer than any */
-
 /* In the device's context. NULL module and GK_OK: none is for this text and this device, or the driver takes none of
  * them; the log says why. */
 gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module);

@@ -160,6 +160,14 @@ static bool read_names(piece *part, const char *s, const char *end) {
   return true;
 }
 
+/* A source is somebody's work. */
+static bool spare_file(const job *work, const char *path) {
+  struct stat out, in;
+  if (!work->out || stat(work->out, &out) != 0 || stat(path, &in) != 0) return true;
+  return out.st_dev != in.st_dev || out.st_ino != in.st_ino ||
+         complain_about(work->out, "--out names a file that is read; let it be another one");
+}
+
 static bool find_parts(job *work, const input *file) {
   const char *s = file->text, *end = s + strlen(s);
   for (gki_token token; token = gki_next_token(s, end), token.kind != GKI_END;) {
@@ -361,7 +369,7 @@ static bool do_all(job *work, char **words) {
   if (!work->files) return complain(gk_error());
   for (size_t k = 0; k < work->file_count; ++k) {
     work->files[k].path = words[k];
-    if (!read_file(&work->files[k]) || !find_parts(work, &work->files[k])) return false;
+    if (!spare_file(work, words[k]) || !read_file(&work->files[k]) || !find_parts(work, &work->files[k])) return false;
   }
   return compile_all(work) && write_output(work);
 }

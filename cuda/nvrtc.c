@@ -151,13 +151,16 @@ void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, s
 }
 
 static gk_result fail_to_choose(int architecture, int driver_version, const gki_nvrtc *last, const char *trouble) {
+  char driver[64] = "";
+  if (driver_version != GKI_CUDA_ALL_DRIVERS)
+    snprintf(driver, sizeof driver, " with a driver for CUDA %d.%d", driver_version / MAJOR,
+             driver_version % MAJOR / 10);
   if (last)
     return gk_fail(GK_ERROR_UNSUPPORTED,
-                   "NVRTC %d.%d compiles for sm_%d to sm_%d, and this GPU is sm_%d with a driver for CUDA %d.%d; "
-                   "install the NVRTC of a CUDA toolkit that knows the GPU and isn't newer than the driver",
+                   "NVRTC %d.%d compiles for sm_%d to sm_%d, and this GPU is sm_%d%s; install the NVRTC of a CUDA "
+                   "toolkit that knows the GPU and isn't newer than the driver",
                    last->version / MAJOR, last->version % MAJOR / 10, last->architectures[0],
-                   last->architectures[last->architecture_count - 1], architecture, driver_version / MAJOR,
-                   driver_version % MAJOR / 10);
+                   last->architectures[last->architecture_count - 1], architecture, driver);
   return gk_fail(GK_ERROR_UNSUPPORTED,
                  "there is no NVRTC to compile kernels with (%s); install the CUDA toolkit's, and name its folder in "
                  "$CUDA_HOME or that of the library in $LD_LIBRARY_PATH",

@@ -6,7 +6,7 @@
 #include "gk_backend.h"
 #include "source.h"
 
-enum { GKI_NVRTC_ARCHITECTURES = 64 };
+enum { GKI_NVRTC_ARCHITECTURES = 64, GKI_CUDA_ALL_DRIVERS = 99000 /* a version newer than any */ };
 
 /* One that is loaded; it stays loaded. */
 typedef struct gki_nvrtc {

@@ -11,6 +11,7 @@
 #define NAME "--name", "images"
 #define MANY "90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90"
 
+enum { SPREAD = 5 }; /* of files */
 static char base[] = "/tmp/gk-embed-XXXXXX", tool[PATH_MAX];
 
 /* Files of the test's own: each word that begins with @ is one in its folder. */
@@ -71,6 +72,7 @@ static const call all[] = {
     /* what can be made */
     {{NAME, "--arch", "none", "--ptx", "none", KERNELS, SHARED}, 1, "none was asked for", NULL, 0},
     {{NAME, "--arch", "77", KERNELS, SHARED}, 1, "NVRTC 13.0 doesn't know sm_77", NULL, 0},
+    {{NAME, "--arch", "70", KERNELS, SHARED}, 1, "and this GPU is sm_70; install the NVRTC", "SIMGPU_NVRTC=13.0", 0},
     {{NAME, "--ptx", "none", KERNELS, SHARED}, 0, "left out: NVRTC 12.4 doesn't know sm_120", "SIMGPU_NVRTC=12.4", 0},
     {{NAME, "--driver", "12.4", "--arch", "90", KERNELS, SHARED}, 1,
      "what NVRTC 13.0 makes for sm_90, drivers for CUDA 12.4 don't take", "SIMGPU_NVRTC=13.0", 0},
@@ -81,6 +83,8 @@ static const call all[] = {
     /* where it goes */
     {{NAME, "--out", "@no/such/place.c", "--arch", "90", KERNELS, SHARED}, 1, "No such file or directory", NULL, 0},
     {{NAME, "--out", "@left.c", "--arch", "90", KERNELS, SHARED}, 1, "left.c: it can't be written", NULL, 4096},
+    {{NAME, "--out", "@./spread.c", "--arch", "90", KERNELS, SHARED, "@spread.c"}, 1, "names a file that is read",
+     NULL, 0},
     {{NAME, "--out", "/dev/full", "--arch", "90", KERNELS, SHARED}, 1, "/dev/full: it can't be written", NULL, 0},
 };
 
@@ -123,6 +127,14 @@ static bool is_there(const char *name) {
   return access(path, F_OK) == 0;
 }
 
+static size_t bytes_of(const char *name) {
+  char path[128];
+  struct stat status;
+  snprintf(path, sizeof path, "%s/%s", base, name);
+  assert_int_equal(stat(path, &status), 0);
+  return (size_t)status.st_size;
+}
+
 static void each_call_answers(void **state) {
   (void)state;
   static char text[4 << 20];
@@ -133,6 +145,7 @@ static void each_call_answers(void **state) {
       fail_msg("call %zu, with %s: exit code %d, and it says %.2000s", k, all[k].words[2], code, text);
   }
   assert_true(is_there("x.c"));
+  assert_int_equal(bytes_of("spread.c"), strlen(files[SPREAD].text)); /* a source isn't written over */
   assert_false(is_there("left.c")); /* half of it is worse than nothing */
 }
 
