@@ -89,6 +89,29 @@ def known_figures(folder):
     return None if failed else "the wrong result didn't fail the program"
 
 
+def compared(folder):
+    """A ratio that doubled, one that was halved, one within its spread, one that is there once."""
+    def report(ratios):
+        return {"tables": [{"id": "X", "what": "table", "arms": [],
+                            "ratios": [{"what": what, "median": median, "p25": median * (1 - spread),
+                                        "p75": median * (1 + spread)} for what, median, spread in ratios]}]}
+    before, after = Path(folder) / "before", Path(folder) / "after"
+    for where, ratios in ((before, [("one", 1, 0.01), ("two", 2, 0.01), ("three", 3, 0.5), ("four", 4, 0.01)]),
+                          (after, [("one", 2, 0.01), ("two", 1, 0.01), ("three", 4, 0.5), ("five", 5, 0.01)])):
+        where.mkdir()
+        (where / "tasks.json").write_text(json.dumps(report(ratios)))
+    done = subprocess.run([sys.executable, "bench/compare.py", before, after], capture_output=True, text=True)
+    wanted = ["slower: X, table, one: 2.000 times as much (noise 2 %)", "faster: X, table, two: 0.500 times as much",
+              "only after: X, table, five", "only before: X, table, four",
+              "3 figures in both: 1 slower, 1 faster, 1 within the noise"]
+    absent = [line for line in wanted if line not in done.stdout]
+    if absent or done.returncode != 1:
+        return f"exit code {done.returncode}, without {absent}:\n{done.stdout}{done.stderr}"
+    same = subprocess.run([sys.executable, "bench/compare.py", before, before], capture_output=True, text=True)
+    none = subprocess.run([sys.executable, "bench/compare.py", before, folder], capture_output=True, text=True)
+    return None if same.returncode == 0 and "no figures" in none.stderr else f"{same.stdout}{none.stderr}"
+
+
 def main():
     listed = subprocess.run(["ninja", "-t", "targets", "rule", "single"], capture_output=True, text=True).stdout
     programs = re.findall(r"^build/bench/\S+$", listed, re.M)
@@ -106,6 +129,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tap.case("known figures, and a wrong result",
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("two folders compared", compared(folder))
     tap.finish()
 
 

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Compares two folders of results: what got slower, what got faster, and what is noise.
+
+  bench/compare.py BEFORE AFTER [--times]
+
+Held together are the ratios of each table, since they were taken turn by turn and so say the same on a fast day and on
+a slow one; --times does it for the arms' own times, which say something only if machine and day are the same. A change
+counts if it is larger than the noise: half of the quartiles' distance on each side, relative to the median, both
+together as independent errors are, and never less than two percent. Exit code 1: something got slower.
+"""
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+
+LEAST = 0.02
+
+
+def noise_of(figure):
+    """Half of the distance between the quartiles, relative; of ratios to peers between the rounds."""
+    low, high = figure.get("p25", figure.get("least")), figure.get("p75", figure.get("most"))
+    if None in (low, high) or not figure["median"]:
+        return math.inf
+    return abs(high - low) / 2 / abs(figure["median"])
+
+
+def figures_of(folder, times):
+    """Figures by (table, what, which)."""
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        report = json.loads(path.read_text())
+        for table in report.get("tables", []):
+            for figure in table["arms" if times else "ratios"]:
+                found[table["id"], table["what"], figure["name" if times else "what"]] = figure
+        for peer in report.get("peers", []):
+            for row in peer.get("rows", []):
+                figure = row if times else row.get("ratio")
+                if figure and figure.get("median") is not None:
+                    which = peer["peer"] if times else f"gk against {peer['peer']}"
+                    found[row["table"], row["what"], which] = figure
+    return found
+
+
+def changes(before, after):
+    """(how many times as much, noise, key) of what both have."""
+    for key in before:
+        old, new = before[key], after.get(key)
+        if not new or not old["median"] or not new["median"] or old["median"] * new["median"] <= 0:
+            continue
+        yield new["median"] / old["median"], max(LEAST, math.hypot(noise_of(old), noise_of(new))), key
+
+
+def main():
+    usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    usage.add_argument("before", type=Path)
+    usage.add_argument("after", type=Path)
+    usage.add_argument("--times", action="store_true", help="the arms' own times")
+    options = usage.parse_args()
+    before, after = (figures_of(folder, options.times) for folder in (options.before, options.after))
+    for folder, figures in ((options.before, before), (options.after, after)):
+        if not figures:
+            sys.exit(f"bench/compare.py: there are no figures in {folder}")
+    known = sorted(changes(before, after), reverse=True)
+    slower = [change for change in known if change[0] > 1 + change[1]]
+    faster = [change for change in reversed(known) if change[0] < 1 / (1 + change[1])]
+    for title, group in (("slower", slower), ("faster", faster)):
+        for times, noise, key in group:
+            print(f"{title}: {', '.join(key)}: {times:.3f} times as much (noise {100 * noise:.0f} %)")
+    missing = [*(set(before) - set(after)), *(set(after) - set(before))]
+    for key in sorted(missing):
+        print(f"only {'before' if key in before else 'after'}: {', '.join(key)}")
+    print(f"{len(known)} figures in both: {len(slower)} slower, {len(faster)} faster, "
+          f"{len(known) - len(slower) - len(faster)} within the noise")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
