@@ -17,9 +17,11 @@ static int rank(const gk_image *image, int architecture) {
   return image->kind == GK_IMAGE_CODE && target / 10 == architecture / 10 ? BEFORE_PTX + target : 0;
 }
 
-/* The best one of those below a rank. `stale`: one of the same file, but of another text. */
-static const gk_image *choose(const uint64_t hash[2], const char *file, int architecture, int below,
-                              const gk_image **stale) {
+/* Those that can't be used: of the same text for other GPUs, of what the file was once. */
+typedef struct unfit { const gk_image *elsewhere, *stale; } unfit;
+
+/* The best one of those below a rank. */
+static const gk_image *choose(const uint64_t hash[2], const char *file, int architecture, int below, unfit *others) {
   const gk_image *best = NULL;
   const gk_images *images;
   for (size_t k = 0; (images = gki_images_at(k)); ++k)
@@ -27,8 +29,9 @@ static const gk_image *choose(const uint64_t hash[2], const char *file, int arch
       const gk_image *image = &images->at[m];
       const int its = rank(image, architecture);
       if (memcmp(image->text, hash, sizeof image->text) != 0) {
-        if (strcmp(name_of_file(image->file), name_of_file(file)) == 0) *stale = image;
-      } else if (its > 0 && its < below && (!best || its > rank(best, architecture))) best = image;
+        if (strcmp(name_of_file(image->file), name_of_file(file)) == 0) others->stale = image;
+      } else if (its == 0) others->elsewhere = image;
+      else if (its < below && (!best || its > rank(best, architecture))) best = image;
     }
   return best;
 }
@@ -39,15 +42,27 @@ static void describe(const gk_image *image, char *text, size_t bytes) {
            (unsigned)image->made_by / 1000, (unsigned)image->made_by % 1000 / 10);
 }
 
-gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module) {
+static void explain(const unfit *others, const char *name, int architecture, char why[GKI_CUDA_WHY_BYTES]) {
+  if (others->elsewhere)
+    snprintf(why, GKI_CUDA_WHY_BYTES, "%s: what was compiled when the program was built is for other GPUs than sm_%d; "
+             "give gk-embed --arch %d, or --ptx of an earlier one", name, architecture, architecture);
+  else if (others->stale)
+    snprintf(why, GKI_CUDA_WHY_BYTES, "%s: what was compiled when the program was built is of another text of %s, as "
+             "the source or gk has changed since; run gk-embed again", name, others->stale->file);
+  if (why[0]) gk_log(GK_LOG_WARN, "%s", why);
+}
+
+gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module,
+                                 char why[GKI_CUDA_WHY_BYTES]) {
   uint64_t hash[2];
-  char name[GKI_CUDA_NAME_BYTES], what[128], log[1024], why[512];
-  const gk_image *stale = NULL, *image;
-  bool tried = false;
+  char name[GKI_CUDA_NAME_BYTES], what[128], log[1024], answer[512];
+  unfit others = {0};
+  const gk_image *image;
   *module = NULL;
+  why[0] = 0;
   if (!gki_images_at(0) || !gki_cuda_text_hash(text, hash)) return GK_OK;
   gki_cuda_text_name(text, name);
-  for (int below = INT32_MAX; (image = choose(hash, text->file, device->arch, below, &stale));
+  for (int below = INT32_MAX; (image = choose(hash, text->file, device->arch, below, &others));
        below = rank(image, device->arch)) {
     const CUresult result = gki_cuda_load_module(device->driver, image->bytes, module, log, sizeof log);
     describe(image, what, sizeof what);
@@ -57,13 +72,11 @@ gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_cuda_t
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
       return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of %s, %s", name, what);
-    gki_cuda_describe_result(device->driver, result, why, sizeof why);
-    gk_log(GK_LOG_WARN, "%s: the driver refuses the %s: %s%s%s", name, what, why, log[0] ? ": " : "", log);
-    tried = true;
+    gki_cuda_describe_result(device->driver, result, answer, sizeof answer);
+    snprintf(why, GKI_CUDA_WHY_BYTES, "%s: the driver refuses the %s: %s%s%s", name, what, answer, log[0] ? ": " : "",
+             log);
+    gk_log(GK_LOG_WARN, "%s", why);
   }
-  if (!tried && stale)
-    gk_log(GK_LOG_WARN, "%s: no image that was made when the program was built is for this text and sm_%d; those of %s "
-           "are for other GPUs, or the source or gk has changed since: run gk-embed again", name, device->arch,
-           stale->file);
+  if (!why[0]) explain(&others, name, device->arch, why);
   return GK_OK;
 }

@@ -101,9 +101,10 @@ static int be_child(const char *what) {
   gk_device *device;
   gk_kernel kernel = add_up;
   gk_set_log(GK_LOG_DEBUG, print_line, NULL);
-  if (strcmp(what, "old") == 0 && !is_ok(gk_use_images(&old_images))) return BAD;
+  const bool alone = strcmp(what, "old alone") == 0;
+  if ((alone || strcmp(what, "old") == 0) && !is_ok(gk_use_images(&old_images))) return BAD;
   if (strcmp(what, "damaged") == 0 && !is_ok(gk_use_images(damage()))) return BAD;
-  const bool whole = strcmp(what, "nothing") != 0 && strcmp(what, "damaged") != 0;
+  const bool whole = !alone && strcmp(what, "nothing") != 0 && strcmp(what, "damaged") != 0;
   if (whole && !is_ok(gk_use_images(&embedded_images))) return BAD;
   if (strcmp(what, "memory") == 0) return run_short_of_memory();
   if (strcmp(what, "changed") == 0) kernel = changed();
@@ -147,6 +148,12 @@ static void run(const turn_of *turn, char *text, size_t bytes) {
 
 #define NONE "SIMGPU_NVRTC=none"
 #define RUNS "found 40\ncompiled 0\n"
+#define OTHER_TEXT \
+  "what was compiled when the program was built is of another text of embedded_kernels.h, as the source or gk has " \
+  "changed since; run gk-embed again"
+#define OTHER_GPU \
+  "what was compiled when the program was built is for other GPUs than sm_75; give gk-embed --arch 75, or --ptx of " \
+  "an earlier one"
 #define BUILT ", made by NVRTC 12.4 when the program was built"
 static const turn_of turns[] = {
     /* just this GPU, one of its generation, and PTX */
@@ -160,7 +167,7 @@ static const turn_of turns[] = {
     /* which an older driver refuses */
     {"images", {NONE, "SIMGPU_ARCH=86", "SIMGPU_VERSION=11.4"},
      {"the driver refuses the cubin for sm_86" BUILT ": ", "the driver refuses the PTX for compute_75" BUILT ": ",
-      "GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "found"},
+      "; nor can it be compiled now: there is no NVRTC"}, "found"},
     {"images", {"SIMGPU_ARCH=86", "SIMGPU_VERSION=11.4"}, {"the driver refuses the PTX", "found 40\n"}, "GK_ERROR"},
     {"old", {NONE, "SIMGPU_ARCH=86", "SIMGPU_VERSION=11.4"}, {"gk's COPY and FILL: cubin for sm_86", RUNS}, "refuses"},
     {"damaged", {NONE, "SIMGPU_ARCH=86"},
@@ -171,9 +178,13 @@ static const turn_of turns[] = {
     /* none */
     {"nothing", {NONE, "SIMGPU_ARCH=86"}, {"GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "found"},
     {"changed", {NONE, "SIMGPU_ARCH=86"},
-     {"no image that was made when the program was built is for this text and sm_86; those of embedded_kernels.h are",
-      "run gk-embed again\n", "GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "found"},
-    {"changed", {"SIMGPU_ARCH=86"}, {"run gk-embed again\n", "found 42\ncompiled 1\n"}, "GK_ERROR"},
+     {"log: kernel add_up of tests/unit/embedded_kernels.h: " OTHER_TEXT, "GK_ERROR_UNSUPPORTED: kernel add_up of ",
+      OTHER_TEXT "; nor can it be compiled now: there is no NVRTC"}, "found"},
+    {"changed", {"SIMGPU_ARCH=86"}, {OTHER_TEXT "\n", "found 42\ncompiled 1\n"}, "GK_ERROR"},
+    {"old alone", {NONE, "SIMGPU_ARCH=75"},
+     {OTHER_GPU "\n", "GK_ERROR_UNSUPPORTED: kernel add_up of ", OTHER_GPU "; nor can it be compiled now: there is no"},
+     "found"},
+    {"old alone", {"SIMGPU_ARCH=75"}, {OTHER_GPU "\n", "found 40\ncompiled 1\n"}, "GK_ERROR"},
 };
 
 static void images_are_found(void **state) {
