@@ -66,10 +66,7 @@ static gk_result refuse_add(const gk_list *list, uint32_t bits, const gki_cuda_i
   if (bits & ~(uint32_t)known)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_add: bits 0x%x can't be asked for here; there are GK_CANCELLABLE and "
                    "GK_CUDA_RESUMABLE", (unsigned)(bits & ~(uint32_t)known));
-  if (!into->graph) return gk_fail(GK_ERROR_INVALID, "gk_cuda_add: there is no graph (NULL) to add to");
-  if (into->count && !into->after)
-    return gk_fail(GK_ERROR_INVALID, "gk_cuda_add: %zu nodes come first, and `after` is NULL", into->count);
-  return GK_OK;
+  return gki_cuda_refuse_into("gk_cuda_add", into->graph, into->after, into->count);
 }
 
 gk_result gk_cuda_add(gk_device *of, const gk_list *list, uint32_t bits, CUgraph whole, const CUgraphNode *after,

@@ -141,10 +141,12 @@ static gk_result refuse_block(gk_op op, const int32_t *flag, uint32_t max_iterat
   return GK_OK;
 }
 
-static gk_result refuse_into(const char *call, CUgraph into, const CUgraphNode *after, size_t count) {
+gk_result gki_cuda_refuse_into(const char *call, CUgraph into, const CUgraphNode *after, size_t count) {
   if (!into) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL) to add to", call);
   if (count && !after)
     return gk_fail(GK_ERROR_INVALID, "%s: %zu nodes come first, and `after` is NULL", call, count);
+  for (size_t k = 0; k < count; ++k)
+    if (!after[k]) return gk_fail(GK_ERROR_INVALID, "%s: after[%zu] is no node (NULL)", call, k);
   return GK_OK;
 }
 
@@ -179,7 +181,7 @@ gk_result gk_cuda_begin(gk_device *of, gk_op op, const int32_t *flag, uint32_t m
   *block = (gk_cuda_block){0};
   gk_result result = gki_cuda_device_of(of, "gk_cuda_begin", &device);
   if (result == GK_OK) result = refuse_block(op, flag, max_iterations);
-  if (result == GK_OK) result = refuse_into("gk_cuda_begin", into, after, count);
+  if (result == GK_OK) result = gki_cuda_refuse_into("gk_cuda_begin", into, after, count);
   if (result == GK_OK) result = gki_cuda_refuse_conditional(device, "gk_cuda_begin");
   if (result != GK_OK) return result;
   result = gki_cuda_enter(device);

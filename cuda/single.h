@@ -9,6 +9,9 @@ gk_result gki_cuda_device_of(gk_device *device, const char *call, gki_cuda_devic
 /* GK_ERROR_UNSUPPORTED with the reason: the host gates everything on that device. */
 gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char *call);
 
+/* Where something is to be added. */
+gk_result gki_cuda_refuse_into(const char *call, CUgraph into, const CUgraphNode *after, size_t count);
+
 /* What a driver's entry answered to a graph and nodes that a caller gave: GK_ERROR_INVALID if it minds those. */
 gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, const char *call, const char *entry);
 

@@ -426,6 +426,7 @@ static void test_refused(void **state) {
   INVALID("nowhere to put", gk_cuda_add(d, &loop, 0, w.whole, NULL, 0, &graph, NULL));
   INVALID("there is no graph", gk_cuda_add(d, &loop, 0, NULL, NULL, 0, &graph, &last));
   INVALID("`after` is NULL", gk_cuda_add(d, &loop, 0, w.whole, NULL, 1, &graph, &last));
+  INVALID("after[0] is no node", gk_cuda_add(d, &loop, 0, w.whole, (CUgraphNode[1]){NULL}, 1, &graph, &last));
   INVALID("bits 0x1 can't be asked for here", gk_cuda_add(d, &loop, GK_HOST_GATED, w.whole, NULL, 0, &graph, &last));
   assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (do_nothing) is a library call",
                gk_cuda_add(d, &calling, 0, w.whole, NULL, 0, &graph, &last));

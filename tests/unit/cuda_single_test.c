@@ -328,6 +328,7 @@ static void test_refused(void **state) {
   INVALID("nowhere to put", gk_cuda_begin(device, GK_OP_IF, flag, 0, whole, NULL, 0, NULL));
   INVALID("there is no graph", gk_cuda_begin(device, GK_OP_IF, flag, 0, NULL, NULL, 0, &b));
   INVALID("`after` is NULL", gk_cuda_begin(device, GK_OP_IF, flag, 0, whole, NULL, 2, &b));
+  INVALID("after[0] is no node", gk_cuda_begin(device, GK_OP_IF, flag, 0, whole, (CUgraphNode[1]){NULL}, 1, &b));
   INVALID("no single loop or branch", gk_cuda_begin(device, GK_OP_SWITCH, flag, 0, whole, NULL, 0, &b));
   INVALID("multiple of 4", gk_cuda_begin(device, GK_OP_IF, (void *)((char *)flag + 2), 0, whole, NULL, 0, &b));
   INVALID("a branch has no bound", gk_cuda_begin(device, GK_OP_ELSE, flag, 1, whole, NULL, 0, &b));
