@@ -97,6 +97,16 @@ static int run_short_of_memory(void) {
   return BAD;
 }
 
+/* What the report says of kernels. */
+static void print_report(const gk_device *device) {
+  const gk_device_info *info = gk_device_describe(device);
+  for (size_t k = 0; k < info->capability_count; ++k) {
+    const gk_capability *line = &info->capabilities[k];
+    if (strcmp(line->construct, "KERNEL") == 0)
+      printf("KERNEL %s: %s\n", line->how == GK_REFUSED ? "refused" : "native", line->why);
+  }
+}
+
 static int be_child(const char *what) {
   gk_device *device;
   gk_kernel kernel = add_up;
@@ -109,6 +119,7 @@ static int be_child(const char *what) {
   if (strcmp(what, "memory") == 0) return run_short_of_memory();
   if (strcmp(what, "changed") == 0) kernel = changed();
   if (!is_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device))) return BAD;
+  print_report(device);
   run_list(device, &kernel);
   gk_device_close(device);
   printf("compiled %llu\n", compiled());
@@ -157,7 +168,9 @@ static void run(const turn_of *turn, char *text, size_t bytes) {
 #define BUILT ", made by NVRTC 12.4 when the program was built"
 static const turn_of turns[] = {
     /* just this GPU, one of its generation, and PTX */
-    {"images", {NONE, "SIMGPU_ARCH=86"}, {"tests/unit/embedded_kernels.h: cubin for sm_86" BUILT, RUNS}, "PTX"},
+    {"images", {NONE, "SIMGPU_ARCH=86"},
+     {"KERNEL native: Those that were compiled when the program was built; no others, as they can't be compiled here: ",
+      "tests/unit/embedded_kernels.h: cubin for sm_86" BUILT, RUNS}, "PTX"},
     {"images", {NONE, "SIMGPU_ARCH=80"}, {"cubin for sm_80" BUILT, RUNS}, "PTX"},
     {"images", {NONE, "SIMGPU_ARCH=89"}, {"cubin for sm_86" BUILT, RUNS}, "PTX"},
     {"images", {NONE, "SIMGPU_ARCH=90"}, {"PTX for compute_75" BUILT, RUNS}, "cubin"},
@@ -176,7 +189,8 @@ static const turn_of turns[] = {
     {"memory", {NONE, "SIMGPU_ARCH=86"},
      {"GK_ERROR_MEMORY: cuModuleLoadDataEx of kernel add_up of ", "cubin for sm_86"}, "refuses"},
     /* none */
-    {"nothing", {NONE, "SIMGPU_ARCH=86"}, {"GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "found"},
+    {"nothing", {NONE, "SIMGPU_ARCH=86"},
+     {"KERNEL refused: Kernels can't be compiled here: ", "GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "found"},
     {"changed", {NONE, "SIMGPU_ARCH=86"},
      {"log: kernel add_up of tests/unit/embedded_kernels.h: " OTHER_TEXT, "GK_ERROR_UNSUPPORTED: kernel add_up of ",
       OTHER_TEXT "; nor can it be compiled now: there is no NVRTC"}, "found"},
