@@ -1,8 +1,8 @@
 #include "backend.h"
 #include "error.h"
-#include "images.h"
 #include "facts.h"
 #include "gated.h"
+#include "images.h"
 #include "launch.h"
 #include "nvrtc.h"
 #include <stdio.h>
@@ -131,7 +131,8 @@ static void describe_kernels(gki_cuda_device *device) {
   if (gki_cuda_compiler_get(device->arch, device->driver->version, &compiler) == GK_OK) return;
   const bool has_images = gki_images_at(0) != NULL;
   snprintf(device->no_kernels, sizeof device->no_kernels, "%s can't be compiled here: %s.",
-           has_images ? "Those that were compiled when the program was built; no others, as they" : "Kernels", gk_error());
+           has_images ? "Those that were compiled when the program was built; no others, as they" : "Kernels",
+           gk_error());
   *line_of(device, "KERNEL") = (gk_capability){"KERNEL", has_images ? GK_NATIVE : GK_REFUSED, device->no_kernels};
   gki_begin(); /* all else can be done */
 }
