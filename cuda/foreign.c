@@ -111,7 +111,7 @@ static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel
     const gk_param *param = &kernel->params[k];
     if (!is_there)
       return gk_fail(GK_ERROR_INVALID, "kernel %s: its code takes %u parameters, so there is none for %s; leave it "
-                     "away", kernel->name, (unsigned)k, param->name);
+                     "out", kernel->name, (unsigned)k, param->name);
     if (bytes != gki_cuda_foreign_bytes(param))
       return gk_fail(GK_ERROR_INVALID, "kernel %s: its parameter %s has %zu bytes, and its code takes %zu there; give "
                      "it the type that the code has", kernel->name, param->name, gki_cuda_foreign_bytes(param), bytes);

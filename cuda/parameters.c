@@ -114,19 +114,18 @@ static gk_result refuse_grid(const gki_cuda_parameters *p, uint32_t number, int 
 static gk_result write_grid(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
   const gki_cuda_kernel *kernel = p->tasks[number].kernel;
   const gk_node *node = node_of(p, number);
-  unsigned grid[3];
+  int64_t items[3];
+  unsigned grid[3] = {0};
   bool none = false;
   for (int axis = 0; axis < 3; ++axis) {
-    const int64_t items = node->items[axis] ? gki_cuda_slots_number(p->slots, node->items[axis], values) : 1;
-    none = none || items <= 0;
+    items[axis] = node->items[axis] ? gki_cuda_slots_number(p->slots, node->items[axis], values) : 1;
+    none = none || items[axis] <= 0;
   }
   for (int axis = 0; axis < 3 && !none; ++axis) {
-    const int64_t items = node->items[axis] ? gki_cuda_slots_number(p->slots, node->items[axis], values) : 1;
-    const int64_t blocks = items / kernel->per_block[axis] + (items % kernel->per_block[axis] != 0);
+    const int64_t blocks = items[axis] / kernel->per_block[axis] + (items[axis] % kernel->per_block[axis] != 0);
     if (axis && blocks > MOST_ALONG) return refuse_grid(p, number, axis, blocks);
     grid[axis] = (unsigned)blocks;
   }
-  if (none) memset(grid, 0, sizeof grid);
   memcpy(p->wanted.grids[number], grid, sizeof grid);
   return GK_OK;
 }
@@ -276,19 +275,11 @@ static CUresult set(const gki_cuda_device *device, CUgraphExec exec, CUgraphNode
                     const CUDA_KERNEL_NODE_PARAMS_v1 *shape) {
   const gki_cuda_driver *driver = device->driver;
   if (!driver->cuGraphExecNodeSetParams) return driver->cuGraphExecKernelNodeSetParams(exec, node, shape);
-  CUgraphNodeParams all;
-  memset(&all, 0, sizeof all);
-  all.type = CU_GRAPH_NODE_TYPE_KERNEL;
-  all.kernel.func = shape->func;
-  all.kernel.gridDimX = shape->gridDimX;
-  all.kernel.gridDimY = shape->gridDimY;
-  all.kernel.gridDimZ = shape->gridDimZ;
-  all.kernel.blockDimX = shape->blockDimX;
-  all.kernel.blockDimY = shape->blockDimY;
-  all.kernel.blockDimZ = shape->blockDimZ;
-  all.kernel.sharedMemBytes = shape->sharedMemBytes;
-  all.kernel.kernelParams = shape->kernelParams;
-  all.kernel.ctx = device->context;
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+  all.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){
+      .func = shape->func, .gridDimX = shape->gridDimX, .gridDimY = shape->gridDimY, .gridDimZ = shape->gridDimZ,
+      .blockDimX = shape->blockDimX, .blockDimY = shape->blockDimY, .blockDimZ = shape->blockDimZ,
+      .sharedMemBytes = shape->sharedMemBytes, .kernelParams = shape->kernelParams, .ctx = device->context};
   return driver->cuGraphExecNodeSetParams(exec, node, &all);
 }
 

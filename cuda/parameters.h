@@ -26,7 +26,7 @@ typedef struct gki_cuda_parameters {
   size_t bytes;
   uint32_t *users, *users_at; /* tasks' numbers by slot, from users_at[slot] on: it is a parameter or counts items */
   gki_cuda_change *changes;   /* by task's number; [count] is head and tail of the ring, the latest change first */
-  gki_cuda_given wanted;   /* as the last launch has it */
+  gki_cuda_given wanted;      /* as the last launch has it */
 } gki_cuda_parameters;
 
 /* Of a graph, or of all runs of one that the host gates. */
