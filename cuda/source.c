@@ -15,11 +15,17 @@ static const char *own_part(const char *text) {
   return head ? head + strlen(gki_text_gk_kernel) : text;
 }
 
+/* Behind the word there is the file, or the blank before it, as they are split; --include-path is a folder. */
+static bool options_include(const char *options) {
+  static const char word[] = "include";
+  for (const char *at = options; (at = strstr(at, word));)
+    if (*(at += sizeof word - 1) && strchr("= \t\n", *at)) return true;
+  return strstr(options, "pch") != NULL;
+}
+
 bool gki_cuda_text_includes(const gki_cuda_text *text) {
   if (text->is_whole) return false;
-  if (text->options && (strstr(text->options, "include=") || strstr(text->options, "include ") ||
-                        strstr(text->options, "pch")))
-    return true;
+  if (text->options && options_include(text->options)) return true;
   const char *s = own_part(text->text), *end = s + strlen(s);
   gki_token token = {GKI_END, s, s}, before;
   do {

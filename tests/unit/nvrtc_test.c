@@ -235,6 +235,9 @@ static void what_includes_files_is_known(void **state) {
   assert_false(includes("", ""));
   assert_true(includes("", "-include=x.h"));
   assert_true(includes("", "--pre-include x.h"));
+  assert_true(includes("", "-I/include -include\tx.h"));
+  assert_true(includes("", "--pre-include\nx.h"));
+  assert_false(includes("", "-I/usr/include"));
   assert_true(includes("", "--use-pch=x"));
   assert_false(gki_cuda_text_includes(&(gki_cuda_text){.text = "#include <x.h>", .is_whole = true}));
 }
