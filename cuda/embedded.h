@@ -4,7 +4,7 @@
 #include "device.h"
 #include "source.h"
 
-enum { GKI_CUDA_WHY_BYTES = 2048 };
+enum { GKI_CUDA_WHY_BYTES = 2304 };
 
 /* In the device's context. NULL module and GK_OK: none of them is for this text and this device, or the driver takes
  * none; the log and `why` say so, which is "" where the source has none at all. */

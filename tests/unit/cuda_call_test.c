@@ -14,21 +14,30 @@ static CUresult (*synchronize)(CUstream stream);
 static CUresult (*launch_host)(CUstream stream, CUhostFn function, void *data);
 static CUresult (*add_host_node)(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
                                  const CUDA_HOST_NODE_PARAMS *parameters);
+static CUresult (*alloc_managed)(CUdeviceptr *memory, size_t bytes, unsigned flags);
+static CUresult (*give_back)(CUdeviceptr memory);
+static CUresult (*push)(CUcontext context);
+static CUresult (*pop)(CUcontext *context);
 static int called;
 static gk_result answer;
 
-static void find_entries(void) {
+static void find_entry(const char *name, int version, void *into) {
   CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = NULL;
   *(void **)&find = dlsym(library, "cuGetProcAddress");
-  assert_int_equal(find("cuMemsetD8Async", &entry, 3020, 0), CUDA_SUCCESS);
-  *(void **)&memset_async = entry;
-  assert_int_equal(find("cuStreamSynchronize", &entry, 2000, 0), CUDA_SUCCESS);
-  *(void **)&synchronize = entry;
-  assert_int_equal(find("cuLaunchHostFunc", &entry, 10000, 0), CUDA_SUCCESS);
-  *(void **)&launch_host = entry;
-  assert_int_equal(find("cuGraphAddHostNode", &entry, 10000, 0), CUDA_SUCCESS);
-  *(void **)&add_host_node = entry;
+  assert_int_equal(find(name, &entry, version, 0), CUDA_SUCCESS);
+  memcpy(into, &entry, sizeof entry);
+}
+
+static void find_entries(void) {
+  find_entry("cuMemsetD8Async", 3020, &memset_async);
+  find_entry("cuStreamSynchronize", 2000, &synchronize);
+  find_entry("cuLaunchHostFunc", 10000, &launch_host);
+  find_entry("cuGraphAddHostNode", 10000, &add_host_node);
+  find_entry("cuMemAllocManaged", 6000, &alloc_managed);
+  find_entry("cuMemFree", 3020, &give_back);
+  find_entry("cuCtxPushCurrent", 4000, &push);
+  find_entry("cuCtxPopCurrent", 4000, &pop);
 }
 
 /* As a library does that fills memory: by work on the stream that it gets. */
@@ -271,6 +280,29 @@ static void test_unfit_at_launch(void **state) {
   gk_graph_destroy(gated);
 }
 
+/* What only the driver knows to be unfit: it says at which node. */
+static void test_blamed(void **state) {
+  static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_IF(FLAG), GK_CALL(fill_bytes, X, BYTE), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_device *device = *state;
+  gk_graph *graph = graph_on(device, &list, 0);
+  CUcontext context;
+  CUdeviceptr managed;
+  assert_ok(gk_cuda_context(device, &context, NULL));
+  assert_int_equal(push(context), CUDA_SUCCESS);
+  assert_int_equal(alloc_managed(&managed, sizeof(int), CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+  gk_bind(graph, X, (void *)(uintptr_t)managed);
+  gk_bind(graph, FLAG, int_on(device, 1));
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, BYTE, 1);
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "the driver refuses the graph of conditional nodes at task 2 (fill_bytes), "
+               "recorded, it holds what no graph or body may hold", gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+  assert_int_equal(give_back(managed), CUDA_SUCCESS);
+  assert_int_equal(pop(NULL), CUDA_SUCCESS);
+}
+
 /* As of a library that puts a graph of its own on the stream. */
 static void test_unfit_in_a_child(void **state) {
   gk_device *device = *state;
@@ -313,6 +345,6 @@ int main(int count, char **words) {
                                      ON_CALL(test_capture_ends_badly),
                                      ON_CALL(test_host_function_at_the_top), ON_CALL(test_unfit_for_a_body),
                                      ON_CALL(test_unfit_for_a_body_late), ON_CALL(test_unfit_at_launch),
-                                     ON_CALL(test_unfit_in_a_child)};
+                                     ON_CALL(test_blamed), ON_CALL(test_unfit_in_a_child)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
