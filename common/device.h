@@ -28,6 +28,4 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner);
 gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes);
 /* The kernel's code on that device, made ready when first asked for. */
 gk_result gki_device_code(gk_device *device, const gk_kernel *kernel, void **code);
-/* Whether a range leaves the block that it begins in; GK_OK for memory gk doesn't know. */
-gk_result gki_device_range(gk_device *device, const char *call, const void *memory, size_t bytes);
 #endif

@@ -114,7 +114,8 @@ gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, c
   return job.result == GK_OK ? GK_OK : gki_fail_with(job.result, job.message);
 }
 
-gk_result gki_device_range(gk_device *device, const char *call, const void *memory, size_t bytes) {
+/* Whether a range leaves the block that it begins in; GK_OK for memory gk doesn't know. */
+static gk_result check_range(gk_device *device, const char *call, const void *memory, size_t bytes) {
   if (!memory) return gk_fail(GK_ERROR_INVALID, "%s: the address is NULL; give memory of the device", call);
   uintptr_t address = (uintptr_t)memory;
   size_t left = SIZE_MAX, whole = 0;
@@ -161,7 +162,7 @@ gk_result gk_upload(gk_device *device, void *to, const void *from_host, size_t b
   gk_result result = refuse_device(device, "gk_upload");
   if (result != GK_OK || bytes == 0) return result;
   if (!from_host) return gk_fail(GK_ERROR_INVALID, "gk_upload: there is nothing to copy from (NULL)");
-  result = gki_device_range(device, "gk_upload", to, bytes);
+  result = check_range(device, "gk_upload", to, bytes);
   return result == GK_OK ? gki_device_copy(device, GK_TO_DEVICE, to, from_host, bytes) : result;
 }
 
@@ -169,15 +170,15 @@ gk_result gk_download(gk_device *device, void *to_host, const void *from, size_t
   gk_result result = refuse_device(device, "gk_download");
   if (result != GK_OK || bytes == 0) return result;
   if (!to_host) return gk_fail(GK_ERROR_INVALID, "gk_download: there is nowhere to copy to (NULL)");
-  result = gki_device_range(device, "gk_download", from, bytes);
+  result = check_range(device, "gk_download", from, bytes);
   return result == GK_OK ? gki_device_copy(device, GK_TO_HOST, to_host, from, bytes) : result;
 }
 
 gk_result gk_copy(gk_device *device, void *to, const void *from, size_t bytes) {
   gk_result result = refuse_device(device, "gk_copy");
   if (result != GK_OK || bytes == 0) return result;
-  result = gki_device_range(device, "gk_copy (to)", to, bytes);
-  if (result == GK_OK) result = gki_device_range(device, "gk_copy (from)", from, bytes);
+  result = check_range(device, "gk_copy (to)", to, bytes);
+  if (result == GK_OK) result = check_range(device, "gk_copy (from)", from, bytes);
   return result == GK_OK ? gki_device_copy(device, GK_ON_DEVICE, to, from, bytes) : result;
 }
 

@@ -25,7 +25,6 @@ typedef struct gki_gate_counts {
 gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts);
 gki_gate_count gki_dump_total(const gki_gate_counts *counts, gki_lowering how);
 
-void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates);
 void gki_dump_dot(gki_text *text, const gk_plan *plan);
 void gki_dump_json(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates);
 

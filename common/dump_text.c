@@ -109,7 +109,7 @@ static void add_gates(gki_text *text, const gk_plan *plan, const gki_gate_counts
             " more without SWITCH nodes, as before CUDA 13.0\n");
 }
 
-void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates) {
+static void dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates) {
   gki_text_add(text, "plan of ");
   gki_text_quote(text, plan->name, GKI_PLAIN);
   if (plan->bits & GK_HOST_GATED) gki_text_add(text, ", host-gated");
@@ -155,7 +155,7 @@ char *gki_plan_dump(const gk_plan *plan, const char *format) {
   }
   gki_gate_counts counts;
   const bool counted = gki_dump_count(plan, &counts) == GK_OK;
-  if (counted && as_text) gki_dump_text(&text, plan, &counts);
+  if (counted && as_text) dump_text(&text, plan, &counts);
   else if (counted) gki_dump_json(&text, plan, &counts);
   gki_arena_free(&counts.arena);
   return counted ? gki_text_finish(&text) : NULL;

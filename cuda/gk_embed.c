@@ -91,8 +91,11 @@ static bool is_name(const char *name) {
 }
 
 static bool read_option(job *work, const char *option, const char *value) {
-  if (strcmp(option, "--name") == 0) return (work->name = value);
-  if (strcmp(option, "--out") == 0) return (work->out = value);
+  const char **text = strcmp(option, "--name") == 0 ? &work->name : strcmp(option, "--out") == 0 ? &work->out : NULL;
+  if (text) {
+    *text = value;
+    return true;
+  }
   if (strcmp(option, "--arch") == 0) {
     work->are_default = false;
     return read_targets(value, work->code, &work->code_count);

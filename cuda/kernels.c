@@ -72,7 +72,8 @@ static void tidy(gki_cuda_device *device, gki_cuda_module *module) {
   gk_release(module);
 }
 
-gk_result gki_cuda_measure(const gki_cuda_device *device, const char *name, gki_cuda_kernel *kernel) {
+/* Threads of a block and blocks at once. */
+static gk_result measure(const gki_cuda_device *device, const char *name, gki_cuda_kernel *kernel) {
   const gki_cuda_driver *driver = device->driver;
   int threads = 0, blocks = 0;
   gk_result result = gki_cuda_judge(
@@ -120,7 +121,7 @@ static gk_result make_ready(gki_cuda_device *device, const gk_kernel *kernel, gk
   if (made->module) result = find_function(device, kernel, made);
   if (result == GK_OK)
     result = kernel->cuda ? gki_cuda_foreign_prepare(device, kernel, made)
-                          : gki_cuda_measure(device, kernel->name, made);
+                          : measure(device, kernel->name, made);
   if (result != GK_OK) leave_module(device, made);
   return result;
 }
@@ -153,8 +154,8 @@ void gki_cuda_unload(void *at, void *code) {
 /* ---- gk's own ---------------------------------------------------------------------------------------------------- */
 
 static gk_result measure_moves(gki_cuda_device *device) {
-  gk_result result = gki_cuda_measure(device, "gki_copy", &device->copy_kernel);
-  return result == GK_OK ? gki_cuda_measure(device, "gki_fill", &device->fill_kernel) : result;
+  gk_result result = measure(device, "gki_copy", &device->copy_kernel);
+  return result == GK_OK ? measure(device, "gki_fill", &device->fill_kernel) : result;
 }
 
 static gk_result find_moves(gki_cuda_device *device) {

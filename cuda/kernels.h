@@ -14,7 +14,4 @@ void gki_cuda_unload(void *device, void *code);
  * fails, no_moves says why. */
 gk_result gki_cuda_load_own(gki_cuda_device *device);
 void gki_cuda_drop_own(gki_cuda_device *device);
-
-/* Threads of a block and blocks at once of any kernel. */
-gk_result gki_cuda_measure(const gki_cuda_device *device, const char *name, gki_cuda_kernel *kernel);
 #endif

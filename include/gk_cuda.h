@@ -36,7 +36,8 @@ typedef struct gk_cuda_sharing {
   CUcontext context; /**< NULL: the primary context, the one of the runtime API, of the device with that ordinal. Else
                       * the ordinal must be that of its device, or 0. */
   CUstream stream;   /**< Of that context: for launches, uploads, downloads and copies, in the order of what else you
-                      * put on it; refused while it is captured. 1 is the default stream. NULL: one of gk's own. */
+                      * put on it; refused while it is captured. NULL: one of gk's own; the default stream is
+                      * (CUstream)1, CU_STREAM_LEGACY. */
 } gk_cuda_sharing;
 
 /** Initializes a gk_cuda_sharing: `gk_cuda_sharing s = GK_CUDA_SHARE(context, stream); desc.next = &s.base;` */
@@ -105,7 +106,8 @@ gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUg
  * with no work on the device. Each arming is numbered as a launch of gk's is, up to 16 may be under way, and when your
  * exec's launch is done gk_poll tells how it ended.
  *
- * - Arm before the first launch: till then all slots are null.
+ * - Arm each list that was added before the first launch: till then all slots are null, and its kernels would touch
+ *   address 0.
  * - A launch that wasn't armed by itself does once more what the one before it did, and gk_poll doesn't tell of it.
  * - Of what was armed and not launched only the last counts; of the others gk_poll never tells.
  * - A list that can yield is armed again once gk_poll has told how its last launch ended: GK_ERROR_BUSY till then.
