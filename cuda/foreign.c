@@ -119,10 +119,21 @@ static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel
   return GK_OK;
 }
 
+/* What a driver answers to a CUfunction that it doesn't know, or not in this context. */
+static bool is_stray(const gk_kernel *kernel, CUresult result) {
+  return kernel->cuda->function && (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_HANDLE ||
+                                    result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_NOT_FOUND);
+}
+
 static gk_result ask(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction_attribute attribute,
                      CUfunction function, int *value) {
-  return gki_cuda_judge(device->driver, device->driver->cuFuncGetAttribute(value, attribute, function),
-                        "cuFuncGetAttribute of kernel %s", kernel->name);
+  const CUresult result = device->driver->cuFuncGetAttribute(value, attribute, function);
+  if (!is_stray(kernel, result))
+    return gki_cuda_judge(device->driver, result, "cuFuncGetAttribute of kernel %s", kernel->name);
+  char text[300];
+  gki_cuda_describe_result(device->driver, result, text, sizeof text);
+  return gk_fail(GK_ERROR_INVALID, "kernel %s: its .function is none of the device's context: %s; get it from a module "
+                 "that is loaded in that of gk_cuda_context, and keep the module", kernel->name, text);
 }
 
 static gk_result check_block(const gki_cuda_device *device, const gk_kernel *kernel, const gki_cuda_kernel *made) {

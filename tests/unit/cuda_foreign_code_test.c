@@ -175,6 +175,30 @@ static void refuse(gk_device *device, gk_code code, const gk_param *params, uint
   assert_int_equal(sim->alive(SIMGPU_ALL), alive);
 }
 
+/* A module's that was unloaded meanwhile. */
+static void test_stray_function(void **state) {
+  compiled made = compile_to(true);
+  CUcontext context;
+  CUmodule module;
+  CUfunction function;
+  assert_int_equal(context_retain(&context, 0), CUDA_SUCCESS);
+  assert_int_equal(context_push(context), CUDA_SUCCESS);
+  char *whole = calloc(made.bytes + 1, 1);
+  memcpy(whole, made.image, made.bytes);
+  assert_int_equal(module_load(&module, whole, 0, NULL, NULL), CUDA_SUCCESS);
+  assert_int_equal(module_function(&function, module, "add_to"), CUDA_SUCCESS);
+  assert_int_equal(module_unload(module), CUDA_SUCCESS);
+  assert_int_equal(context_pop(&context), CUDA_SUCCESS);
+  assert_int_equal(context_release(0), CUDA_SUCCESS);
+  sim->allow("destroyed");
+  refuse(*state, (gk_code){.function = function}, add_params, 3, GK_ERROR_INVALID,
+         "kernel refused: its .function is none of the device's context: ");
+  sim->allow("");
+  sim->forgive();
+  free(whole);
+  free(made.image);
+}
+
 static void test_refused(void **state) {
   gk_device *device = *state;
   static const char options[] = "-DSAID=7";
@@ -291,7 +315,7 @@ int main(int count, char **words) {
   find_entries();
   const struct CMUnitTest tests[] = {
     ON_CUDA(test_modules_are_shared), ON_CUDA(test_images), ON_CUDA(test_function), ON_CUDA(test_options),
-    ON_CUDA(test_refused), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
+    ON_CUDA(test_refused), ON_CUDA(test_stray_function), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
     ON_CUDA(test_without_compiler),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
