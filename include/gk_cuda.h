@@ -155,8 +155,9 @@ gk_result gk_cuda_begin(gk_device *device, gk_op op, const int32_t *flag, uint32
                         const CUgraphNode *after, size_t count, gk_cuda_block *block);
 
 /** Completes the bodies, once they hold all of your nodes: behind every node of a loop's body that has none behind it
- * comes the decision. A body without nodes gets an empty one, since drivers before 12.8 hang without. Blocks in bodies
- * may be completed before or after. Memory for a loop's count lives as long as the device.
+ * comes the decision; a loop with a flag that isn't completed never ends. A body without nodes gets an empty one, since
+ * drivers before 12.8 hang without. Blocks in bodies may be completed before or after. Memory for a loop's count lives
+ * as long as the device. Nothing tells of the passes: count them by a kernel of yours if you need to know.
  * @return GK_ERROR_INVALID: the block wasn't begun with that device, or was completed before; or a loop without a flag
  * has no node that could end it. Else as gk_cuda_begin. */
 gk_result gk_cuda_end(gk_device *device, gk_cuda_block *block);
