@@ -15,13 +15,8 @@ static int compare(const void *one, const void *other) {
 }
 
 static gki_cuda_name *find(const gki_cuda_names *names, size_t count, uintptr_t node) {
-  size_t low = 0, high = count;
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if ((uintptr_t)names->all[middle].node < node) low = middle + 1;
-    else high = middle;
-  }
-  return low < count && (uintptr_t)names->all[low].node == node ? &names->all[low] : NULL;
+  const gki_cuda_name wanted = {.node = (CUgraphNode)node};
+  return count ? bsearch(&wanted, names->all, count, sizeof wanted, compare) : NULL;
 }
 
 gki_cuda_name *gki_cuda_names_find(const gki_cuda_names *names, uintptr_t node) {
