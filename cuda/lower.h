@@ -76,8 +76,8 @@ typedef struct gki_cuda_graph {
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code);
 void gki_cuda_graph_drop(gki_cuda_graph *graph);
 
-/* The same for a graph of somebody else's: `first` comes behind his nodes, `last` before those to come. In the device's
- * context. GK_ERROR_UNSUPPORTED: the list or the device can't do it, and it is said why. */
+/* The same for a graph of somebody else's: it comes behind the nodes `after`, and what is to follow behind `last`. In
+ * the device's context. GK_ERROR_UNSUPPORTED: the list or the device can't do it, and it is said why. */
 typedef struct gki_cuda_into {
   CUgraph graph;
   const CUgraphNode *after;
