@@ -127,14 +127,12 @@ static void describe_native(gki_cuda_device *device) {
 
 static void describe_kernels(gki_cuda_device *device) {
   gki_cuda_compiler compiler;
-  gki_begin();
-  if (gki_cuda_compiler_get(device->arch, device->driver->version, &compiler) == GK_OK) return;
+  char why[sizeof device->no_kernels - 128];
+  if (gki_cuda_compiler_find(device->arch, device->driver->version, &compiler, why, sizeof why)) return;
   const bool has_images = gki_images_at(0) != NULL;
   snprintf(device->no_kernels, sizeof device->no_kernels, "%s can't be compiled here: %s.",
-           has_images ? "Those that were compiled when the program was built; no others, as they" : "Kernels",
-           gk_error());
+           has_images ? "Those that were compiled when the program was built; no others, as they" : "Kernels", why);
   *line_of(device, "KERNEL") = (gk_capability){"KERNEL", has_images ? GK_NATIVE : GK_REFUSED, device->no_kernels};
-  gki_begin(); /* all else can be done */
 }
 
 static void describe_moves(gki_cuda_device *device) {

@@ -77,9 +77,9 @@ static void of_backend(gk_fact_visit visit, void *user) {
 
 static void tell_kernels(const listener *to, const gki_cuda_device *device) {
   gki_cuda_compiler compiler;
-  gki_begin();
-  if (gki_cuda_compiler_get(device->arch, device->driver->version, &compiler) != GK_OK) {
-    tell(to, "kernels", "compiler", NULL, gk_error());
+  char none[TEXT_BYTES];
+  if (!gki_cuda_compiler_find(device->arch, device->driver->version, &compiler, none, sizeof none)) {
+    tell(to, "kernels", "compiler", NULL, none);
   } else {
     char text[TEXT_BYTES];
     gki_cuda_compiler_describe(&compiler, text, sizeof text);

@@ -1,7 +1,6 @@
 #include "modules.h"
 #include "cache.h"
 #include "embedded.h"
-#include "error.h"
 #include "memory.h"
 #include <stdio.h>
 #include <string.h>
@@ -96,23 +95,15 @@ static bool load_kept(const gki_cuda_device *device, const gki_cuda_text *text, 
   return false;
 }
 
-/* Who brought images along needs to know of them first, and not how to install a compiler. */
-static gk_result add_reason(gk_result result, const char *why) {
-  char both[GKI_MESSAGE_BYTES];
-  if (!why[0]) return result;
-  snprintf(both, sizeof both, "%s; nor can it be compiled now: %s", why, gk_error());
-  return gki_fail_with(result, both);
-}
-
 gk_result gki_cuda_load_text(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module) {
   gki_cuda_compiler compiler;
   gki_nvrtc_code image = {0};
   gki_cache_key key;
-  char why[GKI_CUDA_WHY_BYTES];
+  char why[GKI_CUDA_WHY_BYTES], none[2048];
   gk_result result = gki_cuda_load_embedded(device, text, module, why);
   if (result != GK_OK || *module) return result;
-  result = gki_cuda_compiler_get(device->arch, device->driver->version, &compiler);
-  if (result != GK_OK) return add_reason(result, why);
+  if (!gki_cuda_compiler_find(device->arch, device->driver->version, &compiler, none, sizeof none))
+    return gk_fail(GK_ERROR_UNSUPPORTED, "%s%s%s", why, why[0] ? "; nor can it be compiled now: " : "", none);
   const bool keeps = key_of(device, text, &compiler, &key);
   if (keeps && load_kept(device, text, &compiler, &key, module)) return GK_OK;
   result = gki_cuda_compile(&compiler, text, &image);

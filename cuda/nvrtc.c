@@ -150,24 +150,27 @@ void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, s
            compiler->is_ptx ? "PTX for compute" : "cubin for sm", compiler->architecture);
 }
 
-static gk_result fail_to_choose(int architecture, int driver_version, const gki_nvrtc *last, const char *trouble) {
+static void say_none(int architecture, int driver_version, const gki_nvrtc *last, const char *trouble, char *why,
+                     size_t bytes) {
   char driver[64] = "";
   if (driver_version != GKI_CUDA_ALL_DRIVERS)
     snprintf(driver, sizeof driver, " with a driver for CUDA %d.%d", driver_version / MAJOR,
              driver_version % MAJOR / 10);
   if (last)
-    return gk_fail(GK_ERROR_UNSUPPORTED,
-                   "NVRTC %d.%d compiles for sm_%d to sm_%d, and this GPU is sm_%d%s; install the NVRTC of a CUDA "
-                   "toolkit that knows the GPU and isn't newer than the driver",
-                   last->version / MAJOR, last->version % MAJOR / 10, last->architectures[0],
-                   last->architectures[last->architecture_count - 1], architecture, driver);
-  return gk_fail(GK_ERROR_UNSUPPORTED,
-                 "there is no NVRTC to compile kernels with (%s); install the CUDA toolkit's, and name its folder in "
-                 "$CUDA_HOME or that of the library in $LD_LIBRARY_PATH",
-                 trouble);
+    snprintf(why, bytes,
+             "NVRTC %d.%d compiles for sm_%d to sm_%d, and this GPU is sm_%d%s; install the NVRTC of a CUDA "
+             "toolkit that knows the GPU and isn't newer than the driver",
+             last->version / MAJOR, last->version % MAJOR / 10, last->architectures[0],
+             last->architectures[last->architecture_count - 1], architecture, driver);
+  else
+    snprintf(why, bytes,
+             "there is no NVRTC to compile kernels with (%s); install the CUDA toolkit's, and name its folder in "
+             "$CUDA_HOME or that of the library in $LD_LIBRARY_PATH",
+             trouble);
 }
 
-gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_compiler *compiler) {
+bool gki_cuda_compiler_find(int architecture, int driver_version, gki_cuda_compiler *compiler, char *why,
+                            size_t bytes) {
   char trouble[TEXT_BYTES];
   snprintf(trouble, sizeof trouble,
            "neither the loader nor %s/lib64 has a libnvrtc.so.13, .12 or .11.2 that can be loaded", toolkit());
@@ -185,12 +188,21 @@ gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_c
     *compiler = one;
   }
   pthread_mutex_unlock(&lock);
-  if (best == NOTHING) return fail_to_choose(architecture, driver_version, last, trouble);
+  if (best == NOTHING) {
+    say_none(architecture, driver_version, last, trouble, why, bytes);
+    return false;
+  }
   char text[TEXT_BYTES];
   gki_cuda_compiler_describe(compiler, text, sizeof text);
   gk_log(GK_LOG_INFO, "kernels for sm_%d by %s%s", architecture, text,
          compiler->may_be_refused ? ", which this driver may refuse" : "");
-  return GK_OK;
+  return true;
+}
+
+gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_compiler *compiler) {
+  char why[2 * TEXT_BYTES];
+  if (gki_cuda_compiler_find(architecture, driver_version, compiler, why, sizeof why)) return GK_OK;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "%s", why);
 }
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */

@@ -38,6 +38,8 @@ typedef struct gki_nvrtc_code {
  * first choice one that makes a cubin for just this device and is no newer than the driver. GK_ERROR_UNSUPPORTED and
  * one sentence: there is no NVRTC, or none for this device. Thread-safe. */
 gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_compiler *compiler);
+/* The same, where that it isn't there is no failure: false, and the sentence goes to `why`. */
+bool gki_cuda_compiler_find(int architecture, int driver_version, gki_cuda_compiler *compiler, char *why, size_t bytes);
 
 /* Each NVRTC that is looked for, in that order, loaded if it can be; false: there is no further one. *name is what it
  * is looked for by. NULL in *nvrtc: there is none, and if it was found and is of no use, `why` says so. Thread-safe. */

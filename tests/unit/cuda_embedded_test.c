@@ -15,7 +15,8 @@ enum { X = 1, V, Y, BAD = 71 };
 
 static void print_line(void *user, gk_log_level level, const char *line) {
   (void)user;
-  if (level == GK_LOG_WARN || strstr(line, "when the program was built")) printf("log: %s\n", line);
+  if (level == GK_LOG_ERROR) printf("failure: %s\n", line);
+  else if (level == GK_LOG_WARN || strstr(line, "when the program was built")) printf("log: %s\n", line);
 }
 
 static bool is_ok(gk_result result) {
@@ -171,6 +172,7 @@ static const turn_of turns[] = {
     {"images", {NONE, "SIMGPU_ARCH=86"},
      {"KERNEL native: Those that were compiled when the program was built; no others, as they can't be compiled here: ",
       "tests/unit/embedded_kernels.h: cubin for sm_86" BUILT, RUNS}, "PTX"},
+    {"images", {NONE, "SIMGPU_ARCH=86"}, {RUNS}, "failure"},
     {"images", {NONE, "SIMGPU_ARCH=80"}, {"cubin for sm_80" BUILT, RUNS}, "PTX"},
     {"images", {NONE, "SIMGPU_ARCH=89"}, {"cubin for sm_86" BUILT, RUNS}, "PTX"},
     {"images", {NONE, "SIMGPU_ARCH=90"}, {"PTX for compute_75" BUILT, RUNS}, "cubin"},
