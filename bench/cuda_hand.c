@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char text[] =
+const char hand_text[] =
   "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);\n"
   "extern \"C\" __global__ void nothing() {}\n"
   "extern \"C\" __global__ void set(int *x, int value) { *x = value; }\n"
@@ -22,6 +22,26 @@ static const char text[] =
   "extern \"C\" __global__ void less_unless(int *left) { if (*left != 0) *left -= 1; }\n"
   "extern \"C\" __global__ void copy(int4 *to, const int4 *from, unsigned n) {\n"
   "  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = from[i];\n"
+  "}\n"
+  /* A checkpoint: its gate, and what looks at its flag behind it. */
+  "extern \"C\" __global__ void gate(const int *yielded, unsigned long long handle) {\n"
+  "  cudaGraphSetConditional(handle, *yielded == 0);\n"
+  "}\n"
+  "extern \"C\" __global__ void note(const int *flag, int *yielded, int label) {\n"
+  "  if (*flag != 0 && *yielded == 0) *yielded = label;\n"
+  "}\n"
+  /* Every other time it asks for a yield, and the host sees at once that it is there. */
+  "extern \"C\" __global__ void ask(int *count, int *flag, volatile int *host) {\n"
+  "  *count += 1;\n"
+  "  *flag = *count & 1;\n"
+  "  *host = *count;\n"
+  "}\n"
+  /* Arithmetic that no compiler makes shorter. */
+  "extern \"C\" __global__ void mix(int *x, int rounds) {\n"
+  "  const unsigned at = blockIdx.x * blockDim.x + threadIdx.x;\n"
+  "  unsigned v = (unsigned)x[at];\n"
+  "  for (int k = 0; k < rounds; ++k) { v ^= v << 13; v ^= v >> 17; v ^= v << 5; }\n"
+  "  x[at] = (int)v;\n"
   "}\n"
   /* A grid that stays: its blocks meet behind each kernel, by counting in met[0]. Whether there is another pass is in
    * met[1] and met[2] by turns, so that nobody writes what others haven't read yet. */
@@ -51,7 +71,8 @@ const gki_cuda_driver *hand_driver;
 CUstream hand_stream;
 static CUcontext context;
 static CUmodule module;
-static int multiprocessors;
+static gk_device *opened;
+int hand_multiprocessors;
 
 /* Entries that gk itself has no use for. */
 static CUresult (*launch_kernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -65,6 +86,10 @@ void hand_check(CUresult result, const char *call) {
   gki_cuda_describe_result(hand_driver, result, why, sizeof why);
   snprintf(message, sizeof message, "%s: %s", call, why);
   bench_fail(message);
+}
+
+void hand_must(gk_result result) {
+  if (result != GK_OK) bench_fail(gk_error());
 }
 
 static void find(const char *name, int version, void *into) {
@@ -82,11 +107,11 @@ static void load(void) {
   CUdevice device;
   gki_cuda_compiler compiler;
   gki_nvrtc_code code;
-  const gki_cuda_text source = {.text = text, .file = "cuda_hand.c"};
+  const gki_cuda_text source = {.text = hand_text, .file = "cuda_hand.c"};
   HAND(hand_driver->cuCtxGetDevice(&device));
   HAND(hand_driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
   HAND(hand_driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
-  HAND(hand_driver->cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+  HAND(hand_driver->cuDeviceGetAttribute(&hand_multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
   if (gki_cuda_compiler_get(10 * major + minor, hand_driver->version, &compiler) != GK_OK ||
       gki_cuda_compile(&compiler, &source, &code) != GK_OK)
     bench_fail(gk_error());
@@ -95,18 +120,17 @@ static void load(void) {
 }
 
 gk_device *hand_open(const char **why) {
-  gk_device *device;
-  if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_OK) {
+  if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened) != GK_OK) {
     *why = gk_error();
     return NULL;
   }
-  if (gki_cuda_driver_get(&hand_driver) != GK_OK || gk_cuda_context(device, &context, &hand_stream) != GK_OK)
-    bench_fail(gk_error());
+  hand_must(gki_cuda_driver_get(&hand_driver));
+  hand_must(gk_cuda_context(opened, &context, &hand_stream));
   HAND(hand_driver->cuCtxPushCurrent(context));
   find("cuLaunchKernel", 4000, &launch_kernel);
   find("cuLaunchCooperativeKernel", 9000, &launch_cooperative);
   load();
-  return device;
+  return opened;
 }
 
 void hand_close(gk_device *device) {
@@ -123,6 +147,14 @@ int *hand_ints(gk_device *device, size_t count) {
   return memory;
 }
 
+int hand_value(const int *at) {
+  int value;
+  hand_must(gk_download(opened, &value, at, sizeof value));
+  return value;
+}
+
+void hand_put(int *at, int value) { hand_must(gk_upload(opened, at, &value, sizeof value)); }
+
 volatile int *hand_pinned(gk_device *device, int **at) {
   int *memory = gk_alloc(device, sizeof *memory, GK_HOST_MEMORY);
   CUdeviceptr seen;
@@ -138,20 +170,25 @@ CUgraph hand_graph(void) {
   return graph;
 }
 
-static CUfunction function(const char *name) {
+CUfunction hand_function(const char *name) {
   CUfunction found;
   HAND(hand_driver->cuModuleGetFunction(&found, module, name));
   return found;
 }
 
-CUgraphNode hand_kernel(CUgraph into, CUgraphNode after, const char *name, unsigned blocks, unsigned threads,
-                        void **parameters) {
-  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = function(name), .gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1,
+CUgraphNode hand_add(CUgraph into, CUgraphNode after, CUfunction function, unsigned blocks, unsigned threads,
+                     void **parameters) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = function, .gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1,
                                            .blockDimX = threads, .blockDimY = 1, .blockDimZ = 1,
                                            .kernelParams = parameters};
   CUgraphNode added;
   HAND(hand_driver->cuGraphAddKernelNode(&added, into, after ? &after : NULL, after ? 1 : 0, &node));
   return added;
+}
+
+CUgraphNode hand_kernel(CUgraph into, CUgraphNode after, const char *name, unsigned blocks, unsigned threads,
+                        void **parameters) {
+  return hand_add(into, after, hand_function(name), blocks, threads, parameters);
 }
 
 CUgraphConditionalHandle hand_handle(CUgraph whole, unsigned initial) {
@@ -171,11 +208,16 @@ CUgraphNode hand_conditional(CUgraph into, CUgraphNode after, CUgraphConditional
   return added;
 }
 
-CUgraphExec hand_exec(CUgraph graph) {
+CUgraphExec hand_instantiate(CUgraph graph) {
   CUgraphExec exec;
   HAND(hand_driver->cuGraphInstantiateWithFlags(&exec, graph, 0));
-  HAND(hand_driver->cuGraphDestroy(graph));
   HAND(hand_driver->cuGraphUpload(exec, hand_stream));
+  return exec;
+}
+
+CUgraphExec hand_exec(CUgraph graph) {
+  const CUgraphExec exec = hand_instantiate(graph);
+  HAND(hand_driver->cuGraphDestroy(graph));
   return exec;
 }
 
@@ -184,10 +226,11 @@ void hand_launch(CUgraphExec exec) { HAND(hand_driver->cuGraphLaunch(exec, hand_
 void hand_wait(void) { HAND(hand_driver->cuStreamSynchronize(hand_stream)); }
 
 void hand_run(const char *name, unsigned blocks, unsigned threads, void **parameters) {
-  HAND(launch_kernel(function(name), blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters, NULL));
+  HAND(launch_kernel(hand_function(name), blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters, NULL));
 }
 
 void hand_run_cooperative(const char *name, unsigned threads, void **parameters) {
-  const unsigned blocks = bench_is_quick() ? 1 : (unsigned)multiprocessors; /* a simulated one has them take turns */
-  HAND(launch_cooperative(function(name), blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters));
+  /* The simulated GPU has the blocks of such a grid take turns: more than one would wait for ever. */
+  const unsigned blocks = bench_is_quick() ? 1 : (unsigned)hand_multiprocessors;
+  HAND(launch_cooperative(hand_function(name), blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters));
 }

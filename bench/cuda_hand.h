@@ -12,24 +12,37 @@ void hand_close(gk_device *device);
 
 extern const gki_cuda_driver *hand_driver;
 extern CUstream hand_stream;
+extern int hand_multiprocessors;
+extern const char hand_text[]; /* the kernels of cuda_hand.c, for gk_code.text */
 
 /* What the driver answered, and what was asked. */
 void hand_check(CUresult result, const char *call);
 #define HAND(call) hand_check(call, #call)
+/* What gk answered. */
+void hand_must(gk_result result);
 
 /* Memory of the device, all 0; gk_free gives it back. */
 int *hand_ints(gk_device *device, size_t count);
+/* One number there, when what was launched before is over. */
+int hand_value(const int *at);
+void hand_put(int *at, int value);
 /* Page-locked, with its address on the device; stays. */
 volatile int *hand_pinned(gk_device *device, int **at);
 
 CUgraph hand_graph(void);
-/* Behind a node, or none (NULL). Kernels are those of cuda_hand.c, by name. */
+CUfunction hand_function(const char *name);
+/* Behind a node, or none (NULL). */
+CUgraphNode hand_add(CUgraph into, CUgraphNode after, CUfunction function, unsigned blocks, unsigned threads,
+                     void **parameters);
+/* The same with a kernel of cuda_hand.c, by name. */
 CUgraphNode hand_kernel(CUgraph into, CUgraphNode after, const char *name, unsigned blocks, unsigned threads,
                         void **parameters);
 CUgraphConditionalHandle hand_handle(CUgraph whole, unsigned initial);
 CUgraphNode hand_conditional(CUgraph into, CUgraphNode after, CUgraphConditionalNodeType type,
                              CUgraphConditionalHandle handle, CUgraph *body);
-/* Takes the graph. */
+/* Ready to be launched at once. */
+CUgraphExec hand_instantiate(CUgraph graph);
+/* The same, and the graph is gone. */
 CUgraphExec hand_exec(CUgraph graph);
 void hand_exec_end(CUgraphExec exec);
 void hand_launch(CUgraphExec exec);

@@ -19,18 +19,6 @@ static int *x, *left, *met, *told_at;
 static volatile int *told;
 static int passes; /* of the longer of two loops; the other has half of them */
 
-static void must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
-
-static int value_of(const int *at) {
-  int value;
-  must(gk_download(device, &value, at, sizeof value));
-  return value;
-}
-
-static void put(int *at, int value) { must(gk_upload(device, at, &value, sizeof value)); }
-
 /* ---- loops of each kind ------------------------------------------------------------------------------------------ */
 
 typedef struct loop {
@@ -50,9 +38,9 @@ static gk_graph *gk_loop(int kernels, int count) {
   *at++ = (gk_task)GK_END;
   const gk_list list = {GK_ABI, "loop", tasks, (size_t)(at - tasks), slots, GK_COUNT(slots)};
   gk_graph *graph;
-  must(gk_graph_create(device, &list, 0, &graph));
-  must(gk_bind(graph, X, x));
-  must(gk_bind(graph, LEFT, left));
+  hand_must(gk_graph_create(device, &list, 0, &graph));
+  hand_must(gk_bind(graph, X, x));
+  hand_must(gk_bind(graph, LEFT, left));
   return graph;
 }
 
@@ -88,10 +76,10 @@ static CUgraphExec gk_while(int kernels, int count) {
   const CUgraph whole = hand_graph();
   const CUgraphNode first = add_set(whole, count);
   gk_cuda_block block;
-  must(gk_cuda_begin(device, GK_OP_DO_WHILE, NULL, 0, whole, &first, 1, &block));
+  hand_must(gk_cuda_begin(device, GK_OP_DO_WHILE, NULL, 0, whole, &first, 1, &block));
   CUgraphNode last = add_kernels(block.body[0], NULL, kernels);
   hand_kernel(block.body[0], last, "less_and_decide", 1, 1, (void *[]){&left, &block.handle[0]});
-  must(gk_cuda_end(device, &block));
+  hand_must(gk_cuda_end(device, &block));
   return hand_exec(whole);
 }
 
@@ -118,8 +106,8 @@ static CUgraphExec several_passes(int kernels, int count, bool tells) {
 /* ---- ways to run one --------------------------------------------------------------------------------------------- */
 
 static void by_gk(const loop *l) {
-  must(gk_launch(l->graph, 0));
-  must(gk_wait(l->graph, NULL));
+  hand_must(gk_launch(l->graph, 0));
+  hand_must(gk_wait(l->graph, NULL));
 }
 
 static void by_graph(const loop *l) {
@@ -129,7 +117,7 @@ static void by_graph(const loop *l) {
 
 static void by_copy(const loop *l) {
   int *here = (int *)(uintptr_t)told;
-  put(left, l->passes);
+  hand_put(left, l->passes);
   do {
     hand_launch(l->exec);
     HAND(hand_driver->cuMemcpyDtoHAsync(here, (CUdeviceptr)(uintptr_t)left, sizeof *left, hand_stream));
@@ -138,7 +126,7 @@ static void by_copy(const loop *l) {
 }
 
 static void by_polling(const loop *l) {
-  put(left, l->passes);
+  hand_put(left, l->passes);
   do {
     *told = -1;
     hand_launch(l->exec);
@@ -148,15 +136,15 @@ static void by_polling(const loop *l) {
 }
 
 static void flat(const loop *l) {
-  put(left, l->passes);
+  hand_put(left, l->passes);
   hand_launch(l->exec);
   hand_wait();
 }
 
 static void by_staying(const loop *l) {
   int kernels = l->kernels;
-  put(met, 0);
-  put(left, l->passes);
+  hand_put(met, 0);
+  hand_put(left, l->passes);
   hand_run_cooperative("stay", 32, (void *[]){&left, &x, &kernels, &met});
   hand_wait();
 }
@@ -177,13 +165,13 @@ static double timed(const way *w, const loop *l) {
 static bool slope(void *with, uint64_t times, bench_took *took) {
   const way *w = with;
   const double more = w->longer.passes - w->shorter.passes;
-  put(x, 0);
+  hand_put(x, 0);
   for (uint64_t k = 0; k < times; ++k) {
     took->all += timed(w, &w->longer) / more;
     took->less += timed(w, &w->shorter) / more;
   }
   const int each = w->longer.kernels - 1;
-  return value_of(left) == 0 && value_of(x) == (int)times * each * (w->longer.passes + w->shorter.passes);
+  return hand_value(left) == 0 && hand_value(x) == (int)times * each * (w->longer.passes + w->shorter.passes);
 }
 
 typedef enum kind { GK, GK_SELF, BY_HAND, BY_HAND_SELF, COPY, POLL, POLL_SEVERAL, FLAT, STAYING, KINDS } kind;
@@ -305,7 +293,7 @@ static bool a_launch(void *with, uint64_t times, bench_took *took) {
 }
 
 static bool a_round_trip(void *with, uint64_t times, bench_took *took) {
-  put(left, 7);
+  hand_put(left, 7);
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
     *told = -1;
