@@ -125,6 +125,14 @@ gk_device *hand_open(const char **why) {
     return NULL;
   }
   hand_must(gki_cuda_driver_get(&hand_driver));
+  if (hand_driver->version < 12040) { /* by hand there would be no loops or gates to be held against */
+    static char old[80];
+    snprintf(old, sizeof old, "the driver is of CUDA %d.%d, and the graphs by hand need 12.4",
+             hand_driver->version / 1000, hand_driver->version % 1000 / 10);
+    *why = old;
+    gk_device_close(opened);
+    return NULL;
+  }
   hand_must(gk_cuda_context(opened, &context, &hand_stream));
   HAND(hand_driver->cuCtxPushCurrent(context));
   find("cuLaunchKernel", 4000, &launch_kernel);

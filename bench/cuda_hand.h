@@ -6,7 +6,7 @@
 #include "gk.h"
 #include "gk_cuda.h"
 
-/* Opens CUDA's first device. NULL: there is none, and `why` says so. */
+/* Opens CUDA's first device. NULL: there is none, or its driver is too old, and `why` says so. */
 gk_device *hand_open(const char **why);
 void hand_close(gk_device *device);
 

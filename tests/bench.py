@@ -24,10 +24,7 @@ def wrong(report):
 def run(program, folder):
     out = Path(folder) / f"{Path(program).name}.json"
     # Threads that wait by spinning take minutes where a machine has much else to do.
-    env = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-    if needs_cuda(program):
-        simulated = str(Path("build/simgpu").resolve())
-        env |= {"LD_LIBRARY_PATH": simulated, "CUDA_HOME": simulated, "GK_CACHE": "off"}
+    env = {**os.environ, "OMP_WAIT_POLICY": "passive"} | (simulated() if needs_cuda(program) else {})
     trouble = tap.run(Path(program).resolve(), "--quick", "--json", out, cwd=tap.ROOT, env=env)
     return trouble or wrong(json.loads(out.read_text()))
 
@@ -36,11 +33,15 @@ def needs_cuda(program):
     return Path(program).name.startswith("cuda_")
 
 
-def without_a_device(program, folder):
+def simulated():
+    folder = str(Path("build/simgpu").resolve())
+    return {"LD_LIBRARY_PATH": folder, "CUDA_HOME": folder, "GK_CACHE": "off"}
+
+
+def measures_nothing(program, folder, env):
     """It says why there is nothing to measure, and that is no failure."""
     out = Path(folder) / "missing.json"
-    none = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}
-    trouble = tap.run(Path(program).resolve(), "--json", out, cwd=tap.ROOT, env=none)
+    trouble = tap.run(Path(program).resolve(), "--json", out, cwd=tap.ROOT, env={**os.environ, **env})
     if trouble:
         return trouble
     report = json.loads(out.read_text())
@@ -123,7 +124,10 @@ def main():
             name = Path(program).name
             tap.case(f"{name}, simulated" if needs_cuda(program) else name, run(program, folder))
             if needs_cuda(program):
-                tap.case(f"{name} without a device", without_a_device(program, folder))
+                none = {"CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}
+                tap.case(f"{name} without a device", measures_nothing(program, folder, none))
+                old = simulated() | {"SIMGPU_VERSION": "12.3"}
+                tap.case(f"{name} with an old driver", measures_nothing(program, folder, old))
         if not trouble:
             tap.case("the page shows all of it", shown(folder))
     with tempfile.TemporaryDirectory() as folder:
