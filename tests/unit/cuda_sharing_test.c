@@ -160,6 +160,43 @@ static void test_captured(void **state) {
   RIGHT(cu.cuCtxDestroy(context));
 }
 
+/* A launch on another stream has to come behind what was on that of the device, where it can't be marked now. */
+static void check_captured_elsewhere(uint32_t bits) {
+  CUcontext context;
+  CUstream stream, other;
+  CUgraph captured;
+  size_t count = 99;
+  RIGHT(cu.cuCtxCreate(&context, 0, 0));
+  RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  RIGHT(cu.cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  gk_device *device = share(context, stream);
+  gk_graph *here = graph_on(device, &looping, bits);
+  int *x = int_on(device, 1), *left = int_on(device, 3);
+  gk_bind(here, X, x);
+  gk_bind(here, LEFT, left);
+  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  const char *const says = "the stream that the device shares is being captured";
+  assert_fails(GK_ERROR_INVALID, says, gk_launch_on(here, 0, other));
+  assert_fails(GK_ERROR_INVALID, says, gk_launch_on(here, 0, NULL));
+  RIGHT(cu.cuStreamEndCapture(stream, &captured));
+  RIGHT(cu.cuGraphGetNodes(captured, NULL, &count));
+  assert_int_equal(count, 0);
+  RIGHT(cu.cuGraphDestroy(captured));
+  assert_ok(gk_launch_on(here, 0, other));
+  assert_ok(gk_wait(here, NULL));
+  assert_int_equal(int_at(device, x), 4);
+  gk_graph_destroy(here);
+  gk_device_close(device);
+  RIGHT(cu.cuStreamDestroy(other));
+  RIGHT(cu.cuStreamDestroy(stream));
+  RIGHT(cu.cuCtxDestroy(context));
+}
+
+static void test_captured_elsewhere(void **state) {
+  (void)state;
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) check_captured_elsewhere(bits);
+}
+
 /* ---- refused ----------------------------------------------------------------------------------------------------- */
 
 static void refused(int ordinal, const gk_extension *next, const char *words) {
@@ -261,7 +298,7 @@ int main(int count, char **words) {
   with_simgpu(words);
   const struct CMUnitTest tests[] = {
     CLEAN(test_context_of_the_callers), CLEAN(test_primary_context), CLEAN(test_order_on_the_stream),
-    CLEAN(test_captured), CLEAN(test_refused_extensions), CLEAN(test_refused_context_and_stream),
-    CLEAN(test_each_call_fails), CLEAN(test_whose_device_it_is)};
+    CLEAN(test_captured), CLEAN(test_captured_elsewhere), CLEAN(test_refused_extensions),
+    CLEAN(test_refused_context_and_stream), CLEAN(test_each_call_fails), CLEAN(test_whose_device_it_is)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }
