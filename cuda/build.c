@@ -178,7 +178,7 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
   gki_range_begin(gates->node_count, "build nodes");
   builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
                          .values = graph->calls.values, .parameters = &graph->parameters,
-                         .updates = &variant->updates},
+                         .updates = &variant->updates, .is_outside = true},
                .graph = graph, .variant = variant, .gates = gates, .handles = handles};
   const bool posts = gates->node_count && gates->nodes[gates->node_count - 1].kind == GK_GATE_EPILOGUE;
   void *parameters[] = {&variant->tables};

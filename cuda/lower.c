@@ -56,7 +56,8 @@ static gk_result make_handles(const gki_cuda_graph *graph, const gki_cuda_varian
     result = device->driver->cuGraphConditionalHandleCreate(&handles[k], whole, device->context,
                                                             variant->gates->handles[k].initial,
                                                             GKI_CU_GRAPH_COND_ASSIGN_DEFAULT);
-  return gki_cuda_judge_graph(graph->device, graph->plan, result, "cuGraphConditionalHandleCreate");
+  if (graph->outside) return gki_cuda_judge_into(device, result, "gk_cuda_add", "cuGraphConditionalHandleCreate");
+  return gki_cuda_judge_graph(device, graph->plan, result, "cuGraphConditionalHandleCreate");
 }
 
 static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, const gki_cuda_layout *layout,

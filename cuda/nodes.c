@@ -2,6 +2,7 @@
 #include "error.h"
 #include "range.h"
 #include "recorded.h"
+#include "single.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +27,12 @@ const CUgraphNode *gki_cuda_nodes_from(const gki_cuda_nodes *n, size_t first) {
 
 gk_result gki_cuda_nodes_judge(const gki_cuda_nodes *n, CUresult result, const char *call, uint32_t task) {
   const gk_node *node = &n->slots->plan->nodes[task];
-  return gki_cuda_judge(n->device->driver, result, "%s for task %u (%s) of graph %s", call, (unsigned)node->source,
-                        node->name, n->slots->plan->name);
+  char what[600];
+  if (result == CUDA_SUCCESS) return GK_OK;
+  snprintf(what, sizeof what, "%s for task %u (%s) of graph %s", call, (unsigned)node->source, node->name,
+           n->slots->plan->name);
+  return n->is_outside ? gki_cuda_judge_into(n->device, result, "gk_cuda_add", what)
+                       : gki_cuda_judge(n->device->driver, result, "%s", what);
 }
 
 static gk_result add_shaped(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first,

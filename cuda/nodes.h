@@ -15,6 +15,7 @@ typedef struct gki_cuda_nodes {
   CUgraph whole; /* NULL: without conditional nodes; else what is added elsewhere is in a body, */
   char *refused; /* and here goes why a body can't hold it, as a sentence, with GK_ERROR_UNSUPPORTED; */
   size_t refused_bytes;
+  bool is_outside; /* they go into a graph of the caller's, which the driver may mind */
   CUgraphNode *fronts;
   size_t count, capacity;
 } gki_cuda_nodes;

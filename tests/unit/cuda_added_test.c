@@ -460,6 +460,20 @@ static void test_refused(void **state) {
   end_world(&w);
 }
 
+/* The driver may mind a graph only after some of the list's nodes: that is no failure of the device's, either. */
+static void test_refused_on_the_way(void **state) {
+  world w = world_of(*state);
+  gk_cuda_block block;
+  CUgraphNode last;
+  assert_ok(gk_cuda_begin(w.device, GK_OP_IF, w.flag, 0, w.whole, NULL, 0, &block));
+  assert_ok(gk_cuda_end(w.device, &block));
+  w.exec = hand_instantiate(w.whole);
+  INVALID("gk_cuda_add: cuGraphAddNode of a conditional node for task 1 (LEFT) of graph loop",
+          gk_cuda_add(w.device, &loop, 0, block.body[0], NULL, 0, &w.graph, &last));
+  INVALID("the graph must be alive", gk_cuda_add(w.device, &loop, 0, block.body[0], NULL, 0, &w.graph, &last));
+  end_world(&w);
+}
+
 /* Devices of their own, since what was found out about one is kept. */
 static void test_drivers_that_cannot(void **state) {
   (void)state;
@@ -605,7 +619,7 @@ int main(int count, char **words) {
     ON_HAND(test_between_others), ON_HAND(test_straight), ON_HAND(test_yields), ON_HAND(test_yields_without_resuming),
     ON_HAND(test_two), ON_HAND(test_behind_a_block), ON_HAND(test_any_order), ON_HAND(test_queue),
     ON_HAND(test_exec_made_again), ON_HAND(test_cancel), ON_HAND(test_own_memory), ON_HAND(test_code_by_hand),
-    ON_HAND(test_refused),
+    ON_HAND(test_refused), ON_HAND(test_refused_on_the_way),
     ON_HAND(test_drivers_that_cannot), ON_HAND(test_every_call_fails), ON_HAND(test_memory_runs_out),
     cmocka_unit_test_setup_teardown(test_lost, setup_hand, teardown_lost), ON_HAND(test_destroyed_under_way),
     ON_HAND(test_device_closed_first),
