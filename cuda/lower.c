@@ -4,6 +4,7 @@
 #include "launch.h"
 #include "names.h"
 #include "nodes.h"
+#include "single.h"
 #include "ways.h"
 #include <stdio.h>
 #include <string.h>
