@@ -121,6 +121,11 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
     if (asked) {
       gki_begin();
       launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
+      if (launch->result == GK_ERROR_BUSY) { /* it can't be asked now, which says nothing about the launch */
+        gk_fail(GK_ERROR_BUSY, "backend %s can't be asked now and didn't say why", graph->device->backend->name);
+        launch->result = GK_OK;
+        return gki_failure();
+      }
       if (block) launch->result = ended(launch->result);
       keep_message(launch);
       gki_begin(); /* That failure isn't the one of the call at hand. */
@@ -149,7 +154,7 @@ static gk_result wait_for(gk_graph *graph, uint64_t launched) {
 /* Of a graph that the caller launches: he has to, and to ask until that is over. */
 static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
-  if (launched > graph->told) settle(graph, launched, false);
+  if (launched > graph->told && settle(graph, launched, false) != GK_OK) gki_begin();
   if (graph->planned.plan.can_yield && launched > graph->told)
     return gk_fail(GK_ERROR_BUSY, "%s: graph %s was armed, can yield, and gk_poll hasn't told yet how that launch "
                    "ended; launch your exec if you didn't, and call gk_poll once that is done", call, name);
@@ -166,7 +171,10 @@ static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launche
   if (graph->planned.plan.can_yield && launched > graph->told)
     return gk_fail(GK_ERROR_BUSY, "%s: graph %s was launched and not waited for, and it can yield; call gk_wait first",
                    call, name);
-  if (launched >= graph->depth && settle(graph, launched + 1 - graph->depth, false) != GK_OK)
+  const bool full = launched >= graph->depth;
+  const gk_result settled = full ? settle(graph, launched + 1 - graph->depth, false) : GK_OK;
+  if (settled != GK_OK && settled != GK_NOT_READY) return settled;
+  if (settled != GK_OK)
     return gk_fail(GK_ERROR_BUSY,
                    "%s: %u launches of graph %s are under way, and no more are queued; call gk_wait first", call,
                    (unsigned)graph->depth, name);

@@ -241,10 +241,16 @@ static gk_result find_event(gki_cuda_graph *graph, uint64_t number, CUevent *eve
   return result;
 }
 
+/* A stream that is shared and captured now keeps gk from asking, and the launch is as it was. */
+static gk_result enter_to_ask(const gki_cuda_device *device) {
+  const gk_result result = gki_cuda_enter(device);
+  return result == GK_ERROR_INVALID ? GK_ERROR_BUSY : result;
+}
+
 static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool block) {
   const gki_cuda_driver *driver = graph->device->driver;
   CUevent event;
-  gk_result result = gki_cuda_enter(graph->device);
+  gk_result result = enter_to_ask(graph->device);
   if (result != GK_OK) return result;
   result = find_event(graph, number, &event);
   if (result == GK_OK) {
@@ -303,7 +309,7 @@ static bool is_passed_over(const gki_cuda_graph *graph, uint64_t number) {
 /* Somebody else launches it: whether he did, and when it ends, the device's post alone tells. */
 static gk_result look_outside(const gki_cuda_graph *graph, uint64_t number, bool block) {
   const gki_cuda_device *device = graph->device;
-  gk_result result = gki_cuda_enter(device);
+  gk_result result = enter_to_ask(device);
   if (result != GK_OK) return result;
   if (block)
     result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuCtxSynchronize(), "cuCtxSynchronize");
@@ -318,7 +324,7 @@ static gk_result look_outside(const gki_cuda_graph *graph, uint64_t number, bool
 static gk_result wait_outside(gki_cuda_graph *graph, uint64_t number, bool block, gk_record *record) {
   gk_result result = gki_cuda_is_posted(graph, number) || is_passed_over(graph, number) ? GK_OK
                                                                                : look_outside(graph, number, block);
-  if (result == GK_NOT_READY) return result;
+  if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
   ++graph->waited;
   if (result != GK_OK || !gki_cuda_is_posted(graph, number)) return result;
   graph->told = number;
@@ -330,7 +336,7 @@ gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record) {
   if (graph->outside) return wait_outside(graph, number, block, record);
   if (block && !graph->events) spin(graph, number);
   gk_result result = gki_cuda_is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
-  if (result == GK_NOT_READY) return result;
+  if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
   ++graph->waited;
   if (result == GK_OK) result = fill_record(graph, number, record);
   else graph->busy_until = UINT64_MAX;

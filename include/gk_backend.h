@@ -406,7 +406,9 @@ typedef struct gk_backend {
   /** Native: starts the plan. Batched: takes the values over, and submits follow. Neither blocks nor allocates, but to
    * make the device's own graph where that isn't there: for the first target, and for calls whose slots changed. */
   gk_result (*launch)(void *graph, const gk_hand_over *launch);
-  /** Native only. Launches are waited for in their order. GK_NOT_READY if it would block and mustn't. */
+  /** Native only. Launches are waited for in their order. GK_NOT_READY if it would block and mustn't; GK_ERROR_BUSY,
+   * after gk_fail, if nothing can be asked now: the call fails, and the launch is asked for again by the next. Another
+   * failure is the launch's. */
   gk_result (*wait)(void *graph, bool block, gk_record *record);
   /** Native only, from any thread, also when nothing is under way: later launches aren't concerned. Optional: gk_cancel
    * is refused. */

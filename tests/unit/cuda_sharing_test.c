@@ -197,6 +197,39 @@ static void test_captured_elsewhere(void **state) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) check_captured_elsewhere(bits);
 }
 
+/* What a launch came to isn't lost when somebody asks while its stream is captured. */
+static void test_asked_while_captured(void **state) {
+  (void)state;
+  static const gk_task straight_tasks[] = {GK_RUN(add, N, X, A)};
+  static const gk_list straight = GK_LIST(straight, straight_tasks, slots);
+  CUcontext context;
+  CUstream stream;
+  CUgraph captured;
+  const gk_status *status = NULL;
+  RIGHT(cu.cuCtxCreate(&context, 0, 0));
+  RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  gk_device *device = share(context, stream);
+  gk_graph *graph = graph_on(device, &straight, 0);
+  int *x = int_on(device, 1);
+  gk_bind(graph, X, x);
+  for (int k = 0; k < 16; ++k) assert_ok(gk_launch(graph, 0));
+  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  const char *const says = "the stream that the device shares is being captured";
+  assert_fails(GK_ERROR_INVALID, says, gk_wait(graph, &status));
+  assert_null(status);
+  assert_fails(GK_ERROR_INVALID, says, gk_poll(graph, &status));
+  assert_fails(GK_ERROR_INVALID, says, gk_launch(graph, 0)); /* the seventeenth */
+  RIGHT(cu.cuStreamEndCapture(stream, &captured));
+  RIGHT(cu.cuGraphDestroy(captured));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->launch, 16);
+  assert_int_equal(int_at(device, x), 17);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  RIGHT(cu.cuStreamDestroy(stream));
+  RIGHT(cu.cuCtxDestroy(context));
+}
+
 /* ---- refused ----------------------------------------------------------------------------------------------------- */
 
 static void refused(int ordinal, const gk_extension *next, const char *words) {
@@ -298,7 +331,8 @@ int main(int count, char **words) {
   with_simgpu(words);
   const struct CMUnitTest tests[] = {
     CLEAN(test_context_of_the_callers), CLEAN(test_primary_context), CLEAN(test_order_on_the_stream),
-    CLEAN(test_captured), CLEAN(test_captured_elsewhere), CLEAN(test_refused_extensions),
+    CLEAN(test_captured), CLEAN(test_captured_elsewhere), CLEAN(test_asked_while_captured),
+    CLEAN(test_refused_extensions),
     CLEAN(test_refused_context_and_stream), CLEAN(test_each_call_fails), CLEAN(test_whose_device_it_is)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }
