@@ -129,6 +129,9 @@ static void errors_are_where_the_user_wrote_them(void **state) {
     {"extern \"C\" __global__ void f(int *x) {\n  x[0] = y;\n}\n", "some.cu(2): error: "},
     {"#line 77 \"dir/their.c\"\nint f() { return nothing; }\n", "dir/their.c(77): error: "},
     {"\n\n#error not here\n", "some.cu(3): error: "},
+    /* NVRTC has the type of its argument, but not this: sources declare it */
+    {"extern \"C\" __global__ void f(cudaGraphConditionalHandle h) { cudaGraphSetConditional(h, 1); }\n",
+     "some.cu(1): error: "},
     {"extern \"C\" __global__ void f(int *x) { x[0] = x; }\nint q = zz;\n",
      "2 errors detected in the compilation of \"some.cu\"."}};
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {

@@ -123,7 +123,12 @@ SIM_INLINE void __threadfence_system() { __threadfence(); }
 SIM_INLINE void __nanosleep(unsigned) { sim_pause(); }
 SIM_INLINE void __trap() { sim_services_at->stop("__trap()"); }
 
-extern "C" SIM_OWN void cudaGraphSetConditional(unsigned long long handle, unsigned value) {
+// nvcc's headers declare it, NVRTC doesn't: there sources do, and the linker alone knows this one by its name.
+#ifndef __CUDACC_RTC__
+extern "C" void cudaGraphSetConditional(unsigned long long handle, unsigned value);
+#endif
+extern "C" SIM_OWN void sim_condition(unsigned long long handle, unsigned value) __asm__("cudaGraphSetConditional");
+void sim_condition(unsigned long long handle, unsigned value) {
   sim_services_at->set_conditional(handle, value);
   sim_pause();
 }
