@@ -72,14 +72,14 @@ static gk_result refuse_add(const gk_list *list, uint32_t bits, const gki_cuda_i
 gk_result gk_cuda_add(gk_device *of, const gk_list *list, uint32_t bits, CUgraph whole, const CUgraphNode *after,
                       size_t count, gk_graph **graph, CUgraphNode *last) {
   gki_begin();
-  gki_cuda_device *device = NULL;
   if (graph) *graph = NULL;
   if (last) *last = NULL;
   if (!graph || !last) return gk_fail(GK_ERROR_INVALID, "gk_cuda_add: nowhere to put the graph or the node (NULL)");
   gki_cuda_into into = {.graph = whole, .after = after, .count = count,
                         .resumes = (bits & GK_CUDA_RESUMABLE) != 0};
-  gk_result result = gki_cuda_device_of(of, "gk_cuda_add", &device);
-  if (result == GK_OK) result = refuse_add(list, bits, &into);
+  const gki_cuda_device *device = gki_cuda_device_of(of, "gk_cuda_add");
+  if (!device) return GK_ERROR_INVALID;
+  gk_result result = refuse_add(list, bits, &into);
   if (result == GK_OK) result = refuse_device(device);
   if (result != GK_OK) return result;
   const gki_lowering way = {lower_into, &into};

@@ -15,10 +15,9 @@
 gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *stream) {
   if (context) *context = NULL;
   if (stream) *stream = NULL;
-  gki_cuda_device *ours;
   gki_begin();
-  gk_result result = gki_cuda_device_of(device, "gk_cuda_context", &ours);
-  if (result != GK_OK) return result;
+  const gki_cuda_device *ours = gki_cuda_device_of(device, "gk_cuda_context");
+  if (!ours) return GK_ERROR_INVALID;
   if (context) *context = ours->context;
   if (stream) *stream = ours->stream;
   return GK_OK;

@@ -91,7 +91,7 @@ static void add_named(gki_text *text, const gki_cuda_names *names, const char *d
 static gk_result add_graph(const gki_cuda_graph *graph, CUgraph whole, gki_cuda_names *names, gki_text *text) {
   char *drawn = NULL;
   gk_result result = draw_graph(graph, whole, &drawn);
-  if (result == GK_OK) add_named(text, names, drawn);
+  if (drawn) add_named(text, names, drawn);
   gk_release(drawn);
   return result == GK_OK && text->failed ? GK_ERROR_MEMORY : result;
 }

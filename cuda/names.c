@@ -110,7 +110,6 @@ static void say_point(const gk_gates *gates, uint32_t point, gki_quoting how, gk
 void gki_cuda_name_say(const gki_cuda_names *names, const gki_cuda_name *name, gki_quoting how, gki_text *text) {
   const gk_gates *gates = names->variant->gates;
   const gk_gate_node *gate = &gates->nodes[name->gate];
-  const gk_node *node = gate->node == GK_NONE ? NULL : &gates->plan->nodes[gate->node];
   switch (gate->kind) {
   case GK_GATE_PROLOGUE: gki_text_add(text, "gk: a launch begins"); return;
   case GK_GATE_EPILOGUE: gki_text_add(text, "gk: a launch ends, the status is posted"); return;
@@ -121,7 +120,8 @@ void gki_cuda_name_say(const gki_cuda_names *names, const gki_cuda_name *name, g
   case GK_GATE_PIECE: gki_text_add(text, "gk: what a yield or resume may skip, from the node inside on"); return;
   case GK_GATE_TASK:
     say_task(gates->plan, gate->node, how, text);
-    if (node->op == GK_OP_CALL) gki_text_add(text, name->recorded ? ", recorded" : ", its end");
+    if (gates->plan->nodes[gate->node].op == GK_OP_CALL)
+      gki_text_add(text, name->recorded ? ", recorded" : ", its end");
     return;
   default: say_task(gates->plan, gate->node, how, text);
   }

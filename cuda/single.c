@@ -14,14 +14,16 @@ _Static_assert(sizeof(uintptr_t) == 8, "a block's operation and its bound in one
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-gk_result gki_cuda_device_of(gk_device *device, const char *call, gki_cuda_device **found) {
-  if (!device) return gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
-  if (gki_refuse_dead(device, call) != GK_OK) return GK_ERROR_INVALID;
-  if (device->backend != &gki_cuda)
-    return gk_fail(GK_ERROR_INVALID, "%s: the device is one of backend %s; open one of backend cuda", call,
-                   device->backend->name);
-  *found = device->state;
-  return GK_OK;
+gki_cuda_device *gki_cuda_device_of(gk_device *device, const char *call) {
+  if (!device) {
+    gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
+    return NULL;
+  }
+  if (gki_refuse_dead(device, call) != GK_OK) return NULL;
+  if (device->backend == &gki_cuda) return device->state;
+  gk_fail(GK_ERROR_INVALID, "%s: the device is one of backend %s; open one of backend cuda", call,
+          device->backend->name);
+  return NULL;
 }
 
 gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char *call) {
@@ -176,11 +178,11 @@ static gk_result begin(gki_cuda_device *device, gk_op op, const int32_t *flag, u
 gk_result gk_cuda_begin(gk_device *of, gk_op op, const int32_t *flag, uint32_t max_iterations, CUgraph into,
                         const CUgraphNode *after, size_t count, gk_cuda_block *block) {
   gki_begin();
-  gki_cuda_device *device = NULL;
   if (!block) return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: nowhere to put the block (NULL)");
   *block = (gk_cuda_block){0};
-  gk_result result = gki_cuda_device_of(of, "gk_cuda_begin", &device);
-  if (result == GK_OK) result = refuse_block(op, flag, max_iterations);
+  gki_cuda_device *device = gki_cuda_device_of(of, "gk_cuda_begin");
+  if (!device) return GK_ERROR_INVALID;
+  gk_result result = refuse_block(op, flag, max_iterations);
   if (result == GK_OK) result = gki_cuda_refuse_into("gk_cuda_begin", into, after, count);
   if (result == GK_OK) result = gki_cuda_refuse_conditional(device, "gk_cuda_begin");
   if (result != GK_OK) return result;
@@ -274,15 +276,14 @@ static gk_result end(const gki_cuda_device *device, gk_cuda_block *block) {
 
 gk_result gk_cuda_end(gk_device *of, gk_cuda_block *block) {
   gki_begin();
-  gki_cuda_device *device = NULL;
-  gk_result result = gki_cuda_device_of(of, "gk_cuda_end", &device);
-  if (result != GK_OK) return result;
+  gki_cuda_device *device = gki_cuda_device_of(of, "gk_cuda_end");
+  if (!device) return GK_ERROR_INVALID;
   if (!block) return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: there is no block (NULL)");
   if (!block->reserved[3])
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block wasn't begun, or was completed before");
   if (block->reserved[3] != (uintptr_t)device)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block was begun with another device; give that one");
-  result = gki_cuda_enter(device);
+  gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return gki_cuda_note(device, result);
   result = end(device, block);
   gki_cuda_leave(device);

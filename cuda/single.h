@@ -3,8 +3,8 @@
 #define GKI_CUDA_SINGLE_H
 #include "device.h"
 
-/* A public call's device, which must be one of this backend. */
-gk_result gki_cuda_device_of(gk_device *device, const char *call, gki_cuda_device **found);
+/* A public call's device. NULL, as is said with GK_ERROR_INVALID: it is none of this backend. */
+gki_cuda_device *gki_cuda_device_of(gk_device *device, const char *call);
 
 /* GK_ERROR_UNSUPPORTED with the reason: the host gates everything on that device. */
 gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char *call);

@@ -18,12 +18,6 @@ BELOW = Path("common/memory.c")  # defines what analyzer.h declares
 EXCEPTIONS = {  # file, warning, function: why it is wrong
     ("fallback/openmp/team.c", "malloc-leak", "gki_team_make"):
         "the pointer to free is kept before the seats, at an aligned place in the same memory",
-    ("cuda/single.c", "null-dereference", "gki_cuda_refuse_conditional"):
-        "gki_cuda_device_of, out of its sight, gives the device wherever it answers GK_OK",
-    ("cuda/single.c", "null-dereference", "take_count"):
-        "gki_cuda_device_of, out of its sight, gives the device wherever it answers GK_OK",
-    ("cuda/single.c", "null-dereference", "make_handles"):
-        "gki_cuda_device_of, out of its sight, gives the device wherever it answers GK_OK",
 }
 
 
