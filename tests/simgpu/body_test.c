@@ -55,18 +55,25 @@ static void empty_node_in_a_body_before_12_4(void **state) {
   expect_broken("empty-node");
 }
 
+static void count_on_host(void *data) { ++*(int *)data; }
+
 static void other_nodes_in_a_body(void **state) {
   (void)state;
   CUgraph body;
   CUgraphNode node;
   add_condition(graph, NULL, handle_of(1), IF, &body);
-  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddHostNode(&node, body, NULL, 0, (const void *)&node));
+  int count = 0;
+  CUDA_HOST_NODE_PARAMS host = {count_on_host, &count};
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddHostNode(&node, body, NULL, 0, &host));
   expect_refused("body");
   CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddNode(&node, body, NULL, NULL, 0, &asked));
   expect_refused("body");
   asked.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD;
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddNode(&node, body, NULL, NULL, 0, &asked));
+  host.fn = NULL;
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddHostNode(&node, graph, NULL, 0, &host));
+  expect_refused("no function");
   add_log(body, NULL, 'a');
   expect_trace("a");
 }
@@ -128,8 +135,6 @@ static void expect_unsupported(CUgraphNode node, const char *part) {
   assert_int_equal(asked.result_out, CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED);
   assert_ptr_equal(asked.hErrNode_out, node);
 }
-
-static void count_on_host(void *data) { ++*(int *)data; }
 
 /* By itself and in a child graph; of a driver that doesn't look before. */
 static void types_are_checked_late(void **state) {

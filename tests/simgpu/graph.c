@@ -262,7 +262,8 @@ CUresult sim_cuGraphAddHostNode(CUgraphNode *node, CUgraph handle, const CUgraph
   SIM_ENTER(cuGraphAddHostNode);
   sim_graph *graph;
   sim_node *made = NULL;
-  if (!node || !parameters || !parameters->fn) return CUDA_ERROR_INVALID_VALUE;
+  if (!node || !parameters || !parameters->fn)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddHostNode: no function");
   CUresult result = sim_graph_find(handle, &graph);
   if (result == CUDA_SUCCESS) result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_HOST, after, count, &made);
   if (result == CUDA_SUCCESS) made->host = *parameters;
