@@ -110,7 +110,8 @@ gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUg
  *   address 0.
  * - A launch that wasn't armed by itself does once more what the one before it did, and gk_poll doesn't tell of it.
  * - Of what was armed and not launched only the last counts; of the others gk_poll never tells.
- * - A list that can yield is armed again once gk_poll has told how its last launch ended: GK_ERROR_BUSY till then.
+ * - A list that can yield is armed again once gk_poll has told how its last launch ended: GK_ERROR_BUSY till then, for
+ *   another exec, too; so launch what you armed before you instantiate again.
  * - After gk_resize arm before you launch again, or the old memory is used.
  *
  * @param exec   Of the graph that the list was added to, made thereafter.
