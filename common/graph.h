@@ -110,6 +110,10 @@ bool gki_launches_over(gk_graph *graph); /* as far as is known without waiting *
 /* As gk_launch, of a graph that the caller launches: `arm` gets what a launch is told, here and now. */
 gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
                            gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data);
+/* Of a graph that the caller launches: `disarm` lowers *launched to the last one, beyond `over`, that there was. What
+ * was bound for those since is handed over again. */
+gk_result gki_launch_disarmed(gk_graph *graph, const char *call,
+                              gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched));
 
 /* batched.c: walks the plan for a backend that runs batches and reads flags */
 gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record);

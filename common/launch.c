@@ -277,15 +277,36 @@ static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
   return GK_OK;
 }
 
+static gk_result refuse_inside(const gk_graph *graph, const char *call) {
+  if (graph->outside) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create; call gk_launch", call,
+                 graph->planned.plan.name);
+}
+
 gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
                            gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   if (gki_is_heard()) begin_range(graph, "arm", label);
-  if (graph->outside) result = arm_now(graph, call, label, arm, data);
-  else result = gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create; call gk_launch", call,
-                        graph->planned.plan.name);
+  result = refuse_inside(graph, call);
+  if (result == GK_OK) result = arm_now(graph, call, label, arm, data);
   gki_range_end();
+  gki_graph_leave(graph);
+  return result;
+}
+
+gk_result gki_launch_disarmed(gk_graph *graph, const char *call,
+                              gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched)) {
+  gk_result result = gki_graph_enter(graph, call);
+  if (result != GK_OK) return result;
+  const uint64_t before = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  uint64_t launched = before;
+  result = refuse_inside(graph, call);
+  if (result == GK_OK) result = disarm(graph->state, graph->settled, &launched);
+  if (launched != before) {
+    atomic_store_explicit(&graph->launched, launched, memory_order_relaxed);
+    atomic_store(&graph->stale, true);
+  }
   gki_graph_leave(graph);
   return result;
 }

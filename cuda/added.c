@@ -168,3 +168,24 @@ gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label) {
   if (graph && !exec) return gk_fail(GK_ERROR_INVALID, "gk_cuda_arm: there is no exec (NULL)");
   return gki_launch_armed(graph, "gk_cuda_arm", label, arm_entered, exec);
 }
+
+/* ---- taking it back ---------------------------------------------------------------------------------------------- */
+
+/* Once nothing is under way any more, what hasn't posted was never launched. */
+static gk_result disarm_entered(void *state, uint64_t over, uint64_t *launched) {
+  gki_cuda_graph *graph = gki_cuda_native_of(state);
+  gk_result result = gki_cuda_enter(graph->device);
+  if (result != GK_OK) return gki_cuda_note(graph->device, result);
+  result = gki_cuda_judge(graph->device->driver, graph->device->driver->cuCtxSynchronize(),
+                          "gk_cuda_disarm: cuCtxSynchronize for graph %s", graph->plan->name);
+  gki_cuda_leave(graph->device);
+  if (result != GK_OK) return gki_cuda_note(graph->device, result);
+  while (*launched > over && !gki_cuda_is_posted(graph, *launched)) --*launched;
+  atomic_store(&graph->launched, *launched);
+  return GK_OK;
+}
+
+gk_result gk_cuda_disarm(gk_graph *graph) {
+  gki_begin();
+  return gki_launch_disarmed(graph, "gk_cuda_disarm", disarm_entered);
+}

@@ -111,7 +111,7 @@ gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUg
  * - A launch that wasn't armed by itself does once more what the one before it did, and gk_poll doesn't tell of it.
  * - Of what was armed and not launched only the last counts; of the others gk_poll never tells.
  * - A list that can yield is armed again once gk_poll has told how its last launch ended: GK_ERROR_BUSY till then, for
- *   another exec, too; so launch what you armed before you instantiate again.
+ *   another exec, too, unless gk_cuda_disarm took it back.
  * - After gk_resize arm before you launch again, or the old memory is used.
  *
  * @param exec   Of the graph that the list was added to, made thereafter.
@@ -119,6 +119,11 @@ gk_result gk_cuda_add(gk_device *device, const gk_list *list, uint32_t bits, CUg
  * @return GK_ERROR_INVALID: a slot isn't bound as it must be, there is no such label, or the exec is of another graph.
  * GK_ERROR_BUSY: as above, or 16 are under way. After a failure arm again before you launch. */
 gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label);
+
+/** Takes back what was armed and not launched, as before an exec is made again or given up; the next launch has to be
+ * armed anew. Waits for all work in the context; what was launched is over then, and gk_poll tells of it as ever.
+ * @return GK_ERROR_DEVICE: the device is lost. */
+gk_result gk_cuda_disarm(gk_graph *graph);
 
 /* ---- single loops and branches in a graph made by hand ----------------------------------------------------------- */
 

@@ -308,6 +308,49 @@ static void test_exec_made_again(void **state) {
   end_world(&w);
 }
 
+/* The exec of a list that can yield is given up between arming and launching. */
+static void test_disarmed(void **state) {
+  world w = world_with(*state, &yields, GK_CUDA_RESUMABLE);
+  set(&w, w.left, 3);
+  set(&w, w.count, 0);
+  set(&w, w.flag, 0);
+  assert_ok(gk_cuda_arm(w.graph, w.exec, THERE));
+  RIGHT(cu.cuGraphExecDestroy(w.exec));
+  w.exec = hand_instantiate(w.whole);
+  assert_fails(GK_ERROR_BUSY, "was armed, can yield", gk_cuda_arm(w.graph, w.exec, 0));
+  assert_ok(gk_cuda_disarm(w.graph));
+  assert_fails(GK_ERROR_INVALID, "call gk_cuda_arm first", gk_poll(w.graph, NULL));
+  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  hand_launch(w.exec);
+  assert_ok(gk_cuda_disarm(w.graph)); /* that one was launched, and is told of */
+  const gk_status *status = told(w.graph);
+  assert_int_equal(status->launch, 1);
+  assert_int_equal(status->loops[0].passes, 3);
+  assert_int_equal(int_at(w.device, w.x), 1);
+  assert_ok(gk_cuda_disarm(w.graph));
+  assert_int_equal(told(w.graph)->launch, 1);
+  end_world(&w);
+}
+
+/* What was bound for one that was taken back comes with the next. */
+static void test_disarmed_after_binding(void **state) {
+  world w = world_with(*state, &loop, 0);
+  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  hand_launch(w.exec);
+  assert_int_equal(told(w.graph)->launch, 1);
+  const int before = int_at(w.device, w.x);
+  gk_bind_int(w.graph, A, 5);
+  for (int k = 0; k < 3; ++k) assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  assert_ok(gk_cuda_disarm(w.graph));
+  assert_int_equal(told(w.graph)->launch, 1);
+  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  hand_launch(w.exec);
+  assert_int_equal(told(w.graph)->launch, 2);
+  assert_int_equal(int_at(w.device, w.x), before + 3 * 5);
+  assert_fails(GK_ERROR_INVALID, "there is no graph", gk_cuda_disarm(NULL));
+  end_world(&w);
+}
+
 static void test_cancel(void **state) {
   static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A), GK_END};
   static const gk_list endless = GK_LIST(endless, tasks, slots);
@@ -618,7 +661,8 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {
     ON_HAND(test_between_others), ON_HAND(test_straight), ON_HAND(test_yields), ON_HAND(test_yields_without_resuming),
     ON_HAND(test_two), ON_HAND(test_behind_a_block), ON_HAND(test_any_order), ON_HAND(test_queue),
-    ON_HAND(test_exec_made_again), ON_HAND(test_cancel), ON_HAND(test_own_memory), ON_HAND(test_code_by_hand),
+    ON_HAND(test_exec_made_again), ON_HAND(test_disarmed), ON_HAND(test_disarmed_after_binding),
+    ON_HAND(test_cancel), ON_HAND(test_own_memory), ON_HAND(test_code_by_hand),
     ON_HAND(test_refused), ON_HAND(test_refused_on_the_way),
     ON_HAND(test_drivers_that_cannot), ON_HAND(test_every_call_fails), ON_HAND(test_memory_runs_out),
     cmocka_unit_test_setup_teardown(test_lost, setup_hand, teardown_lost), ON_HAND(test_destroyed_under_way),
