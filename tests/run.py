@@ -347,7 +347,8 @@ def main():
     chosen = [job for job in jobs(trees, options.full, options.names)
               if (not options.names or any(name in job[0] for name in options.names)) and
               not any(name in job[0] for name in options.without)]
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+    # One more than there are cores: many tests wait now and then.
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)) + 1) as pool:
         def one(job):
             name, command, folder = job
             path = folder / command[0]
