@@ -149,7 +149,9 @@ def draw(folder, reports):
         figure.suptitle(f"{ident}: {TITLES.get(ident, '')}", fontsize=11, x=0.02, ha="left")
         figure.tight_layout()
         names[ident] = f"{ident}.svg"
-        figure.savefig(folder / names[ident], metadata={"Date": None, "Creator": None})
+        path = folder / names[ident]
+        figure.savefig(path, metadata={"Date": None, "Creator": None})
+        path.write_text("".join(line.rstrip() + "\n" for line in path.read_text().splitlines()))
         pyplot.close(figure)
     return names
 
