@@ -279,7 +279,7 @@ static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
 
 static gk_result refuse_inside(const gk_graph *graph, const char *call) {
   if (graph->outside) return GK_OK;
-  return gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create; call gk_launch", call,
+  return gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create, which isn't armed; call gk_launch", call,
                  graph->planned.plan.name);
 }
 

@@ -318,6 +318,16 @@ static void test_disarmed(void **state) {
   RIGHT(cu.cuGraphExecDestroy(w.exec));
   w.exec = hand_instantiate(w.whole);
   assert_fails(GK_ERROR_BUSY, "was armed, can yield", gk_cuda_arm(w.graph, w.exec, 0));
+  bool synchronized = false;
+  for (uint64_t k = 1; !synchronized; ++k) { /* each call fails once, and nothing is taken back then */
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    const gk_result result = gk_cuda_disarm(w.graph);
+    synchronized = sim->failed() && strcmp(sim->failed(), "cuCtxSynchronize") == 0;
+    assert_fails(GK_ERROR_DEVICE, "cuCtx", result);
+    sim->mark();
+    assert_fails(GK_ERROR_BUSY, "was armed, can yield", gk_cuda_arm(w.graph, w.exec, 0));
+  }
   assert_ok(gk_cuda_disarm(w.graph));
   assert_fails(GK_ERROR_INVALID, "call gk_cuda_arm first", gk_poll(w.graph, NULL));
   assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
@@ -497,6 +507,7 @@ static void test_refused(void **state) {
   assert_int_equal(int_at(d, w.x), 3);
   graph = graph_on(d, &loop, 0);
   INVALID("call gk_launch", gk_cuda_arm(graph, w.exec, 0));
+  INVALID("gk_cuda_disarm: graph loop is one of gk_graph_create", gk_cuda_disarm(graph));
   gk_graph_destroy(graph);
   RIGHT(cu.cuGraphExecDestroy(others));
   RIGHT(cu.cuGraphDestroy(other));
@@ -625,6 +636,7 @@ static void test_lost(void **state) {
   assert_int_equal(cu.cuGraphLaunch(w.exec, hand_stream), CUDA_ERROR_ILLEGAL_ADDRESS);
   assert_fails(GK_ERROR_DEVICE, "cuStreamQuery of graph loop", gk_poll(w.graph, NULL));
   assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_arm(w.graph, w.exec, 0));
+  assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_disarm(w.graph));
   (void)cu.cuGraphExecDestroy(w.exec);
   gk_graph_destroy(w.graph);
   (void)cu.cuGraphDestroy(w.whole);
