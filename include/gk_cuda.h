@@ -122,7 +122,8 @@ gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label);
 
 /** Takes back what was armed and not launched, as before an exec is made again or given up; the next launch has to be
  * armed anew. Waits for all work in the context; what was launched is over then, and gk_poll tells of it as ever.
- * @return GK_ERROR_DEVICE: the device is lost. */
+ * @return GK_ERROR_INVALID: the graph isn't one of gk_cuda_add, or a stream that the device shares is captured now.
+ * GK_ERROR_DEVICE: the driver failed or the device is lost; nothing was taken back. */
 gk_result gk_cuda_disarm(gk_graph *graph);
 
 /* ---- single loops and branches in a graph made by hand ----------------------------------------------------------- */
