@@ -12,9 +12,11 @@
 #endif
 
 enum { FEWEST = 21, MOST = 101 /* turns, odd: the median is one of them */, SAMPLES = BENCH_ARMS + BENCH_RATIOS };
-enum { TRIES = 5 /* calls of an arm per turn */ };
+enum { TRIES = 5 /* calls of an arm per turn */, SAID = 16, TEXT = 200 };
 static const double CALL_NS = 4e5 /* at least */, ONCE_NS = 2e8 /* so long that one call is enough */;
 static const double TABLE_NS = 1.5e9 /* a table, once FEWEST turns are done */;
+
+typedef struct figures { double median, p5, p25, p75, p95; } figures;
 
 static struct {
   const char *program, *json, *only, *missing;
@@ -23,6 +25,11 @@ static struct {
   char *text; /* of the JSON: its tables */
   size_t length;
   FILE *out; /* writes `text` */
+  struct { const char *name; figures took; } floor[BENCH_FLOOR];
+  int floors;
+  const char *floor_unit;
+  struct { char name[40], text[TEXT]; } said[SAID]; /* about the device */
+  int said_count;
 } run;
 
 /* ---- clocks ------------------------------------------------------------------------------------------------------ */
@@ -41,7 +48,7 @@ static void settle(double ms) {
 
 /* ---- statistics -------------------------------------------------------------------------------------------------- */
 
-typedef struct figures { double median, p5, p25, p75, p95; } figures;
+static const figures no_figures = {NAN, NAN, NAN, NAN, NAN};
 
 static int by_value(const void *a, const void *b) {
   double l = *(const double *)a, r = *(const double *)b;
@@ -128,15 +135,20 @@ static void choose_times(measured *m, int arm) {
   settle(at->settle_ms);
 }
 
+static bool is_missing(const measured *m, int arm) { return m->table->arms[arm].missing != NULL; }
+
 static void take_turns(measured *m) {
   for (int k = 0; k < m->arms; ++k) {
     m->right[k] = true;
-    choose_times(m, k);
+    if (!is_missing(m, k)) choose_times(m, k);
   }
   double begin = bench_now();
   int most = run.quick ? 1 : MOST;
   while (m->turns < most && (m->turns < FEWEST || bench_now() - begin < TABLE_NS)) {
-    for (int k = 0; k < m->arms; ++k) take_turn(m, (k + m->turns) % m->arms); /* none is always behind the same */
+    for (int k = 0; k < m->arms; ++k) { /* none is always behind the same */
+      const int arm = (k + m->turns) % m->arms;
+      if (!is_missing(m, arm)) take_turn(m, arm);
+    }
     ++m->turns;
   }
   if (m->turns % 2 == 0) --m->turns;
@@ -149,7 +161,7 @@ static int arm_called(const measured *m, const char *name) {
 }
 
 static void judge(measured *m) {
-  for (int k = 0; k < m->arms; ++k) m->arm[k] = figures_of(m->took[k], m->turns);
+  for (int k = 0; k < m->arms; ++k) m->arm[k] = is_missing(m, k) ? no_figures : figures_of(m->took[k], m->turns);
   for (int k = 0; k < m->ratios; ++k) {
     const bench_ratio *ratio = &m->table->ratios[k];
     int of = arm_called(m, ratio->of);
@@ -157,8 +169,11 @@ static void judge(measured *m) {
     m->base[k] = -1;
     for (int a = 0; a < 3 && ratio->against[a]; ++a) {
       int arm = arm_called(m, ratio->against[a]);
+      if (is_missing(m, arm)) continue;
       if (m->base[k] < 0 || m->arm[arm].median < m->arm[m->base[k]].median) m->base[k] = arm;
     }
+    m->ratio[k] = no_figures;
+    if (is_missing(m, of) || (ratio->against[0] && m->base[k] < 0)) continue;
     for (int turn = 0; turn < m->turns; ++turn)
       seen[turn] = m->base[k] < 0 ? m->took[of][turn] : m->took[of][turn] / m->took[m->base[k]][turn];
     m->ratio[k] = figures_of(seen, m->turns);
@@ -169,8 +184,28 @@ static void judge(measured *m) {
 
 static const char *verdict_of(const measured *m, int ratio) {
   double goal = m->table->ratios[ratio].goal;
-  if (run.quick || goal == 0) return "none";
+  if (run.quick || goal == 0 || !isfinite(m->ratio[ratio].median)) return "none";
   return m->ratio[ratio].median <= goal ? "met" : "missed";
+}
+
+static const figures *floor_called(const char *name) {
+  for (int k = 0; k < run.floors; ++k)
+    if (strcmp(run.floor[k].name, name) == 0) return &run.floor[k].took;
+  bench_fail("a table has a floor that wasn't measured");
+}
+
+/* In the table's unit. */
+static double floor_of(const bench_table *table) {
+  return table->floor.of ? table->floor.times * floor_called(table->floor.of)->median : NAN;
+}
+
+static void print_floor(const bench_table *table) {
+  if (table->floor.of)
+    printf("  floor: %.4g %s, %.4g of \"%s\"\n", floor_of(table), table->unit, table->floor.times, table->floor.of);
+  for (int k = 0; k < run.floors; ++k)
+    printf("%s%s %.4g %s", k ? "; " : "  the machine's floor: ", run.floor[k].name, run.floor[k].took.median,
+           run.floor_unit);
+  if (run.floors) printf("\n");
 }
 
 static void print_table(const measured *m) {
@@ -178,17 +213,20 @@ static void print_table(const measured *m) {
   printf("%s, %s: %s\n", table->id, table->what, table->question);
   for (int k = 0; k < m->arms; ++k) {
     const figures *f = &m->arm[k];
-    printf("  %-50s %12.4g %s  (%.4g to %.4g)%s\n", table->arms[k].name, f->median, table->unit, f->p5, f->p95,
-           m->right[k] ? "" : "  WRONG RESULT");
+    if (is_missing(m, k)) printf("  %-50s not measured: %s\n", table->arms[k].name, table->arms[k].missing);
+    else printf("  %-50s %12.4g %s  (%.4g to %.4g)%s\n", table->arms[k].name, f->median, table->unit, f->p5, f->p95,
+                m->right[k] ? "" : "  WRONG RESULT");
   }
   for (int k = 0; k < m->ratios; ++k) {
     const figures *f = &m->ratio[k];
+    if (isnan(f->median)) continue;
     printf("  = %-48s %12.3f %*s  (%.3f to %.3f)", table->ratios[k].what, f->median, (int)strlen(table->unit), "",
            f->p5, f->p95);
     double goal = table->ratios[k].goal;
     if (goal > 0) printf("  goal %g: %s", goal, run.quick ? "not judged" : verdict_of(m, k));
     printf("\n");
   }
+  print_floor(table);
   printf("\n");
   fflush(stdout);
 }
@@ -218,6 +256,21 @@ static void put_figures(FILE *out, const figures *f) {
   put_number(out, "p95", f->p95);
 }
 
+static void put_arm(FILE *out, const measured *m, int k) {
+  const bench_arm *arm = &m->table->arms[k];
+  fprintf(out, "%s\n       {", k ? "," : "");
+  put_text(out, "name", arm->name);
+  if (arm->x != 0) put_number(out, "x", arm->x);
+  if (arm->missing) {
+    fputs(", ", out), put_text(out, "missing", arm->missing);
+    fputs("}", out);
+    return;
+  }
+  fprintf(out, ", \"times\": %llu", (unsigned long long)m->times[k]);
+  put_figures(out, &m->arm[k]);
+  fprintf(out, ", \"correct\": %s}", m->right[k] ? "true" : "false");
+}
+
 static void keep_table(const measured *m) {
   const bench_table *table = m->table;
   FILE *out = run.out;
@@ -226,14 +279,15 @@ static void keep_table(const measured *m) {
   fputs(", ", out), put_text(out, "what", table->what);
   fputs(",\n     ", out), put_text(out, "question", table->question);
   fputs(",\n     ", out), put_text(out, "unit", table->unit);
-  fprintf(out, ", \"turns\": %d,\n     \"arms\": [", m->turns);
-  for (int k = 0; k < m->arms; ++k) {
-    fprintf(out, "%s\n       {", k ? "," : "");
-    put_text(out, "name", table->arms[k].name);
-    fprintf(out, ", \"times\": %llu", (unsigned long long)m->times[k]);
-    put_figures(out, &m->arm[k]);
-    fprintf(out, ", \"correct\": %s}", m->right[k] ? "true" : "false");
+  fprintf(out, ", \"turns\": %d", m->turns);
+  if (table->floor.of) {
+    fputs(",\n     \"floor\": {", out), put_text(out, "of", table->floor.of);
+    put_number(out, "times", table->floor.times);
+    put_number(out, "median", floor_of(table));
+    fputs("}", out);
   }
+  fputs(",\n     \"arms\": [", out);
+  for (int k = 0; k < m->arms; ++k) put_arm(out, m, k);
   fputs("],\n     \"ratios\": [", out);
   for (int k = 0; k < m->ratios; ++k) {
     const bench_ratio *ratio = &table->ratios[k];
@@ -249,18 +303,43 @@ static void keep_table(const measured *m) {
   fputs("]}", out);
 }
 
+static void measure(measured *m, const bench_table *table) {
+  *m = (measured){.table = table};
+  while (m->arms < BENCH_ARMS && table->arms[m->arms].name) ++m->arms;
+  while (m->ratios < BENCH_RATIOS && table->ratios[m->ratios].what) ++m->ratios;
+  take_turns(m);
+  judge(m);
+  print_table(m);
+  for (int k = 0; k < m->arms; ++k) run.wrong += !m->right[k];
+}
+
 void bench_measure(const bench_table *table) {
   if (!bench_wants(table->id, table->what)) return;
   static measured m;
-  m = (measured){.table = table};
-  while (m.arms < BENCH_ARMS && table->arms[m.arms].name) ++m.arms;
-  while (m.ratios < BENCH_RATIOS && table->ratios[m.ratios].what) ++m.ratios;
-  take_turns(&m);
-  judge(&m);
-  print_table(&m);
+  measure(&m, table);
   keep_table(&m);
   ++run.tables;
-  for (int k = 0; k < m.arms; ++k) run.wrong += !m.right[k];
+}
+
+void bench_floor(const bench_table *table) {
+  static measured m;
+  measure(&m, table);
+  run.floor_unit = table->unit;
+  for (int k = 0; k < m.arms && run.floors < BENCH_FLOOR; ++k) {
+    run.floor[run.floors].name = table->arms[k].name;
+    run.floor[run.floors++].took = m.arm[k];
+  }
+}
+
+static void put_floor(FILE *out) {
+  if (!run.floors) return;
+  fputs(" \"floor\": {", out), put_text(out, "unit", run.floor_unit), fputs(", \"arms\": [", out);
+  for (int k = 0; k < run.floors; ++k) {
+    fprintf(out, "%s\n  {", k ? "," : ""), put_text(out, "name", run.floor[k].name);
+    put_figures(out, &run.floor[k].took);
+    fputs("}", out);
+  }
+  fputs("]},\n", out);
 }
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
@@ -277,6 +356,23 @@ static void cpu_name(char *name, size_t bytes) {
     break;
   }
   if (file) fclose(file);
+}
+
+void bench_says(const char *name, const char *text) {
+  if (run.said_count == SAID) bench_fail("too much is said about the device");
+  snprintf(run.said[run.said_count].name, sizeof run.said->name, "%s", name);
+  snprintf(run.said[run.said_count++].text, sizeof run.said->text, "%s", text);
+  printf("%s: %s\n", name, text);
+}
+
+static void put_device(FILE *out) {
+  if (!run.said_count) return;
+  fputs(" \"device\": {", out);
+  for (int k = 0; k < run.said_count; ++k) {
+    fputs(k ? ", " : "", out);
+    put_text(out, run.said[k].name, run.said[k].text);
+  }
+  fputs("},\n", out);
 }
 
 static void put_machine(FILE *out) {
@@ -324,6 +420,8 @@ int bench_end(void) {
     fprintf(out, ", \"quick\": %s, \"wrong\": %d,\n", run.quick ? "true" : "false", run.wrong);
     if (run.missing) fputs(" ", out), put_text(out, "missing", run.missing), fputs(",\n", out);
     put_machine(out);
+    put_device(out);
+    put_floor(out);
     fprintf(out, " \"tables\": [%s]}\n", run.text);
     if (fclose(out) != 0) bench_fail("the JSON file can't be written");
   }

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Arms and ratios are written down with what they have. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
 /* In the table's unit. `less` is what is to be taken off: the same without the thing in question. */
 typedef struct bench_took { double all, less; } bench_took;
 
@@ -18,6 +21,8 @@ typedef struct bench_arm {
   void *with;
   uint64_t most;    /* times per call at most; 0: as many as a call needs to be long enough */
   double settle_ms; /* to stay idle afterwards, where threads go on spinning that would be in the next arm's way */
+  double x;         /* how much of what the table is about there is, for who draws a curve; 0: it's about nothing such */
+  const char *missing; /* why it can't be measured here; it isn't called then, and stands in the table as missing */
 } bench_arm;
 
 /* What is judged: an arm against another of the same turn, or its own figure. */
@@ -28,7 +33,13 @@ typedef struct bench_ratio {
   double goal;            /* at most; 0: none, shown for comparison */
 } bench_ratio;
 
-enum { BENCH_ARMS = 8, BENCH_RATIOS = 6 }; /* of one table, at most */
+enum { BENCH_ARMS = 8, BENCH_RATIOS = 6, BENCH_FLOOR = 8 }; /* of one table, at most */
+
+/* What nothing can be faster than: so many of an arm of bench_floor's, in the table's unit. */
+typedef struct bench_bound {
+  const char *of; /* NULL: nobody knows one */
+  double times;
+} bench_bound;
 
 typedef struct bench_table {
   const char *id;       /* of the goal, as "F1" */
@@ -38,6 +49,7 @@ typedef struct bench_table {
   bench_arm arms[BENCH_ARMS];       /* to the first without a name */
   bench_ratio ratios[BENCH_RATIOS]; /* likewise */
   int tries;            /* calls of an arm per turn; 0: five. Fewer, where one takes long */
+  bench_bound floor;
 } bench_table;
 
 /* Reads the options: --quick (each arm once, is it right?), --json FILE, --only TEXT (tables with that id, or with that
@@ -49,6 +61,11 @@ bool bench_wants(const char *id, const char *what);
 bool bench_is_quick(void);
 /* Measures a table, prints it, keeps it for the JSON. */
 void bench_measure(const bench_table *table);
+/* Measures what the machine takes at least, in arms with a unit in common. It is printed here and beneath each table
+ * behind, and is in the JSON for all of them. Whatever --only asks for. */
+void bench_floor(const bench_table *table);
+/* One more thing about the device, as "gpu" or "driver": printed, and in the JSON. */
+void bench_says(const char *name, const char *text);
 /* Instead of all tables: the JSON says why there are none. @return main's: 0 */
 int bench_missing(const char *why);
 /* Writes the JSON. @return main's: 0 if every result was right */

@@ -15,7 +15,7 @@ import tap
 def wrong(report):
     """What is wrong in a program's JSON, or None."""
     arms = [(table["what"], arm) for table in report["tables"] for arm in table["arms"]]
-    bad = [f"{what}: {arm['name']}" for what, arm in arms if arm["correct"] is not True]
+    bad = [f"{what}: {arm['name']}" for what, arm in arms if "missing" not in arm and arm["correct"] is not True]
     if bad or report["wrong"]:
         return "wrong results: " + "; ".join(bad)
     return None if len(arms) > 1 and report["quick"] else "there should be arms to compare, and it should be quick"
@@ -78,7 +78,7 @@ def known_figures(folder):
     out = Path(folder) / "known.json"
     done = subprocess.run(["build/tests/bench/wrong", "--json", out], capture_output=True, text=True)
     report = json.loads(out.read_text())
-    known, wrong_table = report["tables"]
+    known, wrong_table, missing = report["tables"]
     found = [(ratio["against"], round(ratio["median"], 6), ratio["verdict"]) for ratio in known["ratios"]]
     if found != [("two", 3, "met"), ("three", 0.666667, "missed"), ("", 3, "met")]:
         return f"ratios: {found}"
@@ -86,6 +86,20 @@ def known_figures(folder):
         return f"the table: {known}"
     if [arm["correct"] for arm in wrong_table["arms"]] != [True, False] or report["wrong"] != 1:
         return "the wrong result isn't in the JSON"
+    found = [(ratio["against"], ratio["median"], ratio["verdict"]) for ratio in missing["ratios"]]
+    if found != [("three", 2, "met"), ("", None, "none"), ("six", None, "none")]:
+        return f"ratios where an arm is missing: {found}"
+    if missing["arms"][2] != {"name": "nobody", "missing": "there is none"} or missing["arms"][1]["x"] != 3:
+        return f"arms where one is missing: {missing['arms']}"
+    floor = [(arm["name"], arm["median"], arm["p5"], arm["p95"]) for arm in report["floor"]["arms"]]
+    if floor != [("two of them", 2, 2, 2), ("three", 3, 3, 3)] or report["floor"]["unit"] != "units":
+        return f"the floor: {report['floor']}"
+    if missing["floor"] != {"of": "two of them", "times": 0.5, "median": 1} or "floor" in known:
+        return f"a table's floor: {missing['floor']}"
+    if report["device"] != {"gpu": 'one that "isn\'t" there'}:
+        return f"the device: {report['device']}"
+    if done.stdout.count("the machine's floor: two of them 2 units; three 3 units") != 3:
+        return "the floor isn't printed beneath each table"
     failed = done.returncode == 1 and "WRONG RESULT" in done.stdout
     return None if failed else "the wrong result didn't fail the program"
 

@@ -1,5 +1,5 @@
-/* A benchmark with figures that are known, and an arm whose results are wrong: tests/bench.py looks at what becomes of
- * both. */
+/* A benchmark with figures that are known, an arm whose results are wrong, and one that can't be measured:
+ * tests/bench.py looks at what becomes of each. */
 #include "harness.h"
 
 /* In the table's unit: so much per time; what is taken off is a tenth of it. */
@@ -14,9 +14,18 @@ static bool wrong(void *with, uint64_t times, bench_took *took) {
   return false;
 }
 
+/* Nobody calls it. */
+static bool never(void *with, uint64_t times, bench_took *took) {
+  (void)with, (void)times, (void)took;
+  bench_fail("an arm that is missing was called");
+}
+
 int main(int argc, char **argv) {
   double two = 2, three = 3, six = 6;
   bench_begin(argc, argv, "wrong");
+  bench_says("gpu", "one that \"isn't\" there");
+  bench_floor(&(bench_table){"floor", "what anything takes", "what is the least?", "units",
+    .arms = {{"two of them", steady, &two, 1}, {"three", steady, &three, 1}}});
   bench_measure(&(bench_table){"T1", "known figures", "is \"arithmetic\" right?", "units",
     .arms = {{"six", steady, &six, 1, 0}, {"three", steady, &three, 1, 0}, {"two", steady, &two, 1, 0}},
     .ratios = {{"six against the better", "six", {"three", "two"}, 3},
@@ -24,5 +33,12 @@ int main(int argc, char **argv) {
                {"three itself", "three", {0}, 3}}});
   bench_measure(&(bench_table){"T2", "a wrong result", "is it seen?", "units",
     .arms = {{"right", steady, &two, 1, 0}, {"wrong", wrong, &two, 1, 0}}});
+  bench_measure(&(bench_table){"T3", "some are missing", "what is judged then?", "units",
+    .arms = {{"six", steady, &six, 1, .x = 6}, {"three", steady, &three, 1, .x = 3},
+             {"nobody", never, NULL, .missing = "there is none"}},
+    .ratios = {{"six against nobody or three", "six", {"nobody", "three"}, 2},
+               {"six against nobody", "six", {"nobody"}, 2},
+               {"nobody against six", "nobody", {"six"}, 2}},
+    .floor = {"two of them", 0.5}});
   return bench_end();
 }
