@@ -92,7 +92,7 @@ void hand_must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
 }
 
-static void find(const char *name, int version, void *into) {
+void hand_find(const char *name, int version, void *into) {
   CUresult (*get)(const char *, void **, int, cuuint64_t);
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = library ? dlsym(library, "cuGetProcAddress")
                                                                                   : NULL;
@@ -135,8 +135,8 @@ gk_device *hand_open(const char **why) {
   }
   hand_must(gk_cuda_context(opened, &context, &hand_stream));
   HAND(hand_driver->cuCtxPushCurrent(context));
-  find("cuLaunchKernel", 4000, &launch_kernel);
-  find("cuLaunchCooperativeKernel", 9000, &launch_cooperative);
+  hand_find("cuLaunchKernel", 4000, &launch_kernel);
+  hand_find("cuLaunchCooperativeKernel", 9000, &launch_cooperative);
   load();
   return opened;
 }
@@ -233,8 +233,12 @@ void hand_exec_end(CUgraphExec exec) { HAND(hand_driver->cuGraphExecDestroy(exec
 void hand_launch(CUgraphExec exec) { HAND(hand_driver->cuGraphLaunch(exec, hand_stream)); }
 void hand_wait(void) { HAND(hand_driver->cuStreamSynchronize(hand_stream)); }
 
+void hand_run_function(CUfunction function, unsigned blocks, unsigned threads, void **parameters) {
+  HAND(launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters, NULL));
+}
+
 void hand_run(const char *name, unsigned blocks, unsigned threads, void **parameters) {
-  HAND(launch_kernel(hand_function(name), blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters, NULL));
+  hand_run_function(hand_function(name), blocks, threads, parameters);
 }
 
 void hand_run_cooperative(const char *name, unsigned threads, void **parameters) {

@@ -15,6 +15,8 @@ extern CUstream hand_stream;
 extern int hand_multiprocessors;
 extern const char hand_text[]; /* the kernels of cuda_hand.c, for gk_code.text */
 
+/* An entry that gk has no use for, of that version's signature. */
+void hand_find(const char *name, int version, void *into);
 /* What the driver answered, and what was asked. */
 void hand_check(CUresult result, const char *call);
 #define HAND(call) hand_check(call, #call)
@@ -48,6 +50,7 @@ void hand_exec_end(CUgraphExec exec);
 void hand_launch(CUgraphExec exec);
 void hand_wait(void);
 /* A kernel by itself. */
+void hand_run_function(CUfunction function, unsigned blocks, unsigned threads, void **parameters);
 void hand_run(const char *name, unsigned blocks, unsigned threads, void **parameters);
 /* One block per multiprocessor, all at once; with --quick one in all. */
 void hand_run_cooperative(const char *name, unsigned threads, void **parameters);

@@ -2,118 +2,14 @@
  * hand with OpenMP. Each arm begins at 0 and stops where the residual is a millionth of the first; all must come to the
  * same solution, which is known. */
 #include "apart.h"
-#include "gk.h"
-#include "gk_kernel.h"
-#include <math.h>
+#include "solver_app.h"
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-GK_SOURCE(bench_solver)
-GK_STRUCT(course) { double rr, first, beta; };
-
-GK_KERNEL(begin_all, (out(double, u), out(double, r), out(double, p), sum(double, rr), in(double, b))) {
-  u[i] = 0.0;
-  r[i] = b[i];
-  p[i] = 0.0;
-  rr[0] += b[i] * b[i];
-}
-GK_KERNEL(begin_course, (out(course, c), inout(double, rr), out(double, pq), out(int, again))) {
-  c[0].rr = rr[0];
-  c[0].first = rr[0];
-  c[0].beta = 0.0;
-  again[0] = rr[0] > 0.0 ? 1 : 0;
-  rr[0] = 0.0;
-  pq[0] = 0.0;
-}
-GK_KERNEL(direct, (inout(double, p), in(double, r), in(course, c))) { p[i] = r[i] + c[0].beta * p[i]; }
-GK_KERNEL(multiply, (out(double, q), sum(double, pq), in(double, p), value(int, n))) {
-  int x = i % n, y = i / n % n, z = i / n / n;
-  double total = 6.0 * p[i];
-  if (x > 0) total -= p[i - 1];
-  if (x < n - 1) total -= p[i + 1];
-  if (y > 0) total -= p[i - n];
-  if (y < n - 1) total -= p[i + n];
-  if (z > 0) total -= p[i - n * n];
-  if (z < n - 1) total -= p[i + n * n];
-  q[i] = total;
-  pq[0] += p[i] * total;
-}
-GK_KERNEL(advance, (inout(double, u), inout(double, r), sum(double, rr), in(double, p), in(double, q), in(double, pq),
-                    in(course, c))) {
-  double alpha = c[0].rr / pq[0], rest = r[i] - alpha * q[i];
-  u[i] += alpha * p[i];
-  r[i] = rest;
-  rr[0] += rest * rest;
-}
-GK_KERNEL(judge, (inout(course, c), inout(double, rr), out(double, pq), out(int, again))) {
-  c[0].beta = rr[0] / c[0].rr;
-  c[0].rr = rr[0];
-  again[0] = rr[0] > 1e-12 * c[0].first ? 1 : 0;
-  rr[0] = 0.0;
-  pq[0] = 0.0;
-}
-GK_SOURCE_END
-
-enum { U = 1, R, P, Q, B, ITEMS, SIDE, RR, PQ, COURSE, AGAIN, SLOTS };
-static const gk_slot_desc slots[] = {GK_BUFFER(U, double), GK_BUFFER(R, double), GK_BUFFER(P, double),
-                                     GK_BUFFER(Q, double), GK_BUFFER(B, double), GK_SCALAR(ITEMS, int),
-                                     GK_SCALAR(SIDE, int), GK_OWN(RR, double, 1), GK_OWN(PQ, double, 1),
-                                     GK_OWN(COURSE, course, 1), GK_OWN(AGAIN, int, 1)};
-static const gk_task tasks[] = {
-  GK_FILL(RR, GK_ONE, 0),
-  GK_RUN(begin_all, ITEMS, U, R, P, RR, B),
-  GK_RUN(begin_course, GK_ONE, COURSE, RR, PQ, AGAIN),
-  GK_DO_WHILE(AGAIN, .max_iterations = 10000),
-    GK_RUN(direct, ITEMS, P, R, COURSE),
-    GK_RUN(multiply, ITEMS, Q, PQ, P, SIDE),
-    GK_RUN(advance, ITEMS, U, R, RR, P, Q, PQ, COURSE),
-    GK_RUN(judge, GK_ONE, COURSE, RR, PQ, AGAIN),
-  GK_END};
-static const gk_list list = GK_LIST(solver, tasks, slots);
-
 static void must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
-}
-
-/* ---- the problem ------------------------------------------------------------------------------------------------- */
-
-typedef struct cube {
-  int side, items, passes; /* as gk needed */
-  double *known, *b;       /* the solution, and what it is the solution of; */
-  double *u, *r, *p, *q;   /* room for who does it by hand; all of it is shared among processes */
-} cube;
-
-static double times_matrix(const double *of, int i, int n) {
-  const int x = i % n, y = i / n % n, z = i / n / n;
-  double total = 6.0 * of[i];
-  if (x > 0) total -= of[i - 1];
-  if (x < n - 1) total -= of[i + 1];
-  if (y > 0) total -= of[i - n];
-  if (y < n - 1) total -= of[i + n];
-  if (z > 0) total -= of[i - n * n];
-  if (z < n - 1) total -= of[i + n * n];
-  return total;
-}
-
-static void begin_cube(cube *c, int side) {
-  c->side = side;
-  c->items = side * side * side;
-  double **all[] = {&c->known, &c->b, &c->u, &c->r, &c->p, &c->q};
-  for (size_t k = 0; k < GK_COUNT(all); ++k) *all[k] = bench_shared((size_t)c->items * sizeof(double));
-  uint32_t random = 1;
-  for (int i = 0; i < c->items; ++i) {
-    random = random * 1664525u + 1013904223u;
-    c->known[i] = (double)(random >> 8) / (1 << 24) - 0.5;
-  }
-  for (int i = 0; i < c->items; ++i) c->b[i] = times_matrix(c->known, i, side);
-}
-
-static bool is_solved(const cube *c, const double *u) {
-  double worst = 0.0;
-  for (int i = 0; i < c->items; ++i) worst = fmax(worst, fabs(u[i] - c->known[i]));
-  return worst < 1e-3;
 }
 
 /* ---- by gk ------------------------------------------------------------------------------------------------------- */
@@ -127,7 +23,7 @@ typedef struct gk_arm {
 static void begin_gk(gk_arm *arm, cube *c) {
   arm->c = c;
   must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &arm->device));
-  must(gk_graph_create(arm->device, &list, 0, &arm->graph));
+  must(gk_graph_create(arm->device, &solver_list, 0, &arm->graph));
   for (gk_slot slot = U; slot <= B; ++slot) must(gk_resize(arm->graph, slot, (size_t)c->items));
   must(gk_bind_int(arm->graph, ITEMS, c->items));
   must(gk_bind_int(arm->graph, SIDE, c->side));
@@ -144,7 +40,7 @@ static bool run_gk(void *with, uint64_t times, bench_took *took) {
   }
   took->all += (bench_now() - begin) * 1e-6;
   arm->c->passes = (int)status->loops[0].passes;
-  return is_solved(arm->c, gk_bound(arm->graph, U));
+  return solver_is_done(arm->c, gk_bound(arm->graph, U));
 }
 
 static void end_gk(const gk_arm *arm) {
@@ -249,7 +145,7 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) arm->solve(arm->c);
   took->all += (bench_now() - begin) * 1e-6;
-  return is_solved(arm->c, arm->c->u);
+  return solver_is_done(arm->c, arm->c->u);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -259,7 +155,7 @@ static void solve(int side, int tries) {
   snprintf(what, sizeof what, "conjugate gradients, %d unknowns", side * side * side);
   if (!bench_wants("F3", what)) return;
   cube *c = bench_shared(sizeof *c);
-  begin_cube(c, side);
+  solver_cube(c, side);
   hand_arm with[2] = {{c, by_loops}, {c, by_region}};
   bench_apart by_hand[2] = {bench_start_apart(run_hand, &with[0]), bench_start_apart(run_hand, &with[1])};
   gk_arm arm;

@@ -1,0 +1,141 @@
+#include "host_loop.h"
+#include "harness.h"
+#include <string.h>
+
+static CUresult (*node_parameters)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v1 *);
+
+static bool is_cuda(const host_loop *loop) { return strcmp(gk_device_describe(loop->device)->backend, "cuda") == 0; }
+
+void host_begin(host_loop *loop, gk_device *device, host_way way) {
+  *loop = (host_loop){.device = device, .way = way};
+  if (!is_cuda(loop)) {
+    if (way == HOST_KERNELS) bench_fail("single kernels are launched on CUDA alone");
+    return;
+  }
+  int *ignored;
+  loop->told = hand_pinned(device, &ignored);
+  hand_find("cuGraphKernelNodeGetParams", 10000, &node_parameters);
+}
+
+static void end_stretch(host_stretch *s) {
+  if (s->exec) hand_exec_end(s->exec);
+  gk_graph_destroy(s->graph);
+}
+
+void host_end(host_loop *loop) {
+  host_wait(loop);
+  for (int k = 0; k < loop->count; ++k) end_stretch(&loop->stretches[k]);
+  gk_free(loop->device, (void *)(uintptr_t)loop->told);
+}
+
+/* ---- stretches --------------------------------------------------------------------------------------------------- */
+
+static bool is_straight(const gk_list *list) {
+  for (size_t k = 0; k < list->task_count; ++k) {
+    const gk_op op = list->tasks[k].op;
+    if (op != GK_OP_KERNEL && op != GK_OP_COPY && op != GK_OP_FILL) return false;
+  }
+  return list->task_count <= HOST_TASKS;
+}
+
+int host_add(host_loop *loop, const gk_list *list) {
+  host_stretch *s = &loop->stretches[loop->count];
+  if (loop->count == HOST_STRETCHES || !is_straight(list)) bench_fail("a stretch is at most 64 tasks, one by one");
+  if (loop->count && list->slots != loop->slots) bench_fail("stretches have one table of slots");
+  hand_must(gk_graph_create(loop->device, list, 0, &s->graph));
+  loop->slots = list->slots;
+  loop->slot_count = list->slot_count;
+  s->is_bound = true;
+  s->tasks = (int)list->task_count;
+  if (is_cuda(loop)) {
+    CUgraph whole;
+    hand_must(gk_cuda_graph(s->graph, 0, &whole, NULL));
+    s->exec = hand_instantiate(whole);
+    for (size_t k = 0; k < list->task_count; ++k) {
+      CUgraphNode node;
+      hand_must(gk_cuda_node(s->graph, 0, k, NULL, &node));
+      HAND(node_parameters(node, &s->kernels[k]));
+    }
+  }
+  return loop->count++;
+}
+
+/* ---- binding ----------------------------------------------------------------------------------------------------- */
+
+static void wait_for(host_stretch *s) {
+  if (s->is_launched) hand_must(gk_wait(s->graph, NULL));
+  s->is_launched = false;
+}
+
+/* What follows is to reach each stretch's next launch. */
+static void begin_binding(host_loop *loop) {
+  for (int k = 0; k < loop->count; ++k) {
+    wait_for(&loop->stretches[k]);
+    loop->stretches[k].is_bound = true;
+  }
+}
+
+void host_bind(host_loop *loop, gk_slot slot, const void *memory) {
+  begin_binding(loop);
+  for (int k = 0; k < loop->count; ++k) hand_must(gk_bind(loop->stretches[k].graph, slot, memory));
+}
+
+void host_bind_int(host_loop *loop, gk_slot slot, int64_t value) {
+  begin_binding(loop);
+  for (int k = 0; k < loop->count; ++k) hand_must(gk_bind_int(loop->stretches[k].graph, slot, value));
+}
+
+void host_bind_float(host_loop *loop, gk_slot slot, double value) {
+  begin_binding(loop);
+  for (int k = 0; k < loop->count; ++k) hand_must(gk_bind_float(loop->stretches[k].graph, slot, value));
+}
+
+void host_bind_bytes(host_loop *loop, gk_slot slot, const void *value, size_t bytes) {
+  begin_binding(loop);
+  for (int k = 0; k < loop->count; ++k) hand_must(gk_bind_bytes(loop->stretches[k].graph, slot, value, bytes));
+}
+
+void host_share(host_loop *loop, const gk_graph *from) {
+  for (size_t k = 0; k < loop->slot_count; ++k) {
+    const void *memory = loop->slots[k].type == GK_PTR ? gk_bound(from, loop->slots[k].slot) : NULL;
+    if (memory) host_bind(loop, loop->slots[k].slot, memory);
+  }
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static void launch_singly(const host_stretch *s) {
+  for (int k = 0; k < s->tasks; ++k) {
+    const CUDA_KERNEL_NODE_PARAMS_v1 *node = &s->kernels[k];
+    hand_run_function(node->func, node->gridDimX, node->blockDimX, node->kernelParams);
+  }
+}
+
+void host_run(host_loop *loop, int stretch) {
+  host_stretch *s = &loop->stretches[stretch];
+  if (!s->exec || s->is_bound) {
+    hand_must(gk_launch(s->graph, 0));
+    s->is_bound = false;
+    s->is_launched = true;
+  } else if (loop->way == HOST_KERNELS) {
+    launch_singly(s);
+  } else {
+    hand_launch(s->exec);
+  }
+}
+
+void host_wait(host_loop *loop) {
+  for (int k = 0; k < loop->count && !loop->told; ++k) wait_for(&loop->stretches[k]);
+  if (loop->told) hand_wait();
+}
+
+int host_read(host_loop *loop, const void *flag) {
+  if (!loop->told) {
+    host_wait(loop);
+    return *(const int *)flag;
+  }
+  HAND(hand_driver->cuMemcpyDtoHAsync((void *)(uintptr_t)loop->told, (CUdeviceptr)(uintptr_t)flag, sizeof(int),
+                                      hand_stream));
+  hand_wait();
+  return *loop->told;
+}

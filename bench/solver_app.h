@@ -1,0 +1,31 @@
+/* Conjugate gradients on the seven-point Poisson matrix of a cube, from 0 to where the residual is a millionth of the
+ * first: the task list, the same in two parts for a loop of the host's, and a problem whose solution is known. */
+#ifndef BENCH_SOLVER_APP_H
+#define BENCH_SOLVER_APP_H
+#include "gk.h"
+
+enum { U = 1, R, P, Q, B, ITEMS, SIDE, RR, PQ, COURSE, AGAIN };
+extern const gk_list solver_list;
+extern const gk_list solver_begin, solver_pass; /* what comes before its loop; a pass, after which AGAIN tells */
+
+typedef struct cube {
+  int side, items, passes; /* as gk needed */
+  double *known, *b;       /* the solution, and what it is the solution of; */
+  double *u, *r, *p, *q;   /* room for who does it by hand; all of it is shared among processes */
+} cube;
+
+void solver_cube(cube *c, int side);
+bool solver_is_done(const cube *c, const double *u);
+
+static inline double times_matrix(const double *of, int i, int n) {
+  const int x = i % n, y = i / n % n, z = i / n / n;
+  double total = 6.0 * of[i];
+  if (x > 0) total -= of[i - 1];
+  if (x < n - 1) total -= of[i + 1];
+  if (y > 0) total -= of[i - n];
+  if (y < n - 1) total -= of[i + n];
+  if (z > 0) total -= of[i - n * n];
+  if (z < n - 1) total -= of[i + n * n];
+  return total;
+}
+#endif
