@@ -15,7 +15,8 @@ TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a
           "floor": "what the device takes", "C1": "a replay", "C2": "passes on CUDA",
           "C3": "passes that decide themselves", "C4": "silent checkpoints", "C5": "tasks beside checkpoints",
           "C6": "yield round trip", "C7": "passes, and who has none", "C8": "sections on CUDA",
-          "C9": "building", "C10": "a slot bound anew", "C11": "whole applications"}
+          "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",
+          "C12": "what peers are held against"}
 COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e"}
 UNITS = {"ns": "ns", "us": "µs", "ms": "ms", "s": "s", "bytes": "bytes"}
 
