@@ -176,7 +176,8 @@ static void tasks_behind(void) {
   bench_measure(&(bench_table){"C5", what, "what does one more task take where something may have yielded?", "ns",
     .arms = {{none, slope, &pairs[0], 0, 0}, {one, slope, &pairs[1], 0, 0}, {several, slope, &pairs[2], 0, 0}},
     .ratios = {{"behind one against a list without", one, {none}, 1.05},
-               {"behind one of ten against a list without", several, {none}, 1.05}}});
+               {"behind one of ten against a list without", several, {none}, 1.05}},
+    .floor = {HAND_EDGE, 1}});
   for (size_t k = 0; k < GK_COUNT(pairs); ++k) end_pair(&pairs[k]);
 }
 
@@ -289,7 +290,8 @@ static void yields(void) {
   bench_table table = {"C6", what, "how long from a kernel that asks for a yield to the first one that resumes?", "ns",
     .ratios = {{"gk against by hand", names[0][GK], {names[0][HAND_WAITS]}, 0.7},
                {"gk against the copy queued before", names[0][GK], {names[0][HAND_COPIES]}, 0},
-               {"until the host knows: gk against by hand", names[1][GK], {names[1][HAND_WAITS]}, 0}}};
+               {"until the host knows: gk against by hand", names[1][GK], {names[1][HAND_WAITS]}, 0}},
+    .floor = {HAND_ROUND_TRIP, 1}};
   for (int k = 0; k < 2 * WAYS; ++k) {
     trip *t = &trips[k / WAYS][k % WAYS];
     *t = ways[k % WAYS];

@@ -6,9 +6,16 @@
 #include "gk.h"
 #include "gk_cuda.h"
 
-/* Opens CUDA's first device. NULL: there is none, or its driver is too old, and `why` says so. */
+/* Opens CUDA's first device, says what it is and how its clocks stand, and measures its floor. NULL: there is none, or
+ * its driver is too old, and `why` says so. */
 gk_device *hand_open(const char **why);
 void hand_close(gk_device *device);
+
+/* The floor, in ns: what a table's .floor is so many of. */
+#define HAND_EDGE "an edge between two empty kernels"
+#define HAND_LAUNCH "the host, to launch a graph of one empty kernel"
+#define HAND_ROUND_TRIP "launch a kernel, see what it wrote in pinned memory"
+#define HAND_MEBIBYTE "a mebibyte read or written, of 256 MiB each"
 
 extern const gki_cuda_driver *hand_driver;
 extern CUstream hand_stream;

@@ -123,7 +123,8 @@ static void replays(int tasks) {
     .arms = {{own, host_time, &r, 0, 0}, {hand, host_time, &by_hand, 0, 0}, {marked, host_time, &with_event, 0, 0},
              {same, host_time, &gk_nodes, 0, 0}},
     .ratios = {{"gk against by hand", own, {hand}, 1.05}, {"gk against by hand with an event", own, {marked}, 0},
-               {"gk against its nodes by hand", own, {same}, 0}}});
+               {"gk against its nodes by hand", own, {same}, 0}},
+    .floor = {HAND_LAUNCH, 1}});
   HAND(hand_driver->cuEventDestroy(with_event.event));
   hand_exec_end(by_hand.exec);
   hand_exec_end(gk_nodes.exec);
@@ -435,7 +436,8 @@ static void rebindings(void) {
     .ratios = {{"gk against building anew", names[TABLE], {names[ANEW]}, 0.02},
                {"gk against an update of each node", names[TABLE], {names[UPDATES]}, 0.05},
                {"with code by hand, against updates by hand", names[NODES], {names[UPDATES]}, 0},
-               {"gk against nothing bound", names[TABLE], {names[REPLAY]}, 0}}};
+               {"gk against nothing bound", names[TABLE], {names[REPLAY]}, 0}},
+    .floor = {HAND_LAUNCH, 1}};
   snprintf(what, sizeof what, "one slot of %d tasks bound anew", tasks);
   if (!bench_wants("C10", what)) return;
   for (int k = 0; k < ARMS; ++k) {

@@ -1,6 +1,5 @@
-/* What a pass of a loop costs on CUDA (tables C2, C3, C7), by gk, by hand, and by those who have no loops in graphs;
- * and what no graph can be faster than. A pass has some kernels of one thread: the last takes one off a counter, the
- * others add one to a number. */
+/* What a pass of a loop costs on CUDA (tables C2, C3, C7), by gk, by hand, and by those who have no loops in graphs. A
+ * pass has some kernels of one thread: the last takes one off a counter, the others add one to a number. */
 #include "cuda_hand.h"
 #include "gk_kernel.h"
 #include "harness.h"
@@ -218,7 +217,8 @@ static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t
                           const bench_ratio *ratios) {
   char what[64];
   way ways[KINDS];
-  bench_table table = {.id = id, .what = what, .question = "what does one more pass take?", .unit = "ns"};
+  bench_table table = {.id = id, .what = what, .question = "what does one more pass take?", .unit = "ns",
+                       .floor = {HAND_EDGE, kernels}};
   const char *of = id[1] == '7' ? "a pass, who has loops and who hasn't" : "one more pass";
   snprintf(what, sizeof what, "%s, %d kernel%s", of, kernels, kernels > 1 ? "s" : "");
   if (!bench_wants(id, what)) return;
@@ -251,92 +251,6 @@ static void loops(void) {
   one_more_pass("C7", 8, all, GK_COUNT(all), c7);
 }
 
-/* ---- the floor --------------------------------------------------------------------------------------------------- */
-
-enum { EDGES = 1000 };
-
-static CUgraphExec chain_of(int kernels) {
-  const CUgraph whole = hand_graph();
-  CUgraphNode last = NULL;
-  for (int k = 0; k < kernels; ++k) last = hand_kernel(whole, last, "nothing", 1, 1, NULL);
-  return hand_exec(whole);
-}
-
-typedef struct edges { CUgraphExec longer, shorter; } edges;
-
-static double launched(CUgraphExec exec) {
-  const double begin = bench_now();
-  hand_launch(exec);
-  hand_wait();
-  return bench_now() - begin;
-}
-
-static bool an_edge(void *with, uint64_t times, bench_took *took) {
-  const edges *e = with;
-  for (uint64_t k = 0; k < times; ++k) {
-    took->all += launched(e->longer) / EDGES;
-    took->less += launched(e->shorter) / EDGES;
-  }
-  return true;
-}
-
-static bool a_launch(void *with, uint64_t times, bench_took *took) {
-  for (uint64_t done = 0; done < times;) {
-    const uint64_t now = times - done < 64 ? times - done : 64; /* no queue is full then */
-    const double begin = bench_now();
-    for (uint64_t k = 0; k < now; ++k) hand_launch(with);
-    took->all += bench_now() - begin;
-    hand_wait();
-    done += now;
-  }
-  return true;
-}
-
-static bool a_round_trip(void *with, uint64_t times, bench_took *took) {
-  hand_put(left, 7);
-  const double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k) {
-    *told = -1;
-    hand_run("tell", 1, 1, (void *[]){&left, &told_at});
-    while (*told == -1) {}
-  }
-  took->all += bench_now() - begin;
-  (void)with;
-  return *told == 7;
-}
-
-typedef struct room { int *from, *to; unsigned quads; } room;
-
-static bool a_mebibyte(void *with, uint64_t times, bench_took *took) {
-  room *r = with;
-  const double mebibytes = r->quads * 2 * 16.0 / (1 << 20); /* read, and written */
-  const double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k)
-    hand_run("copy", bench_is_quick() ? 2 : 2048, bench_is_quick() ? 32 : 512, (void *[]){&r->to, &r->from, &r->quads});
-  hand_wait();
-  took->all += (bench_now() - begin) / mebibytes;
-  return true;
-}
-
-static void floor_of_all(void) {
-  if (!bench_wants("floor", "what the device takes")) return;
-  edges e = {chain_of(2 * EDGES), chain_of(EDGES)};
-  const CUgraphExec one = chain_of(1);
-  room r = {.quads = bench_is_quick() ? 1 << 10 : 1 << 26};
-  r.from = hand_ints(device, 4 * (size_t)r.quads);
-  r.to = hand_ints(device, 4 * (size_t)r.quads);
-  bench_measure(&(bench_table){"floor", "what the device takes", "what can no graph be faster than?", "ns",
-    .arms = {{"an edge between two empty kernels", an_edge, &e, 0, 0},
-             {"the host, to launch a graph of one empty kernel", a_launch, one, 0, 0},
-             {"launch a kernel, see what it wrote in pinned memory", a_round_trip, NULL, 0, 0},
-             {"a mebibyte read or written, of 1 GiB each", a_mebibyte, &r, 0, 0}}});
-  gk_free(device, r.from);
-  gk_free(device, r.to);
-  hand_exec_end(one);
-  hand_exec_end(e.longer);
-  hand_exec_end(e.shorter);
-}
-
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_loops");
@@ -349,7 +263,6 @@ int main(int argc, char **argv) {
   left = hand_ints(device, 1);
   met = hand_ints(device, 3);
   told = hand_pinned(device, &told_at);
-  floor_of_all();
   loops();
   gk_free(device, x);
   gk_free(device, left);

@@ -21,7 +21,7 @@ typedef struct bench_arm {
   void *with;
   uint64_t most;    /* times per call at most; 0: as many as a call needs to be long enough */
   double settle_ms; /* to stay idle afterwards, where threads go on spinning that would be in the next arm's way */
-  double x;         /* how much of what the table is about there is, for who draws a curve; 0: it's about nothing such */
+  double x;         /* how much there is of what the table is about, for who draws a curve; 0: none is drawn */
   const char *missing; /* why it can't be measured here; it isn't called then, and stands in the table as missing */
 } bench_arm;
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import tap
 
+NVML = "build/tests/bench/nvml/libnvidia-ml.so.1"
+
 
 def wrong(report):
     """What is wrong in a program's JSON, or None."""
@@ -47,6 +49,32 @@ def measures_nothing(program, folder, env):
     report = json.loads(out.read_text())
     out.unlink()
     return None if report["missing"] and not report["tables"] else f"the JSON has {report}"
+
+
+def device_described(folder):
+    """What a CUDA program says of its device, with an NVML that knows its clocks and without."""
+    out, nvml = Path(folder) / "device.json", str(Path("build/tests/bench/nvml").resolve())
+    for has_nvml in (True, False):
+        env = {**os.environ, **simulated(), "SIMGPU_VERSION": "12.4"}
+        env["LD_LIBRARY_PATH"] += ":" + nvml if has_nvml else ""
+        trouble = tap.run(Path("build/bench/cuda_checkpoints").resolve(), "--quick", "--only", "C5", "--json", out,
+                          cwd=tap.ROOT, env=env)
+        if trouble:
+            return trouble
+        report = json.loads(out.read_text())
+        said = report["device"]
+        clocks = [f"multiprocessors {now} of at most 1980 MHz, memory 2500 of 2619 MHz" for now in (1499, 1498)]
+        found = [said["clocks before"], said["clocks after"]]
+        if found != clocks if has_nvml else not all(one.startswith("unknown: ") for one in found):
+            return f"clocks: {said}"
+        release = "580.1" if has_nvml else "unknown"
+        if (said["gpu"], said["driver"]) != ("simulated GPU 0", f"CUDA 12.4, release {release}"):
+            return f"the device: {said}"
+        if not said["toolkit"].startswith("NVRTC ") or said["multiprocessors"] != "4":
+            return f"the toolkit: {said}"
+        if len(report["floor"]["arms"]) != 4 or report["tables"][0]["floor"]["times"] != 1:
+            return f"the floor: {report['floor']}"
+    return None
 
 
 def shown(folder):
@@ -144,6 +172,8 @@ def main():
                 tap.case(f"{name} with an old driver", measures_nothing(program, folder, old))
         if not trouble:
             tap.case("the page shows all of it", shown(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("the device is described", trouble or tap.run("ninja", NVML) or device_described(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("known figures, and a wrong result",
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))

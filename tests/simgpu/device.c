@@ -130,6 +130,17 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
   return CUDA_SUCCESS;
 }
 
+CUresult sim_cuDeviceGetPCIBusId(char *bus, int length, CUdevice device) {
+  SIM_ENTER(cuDeviceGetPCIBusId);
+  char whole[20];
+  if (!bus) return CUDA_ERROR_INVALID_VALUE;
+  if (!device_of(device)) return no_device(device);
+  snprintf(whole, sizeof whole, "0000:%02X:00.0", device + 1);
+  if (length <= (int)strlen(whole)) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuDeviceGetPCIBusId: no room for it");
+  memcpy(bus, whole, strlen(whole) + 1);
+  return CUDA_SUCCESS;
+}
+
 CUresult sim_cuDeviceTotalMem(size_t *bytes, CUdevice device) {
   SIM_ENTER(cuDeviceTotalMem);
   if (!bytes) return CUDA_ERROR_INVALID_VALUE;

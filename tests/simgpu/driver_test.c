@@ -106,6 +106,10 @@ static void device_is_described(void **state) {
   assert_string_equal(name, "simulated GPU 0");
   RIGHT(cu.cuDeviceTotalMem(&bytes, 0));
   assert_true(bytes > 0);
+  RIGHT(cu.cuDeviceGetPCIBusId(name, 13, 0));
+  assert_string_equal(name, "0000:01:00.0");
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuDeviceGetPCIBusId(name, 12, 0));
+  WRONG(CUDA_ERROR_INVALID_DEVICE, cu.cuDeviceGetPCIBusId(name, sizeof name, 1));
   RIGHT(cu.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
   assert_int_equal(value, 9);
   RIGHT(cu.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0));

@@ -103,6 +103,7 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams'
 
 #define SIMGPU_ENTRIES(X) \
   X(cuDeviceTotalMem, 3020, 0, (size_t *bytes, CUdevice device)) \
+  X(cuDeviceGetPCIBusId, 4010, 0, (char *bus, int length, CUdevice device)) \
   X(cuCtxCreate, 3020, 0, (CUcontext *context, unsigned int flags, CUdevice device)) \
   X(cuCtxDestroy, 4000, 0, (CUcontext context)) \
   X(cuMemAllocManaged, 6000, 0, (CUdeviceptr *memory, size_t bytes, unsigned int flags)) \
