@@ -160,22 +160,37 @@ static int arm_called(const measured *m, const char *name) {
   bench_fail("a ratio names an arm that its table hasn't got");
 }
 
+/* What one more takes between two arms. */
+static double one_more(const measured *m, int from, int to, int turn) {
+  return (m->took[to][turn] - m->took[from][turn]) / (m->table->arms[to].x - m->table->arms[from].x);
+}
+
+/* Where nothing is taken, nothing grows; and what grows from nothing has no goal that it meets. */
+static double growth(double more, double before) { return more <= 0 ? 0 : before > 0 ? more / before : INFINITY; }
+
+static double ratio_of(const measured *m, int ratio, int of, int turn) {
+  const int base = m->base[ratio];
+  if (base < 0) return m->took[of][turn];
+  if (!m->table->along) return m->took[of][turn] / m->took[base][turn];
+  const int first = arm_called(m, m->table->ratios[ratio].against[1]);
+  return growth(one_more(m, base, of, turn), one_more(m, first, base, turn));
+}
+
 static void judge(measured *m) {
   for (int k = 0; k < m->arms; ++k) m->arm[k] = is_missing(m, k) ? no_figures : figures_of(m->took[k], m->turns);
   for (int k = 0; k < m->ratios; ++k) {
     const bench_ratio *ratio = &m->table->ratios[k];
-    int of = arm_called(m, ratio->of);
+    const int of = arm_called(m, ratio->of);
     double seen[MOST];
     m->base[k] = -1;
-    for (int a = 0; a < 3 && ratio->against[a]; ++a) {
+    for (int a = 0; a < (m->table->along ? 1 : 3) && ratio->against[a]; ++a) {
       int arm = arm_called(m, ratio->against[a]);
       if (is_missing(m, arm)) continue;
       if (m->base[k] < 0 || m->arm[arm].median < m->arm[m->base[k]].median) m->base[k] = arm;
     }
     m->ratio[k] = no_figures;
     if (is_missing(m, of) || (ratio->against[0] && m->base[k] < 0)) continue;
-    for (int turn = 0; turn < m->turns; ++turn)
-      seen[turn] = m->base[k] < 0 ? m->took[of][turn] : m->took[of][turn] / m->took[m->base[k]][turn];
+    for (int turn = 0; turn < m->turns; ++turn) seen[turn] = ratio_of(m, k, of, turn);
     m->ratio[k] = figures_of(seen, m->turns);
   }
 }
@@ -184,7 +199,7 @@ static void judge(measured *m) {
 
 static const char *verdict_of(const measured *m, int ratio) {
   double goal = m->table->ratios[ratio].goal;
-  if (run.quick || goal == 0 || !isfinite(m->ratio[ratio].median)) return "none";
+  if (run.quick || goal == 0 || isnan(m->ratio[ratio].median)) return "none";
   return m->ratio[ratio].median <= goal ? "met" : "missed";
 }
 
@@ -260,7 +275,7 @@ static void put_arm(FILE *out, const measured *m, int k) {
   const bench_arm *arm = &m->table->arms[k];
   fprintf(out, "%s\n       {", k ? "," : "");
   put_text(out, "name", arm->name);
-  if (arm->x != 0) put_number(out, "x", arm->x);
+  if (arm->x != 0 || m->table->along) put_number(out, "x", arm->x);
   if (arm->missing) {
     fputs(", ", out), put_text(out, "missing", arm->missing);
     fputs("}", out);
@@ -286,6 +301,7 @@ static void keep_table(const measured *m) {
     put_number(out, "median", floor_of(table));
     fputs("}", out);
   }
+  if (table->along) fputs(", ", out), put_text(out, "along", table->along);
   fputs(",\n     \"arms\": [", out);
   for (int k = 0; k < m->arms; ++k) put_arm(out, m, k);
   fputs("],\n     \"ratios\": [", out);

@@ -33,7 +33,7 @@ typedef struct bench_ratio {
   double goal;            /* at most; 0: none, shown for comparison */
 } bench_ratio;
 
-enum { BENCH_ARMS = 8, BENCH_RATIOS = 6, BENCH_FLOOR = 8 }; /* of one table, at most */
+enum { BENCH_ARMS = 10, BENCH_RATIOS = 6, BENCH_FLOOR = 8 }; /* of one table, at most */
 
 /* What nothing can be faster than: so many of an arm of bench_floor's, in the table's unit. */
 typedef struct bench_bound {
@@ -49,6 +49,8 @@ typedef struct bench_table {
   bench_arm arms[BENCH_ARMS];       /* to the first without a name */
   bench_ratio ratios[BENCH_RATIOS]; /* likewise */
   int tries;            /* calls of an arm per turn; 0: five. Fewer, where one takes long */
+  const char *along;    /* what x counts, as "tasks". A ratio is then of what one more takes: between against[0] and
+                         * `of`, over that between against[1] and against[0] */
   bench_bound floor;
 } bench_table;
 

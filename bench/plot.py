@@ -10,9 +10,11 @@ import json
 import sys
 from pathlib import Path
 
+import plot_growth
+
 TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a whole application",
           "F6": "before a list runs", "F7": "sections", "F8": "passes, checkpoints, yields", "K": "kernels on the host",
-          "floor": "what the device takes", "C1": "a replay", "C2": "passes on CUDA",
+          "G": "how cost grows", "floor": "what the device takes", "C1": "a replay", "C2": "passes on CUDA",
           "C3": "passes that decide themselves", "C4": "silent checkpoints", "C5": "tasks beside checkpoints",
           "C6": "yield round trip", "C7": "passes, and who has none", "C8": "sections on CUDA",
           "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",
@@ -126,6 +128,15 @@ def draw_table(axes, table, reports):
         axes.spines[side].set_visible(False)
 
 
+def save(pyplot, figure, folder, ident):
+    """The picture's name."""
+    path = folder / f"{ident}.svg"
+    figure.savefig(path, metadata={"Date": None, "Creator": None})
+    path.write_text("".join(line.rstrip() + "\n" for line in path.read_text().splitlines()))
+    pyplot.close(figure)
+    return path.name
+
+
 def draw(folder, reports):
     """One picture per table id; its name, or None without matplotlib."""
     try:
@@ -142,6 +153,10 @@ def draw(folder, reports):
         own = [table for table in tables if table["id"] == ident and bars_of(table, reports)]
         if not own:
             continue
+        if all(plot_growth.grows(table) for table in own):
+            figure = plot_growth.draw(pyplot, own, f"{ident}: {TITLES.get(ident, '')}", UNITS)
+            names[ident] = save(pyplot, figure, folder, ident)
+            continue
         heights = [1.3 + 0.3 * len(bars_of(table, reports)) for table in own]
         figure, axes = pyplot.subplots(len(own), 1, figsize=(8.5, sum(heights)), squeeze=False,
                                        gridspec_kw={"height_ratios": heights})
@@ -149,11 +164,7 @@ def draw(folder, reports):
             draw_table(one, table, reports)
         figure.suptitle(f"{ident}: {TITLES.get(ident, '')}", fontsize=11, x=0.02, ha="left")
         figure.tight_layout()
-        names[ident] = f"{ident}.svg"
-        path = folder / names[ident]
-        figure.savefig(path, metadata={"Date": None, "Creator": None})
-        path.write_text("".join(line.rstrip() + "\n" for line in path.read_text().splitlines()))
-        pyplot.close(figure)
+        names[ident] = save(pyplot, figure, folder, ident)
     return names
 
 
@@ -250,8 +261,10 @@ def write_readme(folder, reports, pictures):
         lines += [f"## {ident}: {TITLES.get(ident, '')}", ""]
         if ident in pictures:
             lines += [f"![{ident}]({pictures[ident]})", ""]
-        for table in tables:
-            if table["id"] == ident:
+        own = [table for table in tables if table["id"] == ident]
+        lines += plot_growth.lines(filter(plot_growth.grows, own), UNITS, number, row, head)
+        for table in own:
+            if not plot_growth.grows(table):
                 lines += table_lines(table, reports)
     (folder / "README.md").write_text("\n".join(lines).rstrip() + "\n")
 

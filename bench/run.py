@@ -54,7 +54,7 @@ def over_rounds(figures):
     if "correct" in merged:
         merged["correct"] = all(one["correct"] for one in figures)
     if merged.get("goal") and merged.get("verdict") != "none":
-        merged["verdict"] = "met" if merged["median"] <= merged["goal"] else "missed"
+        merged["verdict"] = "met" if merged["median"] is not None and merged["median"] <= merged["goal"] else "missed"
     return merged
 
 

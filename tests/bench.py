@@ -106,7 +106,7 @@ def known_figures(folder):
     out = Path(folder) / "known.json"
     done = subprocess.run(["build/tests/bench/wrong", "--json", out], capture_output=True, text=True)
     report = json.loads(out.read_text())
-    known, wrong_table, missing = report["tables"]
+    known, wrong_table, missing, grows = report["tables"]
     found = [(ratio["against"], round(ratio["median"], 6), ratio["verdict"]) for ratio in known["ratios"]]
     if found != [("two", 3, "met"), ("three", 0.666667, "missed"), ("", 3, "met")]:
         return f"ratios: {found}"
@@ -119,6 +119,11 @@ def known_figures(folder):
         return f"ratios where an arm is missing: {found}"
     if missing["arms"][2] != {"name": "nobody", "missing": "there is none"} or missing["arms"][1]["x"] != 3:
         return f"arms where one is missing: {missing['arms']}"
+    found = [(ratio["against"], ratio["median"], ratio["verdict"]) for ratio in grows["ratios"]]
+    if found != [("one", 1.5, "missed"), ("three", 0, "met"), ("one", None, "missed")]:
+        return f"ratios of what one more takes: {found}"
+    if grows["along"] != "things" or [arm["x"] for arm in grows["arms"]] != [0, 1, 3, 4]:
+        return f"what grows: {grows}"
     floor = [(arm["name"], arm["median"], arm["p5"], arm["p95"]) for arm in report["floor"]["arms"]]
     if floor != [("two of them", 2, 2, 2), ("three", 3, 3, 3)] or report["floor"]["unit"] != "units":
         return f"the floor: {report['floor']}"
@@ -126,7 +131,7 @@ def known_figures(folder):
         return f"a table's floor: {missing['floor']}"
     if report["device"] != {"gpu": 'one that "isn\'t" there'}:
         return f"the device: {report['device']}"
-    if done.stdout.count("the machine's floor: two of them 2 units; three 3 units") != 3:
+    if done.stdout.count("the machine's floor: two of them 2 units; three 3 units") != 4:
         return "the floor isn't printed beneath each table"
     failed = done.returncode == 1 and "WRONG RESULT" in done.stdout
     return None if failed else "the wrong result didn't fail the program"

@@ -40,5 +40,11 @@ int main(int argc, char **argv) {
                {"six against nobody", "six", {"nobody"}, 2},
                {"nobody against six", "nobody", {"six"}, 2}},
     .floor = {"two of them", 0.5}});
+  bench_measure(&(bench_table){"T4", "what grows", "how much more does one more take?", "units", .along = "things",
+    .arms = {{"none", steady, &two, 1, .x = 0}, {"one", steady, &three, 1, .x = 1}, {"three", steady, &six, 1, .x = 3},
+             {"as many", steady, &two, 1, .x = 4}},
+    .ratios = {{"one more of three against the first", "three", {"one", "none"}, 1.4},
+               {"one more that takes less", "as many", {"three", "one"}, 2},
+               {"growth from nothing", "three", {"one", "as many"}, 2}}});
   return bench_end();
 }

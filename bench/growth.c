@@ -1,0 +1,17 @@
+/* How cost grows on OpenMP: with tasks, with loops in loops, with checkpoints and with sections (table G). */
+#include "growth_lists.h"
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+  gk_device *device;
+  bench_begin(argc, argv, "growth");
+  growth_begin();
+  growth_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
+  const gk_device_info *info = gk_device_describe(device);
+  printf("%s; %s\n\n", info->name, info->driver);
+  growth_open(device);
+  growth_measure("G", NULL, 0);
+  growth_close();
+  gk_device_close(device);
+  return bench_end();
+}
