@@ -25,14 +25,38 @@ def noise_of(figure):
     return abs(high - low) / 2 / abs(figure["median"])
 
 
-def figures_of(folder, times):
+def reports_of(folder):
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def about(reports):
+    """What was measured, when, of which commit."""
+    report = next((one for one in reports if one.get("tables")), {})
+    machine = report.get("machine", {})
+    name = report.get("device", {}).get("gpu") or f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores"
+    return name, f"commit {report.get('commit', 'unknown')}, {report.get('started', 'no date')}"
+
+
+def absent(reports):
+    """Why what isn't there wasn't measured, by program or (table, what, arm)."""
+    found = {(report["program"],): report["missing"] for report in reports if "missing" in report}
+    for report in reports:
+        found.update({(table["id"], table["what"], arm["name"]): arm["missing"] for table in report.get("tables", [])
+                      for arm in table["arms"] if "missing" in arm})
+        found.update({(peer["peer"],): peer["missing"] for peer in report.get("peers", []) if "missing" in peer})
+    return found
+
+
+def figures_of(reports, times):
     """Figures by (table, what, which)."""
     found = {}
-    for path in sorted(folder.glob("*.json")):
-        report = json.loads(path.read_text())
+    for report in reports:
+        for arm in report.get("floor", {}).get("arms", []) if times else []:
+            found["floor", report["program"], arm["name"]] = arm
         for table in report.get("tables", []):
             for figure in table["arms" if times else "ratios"]:
-                found[table["id"], table["what"], figure["name" if times else "what"]] = figure
+                if figure.get("median") is not None:
+                    found[table["id"], table["what"], figure["name" if times else "what"]] = figure
         for peer in report.get("peers", []):
             for row in peer.get("rows", []):
                 figure = row if times else row.get("ratio")
@@ -57,10 +81,17 @@ def main():
     usage.add_argument("after", type=Path)
     usage.add_argument("--times", action="store_true", help="the arms' own times")
     options = usage.parse_args()
-    before, after = (figures_of(folder, options.times) for folder in (options.before, options.after))
+    both = [reports_of(folder) for folder in (options.before, options.after)]
+    before, after = (figures_of(reports, options.times) for reports in both)
     for folder, figures in ((options.before, before), (options.after, after)):
         if not figures:
             sys.exit(f"bench/compare.py: there are no figures in {folder}")
+    machines = [about(reports) for reports in both]
+    for when, (machine, rest) in zip(("before", "after"), machines):
+        print(f"{when}: {machine}, {rest}")
+    if machines[0][0] != machines[1][0]:
+        print("not the same machine: " + ("times of the one say nothing about the other" if options.times else
+                                          "ratios may differ for that alone"))
     known = sorted(changes(before, after), reverse=True)
     slower = [change for change in known if change[0] > 1 + change[1]]
     faster = [change for change in reversed(known) if change[0] < 1 / (1 + change[1])]
@@ -70,6 +101,9 @@ def main():
     missing = [*(set(before) - set(after)), *(set(after) - set(before))]
     for key in sorted(missing):
         print(f"only {'before' if key in before else 'after'}: {', '.join(key)}")
+    for when, reports in zip(("before", "after"), both):
+        for key, why in sorted(absent(reports).items()):
+            print(f"not measured {when}: {', '.join(key)}: {why}")
     print(f"{len(known)} figures in both: {len(slower)} slower, {len(faster)} faster, "
           f"{len(known) - len(slower) - len(faster)} within the noise")
     return 1 if slower else 0

@@ -19,7 +19,7 @@ TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a
           "C6": "yield round trip", "C7": "passes, and who has none", "C8": "sections on CUDA",
           "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",
           "C12": "what peers are held against"}
-COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e"}
+COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e", "floor": "#2e7d4f"}
 UNITS = {"ns": "ns", "us": "µs", "ms": "ms", "s": "s", "bytes": "bytes"}
 
 
@@ -43,7 +43,9 @@ def load(folder):
 
 
 def tables_of(reports):
-    tables = [table for report in reports.values() for table in report.get("tables", [])]
+    """Each knows whether a device of its own ran it."""
+    tables = [dict(table, on_device="device" in report) for report in reports.values()
+              for table in report.get("tables", [])]
     order = list(TITLES)
     return sorted(tables, key=lambda table: order.index(table["id"]) if table["id"] in order else len(order))
 
@@ -59,15 +61,30 @@ def arm_called(table, name):
     return next(arm for arm in table["arms"] if arm["name"] == name)
 
 
+def measured_of(table):
+    return [arm for arm in table["arms"] if "missing" not in arm]
+
+
+def missing_of(table):
+    return [arm for arm in table["arms"] if "missing" in arm]
+
+
 def base_of(table):
     """The arm that is 1: what the first goal is about, else the first."""
     names = [ratio["against"] for ratio in table["ratios"] if ratio["against"]]
-    return arm_called(table, names[0]) if names else table["arms"][0]
+    return arm_called(table, names[0]) if names else next(iter(measured_of(table)), {"name": "", "median": None})
 
 
 def is_absolute(table):
-    """A table with a goal in its own unit is shown in that."""
-    return any(ratio["goal"] and not ratio["against"] for ratio in table["ratios"])
+    """A table with a goal in its own unit is shown in that, and one of a device that nobody shares."""
+    return table.get("on_device") or any(ratio["goal"] and not ratio["against"] and ratio["median"] is not None
+                                         for ratio in table["ratios"])
+
+
+def floor_of(table):
+    """What no arm can be below, on the axis of the bars; or None."""
+    floor, scale = table.get("floor", {}).get("median"), 1 if is_absolute(table) else base_of(table)["median"]
+    return floor / scale if floor and scale else None
 
 
 def kind_of(name):
@@ -77,7 +94,7 @@ def kind_of(name):
 def bars_of(table, reports):
     """(name, kind, median, p5, p95) of arms and of peers' rows, as multiples of the base or as they are."""
     scale = 1 if is_absolute(table) else base_of(table)["median"]
-    bars = [(arm["name"], kind_of(arm["name"]), arm) for arm in table["arms"]]
+    bars = [(arm["name"], kind_of(arm["name"]), arm) for arm in measured_of(table)]
     bars += [(f"{peer}, {one['how']}", "peer", one) for peer, _, one in peer_rows(reports)
              if one["what"] == table["what"] and one.get("unit") == table["unit"]]
     return [(name, kind, *(figure[part] / scale for part in ("median", "p5", "p95"))) for name, kind, figure in bars
@@ -88,7 +105,7 @@ def goals_of(table, reports):
     """Where goals lie on the axis of the bars."""
     scale = 1 if is_absolute(table) else base_of(table)["median"]
     for ratio in table["ratios"]:
-        if ratio["goal"]:
+        if ratio["goal"] and ratio["median"] is not None:
             yield ratio["goal"] * (arm_called(table, ratio["against"])["median"] if ratio["against"] else 1) / scale
     for _, _, one in peer_rows(reports):
         if one["what"] == table["what"] and one.get("ratio", {}).get("goal"):
@@ -98,9 +115,11 @@ def goals_of(table, reports):
 # ---- plots ----------------------------------------------------------------------------------------------------------
 
 def draw_table(axes, table, reports):
-    bars = bars_of(table, reports)
-    goals = list(goals_of(table, reports))
-    shown = [value for value in (*goals, *(value for bar in bars for value in bar[2:])) if value > 0]
+    bars, absent = bars_of(table, reports), missing_of(table)
+    most = 3 * max(abs(bar[2]) for bar in bars)  # a turn that went wrong is no reason to make all bars short
+    bars = [(name, kind, median, max(low, -most), min(high, most)) for name, kind, median, low, high in bars]
+    goals, bound = [goal for goal in goals_of(table, reports) if goal > 0], floor_of(table)
+    shown = [value for value in (*goals, *(value for bar in bars for value in bar[2:]), bound or 0) if value > 0]
     wide = bool(shown) and max(bar[2] for bar in bars) > 12 * min(max(bar[2], 1e-9) for bar in bars)
     floor = min(shown, default=1) / 2
     for place, (name, kind, median, low, high) in enumerate(bars):
@@ -111,9 +130,18 @@ def draw_table(axes, table, reports):
                       va="center", fontsize=8)
     for goal in goals:
         axes.axvline(goal, color="#b03a2e", linestyle="--", linewidth=1.2)
-        axes.annotate("goal", (goal, -0.55), color="#b03a2e", fontsize=8, ha="center", va="bottom",
+        axes.annotate("goal", (goal, -0.55), color="#b03a2e", fontsize=8, ha="left", va="bottom",
                       annotation_clip=False)
-    axes.set_yticks(range(len(bars)), [bar[0] for bar in bars], fontsize=8)
+    if bound:
+        axes.axvline(bound, color=COLOURS["floor"], linestyle=":", linewidth=1.6)
+        axes.annotate("floor", (bound, -0.55), color=COLOURS["floor"], fontsize=8, ha="right", va="bottom",
+                      annotation_clip=False)
+    for place, arm in enumerate(absent, len(bars)):
+        axes.annotate("not measured", (0, place), xycoords=("axes fraction", "data"), xytext=(4, 0),
+                      textcoords="offset points", va="center", fontsize=8, color="#777777")
+    axes.set_yticks(range(len(bars) + len(absent)), [bar[0] for bar in bars] + [arm["name"] for arm in absent],
+                    fontsize=8)
+    axes.set_ylim(-0.6, len(bars) + len(absent) - 0.4)
     axes.invert_yaxis()
     if wide:
         axes.set_xscale("log")
@@ -157,7 +185,7 @@ def draw(folder, reports):
             figure = plot_growth.draw(pyplot, own, f"{ident}: {TITLES.get(ident, '')}", UNITS)
             names[ident] = save(pyplot, figure, folder, ident)
             continue
-        heights = [1.3 + 0.3 * len(bars_of(table, reports)) for table in own]
+        heights = [1.3 + 0.3 * (len(bars_of(table, reports)) + len(missing_of(table))) for table in own]
         figure, axes = pyplot.subplots(len(own), 1, figsize=(8.5, sum(heights)), squeeze=False,
                                        gridspec_kw={"height_ratios": heights})
         for table, one in zip(own, axes[:, 0]):
@@ -179,8 +207,11 @@ def head(*cells):
 
 
 def machine_lines(reports):
-    report = reports.get("tasks") or next(iter(reports.values()))
-    machine = report["machine"]
+    report = next((reports[name] for name in ("tasks", *reports) if reports.get(name, {}).get("tables")))
+    machine, device = report["machine"], report.get("device")
+    if device:
+        yield f"- {device['gpu']}, {device['multiprocessors']} multiprocessors"
+        yield f"- driver: {device['driver']}; compiler: {device['toolkit']}"
     yield f"- {machine['cpu']}, {machine['cores']} cores ({machine['arch']}), Linux {machine['kernel']}"
     yield f"- {machine['compiler']}, {machine['flags']}"
     yield f"- {machine['clock']}"
@@ -195,6 +226,10 @@ def verdict_lines(reports):
         unit = UNITS.get(table["unit"], table["unit"])
         for ratio in table["ratios"]:
             if not ratio["goal"]:
+                continue
+            if ratio["median"] is None:
+                yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["what"], "-", "",
+                          f"{ratio['goal']:g}", "not measured")
                 continue
             unit_of = "" if ratio["against"] else " " + unit
             yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["against"] or "(itself)",
@@ -239,11 +274,46 @@ def table_lines(table, reports):
     yield from head("arm", scale, "5 % to 95 %")
     for name, _, median, low, high in bars_of(table, reports):
         yield row(name, number(median), f"{number(low)} to {number(high)}")
+    for arm in missing_of(table):
+        yield row(arm["name"], "not measured", arm["missing"])
+    if floor_of(table):
+        yield row(f"*floor: {number(table['floor']['times'])} of \"{table['floor']['of']}\"*", number(floor_of(table)),
+                  "")
     for ratio in table["ratios"]:
-        if not ratio["goal"] and ratio["against"]:
+        if not ratio["goal"] and ratio["against"] and ratio["median"] is not None:
             yield row(f"*{ratio['what']}, turn by turn*", number(ratio["median"]),
                       f"{number(ratio['p5'])} to {number(ratio['p95'])}")
     yield ""
+
+
+def floor_lines(reports):
+    """What each program saw of the floor, and of the device's clocks."""
+    seen = {name: report for name, report in reports.items() if "floor" in report}
+    for unit, names in sorted({(report["floor"]["unit"], tuple(arm["name"] for arm in report["floor"]["arms"]))
+                               for report in seen.values()}):
+        yield from head("program", *(f"{name}, {UNITS.get(unit, unit)}" for name in names))
+        for program, report in seen.items():
+            arms = report["floor"]["arms"]
+            if report["floor"]["unit"] == unit and tuple(arm["name"] for arm in arms) == names:
+                yield row(program, *(f"{number(arm['median'])} ({number(arm['p5'])} to {number(arm['p95'])})"
+                                     for arm in arms))
+        yield ""
+    clocks = {name: report["device"] for name, report in seen.items() if "clocks before" in report.get("device", {})}
+    if clocks:
+        yield from head("program", "clocks before", "clocks after")
+        for name, device in clocks.items():
+            yield row(name, device["clocks before"], device.get("clocks after", "unknown"))
+        yield ""
+
+
+def missing_lines(reports):
+    """Programs that measured nothing, by their reason."""
+    whys = {}
+    for name, report in reports.items():
+        if "missing" in report:
+            whys.setdefault(report["missing"], []).append(f"`{name}`")
+    for why, names in whys.items():
+        yield f"- {', '.join(names)}: {why}"
 
 
 def write_readme(folder, reports, pictures):
@@ -253,6 +323,11 @@ def write_readme(folder, reports, pictures):
              *machine_lines(reports), "", "## Goals", "",
              "A ratio is the median of those of all turns; against a peer, of those of all rounds.", "",
              *verdict_lines(reports), ""]
+    floor, missing = list(floor_lines(reports)), list(missing_lines(reports))
+    if missing:
+        lines += ["## Not measured", "", *missing, ""]
+    if floor:
+        lines += ["## Floor", "", "What nothing here can be faster than, measured first by each program.", "", *floor]
     peers = list(peer_lines(reports))
     if peers:
         lines += ["## Peers", "", *peers, ""]

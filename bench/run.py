@@ -3,6 +3,9 @@
 
   bench/run.py [--quick] [--rounds N] [--only NAME ...] [--no-peers] [--out FOLDER]
 
+What ran on a GPU goes into a folder of that GPU's name, all else into the CPU's; with --out or --quick all into one.
+A program that measured nothing is there with its reason.
+
 Arms of one program take turns within it. Peers are processes of their own, so there the turns are longer: each round is
 our programs, then each peer, and a ratio to a peer is taken round by round. Written is the median of the rounds, with
 the lowest p5 and the highest p95. Exit code 1: something was wrong, or didn't run; a goal that is missed is a figure
@@ -46,6 +49,9 @@ def most(values):
 
 def over_rounds(figures):
     """The figures of one arm or ratio in several rounds as those of one."""
+    missing = next((one for one in figures if "missing" in one), None)
+    if missing:
+        return missing
     merged = dict(figures[-1])
     merged.update(median=middle(one["median"] for one in figures), p5=least(one["p5"] for one in figures),
                   p95=most(one["p95"] for one in figures))
@@ -58,12 +64,24 @@ def over_rounds(figures):
     return merged
 
 
+def rows_over_rounds(rounds, part):
+    return [over_rounds(list(same)) for same in zip(*(one[part] for one in rounds))]
+
+
 def merge(reports):
     """Several rounds of one program as one report. Its arms and ratios stand in the same order in each."""
+    reports = [report for report in reports if "missing" not in report] or reports
     merged = dict(reports[-1], rounds=len(reports), wrong=sum(report["wrong"] for report in reports))
-    merged["tables"] = [dict(tables[-1], **{part: [over_rounds(list(same)) for same in zip(*(t[part] for t in tables))]
-                                            for part in ("arms", "ratios")})
+    merged["tables"] = [dict(tables[-1], **{part: rows_over_rounds(tables, part) for part in ("arms", "ratios")})
                         for tables in zip(*(report["tables"] for report in reports))]
+    if "floor" in merged:
+        merged["floor"] = dict(merged["floor"], arms=rows_over_rounds([report["floor"] for report in reports], "arms"))
+        floor = {arm["name"]: arm["median"] for arm in merged["floor"]["arms"]}
+        for table in merged["tables"]:
+            if "floor" in table:
+                table["floor"] = dict(table["floor"], median=table["floor"]["times"] * floor[table["floor"]["of"]])
+    if "clocks before" in reports[0].get("device", {}):
+        merged["device"] = dict(merged["device"], **{"clocks before": reports[0]["device"]["clocks before"]})
     return merged
 
 
@@ -73,7 +91,10 @@ def call(command, out):
     """Runs a program that writes JSON; what it wrote, or None and a line that says why."""
     print("$ " + " ".join(str(part) for part in command), flush=True)
     out.unlink(missing_ok=True)
-    code = subprocess.run([*map(str, command), "--json", str(out)], cwd=ROOT).returncode
+    try:
+        code = subprocess.run([*map(str, command), "--json", str(out)], cwd=ROOT).returncode
+    except OSError as why:
+        return None, f"{Path(command[-1]).name} doesn't run: {why.strerror}"
     try:
         written = json.loads(out.read_text())
     except (OSError, ValueError):
@@ -131,7 +152,7 @@ def measure(programs, peers, options, python):
         for name in programs:
             report, trouble = call([BUILD / name, *quick], BUILD / f"{name}.json")
             wrong += [trouble] if trouble else []
-            if report and "missing" not in report:
+            if report:
                 reports.setdefault(name, []).append(report)
         for script in peers:
             report, trouble = call([python, script, *quick], BUILD / f"{script.stem}.json")
@@ -146,7 +167,7 @@ def measure(programs, peers, options, python):
 def our_figure(report, what):
     for table in report["tables"]:
         if table["what"] == what:
-            return next((arm for arm in table["arms"] if arm["name"] == OURS[what]), None)
+            return next((arm for arm in table["arms"] if arm["name"] == OURS[what] and "missing" not in arm), None)
     return None
 
 
@@ -181,9 +202,36 @@ def peers_report(reports, ours):
 
 # ---- writing --------------------------------------------------------------------------------------------------------
 
+def folder_name(text):
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
 def device_of(machine):
     """A folder's name."""
-    return re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['cores']} cores".lower()).strip("-")
+    return folder_name(f"{machine['cpu']} {machine['cores']} cores")
+
+
+def rows_of_peers(report, on_gpu):
+    """The peers' report with what belongs beside the tables of a GPU, or of a CPU."""
+    return dict(report, peers=[dict(peer, rows=[row for row in peer["rows"] if row["table"].startswith("C") == on_gpu])
+                               if "rows" in peer else peer for peer in report["peers"]])
+
+
+def by_device(results):
+    """Results by name and folder: a GPU's folder gets what ran there. What is for GPUs and measured nothing is beside
+    what did, if there is any; else beside all else, so that it is said somewhere."""
+    gpus = {name: folder_name(report["device"]["gpu"]) for name, report in results.items() if "device" in report}
+    gpu = next(iter(gpus.values()), None)
+    cpu = device_of(next(report for report in results.values() if "machine" in report)["machine"])
+    folders = {}
+    for name, report in results.items():
+        if "peers" in report:
+            for folder, on_gpu in ((cpu, False), (gpu, True)) if gpu else ((cpu, False),):
+                folders.setdefault(folder, {})[name] = rows_of_peers(report, on_gpu) if gpu else report
+        else:
+            other = gpu if gpu and name.startswith("cuda_") else cpu
+            folders.setdefault(gpus.get(name, other), {})[name] = report
+    return {folder: found for folder, found in folders.items() if any(one.get("tables") for one in found.values())}
 
 
 def commit():
@@ -192,6 +240,19 @@ def commit():
                               text=True).stdout.strip()
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results")
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (", with changes" if changed else "")
+
+
+def write(folders, machine, started, options):
+    """JSON, and the pages made of it. @return plot.py's code"""
+    about = {"commit": commit(), "started": started, "command": "./configure.py bench"}
+    for folder, results in folders.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, result in results.items():
+            result = dict({"machine": machine}, **result, **about)
+            result["machine"] = dict(result["machine"], load=machine["load"])
+            (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    plot = [plot_python(install=not options.quick), str(ROOT / "bench/plot.py"), *map(str, folders)]
+    return subprocess.run(plot, cwd=ROOT).returncode
 
 
 def main():
@@ -214,25 +275,18 @@ def main():
     started = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     reports, wrong = measure(programs, scripts, options, python)
     wrong += [f"{name}: a wrong result" for name in programs for report in reports.get(name, []) if report["wrong"]]
-    measured = [name for name in programs if name in reports]
+    measured = [name for name in programs if any(report["tables"] for report in reports.get(name, []))]
     if not measured:
-        sys.exit("bench/run.py: no program ran")
-    machine = reports[measured[0]][0]["machine"]
-    machine["load"] = os.getloadavg()[1]
-    folder = Path(options.out) if options.out else ROOT / "bench" / "results" / device_of(machine)
-    if options.quick and not options.out:
-        folder = BUILD / "quick"
-    folder.mkdir(parents=True, exist_ok=True)
-    about = {"commit": commit(), "started": started, "command": "./configure.py bench"}
-    results = {name: merge(reports[name]) for name in measured}
+        sys.exit("bench/run.py: no program measured anything")
+    machine = dict(reports[measured[0]][0]["machine"], load=os.getloadavg()[1])
+    results = {name: merge(reports[name]) for name in programs if name in reports}
     if scripts:
         results["peers"] = peers_report({script.stem: reports[script.stem] for script in scripts
                                          if script.stem in reports}, reports.get("tasks", []))
-    for name, result in results.items():
-        result.setdefault("machine", machine)
-        (folder / f"{name}.json").write_text(json.dumps(dict(result, **about), indent=1) + "\n")
-    plot = [plot_python(install=not options.quick), str(ROOT / "bench/plot.py"), str(folder)]
-    code = subprocess.run(plot, cwd=ROOT).returncode
+    folders = {ROOT / "bench" / "results" / name: found for name, found in by_device(results).items()}
+    if options.out or options.quick:
+        folders = {Path(options.out) if options.out else BUILD / "quick": results}
+    code = write(folders, machine, started, options)
     for line in wrong:
         print(f"bench/run.py: {line}", file=sys.stderr)
     return 1 if wrong or code else 0

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import tap
 
+sys.path.insert(0, str(tap.ROOT / "bench"))
+import run as runner  # noqa: E402
+
 NVML = "build/tests/bench/nvml/libnvidia-ml.so.1"
 
 
@@ -101,6 +104,64 @@ def shown(folder):
     return "the page lacks " + "; ".join(absent) if absent else None
 
 
+def from_one_command(folder):
+    """bench/run.py where there is a device, and where there is none: what it writes, and that nothing is left out."""
+    command = [sys.executable, tap.ROOT / "bench/run.py", "--quick", "--no-peers", "--only", "cuda_checkpoints",
+               "--only", "kernel_host", "--out", folder]
+    none = {"CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}
+    for env, wanted in ((simulated(), ["- simulated GPU 0, 4 multiprocessors", "- driver: CUDA ", "## Floor",
+                                       '*floor: 1.00 of "an edge between two empty kernels"*', "| clocks after |",
+                                       "| C6 | a yield, and the launch that resumes: gk |", "## K: "]),
+                        (none, ["## Not measured", "- `cuda_checkpoints`: ", "## K: "])):
+        trouble = tap.run(*command, cwd=tap.ROOT, env={**os.environ, **env})
+        if trouble:
+            return trouble
+        page = (Path(folder) / "README.md").read_text()
+        absent = [line for line in wanted if line not in page]
+        if absent or ("## Not measured" in page) != (env is none):
+            return f"the page lacks {absent}:\n{page[:3000]}"
+    return None
+
+
+def figures(median):
+    return {"median": median, "p5": median, "p25": median, "p75": median, "p95": median}
+
+
+def rounds_merged():
+    """Several rounds as one, with a floor, an arm that is missing, and one that is worse than another time; and which
+    folder gets what."""
+    def report(edge, time):
+        ratios = [dict(figures(time), goal=2, verdict="met", against="", what="itself", of="gk"),
+                  dict(figures(None), goal=2, verdict="none", against="", what="nothing", of="none")]
+        return {"wrong": 0, "machine": {"cpu": "A CPU", "cores": 2}, "device": {"gpu": "GPU 1", "clocks before": edge},
+                "floor": {"unit": "ns", "arms": [dict(figures(edge), name="edge")]},
+                "tables": [{"id": "C1", "floor": {"of": "edge", "times": 2, "median": 2 * edge}, "ratios": ratios,
+                            "arms": [dict(figures(time), name="gk", correct=True),
+                                     {"name": "none", "missing": "why"}]}]}
+    merged = runner.merge([report(1, 2), report(5, 6), report(3, 4)])
+    table = merged["tables"][0]
+    found = [table["arms"][0]["median"], table["arms"][0]["p95"], table["arms"][1], table["ratios"][0]["verdict"],
+             table["ratios"][1]["median"], table["floor"]["median"], merged["floor"]["arms"][0]["p5"],
+             merged["device"]["clocks before"], merged["rounds"]]
+    if found != [4, 6, {"name": "none", "missing": "why"}, "missed", None, 6, 1, 1, 3]:
+        return f"merged: {found}"
+    missing = {"missing": "no", "tables": [], "wrong": 0, "machine": merged["machine"]}
+    if runner.merge([missing, report(1, 2)])["tables"] == [] or runner.merge([missing])["missing"] != "no":
+        return "a round without figures"
+    own = dict(missing, tables=merged["tables"])
+    del own["missing"]
+    peers = {"peers": [{"peer": "p", "rows": [{"table": "C2"}, {"table": "F1"}]}, {"peer": "q", "missing": "no"}]}
+    both = runner.by_device({"tasks": own, "cuda_a": merged, "cuda_b": missing, "peers": peers})
+    alone = runner.by_device({"tasks": own, "cuda_a": missing, "peers": peers})
+    names = {folder: sorted(found) for folder, found in both.items()}
+    if names != {"a-cpu-2-cores": ["peers", "tasks"], "gpu-1": ["cuda_a", "cuda_b", "peers"]}:
+        return f"folders: {names}"
+    rows = [[peer.get("rows") for peer in both[folder]["peers"]["peers"]] for folder in ("a-cpu-2-cores", "gpu-1")]
+    if rows != [[[{"table": "F1"}], None], [[{"table": "C2"}], None]]:
+        return f"peers by device: {rows}"
+    return None if list(alone) == ["a-cpu-2-cores"] and len(alone["a-cpu-2-cores"]) == 3 else f"without a GPU: {alone}"
+
+
 def known_figures(folder):
     """The runner's verdicts where there is nothing to measure."""
     out = Path(folder) / "known.json"
@@ -155,6 +216,23 @@ def compared(folder):
     absent = [line for line in wanted if line not in done.stdout]
     if absent or done.returncode != 1:
         return f"exit code {done.returncode}, without {absent}:\n{done.stdout}{done.stderr}"
+    gpu = {"program": "cuda", "device": {"gpu": "G"}, "commit": "c", "tables": [
+        {"id": "C1", "what": "gone", "arms": [{"name": "gk", "median": 2, "p25": 2, "p75": 2}], "ratios": []},
+        {"id": "C2", "what": "now", "arms": [{"name": "gk", "missing": "no such kernel"}],
+         "ratios": [{"what": "r", "median": None}]}],
+        "floor": {"unit": "ns", "arms": [{"name": "edge", "median": 3, "p25": 3, "p75": 3}]}}
+    (after / "cuda.json").write_text(json.dumps(gpu))
+    (before / "cuda.json").write_text(json.dumps(dict(gpu, device={"gpu": "H"}, floor={"unit": "ns", "arms": [
+        {"name": "edge", "median": 1, "p25": 1, "p75": 1}]})))
+    (after / "loops.json").write_text(json.dumps({"program": "loops", "missing": "there is no device", "tables": []}))
+    times = subprocess.run([sys.executable, "bench/compare.py", before, after, "--times"], capture_output=True,
+                           text=True)
+    wanted = ["before: H, commit c", "after: G, commit c", "not the same machine: times",
+              "slower: floor, cuda, edge: 3.000 times as much", "not measured after: loops: there is no device",
+              "not measured after: C2, now, gk: no such kernel", "2 figures in both: 1 slower, 0 faster"]
+    absent = [line for line in wanted if line not in times.stdout]
+    if absent or times.returncode != 1:
+        return f"with --times, without {absent}:\n{times.stdout}{times.stderr}"
     same = subprocess.run([sys.executable, "bench/compare.py", before, before], capture_output=True, text=True)
     none = subprocess.run([sys.executable, "bench/compare.py", before, folder], capture_output=True, text=True)
     return None if same.returncode == 0 and "no figures" in none.stderr else f"{same.stdout}{none.stderr}"
@@ -184,6 +262,9 @@ def main():
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("two folders compared", compared(folder))
+    tap.case("rounds merged, by device", rounds_merged())
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("from one command", trouble or from_one_command(folder))
     tap.finish()
 
 
