@@ -46,7 +46,7 @@ int host_add(host_loop *loop, const gk_list *list) {
   loop->slots = list->slots;
   loop->slot_count = list->slot_count;
   s->is_bound = true;
-  s->tasks = (int)list->task_count;
+  s->list = list;
   if (is_cuda(loop)) {
     CUgraph whole;
     hand_must(gk_cuda_graph(s->graph, 0, &whole, NULL));
@@ -67,32 +67,42 @@ static void wait_for(host_stretch *s) {
   s->is_launched = false;
 }
 
-/* What follows is to reach each stretch's next launch. */
-static void begin_binding(host_loop *loop) {
-  for (int k = 0; k < loop->count; ++k) {
-    wait_for(&loop->stretches[k]);
-    loop->stretches[k].is_bound = true;
+static bool uses(const gk_list *list, gk_slot slot) {
+  for (size_t k = 0; k < list->task_count; ++k) {
+    const gk_task *task = &list->tasks[k];
+    for (int a = 0; a < GK_MAX_ARGS; ++a)
+      if (task->args[a] == slot) return true;
+    for (int a = 0; a < 3; ++a)
+      if (task->items[a] == slot) return true;
   }
+  return false;
+}
+
+/* Before `slot` is bound anew. */
+static bool begin_binding(host_stretch *s, gk_slot slot) {
+  if (!uses(s->list, slot)) return false;
+  wait_for(s);
+  return s->is_bound = true;
 }
 
 void host_bind(host_loop *loop, gk_slot slot, const void *memory) {
-  begin_binding(loop);
-  for (int k = 0; k < loop->count; ++k) hand_must(gk_bind(loop->stretches[k].graph, slot, memory));
+  for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
+    if (begin_binding(s, slot)) hand_must(gk_bind(s->graph, slot, memory));
 }
 
 void host_bind_int(host_loop *loop, gk_slot slot, int64_t value) {
-  begin_binding(loop);
-  for (int k = 0; k < loop->count; ++k) hand_must(gk_bind_int(loop->stretches[k].graph, slot, value));
+  for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
+    if (begin_binding(s, slot)) hand_must(gk_bind_int(s->graph, slot, value));
 }
 
 void host_bind_float(host_loop *loop, gk_slot slot, double value) {
-  begin_binding(loop);
-  for (int k = 0; k < loop->count; ++k) hand_must(gk_bind_float(loop->stretches[k].graph, slot, value));
+  for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
+    if (begin_binding(s, slot)) hand_must(gk_bind_float(s->graph, slot, value));
 }
 
 void host_bind_bytes(host_loop *loop, gk_slot slot, const void *value, size_t bytes) {
-  begin_binding(loop);
-  for (int k = 0; k < loop->count; ++k) hand_must(gk_bind_bytes(loop->stretches[k].graph, slot, value, bytes));
+  for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
+    if (begin_binding(s, slot)) hand_must(gk_bind_bytes(s->graph, slot, value, bytes));
 }
 
 void host_share(host_loop *loop, const gk_graph *from) {
@@ -105,7 +115,7 @@ void host_share(host_loop *loop, const gk_graph *from) {
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static void launch_singly(const host_stretch *s) {
-  for (int k = 0; k < s->tasks; ++k) {
+  for (size_t k = 0; k < s->list->task_count; ++k) {
     const CUDA_KERNEL_NODE_PARAMS_v1 *node = &s->kernels[k];
     hand_run_function(node->func, node->gridDimX, node->blockDimX, node->kernelParams);
   }

@@ -20,7 +20,7 @@ typedef struct host_stretch {
   gk_graph *graph;
   CUgraphExec exec;                               /* of the same nodes; CUDA alone, as the next one */
   CUDA_KERNEL_NODE_PARAMS_v1 kernels[HOST_TASKS]; /* by task */
-  int tasks;
+  const gk_list *list;
   bool is_bound;    /* the next launch is gk's: it brings the slots */
   bool is_launched; /* by gk_launch, and nobody waited for it yet */
 } host_stretch;
@@ -39,11 +39,11 @@ typedef struct host_loop {
 void host_begin(host_loop *loop, gk_device *device, host_way way);
 void host_end(host_loop *loop);
 
-/* @return Its number, from 0 on. All stretches have slots of one table. */
+/* @return Its number, from 0 on. All stretches have slots of one table; the list must last. */
 int host_add(host_loop *loop, const gk_list *list);
 
-/* For all stretches. What has memory in `from`, a graph with the same table, gets that; to be called again after
- * gk_resize. Numbers are bound one by one, with `bind`s that wait for launches before. */
+/* In the stretches that use the slot, when their launches are over. `share`: what has memory in `from`, a graph with
+ * the same table, gets that; to be called again after gk_resize. */
 void host_share(host_loop *loop, const gk_graph *from);
 void host_bind(host_loop *loop, gk_slot slot, const void *memory);
 void host_bind_int(host_loop *loop, gk_slot slot, int64_t value);

@@ -1,0 +1,51 @@
+/* Breadth-first search as Beamer, Asanovic and Patterson do it (Direction-Optimizing Breadth-First Search, SC 2012): a
+ * level is pushed from those that were reached last, or, where these have too many edges, pulled by those that weren't
+ * reached yet. What comes of it are the distances from a source, which are the same in whatever order one looks.
+ *
+ * The edges of a level are cut into pieces of at most PIECE, so that no item has those of a hub. A vertex is claimed by
+ * a compare and swap of its distance; `seen`, a bit per vertex as of the level's begin, spares most of these. */
+#ifndef BENCH_BFS_APP_H
+#define BENCH_BFS_APP_H
+#include "gk.h"
+
+enum { BFS_SOURCES = 4 };
+
+/* Undirected, each edge in both of its vertices' rows, which are sorted and name each neighbour once. */
+typedef struct bfs_graph {
+  int vertices, edges; /* edges: twice as many as there are, as they stand in the rows */
+  int *first, *to;     /* row v: to[first[v]] to to[first[v + 1] - 1] */
+  int sources[BFS_SOURCES];
+  int *distances[BFS_SOURCES]; /* as a queue finds them; -1: out of reach */
+} bfs_graph; /* all of it in memory that processes share */
+
+/* R-MAT as in Graph500: 2^scale vertices, numbered at random, 16 edges for each. */
+void bfs_make_rmat(bfs_graph *g, int scale);
+/* Neighbours along x, y and z; one edge in ten is missing. With z = 1 it is much like a map of roads. */
+void bfs_make_mesh(bfs_graph *g, int x, int y, int z);
+
+/* What they are held against. `queue` has room for all vertices. @return How many are in reach. */
+int bfs_by_queue(const bfs_graph *g, int source, int *distance, int *queue);
+
+/* ---- the task list ----------------------------------------------------------------------------------------------- */
+
+enum { FIRST = 1, TO, DIST, SEEN, FRONT, LIST, PIECES, VERTICES, WORDS, EDGES, SOURCE, BATCH, COUNT, MORE, FOUND,
+       SCOUT, AWAKE, SEARCH };
+extern const gk_list bfs_list;
+
+/* The same for a loop of the host's, which looks at an int behind each of them: which is next, or 0, the end. */
+enum { BFS_END, BFS_PUSH, BFS_GATHER, BFS_PULL, BFS_STRETCHES };
+extern const gk_list bfs_begin;
+extern const gk_list bfs_stretches[BFS_STRETCHES];
+extern const size_t bfs_next; /* that int's place, in bytes from SEARCH's memory */
+
+/* Gives the slots that are memory theirs, and uploads the graph. */
+void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g);
+/* All numbers but SOURCE. batch: pieces and vertices for one item, a power of 2: on the host many, so that room in a
+ * list is asked for once in a while. */
+enum { BFS_NUMBERS = 4 };
+typedef struct bfs_number {
+  gk_slot slot;
+  int value;
+} bfs_number;
+void bfs_numbers(const bfs_graph *g, int batch, bfs_number numbers[BFS_NUMBERS]);
+#endif

@@ -1,0 +1,224 @@
+#include "bfs_hand.h"
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 64, HELD = 1024, ALPHA = 14, BETA = 24, CHUNK = 256 /* pieces, vertices or words at a time */ };
+
+typedef struct piece { int begin, end; } piece;
+/* What a level comes to, added up by all threads. */
+typedef struct sums { int found, gathered, pieces, scout, awake; } sums;
+
+struct bfs_hand {
+  const bfs_graph *g;
+  int words, *dist, *list;
+  uint32_t *seen, *front;
+  piece *pieces;
+  sums turns[3]; /* of a level, of the one before, and the next one's, zeroed */
+};
+
+bfs_hand *bfs_hand_begin(const bfs_graph *g) {
+  const size_t n = (size_t)g->vertices, words = (n + 31) / 32;
+  bfs_hand *h = calloc(1, sizeof *h);
+  if (!h) return NULL;
+  h->g = g;
+  h->words = (int)words;
+  h->dist = malloc(n * sizeof *h->dist);
+  h->list = malloc(n * sizeof *h->list);
+  h->seen = malloc(words * sizeof *h->seen);
+  h->front = malloc(words * sizeof *h->front);
+  h->pieces = malloc((n + (size_t)g->edges / PIECE) * sizeof *h->pieces);
+  return h->dist && h->list && h->seen && h->front && h->pieces ? h : NULL;
+}
+
+/* ---- stages, over a part of their items -------------------------------------------------------------------------- */
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+static uint32_t bit_of(int v) { return 1u << (v & 31); }
+static int add(int *to, int v) { return __atomic_fetch_add(to, v, __ATOMIC_RELAXED); }
+
+static int row_pieces(const bfs_hand *h, int v) { return (h->g->first[v + 1] - h->g->first[v] + PIECE - 1) / PIECE; }
+
+static int cut_row(bfs_hand *h, int v, int at) {
+  const int end = h->g->first[v + 1];
+  for (int e = h->g->first[v]; e < end; e += PIECE) h->pieces[at++] = (piece){e, smaller(e + PIECE, end)};
+  return at;
+}
+
+static void keep(bfs_hand *h, const int *held, int kept, sums *to) {
+  memcpy(h->list + add(&to->found, kept), held, (size_t)kept * sizeof *held);
+}
+
+static void push(bfs_hand *h, int begin, int end, int level, sums *to) {
+  int held[HELD], kept = 0;
+  for (int p = begin; p < end; ++p)
+    for (int e = h->pieces[p].begin; e < h->pieces[p].end; ++e) {
+      const int w = h->g->to[e];
+      int free = -1;
+      if (h->seen[w >> 5] & bit_of(w)) continue;
+      if (!__atomic_compare_exchange_n(&h->dist[w], &free, level + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) continue;
+      if (kept == HELD) {
+        keep(h, held, kept, to);
+        kept = 0;
+      }
+      held[kept++] = w;
+    }
+  if (kept) keep(h, held, kept, to);
+}
+
+static void mark(bfs_hand *h, int begin, int end, sums *to) {
+  int many = 0, edges = 0;
+  for (int k = begin; k < end; ++k) {
+    const int v = h->list[k];
+    __atomic_fetch_or(&h->seen[v >> 5], bit_of(v), __ATOMIC_RELAXED);
+    many += row_pieces(h, v);
+    edges += h->g->first[v + 1] - h->g->first[v];
+  }
+  int at = add(&to->pieces, many);
+  add(&to->scout, edges);
+  for (int k = begin; k < end; ++k) at = cut_row(h, h->list[k], at);
+}
+
+static void gather(bfs_hand *h, int begin, int end, int level, sums *to) {
+  const int last = smaller(32 * end, h->g->vertices);
+  int many = 0;
+  for (int word = begin; word < end; ++word) {
+    uint32_t bits = 0;
+    for (int v = 32 * word; v < smaller(32 * word + 32, last); ++v) {
+      if (h->dist[v] >= 0) bits |= bit_of(v);
+      if (h->dist[v] == level) many += row_pieces(h, v);
+    }
+    h->seen[word] = bits;
+  }
+  int at = many ? add(&to->gathered, many) : 0;
+  for (int v = 32 * begin; v < last && many; ++v)
+    if (h->dist[v] == level) at = cut_row(h, v, at);
+}
+
+static void flag(bfs_hand *h, int begin, int end, int level) {
+  for (int word = begin; word < end; ++word) {
+    const int last = smaller(32 * word + 32, h->g->vertices);
+    uint32_t bits = 0;
+    for (int v = 32 * word; v < last; ++v)
+      if (h->dist[v] == level) bits |= bit_of(v);
+    h->front[word] = bits;
+  }
+}
+
+static int pull(bfs_hand *h, int begin, int end, int level) {
+  int awake = 0;
+  for (int v = begin; v < end; ++v) {
+    if (h->dist[v] >= 0) continue;
+    for (int e = h->g->first[v]; e < h->g->first[v + 1]; ++e) {
+      const int w = h->g->to[e];
+      if (!(h->front[w >> 5] & bit_of(w))) continue;
+      h->dist[v] = level + 1;
+      ++awake;
+      break;
+    }
+  }
+  return awake;
+}
+
+/* ---- what comes next --------------------------------------------------------------------------------------------- */
+
+typedef struct course {
+  int level, awake, unpushed, pieces;
+  bool pulls, gathers, goes_on;
+} course;
+
+static course start(bfs_hand *h, int source) {
+  const int edges = h->g->first[source + 1] - h->g->first[source];
+  h->dist[source] = 0;
+  h->seen[source >> 5] = bit_of(source);
+  h->turns[0] = (sums){0};
+  return (course){.awake = 1, .unpushed = h->g->edges - edges, .pieces = cut_row(h, source, 0), .goes_on = true};
+}
+
+static void decide(const bfs_hand *h, course *c, const sums *level) {
+  const int reached = level->found + level->awake;
+  const bool pulled = c->pulls;
+  c->pulls = pulled ? reached >= c->awake || reached > h->g->vertices / BETA : level->scout > c->unpushed / ALPHA;
+  if (!c->pulls) c->unpushed -= level->scout;
+  c->level += 1;
+  c->awake = reached;
+  c->gathers = pulled && !c->pulls;
+  c->pieces = level->pieces;
+  c->goes_on = reached != 0;
+}
+
+/* ---- two ways ---------------------------------------------------------------------------------------------------- */
+
+#define CHUNKS_OF(count) _Pragma("omp parallel for schedule(dynamic)") for (int k = 0; k < (count); k += CHUNK)
+
+const int *bfs_hand_loops(bfs_hand *h, int source) {
+  const int n = h->g->vertices;
+#pragma omp parallel for schedule(static)
+  for (int v = 0; v < n; ++v) h->dist[v] = -1;
+  memset(h->seen, 0, (size_t)h->words * sizeof *h->seen);
+  course c = start(h, source);
+  while (c.goes_on) {
+    sums level = {0};
+    if (c.pulls) {
+      CHUNKS_OF(h->words) flag(h, k, smaller(k + CHUNK, h->words), c.level);
+      int awake = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : awake)
+      for (int v = 0; v < n; v += 16 * CHUNK) awake += pull(h, v, smaller(v + 16 * CHUNK, n), c.level);
+      level.awake = awake;
+    } else {
+      if (c.gathers) {
+        CHUNKS_OF(h->words) gather(h, k, smaller(k + CHUNK, h->words), c.level, &level);
+        c.pieces = level.gathered;
+      }
+      CHUNKS_OF(c.pieces) push(h, k, smaller(k + CHUNK, c.pieces), c.level, &level);
+      CHUNKS_OF(level.found) mark(h, k, smaller(k + CHUNK, level.found), &level);
+    }
+    decide(h, &c, &level);
+  }
+  return h->dist;
+}
+
+typedef struct share { int begin, end; } share;
+
+static share share_of(int count, int step) {
+  const int64_t me = omp_get_thread_num(), threads = omp_get_num_threads(), steps = (count + step - 1) / step;
+  return (share){(int)(steps * me / threads) * step, smaller((int)(steps * (me + 1) / threads) * step, count)};
+}
+
+const int *bfs_hand_region(bfs_hand *h, int source) {
+  const int n = h->g->vertices;
+  course first;
+#pragma omp parallel
+  {
+    share mine = share_of(n, 32), words = share_of(h->words, 1);
+    memset(h->dist + mine.begin, 0xff, (size_t)(mine.end - mine.begin) * sizeof *h->dist);
+    memset(h->seen + words.begin, 0, (size_t)(words.end - words.begin) * sizeof *h->seen);
+#pragma omp barrier
+#pragma omp single
+    first = start(h, source);
+    course c = first;
+    for (int turn = 0; c.goes_on; ++turn) {
+      sums *level = &h->turns[turn % 3];
+      if (omp_get_thread_num() == 0) h->turns[(turn + 1) % 3] = (sums){0};
+      if (c.pulls) {
+        flag(h, words.begin, words.end, c.level);
+#pragma omp barrier
+        add(&level->awake, pull(h, mine.begin, mine.end, c.level));
+      } else {
+        if (c.gathers) {
+          gather(h, words.begin, words.end, c.level, level);
+#pragma omp barrier
+          c.pieces = level->gathered;
+        }
+        const share some = share_of(c.pieces, 1);
+        push(h, some.begin, some.end, c.level, level);
+#pragma omp barrier
+        const share found = share_of(level->found, 1);
+        mark(h, found.begin, found.end, level);
+      }
+#pragma omp barrier
+      decide(h, &c, level);
+    }
+  }
+  return h->dist;
+}
