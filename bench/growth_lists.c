@@ -180,7 +180,7 @@ gk_graph *growth_make(const growth_list *list) {
   return graph;
 }
 
-static void bind_numbers(const growth_list *list, gk_graph *graph) {
+void growth_bind(const growth_list *list, gk_graph *graph) {
   for (int k = 0; k < GROWTH_NUMBERS && list->numbers[k]; ++k) growth_must(gk_bind(graph, X + k, numbers + k));
 }
 
@@ -218,7 +218,7 @@ static bool live(const growth_list *list, life *took) {
   double begin = bench_now();
   gk_graph *graph = growth_make(list);
   took->made += since(begin);
-  bind_numbers(list, graph);
+  growth_bind(list, graph);
   begin = bench_now();
   growth_launch(graph);
   took->launched += since(begin);
@@ -273,7 +273,7 @@ static void keep(growth_axis *axis, bool of_kept) {
     growth_list *list = &axis->lists[k];
     if (of_kept) {
       list->kept = growth_make(list);
-      bind_numbers(list, list->kept);
+      growth_bind(list, list->kept);
       growth_launch(list->kept);
     } else {
       gk_graph_destroy(list->kept);
@@ -291,8 +291,11 @@ static void ask(const char *id, growth_axis *axis, const growth_question *asked)
   snprintf(ratio, sizeof ratio, "one beyond %s against one before", middle->name);
   bench_table table = {id, what, asked->question, asked->unit, .along = axis->along, .tries = 3,
                        .ratios = {{ratio, last->name, {middle->name, first->name}, 2}}};
-  for (int k = 0; k < axis->count; ++k)
-    table.arms[k] = (bench_arm){axis->lists[k].name, asked->run, &axis->lists[k], .x = axis->lists[k].x};
+  for (int k = 0; k < axis->count; ++k) {
+    growth_list *list = &axis->lists[k];
+    table.arms[k] = (bench_arm){list->name, asked->run, list, .x = list->x,
+                                .missing = asked->missing ? asked->missing(list) : NULL};
+  }
   if (asked->of_kept) keep(axis, true);
   bench_measure(&table);
   if (asked->of_kept) keep(axis, false);

@@ -28,6 +28,7 @@ typedef struct growth_question {
   const char *what, *question, *unit;
   bool (*run)(void *list, uint64_t times, bench_took *took); /* a bench_arm's, with a growth_list */
   bool of_kept;
+  const char *(*missing)(const growth_list *list); /* why it can't be asked of that one, or NULL; itself NULL: it can */
 } growth_question;
 
 /* gk's allocator from here on counts; to be called before the first device is opened. */
@@ -43,6 +44,7 @@ void growth_must(gk_result result);
 /* Bytes of the host's memory that gk holds. */
 size_t growth_held(void);
 gk_graph *growth_make(const growth_list *list);
+void growth_bind(const growth_list *list, gk_graph *graph);
 /* To be called before launches whose results are to be looked at. */
 void growth_clear(void);
 void growth_launch(gk_graph *graph);

@@ -12,6 +12,7 @@ EXPORT CUresult cuGetProcAddress_v2(const char *name, void **entry, int version,
 /* Entries that had another signature from `first` on until that which gk uses. */
 static const struct { const char *name; int first, until; } older[] = {
   {"cuStreamBeginCapture", 10000, 10010}, {"cuMemAlloc", 2000, 3020},          {"cuMemFree", 2000, 3020},
+  {"cuMemGetInfo", 2000, 3020},
   {"cuDeviceTotalMem", 2000, 3020},       {"cuCtxPushCurrent", 2000, 4000},    {"cuCtxPopCurrent", 2000, 4000},
   {"cuStreamDestroy", 2000, 4000},        {"cuEventDestroy", 2000, 4000},
   {"cuCtxCreate", 2000, 3020},            {"cuCtxDestroy", 2000, 4000},

@@ -302,6 +302,18 @@ CUresult sim_cuMemAlloc(CUdeviceptr *memory, size_t bytes) {
   return result;
 }
 
+/* Of the device, whoever has taken it. */
+CUresult sim_cuMemGetInfo(size_t *left, size_t *all) {
+  SIM_ENTER(cuMemGetInfo);
+  sim_context *context;
+  const CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  if (!left || !all) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemGetInfo: NULL");
+  *left = sim_memory_bytes - context->device->taken;
+  *all = sim_memory_bytes;
+  return CUDA_SUCCESS;
+}
+
 CUresult sim_cuMemAllocManaged(CUdeviceptr *memory, size_t bytes, unsigned int flags) {
   SIM_ENTER(cuMemAllocManaged);
   sim_block *block = NULL;

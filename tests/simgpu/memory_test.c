@@ -205,6 +205,22 @@ static void memory_runs_out(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemAlloc(&more, 0));
 }
 
+static void memory_that_is_left(void **state) {
+  (void)state;
+  CUdeviceptr more;
+  size_t bytes, before, left, all;
+  RIGHT(cu.cuDeviceTotalMem(&bytes, 0));
+  RIGHT(cu.cuMemGetInfo(&before, &all));
+  assert_int_equal(all, bytes);
+  RIGHT(cu.cuMemAlloc(&more, 1000));
+  RIGHT(cu.cuMemGetInfo(&left, &all));
+  assert_int_equal(left, before - 1000);
+  RIGHT(cu.cuMemFree(more));
+  RIGHT(cu.cuMemGetInfo(&left, &all));
+  assert_int_equal(left, before);
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemGetInfo(NULL, &all));
+}
+
 static void memory_is_given_back_once(void **state) {
   (void)state;
   CUdeviceptr more;
@@ -258,7 +274,7 @@ int main(void) {
     CASE(kernel_touches_nothing),
     CASE(work_behind_a_failure_is_dropped),
     CASE(host_touches_device_memory),
-    CASE(memory_runs_out),
+    CASE(memory_runs_out), CASE(memory_that_is_left),
     CASE(memory_is_given_back_once),
     CASE(free_waits_for_what_is_under_way),
     CASE(what_is_alive_is_counted),

@@ -106,6 +106,7 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams'
   X(cuDeviceGetPCIBusId, 4010, 0, (char *bus, int length, CUdevice device)) \
   X(cuCtxCreate, 3020, 0, (CUcontext *context, unsigned int flags, CUdevice device)) \
   X(cuCtxDestroy, 4000, 0, (CUcontext context)) \
+  X(cuMemGetInfo, 3020, 0, (size_t *left, size_t *all)) \
   X(cuMemAllocManaged, 6000, 0, (CUdeviceptr *memory, size_t bytes, unsigned int flags)) \
   X(cuLaunchKernel, 4000, 0, \
     (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
