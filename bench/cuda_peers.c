@@ -83,7 +83,8 @@ static void one_more_pass(void) {
   if (!bench_wants("C12", what)) return;
   loops gk = {.gk = gk_loop()}, by_hand = {.exec = hand_loop()};
   bench_measure(&(bench_table){"C12", what, "what does one more pass of one task over one item cost?", "ns",
-    .arms = {{own, one_pass, &gk}, {hand, one_pass, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}}});
+    .arms = {{own, one_pass, &gk}, {hand, one_pass, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}},
+    .floor = {HAND_EDGE, 1}});
   gk_graph_destroy(gk.gk);
   hand_exec_end(by_hand.exec);
 }
@@ -124,7 +125,7 @@ static void silence(void) {
   }
   hand_put(flag, 0);
   bench_measure(&(bench_table){"C12", what, "what does a checkpoint whose flag is 0 cost, beside its task?", "ns",
-                               .arms = {{"gk", checkpoint_alone, &s}}});
+                               .arms = {{"gk", checkpoint_alone, &s}}, .floor = {HAND_EDGE, 1}});
   for (int k = 0; k < 2; ++k) {
     gk_graph_destroy(s.marked[k]);
     gk_graph_destroy(s.plain[k]);
@@ -161,7 +162,8 @@ static void launches(void) {
   hand_kernel(whole, NULL, "more", 1, 1, (void *[]){&x});
   loops gk = {.gk = tasks_of(1, false)}, by_hand = {.exec = hand_exec(whole)};
   bench_measure(&(bench_table){"C12", what, "how long is the host busy with launching a graph of one task?", "ns",
-    .arms = {{own, one_launch, &gk}, {hand, one_launch, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}}});
+    .arms = {{own, one_launch, &gk}, {hand, one_launch, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}},
+    .floor = {HAND_LAUNCH, 1}});
   gk_graph_destroy(gk.gk);
   hand_exec_end(by_hand.exec);
 }

@@ -57,6 +57,15 @@ def peer_rows(reports):
             yield peer["peer"], peer["version"], row
 
 
+def is_of(row_of_peer, table):
+    return (row_of_peer["table"], row_of_peer["what"]) == (table["id"], table["what"])
+
+
+def ways(row_of_peer):
+    """A row where its peer was fastest, and where it wasn't."""
+    return [row_of_peer, *row_of_peer.get("others", [])]
+
+
 def arm_called(table, name):
     return next(arm for arm in table["arms"] if arm["name"] == name)
 
@@ -95,8 +104,8 @@ def bars_of(table, reports):
     """(name, kind, median, p5, p95) of arms and of peers' rows, as multiples of the base or as they are."""
     scale = 1 if is_absolute(table) else base_of(table)["median"]
     bars = [(arm["name"], kind_of(arm["name"]), arm) for arm in measured_of(table)]
-    bars += [(f"{peer}, {one['how']}", "peer", one) for peer, _, one in peer_rows(reports)
-             if one["what"] == table["what"] and one.get("unit") == table["unit"]]
+    bars += [(f"{peer}, {way['how']}", "peer", way) for peer, _, one in peer_rows(reports)
+             if is_of(one, table) and one.get("unit") == table["unit"] for way in ways(one)]
     return [(name, kind, *(figure[part] / scale for part in ("median", "p5", "p95"))) for name, kind, figure in bars
             if scale and None not in (figure["median"], figure["p5"], figure["p95"])]
 
@@ -108,7 +117,7 @@ def goals_of(table, reports):
         if ratio["goal"] and ratio["median"] is not None:
             yield ratio["goal"] * (arm_called(table, ratio["against"])["median"] if ratio["against"] else 1) / scale
     for _, _, one in peer_rows(reports):
-        if one["what"] == table["what"] and one.get("ratio", {}).get("goal"):
+        if is_of(one, table) and one.get("ratio", {}).get("goal"):
             yield one["ratio"]["goal"] * one["median"] / scale
 
 
@@ -237,7 +246,7 @@ def verdict_lines(reports):
                       f"{ratio['goal']:g}" + unit_of, ratio["verdict"])
         for peer, version, one in peer_rows(reports):
             ratio = one.get("ratio", {})
-            if one["what"] == table["what"] and ratio.get("goal"):
+            if is_of(one, table) and ratio.get("goal"):
                 yield row(table["id"], f"{table['what']}: {ratio['of']}", f"{peer} {version}", number(ratio["median"]),
                           f"{number(ratio['least'])} to {number(ratio['most'])} (rounds)", f"{ratio['goal']:g}",
                           ratio["verdict"])
@@ -248,6 +257,9 @@ def peer_lines(reports):
         if "missing" in peer:
             yield f"{peer['peer']}: not measured, {peer['missing']}"
             yield ""
+        for failed in peer.get("failed", []):
+            yield f"{peer['peer']}, {failed['how']}: failed, {failed['why']}"
+            yield ""
     rows = list(peer_rows(reports))
     if not rows:
         return
@@ -256,14 +268,14 @@ def peer_lines(reports):
         if "missing" in one:
             yield row(one["table"], one["what"], f"{peer} {version}", "-", "", one["missing"])
             continue
-        ratio, own = one.get("ratio"), f"{peer} {version}"
-        if ratio:
-            yield row(one["table"], one["what"], own, number(ratio["median"]),
-                      f"{number(ratio['least'])} to {number(ratio['most'])}", one["how"])
-        elif one["unit"] == "ratio":
-            yield row(one["table"], one["what"], own, "", f"itself: {number(one['median'])} of one chain", one["how"])
-        else:
-            yield row(one["table"], one["what"], own, "no counterpart", "", one["how"])
+        for way in ways(one):
+            ratio, spread = way.get("ratio"), ""
+            against = number(ratio["median"]) if ratio else "" if one["unit"] == "ratio" else "no counterpart"
+            if ratio:
+                spread = f"{number(ratio['least'])} to {number(ratio['most'])}"
+            elif one["unit"] == "ratio":
+                spread = f"itself: {number(way['median'])} of one chain"
+            yield row(one["table"], one["what"], f"{peer} {version}", against, spread, way["how"])
 
 
 def table_lines(table, reports):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the benchmarks and the peers, and writes bench/results/<device>/: JSON, plots, README.md.
 
-  bench/run.py [--quick] [--rounds N] [--only NAME ...] [--no-peers] [--out FOLDER]
+  bench/run.py [--quick] [--rounds N] [--only NAME ...] [--no-peers] [--offline] [--minutes M] [--out FOLDER]
 
 What ran on a GPU goes into a folder of that GPU's name, all else into the CPU's; with --out or --quick all into one.
 A program that measured nothing is there with its reason.
@@ -14,24 +14,20 @@ like any other.
 import argparse
 import datetime
 import json
+import math
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import run_peers
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 BUILD = ROOT / "build" / "bench"
-VENV = ROOT / "build" / "peers"
-
-# Which arm of a table of ours is held against a peer's row of the same name.
-OURS = {
-    "one more task n=1": "gk", "one more task n=1024": "gk", "one more task n=1048576": "gk", "one more pass": "gk",
-    "silent checkpoint": "gk, the checkpoint alone", "yield and resume": "gk, beyond two launches",
-}
-# The goals that name a peer: ours is at most so much of the peer's.
-GOALS = {("one more task n=1", "warp"): 0.25, ("one more pass", "warp"): 0.3,
-         ("yield and resume", "quadrants"): 0.04}
+PEER_SECONDS = 600  # of one in a round; what hangs comes to an end
 
 
 def middle(values):
@@ -87,19 +83,27 @@ def merge(reports):
 
 # ---- running --------------------------------------------------------------------------------------------------------
 
-def call(command, out):
+def call(command, out, seconds):
     """Runs a program that writes JSON; what it wrote, or None and a line that says why."""
     print("$ " + " ".join(str(part) for part in command), flush=True)
     out.unlink(missing_ok=True)
     try:
-        code = subprocess.run([*map(str, command), "--json", str(out)], cwd=ROOT).returncode
+        process = subprocess.Popen([*map(str, command), "--json", str(out)], cwd=ROOT, start_new_session=True)
     except OSError as why:
-        return None, f"{Path(command[-1]).name} doesn't run: {why.strerror}"
+        return None, f"{out.stem} doesn't run: {why.strerror}"
+    try:
+        code = process.wait(None if seconds == math.inf else seconds)
+    except subprocess.TimeoutExpired:
+        return None, f"{out.stem} came to no end in {seconds:.0f} seconds"
+    finally:  # with all that it started
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     try:
         written = json.loads(out.read_text())
     except (OSError, ValueError):
-        return None, f"{Path(command[-1]).name} ended with code {code} and left no figures"
-    return written, f"{Path(command[0]).name} ended with code {code}" if code else None
+        return None, f"{out.stem} ended with code {code} and left no figures"
+    return written, f"{out.stem} ended with code {code}" if code else None
 
 
 def targets():
@@ -107,30 +111,9 @@ def targets():
     return sorted(Path(name).name for name in listed.stdout.split() if name.startswith("build/bench/"))
 
 
-def packages():
-    """What pip is asked for, from the one place that says so."""
-    return re.findall(r"`([\w-]+==[\w.]+)`", (ROOT / "bench/peers/README.md").read_text())
-
-
-def peers_python(install):
-    """A Python that has the peers: build/peers, made by pip where it can be; else this one, and the peers themselves
-    say that they are missing."""
-    python = VENV / "bin" / "python"
-    if not python.exists() and install:
-        print(f"installing {' '.join(packages())} in build/peers", flush=True)
-        if subprocess.run([sys.executable, "-m", "venv", str(VENV)], stdout=subprocess.DEVNULL).returncode:
-            print("no virtual environment could be made (apt-get install python3-venv)", flush=True)
-    if python.exists() and install:
-        done = subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages()], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            print("pip: " + (done.stdout.strip().splitlines() or ["failed"])[-1], flush=True)
-    return str(python) if python.exists() else sys.executable
-
-
 def plot_python(install):
     """A Python that has matplotlib: this one, Debian's, or the peers'."""
-    candidates = [sys.executable, "/usr/bin/python3", str(VENV / "bin" / "python")]
+    candidates = [sys.executable, "/usr/bin/python3", str(run_peers.VENV / "bin" / "python")]
 
     def works(python):
         try:
@@ -144,60 +127,26 @@ def plot_python(install):
     return found or sys.executable
 
 
-def measure(programs, peers, options, python):
+def measure(programs, peers, options, pythons):
     """Reports by program and by peer, a list each, and what went wrong."""
     reports, wrong = {}, []
     quick = ["--quick"] if options.quick else []
+    calls = [(name, [BUILD / name], math.inf) for name in programs]
+    calls += [(peer.script.stem, [pythons[peer.script.stem], peer.script], PEER_SECONDS) for peer in peers]
     for number in range(options.rounds):
-        for name in programs:
-            report, trouble = call([BUILD / name, *quick], BUILD / f"{name}.json")
+        for name, words, most in calls:
+            left = options.ends - time.monotonic()
+            report, trouble = call([*words, *quick], BUILD / f"{name}.json", min(left, most)) if left > 1 else \
+                (None, f"{name}: no time was left in round {number + 1}")
             wrong += [trouble] if trouble else []
             if report:
                 reports.setdefault(name, []).append(report)
-        for script in peers:
-            report, trouble = call([python, script, *quick], BUILD / f"{script.stem}.json")
-            wrong += [trouble] if trouble else []
-            if report:
-                reports.setdefault(script.stem, []).append(report)
+    lost = "it came to no end, or to none in time"
+    for name in programs:
+        reports.setdefault(name, [{"program": name, "missing": lost, "tables": [], "wrong": 0}])
+    for peer in peers:
+        reports.setdefault(peer.script.stem, [{"peer": peer.name, "missing": lost}])
     return reports, wrong
-
-
-# ---- peers ----------------------------------------------------------------------------------------------------------
-
-def our_figure(report, what):
-    for table in report["tables"]:
-        if table["what"] == what:
-            return next((arm for arm in table["arms"] if arm["name"] == OURS[what] and "missing" not in arm), None)
-    return None
-
-
-def peer_row(rows, ours, peer):
-    """A row of a peer in all rounds, and what ours is of it round by round."""
-    if any("missing" in row for row in rows):
-        return {key: rows[0].get(key) for key in ("table", "what", "missing")}
-    row = over_rounds(rows)
-    figures = [our_figure(report, row["what"]) for report in ours] if row["what"] in OURS else []
-    ratios = [figure["median"] / other["median"] for figure, other in zip(figures, rows)
-              if figure and figure["median"] is not None and other["median"]]
-    if ratios:
-        goal = GOALS.get((row["what"], peer), 0)
-        row["ratio"] = {"of": OURS[row["what"]], "median": middle(ratios), "least": min(ratios), "most": max(ratios),
-                        "rounds": len(ratios), "goal": goal,
-                        "verdict": "none" if not goal else "met" if middle(ratios) <= goal else "missed"}
-    return row
-
-
-def peers_report(reports, ours):
-    merged = []
-    for name, rounds in reports.items():
-        one = {key: rounds[-1].get(key) for key in ("peer", "version", "python")}
-        missing = next((report["missing"] for report in rounds if "missing" in report), None)
-        if missing:
-            one["missing"] = missing
-        else:
-            one["rows"] = [peer_row(list(same), ours, one["peer"]) for same in zip(*(r["rows"] for r in rounds))]
-        merged.append(one)
-    return {"program": "peers", "rounds": max((len(rounds) for rounds in reports.values()), default=0), "peers": merged}
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
@@ -251,8 +200,8 @@ def write(folders, machine, started, options):
             result = dict({"machine": machine}, **result, **about)
             result["machine"] = dict(result["machine"], load=machine["load"])
             (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-    plot = [plot_python(install=not options.quick), str(ROOT / "bench/plot.py"), *map(str, folders)]
-    return subprocess.run(plot, cwd=ROOT).returncode
+    python = plot_python(install=not options.quick and not options.offline)
+    return subprocess.run([python, str(ROOT / "bench/plot.py"), *map(str, folders)], cwd=ROOT).returncode
 
 
 def main():
@@ -261,28 +210,30 @@ def main():
     usage.add_argument("--rounds", type=int, default=3, help="of programs and peers (3)")
     usage.add_argument("--only", action="append", metavar="NAME", help="a program or a peer; else all")
     usage.add_argument("--no-peers", action="store_true")
+    usage.add_argument("--offline", action="store_true", help="nothing is installed; peers are as they are found")
+    usage.add_argument("--minutes", type=float, default=math.inf, help="what isn't done by then is left out, and said")
     usage.add_argument("--out", metavar="FOLDER", help="instead of bench/results/<device>")
     options = usage.parse_args()
+    options.ends = time.monotonic() + 60 * options.minutes
     if options.quick:
         options.rounds = 1
 
     def chosen(name):
         return not options.only or name in options.only
     programs = [name for name in targets() if chosen(name)]
-    scripts = [] if options.no_peers else sorted((ROOT / "bench/peers").glob("*_graph.py"))
-    scripts = [script for script in scripts if chosen(script.stem)]
-    python = peers_python(install=not options.quick) if scripts else None
+    peers = [] if options.no_peers else [peer for name, peer in run_peers.listed().items() if chosen(name)]
+    pythons = run_peers.pythons(peers, install=not options.quick and not options.offline)
     started = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    reports, wrong = measure(programs, scripts, options, python)
+    reports, wrong = measure(programs, peers, options, pythons)
     wrong += [f"{name}: a wrong result" for name in programs for report in reports.get(name, []) if report["wrong"]]
     measured = [name for name in programs if any(report["tables"] for report in reports.get(name, []))]
     if not measured:
         sys.exit("bench/run.py: no program measured anything")
     machine = dict(reports[measured[0]][0]["machine"], load=os.getloadavg()[1])
     results = {name: merge(reports[name]) for name in programs if name in reports}
-    if scripts:
-        results["peers"] = peers_report({script.stem: reports[script.stem] for script in scripts
-                                         if script.stem in reports}, reports.get("tasks", []))
+    if peers:
+        results["peers"] = run_peers.report({peer.script.stem: reports[peer.script.stem] for peer in peers}, reports,
+                                            over_rounds)
     folders = {ROOT / "bench" / "results" / name: found for name, found in by_device(results).items()}
     if options.out or options.quick:
         folders = {Path(options.out) if options.out else BUILD / "quick": results}

@@ -13,6 +13,7 @@ import tap
 
 sys.path.insert(0, str(tap.ROOT / "bench"))
 import run as runner  # noqa: E402
+import run_peers  # noqa: E402
 
 NVML = "build/tests/bench/nvml/libnvidia-ml.so.1"
 
@@ -160,6 +161,12 @@ def rounds_merged():
     if rows != [[[{"table": "F1"}], None], [[{"table": "C2"}], None]]:
         return f"peers by device: {rows}"
     return None if list(alone) == ["a-cpu-2-cores"] and len(alone["a-cpu-2-cores"]) == 3 else f"without a GPU: {alone}"
+def counterparts(folder):
+    """Whether programs have the arms that peers are held against."""
+    def lacks(program, *arm):
+        return run_peers.our_figure(json.loads((Path(folder) / f"{program}.json").read_text()), *arm) is None
+    absent = [key for key, (program, arm) in run_peers.OURS.items() if lacks(program, *key, arm)]
+    return f"without an arm of ours: {absent}" if absent else None
 
 
 def known_figures(folder):
@@ -254,6 +261,7 @@ def main():
                 old = simulated() | {"SIMGPU_VERSION": "12.3"}
                 tap.case(f"{name} with an old driver", measures_nothing(program, folder, old))
         if not trouble:
+            tap.case("what peers are held against is there", counterparts(folder))
             tap.case("the page shows all of it", shown(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("the device is described", trouble or tap.run("ninja", NVML) or device_described(folder))

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """The scripts under bench/peers: their rows are those of the README there, and where a peer is installed (in
-build/peers, or for this Python) each of them comes out right."""
+build/peers, or for this Python) each of them comes out right. What they have in common: on peers made up here, of which
+some fail. What bench/run.py makes of it: on figures that are known."""
+import importlib.metadata
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,49 +13,217 @@ from pathlib import Path
 
 import tap
 
+sys.path.insert(0, str(tap.ROOT / "bench"))
+import run  # noqa: E402
+import run_peers  # noqa: E402
+
 FOLDER = tap.ROOT / "bench" / "peers"
-SCRIPTS = sorted(FOLDER.glob("*_graph.py"))
+PEERS = run_peers.listed()
 
 
-def listed():
+def rows_listed():
     """The rows in the README's table."""
     text = (FOLDER / "README.md").read_text()
-    return set(re.findall(r"^\| (F\d) \| `([^`]+)` \|", text, re.M))
+    return set(re.findall(r"^\| ([FC]\d+) \| `([^`]+)` \|", text, re.M))
 
 
-def trouble(report, code, printed):
+def readme():
+    scripts = {path.stem for kind in ("*_graph.py", "*_cuda.py") for path in FOLDER.glob(kind)}
+    if set(PEERS) != scripts:
+        return f"its scripts and those beside it differ by {sorted(set(PEERS) ^ scripts)}"
+    if len(rows_listed()) < 10 or len({peer.name for peer in PEERS.values()}) != len(PEERS):
+        return "a table can't be read, or two peers have one name"
+    unknown = set(run_peers.OURS) - rows_listed() | {goal[:2] for goal in run_peers.GOALS} - set(run_peers.OURS)
+    names = {goal[2] for goal in run_peers.GOALS} - {peer.name for peer in PEERS.values()}
+    return f"run_peers.py knows more: {unknown} {names}" if unknown or names else None
+
+
+def trouble(peer, report, code, printed):
     """What is wrong with a script's JSON, or None."""
     rows = {(row["table"], row["what"]): row for row in report["rows"]}
-    if set(rows) != listed():
-        return f"its rows and those of README.md differ by {sorted(set(rows) ^ listed())}"
+    wanted = {key for key in rows_listed() if (key[0] == "C12") == peer.needs_gpu}
+    if set(rows) != wanted:
+        return f"its rows and those of README.md differ by {sorted(set(rows) ^ wanted)}"
     wrong = [what for what, row in rows.items() if "missing" not in row and row["correct"] is not True]
-    if wrong or code != 0:
+    if wrong or code != 0 or "failed" in report:
         return f"exit code {code}, wrong results: {wrong}\n{printed}"
     measured = [row for row in rows.values() if "missing" not in row]
     odd = [row["what"] for row in measured if not row["p5"] <= row["median"] <= row["p95"] or not row["how"]]
     return f"figures that can't be: {odd}" if odd or not measured else None
 
 
-def run(python, script):
+def call(python, script, *words, **env):
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
-        done = subprocess.run([python, script, "--quick", "--json", out], capture_output=True, text=True,
-                              errors="replace", timeout=240)
+        done = subprocess.run([python, script, *words, "--json", out], capture_output=True, text=True, errors="replace",
+                              timeout=240, env={**os.environ, **env})
         return json.loads(out.read_text()) if out.exists() else None, done.returncode, done.stdout + done.stderr
+
+
+def try_peer(peer, python):
+    report, code, printed = call(python, peer.script, "--quick")
+    if report is None:
+        tap.case(peer.script.name, f"no JSON, exit code {code}\n{printed}")
+    elif "missing" in report and code == 0:
+        tap.skip(peer.script.name, report["missing"])
+    else:
+        tap.case(peer.script.name, printed if "missing" in report else trouble(peer, report, code, printed))
+
+
+def is_missing(peer, python, why, **env):
+    """It says so, by its own name, and that is no failure."""
+    report, code, printed = call(python, peer.script, "--quick", **env)
+    if code or not report or report["peer"] != peer.name or "rows" in report or why not in report.get("missing", ""):
+        return f"exit code {code}, {report}\n{printed}"
+    return None if f"{peer.name}: {report['missing']}" in printed else printed
+
+
+# ---- measure.py, on peers that are made up --------------------------------------------------------------------------
+
+MADE_UP = """
+import os, sys
+import measure
+
+def rows_of(how):
+    if how == "throws":
+        raise RuntimeError("no such thing\\nand more of it")
+    if how == "dies":
+        os._exit(7)
+    values = iter(range(10, 1000, 10))
+    def turn():
+        if how == "throws later" and next(values) > 10:
+            raise OSError("gone")
+        return float(os.environ["TAKES"])
+    return [measure.Row("F1", "one more task n=1", "ns", turn, lambda: how != "is wrong")]
+
+ways = [measure.Configuration(how, 0, {"TAKES": takes}) for how, takes in zip(sys.argv.pop(1).split(","), "2345")]
+sys.exit(measure.main("made up", ("no-such-thing", "made-up"), "1.0", __file__, ways, rows_of,
+                      {("F8", "one more pass"): "it has no loops"}, lambda: os.environ.get("UNUSABLE")))
+"""
+
+
+def made_up(folder, ways, installed=True, **env):
+    (folder / "made_up.py").write_text(MADE_UP.replace("__file__", f"{str(folder / 'serve.py')!r}"))
+    (folder / "serve.py").write_text(MADE_UP.replace("sys.argv.pop(1)", "'good'"))
+    if installed:
+        (folder / "made_up-1.5.dist-info").mkdir(exist_ok=True)
+        (folder / "made_up-1.5.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: made-up\nVersion: 1.5\n")
+    return call(sys.executable, folder / "made_up.py", ways, "--quick", PYTHONPATH=f"{folder}:{FOLDER}", **env)
+
+
+def in_common(folder):
+    report, code, printed = made_up(folder, "good", installed=False)
+    if code or report.get("missing") != "no-such-thing isn't installed: pip install no-such-thing==1.0":
+        return f"not installed: {report}\n{printed}"
+    report, code, printed = made_up(folder, "good,slower")
+    other = {"how": "slower", "median": 3.0, "p5": 3.0, "p95": 3.0, "turns": 2, "correct": True}
+    row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "good", "median": 2.0, "p5": 2.0,
+           "p95": 2.0, "turns": 2, "correct": True, "others": [other]}
+    none = {"table": "F8", "what": "one more pass", "missing": "it has no loops"}
+    if code or report["version"] != "1.5" or report["rows"] != [row, none] or "failed" in report:
+        return f"two configurations: {report}\n{printed}"
+    report, code, printed = made_up(folder, "throws,dies,throws later,good")
+    failed = [(one["how"], one["why"]) for one in report.get("failed", [])]
+    if code != 1 or failed != [("throws", "RuntimeError: no such thing"), ("dies", "its process ended with code 7"),
+                               ("throws later", "OSError: gone")] or report["rows"][0]["median"] != 5:
+        return f"three of four fail: {report}\n{printed}"
+    report, code, printed = made_up(folder, "dies")
+    if code != 1 or "rows" in report or report["missing"] != "made-up failed: its process ended with code 7":
+        return f"all fail: {report}\n{printed}"
+    report, code, printed = made_up(folder, "is wrong")
+    if code != 1 or report["rows"][0]["correct"] or "WRONG RESULT" not in printed:
+        return f"wrong: {report}\n{printed}"
+    report, code, printed = made_up(folder, "good", UNUSABLE="no device")
+    return None if code == 0 and report["missing"] == "no device" and "rows" not in report else f"{report}\n{printed}"
+
+
+# ---- bench/run.py ---------------------------------------------------------------------------------------------------
+
+def of_ours(median, quick=False):
+    return {"quick": quick, "tables": [{"id": "C12", "what": "one more pass", "arms": [
+        {"name": "by hand", "median": 1.0}, {"name": "gk", "median": median}]}]}
+
+
+def of_peer(ways):
+    best, *others = [{"how": how, "median": median, "p5": median, "p95": median, "turns": 2, "correct": True}
+                     for how, median in sorted(ways.items(), key=lambda way: way[1])]
+    row = {"table": "C12", "what": "one more pass", "unit": "ns", **best, "others": others}
+    return {"peer": "quadrants on CUDA", "version": "1", "python": "3",
+            "rows": [row, {"table": "C12", "what": "silent checkpoint", "missing": "none"}]}
+
+
+def merged():
+    """Two rounds, in which another configuration was the fastest; a peer that isn't there; one that lost a round."""
+    rounds = [of_peer({"one": 10.0, "two": 12.0}), of_peer({"one": 10.0, "two": 8.0})]
+    gone = {"peer": "torch", "missing": "isn't installed"}
+    ours = {"cuda_peers": [of_ours(8.0), of_ours(6.0)]}
+    found = run_peers.report({"quadrants_cuda": rounds, "torch_cuda": [gone, gone]}, ours, run.over_rounds)
+    peer, missing = found["peers"]
+    row, none = peer["rows"]
+    ratio, other = row["ratio"], row["others"][0]["ratio"]
+    if (row["how"], row["median"], row["p95"], len(row["others"])) != ("two", 8.0, 12.0, 1):
+        return f"the fastest: {row}"
+    if (ratio["of"], ratio["least"], ratio["most"], ratio["goal"]) != ("gk", 8 / 12, 6 / 8, 0.9) or \
+            ratio["verdict"] != "met" or other["goal"] or other["verdict"] != "none" or other["least"] != 0.6:
+        return f"ratios: {ratio}, {other}"
+    if none["missing"] != "none" or missing["missing"] != "isn't installed" or found["rounds"] != 2:
+        return f"what is missing: {found}"
+    slow = run_peers.report({"quadrants_cuda": rounds}, {"cuda_peers": [of_ours(80.0)] * 2}, run.over_rounds)
+    quick = run_peers.report({"quadrants_cuda": rounds}, {"cuda_peers": [of_ours(8.0, True)] * 2}, run.over_rounds)
+    alone = run_peers.report({"quadrants_cuda": rounds}, {}, run.over_rounds)
+    verdicts = [one["peers"][0]["rows"][0].get("ratio", {}).get("verdict") for one in (slow, quick, alone)]
+    return None if verdicts == ["missed", "none", None] else f"verdicts: {verdicts}"
+
+
+def calls(folder):
+    """What hangs is ended, with its children; what leaves nothing is said."""
+    script, out = folder / "hangs.py", folder / "hangs.json"
+    script.write_text("import subprocess, sys\nsubprocess.run(['sleep', '86398.5'])\n")
+    report, why = run.call([sys.executable, script], out, 1.5)
+    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if is_sleep(path)]
+    if report or why != "hangs came to no end in 2 seconds" or left:
+        return f"{report}, {why}, {left}"
+    script.write_text("raise SystemExit(3)")
+    found = run.call([sys.executable, script], out, float("inf"))
+    return None if found == (None, "hangs ended with code 3 and left no figures") else found
+
+
+def is_sleep(path):
+    try:
+        return b"86398.5" in path.read_bytes()
+    except OSError:
+        return False
+
+
+def found_python():
+    """An environment is taken only if the package is in it."""
+    own = Path(sys.executable)
+    package = next(iter(importlib.metadata.distributions()), None)
+    known = not package or run_peers.has(str(own), f"{package.metadata['Name']}==0")
+    if not known or run_peers.has(str(own), "no-such-thing[at-all]==1") or run_peers.has("/no/python", "x"):
+        return "what is installed isn't known"
+    peer = run_peers.Peer(FOLDER / "made_up_cuda.py", "made up", "no-such-thing==1", True)
+    return None if run_peers.pythons([peer], False) == {"made_up_cuda": sys.executable} else "another Python"
 
 
 def main():
     own = tap.ROOT / "build" / "peers" / "bin" / "python"
     python = str(own) if own.exists() else sys.executable
-    tap.case("README.md lists rows", None if len(listed()) > 4 else "its table can't be read")
-    for script in SCRIPTS:
-        report, code, printed = run(python, script)
-        if report is None:
-            tap.case(script.name, f"no JSON, exit code {code}\n{printed}")
-        elif "missing" in report and code == 0:
-            tap.skip(script.name, report["missing"])
-        else:
-            tap.case(script.name, printed if "missing" in report else trouble(report, code, printed))
+    tap.case("README.md lists scripts and rows, and run_peers.py knows them", readme())
+    for peer in PEERS.values():
+        try_peer(peer, python)
+        if peer.needs_gpu:
+            tap.case(f"{peer.script.name} without a device", is_missing(
+                peer, python, "there is no CUDA d", CUDA_VISIBLE_DEVICES="", LD_LIBRARY_PATH=""))
+            simulated = str(tap.ROOT / "build/simgpu")
+            if Path(simulated, "libcuda.so.1").exists():
+                tap.case(f"{peer.script.name} on the simulated driver", is_missing(
+                    peer, python, "there is no CUDA driver", LD_LIBRARY_PATH=simulated))
+    for name, test in (("what they have in common", in_common), ("what run.py calls", calls)):
+        with tempfile.TemporaryDirectory() as folder:
+            tap.case(name, test(Path(folder)))
+    tap.case("rounds as one", merged())
+    tap.case("which Python", found_python())
     tap.finish()
 
 

@@ -12,11 +12,13 @@ import platform
 import subprocess
 import sys
 import time
+import traceback
 from collections import namedtuple
 
 # turn() does the thing once and returns that turn's value; right(): whether the results so far are what they must be.
 Row = namedtuple("Row", "table what unit turn right")
-Configuration = namedtuple("Configuration", "how cores")  # cores: how many the process may use; 0: all
+# cores: how many the process may use; 0: all. env: what else its environment has.
+Configuration = namedtuple("Configuration", "how cores env", defaults=(0, {}))
 
 WARM, TURNS, QUICK_TURNS = 2, 31, 2
 
@@ -42,6 +44,22 @@ def slope(few, many, more):
     return (least(3, many) - fewer) / more
 
 
+def pass_row(table, passes, loop):
+    """loop(count) runs a loop of so many passes; what that took, and whether the loop came to its end."""
+    bad = []
+
+    def run(count):
+        took, right = loop(count)
+        if not right:
+            bad.append(count)
+        return took
+
+    def turn():
+        fewer = min(run(passes) for _ in range(3))
+        return (min(run(2 * passes) for _ in range(3)) - fewer) / passes
+    return Row(table, "one more pass", "ns", turn, lambda: not bad)
+
+
 def percentile(values, share):
     values = sorted(values)
     return values[min(int(share * len(values)), len(values) - 1)]
@@ -50,22 +68,29 @@ def percentile(values, share):
 # ---- a child: one configuration -------------------------------------------------------------------------------------
 
 def serve(how, rows_of):
-    """Answers each line on stdin by a line of values. What the peer itself prints goes to stderr."""
+    """Answers each line on stdin by a line of values, or by why there are none. What the peer itself prints goes to
+    stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    rows = rows_of(how)
 
     def answer(what):
         answers.write(json.dumps(what) + "\n")
         answers.flush()
 
-    answer([[row.table, row.what, row.unit] for row in rows])
-    for _ in sys.stdin:
-        values = []
-        for row in rows:
-            value = row.turn()
-            values.append([value, bool(row.right())])
-        answer(values)
+    try:
+        rows = rows_of(how)
+        answer([[row.table, row.what, row.unit] for row in rows])
+        for _ in sys.stdin:
+            values = []
+            for row in rows:
+                value = row.turn()
+                values.append([value, bool(row.right())])
+            answer(values)
+    except Exception as why:  # whatever a peer may throw
+        traceback.print_exc()
+        answer({"failed": f"{type(why).__name__}: {why}".splitlines()[0]})
+        return 1
+    return 0
 
 
 # ---- the parent -----------------------------------------------------------------------------------------------------
@@ -76,30 +101,41 @@ class Child:
             cores = sorted(os.sched_getaffinity(0))
             os.sched_setaffinity(0, cores[-configuration.cores:])
 
-        self.how = configuration.how
+        self.how, self.failed = configuration.how, None
         self.process = subprocess.Popen([sys.executable, script, "--serve", self.how], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env={**os.environ, **configuration.env},
                                         preexec_fn=confine if configuration.cores else None)
-        self.rows = self.read()
+        self.rows = self.read() or []
         self.values = [[] for _ in self.rows]
         self.right = [True] * len(self.rows)
 
     def read(self):
+        """What it answers; None: it failed."""
         line = self.process.stdout.readline()
-        if not line:
-            raise ChildProcessError(f"its process ended with code {self.process.wait()} ({self.how})")
-        return json.loads(line)
+        said = json.loads(line) if line else {"failed": f"its process ended with code {self.process.wait()}"}
+        if isinstance(said, dict):
+            self.failed = said["failed"]
+            return None
+        return said
 
     def turn(self, counts):
-        self.process.stdin.write("turn\n")
-        self.process.stdin.flush()
-        for k, (value, right) in enumerate(self.read()):
+        try:
+            self.process.stdin.write("turn\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # its last words are still to be read
+        for k, (value, right) in enumerate(self.read() or []):
             if counts:
                 self.values[k].append(value)
             self.right[k] = self.right[k] and right
 
     def end(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        self.process.stdout.close()
         self.process.wait()
 
 
@@ -137,45 +173,65 @@ def print_rows(rows):
 def measure(children, turns):
     for turn in range(WARM + turns):
         for child in children:
-            child.turn(turn >= WARM)
+            if not child.failed:
+                child.turn(turn >= WARM)
 
 
-def main(peer, package, tried, script, configurations, rows_of, absent):
-    """package, tried: what pip calls it, and the version that these scripts were written for. absent: rows that the
-    peer can't have, as (table, what) -> why."""
+def found(packages):
+    """The one that is installed, and its version."""
+    for package in packages:
+        try:
+            return package, importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    raise importlib.metadata.PackageNotFoundError(packages[0])
+
+
+def main(peer, package, tried, script, configurations, rows_of, absent, unusable=lambda: None):
+    """package, tried: what pip calls it (or any of several), and the version that this was written for. absent: rows
+    that the peer can't have, as (table, what) -> why. unusable: why this machine has no use for the peer, or None."""
     parser = argparse.ArgumentParser(description=f"Measures {peer}; README.md says what and how.")
     parser.add_argument("--json", metavar="OUT", help="where the figures go")
     parser.add_argument("--quick", action="store_true", help="few turns: does it run, and is it right?")
     parser.add_argument("--serve", metavar="HOW", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve(options.serve, rows_of)
-        return 0
+        return serve(options.serve, rows_of)
 
-    report, code, children = {"peer": peer}, 0, []
+    report, failed, children = {"peer": peer}, [], []
     try:
-        report["version"] = importlib.metadata.version(package)
+        why = unusable()
+        package, report["version"] = found([package] if isinstance(package, str) else package)
         report["python"] = platform.python_version()
-        for configuration in configurations:
+        if why:
+            report["missing"] = why
+        for configuration in configurations if not why else []:
             children.append(Child(script, configuration))
         measure(children, QUICK_TURNS if options.quick else TURNS)
-        report["rows"] = figures(children) + [{"table": table, "what": what, "missing": why}
-                                              for (table, what), why in absent.items()]
-    except importlib.metadata.PackageNotFoundError:
-        report["missing"] = f"{package} isn't installed: pip install {package}=={tried}"
-    except (ChildProcessError, BrokenPipeError) as problem:
-        report["missing"], code = f"{package} failed: {problem}", 1
+        failed = [{"how": child.how, "why": child.failed} for child in children if child.failed]
+        whole = [child for child in children if not child.failed]
+        if failed:
+            report["failed"] = failed
+        if whole:
+            report["rows"] = figures(whole) + [{"table": table, "what": what, "missing": why}
+                                               for (table, what), why in absent.items()]
+        elif failed:
+            report["missing"] = f"{package} failed: {failed[0]['why']}"
+    except importlib.metadata.PackageNotFoundError as none:
+        report["missing"] = why or f"{none.name} isn't installed: pip install {none.name}=={tried}"
     finally:
         for child in children:
             child.end()
+    for one in failed:
+        print(f"{peer}, {one['how']}: {one['why']}", file=sys.stderr)
     if "missing" in report:
         print(f"{peer}: {report['missing']}", file=sys.stderr)
     else:
         print(f"{peer} {report['version']}, Python {report['python']}")
         print_rows(report["rows"])
-        code = 0 if all(row.get("correct", True) for row in report["rows"]) else 1
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(report, file, indent=1)
             file.write("\n")
-    return code
+    right = all(row.get("correct", True) for row in report.get("rows", []))
+    return 0 if right and not failed else 1

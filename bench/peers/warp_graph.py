@@ -54,23 +54,16 @@ def rows_of(_how):
 
     def pass_row():
         left = wp.zeros(1, dtype=wp.int32, device="cpu")
-        flag, bad = left.numpy(), []
+        flag = left.numpy()
         whole = captured(lambda: wp.capture_while(
             left, lambda: wp.launch(one_less, dim=1, inputs=[left], device="cpu")))
 
-        def launch(passes):
+        def loop(passes):
             flag[0] = passes
             begin = measure.now()
             wp.capture_launch(whole)
-            took = measure.now() - begin
-            if flag[0] != 0:
-                bad.append(int(flag[0]))
-            return took
-
-        def turn():
-            fewer = min(launch(PASSES) for _ in range(3))
-            return (min(launch(2 * PASSES) for _ in range(3)) - fewer) / PASSES
-        return measure.Row("F8", "one more pass", "ns", turn, lambda: not bad)
+            return measure.now() - begin, flag[0] == 0
+        return measure.pass_row("F8", PASSES, loop)
 
     return [task_row(*size) for size in SIZES] + [pass_row()]
 
@@ -84,5 +77,5 @@ ABSENT = {
 }
 
 if __name__ == "__main__":
-    sys.exit(measure.main("warp", "warp-lang", "1.19.0", __file__, [measure.Configuration("one thread", 0)], rows_of,
+    sys.exit(measure.main("warp", "warp-lang", "1.19.0", __file__, [measure.Configuration("one thread")], rows_of,
                           ABSENT))

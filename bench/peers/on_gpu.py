@@ -1,0 +1,42 @@
+"""What the scripts of peers on CUDA share: whether there is a device, and the rows of table C12 that all of them have.
+The figures they are held against are those of bench/cuda_peers.c, where tasks are the same."""
+import ctypes
+
+import measure
+
+PASSES = 1000        # of a loop on the device
+HOST_PASSES = 200    # of one whose flag the host reads
+QUEUE, CALLS = 8, 5  # launches that the host doesn't wait for; how often so many, of which the least counts
+
+
+def why_none():
+    """Why there is no CUDA device, or None. The driver itself is asked: peers only say that they found none."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        code, count = driver.cuInit(0), ctypes.c_int()
+        code = code or driver.cuDeviceGetCount(ctypes.byref(count))
+    except OSError:
+        return "there is no CUDA driver: no libcuda.so.1"
+    except AttributeError:
+        return "there is no CUDA driver: this libcuda.so.1 is none of NVIDIA's"
+    return f"there is no CUDA device: the driver answers {code}" if code or not count.value else None
+
+
+def launch_row(launch, wait, ran):
+    """The host's time for launch(), which hands a graph of one task to the device. ran(): how often the task ran."""
+    made = [ran()]
+
+    def call():
+        begin = measure.now()
+        for _ in range(QUEUE):
+            launch()
+        took = (measure.now() - begin) / QUEUE
+        wait()
+        made[0] += QUEUE
+        return took
+    return measure.Row("C12", "one launch", "ns", lambda: min(call() for _ in range(CALLS)), lambda: ran() == made[0])
+
+
+def no_checkpoints(peer):
+    """Rows that most have no counterpart for."""
+    return {("C12", what): f"{peer} has no checkpoints" for what in ("silent checkpoint", "yield and resume")}

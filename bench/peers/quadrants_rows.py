@@ -1,0 +1,101 @@
+"""Quadrants' kernels that its two scripts share, on whatever device it was started on."""
+import importlib.util
+from pathlib import Path
+
+import measure
+import quadrants as qd
+
+vector, number = qd.types.ndarray(qd.i32, ndim=1), qd.types.ndarray(qd.i32, ndim=0)
+
+
+def zeros(n):
+    x = qd.ndarray(qd.i32, shape=(n,))
+    x.fill(0)
+    return x
+
+
+def chain(count, n):
+    """Tasks one behind the other, each x[i] += 1 on n items."""
+    @qd.kernel(graph=True)
+    def run(x: vector):
+        for _ in qd.static(range(count)):
+            for i in range(n):
+                x[i] = x[i] + 1
+    return run
+
+
+def marked_chain(folder, count):
+    """Tasks on one item with a checkpoint each. Every one takes a number written as such, and the compiler reads the
+    source: so there has to be a file with all of them."""
+    lines = ["import quadrants as qd", "", "", "@qd.kernel(graph=True, checkpoints=True)",
+             "def run(x: qd.types.ndarray(qd.i32, ndim=1), quiet: qd.types.ndarray(qd.i32, ndim=0)):"]
+    for k in range(count):
+        lines += [f"    with qd.checkpoint({k}, yield_on=quiet):", "        for i in range(1):",
+                  "            x[i] = x[i] + 1"]
+    path = Path(folder) / f"marked_{count}.py"
+    path.write_text("\n".join(lines) + "\n")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.run
+
+
+def pass_row(table, passes):
+    left = qd.ndarray(qd.i32, shape=())
+
+    @qd.kernel(graph=True)
+    def run(left: number):
+        while qd.graph.do_while(left):
+            for _ in range(1):
+                left[()] = left[()] - 1
+
+    def loop(count):
+        left[()] = count
+        qd.sync()
+        begin = measure.now()
+        run(left)
+        qd.sync()
+        return measure.now() - begin, left[()] == 0
+    return measure.pass_row(table, passes, loop)
+
+
+def yield_rows(table):
+    """Beyond two launches, and beyond one."""
+    x, flag, made, bad = zeros(1), qd.ndarray(qd.i32, shape=()), [0], []
+
+    @qd.kernel(graph=True, checkpoints=True)
+    def step(x: vector, flag: number):
+        with qd.checkpoint(7, yield_on=flag):
+            for i in range(1):
+                x[i] = x[i] + 1
+
+    def calm():
+        begin = measure.now()
+        if step(x, flag).yielded:
+            bad.append("yielded without a reason")
+        made[0] += 1
+        return measure.now() - begin
+
+    def interrupted():
+        flag[()] = 1
+        qd.sync()
+        begin = measure.now()
+        status = step(x, flag)
+        flag[()] = 0
+        resumed = step.resume(x, flag, from_checkpoint=7)
+        took = measure.now() - begin
+        made[0] += 2
+        if not status.yielded or status.checkpoint != 7 or resumed.yielded:
+            bad.append(f"{status} {resumed}")
+        return took
+
+    def beyond(launches):
+        flag[()] = 0
+        qd.sync()
+        without = min(sum(calm() for _ in range(launches)) for _ in range(5))
+        return min(interrupted() for _ in range(5)) - without
+
+    def right():
+        return not bad and x.to_numpy()[0] == made[0]
+    return [measure.Row(table, "yield and resume", "ns", lambda: beyond(2), right),
+            measure.Row(table, "yield and resume, all of it", "ns", lambda: beyond(1), right)]

@@ -1,0 +1,155 @@
+"""The peers of bench/run.py: which there are, where each is installed, what it measured, and what ours is of that.
+bench/peers/README.md has the one list of them, and the versions that pip is asked for."""
+import re
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+from statistics import median_low
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "bench/peers"
+VENV = ROOT / "build/peers"
+
+sys.path.insert(0, str(FOLDER))
+import on_gpu  # noqa: E402
+
+# Whose figures a peer's row is held against, by table and row: the program, and the arm of its table of that name.
+OURS = {
+    ("F1", "one more task n=1"): ("tasks", "gk"), ("F1", "one more task n=1024"): ("tasks", "gk"),
+    ("F2", "one more task n=1048576"): ("tasks", "gk"), ("F8", "one more pass"): ("tasks", "gk"),
+    ("F8", "silent checkpoint"): ("tasks", "gk, the checkpoint alone"),
+    ("F8", "yield and resume"): ("tasks", "gk, beyond two launches"),
+    ("C12", "one more pass"): ("cuda_peers", "gk"), ("C12", "silent checkpoint"): ("cuda_peers", "gk"),
+    ("C12", "one launch"): ("cuda_peers", "gk"),
+    ("C12", "yield and resume"): ("cuda_peers", "gk, beyond two launches"),
+}
+# The goals that name a peer: ours is at most so much of the peer's.
+GOALS = {("F1", "one more task n=1", "warp"): 0.25, ("F8", "one more pass", "warp"): 0.3,
+         ("F8", "yield and resume", "quadrants"): 0.04, ("C12", "one more pass", "quadrants on CUDA"): 0.9,
+         ("C12", "silent checkpoint", "quadrants on CUDA"): 0.6, ("C12", "one launch", "quadrants on CUDA"): 0.1}
+
+Peer = namedtuple("Peer", "script name package needs_gpu")  # package: what pip is asked for
+
+
+def listed():
+    """Peers by the name of their script, from README.md."""
+    found = re.findall(r"^\| `(\w+)\.py` \| ([^|:]+)[^|]*\| `([\w-]+(?:\[\w+\])?==[\w.]+)` \|$",
+                       (FOLDER / "README.md").read_text(), re.M)
+    return {script: Peer(FOLDER / f"{script}.py", name.strip(), package, script.endswith("_cuda"))
+            for script, name, package in found}
+
+
+# ---- installing -----------------------------------------------------------------------------------------------------
+
+def environment(peer, peers):
+    """What needs no GPU shares one virtual environment. What does has its own: such packages bring libraries of CUDA
+    along, each with its own idea of their versions."""
+    shared = {other.package for other in peers.values() if not other.needs_gpu}
+    return VENV if peer.package in shared else VENV.with_name(f"peers-{peer.script.stem}")
+
+
+def pip(folder, packages):
+    python = folder / "bin/python"
+    if not python.exists():
+        print(f"installing {' '.join(packages)} in {folder.relative_to(ROOT)}", flush=True)
+        if subprocess.run([sys.executable, "-m", "venv", str(folder)], stdout=subprocess.DEVNULL).returncode:
+            print("no virtual environment could be made (apt-get install python3-venv)", flush=True)
+            return
+    done = subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        print("pip: " + (done.stdout.strip().splitlines() or ["failed"])[-1], flush=True)
+
+
+def has(python, package):
+    name = re.split(r"\[|==", package)[0]
+    ask = "import importlib.metadata as m, sys; m.version(sys.argv[1])"
+    try:
+        return subprocess.run([python, "-c", ask, name], stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
+def pythons(chosen, install):
+    """A Python for each of the chosen peers: its environment's, made by pip where it can be, or this one if that has
+    the package and the environment hasn't. Without it the peer's script itself says that it is missing."""
+    peers = listed()
+    wanted = {}
+    for peer in chosen:
+        if not peer.needs_gpu or not on_gpu.why_none():
+            wanted.setdefault(environment(peer, peers), set()).add(peer.package)
+    for folder, packages in wanted.items() if install else []:
+        pip(folder, sorted(packages))
+    found = {}
+    for peer in chosen:
+        own = str(environment(peer, peers) / "bin/python")
+        found[peer.script.stem] = own if has(own, peer.package) else sys.executable
+    return found
+
+
+# ---- what they came to ----------------------------------------------------------------------------------------------
+
+def our_figure(report, table, what, arm):
+    for one in report["tables"]:
+        if (one["id"], one["what"]) == (table, what):
+            return next((figure for figure in one["arms"] if figure["name"] == arm and "missing" not in figure), None)
+    return None
+
+
+def ratio_to(figures, others, goal, judged):
+    """What ours is of a peer's, round by round."""
+    ratios = [figure["median"] / other["median"] for figure, other in zip(figures, others)
+              if figure and figure["median"] is not None and other["median"]]
+    if not ratios:
+        return None
+    verdict = "none" if not goal or not judged else "met" if median_low(ratios) <= goal else "missed"
+    return {"median": median_low(ratios), "least": min(ratios), "most": max(ratios), "rounds": len(ratios),
+            "goal": goal, "verdict": verdict}
+
+
+def ways(row):
+    """What a row has of each configuration of the peer."""
+    return {one["how"]: {key: value for key, value in one.items() if key not in ("others", "table", "what", "unit")}
+            for one in [row, *row.get("others", [])]}
+
+
+def peer_row(rows, ours, peer, over_rounds):
+    """A row of a peer in all rounds: what it came to where it was fastest, what ours is of it, and other ways."""
+    key = {name: rows[0].get(name) for name in ("table", "what", "unit", "missing") if name in rows[0]}
+    missing = next((row["missing"] for row in rows if "missing" in row), None)
+    if missing:
+        return {"table": key["table"], "what": key["what"], "missing": missing}
+    program, arm = OURS.get((key["table"], key["what"]), (None, None))
+    reports = ours.get(program, [])
+    figures = [our_figure(report, key["table"], key["what"], arm) for report in reports]
+    judged = not any(report.get("quick") for report in reports)
+    each = [ways(row) for row in rows]
+    every = {how: [way[how] for way in each] for how in each[0] if all(how in way for way in each)}
+    merged = {how: over_rounds(same) for how, same in every.items()}
+    best, *rest = sorted(merged, key=lambda how: merged[how]["median"])
+    for how, figure in merged.items():
+        goal = GOALS.get((key["table"], key["what"], peer), 0) if how == best else 0
+        ratio = ratio_to(figures, every[how], goal, judged)
+        figure.update({"ratio": {"of": arm, **ratio}} if ratio else {})
+    others = [merged[how] for how in rest]
+    return {**key, **merged[best], **({"others": others} if others else {})}
+
+
+def report(reports, ours, over_rounds):
+    """reports: those of each peer, a list of its rounds; ours: likewise those of our programs. over_rounds: makes one
+    figure of those of several rounds."""
+    merged = []
+    for rounds in reports.values():
+        one = {key: rounds[-1].get(key) for key in ("peer", "version", "python")}
+        missing = next((each["missing"] for each in rounds if "missing" in each), None)
+        failed = [failure for each in rounds for failure in each.get("failed", [])]
+        if failed:
+            one["failed"] = failed
+        if missing:
+            one["missing"] = missing
+        else:
+            one["rows"] = [peer_row(list(same), ours, one["peer"], over_rounds)
+                           for same in zip(*(each["rows"] for each in rounds))]
+        merged.append(one)
+    return {"program": "peers", "rounds": max((len(rounds) for rounds in reports.values()), default=0), "peers": merged}
