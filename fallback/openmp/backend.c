@@ -138,19 +138,20 @@ static void describe(void *at, gk_device_info *info) {
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Linux promises more than there is and kills whoever comes to use it: so what can't be there is refused here. Large
- * memory asks for large pages: kernels stream through it, and virtual machines look each page's address up twice. */
+ * memory asks for large pages, the last one if it is half full: kernels stream through it, and virtual machines look
+ * each page's address up twice. */
 static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
   enum { ALIGNMENT = 256, PAGE = 2 << 20 };
   (void)device;
   (void)kind;
   size_t there = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-  size_t alignment = bytes >= 2 * (size_t)PAGE ? PAGE : ALIGNMENT;
+  size_t alignment = bytes >= (size_t)PAGE ? PAGE : ALIGNMENT;
   size_t whole = bytes > there ? 0 : (bytes + alignment - 1) / alignment * alignment;
   *memory = bytes > there ? NULL : aligned_alloc(alignment, whole);
   if (!*memory)
     return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had; this machine has %zu in all", bytes,
                    there);
-  if (alignment == PAGE) (void)madvise(*memory, whole, MADV_HUGEPAGE);
+  if (alignment == PAGE) (void)madvise(*memory, (bytes + PAGE / 2) / PAGE * PAGE, MADV_HUGEPAGE);
   return GK_OK;
 }
 

@@ -43,9 +43,8 @@ void gki_openmp_calibrate(gki_openmp_device *device);
 void gki_openmp_forget(gki_openmp_device *device);
 /* Waits until all have come to a meeting. */
 void gki_openmp_gather(gki_openmp_device *device);
-/* What was seen, against what was expected: a step towards the median. */
-void gki_openmp_adapt(gki_drive *drive, bool slept, float seen_ns);
-/* The same for a meeting: on a busy machine it can take a thousand times as long as on an idle one. */
+/* What waking somebody took, or a meeting, against what was expected: a step towards the median. On a busy machine it
+ * can take a thousand times as long as on an idle one. */
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);
 
 static inline bool gki_openmp_failed(const gki_program *program) {

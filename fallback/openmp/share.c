@@ -87,17 +87,21 @@ void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns) {
   if (device->wake_ns < device->handoff_ns) device->wake_ns = device->handoff_ns;
 }
 
-void gki_openmp_adapt(gki_drive *drive, bool slept, float seen_ns) {
+/* What was seen, against what was expected: a step towards the median. */
+static void adapt_awake(gki_drive *drive, float seen_ns) {
   if (!drive->top) return;
   gki_openmp_device *device = drive->program->device;
-  if (slept) { /* Where little is shared, helpers sleep: if that is for a hand-over that seems long, look again. */
-    gki_openmp_adapt_wake(device, seen_ns);
-    gki_openmp_forget(device);
-    gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
-    return;
-  }
   device->handoff_ns *= seen_ns > device->handoff_ns ? 1.1f : 1 / 1.1f;
   if (device->handoff_ns < device->handoff_floor_ns / 2) device->handoff_ns = device->handoff_floor_ns / 2;
+  gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
+}
+
+/* Where little is shared, helpers sleep: if that is for a hand-over that seems long, look again. */
+static void adapt_asleep(gki_drive *drive, float wake_ns) {
+  if (!drive->top) return;
+  gki_openmp_device *device = drive->program->device;
+  gki_openmp_adapt_wake(device, wake_ns);
+  gki_openmp_forget(device);
   gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
 }
 
@@ -267,7 +271,6 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   uint32_t most = job->sums ? job->chunks : job->range.end < drive->count ? (uint32_t)job->range.end : drive->count;
   job->parts = most < drive->count ? most : drive->count;
   job->order.part_ns = (float)job->range.end * op->cost_ns / (float)job->parts;
-  bool slept = gki_team_sleeps(&device->team, drive->first + drive->count - 1);
   size_t own = job->sums ? job->range.end / job->parts : part_range(job, 0).end;
   uint64_t posted = gki_now();
   gki_team_post(&device->team, &job->order, drive->first, drive->count, job->parts);
@@ -277,9 +280,11 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   gki_team_wait(&device->team, &job->order);
   uint64_t joined = gki_now();
   if (own) learn(device, op, own, ended - begun);
+  uint64_t woken_at = atomic_load_explicit(&job->order.woken_at, memory_order_relaxed);
+  if (woken_at) adapt_asleep(drive, (float)(woken_at - posted));
   /* Where the work itself takes much longer, its unevenness is all one would see. */
-  float seen = (float)(joined - posted - (ended - begun));
-  if (slept || (float)(ended - begun) < 8 * drive->handoff_ns) gki_openmp_adapt(drive, slept, seen);
+  else if ((float)(ended - begun) < 8 * drive->handoff_ns)
+    adapt_awake(drive, (float)(joined - posted - (ended - begun)));
 }
 
 static gki_outcome call(gki_drive *drive, const gki_op *op) {

@@ -57,20 +57,23 @@ static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, f
   return false;
 }
 
-static void await_bell(const gki_team *team, gki_seat *seat, uint32_t heard, float part_ns) {
-  if (left_soon(team, &seat->bell, heard, part_ns)) return;
+/* True: it slept. */
+static bool await_bell(const gki_team *team, gki_seat *seat, uint32_t heard, float part_ns) {
+  if (left_soon(team, &seat->bell, heard, part_ns)) return false;
   atomic_store_explicit(&seat->asleep, 1, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst); /* with that in post: one of the two sees what the other wrote */
   while (atomic_load_explicit(&seat->bell, memory_order_acquire) == heard) sleep_while(&seat->bell, heard);
   atomic_store_explicit(&seat->asleep, 0, memory_order_relaxed);
+  return true;
 }
 
 static void serve(gki_team *team, uint32_t number) {
   gki_seat *seat = &team->seats[number];
   float part_ns = 0;
   for (uint32_t heard = 0;; ++heard) {
-    await_bell(team, seat, heard, part_ns);
+    const bool slept = await_bell(team, seat, heard, part_ns);
     gki_order *order = seat->order;
+    if (slept) atomic_store_explicit(&order->woken_at, gki_now(), memory_order_relaxed);
     part_ns = order->part_ns;
     bool leave = !order->work;
     if (!leave) order->work(order, seat->index);
