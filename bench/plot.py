@@ -18,7 +18,7 @@ TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a
           "C3": "passes that decide themselves", "C4": "silent checkpoints", "C5": "tasks beside checkpoints",
           "C6": "yield round trip", "C7": "passes, and who has none", "C8": "sections on CUDA",
           "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",
-          "C12": "what peers are held against", "C13": "how cost grows on CUDA"}
+          "C12": "what peers are held against", "P": "what gk chooses between", "C13": "how cost grows on CUDA"}
 COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e", "floor": "#2e7d4f"}
 UNITS = {"ns": "ns", "us": "µs", "ms": "ms", "s": "s", "bytes": "bytes"}
 

@@ -1,6 +1,7 @@
 /* The gates of a plan: the pieces that stops and targets close get gates or words, the closers of each block get
  * numbers in a row, and everything is written down as constant arrays. The cutting itself is in plan_pieces.c. */
 #include "plan_gates.h"
+#include "costs.h"
 #include "error.h"
 #include <string.h>
 
@@ -39,22 +40,19 @@ static void find_closable(gki_gating *g) {
   }
 }
 
-/* Where tasks can look at a word, more of them than this go behind one IF node: it costs as much as a few kernels that
- * find their word closed, and closed ones come along in a launch that stopped or resumed only. */
-enum { MOST_BY_WORD = 8 };
-
 /* Code by hand gets its own parameters and no word; CUDA's is what gates are made for. */
 static bool has_no_word(const gk_node *node) {
   return node->op == GK_OP_CALL || (node->op == GK_OP_KERNEL && node->kernel && node->kernel->cuda);
 }
 
+/* Where tasks can look at a word, a few do, and more go behind one IF node. */
 static bool looks_itself(const gki_gating *g, const gki_piece *p) {
   if (!(g->bits & GK_WITH_WORDS)) return false;
   uint32_t tasks = 0;
   for (uint32_t n = p->first; n != GK_NONE; n = g->parts[n].next) {
     if (g->parts[n].kind == GK_GATE_PARALLEL) return false;
     if (g->parts[n].kind != GK_GATE_TASK) continue;
-    if (has_no_word(&g->plan->nodes[g->parts[n].node]) || ++tasks > MOST_BY_WORD) return false;
+    if (has_no_word(&g->plan->nodes[g->parts[n].node]) || ++tasks > GKI_COST_MOST_BY_WORD) return false;
   }
   return true;
 }

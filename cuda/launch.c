@@ -1,11 +1,9 @@
 #include "launch.h"
 #include "build.h"
 #include "clock.h"
+#include "costs.h"
 #include "pause.h"
 #include <string.h>
-
-/* How long a wait looks at the status before it asks the driver to sleep for it, which takes several times as long. */
-enum { SPIN_NS = 20000 };
 
 static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
 
@@ -267,7 +265,7 @@ static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool blo
 
 static void spin(const gki_cuda_graph *graph, uint64_t number) {
   const int64_t begin = gki_cuda_now_ns();
-  while (!gki_cuda_is_posted(graph, number) && gki_cuda_now_ns() - begin < SPIN_NS) gki_pause();
+  while (!gki_cuda_is_posted(graph, number) && gki_cuda_now_ns() - begin < GKI_COST_SPIN_NS) gki_pause();
 }
 
 /* A kernel that writes beyond its memory may hit what the status is made of. */

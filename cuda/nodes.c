@@ -1,12 +1,11 @@
 #include "nodes.h"
+#include "costs.h"
 #include "error.h"
 #include "range.h"
 #include "recorded.h"
 #include "single.h"
 #include <stdio.h>
 #include <string.h>
-
-enum { SMALL = 256 }; /* bytes that one warp copies as fast as any number of them */
 
 /* ---- nodes of any kind ------------------------------------------------------------------------------------------- */
 
@@ -261,7 +260,7 @@ gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t
   task.number = number;
   void *parameters[] = {&task};
   /* How many items there will be isn't known now; kernels stride, so that any grid will do. */
-  const bool one = !node->items[0] && !node->items[1] && !node->items[2] && task.element <= SMALL;
+  const bool one = !node->items[0] && !node->items[1] && !node->items[2] && task.element <= GKI_COST_SMALL_BYTES;
   return gki_cuda_add_kernel(n, into, at, first, kernel->function, one ? 1 : kernel->blocks,
                              one ? 32 : kernel->threads, parameters, NULL);
 }

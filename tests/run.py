@@ -50,6 +50,7 @@ SCRIPTS = [
     ("no device", ["tests/no_device.py"], False),
     ("gk-info", ["tests/info.py"], False),
     ("bench", ["tests/bench.py"], PLAIN),
+    ("costs", ["tests/costs.py"], False),
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),

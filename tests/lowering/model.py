@@ -9,12 +9,15 @@ K one without, P PARALLEL, X SECTION, and a full stop for END.
   point  one decision; a control kernel walks a chain of them
   flow   the exits of points and kernels from which control can come to a spot; TASK: a task may come last before it
 """
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import graphs
 
+COSTS = Path(__file__).resolve().parents[2] / "common/costs.h"
 RESUME, CANCEL, SWITCH, WORDS = 1, 2, 4, 8
-MOST_BY_WORD = 8  # tasks of a piece that look at a word themselves
+MOST_BY_WORD = int(re.search(r"GKI_COST_MOST_BY_WORD = (\d+)", COSTS.read_text())[1])  # tasks that look themselves
 TASK = None
 
 
