@@ -126,7 +126,7 @@ GK_KERNEL(find_neighbours, (out(int, count), out(int, neighbour), out(vec, liste
       ++found;
     }
   }
-  count[i] = found;
+  count[i] = found < room ? found : room;
   listed[i] = here;
   if (found > room) gk_atomic_max(&wanted[0], found);
 }

@@ -43,6 +43,42 @@ static const gk_task tasks[] = {
 };
 static const gk_list list = GK_LIST(particles, tasks, slots);
 
+/* The same where the host decides. A push and the next step's way have no decision between them. */
+static const gk_task first_tasks[] = {
+  GK_RUN(begin_run, GK_ONE, STEP, STALE, SEARCHES, ENERGY, ALONG_X, ALONG_Y, ALONG_Z),
+  GK_RUN(advance, N, X, V, STALE, FORCE, LISTED, SETTING),
+};
+static const gk_task step_tasks[] = {
+  GK_RUN(push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
+  GK_RUN(advance, N, X, V, STALE, FORCE, LISTED, SETTING),
+};
+static const gk_task search_tasks[] = {
+  GK_FILL(CELL_COUNT, CELLS, 0),
+  GK_RUN(count_cells, N, CELL, CELL_COUNT, X, SETTING),
+  GK_RUN(scan_blocks, BLOCKS, CELL_BLOCK, CELL_COUNT, CELLS),
+  GK_RUN(scan_totals, GK_ONE, CELL_BLOCK, CELL_FIRST, BLOCKS, CELLS),
+  GK_RUN(scan_spread, BLOCKS, CELL_FIRST, CELL_BLOCK, CELL_COUNT, CELLS),
+  GK_RUN(place, N, MEMBER, CELL_COUNT, CELL_FIRST, CELL),
+  GK_RUN(sort_cell, CELLS, MEMBER, CELL_FIRST),
+  GK_FILL(WANTED, GK_ONE, 0),
+  GK_RUN(find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
+  GK_RUN(judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
+};
+static const gk_task again_tasks[] = {
+  GK_FILL(WANTED, GK_ONE, 0),
+  GK_RUN(find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
+  GK_RUN(judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
+};
+static const gk_task last_tasks[] = {
+  GK_RUN(push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
+  GK_RUN(measure, N, ENERGY, ALONG_X, ALONG_Y, ALONG_Z, X, V, COUNT, NEIGHBOUR, ROOM, SETTING),
+};
+const gk_list particles_stretches[PARTICLES_STRETCHES] = {
+  [PARTICLES_FIRST] = GK_LIST(first, first_tasks, slots), [PARTICLES_STEP] = GK_LIST(step, step_tasks, slots),
+  [PARTICLES_SEARCH] = GK_LIST(search, search_tasks, slots), [PARTICLES_AGAIN] = GK_LIST(again, again_tasks, slots),
+  [PARTICLES_LAST] = GK_LIST(last, last_tasks, slots),
+};
+
 static void must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
 }
@@ -77,36 +113,44 @@ void particles_place(const setting *s, vec *x, vec *v) {
 
 /* ---- by gk ------------------------------------------------------------------------------------------------------- */
 
+static int cells_of(const setting *s) { return s->cells * s->cells * s->cells; }
+static int blocks_of(const setting *s) { return (cells_of(s) + SCAN_BLOCK - 1) / SCAN_BLOCK; }
+
+void particles_bind(gk_graph *graph, const setting *s) {
+  must(gk_bind_bytes(graph, SETTING, s, sizeof *s));
+  must(gk_bind_int(graph, N, s->n));
+  must(gk_bind_int(graph, CELLS, cells_of(s)));
+  must(gk_bind_int(graph, BLOCKS, blocks_of(s)));
+}
+
 void particles_start(particles *p, gk_device *device, const setting *s) {
   *p = (particles){.device = device, .s = *s};
-  const int n = s->n, cells = s->cells * s->cells * s->cells, blocks = (cells + SCAN_BLOCK - 1) / SCAN_BLOCK;
+  const int n = s->n, cells = cells_of(s);
   const struct { gk_slot slot; int count; } buffers[] = {
     {X, n}, {V, n}, {FORCE, n}, {LISTED, n}, {CELL, n}, {CELL_COUNT, cells}, {CELL_FIRST, cells + 1},
-    {CELL_BLOCK, blocks}, {MEMBER, n}, {COUNT, n}};
+    {CELL_BLOCK, blocks_of(s)}, {MEMBER, n}, {COUNT, n}};
   if (s->cells < 3) bench_fail("the box has too few cells: a sphere would meet another one twice");
   must(gk_graph_create(device, &list, 0, &p->graph));
   for (size_t k = 0; k < GK_COUNT(buffers); ++k) must(gk_resize(p->graph, buffers[k].slot, (size_t)buffers[k].count));
-  must(gk_bind_bytes(p->graph, SETTING, s, sizeof *s));
-  must(gk_bind_int(p->graph, N, n));
-  must(gk_bind_int(p->graph, CELLS, cells));
-  must(gk_bind_int(p->graph, BLOCKS, blocks));
-}
-
-static void set_room(particles *p, int room) {
-  if (room > INT32_MAX / p->s.n) bench_fail("the lists of neighbours have more entries than an int can number");
-  p->room = room;
-  must(gk_resize(p->graph, NEIGHBOUR, (size_t)p->s.n * (size_t)room));
-  must(gk_bind_int(p->graph, ROOM, room));
+  particles_bind(p->graph, s);
 }
 
 void particles_end(particles *p) { gk_graph_destroy(p->graph); }
 
+static void set_room(particles *p, int room) {
+  if (room > INT32_MAX / p->s.n) bench_fail("the lists of neighbours have more entries than an int can number");
+  if (room != p->room) must(gk_resize(p->graph, NEIGHBOUR, 0)); /* lists are made anew: nothing is to be copied */
+  must(gk_resize(p->graph, NEIGHBOUR, (size_t)p->s.n * (size_t)room));
+  must(gk_bind_int(p->graph, ROOM, room));
+  p->room = room;
+}
+
 void particles_restore(particles *p, const moment *from) {
   const size_t bytes = (size_t)p->s.n * sizeof(vec);
+  set_room(p, from->room);
   must(gk_upload(p->device, gk_bound(p->graph, X), from->x, bytes));
   must(gk_upload(p->device, gk_bound(p->graph, V), from->v, bytes));
   must(gk_upload(p->device, gk_bound(p->graph, FORCE), from->force, bytes));
-  set_room(p, from->room);
   p->yields = 0;
 }
 
@@ -115,6 +159,11 @@ static void read_slot(const particles *p, gk_slot slot, void *to, size_t bytes) 
 }
 
 int particles_room(int wanted) { return wanted + wanted / 8; }
+
+void particles_grow(particles *p, int wanted) {
+  set_room(p, particles_room(wanted));
+  ++p->yields;
+}
 
 void particles_run(particles *p, int steps) {
   const gk_status *status = NULL;
@@ -125,8 +174,7 @@ void particles_run(particles *p, int steps) {
     if (status->state != GK_YIELDED) return;
     int wanted = 0;
     read_slot(p, WANTED, &wanted, sizeof wanted);
-    set_room(p, particles_room(wanted));
-    ++p->yields;
+    particles_grow(p, wanted);
     must(gk_launch(p->graph, LONGER));
   }
 }

@@ -48,10 +48,21 @@ typedef struct moment {
 
 typedef struct particles {
   gk_device *device;
-  gk_graph *graph; /* of a run */
+  gk_graph *graph; /* of a run; all memory is its own */
   setting s;
   int room, yields;
 } particles;
+
+/* What lies between two decisions, for a host that makes them: lists with the graph's slots. */
+enum {
+  PARTICLES_FIRST,  /* to where it is asked whether lists are stale (STALE) */
+  PARTICLES_SEARCH, /* from there to where it is asked whether one is too long (OVERFLOW) */
+  PARTICLES_AGAIN,  /* after it has got room for WANTED neighbours, until there */
+  PARTICLES_STEP,   /* the end of a step, and the next one to where STALE is read */
+  PARTICLES_LAST,   /* the end of the last step, and of the run */
+  PARTICLES_STRETCHES,
+};
+extern const gk_list particles_stretches[PARTICLES_STRETCHES];
 
 /* So many spheres along a side, on a lattice that was shaken, in waves that run together. */
 setting particles_setting(int along, bool by_rank);
@@ -60,13 +71,17 @@ void particles_place(const setting *s, vec *x, vec *v);
 /* What fails ends the program. The device stays the caller's. */
 void particles_start(particles *p, gk_device *device, const setting *s);
 void particles_end(particles *p);
+/* The numbers that a graph of these slots needs, but for ROOM and STEPS. */
+void particles_bind(gk_graph *graph, const setting *s);
 void particles_restore(particles *p, const moment *from);
 /* One launch, and one more for each yield. */
 void particles_run(particles *p, int steps);
+/* Room for lists of which the longest wanted so much, after a yield. */
+void particles_grow(particles *p, int wanted);
 /* What a run came to; x, v and force are where the device has them. */
 moment particles_look(const particles *p);
 
-/* The room for lists of which the longest wanted so much: an eighth more. */
+/* How much room that is: an eighth more than was wanted. */
 int particles_room(int wanted);
 /* The same steps without lists: how far the spheres of `after` are from where these put them, at most. */
 double particles_error(const setting *s, const moment *before, const moment *after, int steps);
