@@ -13,6 +13,7 @@ enum { HOST_STRETCHES = 16 /* of one loop, at most */, HOST_TASKS = 64 /* of one
 
 typedef enum host_way {
   HOST_GRAPHS,  /* a launch per stretch */
+  HOST_POLLED,  /* the same, but a kernel tells of the flag in page-locked memory, which the host watches; CUDA alone */
   HOST_KERNELS, /* a launch per task, on CUDA alone */
 } host_way;
 
@@ -33,6 +34,8 @@ typedef struct host_loop {
   const gk_slot_desc *slots; /* of all of them */
   size_t slot_count;
   volatile int *told; /* page-locked; CUDA alone */
+  int *told_at;       /* the same on the device */
+  CUfunction tell;    /* writes a flag's value there */
 } host_loop;
 
 /* Of a device from hand_open, or of another backend. */
