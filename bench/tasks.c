@@ -21,7 +21,7 @@ static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SC
 static gk_device *device;
 static int *x, *y; /* every arm's; each process has its own */
 /* By hand, with teams of their own. */
-static bench_apart apart_two, apart_team, apart_for, apart_sections;
+static bench_apart apart_two, apart_team, apart_for, apart_sections, apart_meeting;
 
 static void must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
@@ -106,6 +106,67 @@ static void (*volatile by_pointer)(int *, int, int) = add_by_hand;
 static void less_by_hand(int *left) { *left -= 1; }
 static void (*volatile less_by_pointer)(int *) = less_by_hand;
 
+/* The first and the last item have become `by` more. */
+static bool added(const int *at, int n, int first, int last, uint64_t by) {
+  return at[0] == (int)((uint32_t)first + (uint32_t)by) && at[n - 1] == (int)((uint32_t)last + (uint32_t)by);
+}
+
+/* ---- the floor --------------------------------------------------------------------------------------------------- */
+
+#define CALL "a call through a pointer"
+#define MEETING "two threads that meet"
+#define SMALL "one thread, a mebibyte of 4 KiB added to"
+#define LARGE "one thread, a mebibyte of 4 MiB added to"
+#define LARGEST "one thread, a mebibyte of 16 MiB added to"
+
+static bool a_call(void *with, uint64_t times, bench_took *took) {
+  (void)with;
+  const int first = x[0];
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) by_pointer(x, 0, 0);
+  took->all += bench_now() - begin;
+  return x[0] == first;
+}
+
+static bool meetings(void *with, uint64_t times, bench_took *took) {
+  (void)with;
+  int met[2] = {0};
+  const double begin = bench_now();
+#pragma omp parallel num_threads(2)
+  {
+    for (uint64_t k = 0; k < times; ++k) {
+#pragma omp barrier
+    }
+#pragma omp atomic
+    ++met[0];
+  }
+  took->all += bench_now() - begin;
+  return met[0] == 2 || omp_get_max_threads() == 1;
+}
+
+static bool additions(void *with, uint64_t times, bench_took *took) {
+  const int n = *(const int *)with, first = x[0], last = x[n - 1];
+  const uint64_t passes = times * (uint64_t)(ITEMS_MAX / n);
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < passes; ++k) by_pointer(x, 0, n);
+  took->all += (bench_now() - begin) / (ITEMS_MAX * 4.0 / (1 << 20));
+  return added(x, n, first, last, passes);
+}
+
+static void floor_of_all(void) {
+  bench_floor(&(bench_table){"floor", "what the machine takes", "what can no task be faster than?", "ns",
+    .arms = {{CALL, a_call}, {MEETING, bench_run_apart, &apart_meeting, 0, SETTLE_MS},
+             {SMALL, additions, &(int){1024}}, {LARGE, additions, &(int){1 << 20}},
+             {LARGEST, additions, &(int){ITEMS_MAX}}}});
+}
+
+/* So many threads can at best take so many times less. */
+static bench_bound floor_of(int n) {
+  const double mebibytes = n * 4.0 / (1 << 20);
+  if (n == 1) return (bench_bound){CALL, 1};
+  return (bench_bound){n <= 16384 ? SMALL : n <= 1 << 20 ? LARGE : LARGEST, mebibytes / omp_get_max_threads()};
+}
+
 /* ---- M: the machine ---------------------------------------------------------------------------------------------- */
 
 /* Arithmetic that needs no memory: on as many threads, each as much. A core of a virtual machine may be half of one,
@@ -147,11 +208,6 @@ typedef struct more {
   int n;
 } more;
 static more *by_hand; /* the same for other processes */
-
-/* The first and the last item have become `by` more. */
-static bool added(const int *at, int n, int first, int last, uint64_t by) {
-  return at[0] == (int)((uint32_t)first + (uint32_t)by) && at[n - 1] == (int)((uint32_t)last + (uint32_t)by);
-}
 
 static bool more_tasks(void *with, uint64_t times, bench_took *took) {
   const more *m = with;
@@ -218,7 +274,8 @@ static void tasks_of(const char *id, int n, size_t count) {
              {"a parallel for per task", bench_run_apart, &apart_for, 0, SETTLE_MS}},
     .ratios = {{"gk against the better of serial C and a team", "gk",
                 {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && !large ? 1.5 : 0},
-               {"gk against a parallel for per task", "gk", {"a parallel for per task"}, large ? 1.02 : 0}}};
+               {"gk against a parallel for per task", "gk", {"a parallel for per task"}, large ? 1.02 : 0}},
+    .floor = floor_of(n)};
   bench_measure(&table);
   gk_graph_destroy(m.few);
   gk_graph_destroy(m.many);
@@ -331,7 +388,7 @@ static void passes(void) {
   bench_measure(&(bench_table){"F8", "one more pass", "what does one more pass of one task over one item cost?", "ns",
     .arms = {{"gk", more_passes, graph, 0, 0},
              {"a do-while in C, through a function pointer", passes_by_hand, NULL, 1 << 30, 0}},
-    .ratios = {{"gk against C", "gk", {"a do-while in C, through a function pointer"}, 0}}});
+    .ratios = {{"gk against C", "gk", {"a do-while in C, through a function pointer"}, 0}}, .floor = {CALL, 1}});
   gk_graph_destroy(graph);
 }
 
@@ -438,7 +495,9 @@ int main(int argc, char **argv) {
   apart_team = bench_start_apart(team, by_hand);
   apart_for = bench_start_apart(parallel_for, by_hand);
   apart_sections = bench_start_apart(two_threads, list);
+  apart_meeting = bench_start_apart(meetings, NULL);
   int shorter = bench_is_quick() ? 10 : 1;
+  floor_of_all();
   machine();
   tasks_of("F1", 1, 20000 / (size_t)shorter);
   tasks_of("F1", 1024, 2000 / (size_t)shorter);
@@ -454,6 +513,7 @@ int main(int argc, char **argv) {
   bench_end_apart(&apart_team);
   bench_end_apart(&apart_for);
   bench_end_apart(&apart_sections);
+  bench_end_apart(&apart_meeting);
   gk_free(device, x);
   gk_free(device, y);
   gk_device_close(device);
