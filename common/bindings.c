@@ -102,15 +102,50 @@ static uintptr_t end_of(const gk_graph *graph, uint32_t slot) {
   return (uintptr_t)bound->value.ptr + bytes;
 }
 
+/* ---- slots by address -------------------------------------------------------------------------------------------- */
+
+static bool lies_before(const gk_graph *graph, uint32_t a, uint32_t b) {
+  uintptr_t at_a = (uintptr_t)graph->slots[a].value.ptr, at_b = (uintptr_t)graph->slots[b].value.ptr;
+  return at_a != at_b ? at_a < at_b : a < b;
+}
+
+/* By insertion, since few slots are bound anew between launches. False: it would take many more moves than that. */
+static bool sort_few(const gk_graph *graph, uint32_t *order) {
+  enum { MOVES = 16 /* per slot: what a heap takes */ };
+  uint64_t moves = (uint64_t)MOVES * graph->pointer_count;
+  for (uint32_t k = 1; k < graph->pointer_count; ++k) {
+    uint32_t slot = order[k], at = k;
+    for (; at > 0 && moves > 0 && lies_before(graph, slot, order[at - 1]); --at, --moves) order[at] = order[at - 1];
+    order[at] = slot;
+    if (moves == 0) return false;
+  }
+  return true;
+}
+
+/* A heap: qsort takes memory that the allocator hook doesn't see. */
+static void sort_all(const gk_graph *graph, uint32_t *order) {
+  uint32_t half = graph->pointer_count / 2, end = graph->pointer_count;
+  while (end > 1) {
+    uint32_t at = 0, child, slot;
+    if (half > 0) {
+      slot = order[at = --half];
+    } else {
+      slot = order[--end];
+      order[end] = order[0];
+    }
+    for (; (child = 2 * at + 1) < end; at = child) {
+      if (child + 1 < end && lies_before(graph, order[child], order[child + 1])) ++child;
+      if (!lies_before(graph, slot, order[child])) break;
+      order[at] = order[child];
+    }
+    order[at] = slot;
+  }
+}
+
 /* Sorted by address, a pair that shares memory has nothing but sharers between; few graphs have any. */
 static gk_result refuse_overlap(gk_graph *graph, const char *call) {
   uint32_t *order = graph->by_address;
-  for (uint32_t k = 1; k < graph->pointer_count; ++k) {
-    uint32_t slot = order[k], at = k;
-    uintptr_t begin = (uintptr_t)graph->slots[slot].value.ptr;
-    for (; at > 0 && (uintptr_t)graph->slots[order[at - 1]].value.ptr > begin; --at) order[at] = order[at - 1];
-    order[at] = slot;
-  }
+  if (!sort_few(graph, order)) sort_all(graph, order);
   for (uint32_t k = 0; k < graph->pointer_count; ++k)
     for (uint32_t j = k + 1; j < graph->pointer_count; ++j) {
       uint32_t a = order[k], b = order[j];

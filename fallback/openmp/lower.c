@@ -188,7 +188,8 @@ static gk_result add_ops(lowering *low) {
 
 /* ---- sums that meet in one slot ---------------------------------------------------------------------------------- */
 
-/* Whether two sections of a fork add floats to the same slot. `seen` has, by slot, the section that did so last. */
+/* Whether two sections of a fork add floats to the same slot. `seen` has, by slot, the section that did so last, of
+ * whatever fork. */
 static bool sums_meet(const gki_program *program, const gki_fork *fork, uint32_t *seen) {
   const gk_plan *plan = program->plan;
   for (uint32_t s = fork->first; s < fork->first + fork->count; ++s)
@@ -211,10 +212,8 @@ static gk_result find_meeting_sums(gki_program *program) {
   const gk_plan *plan = program->plan;
   uint32_t *seen = gki_array(plan->slot_count, sizeof *seen, "a table of slots");
   if (!seen) return GK_ERROR_MEMORY;
-  for (uint32_t k = 0; k < program->fork_count; ++k) {
+  for (uint32_t k = 0; k < program->fork_count; ++k)
     program->forks[k].in_order = sums_meet(program, &program->forks[k], seen);
-    memset(seen, 0, plan->slot_count * sizeof *seen);
-  }
   gk_release(seen);
   return GK_OK;
 }

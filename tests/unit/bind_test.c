@@ -263,6 +263,42 @@ static void overlapping_memory_is_refused(void **state) {
   gk_free(device, both);
 }
 
+/* Of many slots, bound in any order, the two that share memory are found: a descending one is what takes the most
+ * moves to be sorted. */
+static void overlap_is_found_among_many(void **state) {
+  enum { SLOTS = 600 };
+  gk_device *device = *state;
+  static gk_slot_desc table[SLOTS];
+  static gk_task tasks[SLOTS / 2];
+  static char names[SLOTS][8];
+  for (int k = 0; k < SLOTS; ++k) {
+    snprintf(names[k], sizeof names[k], "N%d", k);
+    table[k] = (gk_slot_desc){.slot = k + 1, .type = GK_PTR, .name = names[k], .element = "int",
+                              .element_bytes = sizeof(int)};
+    if (k % 2) tasks[k / 2] = (gk_task)GK_RUN(total, GK_ONE, k, k + 1);
+  }
+  const gk_list list = GK_LIST(list, tasks, table);
+  gk_graph *graph = graph_of(device, &list);
+  int *memory = gk_alloc(device, SLOTS * sizeof *memory, GK_DEVICE_MEMORY);
+  for (int factor = 1; factor < SLOTS; factor += 6) { /* 2 and 3 divide none of them, 5 some: those stay as they are */
+    const bool spreads = factor % 5 != 0;
+    for (int k = 0; k < SLOTS; ++k)
+      assert_ok(gk_bind(graph, k + 1, memory + SLOTS - 1 - (spreads ? k * factor % SLOTS : k)));
+    run(graph);
+    const int pair = factor * 7 % (SLOTS / 2);
+    void *of_first = gk_bound(graph, 2 * pair + 1), *before = gk_bound(graph, 2 * pair + 2);
+    char words[60];
+    snprintf(words, sizeof words, "slots %d (N%d) and %d (N%d) are bound to overlapping", 2 * pair + 1, 2 * pair,
+             2 * pair + 2, 2 * pair + 1);
+    assert_ok(gk_bind(graph, 2 * pair + 2, of_first));
+    assert_fails(GK_ERROR_INVALID, words, gk_launch(graph, 0));
+    assert_ok(gk_bind(graph, 2 * pair + 2, before));
+    run(graph);
+  }
+  gk_graph_destroy(graph);
+  gk_free(device, memory);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static void resize_keeps_and_zeroes(void **state) {
@@ -435,6 +471,7 @@ int main(void) {
     ON_ALL(failed_bind_is_told_by_the_next_launch),
     ON_ALL(unbound_slot_is_named_with_its_task),
     ON_ALL(overlapping_memory_is_refused),
+    ON_ALL(overlap_is_found_among_many),
     ON_ALL(unaligned_memory_is_refused),
     ON_ALL(structs_are_aligned),
     ON_ALL(resize_keeps_and_zeroes),

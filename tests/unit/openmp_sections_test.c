@@ -209,6 +209,27 @@ static void test_dump_of_sections(void **state) {
     }
 }
 
+/* What the sections of one PARALLEL add to a slot doesn't meet what those of another do. */
+static void test_sums_of_two_parallels(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
+      GK_SECTION, GK_RUN(step, N, A, ONE), GK_END,
+    GK_END,
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(step, N, A, ONE), GK_END,
+      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  world w;
+  world_begin(&w, &list, 2, AS_MEASURED);
+  assert_int_equal(w.program.fork_count, 2);
+  for (uint32_t f = 0; f < 2; ++f) assert_false(w.program.forks[f].in_order);
+  world_end(&w);
+}
+
 /* Floats: 1/2 (r + a) + b is not 1/2 (r + b) + a, nor is r + a + b = r + b + a. */
 static void test_sums_into_one_slot(void **state) {
   (void)state;
@@ -643,6 +664,7 @@ int main(void) {
     cmocka_unit_test(test_side_by_side),
     cmocka_unit_test(test_a_lost_race_is_run_again),
     cmocka_unit_test(test_dump_of_sections),
+    cmocka_unit_test(test_sums_of_two_parallels),
     cmocka_unit_test(test_sums_into_one_slot),
     cmocka_unit_test(test_straight_loops),
     cmocka_unit_test(test_team_called_in_a_pass),
