@@ -1,4 +1,4 @@
-/* How cost grows on CUDA: with tasks, with loops in loops, with checkpoints and with sections (table C13). */
+/* How cost grows on CUDA: with tasks, loops in loops, checkpoints, sections and slots (table C13). */
 #include "cuda_hand.h"
 #include "growth_lists.h"
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* How cost grows on OpenMP: with tasks, with loops in loops, with checkpoints and with sections (table G). */
+/* How cost grows on OpenMP: with tasks, loops in loops, checkpoints, sections and slots (table G). */
 #include "growth_lists.h"
 #include <stdio.h>
 

@@ -12,7 +12,7 @@ GK_SOURCE_END
 
 enum { QUIET = 1, X, SLOTS = X + GROWTH_NUMBERS };
 static gk_slot_desc slots[SLOTS - 1] = {GK_OWN(QUIET, int, 1)};
-static char slot_names[GROWTH_NUMBERS][8];
+static char slot_names[GROWTH_NUMBERS][16];
 
 static gk_device *device;
 static int *numbers; /* on the device */
@@ -77,6 +77,11 @@ static void put_tasks(writer *to, growth_list *list) {
   for (int k = 0; k < list->x; ++k) put_task(to, list, 0);
 }
 
+/* A task for each, whose memory lies the other way round. */
+static void put_slots(writer *to, growth_list *list) {
+  for (int k = 0; k < list->x; ++k) put_task(to, list, k);
+}
+
 /* Each loop makes one pass. */
 static void put_loops(writer *to, growth_list *list) {
   for (int nest = 0; nest < repeats(); ++nest) {
@@ -133,7 +138,9 @@ static void make_axis(growth_axis *axis, const char *along, const char *unit, co
     *list = (growth_list){.x = xs[k]};
     put_all(&to, list);
     name_list(list, unit);
-    list->list = (gk_list){GK_ABI, "growth", to.tasks, to.count, slots, GK_COUNT(slots)};
+    size_t used = 0;
+    while (used < GROWTH_NUMBERS && list->numbers[used]) ++used;
+    list->list = (gk_list){GK_ABI, "growth", to.tasks, to.count, slots, X - 1 + used};
   }
   if (axis->middle > axis->count - 2) axis->middle = axis->count - 2;
 }
@@ -146,6 +153,7 @@ void growth_begin(void) {
 void growth_open(gk_device *opened) {
   static const int tasks[] = {10, 100, 1000, 10000, 100000}, deep[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   static const int checkpoints[] = {0, 1, 10, 100, 1000}, sections[] = {1, 2, 4, 8, 16};
+  static const int many[] = {10, 100, 1000, 10000};
   const bool quick = bench_is_quick();
   device = opened;
   for (int k = 0; k < GROWTH_NUMBERS; ++k) {
@@ -162,6 +170,8 @@ void growth_open(gk_device *opened) {
             put_checkpoints);
   axes[3] = (growth_axis){.first = 1, .middle = 2}; /* one section is none */
   make_axis(&axes[3], "sections", "sections", sections, GK_COUNT(sections), INT32_MAX, put_sections);
+  axes[4] = (growth_axis){.first = 0, .middle = 2};
+  make_axis(&axes[4], "slots", "slots", many, GK_COUNT(many), quick ? 1000 : INT32_MAX, put_slots);
   numbers = gk_alloc(device, GROWTH_NUMBERS * sizeof *numbers, GK_DEVICE_MEMORY);
   if (!numbers) bench_fail(gk_error());
 }
@@ -181,7 +191,8 @@ gk_graph *growth_make(const growth_list *list) {
 }
 
 void growth_bind(const growth_list *list, gk_graph *graph) {
-  for (int k = 0; k < GROWTH_NUMBERS && list->numbers[k]; ++k) growth_must(gk_bind(graph, X + k, numbers + k));
+  for (int k = 0; k < GROWTH_NUMBERS && list->numbers[k]; ++k)
+    growth_must(gk_bind(graph, X + k, numbers + GROWTH_NUMBERS - 1 - k));
 }
 
 void growth_launch(gk_graph *graph) {
@@ -200,7 +211,8 @@ bool growth_is_right(const growth_list *list, gk_graph *graph, uint64_t launches
   growth_must(gk_download(device, seen, numbers, sizeof seen));
   growth_must(gk_wait(graph, &status));
   bool right = status->state == GK_FINISHED && gk_passes(status, 0) == list->passes;
-  for (int k = 0; k < GROWTH_NUMBERS; ++k) right = right && seen[k] == list->numbers[k] * (int)launches;
+  for (int k = 0; k < GROWTH_NUMBERS; ++k)
+    right = right && seen[GROWTH_NUMBERS - 1 - k] == list->numbers[k] * (int)launches;
   return right;
 }
 

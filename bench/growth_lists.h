@@ -5,7 +5,7 @@
 #include "gk.h"
 #include "harness.h"
 
-enum { GROWTH_LISTS = 10, GROWTH_AXES = 4, GROWTH_NUMBERS = 16 };
+enum { GROWTH_LISTS = 10, GROWTH_AXES = 5, GROWTH_NUMBERS = 10000 };
 
 typedef struct growth_list {
   gk_list list;
