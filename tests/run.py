@@ -51,6 +51,7 @@ SCRIPTS = [
     ("gk-info", ["tests/info.py"], False),
     ("bench", ["tests/bench.py"], PLAIN),
     ("costs", ["tests/costs.py"], False),
+    ("quoted figures", ["tests/quoted.py"], False),
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Figures that documents quote, held against bench/results.
+
+  bench/quoted.py [--write] [--root FOLDER]
+
+A figure is quoted as a link to the page of results, whose title is the row: the table, what it measures, and the
+ratio's or the arm's name:
+
+  [0.55](../bench/results/amd-epyc-2-cores/README.md "F7, two sections n=1: gk, two sections against one chain")
+
+Its text has to be the median there, with as many digits as are written. Any other time, rate, percentage or "times as
+fast" outside of code is a figure of unknown origin. --write puts in what the results have now. Exit code 1: a figure is
+wrong, has no row, or isn't quoted as above.
+"""
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+LINK = re.compile(r'\[(-?\d[\d,]*(?:\.\d+)?)([^\]\d]*)\]\(([^)"\s]*bench/results/([\w.-]+)/README\.md) "([^"]+)"\)')
+WORDS = "one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|forty|fifty|hundred"
+LOOSE = re.compile(rf"\b(?:\d[\d.,]*)\s?(?:ns|µs|us|ms|[GT]i?B/s|(?:nano|micro|milli)seconds?)\b"
+                   rf"|\b(?:\d[\d.,]*|{WORDS})\s?(?:%|percent\b)"
+                   rf"|\b(?:[\d.,]+|{WORDS}) times (?:as (?:fast|slow|long)|faster|slower|less|the time)\b"
+                   rf"|\b(?:twice|half|(?:a|one) (?:third|quarter|fifth|tenth)) (?:as (?:fast|slow|long)|the time)\b"
+                   rf"|\b(?:a third|a quarter|a fifth|a tenth) of a\b", re.I)
+# What is no figure of how fast gk is.
+EXEMPT = {
+    ("docs/coverage.md", "94.5 %"): "branches taken", ("docs/coverage.md", "97 %"): "lines run",
+    ("docs/coverage.md", "87 %"): "branches taken",
+    ("docs/performance.md", "0.4 ms"): "how long a call is made",
+    ("docs/examples/softbody/README.md", "1 %"): "what a check allows",
+    ("docs/examples/softbody/README.md", "5 %"): "what a check allows",
+}
+
+
+def documents(root):
+    found = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md")),
+             root / "bench/peers/README.md"]
+    return [path for path in found if path.exists()]
+
+
+def rows(folder):
+    """Medians by title."""
+    found = {}
+    for path in sorted(folder.glob("*.json")):
+        report = json.loads(path.read_text())
+        for table in report.get("tables", []):
+            begin = f"{table['id']}, {table['what']}: "
+            found.update({begin + arm["name"]: arm["median"] for arm in table["arms"] if "median" in arm})
+            found.update({begin + ratio["what"]: ratio["median"] for ratio in table["ratios"]})
+        for peer in report.get("peers", []):
+            found.update({f"{row['table']}, {row['what']}: gk against {peer['peer']}": row["ratio"]["median"]
+                          for row in peer.get("rows", []) if "ratio" in row})
+    return {title: median for title, median in found.items() if median is not None}
+
+
+def as_written(text, median):
+    """The median with as many digits behind the point as the text has."""
+    return f"{median:,.{len(text.partition('.')[2])}f}"
+
+
+def prose(text):
+    """Lines without code, links, and rows of tables: those say what is asked and what is the goal."""
+    text = re.sub(r"^(```.*?^```|    .*?)$", lambda found: "\n" * found[0].count("\n"), text, flags=re.M | re.S)
+    text = LINK.sub("", text)
+    text = re.sub(r"`[^`\n]*`", "", text)
+    return ["" if line.startswith("|") else line for line in text.split("\n")]
+
+
+def main():
+    usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    usage.add_argument("--write", action="store_true")
+    usage.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent, metavar="FOLDER")
+    options = usage.parse_args()
+    trouble, exempt = [], set()
+    for path in documents(options.root):
+        name, text = path.relative_to(options.root).as_posix(), path.read_text(encoding="utf-8")
+
+        def checked(found):
+            value, unit, target, device, title = found.groups()
+            median = rows(options.root / "bench/results" / device).get(title)
+            right = None if median is None else as_written(value, median)
+            if right is None:
+                trouble.append(f'{name}: bench/results/{device} has no row "{title}"')
+            elif right != value and not options.write:
+                trouble.append(f'{name}: "{title}" is {right}, not {value}')
+            return f'[{right or value}{unit}]({target} "{title}")'
+        written = LINK.sub(checked, text)
+        if options.write and written != text:
+            path.write_text(written, encoding="utf-8")
+        for number, line in enumerate(prose(text), 1):
+            for found in LOOSE.finditer(line):
+                exempt.add((name, found[0]))
+                if (name, found[0]) not in EXEMPT:
+                    trouble.append(f'{name}:{number}: "{found[0]}" is a figure that isn\'t quoted from bench/results')
+    if options.root == Path(__file__).resolve().parent.parent:
+        trouble += [f'bench/quoted.py: {name} has no "{figure}" any more'
+                    for name, figure in sorted(set(EXEMPT) - exempt)]
+    print("\n".join(trouble), file=sys.stderr)
+    return 1 if trouble else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""No document quotes a figure that isn't in bench/results; and bench/quoted.py would see one that did."""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import tap
+
+TABLE = {"id": "F1", "what": "one, more: task", "arms": [{"name": "gk: a list", "median": 12.349}, {"name": "m"}],
+         "ratios": [{"what": "gk against C", "median": 0.25}]}
+PEERS = [{"peer": "warp", "rows": [{"table": "F1", "what": "pass", "ratio": {"median": 0.5}}]}]
+PAGE = "(bench/results/cpu/README.md \"F1, one, more: task: gk"
+
+
+def quoted(*words):
+    return subprocess.run([sys.executable, tap.ROOT / "bench/quoted.py", *words], capture_output=True, text=True)
+
+
+def said_of(folder, text, *words):
+    """What is said of a README with that text, and what the text is afterwards."""
+    results = Path(folder) / "bench/results/cpu"
+    results.mkdir(parents=True, exist_ok=True)
+    (results / "tasks.json").write_text(json.dumps({"tables": [TABLE], "peers": PEERS}))
+    (Path(folder) / "README.md").write_text(text)
+    done = quoted("--root", folder, *words)
+    return done.returncode, done.stderr.strip(), (Path(folder) / "README.md").read_text()
+
+
+def trouble(folder):
+    fine = (f"It takes [12.3 ns]{PAGE}: a list\"), which is [0.25]{PAGE} against C\") of C\nand [0.50]"
+            "(bench/results/cpu/README.md \"F1, pass: gk against warp\").\n\n"
+            "    sleep 5 ms\n\n`9 ms`\n| 5 % | 3 ns |\n")
+    if said_of(folder, fine) != (0, "", fine):
+        return f"figures that are right: {said_of(folder, fine)}"
+    stale = fine.replace("12.3", "15.0")
+    code, said, _ = said_of(folder, stale)
+    if code != 1 or 'gk: a list" is 12.3, not 15.0' not in said:
+        return f"a figure that is wrong: {code} {said}"
+    if said_of(folder, stale, "--write") != (0, "", fine):
+        return f"written: {said_of(folder, stale, '--write')}"
+    for text, wanted in ((f"[1.0]{PAGE} against D\")", "has no row"), ("It takes 5 ns.", '"5 ns"'),
+                         ("It is 3.5 times as fast.", '"3.5 times as fast"'),
+                         ("Eight percent less.", '"Eight percent"'),
+                         ("It takes twice as long.", '"twice as long"'), ("At 900 GB/s.", '"900 GB/s"'),
+                         ("**[7 %](elsewhere.md)**", '"7 %"')):
+        code, said, _ = said_of(folder, text)
+        if code != 1 or wanted not in said:
+            return f"{text}: {code} {said}"
+    return None
+
+
+def main():
+    done = quoted()
+    tap.case("documents quote what the results have", done.stderr.strip() or (None if done.returncode == 0 else "?"))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("other figures are seen", trouble(folder))
+    tap.finish()
+
+
+main()
