@@ -13,7 +13,7 @@ struct bfs_hand {
   const bfs_graph *g;
   int words, *dist, *list;
   uint32_t *seen, *front;
-  piece *pieces;
+  piece *pieces, *more; /* more: the next level's, while this one's are pushed */
   sums turns[3]; /* of a level, of the one before, and the next one's, zeroed */
 };
 
@@ -28,21 +28,49 @@ bfs_hand *bfs_hand_begin(const bfs_graph *g) {
   h->seen = malloc(words * sizeof *h->seen);
   h->front = malloc(words * sizeof *h->front);
   h->pieces = malloc((n + (size_t)g->edges / PIECE) * sizeof *h->pieces);
-  return h->dist && h->list && h->seen && h->front && h->pieces ? h : NULL;
+  h->more = malloc((n + (size_t)g->edges / PIECE) * sizeof *h->more);
+  return h->dist && h->list && h->seen && h->front && h->pieces && h->more ? h : NULL;
+}
+
+/* ---- shares ------------------------------------------------------------------------------------------------------ */
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+typedef struct share { int begin, end; } share;
+
+static share share_of(int count, int step) {
+  const int64_t me = omp_get_thread_num(), threads = omp_get_num_threads(), steps = (count + step - 1) / step;
+  return (share){(int)(steps * me / threads) * step, smaller((int)(steps * (me + 1) / threads) * step, count)};
 }
 
 /* ---- stages, over a part of their items -------------------------------------------------------------------------- */
 
-static int smaller(int a, int b) { return a < b ? a : b; }
 static uint32_t bit_of(int v) { return 1u << (v & 31); }
 static int add(int *to, int v) { return __atomic_fetch_add(to, v, __ATOMIC_RELAXED); }
 
 static int row_pieces(const bfs_hand *h, int v) { return (h->g->first[v + 1] - h->g->first[v] + PIECE - 1) / PIECE; }
 
-static int cut_row(bfs_hand *h, int v, int at) {
+static int cut_row(const bfs_hand *h, int v, piece *pieces, int at) {
   const int end = h->g->first[v + 1];
-  for (int e = h->g->first[v]; e < end; e += PIECE) h->pieces[at++] = (piece){e, smaller(e + PIECE, end)};
+  for (int e = h->g->first[v]; e < end; e += PIECE) pieces[at++] = (piece){e, smaller(e + PIECE, end)};
   return at;
+}
+
+static bool claim(bfs_hand *h, int v, int level) {
+  int nobody = -1;
+  return __atomic_compare_exchange_n(&h->dist[v], &nobody, level + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Adds up what these vertices come to, and cuts their rows. */
+static void cut_rows(const bfs_hand *h, const int *vertices, int count, piece *pieces, sums *to) {
+  int many = 0, edges = 0;
+  for (int k = 0; k < count; ++k) {
+    many += row_pieces(h, vertices[k]);
+    edges += h->g->first[vertices[k] + 1] - h->g->first[vertices[k]];
+  }
+  int at = add(&to->pieces, many);
+  add(&to->scout, edges);
+  for (int k = 0; k < count; ++k) at = cut_row(h, vertices[k], pieces, at);
 }
 
 static void keep(bfs_hand *h, const int *held, int kept, sums *to) {
@@ -54,9 +82,7 @@ static void push(bfs_hand *h, int begin, int end, int level, sums *to) {
   for (int p = begin; p < end; ++p)
     for (int e = h->pieces[p].begin; e < h->pieces[p].end; ++e) {
       const int w = h->g->to[e];
-      int free = -1;
-      if (h->seen[w >> 5] & bit_of(w)) continue;
-      if (!__atomic_compare_exchange_n(&h->dist[w], &free, level + 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) continue;
+      if (h->seen[w >> 5] & bit_of(w) || !claim(h, w, level)) continue;
       if (kept == HELD) {
         keep(h, held, kept, to);
         kept = 0;
@@ -67,19 +93,31 @@ static void push(bfs_hand *h, int begin, int end, int level, sums *to) {
 }
 
 static void mark(bfs_hand *h, int begin, int end, sums *to) {
-  int many = 0, edges = 0;
-  for (int k = begin; k < end; ++k) {
-    const int v = h->list[k];
-    __atomic_fetch_or(&h->seen[v >> 5], bit_of(v), __ATOMIC_RELAXED);
-    many += row_pieces(h, v);
-    edges += h->g->first[v + 1] - h->g->first[v];
-  }
-  int at = add(&to->pieces, many);
-  add(&to->scout, edges);
-  for (int k = begin; k < end; ++k) at = cut_row(h, h->list[k], at);
+  for (int k = begin; k < end; ++k)
+    __atomic_fetch_or(&h->seen[h->list[k] >> 5], bit_of(h->list[k]), __ATOMIC_RELAXED);
+  cut_rows(h, h->list + begin, end - begin, h->pieces, to);
 }
 
-static void gather(bfs_hand *h, int begin, int end, int level, sums *to) {
+/* Both at once, as a distance may be looked at while others claim: there is no list, nor what was seen before. */
+static void push_and_cut(bfs_hand *h, const piece *pieces, share some, int level, piece *more, sums *to) {
+  int held[HELD], kept = 0, found = 0;
+  for (int p = some.begin; p < some.end; ++p)
+    for (int e = pieces[p].begin; e < pieces[p].end; ++e) {
+      const int w = h->g->to[e];
+      if (__atomic_load_n(&h->dist[w], __ATOMIC_RELAXED) >= 0 || !claim(h, w, level)) continue;
+      if (kept == HELD) {
+        cut_rows(h, held, kept, more, to);
+        kept = 0;
+      }
+      held[kept++] = w;
+      ++found;
+    }
+  if (!found) return;
+  cut_rows(h, held, kept, more, to);
+  add(&to->found, found);
+}
+
+static void gather(bfs_hand *h, int begin, int end, int level, piece *pieces, sums *to) {
   const int last = smaller(32 * end, h->g->vertices);
   int many = 0;
   for (int word = begin; word < end; ++word) {
@@ -92,7 +130,7 @@ static void gather(bfs_hand *h, int begin, int end, int level, sums *to) {
   }
   int at = many ? add(&to->gathered, many) : 0;
   for (int v = 32 * begin; v < last && many; ++v)
-    if (h->dist[v] == level) at = cut_row(h, v, at);
+    if (h->dist[v] == level) at = cut_row(h, v, pieces, at);
 }
 
 static void flag(bfs_hand *h, int begin, int end, int level) {
@@ -132,7 +170,7 @@ static course start(bfs_hand *h, int source) {
   h->dist[source] = 0;
   h->seen[source >> 5] = bit_of(source);
   h->turns[0] = (sums){0};
-  return (course){.awake = 1, .unpushed = h->g->edges - edges, .pieces = cut_row(h, source, 0), .goes_on = true};
+  return (course){.awake = 1, .unpushed = h->g->edges - edges, .pieces = cut_row(h, source, h->pieces, 0), .goes_on = true};
 }
 
 static void decide(const bfs_hand *h, course *c, const sums *level) {
@@ -167,7 +205,7 @@ const int *bfs_hand_loops(bfs_hand *h, int source) {
       level.awake = awake;
     } else {
       if (c.gathers) {
-        CHUNKS_OF(h->words) gather(h, k, smaller(k + CHUNK, h->words), c.level, &level);
+        CHUNKS_OF(h->words) gather(h, k, smaller(k + CHUNK, h->words), c.level, h->pieces, &level);
         c.pieces = level.gathered;
       }
       CHUNKS_OF(c.pieces) push(h, k, smaller(k + CHUNK, c.pieces), c.level, &level);
@@ -178,27 +216,20 @@ const int *bfs_hand_loops(bfs_hand *h, int source) {
   return h->dist;
 }
 
-typedef struct share { int begin, end; } share;
-
-static share share_of(int count, int step) {
-  const int64_t me = omp_get_thread_num(), threads = omp_get_num_threads(), steps = (count + step - 1) / step;
-  return (share){(int)(steps * me / threads) * step, smaller((int)(steps * (me + 1) / threads) * step, count)};
-}
-
 const int *bfs_hand_region(bfs_hand *h, int source) {
   const int n = h->g->vertices;
   course first;
 #pragma omp parallel
   {
-    share mine = share_of(n, 32), words = share_of(h->words, 1);
+    const share mine = share_of(n, 32), words = share_of(h->words, 1);
     memset(h->dist + mine.begin, 0xff, (size_t)(mine.end - mine.begin) * sizeof *h->dist);
-    memset(h->seen + words.begin, 0, (size_t)(words.end - words.begin) * sizeof *h->seen);
 #pragma omp barrier
 #pragma omp single
     first = start(h, source);
     course c = first;
     for (int turn = 0; c.goes_on; ++turn) {
       sums *level = &h->turns[turn % 3];
+      piece *pieces = turn % 2 ? h->more : h->pieces, *more = turn % 2 ? h->pieces : h->more;
       if (omp_get_thread_num() == 0) h->turns[(turn + 1) % 3] = (sums){0};
       if (c.pulls) {
         flag(h, words.begin, words.end, c.level);
@@ -206,15 +237,11 @@ const int *bfs_hand_region(bfs_hand *h, int source) {
         add(&level->awake, pull(h, mine.begin, mine.end, c.level));
       } else {
         if (c.gathers) {
-          gather(h, words.begin, words.end, c.level, level);
+          gather(h, words.begin, words.end, c.level, pieces, level);
 #pragma omp barrier
           c.pieces = level->gathered;
         }
-        const share some = share_of(c.pieces, 1);
-        push(h, some.begin, some.end, c.level, level);
-#pragma omp barrier
-        const share found = share_of(level->found, 1);
-        mark(h, found.begin, found.end, level);
+        push_and_cut(h, pieces, share_of(c.pieces, 1), c.level, more, level);
       }
 #pragma omp barrier
       decide(h, &c, level);

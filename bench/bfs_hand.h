@@ -1,4 +1,4 @@
-/* The search of bfs_app.c by hand with OpenMP, in two ways: the same stages and decisions, in loops of one's own. */
+/* The search of bfs_app.c by hand with OpenMP, in two ways. */
 #ifndef BENCH_BFS_HAND_H
 #define BENCH_BFS_HAND_H
 #include "bfs_app.h"
@@ -6,8 +6,8 @@
 typedef struct bfs_hand bfs_hand;
 /* NULL: out of memory. */
 bfs_hand *bfs_hand_begin(const bfs_graph *g);
-/* A parallel region per stage, the threads taking chunks as they come. @return The distances. */
+/* The same stages, a parallel region for each, the threads taking chunks as they come. @return The distances. */
 const int *bfs_hand_loops(bfs_hand *h, int source);
-/* One region, fixed shares, decisions taken by each thread. */
+/* One region, fixed shares, decisions taken by each thread, and of the stages of a push one. */
 const int *bfs_hand_region(bfs_hand *h, int source);
 #endif
