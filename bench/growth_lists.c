@@ -98,6 +98,7 @@ static void put_checkpoints(writer *to, growth_list *list) {
   for (int k = 0; k < tasks; ++k) {
     const bool marked = apart && k % apart == 0;
     if (marked) put(to, (gk_task){.op = GK_OP_CHECKPOINT, .name = "quiet", .flag = QUIET, .label = k + 1});
+    if (marked && k == 0) list->label = 1;
     put_task(to, list, 0);
     if (marked) put(to, (gk_task)GK_END);
   }
@@ -269,6 +270,29 @@ static bool host_memory(void *list, uint64_t times, bench_took *took) {
   return right;
 }
 
+/* At the first checkpoint, so that all runs again. */
+static bool first_resume(void *with, uint64_t times, bench_took *took) {
+  const growth_list *list = with;
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) {
+    gk_graph *graph = growth_make(list);
+    growth_bind(list, graph);
+    growth_launch(graph);
+    growth_clear();
+    const double begin = bench_now();
+    growth_must(gk_launch(graph, list->label));
+    growth_must(gk_wait(graph, NULL));
+    took->all += since(begin);
+    right = growth_is_right(list, graph, 1) && right;
+    gk_graph_destroy(graph);
+  }
+  return right;
+}
+
+static const char *without_checkpoint(const growth_list *list) {
+  return list->label ? NULL : "there is no checkpoint to resume at";
+}
+
 static bool replay(void *with, uint64_t times, bench_took *took) {
   const growth_list *list = with;
   growth_clear();
@@ -299,7 +323,7 @@ static void ask(const char *id, growth_axis *axis, const growth_question *asked)
   const growth_list *first = &axis->lists[axis->first], *middle = &axis->lists[axis->middle];
   const growth_list *last = &axis->lists[axis->count - 1];
   snprintf(what, sizeof what, "%s, by %s", asked->what, axis->along);
-  if (!bench_wants(id, what)) return;
+  if (!bench_wants(id, what) || (asked->resumes && !last->label)) return;
   snprintf(ratio, sizeof ratio, "one beyond %s against one before", middle->name);
   bench_table table = {id, what, asked->question, asked->unit, .along = axis->along, .tries = 3,
                        .ratios = {{ratio, last->name, {middle->name, first->name}, 2}}};
@@ -317,6 +341,8 @@ void growth_measure(const char *id, const growth_question *more, size_t count) {
   static const growth_question of_all[] = {
     {"building", "how long does it take to build a graph, and to destroy it?", "us", building, false},
     {"the first launch", "how long does the first launch take, until it is over?", "us", first_launch, false},
+    {"the first resume", "how long does the first launch take that resumes, until it is over?", "us", first_resume,
+     false, without_checkpoint, true},
     {"a replay", "how long does a later launch take, until it is over?", "us", replay, true},
     {"host memory", "how much of the host's memory does gk hold for a graph that was launched?", "bytes", host_memory,
      false},

@@ -13,6 +13,7 @@ typedef struct growth_list {
   int x;                        /* how many of what grows */
   int numbers[GROWTH_NUMBERS];  /* what a launch adds to each of them */
   uint64_t passes;              /* that all loops of a launch make */
+  int32_t label;                /* of a checkpoint at its beginning; 0: there is none */
   gk_graph *kept;               /* for what is asked of a graph that was launched before */
 } growth_list;
 
@@ -29,6 +30,7 @@ typedef struct growth_question {
   bool (*run)(void *list, uint64_t times, bench_took *took); /* a bench_arm's, with a growth_list */
   bool of_kept;
   const char *(*missing)(const growth_list *list); /* why it can't be asked of that one, or NULL; itself NULL: it can */
+  bool resumes; /* asked where there are checkpoints alone */
 } growth_question;
 
 /* gk's allocator from here on counts; to be called before the first device is opened. */

@@ -236,7 +236,7 @@ def verdict_lines(reports):
         for ratio in table["ratios"]:
             if not ratio["goal"]:
                 continue
-            if ratio["median"] is None:
+            if ratio["median"] is None and ratio["verdict"] != "missed":
                 yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["what"], "-", "",
                           f"{ratio['goal']:g}", "not measured")
                 continue

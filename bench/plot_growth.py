@@ -69,8 +69,14 @@ def draw_questions(axes, along, tables, units):
                           linewidth=0)
         end = [(x, medians[-1] * x / xs[-1]) for x in xs if x]
         axes.plot(*zip(*end), color=colour, linestyle="--", linewidth=0.8)
-    axes.set_xscale("symlog" if any(arm["x"] == 0 for table in tables for arm in table["arms"]) else "log")
+    xs = sorted({arm["x"] for table in tables for arm in table["arms"]})
+    axes.set_xscale("symlog" if xs[0] == 0 else "log")
+    axes.set_xticks(xs, [f"{x:,.0f}" for x in xs])
+    axes.minorticks_off()
     axes.set_yscale("log")
+    shown = [arm["median"] for table in tables for arm in points_of(table) if arm["median"] > 0]
+    if shown:
+        axes.set_ylim(min(shown) / 2, max(shown) * 2)
     axes.set_xlabel(along, fontsize=8)
     axes.set_ylabel(units.get(tables[0]["unit"], tables[0]["unit"]), fontsize=8)
     axes.tick_params(labelsize=8)
