@@ -170,7 +170,8 @@ static course start(bfs_hand *h, int source) {
   h->dist[source] = 0;
   h->seen[source >> 5] = bit_of(source);
   h->turns[0] = (sums){0};
-  return (course){.awake = 1, .unpushed = h->g->edges - edges, .pieces = cut_row(h, source, h->pieces, 0), .goes_on = true};
+  return (course){.awake = 1, .unpushed = h->g->edges - edges, .pieces = cut_row(h, source, h->pieces, 0),
+                  .goes_on = true};
 }
 
 static void decide(const bfs_hand *h, course *c, const sums *level) {
