@@ -96,11 +96,10 @@ static void adapt_awake(gki_drive *drive, float seen_ns) {
   gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
 }
 
-/* Where little is shared, helpers sleep: if that is for a hand-over that seems long, look again. */
-static void adapt_asleep(gki_drive *drive, float wake_ns) {
+/* What a hand-over seems to take, once more: if that is too long, nothing is shared, and nothing would show it. */
+static void reconsider(gki_drive *drive) {
   if (!drive->top) return;
   gki_openmp_device *device = drive->program->device;
-  gki_openmp_adapt_wake(device, wake_ns);
   gki_openmp_forget(device);
   gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
 }
@@ -281,7 +280,10 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   uint64_t joined = gki_now();
   if (own) learn(device, op, own, ended - begun);
   uint64_t woken_at = atomic_load_explicit(&job->order.woken_at, memory_order_relaxed);
-  if (woken_at) adapt_asleep(drive, (float)(woken_at - posted));
+  if (woken_at) {
+    if (drive->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
+    reconsider(drive);
+  }
   /* Where the work itself takes much longer, its unevenness is all one would see. */
   else if ((float)(ended - begun) < 8 * drive->handoff_ns)
     adapt_awake(drive, (float)(joined - posted - (ended - begun)));
@@ -325,6 +327,7 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
     uint64_t begun = gki_now();
     run_alone(&job);
     learn(program->device, op, job.range.end, gki_now() - begun);
+    if (!large && alone_ns > 2 * GKI_HANDOFF_NS) reconsider(drive);
   } else {
     op->countdown = op->countdown > 1 ? (uint16_t)(op->countdown - 1) : UINT16_MAX;
     run_alone(&job);
