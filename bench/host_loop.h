@@ -3,8 +3,8 @@
  * other, and nothing waits but host_read: it copies a flag's 4 bytes, and waits for them. The kernels are those that
  * gk's own graph has, and they work on the same memory.
  *
- * On CUDA a stretch is an exec of just its tasks' nodes, which cuGraphLaunch starts; but after something was bound it is
- * gk_launch once, which brings the slots to the device. On other backends it is a graph of gk's. */
+ * On CUDA a stretch is an exec of just its tasks' nodes, which cuGraphLaunch starts; but after something was bound it
+ * is gk_launch once, which brings the slots to the device. On other backends it is a graph of gk's. */
 #ifndef BENCH_HOST_LOOP_H
 #define BENCH_HOST_LOOP_H
 #include "cuda_hand.h"
