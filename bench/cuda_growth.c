@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
   if (!device) return bench_missing(why);
   hand_find("cuMemGetInfo", 3020, &memory_left);
   growth_open(device);
-  growth_measure("C13", of_cuda, GK_COUNT(of_cuda));
+  growth_measure("C13", 1, of_cuda, GK_COUNT(of_cuda));
   growth_close();
   hand_close(device);
   return bench_end();

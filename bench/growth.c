@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
   growth_open(device);
-  growth_measure("G", NULL, 0);
+  growth_measure("G", 3, NULL, 0);
   growth_close();
   gk_device_close(device);
   return bench_end();

@@ -318,14 +318,15 @@ static void keep(growth_axis *axis, bool of_kept) {
   }
 }
 
-static void ask(const char *id, growth_axis *axis, const growth_question *asked) {
+static void ask(const char *id, int tries, growth_axis *axis, const growth_question *asked) {
   char what[80], ratio[120];
   const growth_list *first = &axis->lists[axis->first], *middle = &axis->lists[axis->middle];
   const growth_list *last = &axis->lists[axis->count - 1];
   snprintf(what, sizeof what, "%s, by %s", asked->what, axis->along);
   if (!bench_wants(id, what) || (asked->resumes && !last->label)) return;
   snprintf(ratio, sizeof ratio, "one beyond %s against one before", middle->name);
-  bench_table table = {id, what, asked->question, asked->unit, .along = axis->along, .tries = 3,
+  const bool is_time = strcmp(asked->unit, "bytes") != 0; /* bytes are always the same */
+  bench_table table = {id, what, asked->question, asked->unit, .along = axis->along, .tries = is_time ? tries : 1,
                        .ratios = {{ratio, last->name, {middle->name, first->name}, 2}}};
   for (int k = 0; k < axis->count; ++k) {
     growth_list *list = &axis->lists[k];
@@ -337,7 +338,7 @@ static void ask(const char *id, growth_axis *axis, const growth_question *asked)
   if (asked->of_kept) keep(axis, false);
 }
 
-void growth_measure(const char *id, const growth_question *more, size_t count) {
+void growth_measure(const char *id, int tries, const growth_question *more, size_t count) {
   static const growth_question of_all[] = {
     {"building", "how long does it take to build a graph, and to destroy it?", "us", building, false},
     {"the first launch", "how long does the first launch take, until it is over?", "us", first_launch, false},
@@ -350,7 +351,7 @@ void growth_measure(const char *id, const growth_question *more, size_t count) {
   life ignored = {0};
   if (!live(&axes[0].lists[0], &ignored)) bench_fail("the first graph's results are wrong");
   for (int k = 0; k < GROWTH_AXES; ++k) {
-    for (size_t q = 0; q < GK_COUNT(of_all); ++q) ask(id, &axes[k], &of_all[q]);
-    for (size_t q = 0; q < count; ++q) ask(id, &axes[k], &more[q]);
+    for (size_t q = 0; q < GK_COUNT(of_all); ++q) ask(id, tries, &axes[k], &of_all[q]);
+    for (size_t q = 0; q < count; ++q) ask(id, tries, &axes[k], &more[q]);
   }
 }

@@ -38,8 +38,9 @@ void growth_begin(void);
 /* Makes the lists, and the numbers on that device. */
 void growth_open(gk_device *device);
 void growth_close(void);
-/* Asks all lists what every backend is asked, and then the questions given. */
-void growth_measure(const char *id, const growth_question *more, size_t count);
+/* Asks all lists what every backend is asked, and then the questions given.
+ * @param tries  Calls of an arm per turn, of those that take time. */
+void growth_measure(const char *id, int tries, const growth_question *more, size_t count);
 
 /* What fails ends the program with a message. */
 void growth_must(gk_result result);
