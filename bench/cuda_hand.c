@@ -94,8 +94,7 @@ void hand_must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
 }
 
-/* false: the driver lacks it. */
-static bool finds(const char *name, int version, void *into) {
+bool hand_has(const char *name, int version, void *into) {
   CUresult (*get)(const char *, void **, int, cuuint64_t);
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = library ? dlsym(library, "cuGetProcAddress")
                                                                                   : NULL;
@@ -107,7 +106,7 @@ static bool finds(const char *name, int version, void *into) {
 }
 
 void hand_find(const char *name, int version, void *into) {
-  if (!finds(name, version, into)) bench_fail("the driver lacks an entry that each has");
+  if (!hand_has(name, version, into)) bench_fail("the driver lacks an entry that each has");
 }
 
 static void load(CUdevice device) {
@@ -256,7 +255,7 @@ static const char *open_nvml(CUdevice device) {
       !has(library, "nvmlDeviceGetClockInfo", &nvml.clock) || !has(library, "nvmlDeviceGetMaxClockInfo", &nvml.most) ||
       !has(library, "nvmlSystemGetDriverVersion", &nvml.version))
     return "libnvidia-ml.so.1 lacks an entry";
-  if (!finds("cuDeviceGetPCIBusId", 4010, &bus_of)) return "the driver doesn't say where the device is";
+  if (!hand_has("cuDeviceGetPCIBusId", 4010, &bus_of)) return "the driver doesn't say where the device is";
   HAND(bus_of(bus, sizeof bus, device));
   if (nvml.init() != 0) return "NVML doesn't start";
   if (nvml.by_bus(bus, &nvml.device) == 0) return NULL;

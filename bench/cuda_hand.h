@@ -24,6 +24,8 @@ extern const char hand_text[]; /* the kernels of cuda_hand.c, for gk_code.text *
 
 /* An entry that gk has no use for, of that version's signature. */
 void hand_find(const char *name, int version, void *into);
+/* The same of one that not each driver has. */
+bool hand_has(const char *name, int version, void *into);
 /* What the driver answered, and what was asked. */
 void hand_check(CUresult result, const char *call);
 #define HAND(call) hand_check(call, #call)

@@ -1,6 +1,7 @@
 /* What a pass of a loop costs on CUDA (tables C2, C3, C7), by gk, by hand, and by those who have no loops in graphs. A
  * pass has some kernels of one thread: the last takes one off a counter, the others add one to a number. */
 #include "cuda_hand.h"
+#include "cuda_relaunch.h"
 #include "gk_kernel.h"
 #include "harness.h"
 #include <stdio.h>
@@ -173,7 +174,8 @@ static bool slope(void *with, uint64_t times, bench_took *took) {
   return hand_value(left) == 0 && hand_value(x) == (int)times * each * (w->longer.passes + w->shorter.passes);
 }
 
-typedef enum kind { GK, GK_SELF, BY_HAND, BY_HAND_SELF, COPY, POLL, POLL_SEVERAL, FLAT, STAYING, KINDS } kind;
+typedef enum kind { GK, GK_SELF, BY_HAND, BY_HAND_SELF, COPY, POLL, POLL_SEVERAL, FLAT, RELAUNCH, STAYING,
+              KINDS } kind;
 
 static loop loop_of(kind which, int kernels, int count) {
   loop l = {.kernels = kernels, .passes = count};
@@ -185,6 +187,7 @@ static loop loop_of(kind which, int kernels, int count) {
   case COPY: l.exec = one_pass(kernels, false); break;
   case POLL: l.exec = one_pass(kernels, true); break;
   case POLL_SEVERAL: l.exec = several_passes(kernels, TOGETHER, true); break;
+  case RELAUNCH: l.exec = relaunch_exec(kernels, x, left); break;
   case FLAT: l.exec = several_passes(kernels, count, false); break;
   default: break;
   }
@@ -193,7 +196,7 @@ static loop loop_of(kind which, int kernels, int count) {
 
 static way way_of(kind which, int kernels) {
   static void (*const runs[KINDS])(const loop *) = {by_gk,      by_graph,   by_graph, by_graph, by_copy,
-                                                    by_polling, by_polling, flat,     by_staying};
+                                                    by_polling, by_polling, flat,     flat,     by_staying};
   return (way){runs[which], loop_of(which, kernels, passes), loop_of(which, kernels, passes / 2)};
 }
 
@@ -211,7 +214,10 @@ static const char *const names[KINDS] = {
   "gk: a list", "gk: the body's own kernel decides",
   "by hand: a kernel decides", "by hand: the body's own kernel decides",
   "host loop: launch, copy 4 bytes, wait", "host loop: launch, poll pinned memory",
-  "host loop: 8 passes, poll pinned memory", "a flat graph of all passes", "one kernel that stays, and counts blocks"};
+  "host loop: 8 passes, poll pinned memory", "a flat graph of all passes",
+  "a graph that launches itself from the device", "one kernel that stays, and counts blocks"};
+
+static const char *no_relaunch; /* why graphs can't launch themselves here */
 
 static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t count,
                           const bench_ratio *ratios) {
@@ -223,8 +229,9 @@ static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t
   snprintf(what, sizeof what, "%s, %d kernel%s", of, kernels, kernels > 1 ? "s" : "");
   if (!bench_wants(id, what)) return;
   for (size_t k = 0; k < count; ++k) {
-    ways[k] = way_of(kinds[k], kernels);
-    table.arms[k] = (bench_arm){names[kinds[k]], slope, &ways[k], 0, 0};
+    const char *missing = kinds[k] == RELAUNCH ? no_relaunch : NULL;
+    ways[k] = missing ? (way){0} : way_of(kinds[k], kernels);
+    table.arms[k] = (bench_arm){names[kinds[k]], slope, &ways[k], .missing = missing};
   }
   for (size_t k = 0; k < BENCH_RATIOS; ++k) table.ratios[k] = ratios[k];
   bench_measure(&table);
@@ -233,7 +240,7 @@ static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t
 
 static void loops(void) {
   static const kind both[] = {GK, BY_HAND}, selves[] = {GK_SELF, BY_HAND, BY_HAND_SELF};
-  static const kind all[] = {GK, COPY, POLL, POLL_SEVERAL, FLAT, STAYING};
+  static const kind all[] = {GK, COPY, POLL, POLL_SEVERAL, FLAT, RELAUNCH, STAYING};
   const bench_ratio c2[BENCH_RATIOS] = {{"gk against by hand", names[GK], {names[BY_HAND]}, 1.0}};
   const bench_ratio c3[BENCH_RATIOS] = {{"gk against a kernel that decides", names[GK_SELF], {names[BY_HAND]}, 0.75},
                                         {"gk against the same by hand", names[GK_SELF], {names[BY_HAND_SELF]}, 0}};
@@ -241,14 +248,17 @@ static void loops(void) {
                                         {"gk against polling", names[GK], {names[POLL]}, 0},
                                         {"gk against polling every 8", names[GK], {names[POLL_SEVERAL]}, 0},
                                         {"gk against a flat graph", names[GK], {names[FLAT]}, 0},
+                                        {"gk against a graph that launches itself", names[GK], {names[RELAUNCH]}, 0},
                                         {"gk against a kernel that stays", names[GK], {names[STAYING]}, 0}};
   static const int kernels[] = {1, 2, 4, 8, KERNELS};
   for (size_t k = 0; k < GK_COUNT(kernels); ++k) {
     one_more_pass("C2", kernels[k], both, GK_COUNT(both), c2);
     one_more_pass("C3", kernels[k], selves, GK_COUNT(selves), c3);
   }
+  no_relaunch = relaunch_begin(device);
   one_more_pass("C7", 1, all, GK_COUNT(all), c7);
   one_more_pass("C7", 8, all, GK_COUNT(all), c7);
+  relaunch_end();
 }
 
 int main(int argc, char **argv) {

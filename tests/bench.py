@@ -81,6 +81,20 @@ def device_described(folder):
     return None
 
 
+def relaunch_missing(folder):
+    """A graph that launches itself needs what the simulated driver hasn't got: the table has the others, and says so."""
+    out = Path(folder) / "loops.json"
+    trouble = tap.run(Path("build/bench/cuda_loops").resolve(), "--quick", "--only", "C7", "--json", out, cwd=tap.ROOT,
+                      env={**os.environ, **simulated()})
+    if trouble:
+        return trouble
+    for table in json.loads(out.read_text())["tables"]:
+        missing = {arm["name"]: arm["missing"] for arm in table["arms"] if "missing" in arm}
+        if missing != {"a graph that launches itself from the device": "the driver has no linker for device code"}:
+            return f"{table['what']}: missing are {missing}"
+    return None
+
+
 def shown(folder):
     """Whether the page has every arm, peers, and what isn't there."""
     peers = {"rounds": 1, "started": "", "commit": "", "peers": [
@@ -265,6 +279,8 @@ def main():
             tap.case("the page shows all of it", shown(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("the device is described", trouble or tap.run("ninja", NVML) or device_described(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("an arm that can't be measured", trouble or relaunch_missing(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("known figures, and a wrong result",
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))
