@@ -14,7 +14,7 @@ typedef struct gki_order {
   /* index: from 1, in the order of posting. NULL: leave the team. */
   void (*work)(struct gki_order *order, uint32_t index);
   atomic_uint pending;       /* seats that aren't done, and whether the asker sleeps */
-  float part_ns;             /* what one's part is thought to take, 0: not known; who is done waits about as long awake */
+  float part_ns;             /* what one's part may take, 0: not known; who is done waits about as long awake */
   _Atomic uint64_t woken_at; /* when the last of those who slept began (gki_now), 0: nobody did */
 } gki_order;
 
