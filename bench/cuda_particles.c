@@ -1,6 +1,6 @@
 /* A whole application on CUDA (table C11): some time steps of soft spheres that are driven together, by gk's loop and
- * by one of the host's, with the same kernels and on the same memory. Lists of neighbours are made anew where a sphere has
- * moved too far, and grow where one is too long; both come to the same bits. */
+ * by one of the host's, with the same kernels and on the same memory. Lists of neighbours are made anew where a sphere
+ * has moved too far, and grow where one is too long; both come to the same bits. */
 #include "harness.h"
 #include "host_loop.h"
 #include "particles_app.h"
@@ -33,8 +33,9 @@ static bool same_vectors(const scene *s, const vec *got, const vec *want) {
 static bool is_right(const scene *s) {
   const moment got = particles_look(&s->p), *want = &s->after;
   return same_vectors(s, got.x, want->x) && same_vectors(s, got.v, want->v) &&
-         same_vectors(s, got.force, want->force) && got.room == want->room && got.yields == want->yields && got.searches == want->searches &&
-         fabs(got.energy - want->energy) < 1e-10 * want->energy && particles_kept(&s->p.s, &s->before, &got);
+         same_vectors(s, got.force, want->force) && got.room == want->room && got.yields == want->yields &&
+         got.searches == want->searches && fabs(got.energy - want->energy) < 1e-10 * want->energy &&
+         particles_kept(&s->p.s, &s->before, &got);
 }
 
 static bool by_gk(void *with, uint64_t times, bench_took *took) {
