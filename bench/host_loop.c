@@ -31,17 +31,20 @@ void host_end(host_loop *loop) {
 
 /* ---- stretches --------------------------------------------------------------------------------------------------- */
 
-static bool is_straight(const gk_list *list) {
+static bool is_node(gk_op op) { return op == GK_OP_KERNEL || op == GK_OP_COPY || op == GK_OP_FILL; }
+
+/* Sections are branches of a graph, which one has without gk, too. */
+static bool is_plain(const gk_list *list) {
   for (size_t k = 0; k < list->task_count; ++k) {
     const gk_op op = list->tasks[k].op;
-    if (op != GK_OP_KERNEL && op != GK_OP_COPY && op != GK_OP_FILL) return false;
+    if (!is_node(op) && op != GK_OP_PARALLEL && op != GK_OP_SECTION && op != GK_OP_END) return false;
   }
   return list->task_count <= HOST_TASKS;
 }
 
 int host_add(host_loop *loop, const gk_list *list) {
   host_stretch *s = &loop->stretches[loop->count];
-  if (loop->count == HOST_STRETCHES || !is_straight(list)) bench_fail("a stretch is at most 64 tasks, one by one");
+  if (loop->count == HOST_STRETCHES || !is_plain(list)) bench_fail("a stretch is at most 64 lines, and none decides");
   if (loop->count && list->slots != loop->slots) bench_fail("stretches have one table of slots");
   hand_must(gk_graph_create(loop->device, list, 0, &s->graph));
   loop->slots = list->slots;
@@ -54,6 +57,7 @@ int host_add(host_loop *loop, const gk_list *list) {
     s->exec = hand_instantiate(whole);
     for (size_t k = 0; k < list->task_count; ++k) {
       CUgraphNode node;
+      if (!is_node(list->tasks[k].op)) continue;
       hand_must(gk_cuda_node(s->graph, 0, k, NULL, &node));
       HAND(node_parameters(node, &s->kernels[k]));
     }
@@ -118,6 +122,7 @@ void host_share(host_loop *loop, const gk_graph *from) {
 static void launch_singly(const host_stretch *s) {
   for (size_t k = 0; k < s->list->task_count; ++k) {
     const CUDA_KERNEL_NODE_PARAMS_v1 *node = &s->kernels[k];
+    if (!node->func) continue; /* PARALLEL and its like */
     hand_run_function(node->func, node->gridDimX, node->blockDimX, node->kernelParams);
   }
 }

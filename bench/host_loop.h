@@ -9,7 +9,7 @@
 #define BENCH_HOST_LOOP_H
 #include "cuda_hand.h"
 
-enum { HOST_STRETCHES = 16 /* of one loop, at most */, HOST_TASKS = 64 /* of one stretch */ };
+enum { HOST_STRETCHES = 16 /* of one loop, at most */, HOST_TASKS = 64 /* lines of one stretch */ };
 
 typedef enum host_way {
   HOST_GRAPHS,  /* a launch per stretch */
