@@ -2,7 +2,7 @@
 """Everything that only a machine with an NVIDIA GPU can answer, part by part.
 
   bench/gpu.sh FOLDER [--part NAME ...] [--minutes M] [--carry FOLDER] [--tree FOLDER] [--quick]
-  bench/gpu.sh --pack FOLDER
+  bench/gpu.sh --pack FOLDER [--pack-peers PYTHON]
 
 FOLDER gets summary.txt, summary.json and logs.tar.gz. The parts, in this order; without --part all of them:
 
@@ -13,7 +13,7 @@ FOLDER gets summary.txt, summary.json and logs.tar.gz. The parts, in this order;
   sanitizer    the suite under compute-sanitizer: host-gated, and native where a graph has no conditional nodes, for it
                reports falsely in their bodies
   softbody     the demo on the GPU, held against OpenMP
-  bench        the tables
+  bench        the tables of CUDA, and the peers that are installed or were brought along
   compare      probe and suite on the simulated driver, case by case against the real one
 
 A part that fails or runs out of time doesn't keep the next from running. With --minutes all ends before those are over,
@@ -22,9 +22,9 @@ can be asked for one by one. --log-bytes takes the middle out of longer logs, --
 archive. Exit code 0: all that was asked for ran, and was right. Nothing is left running.
 
 --pack is for a machine without a GPU but with a network: what the other may lack (Debian's cmocka, libpng and ninja,
-NVRTC), to be taken along as the folder carry/ in the repository's root or given by --carry. Of it only what is missing
-there is used. More than --pack-bytes is a failure. GK_GPU_DRY=1: the simulated driver in the real one's place, and no
-compute-sanitizer but one in PATH.
+NVRTC), to be taken along as the folder carry/ in the repository's root or given by --carry; with --pack-peers also
+Quadrants, for that version of Python, as 3.12. Of it only what is missing there is used. More than --pack-bytes is a
+failure. GK_GPU_DRY=1: the simulated driver in the real one's place, and no compute-sanitizer but one in PATH.
 """
 import argparse
 import datetime
@@ -42,7 +42,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gpu_carry import configure, pack, use_carried
+from gpu_carry import PEERS, configure, pack, run_peers, use_carried
 from gpu_process import LOGS, ROOT, Part, Stop, adopt_orphans, end_orphans, stop_on_signals
 
 SPOT = "docs/examples/softbody/spot.obj"
@@ -410,12 +410,25 @@ def softbody(part, options):
 # ---- bench, compare -------------------------------------------------------------------------------------------------
 
 def bench(part, options):
+    """The tables of CUDA, and the peers that are installed or were brought along."""
     out = LOGS / "bench"
-    quick = ["--quick", "--only", "check_plan"] if options.quick else ["--rounds", "1"]
-    done = part.call("run", [sys.executable, "bench/run.py", "--no-peers", "--out", out, *quick])
+    peers = [name for name, peer in run_peers.listed().items() if peer.needs_gpu]
+    listed = (configure.output("ninja", "-C", str(part.tree), "-t", "targets", "rule", "single") or "").split()
+    programs = [Path(name).name for name in sorted(listed) if name.startswith("build/bench/cuda_")]
+    command = [sys.executable, "bench/run.py", "--offline", "--site", PEERS, "--out", out,
+               *(["--quick"] if options.quick else ["--rounds", "1"]),
+               "--minutes", f"{max(0.1, (part.left() - 20) / 60):.2f}",  # and then what there is is written
+               *(word for name in programs + peers for word in ("--only", name))]
+    done = part.call("run", command)
     tables = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("*.json"))}
     part.figures["tables"] = tables
-    part.check("tables", done.trouble(), " ".join(tables))
+    missing = [f"{name}: {tables.get(name, {}).get('missing', 'it left no figures')}" for name in programs
+               if not tables.get(name, {}).get("tables")]
+    part.check("tables", done.trouble() or "\n".join(missing) or (None if programs else "there is no program"),
+               " ".join(programs))
+    found = tables.get("peers", {}).get("peers", [])
+    part.check("peers", None if len(found) == len(peers) else f"{len(found)} of {len(peers)} are in the JSON",
+               "".join(f"\n{one['peer']}: {one.get('missing', one.get('version'))}" for one in found))
 
 
 def differences(real, simulated, what):
@@ -455,7 +468,7 @@ def compare(part, options):
 # ---- the whole ------------------------------------------------------------------------------------------------------
 
 PARTS = {"build": (build, 240), "probe": (probe, 60), "tests": (tests, 420), "conformance": (conformance, 480),
-         "sanitizer": (sanitizer, 500), "softbody": (softbody, 300), "bench": (bench, 420), "compare": (compare, 400)}
+         "sanitizer": (sanitizer, 500), "softbody": (softbody, 300), "bench": (bench, 600), "compare": (compare, 400)}
 IN_NO_HURRY = 6  # times as long, if nobody said how long all may take: what is slow comes to its end, what hangs, too
 
 
@@ -545,10 +558,11 @@ def main():
     usage.add_argument("--quick", action="store_true", help="a little of everything: does the way hold?")
     usage.add_argument("--backend", default="cuda", metavar="NAME")
     usage.add_argument("--pack", metavar="FOLDER")
+    usage.add_argument("--pack-peers", metavar="PYTHON", help="the version that is there, as 3.12")
     usage.add_argument("--pack-bytes", type=int, metavar="N", help="of what --pack fetches; default: no limit")
     options = usage.parse_args()
     if options.pack:
-        return pack(options.pack, options.pack_bytes)
+        return pack(options.pack, options.pack_bytes, options.pack_peers)
     if not options.folder:
         usage.error("a folder for what comes of it, or --pack")
     ends = math.inf if options.minutes is None else time.monotonic() + 60 * options.minutes - 10  # for the archive

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the benchmarks and the peers, and writes bench/results/<device>/: JSON, plots, README.md.
 
-  bench/run.py [--quick] [--rounds N] [--only NAME ...] [--no-peers] [--offline] [--minutes M] [--out FOLDER]
+  bench/run.py [--quick] [--rounds N] [--only NAME ...] [--no-peers] [--offline] [--site FOLDER] [--minutes M]
+               [--out FOLDER]
 
 What ran on a GPU goes into a folder of that GPU's name, all else into the CPU's; with --out or --quick all into one.
 A program that measured nothing is there with its reason.
@@ -132,7 +133,7 @@ def measure(programs, peers, options, pythons):
     reports, wrong = {}, []
     quick = ["--quick"] if options.quick else []
     calls = [(name, [BUILD / name], math.inf) for name in programs]
-    calls += [(peer.script.stem, [pythons[peer.script.stem], peer.script], PEER_SECONDS) for peer in peers]
+    calls += [(peer.script.stem, [*pythons[peer.script.stem], peer.script], PEER_SECONDS) for peer in peers]
     for number in range(options.rounds):
         for name, words, most in calls:
             left = options.ends - time.monotonic()
@@ -211,6 +212,7 @@ def main():
     usage.add_argument("--only", action="append", metavar="NAME", help="a program or a peer; else all")
     usage.add_argument("--no-peers", action="store_true")
     usage.add_argument("--offline", action="store_true", help="nothing is installed; peers are as they are found")
+    usage.add_argument("--site", metavar="FOLDER", help="packages of peers that aren't installed")
     usage.add_argument("--minutes", type=float, default=math.inf, help="what isn't done by then is left out, and said")
     usage.add_argument("--out", metavar="FOLDER", help="instead of bench/results/<device>")
     options = usage.parse_args()
@@ -222,7 +224,7 @@ def main():
         return not options.only or name in options.only
     programs = [name for name in targets() if chosen(name)]
     peers = [] if options.no_peers else [peer for name, peer in run_peers.listed().items() if chosen(name)]
-    pythons = run_peers.pythons(peers, install=not options.quick and not options.offline)
+    pythons = run_peers.pythons(peers, install=not options.quick and not options.offline, site=options.site)
     started = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     reports, wrong = measure(programs, peers, options, pythons)
     wrong += [f"{name}: a wrong result" for name in programs for report in reports.get(name, []) if report["wrong"]]

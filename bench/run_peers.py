@@ -1,5 +1,6 @@
 """The peers of bench/run.py: which there are, where each is installed, what it measured, and what ours is of that.
 bench/peers/README.md has the one list of them, and the versions that pip is asked for."""
+import os
 import re
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from collections import namedtuple
 from pathlib import Path
 from statistics import median_low
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(os.path.abspath(__file__)).parent.parent
 FOLDER = ROOT / "bench/peers"
 VENV = ROOT / "build/peers"
 
@@ -63,17 +64,19 @@ def pip(folder, packages):
 
 
 def has(python, package):
+    """Whether a Python, as the words that call it, finds a package."""
     name = re.split(r"\[|==", package)[0]
     ask = "import importlib.metadata as m, sys; m.version(sys.argv[1])"
     try:
-        return subprocess.run([python, "-c", ask, name], stderr=subprocess.DEVNULL).returncode == 0
+        return subprocess.run([*python, "-c", ask, name], stderr=subprocess.DEVNULL).returncode == 0
     except OSError:
         return False
 
 
-def pythons(chosen, install):
-    """A Python for each of the chosen peers: its environment's, made by pip where it can be, or this one if that has
-    the package and the environment hasn't. Without it the peer's script itself says that it is missing."""
+def pythons(chosen, install, site=None):
+    """A Python for each of the chosen peers, as words: its environment's, made by pip where it can be, or this one if
+    that has the package and the environment hasn't, else this one with what is in the folder `site`. Without the
+    package the peer's script itself says that it is missing."""
     peers = listed()
     wanted = {}
     for peer in chosen:
@@ -83,8 +86,10 @@ def pythons(chosen, install):
         pip(folder, sorted(packages))
     found = {}
     for peer in chosen:
-        own = str(environment(peer, peers) / "bin/python")
-        found[peer.script.stem] = own if has(own, peer.package) else sys.executable
+        candidates = [[str(environment(peer, peers) / "bin/python")], [sys.executable]]
+        if site:  # before all that is installed: so only for who needs it
+            candidates.append(["/usr/bin/env", f"PYTHONPATH={site}", sys.executable])
+        found[peer.script.stem] = next((python for python in candidates if has(python, peer.package)), [sys.executable])
     return found
 
 

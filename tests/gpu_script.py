@@ -69,9 +69,21 @@ def whole_way(folder):
     if len(files) > 8 or any(path.is_dir() or path.stat().st_size >= 16 << 20 for path in files):
         return f"too much comes back: {files}"
     figures = {part["name"]: part["figures"] for part in summary["parts"]}
-    if not figures["probe"]["answers"] or not figures["bench"]["tables"] or "2 steps" not in figures["softbody"]:
+    if not figures["probe"]["answers"] or "2 steps" not in figures["softbody"]:
         return "figures are missing"
+    if tables_missing(figures["bench"]["tables"]):
+        return f"tables are missing: {tables_missing(figures['bench']['tables'])}"
     return None if summary["machine"]["simulated"] and "ok   compare" in text else text
+
+
+def tables_missing(reports):
+    """Of the programs on CUDA, and of peers, each of which says that there is no device for it."""
+    listed = subprocess.run(["ninja", "-t", "targets", "rule", "single"], stdout=subprocess.PIPE, text=True)
+    wanted = {Path(name).name for name in listed.stdout.split() if name.startswith("build/bench/cuda_")}
+    absent = [name for name in wanted if not reports.get(name, {}).get("tables")]
+    silent = {peer.name for peer in gpu.run_peers.listed().values() if peer.needs_gpu}
+    silent -= {one["peer"] for one in reports["peers"]["peers"] if "no CUDA driver" in one.get("missing", "")}
+    return absent + sorted(silent) if wanted else "there is no program"
 
 
 def complains(folder):
@@ -138,6 +150,27 @@ def carried(folder):
     return None
 
 
+def carried_peers(folder):
+    """Unpacked for the Python that it was packed for, if that hasn't got it; and found by it."""
+    site, before = folder / "site", (gpu_carry.PEER, gpu_carry.PEERS)
+    (site / "made_up-1.5.dist-info").mkdir(parents=True)
+    (site / "made_up-1.5.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: made-up\nVersion: 1.5\n")
+    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    gpu_carry.PEER, gpu_carry.PEERS = "made-up", folder / "there"
+    try:
+        nothing = gpu_carry.use_peers(folder)
+        gpu_carry.write_peers(site, gpu_carry.peers_archive(folder, "2.7"))
+        other = gpu_carry.use_peers(folder)
+        gpu_carry.write_peers(site, gpu_carry.peers_archive(folder, own))
+        found = gpu_carry.use_peers(folder)
+        words = ["/usr/bin/env", f"PYTHONPATH={gpu_carry.PEERS}", sys.executable]
+        again = gpu_carry.run_peers.has(words, "made-up==1.5")
+    finally:
+        gpu_carry.PEER, gpu_carry.PEERS = before
+    right = (nothing, other, found, again) == (None, "peers-python-2.7.tar.xz: this is another Python", "made-up", True)
+    return None if right else f"{nothing}, {other}, {found}, {again}"
+
+
 def compared():
     found = gpu.differences({"a": "pass", "b": "pass", "c": "skip"}, {"a": "pass", "b": "FAIL", "d": "pass"}, "case")
     wanted = ["case b: real pass, simulated FAIL", "case c: real skip, simulated -", "case d: real -, simulated pass"]
@@ -188,7 +221,8 @@ def main():
     for name, test in (("the whole way", whole_way), ("a complaint fails its part, and no other", complains),
                        ("a sanitizer that says nothing", silent), ("no driver", no_driver),
                        ("what hangs is ended in time", hangs), ("a signal ends all", is_stopped),
-                       ("what was carried", carried), ("how much of the logs is kept", logs)):
+                       ("what was carried", carried), ("peers that were", carried_peers),
+                       ("how much of the logs is kept", logs)):
         with tempfile.TemporaryDirectory() as folder:
             tap.case(name, test(Path(folder)))
     tap.finish()

@@ -102,12 +102,17 @@ sys.exit(measure.main("made up", ("no-such-thing", "made-up"), "1.0", __file__, 
 """
 
 
+def dist_info(folder):
+    """What pip leaves of an installed package."""
+    (folder / "made_up-1.5.dist-info").mkdir(exist_ok=True)
+    (folder / "made_up-1.5.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: made-up\nVersion: 1.5\n")
+
+
 def made_up(folder, ways, installed=True, **env):
     (folder / "made_up.py").write_text(MADE_UP.replace("__file__", f"{str(folder / 'serve.py')!r}"))
     (folder / "serve.py").write_text(MADE_UP.replace("sys.argv.pop(1)", "'good'"))
     if installed:
-        (folder / "made_up-1.5.dist-info").mkdir(exist_ok=True)
-        (folder / "made_up-1.5.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: made-up\nVersion: 1.5\n")
+        dist_info(folder)
     return call(sys.executable, folder / "made_up.py", ways, "--quick", PYTHONPATH=f"{folder}:{FOLDER}", **env)
 
 
@@ -195,15 +200,18 @@ def is_sleep(path):
         return False
 
 
-def found_python():
-    """An environment is taken only if the package is in it."""
-    own = Path(sys.executable)
+def found_python(folder):
+    """An environment is taken only if the package is in it; a folder of packages, if nothing else has it."""
+    own, site = [sys.executable], str(folder)
     package = next(iter(importlib.metadata.distributions()), None)
-    known = not package or run_peers.has(str(own), f"{package.metadata['Name']}==0")
-    if not known or run_peers.has(str(own), "no-such-thing[at-all]==1") or run_peers.has("/no/python", "x"):
+    known = not package or run_peers.has(own, f"{package.metadata['Name']}==0")
+    if not known or run_peers.has(own, "no-such-thing[at-all]==1") or run_peers.has(["/no/python"], "x"):
         return "what is installed isn't known"
-    peer = run_peers.Peer(FOLDER / "made_up_cuda.py", "made up", "no-such-thing==1", True)
-    return None if run_peers.pythons([peer], False) == {"made_up_cuda": sys.executable} else "another Python"
+    peer = run_peers.Peer(FOLDER / "made_up_cuda.py", "made up", "made-up==1", True)
+    without = run_peers.pythons([peer], False, site)["made_up_cuda"]
+    dist_info(folder)
+    found = run_peers.pythons([peer], False, site)["made_up_cuda"]
+    return None if without == own and found == ["/usr/bin/env", f"PYTHONPATH={site}", *own] else f"{without}, {found}"
 
 
 def main():
@@ -219,11 +227,11 @@ def main():
             if Path(simulated, "libcuda.so.1").exists():
                 tap.case(f"{peer.script.name} on the simulated driver", is_missing(
                     peer, python, "there is no CUDA driver", LD_LIBRARY_PATH=simulated))
-    for name, test in (("what they have in common", in_common), ("what run.py calls", calls)):
+    for name, test in (("what they have in common", in_common), ("what run.py calls", calls),
+                       ("which Python", found_python)):
         with tempfile.TemporaryDirectory() as folder:
             tap.case(name, test(Path(folder)))
     tap.case("rounds as one", merged())
-    tap.case("which Python", found_python())
     tap.finish()
 
 
