@@ -217,7 +217,10 @@ def head(*cells):
 
 def machine_lines(reports):
     report = next((reports[name] for name in ("tasks", *reports) if reports.get(name, {}).get("tables")))
-    machine, device = report["machine"], report.get("device")
+    machine = report["machine"]
+    device = next((one["device"] for one in reports.values() if "device" in one), None)
+    if any(one.get("quick") for one in reports.values()):
+        yield "- **by `--quick`: all of it ran and was right, and the figures mean nothing**"
     if device:
         yield f"- {device['gpu']}, {device['multiprocessors']} multiprocessors"
         yield f"- driver: {device['driver']}; compiler: {device['toolkit']}"
@@ -243,7 +246,7 @@ def verdict_lines(reports):
             unit_of = "" if ratio["against"] else " " + unit
             yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["against"] or "(itself)",
                       number(ratio["median"]) + unit_of, f"{number(ratio['p5'])} to {number(ratio['p95'])}",
-                      f"{ratio['goal']:g}" + unit_of, ratio["verdict"])
+                      f"{ratio['goal']:g}" + unit_of, ratio["verdict"].replace("none", "not judged"))
         for peer, version, one in peer_rows(reports):
             ratio = one.get("ratio", {})
             if is_of(one, table) and ratio.get("goal"):

@@ -82,7 +82,7 @@ def device_described(folder):
 
 
 def relaunch_missing(folder):
-    """A graph that launches itself needs what the simulated driver hasn't got: the table has the others, and says so."""
+    """A graph that launches itself needs what the simulated driver hasn't got: the table says so, and has the rest."""
     out = Path(folder) / "loops.json"
     trouble = tap.run(Path("build/bench/cuda_loops").resolve(), "--quick", "--only", "C7", "--json", out, cwd=tap.ROOT,
                       env={**os.environ, **simulated()})
