@@ -20,7 +20,7 @@ typedef struct figures { double median, p5, p25, p75, p95; } figures;
 
 static struct {
   const char *program, *json, *only, *missing;
-  bool quick;
+  bool quick, is_written;
   int tables, wrong;
   char *text; /* of the JSON: its tables */
   size_t length;
@@ -66,8 +66,11 @@ static figures figures_of(const double *seen, int count) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
+static void write_json(const char *failed);
+
 _Noreturn void bench_fail(const char *why) {
   fprintf(stderr, "%s: %s\n", run.program, why);
+  if (run.out && run.tables && !run.is_written) write_json(why);
   exit(1);
 }
 
@@ -426,15 +429,16 @@ int bench_missing(const char *why) {
   return bench_end();
 }
 
-int bench_end(void) {
+/* What was measured, and what ended it if something did. */
+static void write_json(const char *failed) {
+  run.is_written = true;
   if (fclose(run.out) != 0) bench_fail("out of memory");
-  if (run.tables == 0 && !run.missing) bench_fail("no table has that name");
-  if (run.wrong) printf("%d WRONG RESULTS\n", run.wrong);
   FILE *out = run.json ? fopen(run.json, "w") : NULL;
   if (run.json && !out) bench_fail("the JSON file can't be written");
   if (out) {
     fputs("{", out), put_text(out, "program", run.program);
     fprintf(out, ", \"quick\": %s, \"wrong\": %d,\n", run.quick ? "true" : "false", run.wrong);
+    if (failed) fputs(" ", out), put_text(out, "failed", failed), fputs(",\n", out);
     if (run.missing) fputs(" ", out), put_text(out, "missing", run.missing), fputs(",\n", out);
     put_machine(out);
     put_device(out);
@@ -442,6 +446,12 @@ int bench_end(void) {
     fprintf(out, " \"tables\": [%s]}\n", run.text);
     if (fclose(out) != 0) bench_fail("the JSON file can't be written");
   }
+}
+
+int bench_end(void) {
+  if (run.tables == 0 && !run.missing) bench_fail("no table has that name");
+  if (run.wrong) printf("%d WRONG RESULTS\n", run.wrong);
+  write_json(NULL);
   free(run.text);
   return run.wrong != 0;
 }

@@ -77,6 +77,6 @@ int bench_end(void);
 double bench_now(void);
 /* Nanoseconds that this thread ran. */
 double bench_thread_now(void);
-/* Ends the program with a message. */
+/* Ends the program with a message; what was measured until then is in the JSON, with the message. */
 _Noreturn void bench_fail(const char *why);
 #endif

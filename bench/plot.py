@@ -325,6 +325,8 @@ def missing_lines(reports):
     """Programs that measured nothing, by their reason."""
     whys = {}
     for name, report in reports.items():
+        if "failed" in report:
+            whys.setdefault(f"all behind its last table, as it failed: {report['failed']}", []).append(f"`{name}`")
         if "missing" in report:
             whys.setdefault(report["missing"], []).append(f"`{name}`")
     for why, names in whys.items():

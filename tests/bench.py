@@ -215,6 +215,12 @@ def known_figures(folder):
         return f"the device: {report['device']}"
     if done.stdout.count("the machine's floor: two of them 2 units; three 3 units") != 4:
         return "the floor isn't printed beneath each table"
+    out.unlink()
+    ended = subprocess.run(["build/tests/bench/wrong", "--json", out], capture_output=True, text=True,
+                           env={**os.environ, "WRONG_FAILS": "1"})
+    kept = json.loads(out.read_text())
+    if ended.returncode != 1 or kept["failed"] != 'it "fails"' or kept["tables"] != report["tables"]:
+        return f"a program that fails in the end: {ended.stderr}{kept}"
     failed = done.returncode == 1 and "WRONG RESULT" in done.stdout
     return None if failed else "the wrong result didn't fail the program"
 

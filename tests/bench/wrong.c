@@ -1,6 +1,7 @@
 /* A benchmark with figures that are known, an arm whose results are wrong, and one that can't be measured:
  * tests/bench.py looks at what becomes of each. */
 #include "harness.h"
+#include <stdlib.h>
 
 /* In the table's unit: so much per time; what is taken off is a tenth of it. */
 static bool steady(void *with, uint64_t times, bench_took *took) {
@@ -46,5 +47,6 @@ int main(int argc, char **argv) {
     .ratios = {{"one more of three against the first", "three", {"one", "none"}, 1.4},
                {"one more that takes less", "as many", {"three", "one"}, 2},
                {"growth from nothing", "three", {"one", "as many"}, 2}}});
+  if (getenv("WRONG_FAILS")) bench_fail("it \"fails\"");
   return bench_end();
 }
