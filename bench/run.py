@@ -67,7 +67,8 @@ def rows_over_rounds(rounds, part):
 
 def merge(reports):
     """Several rounds of one program as one report. Its arms and ratios stand in the same order in each."""
-    reports = [report for report in reports if "missing" not in report] or reports
+    for lacks in ("missing", "failed"):  # a round that got further says more
+        reports = [report for report in reports if lacks not in report] or reports
     merged = dict(reports[-1], rounds=len(reports), wrong=sum(report["wrong"] for report in reports))
     merged["tables"] = [dict(tables[-1], **{part: rows_over_rounds(tables, part) for part in ("arms", "ratios")})
                         for tables in zip(*(report["tables"] for report in reports))]

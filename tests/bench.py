@@ -163,6 +163,9 @@ def rounds_merged():
     missing = {"missing": "no", "tables": [], "wrong": 0, "machine": merged["machine"]}
     if runner.merge([missing, report(1, 2)])["tables"] == [] or runner.merge([missing])["missing"] != "no":
         return "a round without figures"
+    failed = dict(report(1, 2), failed="why", tables=[])
+    if not runner.merge([report(1, 2), failed])["tables"] or runner.merge([failed])["failed"] != "why":
+        return "a round that came to no end"
     own = dict(missing, tables=merged["tables"])
     del own["missing"]
     peers = {"peers": [{"peer": "p", "rows": [{"table": "C2"}, {"table": "F1"}]}, {"peer": "q", "missing": "no"}]}
