@@ -157,6 +157,26 @@ GK_KERNEL(atomics, (atomic(int, a), atomic(uint, b), atomic(counter, c), atomic(
   gk_atomic_add(&d[0], 1.0f);
 }
 
+GK_KERNEL(loads, (atomic(int, a), atomic(uint, b), atomic(counter, c), atomic(float, d), out(int, seen))) {
+  gk_atomic_max(&a[0], gk_atomic_load(&a[1]) + i);
+  gk_atomic_add(&c[1].n, gk_atomic_load(&c[0].n));
+  gk_atomic_or(&c[1].most, gk_atomic_load( &b[i % 2]));
+  gk_atomic_add(&c[1].weight, gk_atomic_load(&c[0].weight) + gk_atomic_load(&d[0]));
+  seen[i] = gk_atomic_load(&a[0]);
+}
+
+GK_KERNEL(load_of_double, (atomic(double, a), out(double, y))) {
+  y[i] = gk_atomic_load(&a[i]) + 0.5;
+}
+
+/* Says that it looks, and looks until it sees something. */
+GK_KERNEL(look, (atomic(int, a), out(int, seen), value(int, patience))) {
+  int there = 0;
+  gk_atomic_exchange(&a[1], 1);
+  for (int n = 0; n < patience && there == 0; ++n) there = gk_atomic_load(&a[0]);
+  seen[i] = there;
+}
+
 GK_KERNEL(sums, (sum(int, a), sum(uint, b), sum(float, c), in(float, x))) {
   if (i % 3 == 0) return;
   a[0] -= i;

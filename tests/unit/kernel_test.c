@@ -4,6 +4,8 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "kernels/language.h"
@@ -222,6 +224,43 @@ static void test_atomics(void **state) {
   for (int k = 0; k < n; ++k) assert_int_equal(order[k], k); /* each answers what was there before */
 }
 
+static void test_loads(void **state) {
+  (void)state;
+  enum { n = 50 };
+  int a[2] = {0, 5}, seen[n];
+  uint b[2] = {8, 0x80000000};
+  counter c[2] = {{3, 7, 0.25f}, {0, 1, 0}};
+  float d = -0.5f;
+  double e[2] = {-1, 1e300}, y[2] = {0};
+  run(&loads, ARGS(PTR(a), PTR(b), PTR(c), PTR(&d), PTR(seen)), n);
+  run(&load_of_double, ARGS(PTR(e), PTR(y)), 2);
+  for (int k = 0; k < n; ++k) assert_int_equal(seen[k], 5 + k);
+  assert_true(a[0] == 5 + n - 1 && a[1] == 5 && b[0] == 8 && b[1] == 0x80000000 && d == -0.5f);
+  assert_true(c[0].n == 3 && c[0].most == 7 && c[0].weight == 0.25f);
+  assert_true(c[1].n == 3 * n && c[1].most == 0x80000009 && c[1].weight == -0.25f * n);
+  assert_true(e[0] == -1 && e[1] == 1e300 && y[0] == -0.5 && y[1] == 1e300);
+}
+
+typedef struct sight { int a[2], seen; } sight;
+
+static void *run_look(void *with) {
+  sight *s = with;
+  run(&look, ARGS(PTR(s->a), PTR(&s->seen), {.i32 = INT_MAX}), 1);
+  return NULL;
+}
+
+/* An item sees what comes while it runs: no compiler may look once, before the loop. */
+static void test_loads_see_others(void **state) {
+  (void)state;
+  sight s = {{0, 0}, 0};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, run_look, &s), 0);
+  while (__atomic_load_n(&s.a[1], __ATOMIC_RELAXED) == 0) {}
+  __atomic_store_n(&s.a[0], 7, __ATOMIC_RELAXED);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(s.seen, 7);
+}
+
 /* ---- the constants ----------------------------------------------------------------------------------------------- */
 
 static void check_param(const gk_param *p, const char *name, const char *element, size_t bytes, size_t alignment,
@@ -291,6 +330,7 @@ int main(void) {
       cmocka_unit_test(test_no_items),        cmocka_unit_test(test_last_items),
       cmocka_unit_test(test_our_names),
       cmocka_unit_test(test_sums),            cmocka_unit_test(test_atomics),
+      cmocka_unit_test(test_loads),           cmocka_unit_test(test_loads_see_others),
       cmocka_unit_test(test_parameter_tables), cmocka_unit_test(test_kernel_constants),
       cmocka_unit_test(test_sixteen_parameters),
   };
