@@ -3,6 +3,7 @@
 #include "apart.h"
 #include "bfs_app.h"
 #include "bfs_hand.h"
+#include "cpu_floor.h"
 #include "host_loop.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,7 @@ static void mesh(bfs_graph *g, const int *sides) { bfs_make_mesh(g, sides[0], si
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "bfs");
+  cpu_floor();
   if (bench_is_quick()) {
     search("R-MAT of scale 10", rmat, (int[]){10}, 1);
     search("a mesh of 24 x 16", mesh, (int[]){24, 16, 1}, 1);

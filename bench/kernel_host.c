@@ -1,6 +1,8 @@
 /* Does GK_KERNEL cost anything on the host? Each kernel against the loop that one would write by hand, for the same
  * range, one thread, in cache; what they computed is compared. Time is the thread's own. For other compilers build it
- * by hand; it needs no library: cc -O3 -fopenmp -Iinclude bench/harness.c bench/kernel_host.c -lm */
+ * by hand; it needs no library:
+ * cc -O3 -fopenmp -Iinclude bench/harness.c bench/apart.c bench/cpu_floor.c bench/kernel_host.c -lm */
+#include "cpu_floor.h"
 #include "gk_kernel.h"
 #include "harness.h"
 
@@ -151,6 +153,7 @@ static bool same_results(void *with, uint64_t times, bench_took *took) {
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "kernel_host");
+  cpu_floor();
   for (int k = 0; k < ALL; ++k) x[k] = (float)((k * 37) % 101) / 101.0f;
   for (size_t k = 0; k < GK_COUNT(arms); ++k) {
     side sides[2] = {{&arms[k], 0}, {&arms[k], 1}};

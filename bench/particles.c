@@ -2,6 +2,7 @@
  * with OpenMP. All arms start from the same moment, search for neighbours in the same steps, find their lists too short
  * as often, and must come to the same bits; those are held against a run without lists. */
 #include "apart.h"
+#include "cpu_floor.h"
 #include "particles_app.h"
 #include "particles_hand.h"
 #include <stdio.h>
@@ -125,6 +126,7 @@ static void measure_spheres(int along, int lead, int steps, int tries) {
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "particles");
+  cpu_floor();
   const bool quick = bench_is_quick();
   measure_spheres(quick ? 8 : 16, 20, quick ? 20 : 40, 2);
   measure_spheres(quick ? 16 : 32, 20, quick ? 10 : 40, 1);

@@ -1,6 +1,7 @@
 /* A whole application (table F3): some time steps of the soft body's fall, by gk's graph and by hand with OpenMP. All
  * arms start from the same moment, do the same passes of the same loops, and must come to the same bits. */
 #include "apart.h"
+#include "cpu_floor.h"
 #include "gk.h"
 #include "softbody_scene.h"
 #include <omp.h>
@@ -125,6 +126,7 @@ static void measure_scene(const char *what, int parts, double drop, int lead, in
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "softbody_openmp");
+  cpu_floor();
   bool quick = bench_is_quick();
   measure_scene("soft body, impact", 1, 0.1, 16, quick ? 2 : 4, 1);
   measure_scene("soft body, at rest on itself", 1, 0.1, quick ? 20 : 60, 2, 2);

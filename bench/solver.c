@@ -2,6 +2,7 @@
  * hand with OpenMP. Each arm begins at 0 and stops where the residual is a millionth of the first; all must come to the
  * same solution, which is known. */
 #include "apart.h"
+#include "cpu_floor.h"
 #include "solver_app.h"
 #include <omp.h>
 #include <stdio.h>
@@ -175,6 +176,7 @@ static void solve(int side, int tries) {
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "solver");
+  cpu_floor();
   const bool quick = bench_is_quick();
   solve(quick ? 8 : 24, 0);
   solve(quick ? 12 : 80, quick ? 0 : 1);

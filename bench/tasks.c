@@ -1,6 +1,7 @@
 /* What the OpenMP backend adds to the work itself: one more task, pass, checkpoint or pair of sections, against the
  * same work written by hand (tables F1, F2, F7, F8). A task is x[i] += 1 on n int32. */
 #include "apart.h"
+#include "cpu_floor.h"
 #include "gk.h"
 #include "gk_kernel.h"
 #include <omp.h>
@@ -21,7 +22,7 @@ static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SC
 static gk_device *device;
 static int *x, *y; /* every arm's; each process has its own */
 /* By hand, with teams of their own. */
-static bench_apart apart_two, apart_team, apart_for, apart_sections, apart_meeting;
+static bench_apart apart_two, apart_team, apart_for, apart_sections;
 
 static void must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
@@ -113,58 +114,12 @@ static bool added(const int *at, int n, int first, int last, uint64_t by) {
 
 /* ---- the floor --------------------------------------------------------------------------------------------------- */
 
-#define CALL "a call through a pointer"
-#define MEETING "two threads that meet"
-#define SMALL "one thread, a mebibyte of 4 KiB added to"
-#define LARGE "one thread, a mebibyte of 4 MiB added to"
-#define LARGEST "one thread, a mebibyte of 16 MiB added to"
-
-static bool a_call(void *with, uint64_t times, bench_took *took) {
-  (void)with;
-  const int first = x[0];
-  const double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k) by_pointer(x, 0, 0);
-  took->all += bench_now() - begin;
-  return x[0] == first;
-}
-
-static bool meetings(void *with, uint64_t times, bench_took *took) {
-  (void)with;
-  int met[2] = {0};
-  const double begin = bench_now();
-#pragma omp parallel num_threads(2)
-  {
-    for (uint64_t k = 0; k < times; ++k) {
-#pragma omp barrier
-    }
-#pragma omp atomic
-    ++met[0];
-  }
-  took->all += bench_now() - begin;
-  return met[0] == 2 || omp_get_max_threads() == 1;
-}
-
-static bool additions(void *with, uint64_t times, bench_took *took) {
-  const int n = *(const int *)with, first = x[0], last = x[n - 1];
-  const uint64_t passes = times * (uint64_t)(ITEMS_MAX / n);
-  const double begin = bench_now();
-  for (uint64_t k = 0; k < passes; ++k) by_pointer(x, 0, n);
-  took->all += (bench_now() - begin) / (ITEMS_MAX * 4.0 / (1 << 20));
-  return added(x, n, first, last, passes);
-}
-
-static void floor_of_all(void) {
-  bench_floor(&(bench_table){"floor", "what the machine takes", "what can no task be faster than?", "ns",
-    .arms = {{CALL, a_call}, {MEETING, bench_run_apart, &apart_meeting, 0, SETTLE_MS},
-             {SMALL, additions, &(int){1024}}, {LARGE, additions, &(int){1 << 20}},
-             {LARGEST, additions, &(int){ITEMS_MAX}}}});
-}
-
 /* So many threads can at best take so many times less. */
 static bench_bound floor_of(int n) {
   const double mebibytes = n * 4.0 / (1 << 20);
-  if (n == 1) return (bench_bound){CALL, 1};
-  return (bench_bound){n <= 16384 ? SMALL : n <= 1 << 20 ? LARGE : LARGEST, mebibytes / omp_get_max_threads()};
+  if (n == 1) return (bench_bound){CPU_CALL, 1};
+  const char *array = n <= 16384 ? CPU_SMALL : n <= 1 << 20 ? CPU_LARGE : CPU_LARGEST;
+  return (bench_bound){array, mebibytes / omp_get_max_threads()};
 }
 
 /* ---- M: the machine ---------------------------------------------------------------------------------------------- */
@@ -388,7 +343,7 @@ static void passes(void) {
   bench_measure(&(bench_table){"F8", "one more pass", "what does one more pass of one task over one item cost?", "ns",
     .arms = {{"gk", more_passes, graph, 0, 0},
              {"a do-while in C, through a function pointer", passes_by_hand, NULL, 1 << 30, 0}},
-    .ratios = {{"gk against C", "gk", {"a do-while in C, through a function pointer"}, 0}}, .floor = {CALL, 1}});
+    .ratios = {{"gk against C", "gk", {"a do-while in C, through a function pointer"}, 0}}, .floor = {CPU_CALL, 1}});
   gk_graph_destroy(graph);
 }
 
@@ -481,6 +436,7 @@ static void round_trip(void) {
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "tasks");
+  cpu_floor();
   must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
@@ -495,9 +451,7 @@ int main(int argc, char **argv) {
   apart_team = bench_start_apart(team, by_hand);
   apart_for = bench_start_apart(parallel_for, by_hand);
   apart_sections = bench_start_apart(two_threads, list);
-  apart_meeting = bench_start_apart(meetings, NULL);
   int shorter = bench_is_quick() ? 10 : 1;
-  floor_of_all();
   machine();
   tasks_of("F1", 1, 20000 / (size_t)shorter);
   tasks_of("F1", 1024, 2000 / (size_t)shorter);
@@ -513,7 +467,6 @@ int main(int argc, char **argv) {
   bench_end_apart(&apart_team);
   bench_end_apart(&apart_for);
   bench_end_apart(&apart_sections);
-  bench_end_apart(&apart_meeting);
   gk_free(device, x);
   gk_free(device, y);
   gk_device_close(device);

@@ -24,6 +24,8 @@ def wrong(report):
     bad = [f"{what}: {arm['name']}" for what, arm in arms if "missing" not in arm and arm["correct"] is not True]
     if bad or report["wrong"]:
         return "wrong results: " + "; ".join(bad)
+    if "floor" not in report:
+        return "the floor isn't measured"
     return None if len(arms) > 1 and report["quick"] else "there should be arms to compare, and it should be quick"
 
 
@@ -178,6 +180,8 @@ def rounds_merged():
     if rows != [[[{"table": "F1"}], None], [[{"table": "C2"}], None]]:
         return f"peers by device: {rows}"
     return None if list(alone) == ["a-cpu-2-cores"] and len(alone["a-cpu-2-cores"]) == 3 else f"without a GPU: {alone}"
+
+
 def counterparts(folder):
     """Whether programs have the arms that peers are held against."""
     def lacks(program, *arm):
