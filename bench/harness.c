@@ -20,7 +20,7 @@ typedef struct figures { double median, p5, p25, p75, p95; } figures;
 
 static struct {
   const char *program, *json, *only, *missing;
-  bool quick, is_written;
+  bool quick;
   int tables, wrong;
   char *text; /* of the JSON: its tables */
   size_t length;
@@ -68,10 +68,14 @@ static figures figures_of(const double *seen, int count) {
 
 static void write_json(const char *failed);
 
-_Noreturn void bench_fail(const char *why) {
+static _Noreturn void fail_at_once(const char *why) {
   fprintf(stderr, "%s: %s\n", run.program, why);
-  if (run.out && run.tables && !run.is_written) write_json(why);
   exit(1);
+}
+
+_Noreturn void bench_fail(const char *why) {
+  if (run.tables) write_json(why);
+  fail_at_once(why);
 }
 
 void bench_begin(int argc, char **argv, const char *program) {
@@ -339,6 +343,7 @@ void bench_measure(const bench_table *table) {
   measure(&m, table);
   keep_table(&m);
   ++run.tables;
+  write_json("it was ended before its last table"); /* until there is a later one: who kills it loses one table */
 }
 
 void bench_floor(const bench_table *table) {
@@ -429,29 +434,34 @@ int bench_missing(const char *why) {
   return bench_end();
 }
 
-/* What was measured, and what ended it if something did. */
+static void put_report(FILE *out, const char *failed) {
+  fputs("{", out), put_text(out, "program", run.program);
+  fprintf(out, ", \"quick\": %s, \"wrong\": %d,\n", run.quick ? "true" : "false", run.wrong);
+  if (failed) fputs(" ", out), put_text(out, "failed", failed), fputs(",\n", out);
+  if (run.missing) fputs(" ", out), put_text(out, "missing", run.missing), fputs(",\n", out);
+  put_machine(out);
+  put_device(out);
+  put_floor(out);
+  fprintf(out, " \"tables\": [%s]}\n", run.text);
+}
+
+/* What was measured, and what ended it if something did. Under another name first: nobody finds half a file. */
 static void write_json(const char *failed) {
-  run.is_written = true;
-  if (fclose(run.out) != 0) bench_fail("out of memory");
-  FILE *out = run.json ? fopen(run.json, "w") : NULL;
-  if (run.json && !out) bench_fail("the JSON file can't be written");
-  if (out) {
-    fputs("{", out), put_text(out, "program", run.program);
-    fprintf(out, ", \"quick\": %s, \"wrong\": %d,\n", run.quick ? "true" : "false", run.wrong);
-    if (failed) fputs(" ", out), put_text(out, "failed", failed), fputs(",\n", out);
-    if (run.missing) fputs(" ", out), put_text(out, "missing", run.missing), fputs(",\n", out);
-    put_machine(out);
-    put_device(out);
-    put_floor(out);
-    fprintf(out, " \"tables\": [%s]}\n", run.text);
-    if (fclose(out) != 0) bench_fail("the JSON file can't be written");
-  }
+  char part[4096];
+  if (fflush(run.out) != 0) fail_at_once("out of memory");
+  if (!run.json) return;
+  const int length = snprintf(part, sizeof part, "%s.part", run.json);
+  FILE *out = length < (int)sizeof part ? fopen(part, "w") : NULL;
+  if (!out) fail_at_once("the JSON file can't be written");
+  put_report(out, failed);
+  if (ferror(out) | fclose(out) || rename(part, run.json) != 0) fail_at_once("the JSON file can't be written");
 }
 
 int bench_end(void) {
   if (run.tables == 0 && !run.missing) bench_fail("no table has that name");
   if (run.wrong) printf("%d WRONG RESULTS\n", run.wrong);
   write_json(NULL);
+  fclose(run.out);
   free(run.text);
   return run.wrong != 0;
 }

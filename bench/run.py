@@ -95,17 +95,17 @@ def call(command, out, seconds):
         return None, f"{out.stem} doesn't run: {why.strerror}"
     try:
         code = process.wait(None if seconds == math.inf else seconds)
+        trouble = f"{out.stem} ended with code {code}" if code else None
     except subprocess.TimeoutExpired:
-        return None, f"{out.stem} came to no end in {seconds:.0f} seconds"
+        trouble = f"{out.stem} came to no end in {seconds:.0f} seconds"
     finally:  # with all that it started
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     try:
-        written = json.loads(out.read_text())
+        return json.loads(out.read_text()), trouble  # of one that was ended: the tables until then
     except (OSError, ValueError):
-        return None, f"{out.stem} ended with code {code} and left no figures"
-    return written, f"{out.stem} ended with code {code}" if code else None
+        return None, f"{trouble or out.stem} and left no figures"
 
 
 def targets():

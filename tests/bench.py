@@ -228,6 +228,11 @@ def known_figures(folder):
     kept = json.loads(out.read_text())
     if ended.returncode != 1 or kept["failed"] != 'it "fails"' or kept["tables"] != report["tables"]:
         return f"a program that fails in the end: {ended.stderr}{kept}"
+    os.environ["WRONG_HANGS"] = "1"
+    kept, trouble = runner.call(["build/tests/bench/wrong"], out, 5)
+    del os.environ["WRONG_HANGS"]
+    if not kept or kept["tables"] != report["tables"] or "failed" not in kept or "no end in 5" not in trouble:
+        return f"a program that hangs: {trouble}, {kept}"
     failed = done.returncode == 1 and "WRONG RESULT" in done.stdout
     return None if failed else "the wrong result didn't fail the program"
 

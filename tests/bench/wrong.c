@@ -2,6 +2,7 @@
  * tests/bench.py looks at what becomes of each. */
 #include "harness.h"
 #include <stdlib.h>
+#include <unistd.h>
 
 /* In the table's unit: so much per time; what is taken off is a tenth of it. */
 static bool steady(void *with, uint64_t times, bench_took *took) {
@@ -48,5 +49,6 @@ int main(int argc, char **argv) {
                {"one more that takes less", "as many", {"three", "one"}, 2},
                {"growth from nothing", "three", {"one", "as many"}, 2}}});
   if (getenv("WRONG_FAILS")) bench_fail("it \"fails\"");
+  if (getenv("WRONG_HANGS")) pause();
   return bench_end();
 }
