@@ -37,7 +37,7 @@ EXEMPT = {
 
 def documents(root):
     found = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "docs").rglob("*.md")),
-             root / "bench/peers/README.md"]
+             root / "bench/README.md", root / "bench/peers/README.md"]
     return [path for path in found if path.exists()]
 
 

@@ -277,10 +277,22 @@ def compared(folder):
     return None if same.returncode == 0 and "no figures" in none.stderr else f"{same.stdout}{none.stderr}"
 
 
+def unlisted(programs):
+    """Programs, headers and scripts that bench/README.md doesn't name."""
+    folder = tap.ROOT / "bench"
+    page = (folder / "README.md").read_text()
+    names = [f"{Path(program).name}.c" for program in programs]
+    names += [path.name for suffix in ("h", "py", "sh") for path in folder.glob(f"*.{suffix}")
+              if not path.name.endswith(("_app.h", "_hand.h"))]
+    absent = sorted(name for name in names if f"`{name}" not in page)
+    return f"bench/README.md lacks {', '.join(absent)}" if absent else None
+
+
 def main():
     listed = subprocess.run(["ninja", "-t", "targets", "rule", "single"], capture_output=True, text=True).stdout
     programs = re.findall(r"^build/bench/\S+$", listed, re.M)
     tap.case("there are benchmarks", None if programs else "ninja knows no target build/bench/...")
+    tap.case("each file has its place in bench/README.md", unlisted(programs))
     trouble = tap.run("ninja", "simulated", *programs) if programs else None
     tap.case("they build", trouble)
     with tempfile.TemporaryDirectory() as folder:
