@@ -70,9 +70,17 @@ def changes(before, after):
     """(how many times as much, noise, key) of what both have."""
     for key in before:
         old, new = before[key], after.get(key)
-        if not new or not old["median"] or not new["median"] or old["median"] * new["median"] <= 0:
+        if not new or old["median"] * new["median"] <= 0:
             continue
         yield new["median"] / old["median"], max(LEAST, math.hypot(noise_of(old), noise_of(new))), key
+
+
+def turned(before, after):
+    """(key, before, after) of what both have where one is 0, or on the other side of it: no factor says how much."""
+    for key in sorted(set(before) & set(after)):
+        old, new = before[key]["median"], after[key]["median"]
+        if old * new <= 0 and old != new:
+            yield key, old, new
 
 
 def main():
@@ -98,6 +106,8 @@ def main():
     for title, group in (("slower", slower), ("faster", faster)):
         for times, noise, key in group:
             print(f"{title}: {', '.join(key)}: {times:.3f} times as much (noise {100 * noise:.0f} %)")
+    for key, old, new in turned(before, after):
+        print(f"from {old:g} to {new:g}: {', '.join(key)}")
     missing = [*(set(before) - set(after)), *(set(after) - set(before))]
     for key in sorted(missing):
         print(f"only {'before' if key in before else 'after'}: {', '.join(key)}")

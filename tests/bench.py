@@ -244,13 +244,15 @@ def compared(folder):
                             "ratios": [{"what": what, "median": median, "p25": median * (1 - spread),
                                         "p75": median * (1 + spread)} for what, median, spread in ratios]}]}
     before, after = Path(folder) / "before", Path(folder) / "after"
-    for where, ratios in ((before, [("one", 1, 0.01), ("two", 2, 0.01), ("three", 3, 0.5), ("four", 4, 0.01)]),
-                          (after, [("one", 2, 0.01), ("two", 1, 0.01), ("three", 4, 0.5), ("five", 5, 0.01)])):
+    for where, ratios in ((before, [("one", 1, 0.01), ("two", 2, 0.01), ("three", 3, 0.5), ("four", 4, 0.01),
+                                    ("six", 0, 0.01)]),
+                          (after, [("one", 2, 0.01), ("two", 1, 0.01), ("three", 4, 0.5), ("five", 5, 0.01),
+                                   ("six", 6, 0.01)])):
         where.mkdir()
         (where / "tasks.json").write_text(json.dumps(report(ratios)))
     done = subprocess.run([sys.executable, "bench/compare.py", before, after], capture_output=True, text=True)
     wanted = ["slower: X, table, one: 2.000 times as much (noise 2 %)", "faster: X, table, two: 0.500 times as much",
-              "only after: X, table, five", "only before: X, table, four",
+              "from 0 to 6: X, table, six", "only after: X, table, five", "only before: X, table, four",
               "3 figures in both: 1 slower, 1 faster, 1 within the noise"]
     absent = [line for line in wanted if line not in done.stdout]
     if absent or done.returncode != 1:
