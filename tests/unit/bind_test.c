@@ -270,7 +270,7 @@ static void overlap_is_found_among_many(void **state) {
   gk_device *device = *state;
   static gk_slot_desc table[SLOTS];
   static gk_task tasks[SLOTS / 2];
-  static char names[SLOTS][8];
+  static char names[SLOTS][12];
   for (int k = 0; k < SLOTS; ++k) {
     snprintf(names[k], sizeof names[k], "N%d", k);
     table[k] = (gk_slot_desc){.slot = k + 1, .type = GK_PTR, .name = names[k], .element = "int",
@@ -287,7 +287,7 @@ static void overlap_is_found_among_many(void **state) {
     run(graph);
     const int pair = factor * 7 % (SLOTS / 2);
     void *of_first = gk_bound(graph, 2 * pair + 1), *before = gk_bound(graph, 2 * pair + 2);
-    char words[60];
+    char words[100];
     snprintf(words, sizeof words, "slots %d (N%d) and %d (N%d) are bound to overlapping", 2 * pair + 1, 2 * pair,
              2 * pair + 2, 2 * pair + 1);
     assert_ok(gk_bind(graph, 2 * pair + 2, of_first));
