@@ -6,6 +6,9 @@
 #include "harness.h"
 #include <sys/types.h>
 
+/* An arm's settle_ms where a team works for it: libgomp lets threads spin for some milliseconds behind their work. */
+enum { BENCH_SETTLE_MS = 12 };
+
 typedef struct bench_apart {
   pid_t process;
   int to, from; /* pipes */

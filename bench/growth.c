@@ -1,6 +1,7 @@
 /* How cost grows on OpenMP: with tasks, loops in loops, checkpoints, sections and slots (table G). */
 #include "cpu_floor.h"
 #include "growth_lists.h"
+#include "must.h"
 #include <stdio.h>
 
 int main(int argc, char **argv) {
@@ -8,7 +9,7 @@ int main(int argc, char **argv) {
   bench_begin(argc, argv, "growth");
   cpu_floor();
   growth_begin();
-  growth_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
+  must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
   growth_open(device);

@@ -1,5 +1,6 @@
 #include "growth_lists.h"
 #include "gk_kernel.h"
+#include "must.h"
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,10 +18,6 @@ static char slot_names[GROWTH_NUMBERS][16];
 static gk_device *device;
 static int *numbers; /* on the device */
 static growth_axis axes[GROWTH_AXES];
-
-void growth_must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -148,7 +145,7 @@ static void make_axis(growth_axis *axis, const char *along, const char *unit, co
 
 void growth_begin(void) {
   static const gk_allocator allocator = {NULL, count_alloc, count_resize, count_free};
-  growth_must(gk_set_allocator(&allocator));
+  must(gk_set_allocator(&allocator));
 }
 
 void growth_open(gk_device *opened) {
@@ -187,30 +184,30 @@ void growth_close(void) {
 
 gk_graph *growth_make(const growth_list *list) {
   gk_graph *graph;
-  growth_must(gk_graph_create(device, &list->list, 0, &graph));
+  must(gk_graph_create(device, &list->list, 0, &graph));
   return graph;
 }
 
 void growth_bind(const growth_list *list, gk_graph *graph) {
   for (int k = 0; k < GROWTH_NUMBERS && list->numbers[k]; ++k)
-    growth_must(gk_bind(graph, X + k, numbers + GROWTH_NUMBERS - 1 - k));
+    must(gk_bind(graph, X + k, numbers + GROWTH_NUMBERS - 1 - k));
 }
 
 void growth_launch(gk_graph *graph) {
-  growth_must(gk_launch(graph, 0));
-  growth_must(gk_wait(graph, NULL));
+  must(gk_launch(graph, 0));
+  must(gk_wait(graph, NULL));
 }
 
 void growth_clear(void) {
   static const int none[GROWTH_NUMBERS];
-  growth_must(gk_upload(device, numbers, none, sizeof none));
+  must(gk_upload(device, numbers, none, sizeof none));
 }
 
 bool growth_is_right(const growth_list *list, gk_graph *graph, uint64_t launches) {
   int seen[GROWTH_NUMBERS];
   const gk_status *status;
-  growth_must(gk_download(device, seen, numbers, sizeof seen));
-  growth_must(gk_wait(graph, &status));
+  must(gk_download(device, seen, numbers, sizeof seen));
+  must(gk_wait(graph, &status));
   bool right = status->state == GK_FINISHED && gk_passes(status, 0) == list->passes;
   for (int k = 0; k < GROWTH_NUMBERS; ++k)
     right = right && seen[GROWTH_NUMBERS - 1 - k] == list->numbers[k] * (int)launches;
@@ -280,8 +277,8 @@ static bool first_resume(void *with, uint64_t times, bench_took *took) {
     growth_launch(graph);
     growth_clear();
     const double begin = bench_now();
-    growth_must(gk_launch(graph, list->label));
-    growth_must(gk_wait(graph, NULL));
+    must(gk_launch(graph, list->label));
+    must(gk_wait(graph, NULL));
     took->all += since(begin);
     right = growth_is_right(list, graph, 1) && right;
     gk_graph_destroy(graph);

@@ -42,8 +42,6 @@ void growth_close(void);
  * @param tries  Calls of an arm per turn, of those that take time. */
 void growth_measure(const char *id, int tries, const growth_question *more, size_t count);
 
-/* What fails ends the program with a message. */
-void growth_must(gk_result result);
 /* Bytes of the host's memory that gk holds. */
 size_t growth_held(void);
 gk_graph *growth_make(const growth_list *list);

@@ -115,9 +115,9 @@ static void measure_spheres(int along, int lead, int steps, int tries) {
            s->after.searches, s->after.yields);
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .arms = {{.name = "gk", .run = run_gk, .with = s, .settle_ms = 12},
-             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = 12},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = 12}},
+    .arms = {{.name = "gk", .run = run_gk, .with = s, .settle_ms = BENCH_SETTLE_MS},
+             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02}}});
   for (int k = 0; k < 2; ++k) bench_end_apart(&by_hand[k]);
   particles_end(&s->by_gk);

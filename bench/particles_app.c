@@ -1,5 +1,6 @@
 #include "particles_app.h"
 #include "harness.h"
+#include "must.h"
 #include "particles.kernel.h"
 #include <stdlib.h>
 
@@ -78,10 +79,6 @@ const gk_list particles_stretches[PARTICLES_STRETCHES] = {
   [PARTICLES_SEARCH] = GK_LIST(search, search_tasks, slots), [PARTICLES_AGAIN] = GK_LIST(again, again_tasks, slots),
   [PARTICLES_LAST] = GK_LIST(last, last_tasks, slots),
 };
-
-static void must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
 

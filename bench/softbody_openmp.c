@@ -3,6 +3,7 @@
 #include "apart.h"
 #include "cpu_floor.h"
 #include "gk.h"
+#include "must.h"
 #include "softbody_scene.h"
 #include <omp.h>
 #include <stdio.h>
@@ -24,10 +25,6 @@ typedef struct hand_arm {
   hand_style style;
   hand *h; /* NULL: not begun */
 } hand_arm;
-
-static void must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
 
 static bool same(const scene *s, const v3 *x, const v3 *v, const hand_state *got) {
   size_t n = (size_t)s->body.vertex_count;
@@ -113,9 +110,9 @@ static void measure_scene(const char *what, int parts, double drop, int lead, in
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for the step";
   const bench_table table = {
     .id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .arms = {{.name = "gk", .run = run_gk, .with = s, .most = 1, .settle_ms = 12},
-             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .most = 1, .settle_ms = 12},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .most = 1, .settle_ms = 12}},
+    .arms = {{.name = "gk", .run = run_gk, .with = s, .most = 1, .settle_ms = BENCH_SETTLE_MS},
+             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .most = 1, .settle_ms = BENCH_SETTLE_MS},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .most = 1, .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02}},
   };
   bench_measure(&table);

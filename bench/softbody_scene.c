@@ -1,12 +1,9 @@
 #include "softbody_scene.h"
 #include "apart.h"
+#include "must.h"
 #include <stdlib.h>
 
 #define MESH "docs/examples/softbody/spot.obj"
-
-static void must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
 
 static void *room_for(size_t bytes) {
   void *room = malloc(bytes);

@@ -3,15 +3,12 @@
  * same solution, which is known. */
 #include "apart.h"
 #include "cpu_floor.h"
+#include "must.h"
 #include "solver_app.h"
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
 
 /* What the call before left there is no solution of this one's. */
 static void spoil(const cube *c, double *u) { memset(u, 0xff, (size_t)c->items * sizeof *u); }
@@ -171,9 +168,9 @@ static void solve(int side, int tries) {
   snprintf(question, sizeof question, "a solution in %d passes of four tasks: the graph, and by hand", c->passes);
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = 12},
-             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = 12},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = 12}},
+    .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
+             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02}}});
   end_gk(&arm);
   for (int k = 0; k < 2; ++k) bench_end_apart(&by_hand[k]);

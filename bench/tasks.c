@@ -4,6 +4,7 @@
 #include "cpu_floor.h"
 #include "gk.h"
 #include "gk_kernel.h"
+#include "must.h"
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +24,6 @@ static gk_device *device;
 static int *x, *y; /* every arm's; each process has its own */
 /* By hand, with teams of their own. */
 static bench_apart apart_two, apart_team, apart_for, apart_sections;
-
-static void must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
-
-/* libgomp lets the threads of a team spin for some milliseconds behind its end. */
-#define SETTLE_MS 12
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
@@ -150,7 +144,7 @@ static bool on_two(void *with, uint64_t times, bench_took *took) {
 static void machine(void) {
   bench_measure(&(bench_table){"M", "two cores at once", "do two cores do as much each as one does alone?", "ns",
     .arms = {{"one thread", on_one, NULL, 0, 0},
-             {"two threads, each as much", bench_run_apart, &apart_two, 0, SETTLE_MS}},
+             {"two threads, each as much", bench_run_apart, &apart_two, 0, BENCH_SETTLE_MS}},
     .ratios = {{"two threads against one", "two threads, each as much", {"one thread"}, 0}}});
 }
 
@@ -225,8 +219,8 @@ static void tasks_of(const char *id, int n, size_t count) {
   bench_table table = {id, what, question, "ns",
     .arms = {{"gk", more_tasks, &m, 0, 0},
              {"serial C through a function pointer", serial, &m, 0, 0},
-             {"one team, a barrier per task", bench_run_apart, &apart_team, 0, SETTLE_MS},
-             {"a parallel for per task", bench_run_apart, &apart_for, 0, SETTLE_MS}},
+             {"one team, a barrier per task", bench_run_apart, &apart_team, 0, BENCH_SETTLE_MS},
+             {"a parallel for per task", bench_run_apart, &apart_for, 0, BENCH_SETTLE_MS}},
     .ratios = {{"gk against the better of serial C and a team", "gk",
                 {"serial C through a function pointer", "one team, a barrier per task"}, n > 1 && !large ? 1.5 : 0},
                {"gk against a parallel for per task", "gk", {"a parallel for per task"}, large ? 1.02 : 0}},
@@ -302,7 +296,7 @@ static void pairs(int n, size_t count) {
     .arms = {{"gk, one chain", one_chain, list, 0, 0},
              {"gk, two sections", two_sections, list, 0, 0},
              {"a list by hand, one thread", one_thread, list, 0, 0},
-             {"a list by hand, two threads", bench_run_apart, &apart_sections, 0, SETTLE_MS}},
+             {"a list by hand, two threads", bench_run_apart, &apart_sections, 0, BENCH_SETTLE_MS}},
     .ratios = {{"gk, two sections against one chain", "gk, two sections", {"gk, one chain"}, 0.6},
                {"by hand, two threads against one (what the machine gives)", "a list by hand, two threads",
                 {"a list by hand, one thread"}, 0}}};
