@@ -1,4 +1,4 @@
-/* particles.kernel.h - soft spheres in a periodic box, as kernels: velocity Verlet (Swope et al. 1982) over lists of
+/* Soft spheres in a periodic box, as kernels: velocity Verlet (Swope et al. 1982) over lists of
  * neighbours with a skin (Verlet 1967), made anew from a grid of cells when a sphere has moved half of the skin.
  *
  * Lengths are in diameters, masses 1. Two spheres at a distance r < 1 push each other by stiffness (1 - r). Each sphere

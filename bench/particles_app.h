@@ -1,4 +1,4 @@
-/* particles_app.h - soft spheres that are driven together, so that their lists of neighbours grow: a loop over time
+/* Soft spheres that are driven together, so that their lists of neighbours grow: a loop over time
  * steps, an IF around the search for neighbours, and a checkpoint that yields where a list is longer than its room. */
 #ifndef BENCH_PARTICLES_APP_H
 #define BENCH_PARTICLES_APP_H

@@ -1,4 +1,4 @@
-/* particles_hand.h - the soft spheres as one writes them with OpenMP pragmas and without gk: the same arithmetic,
+/* The soft spheres as one writes them with OpenMP pragmas and without gk: the same arithmetic,
  * arrays and loops as particles_app.c. */
 #ifndef BENCH_PARTICLES_HAND_H
 #define BENCH_PARTICLES_HAND_H

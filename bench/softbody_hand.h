@@ -1,4 +1,4 @@
-/* softbody_hand.h - the soft body's time step as one writes it with OpenMP pragmas and without gk: the same arithmetic,
+/* The soft body's time step as one writes it with OpenMP pragmas and without gk: the same arithmetic,
  * arrays and loops as docs/examples/softbody/step.c. */
 #ifndef BENCH_SOFTBODY_HAND_H
 #define BENCH_SOFTBODY_HAND_H

@@ -1,4 +1,4 @@
-/* softbody_scene.h - bodies and moments from which arms start, for benchmarks of the soft body on any device. */
+/* Bodies and moments from which arms start, for benchmarks of the soft body on any device. */
 #ifndef BENCH_SOFTBODY_SCENE_H
 #define BENCH_SOFTBODY_SCENE_H
 #include "softbody_hand.h"
