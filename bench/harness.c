@@ -350,7 +350,8 @@ void bench_floor(const bench_table *table) {
   static measured m;
   measure(&m, table);
   run.floor_unit = table->unit;
-  for (int k = 0; k < m.arms && run.floors < BENCH_FLOOR; ++k) {
+  if (run.floors + m.arms > BENCH_FLOOR) bench_fail("a floor has too many arms");
+  for (int k = 0; k < m.arms; ++k) {
     run.floor[run.floors].name = table->arms[k].name;
     run.floor[run.floors++].took = m.arm[k];
   }

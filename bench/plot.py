@@ -32,6 +32,12 @@ def number(value):
     return f"{value:.{1 if abs(value) >= 10 else 2 if abs(value) >= 0.095 else 4}f}"
 
 
+def beside(value, goal):
+    """The same beside a goal that it misses by less than three figures show."""
+    text = number(value)
+    return f"{value:.4f}" if value is not None and value > goal >= float(text.replace(",", "")) else text
+
+
 # ---- what the files say ---------------------------------------------------------------------------------------------
 
 def load(folder):
@@ -245,12 +251,14 @@ def verdict_lines(reports):
                 continue
             unit_of = "" if ratio["against"] else " " + unit
             yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["against"] or "(itself)",
-                      number(ratio["median"]) + unit_of, f"{number(ratio['p5'])} to {number(ratio['p95'])}",
-                      f"{ratio['goal']:g}" + unit_of, ratio["verdict"].replace("none", "not judged"))
+                      beside(ratio["median"], ratio["goal"]) + unit_of,
+                      f"{number(ratio['p5'])} to {number(ratio['p95'])}", f"{ratio['goal']:g}" + unit_of,
+                      ratio["verdict"].replace("none", "not judged"))
         for peer, version, one in peer_rows(reports):
             ratio = one.get("ratio", {})
             if is_of(one, table) and ratio.get("goal"):
-                yield row(table["id"], f"{table['what']}: {ratio['of']}", f"{peer} {version}", number(ratio["median"]),
+                yield row(table["id"], f"{table['what']}: {ratio['of']}", f"{peer} {version}",
+                          beside(ratio["median"], ratio["goal"]),
                           f"{number(ratio['least'])} to {number(ratio['most'])} (rounds)", f"{ratio['goal']:g}",
                           ratio["verdict"])
 
