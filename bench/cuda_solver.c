@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TOGETHER = 8, WAYS = 4, ARRAYS = 5, CACHED_MEBIBYTES = 64 };
+enum { TOGETHER = 8, WAYS = 4 };
 
 typedef struct scene {
   gk_device *device;
@@ -95,13 +95,6 @@ static void end_scene(scene *s) {
   free(s->seen);
 }
 
-/* The memory that a solution's kernels read and write, if no cache holds it; else a chain of as many empty ones. */
-static bench_bound floor_of(const cube *c) {
-  const double array = c->items * (double)sizeof(double) / (1 << 20), moved = 11.0 * c->passes + 4;
-  const bool is_cached = ARRAYS * array < CACHED_MEBIBYTES;
-  return is_cached ? (bench_bound){HAND_EDGE, 4e-6 * c->passes} : (bench_bound){HAND_MEBIBYTE, 1e-6 * moved * array};
-}
-
 static void solve(gk_device *device, int side) {
   static scene s;
   static host_arm arms[WAYS];
@@ -126,7 +119,7 @@ static void solve(gk_device *device, int side) {
              {.name = kernels, .run = by_host, .with = &arms[3]}},
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against looking every 8", "gk", {eighth}, 0}, {"gk against single kernels", "gk", {kernels}, 0}},
-    .floor = floor_of(&s.c)});
+    .floor = {HAND_EDGE, 4e-6 * s.c.passes}});
   for (int k = 0; k < WAYS; ++k) host_end(&arms[k].loop);
   end_scene(&s);
 }
