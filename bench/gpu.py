@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Everything that only a machine with an NVIDIA GPU can answer, part by part.
 
-  bench/gpu.sh FOLDER [--part NAME ...] [--minutes M] [--carry FOLDER] [--tree FOLDER] [--quick]
+  bench/gpu.sh FOLDER [--part NAME ...] [--only NAME ...] [--minutes M] [--carry FOLDER] [--tree FOLDER] [--quick]
   bench/gpu.sh --pack FOLDER [--pack-peers PYTHON]
 
 FOLDER gets summary.txt, summary.json and logs.tar.gz. The parts, in this order; without --part all of them:
@@ -18,8 +18,9 @@ FOLDER gets summary.txt, summary.json and logs.tar.gz. The parts, in this order;
 
 A part that fails or runs out of time doesn't keep the next from running. With --minutes all ends before those are over,
 with what there is; without, each part has a time of its own that no machine should need, so that nothing hangs. Parts
-can be asked for one by one. --log-bytes takes the middle out of longer logs, --logs-bytes leaves the longest out of the
-archive. Exit code 0: all that was asked for ran, and was right. Nothing is left running.
+can be asked for one by one, and with --only programs and peers of bench, where one command may not take as long as all
+of them. --log-bytes takes the middle out of longer logs, --logs-bytes leaves the longest out of the archive. Exit
+code 0: all that was asked for ran, and was right. Nothing is left running.
 
 --pack is for a machine without a GPU but with a network: what the other may lack (Debian's cmocka, libpng and ninja,
 NVRTC), to be taken along as the folder carry/ in the repository's root or given by --carry; with --pack-peers also
@@ -409,22 +410,28 @@ def softbody(part, options):
 
 # ---- bench, compare -------------------------------------------------------------------------------------------------
 
+# What takes minutes each: where there is little time, the tables of all else are there.
+LAST = ["cuda_solver", "cuda_particles", "cuda_bfs", "cuda_softbody", "cuda_growth"]
+
 def bench(part, options):
     """The tables of CUDA, and the peers that are installed or were brought along."""
     out = LOGS / "bench"
     peers = [name for name, peer in run_peers.listed().items() if peer.needs_gpu]
     listed = (configure.output("ninja", "-C", str(part.tree), "-t", "targets", "rule", "single") or "").split()
     programs = [Path(name).name for name in sorted(listed) if name.startswith("build/bench/cuda_")]
+    chosen = sorted(programs + peers, key=lambda name: LAST.index(name) if name in LAST else -1)
+    chosen = [name for name in chosen if not options.only or name in options.only]
+    programs, peers = ([name for name in chosen if name in kind] for kind in (programs, peers))
     command = [sys.executable, "bench/run.py", "--offline", "--site", PEERS, "--out", out,
                *(["--quick"] if options.quick else ["--rounds", "1"]),
                "--minutes", f"{max(0.1, (part.left() - 20) / 60):.2f}",  # and then what there is is written
-               *(word for name in programs + peers for word in ("--only", name))]
+               *(word for name in chosen for word in ("--only", name))]
     done = part.call("run", command)
     tables = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("*.json"))}
     part.figures["tables"] = tables
     missing = [f"{name}: {tables.get(name, {}).get('missing', 'it left no figures')}" for name in programs
                if not tables.get(name, {}).get("tables")]
-    part.check("tables", done.trouble() or "\n".join(missing) or (None if programs else "there is no program"),
+    part.check("tables", done.trouble() or "\n".join(missing) or (None if chosen else "there is no such program"),
                " ".join(programs))
     found = tables.get("peers", {}).get("peers", [])
     part.check("peers", None if len(found) == len(peers) else f"{len(found)} of {len(peers)} are in the JSON",
@@ -550,6 +557,7 @@ def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     usage.add_argument("folder", nargs="?", type=Path)
     usage.add_argument("--part", action="append", choices=PARTS)
+    usage.add_argument("--only", action="append", metavar="NAME", help="a program or a peer of bench, as cuda_loops")
     usage.add_argument("--minutes", type=float, help="until all must have ended; default: no limit")
     usage.add_argument("--log-bytes", type=int, metavar="N", help="of the log of one program; default: no limit")
     usage.add_argument("--logs-bytes", type=int, metavar="N", help="of logs.tar.gz; default: no limit")

@@ -76,6 +76,15 @@ def whole_way(folder):
     return None if summary["machine"]["simulated"] and "ok   compare" in text else text
 
 
+def chosen(folder):
+    """Two programs alone, and what is slow comes last."""
+    code, summary, text = run(folder, ["--part", "bench", "--only", "cuda_solver", "--only", "cuda_choices"])
+    tables = next((part["figures"].get("tables") for part in summary["parts"] if part["name"] == "bench"), None)
+    if code or sorted(tables or []) != ["cuda_choices", "cuda_solver"]:
+        return f"exit code {code}, {sorted(tables or [])}\n{text}"
+    return None if "tables: cuda_choices cuda_solver" in text else text
+
+
 def tables_missing(reports):
     """Of the programs on CUDA, and of peers, each of which says that there is no device for it."""
     listed = subprocess.run(["ninja", "-t", "targets", "rule", "single"], stdout=subprocess.PIPE, text=True)
@@ -218,7 +227,8 @@ def cases():
 def main():
     tap.case("cases and their needs", cases())
     tap.case("where real and simulated differ", compared())
-    for name, test in (("the whole way", whole_way), ("a complaint fails its part, and no other", complains),
+    for name, test in (("the whole way", whole_way), ("some benchmarks alone", chosen),
+                       ("a complaint fails its part, and no other", complains),
                        ("a sanitizer that says nothing", silent), ("no driver", no_driver),
                        ("what hangs is ended in time", hangs), ("a signal ends all", is_stopped),
                        ("what was carried", carried), ("peers that were", carried_peers),
