@@ -105,7 +105,7 @@ def call(command, out, seconds):
     try:
         return json.loads(out.read_text()), trouble  # of one that was ended: the tables until then
     except (OSError, ValueError):
-        return None, f"{trouble or out.stem} and left no figures"
+        return None, f"{trouble or out.stem + ' ended'} and left no figures"
 
 
 def targets():
