@@ -19,6 +19,7 @@ import run_peers  # noqa: E402
 
 FOLDER = tap.ROOT / "bench" / "peers"
 PEERS = run_peers.listed()
+SLEEP = f"86398.{os.getpid()}"  # seconds of a sleep that is told from another run's
 
 
 def rows_listed():
@@ -183,7 +184,7 @@ def merged():
 def calls(folder):
     """What hangs is ended, with its children; what leaves nothing is said."""
     script, out = folder / "hangs.py", folder / "hangs.json"
-    script.write_text("import subprocess, sys\nsubprocess.run(['sleep', '86398.5'])\n")
+    script.write_text(f"import subprocess, sys\nsubprocess.run(['sleep', '{SLEEP}'])\n")
     report, why = run.call([sys.executable, script], out, 1.5)
     left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if is_sleep(path)]
     if report or why != "hangs came to no end in 2 seconds and left no figures" or left:
@@ -195,7 +196,7 @@ def calls(folder):
 
 def is_sleep(path):
     try:
-        return b"86398.5" in path.read_bytes()
+        return SLEEP.encode() in path.read_bytes()
     except OSError:
         return False
 
