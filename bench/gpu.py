@@ -106,7 +106,7 @@ def about_machine(part):
 
 def commit():
     text = configure.output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12")
-    return (text or "unknown").strip()
+    return os.environ.get("BENCH_COMMIT") or (text or "unknown").strip()
 
 
 # ---- build ----------------------------------------------------------------------------------------------------------

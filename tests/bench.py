@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Each benchmark, with --quick: every arm runs once and is right, the JSON has them all, and so has the page that is
 written from it. The runner: on figures that are known, and on a wrong result."""
+import argparse
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import tap
@@ -237,6 +239,20 @@ def known_figures(folder):
     return None if failed else "the wrong result didn't fail the program"
 
 
+def hangs(folder):
+    """Of two that come to no end the first doesn't take the time of the other."""
+    for name in ("one", "two"):
+        (Path(folder) / name).write_text("#!/bin/sh\nsleep 600\n")
+        (Path(folder) / name).chmod(0o755)
+    own, runner.BUILD, begin = runner.BUILD, Path(folder), time.monotonic()
+    options = argparse.Namespace(rounds=1, quick=False, only=["two", "one"], ends=begin + 6)
+    reports, wrong = runner.measure(["one", "two"], [], options, {})
+    runner.BUILD, took = own, time.monotonic() - begin
+    if [line.split()[0] for line in wrong] != ["two", "one"] or not all("no end" in line for line in wrong) or took > 9:
+        return f"{wrong}, {took:.0f} s"
+    return None if all(reports[name][0]["missing"] for name in ("one", "two")) else f"{reports}"
+
+
 def compared(folder):
     """A ratio that doubled, one that was halved, one within its spread, one that is there once."""
     def report(ratios):
@@ -319,6 +335,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tap.case("two folders compared", compared(folder))
     tap.case("rounds merged, by device", rounds_merged())
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("what hangs takes half of the time", hangs(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("from one command", trouble or from_one_command(folder))
     tap.finish()
