@@ -100,6 +100,9 @@ def main():
     if machines[0][0] != machines[1][0]:
         print("not the same machine: " + ("times of the one say nothing about the other" if options.times else
                                           "ratios may differ for that alone"))
+    for when, reports in zip(("before", "after"), both):
+        if any(report.get("quick") for report in reports):
+            print(f"{when} is by --quick: its figures mean nothing")
     known = sorted(changes(before, after), reverse=True)
     slower = [change for change in known if change[0] > 1 + change[1]]
     faster = [change for change in reversed(known) if change[0] < 1 / (1 + change[1])]

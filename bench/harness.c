@@ -198,6 +198,7 @@ static void judge(measured *m) {
     m->ratio[k] = no_figures;
     if (is_missing(m, of) || (ratio->against[0] && m->base[k] < 0)) continue;
     if (m->table->along && is_missing(m, arm_called(m, ratio->against[1]))) continue;
+    if (!m->table->along && m->base[k] >= 0 && m->arm[m->base[k]].median <= 0) continue; /* lost in noise */
     for (int turn = 0; turn < m->turns; ++turn) seen[turn] = ratio_of(m, k, of, turn);
     m->ratio[k] = figures_of(seen, m->turns);
   }

@@ -281,7 +281,8 @@ def peer_lines(reports):
             continue
         for way in ways(one):
             ratio, spread = way.get("ratio"), ""
-            against = number(ratio["median"]) if ratio else "" if one["unit"] == "ratio" else "no counterpart"
+            against = number(ratio["median"]) if ratio else "" if one["unit"] == "ratio" else \
+                "below noise" if way["median"] <= 0 else "no counterpart"
             if ratio:
                 spread = f"{number(ratio['least'])} to {number(ratio['most'])}"
             elif one["unit"] == "ratio":

@@ -105,7 +105,7 @@ def our_figure(report, table, what, arm):
 def ratio_to(figures, others, goal, judged):
     """What ours is of a peer's, round by round."""
     ratios = [figure["median"] / other["median"] for figure, other in zip(figures, others)
-              if figure and figure["median"] is not None and other["median"]]
+              if figure and figure["median"] is not None and (other["median"] or 0) > 0]  # else lost in noise
     if not ratios:
         return None
     verdict = "none" if not goal or not judged else "met" if median_low(ratios) <= goal else "missed"

@@ -206,7 +206,8 @@ def known_figures(folder):
     if [arm["correct"] for arm in wrong_table["arms"]] != [True, False] or report["wrong"] != 1:
         return "the wrong result isn't in the JSON"
     found = [(ratio["against"], ratio["median"], ratio["verdict"]) for ratio in missing["ratios"]]
-    if found != [("three", 2, "met"), ("", None, "none"), ("six", None, "none")]:
+    if found != [("three", 2, "met"), ("", None, "none"), ("six", None, "none"),
+                 ("less than nothing", None, "none")]:
         return f"ratios where an arm is missing: {found}"
     if missing["arms"][2] != {"name": "nobody", "missing": "there is none"} or missing["arms"][1]["x"] != 3:
         return f"arms where one is missing: {missing['arms']}"
@@ -273,18 +274,19 @@ def compared(folder):
     absent = [line for line in wanted if line not in done.stdout]
     if absent or done.returncode != 1:
         return f"exit code {done.returncode}, without {absent}:\n{done.stdout}{done.stderr}"
-    gpu = {"program": "cuda", "device": {"gpu": "G"}, "commit": "c", "tables": [
+    gpu = {"program": "cuda", "device": {"gpu": "G"}, "commit": "c", "quick": True, "tables": [
         {"id": "C1", "what": "gone", "arms": [{"name": "gk", "median": 2, "p25": 2, "p75": 2}], "ratios": []},
         {"id": "C2", "what": "now", "arms": [{"name": "gk", "missing": "no such kernel"}],
          "ratios": [{"what": "r", "median": None}]}],
         "floor": {"unit": "ns", "arms": [{"name": "edge", "median": 3, "p25": 3, "p75": 3}]}}
     (after / "cuda.json").write_text(json.dumps(gpu))
-    (before / "cuda.json").write_text(json.dumps(dict(gpu, device={"gpu": "H"}, floor={"unit": "ns", "arms": [
-        {"name": "edge", "median": 1, "p25": 1, "p75": 1}]})))
+    edge = {"unit": "ns", "arms": [{"name": "edge", "median": 1, "p25": 1, "p75": 1}]}
+    (before / "cuda.json").write_text(json.dumps(dict(gpu, device={"gpu": "H"}, quick=False, floor=edge)))
     (after / "loops.json").write_text(json.dumps({"program": "loops", "missing": "there is no device", "tables": []}))
     times = subprocess.run([sys.executable, "bench/compare.py", before, after, "--times"], capture_output=True,
                            text=True)
     wanted = ["before: H, commit c", "after: G, commit c", "not the same machine: times",
+              "after is by --quick",
               "slower: floor, cuda, edge: 3.000 times as much", "not measured after: loops: there is no device",
               "not measured after: C2, now, gk: no such kernel", "2 figures in both: 1 slower, 0 faster"]
     absent = [line for line in wanted if line not in times.stdout]

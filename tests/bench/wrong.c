@@ -23,7 +23,7 @@ static bool never(void *with, uint64_t times, bench_took *took) {
 }
 
 int main(int argc, char **argv) {
-  double two = 2, three = 3, six = 6;
+  double two = 2, three = 3, six = 6, less = -2;
   bench_begin(argc, argv, "wrong");
   bench_says("gpu", "one that \"isn't\" there");
   bench_floor(&(bench_table){"floor", "what anything takes", "what is the least?", "units",
@@ -37,10 +37,11 @@ int main(int argc, char **argv) {
     .arms = {{"right", steady, &two, 1, 0}, {"wrong", wrong, &two, 1, 0}}});
   bench_measure(&(bench_table){"T3", "some are missing", "what is judged then?", "units",
     .arms = {{"six", steady, &six, 1, .x = 6}, {"three", steady, &three, 1, .x = 3},
-             {"nobody", never, NULL, .missing = "there is none"}},
+             {"nobody", never, NULL, .missing = "there is none"}, {"less than nothing", steady, &less, 1}},
     .ratios = {{"six against nobody or three", "six", {"nobody", "three"}, 2},
                {"six against nobody", "six", {"nobody"}, 2},
-               {"nobody against six", "nobody", {"six"}, 2}},
+               {"nobody against six", "nobody", {"six"}, 2},
+               {"six against less than nothing", "six", {"less than nothing"}, 2}},
     .floor = {"two of them", 0.5}});
   bench_measure(&(bench_table){"T4", "what grows", "how much more does one more take?", "units", .along = "things",
     .arms = {{"none", steady, &two, 1, .x = 0}, {"one", steady, &three, 1, .x = 1}, {"three", steady, &six, 1, .x = 3},
