@@ -456,7 +456,8 @@ static void write_json(const char *failed) {
   FILE *out = length < (int)sizeof part ? fopen(part, "w") : NULL;
   if (!out) fail_at_once("the JSON file can't be written");
   put_report(out, failed);
-  if (ferror(out) | fclose(out) || rename(part, run.json) != 0) fail_at_once("the JSON file can't be written");
+  const bool lost = ferror(out) != 0;
+  if (fclose(out) != 0 || lost || rename(part, run.json) != 0) fail_at_once("the JSON file can't be written");
 }
 
 int bench_end(void) {
