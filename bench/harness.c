@@ -447,17 +447,15 @@ static void put_report(FILE *out, const char *failed) {
   fprintf(out, " \"tables\": [%s]}\n", run.text);
 }
 
-/* What was measured, and what ended it if something did. Under another name first: nobody finds half a file. */
+/* What was measured, and what ended it if something did. */
 static void write_json(const char *failed) {
-  char part[4096];
   if (fflush(run.out) != 0) fail_at_once("out of memory");
   if (!run.json) return;
-  const int length = snprintf(part, sizeof part, "%s.part", run.json);
-  FILE *out = length < (int)sizeof part ? fopen(part, "w") : NULL;
+  FILE *out = fopen(run.json, "w");
   if (!out) fail_at_once("the JSON file can't be written");
   put_report(out, failed);
   const bool lost = ferror(out) != 0;
-  if (fclose(out) != 0 || lost || rename(part, run.json) != 0) fail_at_once("the JSON file can't be written");
+  if (fclose(out) != 0 || lost) fail_at_once("the JSON file can't be written");
 }
 
 int bench_end(void) {
