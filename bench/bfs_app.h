@@ -3,7 +3,8 @@
  * reached yet. What comes of it are the distances from a source, which are the same in whatever order one looks.
  *
  * The edges of a level are cut into pieces of at most PIECE, so that no item has those of a hub. A vertex is claimed by
- * a compare and swap of its distance; `seen`, a bit per vertex as of the level's begin, spares most of these. */
+ * a compare and swap of its distance; most of these are spared by looking at it before, while others may claim it. Who
+ * claims it cuts its edges for the next level. */
 #ifndef BENCH_BFS_APP_H
 #define BENCH_BFS_APP_H
 #include "gk.h"
@@ -28,8 +29,8 @@ int bfs_by_queue(const bfs_graph *g, int source, int *distance, int *queue);
 
 /* ---- the task list ----------------------------------------------------------------------------------------------- */
 
-enum { FIRST = 1, TO, DIST, SEEN, FRONT, LIST, PIECES, VERTICES, WORDS, EDGES, SOURCE, BATCH, COUNT, MORE, FOUND,
-       SCOUT, AWAKE, SEARCH };
+enum { FIRST = 1, TO, DIST, FRONT, PIECES, VERTICES, WORDS, EDGES, ROOM, SOURCE, BATCH, COUNT, MORE, FOUND, SCOUT,
+       AWAKE, SEARCH };
 extern const gk_list bfs_list;
 
 /* The same for a loop of the host's, which looks at an int behind each of them: which is next, or 0, the end. */
@@ -40,9 +41,9 @@ extern const size_t bfs_next; /* that int's place, in bytes from SEARCH's memory
 
 /* Gives the slots that are memory theirs, and uploads the graph. */
 void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g);
-/* All numbers but SOURCE. batch: pieces and vertices for one item, a power of 2: on the host many, so that room in a
- * list is asked for once in a while. */
-enum { BFS_NUMBERS = 4 };
+/* All numbers but SOURCE. batch: pieces for one item, a power of 2: on the host many, so that room for the next level's
+ * is asked for once in a while. */
+enum { BFS_NUMBERS = 5 };
 typedef struct bfs_number {
   gk_slot slot;
   int value;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 64, HELD = 1024, ALPHA = 14, BETA = 24, CHUNK = 256 /* pieces, vertices or words at a time */ };
+enum { PIECE = 64, HELD = 1024, ALPHA = 14, BETA = 24, CHUNK = 256 /* pieces or words at a time */ };
 
 typedef struct piece { int begin, end; } piece;
 /* What a level comes to, added up by all threads. */
@@ -11,8 +11,8 @@ typedef struct sums { int found, gathered, pieces, scout, awake; } sums;
 
 struct bfs_hand {
   const bfs_graph *g;
-  int words, *dist, *list;
-  uint32_t *seen, *front;
+  int words, *dist;
+  uint32_t *front;
   piece *pieces, *more; /* more: the next level's, while this one's are pushed */
   sums turns[3]; /* of a level, of the one before, and the next one's, zeroed */
 };
@@ -24,12 +24,10 @@ bfs_hand *bfs_hand_begin(const bfs_graph *g) {
   h->g = g;
   h->words = (int)words;
   h->dist = malloc(n * sizeof *h->dist);
-  h->list = malloc(n * sizeof *h->list);
-  h->seen = malloc(words * sizeof *h->seen);
   h->front = malloc(words * sizeof *h->front);
   h->pieces = malloc((n + (size_t)g->edges / PIECE) * sizeof *h->pieces);
   h->more = malloc((n + (size_t)g->edges / PIECE) * sizeof *h->more);
-  return h->dist && h->list && h->seen && h->front && h->pieces && h->more ? h : NULL;
+  return h->dist && h->front && h->pieces && h->more ? h : NULL;
 }
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */
@@ -73,33 +71,7 @@ static void cut_rows(const bfs_hand *h, const int *vertices, int count, piece *p
   for (int k = 0; k < count; ++k) at = cut_row(h, vertices[k], pieces, at);
 }
 
-static void keep(bfs_hand *h, const int *held, int kept, sums *to) {
-  memcpy(h->list + add(&to->found, kept), held, (size_t)kept * sizeof *held);
-}
-
-static void push(bfs_hand *h, int begin, int end, int level, sums *to) {
-  int held[HELD], kept = 0;
-  for (int p = begin; p < end; ++p)
-    for (int e = h->pieces[p].begin; e < h->pieces[p].end; ++e) {
-      const int w = h->g->to[e];
-      if (h->seen[w >> 5] & bit_of(w) || !claim(h, w, level)) continue;
-      if (kept == HELD) {
-        keep(h, held, kept, to);
-        kept = 0;
-      }
-      held[kept++] = w;
-    }
-  if (kept) keep(h, held, kept, to);
-}
-
-static void mark(bfs_hand *h, int begin, int end, sums *to) {
-  for (int k = begin; k < end; ++k)
-    __atomic_fetch_or(&h->seen[h->list[k] >> 5], bit_of(h->list[k]), __ATOMIC_RELAXED);
-  cut_rows(h, h->list + begin, end - begin, h->pieces, to);
-}
-
-/* Both at once, as a distance may be looked at while others claim: there is no list, nor what was seen before. */
-static void push_and_cut(bfs_hand *h, const piece *pieces, share some, int level, piece *more, sums *to) {
+static void push(bfs_hand *h, const piece *pieces, share some, int level, piece *more, sums *to) {
   int held[HELD], kept = 0, found = 0;
   for (int p = some.begin; p < some.end; ++p)
     for (int e = pieces[p].begin; e < pieces[p].end; ++e) {
@@ -120,14 +92,8 @@ static void push_and_cut(bfs_hand *h, const piece *pieces, share some, int level
 static void gather(bfs_hand *h, int begin, int end, int level, piece *pieces, sums *to) {
   const int last = smaller(32 * end, h->g->vertices);
   int many = 0;
-  for (int word = begin; word < end; ++word) {
-    uint32_t bits = 0;
-    for (int v = 32 * word; v < smaller(32 * word + 32, last); ++v) {
-      if (h->dist[v] >= 0) bits |= bit_of(v);
-      if (h->dist[v] == level) many += row_pieces(h, v);
-    }
-    h->seen[word] = bits;
-  }
+  for (int v = 32 * begin; v < last; ++v)
+    if (h->dist[v] == level) many += row_pieces(h, v);
   int at = many ? add(&to->gathered, many) : 0;
   for (int v = 32 * begin; v < last && many; ++v)
     if (h->dist[v] == level) at = cut_row(h, v, pieces, at);
@@ -168,7 +134,6 @@ typedef struct course {
 static course start(bfs_hand *h, int source) {
   const int edges = h->g->first[source + 1] - h->g->first[source];
   h->dist[source] = 0;
-  h->seen[source >> 5] = bit_of(source);
   h->turns[0] = (sums){0};
   return (course){.awake = 1, .unpushed = h->g->edges - edges, .pieces = cut_row(h, source, h->pieces, 0),
                   .goes_on = true};
@@ -194,10 +159,10 @@ const int *bfs_hand_loops(bfs_hand *h, int source) {
   const int n = h->g->vertices;
 #pragma omp parallel for schedule(static)
   for (int v = 0; v < n; ++v) h->dist[v] = -1;
-  memset(h->seen, 0, (size_t)h->words * sizeof *h->seen);
   course c = start(h, source);
-  while (c.goes_on) {
+  for (int turn = 0; c.goes_on; ++turn) {
     sums level = {0};
+    piece *pieces = turn % 2 ? h->more : h->pieces, *more = turn % 2 ? h->pieces : h->more;
     if (c.pulls) {
       CHUNKS_OF(h->words) flag(h, k, smaller(k + CHUNK, h->words), c.level);
       int awake = 0;
@@ -206,11 +171,10 @@ const int *bfs_hand_loops(bfs_hand *h, int source) {
       level.awake = awake;
     } else {
       if (c.gathers) {
-        CHUNKS_OF(h->words) gather(h, k, smaller(k + CHUNK, h->words), c.level, h->pieces, &level);
+        CHUNKS_OF(h->words) gather(h, k, smaller(k + CHUNK, h->words), c.level, pieces, &level);
         c.pieces = level.gathered;
       }
-      CHUNKS_OF(c.pieces) push(h, k, smaller(k + CHUNK, c.pieces), c.level, &level);
-      CHUNKS_OF(level.found) mark(h, k, smaller(k + CHUNK, level.found), &level);
+      CHUNKS_OF(c.pieces) push(h, pieces, (share){k, smaller(k + CHUNK, c.pieces)}, c.level, more, &level);
     }
     decide(h, &c, &level);
   }
@@ -242,7 +206,7 @@ const int *bfs_hand_region(bfs_hand *h, int source) {
 #pragma omp barrier
           c.pieces = level->gathered;
         }
-        push_and_cut(h, pieces, share_of(c.pieces, 1), c.level, more, level);
+        push(h, pieces, share_of(c.pieces, 1), c.level, more, level);
       }
 #pragma omp barrier
       decide(h, &c, level);

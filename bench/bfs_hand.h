@@ -8,6 +8,6 @@ typedef struct bfs_hand bfs_hand;
 bfs_hand *bfs_hand_begin(const bfs_graph *g);
 /* The same stages, a parallel region for each, the threads taking chunks as they come. @return The distances. */
 const int *bfs_hand_loops(bfs_hand *h, int source);
-/* One region, fixed shares, decisions taken by each thread, and of the stages of a push one. */
+/* One region, fixed shares, decisions taken by each thread. */
 const int *bfs_hand_region(bfs_hand *h, int source);
 #endif

@@ -107,14 +107,16 @@ static void begin_gk(scene *s) {
   if (!s->seen) bench_fail("out of memory");
 }
 
-/* How many levels there are, pushed and pulled, of all sources together; and what the host finds is right. */
-static void look(host_arm *arm, int *pushed, int *pulled) {
+/* How many levels there are, pushed and pulled, of all sources together; and what the host finds is right. @return How
+ * many kernels a search is in the mean, one after the other. */
+static double look(host_arm *arm, int *pushed, int *pulled) {
   bench_took ignored = {0};
   if (!by_host(arm, 1, &ignored)) bench_fail("the host's loop doesn't find the distances");
   *pushed = arm->took[BFS_PUSH] + arm->took[BFS_GATHER];
   *pulled = arm->took[BFS_PULL];
   if (bench_is_quick() && !(arm->took[BFS_PUSH] && arm->took[BFS_GATHER] && arm->took[BFS_PULL]))
     bench_fail("a small graph is to need every stage");
+  return 2 + (double)(2 * arm->took[BFS_PUSH] + 3 * arm->took[BFS_GATHER] + 3 * arm->took[BFS_PULL]) / BFS_SOURCES;
 }
 
 static void search(gk_device *device, const char *name, void (*make)(bfs_graph *, const int *), const int *size,
@@ -130,11 +132,10 @@ static void search(gk_device *device, const char *name, void (*make)(bfs_graph *
   static const host_way ways[WAYS] = {HOST_GRAPHS, HOST_POLLED, HOST_GRAPHS, HOST_KERNELS};
   for (int k = 0; k < WAYS; ++k) begin_host(&arms[k], &s, ways[k]);
   int pushed, pulled;
-  look(&arms[0], &pushed, &pulled);
+  const double chain = look(&arms[0], &pushed, &pulled);
   snprintf(question, sizeof question,
            "%d vertices, %d neighbours in all; about %d levels are pushed and %d pulled: who decides?", s.g.vertices,
            s.g.edges, pushed / BFS_SOURCES, pulled / BFS_SOURCES);
-  const double chain = 3.0 * (1 + (double)(pushed + pulled) / BFS_SOURCES); /* of kernels */
   const char *graph = "host loop: launch a graph, copy 4 bytes, wait",
              *polled = "host loop: launch a graph, poll pinned memory",
              *pushes = "host loop: pushes, copy and wait every 8",
