@@ -270,7 +270,7 @@ static void overlap_is_found_among_many(void **state) {
   gk_device *device = *state;
   static gk_slot_desc table[SLOTS];
   static gk_task tasks[SLOTS / 2];
-  static char names[SLOTS][12];
+  static char names[SLOTS][16];
   for (int k = 0; k < SLOTS; ++k) {
     snprintf(names[k], sizeof names[k], "N%d", k);
     table[k] = (gk_slot_desc){.slot = k + 1, .type = GK_PTR, .name = names[k], .element = "int",
