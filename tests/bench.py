@@ -125,14 +125,14 @@ def shown(folder):
 
 def from_one_command(folder):
     """bench/run.py where there is a device, and where there is none: what it writes, and that nothing is left out."""
-    command = [sys.executable, tap.ROOT / "bench/run.py", "--quick", "--no-peers", "--only", "cuda_checkpoints",
+    command = [sys.executable, Path("bench/run.py").absolute(), "--quick", "--no-peers", "--only", "cuda_checkpoints",
                "--only", "kernel_host", "--out", folder]
     none = {"CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}
     for env, wanted in ((simulated(), ["- simulated GPU 0, 4 multiprocessors", "- driver: CUDA ", "## Floor",
                                        '*floor: 1.00 of "an edge between two empty kernels"*', "| clocks after |",
                                        "| C6 | a yield, and the launch that resumes: gk |", "## K: "]),
                         (none, ["## Not measured", "- `cuda_checkpoints`: ", "## K: "])):
-        trouble = tap.run(*command, cwd=tap.ROOT, env={**os.environ, **env})
+        trouble = tap.run(*command, env={**os.environ, **env})  # in this tree, which has bench/, too
         if trouble:
             return trouble
         page = (Path(folder) / "README.md").read_text()
@@ -232,7 +232,7 @@ def known_figures(folder):
     if ended.returncode != 1 or kept["failed"] != 'it "fails"' or kept["tables"] != report["tables"]:
         return f"a program that fails in the end: {ended.stderr}{kept}"
     os.environ["WRONG_HANGS"] = "1"
-    kept, trouble = runner.call(["build/tests/bench/wrong"], out, 5)
+    kept, trouble = runner.call([Path("build/tests/bench/wrong").resolve()], out, 5)
     del os.environ["WRONG_HANGS"]
     if not kept or kept["tables"] != report["tables"] or "failed" not in kept or "no end in 5" not in trouble:
         return f"a program that hangs: {trouble}, {kept}"
