@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants the bugs of tests/planted/*.patch one by one in a copy of the sources, and sees whether the tests catch them.
 
-  tests/planted.py            that all patches apply, and every tenth in full
+  tests/planted.py            that all patches apply, and every fifteenth in full
   tests/planted.py --all      all of them; also where $GK_TEST_SCALE is more than 1
   tests/planted.py NAME ...   those whose name contains one of the NAMEs
 
@@ -31,7 +31,7 @@ import run  # noqa: E402
 TREE = ROOT / "build/planted"
 PATCHES = ROOT / "tests/planted"
 SOURCES = ["build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
-EVERY = 10
+EVERY = 15
 # Of a program, and of a case of the conformance suite: bugs make loops that never end, and memory that ever grows.
 SECONDS, CASE_SECONDS, GIBIBYTES = 60, 30, 8
 LISTS = 1000  # random ones
