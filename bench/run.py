@@ -19,6 +19,7 @@ import math
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -32,8 +33,8 @@ PEER_SECONDS = 300  # of one in a round; what hangs comes to an end
 
 
 def middle(values):
-    values = sorted(value for value in values if value is not None)
-    return values[(len(values) - 1) // 2] if values else None
+    values = [value for value in values if value is not None]
+    return statistics.median(values) if values else None
 
 
 def least(values):

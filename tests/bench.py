@@ -164,6 +164,8 @@ def rounds_merged():
              merged["device"]["clocks before"], merged["rounds"]]
     if found != [4, 6, {"name": "none", "missing": "why"}, "missed", None, 6, 1, 1, 3]:
         return f"merged: {found}"
+    if runner.merge([report(1, 2), report(1, 4)])["tables"][0]["arms"][0]["median"] != 3:
+        return "of two rounds neither the better nor the worse counts"
     missing = {"missing": "no", "tables": [], "wrong": 0, "machine": merged["machine"]}
     if runner.merge([missing, report(1, 2)])["tables"] == [] or runner.merge([missing])["missing"] != "no":
         return "a round without figures"
