@@ -3,8 +3,7 @@
 #include "cuda_hand.h"
 #include "gk_kernel.h"
 #include "harness.h"
-#include <malloc.h>
-#include <stdatomic.h>
+#include "held.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -236,30 +235,6 @@ static void sections(void) {
 
 /* ---- C9: building ------------------------------------------------------------------------------------------------ */
 
-/* Bytes that gk holds of the host's memory. */
-static atomic_size_t held;
-
-static void *count_alloc(void *user, size_t bytes) {
-  void *at = malloc(bytes);
-  (void)user;
-  held += malloc_usable_size(at);
-  return at;
-}
-
-static void *count_resize(void *user, void *at, size_t bytes) {
-  const size_t before = malloc_usable_size(at);
-  void *moved = realloc(at, bytes);
-  (void)user;
-  if (moved) held += malloc_usable_size(moved) - before;
-  return moved;
-}
-
-static void count_free(void *user, void *at) {
-  (void)user;
-  held -= malloc_usable_size(at);
-  free(at);
-}
-
 typedef struct building {
   size_t count;
   const gk_task *tasks;
@@ -311,9 +286,9 @@ static bool hold_gk(void *with, uint64_t times, bench_took *took) {
   const building *b = with;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    const size_t before = held;
+    const size_t before = bench_held;
     gk_graph *graph = graph_of(b->tasks, b->count);
-    took->all += (double)(held - before) / (double)b->count;
+    took->all += (double)(bench_held - before) / (double)b->count;
     right = runs(b, graph, NULL) && right;
     gk_graph_destroy(graph);
   }
@@ -459,10 +434,9 @@ static void rebindings(void) {
 }
 
 int main(int argc, char **argv) {
-  const gk_allocator allocator = {NULL, count_alloc, count_resize, count_free};
   const char *why;
   bench_begin(argc, argv, "cuda_launches");
-  hand_must(gk_set_allocator(&allocator));
+  hand_must(gk_set_allocator(&bench_counting));
   device = hand_open(&why);
   if (!device) return bench_missing(why);
   const gk_device_info *info = gk_device_describe(device);

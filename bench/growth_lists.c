@@ -1,8 +1,7 @@
 #include "growth_lists.h"
 #include "gk_kernel.h"
+#include "held.h"
 #include "must.h"
-#include <malloc.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,30 +20,7 @@ static growth_axis axes[GROWTH_AXES];
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static atomic_size_t held;
-
-static void *count_alloc(void *user, size_t bytes) {
-  void *at = malloc(bytes);
-  (void)user;
-  held += malloc_usable_size(at);
-  return at;
-}
-
-static void *count_resize(void *user, void *at, size_t bytes) {
-  const size_t before = malloc_usable_size(at);
-  void *moved = realloc(at, bytes);
-  (void)user;
-  if (moved) held += malloc_usable_size(moved) - before;
-  return moved;
-}
-
-static void count_free(void *user, void *at) {
-  (void)user;
-  held -= malloc_usable_size(at);
-  free(at);
-}
-
-size_t growth_held(void) { return held; }
+size_t growth_held(void) { return bench_held; }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
@@ -144,8 +120,7 @@ static void make_axis(growth_axis *axis, const char *along, const char *unit, co
 }
 
 void growth_begin(void) {
-  static const gk_allocator allocator = {NULL, count_alloc, count_resize, count_free};
-  must(gk_set_allocator(&allocator));
+  must(gk_set_allocator(&bench_counting));
 }
 
 void growth_open(gk_device *opened) {
