@@ -5,11 +5,10 @@
 #include "bfs_hand.h"
 #include "cpu_floor.h"
 #include "host_loop.h"
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { BATCH_HERE = 64 };
 
 static bool is_right(const bfs_graph *g, int k, const int *distances) {
   return memcmp(distances, g->distances[k], (size_t)g->vertices * sizeof *distances) == 0;
@@ -39,7 +38,7 @@ static void begin_gk(gk_arm *arm, const bfs_graph *g) {
   arm->begin = host_add(&arm->loop, &bfs_begin);
   for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k) arm->stretches[k] = host_add(&arm->loop, &bfs_stretches[k]);
   host_share(&arm->loop, arm->graph);
-  bfs_numbers(g, BATCH_HERE, numbers);
+  bfs_numbers(g, omp_get_max_threads(), numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) {
     must(gk_bind_int(arm->graph, numbers[k].slot, numbers[k].value));
     host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);

@@ -6,7 +6,11 @@
 
 GK_SOURCE(bench_bfs)
 #define PIECE 64  /* edges */
-#define HELD 64   /* vertices that an item has found before it asks for room for them; no less than a piece */
+#ifdef __CUDACC__ /* vertices that an item has found before it asks for room for them; no less than a piece */
+#define HELD 64
+#else
+#define HELD 1024
+#endif
 #define ALPHA 14  /* pull once the level has more than 1/ALPHA of the edges that weren't pushed yet */
 #define BETA 24   /* push again once it has less than 1/BETA of the vertices */
 
@@ -40,9 +44,14 @@ GK_KERNEL(start, (out(search, s), out(int, dist), out(piece, pieces), out(int, c
 }
 /* `pieces` has two halves, this level's from `base` on and the next one's. */
 GK_KERNEL(push, (in(search, s), inout(piece, pieces), in(int, count), in(int, first), in(int, to), atomic(int, dist),
-                 atomic(int, more), sum(int, found), sum(int, scout), value(int, room), value(int, batch))) {
-  if ((i & (batch - 1)) != 0) return;
-  int held[HELD], kept = 0, many = 0, reached = s[0].level + 1, here = s[0].base, last = smaller(i + batch, count[0]);
+                 atomic(int, more), sum(int, found), sum(int, scout), value(int, room), value(int, parts))) {
+  int share = (count[0] + parts - 1) / parts;
+  if (share > 1) { /* it begins at a multiple of 8, so few items divide */
+    if ((i & 7) != 0) return;
+    share = (share + 7) & ~7;
+  }
+  if (i % share != 0) return;
+  int held[HELD], kept = 0, many = 0, reached = s[0].level + 1, here = s[0].base, last = smaller(i + share, count[0]);
   for (int p = i; p <= last; ++p) {
     int begin = p < last ? pieces[here + p].begin : 0, end = p < last ? pieces[here + p].end : HELD;
     if (kept != 0 && kept + end - begin > HELD) {
@@ -130,14 +139,14 @@ GK_SOURCE_END
 static const gk_slot_desc slots[] = {
   GK_BUFFER(FIRST, int), GK_BUFFER(TO, int), GK_BUFFER(DIST, int), GK_BUFFER(FRONT, uint), GK_BUFFER(PIECES, piece),
   GK_SCALAR(VERTICES, int), GK_SCALAR(WORDS, int), GK_SCALAR(EDGES, int), GK_SCALAR(ROOM, int),
-  GK_SCALAR(SOURCE, int), GK_SCALAR(BATCH, int), GK_OWN(COUNT, int, 1), GK_OWN(MORE, int, 1), GK_OWN(FOUND, int, 1),
+  GK_SCALAR(SOURCE, int), GK_SCALAR(PARTS, int), GK_OWN(COUNT, int, 1), GK_OWN(MORE, int, 1), GK_OWN(FOUND, int, 1),
   GK_OWN(SCOUT, int, 1), GK_OWN(AWAKE, int, 1), GK_OWN(SEARCH, search, 1)};
 
 #define BEGIN_TASKS \
   GK_FILL(DIST, VERTICES, -1), \
   GK_RUN(start, GK_ONE, SEARCH, DIST, PIECES, COUNT, MORE, FOUND, SCOUT, AWAKE, FIRST, SOURCE, EDGES)
 #define GATHER_TASK GK_RUN(gather, WORDS, SEARCH, DIST, FIRST, PIECES, COUNT, VERTICES)
-#define PUSH_TASK GK_RUN(push, COUNT, SEARCH, PIECES, COUNT, FIRST, TO, DIST, MORE, FOUND, SCOUT, ROOM, BATCH)
+#define PUSH_TASK GK_RUN(push, COUNT, SEARCH, PIECES, COUNT, FIRST, TO, DIST, MORE, FOUND, SCOUT, ROOM, PARTS)
 #define PULL_TASKS \
   GK_RUN(flag_front, WORDS, SEARCH, DIST, FRONT, VERTICES), \
   GK_RUN(pull, VERTICES, SEARCH, FIRST, TO, FRONT, DIST, AWAKE)
@@ -172,12 +181,12 @@ static void must(gk_result result) {
 
 static size_t room_of(const bfs_graph *g) { return (size_t)(g->vertices + g->edges / PIECE); }
 
-void bfs_numbers(const bfs_graph *g, int batch, bfs_number numbers[BFS_NUMBERS]) {
+void bfs_numbers(const bfs_graph *g, int parts, bfs_number numbers[BFS_NUMBERS]) {
   numbers[0] = (bfs_number){VERTICES, g->vertices};
   numbers[1] = (bfs_number){WORDS, (g->vertices + 31) / 32};
   numbers[2] = (bfs_number){EDGES, g->edges};
   numbers[3] = (bfs_number){ROOM, (int)room_of(g)};
-  numbers[4] = (bfs_number){BATCH, batch};
+  numbers[4] = (bfs_number){PARTS, parts};
 }
 
 void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g) {

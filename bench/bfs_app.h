@@ -29,7 +29,7 @@ int bfs_by_queue(const bfs_graph *g, int source, int *distance, int *queue);
 
 /* ---- the task list ----------------------------------------------------------------------------------------------- */
 
-enum { FIRST = 1, TO, DIST, FRONT, PIECES, VERTICES, WORDS, EDGES, ROOM, SOURCE, BATCH, COUNT, MORE, FOUND, SCOUT,
+enum { FIRST = 1, TO, DIST, FRONT, PIECES, VERTICES, WORDS, EDGES, ROOM, SOURCE, PARTS, COUNT, MORE, FOUND, SCOUT,
        AWAKE, SEARCH };
 extern const gk_list bfs_list;
 
@@ -41,12 +41,12 @@ extern const size_t bfs_next; /* that int's place, in bytes from SEARCH's memory
 
 /* Gives the slots that are memory theirs, and uploads the graph. */
 void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g);
-/* All numbers but SOURCE. batch: pieces for one item, a power of 2: on the host many, so that room for the next level's
- * is asked for once in a while. */
+/* All numbers but SOURCE. parts: of a level's pieces, each for one item. On the host as many as there are threads, so
+ * that what a thread has found lies together in the next level and is its own once more; on a GPU as many as can be. */
 enum { BFS_NUMBERS = 5 };
 typedef struct bfs_number {
   gk_slot slot;
   int value;
 } bfs_number;
-void bfs_numbers(const bfs_graph *g, int batch, bfs_number numbers[BFS_NUMBERS]);
+void bfs_numbers(const bfs_graph *g, int parts, bfs_number numbers[BFS_NUMBERS]);
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOGETHER = 8, WAYS = 4, BATCH_HERE = 1 /* as many items as there can be */ };
+enum { TOGETHER = 8, WAYS = 4 };
 
 typedef struct scene {
   gk_device *device;
@@ -93,7 +93,7 @@ static void begin_host(host_arm *arm, scene *s, host_way way) {
   for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k) arm->stretches[k] = host_add(&arm->loop, &bfs_stretches[k]);
   host_share(&arm->loop, s->graph);
   bfs_number numbers[BFS_NUMBERS];
-  bfs_numbers(&s->g, BATCH_HERE, numbers);
+  bfs_numbers(&s->g, s->g.edges, numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
 }
 
@@ -101,7 +101,7 @@ static void begin_gk(scene *s) {
   hand_must(gk_graph_create(s->device, &bfs_list, 0, &s->graph));
   bfs_bind(s->device, s->graph, &s->g);
   bfs_number numbers[BFS_NUMBERS];
-  bfs_numbers(&s->g, BATCH_HERE, numbers);
+  bfs_numbers(&s->g, s->g.edges, numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) hand_must(gk_bind_int(s->graph, numbers[k].slot, numbers[k].value));
   s->seen = malloc((size_t)s->g.vertices * sizeof *s->seen);
   if (!s->seen) bench_fail("out of memory");
