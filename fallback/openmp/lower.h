@@ -76,6 +76,7 @@ typedef struct gki_fork {
   uint8_t probing;             /* executions left in which the way that lost is tried again */
   uint16_t wait, pause;        /* executions until then; and how many that is this time */
   float series_ns, split_ns;
+  float last_ns, lately_ns;    /* of the way that is taken: the last execution, the lesser of the last two */
   uint64_t began;              /* in series and being timed; 0: not */
   bool met;                    /* the team was there then */
   uint32_t at;                 /* walked in series: the section it is in */

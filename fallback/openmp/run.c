@@ -25,26 +25,37 @@ enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is jud
        SOON = 4, LATE = 64,         /* executions until then; each time in vain twice as many */
        TIMED_NS = 2000 /* what takes longer is timed each time: that costs 3 % of it */ };
 
+static void hold_to(gki_fork *fork, bool split, float lately_ns) {
+  if (split != fork->split) fork->wait = fork->pause = SOON;
+  fork->split = split;
+  fork->last_ns = fork->lately_ns = lately_ns;
+}
+
+/* A machine has its moods, so what was measured in one isn't held against what is in another: the least of PROBES
+ * executions of the way that isn't taken is compared with the least of the two of the other just before. */
 static void note_time(gki_fork *fork, bool split, uint64_t ns) {
   float seen = (float)ns, *known = split ? &fork->split_ns : &fork->series_ns;
   uint8_t *samples = split ? &fork->split_samples : &fork->series_samples;
   if (*samples < TRIES) {
     *known = *samples ? fminf(*known, seen) : seen;
-    ++*samples;
+    if (++*samples == TRIES && split)
+      hold_to(fork, fork->split_ns < fork->series_ns, fminf(fork->split_ns, fork->series_ns));
   } else if (fork->probing && split != fork->split) {
     *known = fork->probing == PROBES ? seen : fminf(*known, seen);
-    --fork->probing;
+    if (--fork->probing == 0 && *known < fork->lately_ns) hold_to(fork, split, *known);
   } else {
+    if (split == fork->split) {
+      fork->lately_ns = fminf(fork->last_ns, seen);
+      fork->last_ns = seen;
+    }
     *known += (fminf(fmaxf(seen, *known / 2), *known * 2) - *known) / 4;
   }
 }
 
-/* Which of the two ways is the faster, and whether the other shall be looked at again: soon, if it has just changed. A
- * machine has its moods, so what was measured in one isn't held for true in the next. */
+/* Whether the way that isn't taken shall be looked at again: soon, if the other has just won or seems to lose. */
 static void reconsider(gki_fork *fork) {
-  bool split = fork->split_ns < fork->series_ns;
-  if (split != fork->split) fork->wait = fork->pause = SOON;
-  fork->split = split;
+  bool loses = fork->lately_ns > 1.5f * (fork->split ? fork->series_ns : fork->split_ns);
+  if (loses && fork->wait > SOON) fork->wait = SOON;
   if (fork->wait > 0) {
     --fork->wait;
     return;
@@ -66,9 +77,9 @@ static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
   if (!untried && !fork->probing) reconsider(fork);
   uint32_t crew = drive->may_meet ? drive->program->device->team.wanted : drive->count;
   uint32_t side_by_side = fork->count < crew ? fork->count : crew;
-  float saving = fork->split ? fork->series_ns - fork->split_ns
-                             : fork->series_ns * (1 - 1 / (float)side_by_side) - drive->handoff_ns;
+  float saving = fork->series_ns * (1 - 1 / (float)side_by_side) - drive->handoff_ns;
   if (saving <= 0) fork->probing = 0;
+  else if (fork->split) saving = fmaxf(fork->series_ns - fork->split_ns, 1);
   *timed = fork->probing || fork->series_ns > TIMED_NS;
   if (saving <= 0 || !(untried || fork->split == !fork->probing)) return GKI_ALONE;
   *timed = true;
@@ -360,7 +371,7 @@ gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *rec
   atomic_store_explicit(&program->failed, GK_OK, memory_order_relaxed);
   gki_openmp_patch(program, launch);
   gki_openmp_forget(device);
-  if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 64;
+  if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 16;
   gki_openmp_crew(&drive, 0, 1, device->handoff_ns);
   drive.missed_ns = program->eager ? device->wake_ns : 0;
   const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* with several tasks in one step */

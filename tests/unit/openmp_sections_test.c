@@ -159,6 +159,27 @@ static void test_a_lost_race_is_run_again(void **state) {
   world_end(&w);
 }
 
+/* What sections took one after the other while the machine was faster is no reason to leave the other way. */
+static void test_an_old_time_wins_no_race(void **state) {
+  (void)state;
+  world w;
+  world_begin(&w, &noted_sections, 2, AS_MEASURED);
+  bind_all(&w, 1);
+  for (int k = 0; k < 8; ++k) assert_runs(&w);
+  gki_fork *fork = &w.program.forks[0];
+  fork->series_samples = fork->split_samples = UINT8_MAX;
+  fork->series_ns = 5e5f;
+  fork->split_ns = fork->last_ns = fork->lately_ns = 1e6f;
+  fork->split = true;
+  fork->probing = 0;
+  fork->wait = fork->pause = 64;
+  assert_runs(&w);
+  assert_true(fork->split);
+  for (int k = 0; k < 40 && fork->series_ns < 2e6f; ++k) assert_runs(&w);
+  assert_true(fork->series_ns >= 2e6f); /* it was tried before long, and that is what it takes now */
+  world_end(&w);
+}
+
 /* What a dump says of a PARALLEL, at each stage of what was learned about it. */
 static void test_dump_of_sections(void **state) {
   (void)state;
@@ -663,6 +684,7 @@ int main(void) {
     cmocka_unit_test(test_straight_sections),
     cmocka_unit_test(test_side_by_side),
     cmocka_unit_test(test_a_lost_race_is_run_again),
+    cmocka_unit_test(test_an_old_time_wins_no_race),
     cmocka_unit_test(test_dump_of_sections),
     cmocka_unit_test(test_sums_of_two_parallels),
     cmocka_unit_test(test_sums_into_one_slot),

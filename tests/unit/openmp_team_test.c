@@ -224,6 +224,16 @@ static void test_a_slow_moment_is_forgotten(void **state) {
   world_end(&w);
 }
 
+/* Nor is a waking. */
+static void test_a_slow_waking_is_forgotten(void **state) {
+  (void)state;
+  world w;
+  begin_toil(&w);
+  w.device.wake_ns = 1e9f;
+  assert_shared_within(&w, 200);
+  world_end(&w);
+}
+
 static gk_result count_down(const gk_value *args, void *stream) {
   (void)stream;
   int *left = args[0].ptr;
@@ -378,6 +388,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_thread_limit),
     cmocka_unit_test(test_large_tasks_are_shared),
     cmocka_unit_test(test_a_slow_moment_is_forgotten),
+    cmocka_unit_test(test_a_slow_waking_is_forgotten),
     cmocka_unit_test(test_a_slow_moment_is_forgotten_in_a_loop),
     cmocka_unit_test(test_small_tasks_stay_small),
     cmocka_unit_test(test_uneven_work_is_no_waking),
