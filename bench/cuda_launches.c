@@ -240,56 +240,71 @@ typedef struct building {
   const gk_task *tasks;
 } building;
 
-static bool runs(const building *b, gk_graph *graph, CUgraphExec exec) {
-  hand_put(x, 0);
+/* *launched: when the host was through with launching it. */
+static bool runs(const building *b, gk_graph *graph, CUgraphExec exec, double *launched) {
   if (graph) {
     hand_must(gk_bind(graph, X, x));
     hand_must(gk_launch(graph, 0));
   } else {
     hand_launch(exec);
   }
+  *launched = bench_now();
   finish(graph);
   return hand_value(x) == (int)b->count;
 }
 
-static bool build_gk(void *with, uint64_t times, bench_took *took) {
-  const building *b = with;
+static double time_gk(const building *b, bool launch, bool *right) {
+  double launched;
+  hand_put(x, 0);
+  const double begin = bench_now();
+  gk_graph *graph = graph_of(b->tasks, b->count);
+  const double built = bench_now();
+  *right = runs(b, graph, NULL, &launched) && *right;
+  const double end = bench_now();
+  gk_graph_destroy(graph);
+  return (launch ? launched : built) - begin + bench_now() - end;
+}
+
+static double time_by_hand(const building *b, bool launch, bool *right) {
+  double launched;
+  hand_put(x, 0);
+  const double begin = bench_now();
+  const CUgraphExec exec = hand_exec(hand_row(&x, b->count, NULL));
+  const double built = bench_now();
+  *right = runs(b, NULL, exec, &launched) && *right;
+  const double end = bench_now();
+  hand_exec_end(exec);
+  return (launch ? launched : built) - begin + bench_now() - end;
+}
+
+static bool build(double (*time)(const building *, bool, bool *), bool launch, const building *b, uint64_t times,
+                  bench_took *took) {
   bool right = true;
-  for (uint64_t k = 0; k < times; ++k) {
-    const double begin = bench_now();
-    gk_graph *graph = graph_of(b->tasks, b->count);
-    const double built = bench_now();
-    right = runs(b, graph, NULL) && right;
-    const double end = bench_now();
-    gk_graph_destroy(graph);
-    took->all += (built - begin + bench_now() - end) / (double)b->count;
-  }
+  for (uint64_t k = 0; k < times; ++k) took->all += time(b, launch, &right) / (double)b->count;
   return right;
 }
 
+static bool build_gk(void *with, uint64_t times, bench_took *took) { return build(time_gk, false, with, times, took); }
 static bool build_by_hand(void *with, uint64_t times, bench_took *took) {
-  const building *b = with;
-  bool right = true;
-  for (uint64_t k = 0; k < times; ++k) {
-    const double begin = bench_now();
-    const CUgraphExec exec = hand_exec(hand_row(&x, b->count, NULL));
-    const double built = bench_now();
-    right = runs(b, NULL, exec) && right;
-    const double end = bench_now();
-    hand_exec_end(exec);
-    took->all += (built - begin + bench_now() - end) / (double)b->count;
-  }
-  return right;
+  return build(time_by_hand, false, with, times, took);
+}
+static bool build_and_launch_gk(void *with, uint64_t times, bench_took *took) {
+  return build(time_gk, true, with, times, took);
+}
+static bool build_and_launch_by_hand(void *with, uint64_t times, bench_took *took) {
+  return build(time_by_hand, true, with, times, took);
 }
 
 static bool hold_gk(void *with, uint64_t times, bench_took *took) {
   const building *b = with;
   bool right = true;
+  double launched;
   for (uint64_t k = 0; k < times; ++k) {
     const size_t before = bench_held;
     gk_graph *graph = graph_of(b->tasks, b->count);
     took->all += (double)(bench_held - before) / (double)b->count;
-    right = runs(b, graph, NULL) && right;
+    hand_put(x, 0);
+    right = runs(b, graph, NULL, &launched) && right;
     gk_graph_destroy(graph);
   }
   return right;
@@ -314,11 +329,24 @@ static void time_built(const char *what, size_t count, size_t thousand) {
   bench_measure(&table);
 }
 
+/* What gk leaves for the first launch to do, as its memory is bound after building, counts here. */
+static void time_launched(const char *what, size_t count) {
+  bench_table table = {"C9", what, "the same and the host's time for the first launch, per task: does it put off work?",
+                       "ns", .tries = 1};
+  for (size_t k = 0; k < count; ++k) {
+    table.arms[2 * k] = (bench_arm){size_names[0][k], build_and_launch_gk, &sizes[k], 0, 0};
+    table.arms[2 * k + 1] = (bench_arm){size_names[1][k], build_and_launch_by_hand, &sizes[k], 0, 0};
+    table.ratios[k] = (bench_ratio){size_names[0][k], size_names[0][k], {size_names[1][k]}, 1.1};
+  }
+  bench_measure(&table);
+}
+
 static void builds(void) {
-  const char *what = "build and instantiate", *memory = "memory that a built graph holds";
+  const char *what = "build and instantiate", *first = "build, bind and launch once",
+             *memory = "memory that a built graph holds";
   const size_t *of = bench_is_quick() ? quick_sizes : all_sizes, thousand = bench_is_quick() ? 0 : 1;
   const size_t count = bench_is_quick() ? GK_COUNT(quick_sizes) : GK_COUNT(all_sizes);
-  if (!bench_wants("C9", what) && !bench_wants("C9", memory)) return;
+  if (!bench_wants("C9", what) && !bench_wants("C9", first) && !bench_wants("C9", memory)) return;
   gk_task *tasks = row_of((gk_task)GK_RUN(one_more, GK_ONE, X), of[count - 1]);
   for (size_t k = 0; k < count; ++k) {
     sizes[k] = (building){of[k], tasks};
@@ -326,6 +354,7 @@ static void builds(void) {
     snprintf(size_names[1][k], sizeof size_names[1][k], "by hand, %zu nodes", of[k]);
   }
   if (bench_wants("C9", what)) time_built(what, count, thousand);
+  if (bench_wants("C9", first)) time_launched(first, count);
   bench_measure(&(bench_table){"C9", memory, "how much of the host's memory does gk hold beside the driver, per task?",
     "bytes",
     .arms = {{size_names[0][thousand], hold_gk, &sizes[thousand], 1, 0},
