@@ -238,7 +238,8 @@ def main():
     wrong += [f"{name}: a wrong result" for name in programs for report in reports.get(name, []) if report["wrong"]]
     measured = [name for name in programs if any(report["tables"] for report in reports.get(name, []))]
     if not measured:
-        sys.exit("bench/run.py: no program measured anything")
+        sys.exit("bench/run.py: no program measured anything" if programs or not peers else
+                 "bench/run.py: peers are held against a program of gk's: --only tasks, or cuda_peers, as well")
     machine = dict(reports[measured[0]][0]["machine"], load=os.getloadavg()[1])
     results = {name: merge(reports[name]) for name in programs if name in reports}
     if peers:
