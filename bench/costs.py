@@ -62,7 +62,7 @@ def spin_ns(report):
     for table in report["tables"]:
         if (table["id"], table["what"]) == ("P", "a wait that sleeps"):
             median = next((arm.get("median") for arm in table["arms"] if arm["name"] == "the waking alone"), None)
-            return None if median is None else max(0, round(median, -2))
+            return None if median is None else max(0, int(round(median, -2)))
     return None
 
 
@@ -73,7 +73,7 @@ NUMBERS = [
      "an IF node is taken to cost as much as a few kernels that find their word closed"),
     ("GKI_COST_SMALL_BYTES", "So many bytes are copied or filled by one warp as fast as by a grid.", small_bytes,
      "small copies", 256, "eight bytes per thread of a warp"),
-    ("GKI_COST_SPIN_NS", "So long a wait looks at the status before it asks the driver to sleep.", spin_ns,
+    ("GKI_COST_SPIN_NS", "So long a wait looks at a status or an event before it asks the driver to sleep.", spin_ns,
      "a wait that sleeps", 20000, "waking a thread is taken to cost some tens of microseconds"),
 ]
 

@@ -9,8 +9,8 @@ enum {
   /* So many bytes are copied or filled by one warp as fast as by a grid. Assumed, as no device was measured yet:
    * eight bytes per thread of a warp. */
   GKI_COST_SMALL_BYTES = 256,
-  /* So long a wait looks at the status before it asks the driver to sleep. Assumed, as no device was measured yet:
-   * waking a thread is taken to cost some tens of microseconds. */
+  /* So long a wait looks at a status or an event before it asks the driver to sleep. Assumed, as no device was
+   * measured yet: waking a thread is taken to cost some tens of microseconds. */
   GKI_COST_SPIN_NS = 20000,
 };
 #endif

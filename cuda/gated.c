@@ -1,11 +1,13 @@
 #include "gated.h"
+#include "clock.h"
+#include "costs.h"
 #include "error.h"
 #include "launch.h"
 #include "pause.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { QUERIES = 32, NAME_BYTES = 600 };
+enum { NAME_BYTES = 600 };
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -27,16 +29,17 @@ static gk_result judge_run(const gki_cuda_gated *graph, CUresult result, const c
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Asking a few times takes less long than being woken, for what is almost done. */
+/* Asking takes less long than being woken, for what is almost done. */
 static CUresult wait_for_event(const gki_cuda_gated *graph) {
   const gki_cuda_driver *driver = graph->device->driver;
   CUresult result = driver->cuEventRecord(graph->event, graph->at);
   if (result != CUDA_SUCCESS) return result;
-  for (int k = 0; k < QUERIES; ++k) {
+  const int64_t begin = gki_cuda_now_ns();
+  do {
     result = driver->cuEventQuery(graph->event);
     if (result != CUDA_ERROR_NOT_READY) return result;
     gki_pause();
-  }
+  } while (gki_cuda_now_ns() - begin < GKI_COST_SPIN_NS);
   return driver->cuEventSynchronize(graph->event);
 }
 

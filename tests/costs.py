@@ -49,7 +49,7 @@ def measured(folder):
     opened = {k: (k * 100, 850 + k * 30) for k in (1, 2, 4, 8, 12, 16, 24, 32)}   # words are dearer from 12.1 on
     closed = {k: (k * 60, 800) for k in opened}                                   # from 13.3 on
     copies = {64: (10, 10), 256: (10, 10), 1024: (10.4, 10), 4096: (40, 10)}
-    one = report(opened, closed, copies, 4321)
+    one = report(opened, closed, copies, 4321.5)
     found, text = numbers(folder, {"one": one})
     if found != (12, 1024, 4300):
         return f"of one device: {found}\n{text}"
