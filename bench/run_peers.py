@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections import namedtuple
 from pathlib import Path
-from statistics import median_low
+from statistics import median
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 FOLDER = ROOT / "bench/peers"
@@ -108,8 +108,8 @@ def ratio_to(figures, others, goal, judged):
               if figure and figure["median"] is not None and (other["median"] or 0) > 0]  # else lost in noise
     if not ratios:
         return None
-    verdict = "none" if not goal or not judged else "met" if median_low(ratios) <= goal else "missed"
-    return {"median": median_low(ratios), "least": min(ratios), "most": max(ratios), "rounds": len(ratios),
+    verdict = "none" if not goal or not judged else "met" if median(ratios) <= goal else "missed"
+    return {"median": median(ratios), "least": min(ratios), "most": max(ratios), "rounds": len(ratios),
             "goal": goal, "verdict": verdict}
 
 
