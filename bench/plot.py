@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import plot_growth
+import run_peers
 
 TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a whole application",
           "F6": "before a list runs", "F7": "sections", "F8": "passes, checkpoints, yields", "K": "kernels on the host",
@@ -73,7 +74,8 @@ def ways(row_of_peer):
 
 
 def arm_called(table, name):
-    return next(arm for arm in table["arms"] if arm["name"] == name)
+    return next((arm for arm in table["arms"] if arm["name"] == name),
+                {"name": name, "median": None, "missing": "it isn't in the table"})
 
 
 def measured_of(table):
@@ -237,6 +239,46 @@ def machine_lines(reports):
         f"; load average at the end: {machine['load']:.1f}" if "load" in machine else "")
 
 
+def shown(verdict):
+    return verdict.replace("none", "not judged")
+
+
+def why_no_ratio(table, ratio):
+    """A ratio is lost in noise where what it is held against came out as nothing."""
+    if "along" in table:
+        return "not measured" if missing_of(table) else "not judged"
+    arms = [arm_called(table, name) for name in (ratio["of"], ratio["against"]) if name]
+    return "lost in noise" if len(arms) == 2 and not any("missing" in arm for arm in arms) else "not measured"
+
+
+def why_no_ratio_to(report, one, arm):
+    """Likewise, of a goal that names a peer: its report and its row, or None, and ours."""
+    if "missing" in arm:
+        return f"not measured: {arm['missing']}"
+    if one and "missing" not in one:
+        return "lost in noise"
+    failed = [failure["why"] for failure in report.get("failed", [])]
+    return "not measured: " + ((one or report).get("missing") or "; ".join(failed) or "it has no such row")
+
+
+def peer_verdict_lines(table, reports):
+    """Every goal that names a peer, whether or not it was there."""
+    peers = {report["peer"]: report for report in reports.get("peers", {}).get("peers", [])}
+    for (ident, what, name), goal in run_peers.GOALS.items():
+        if (ident, what) != (table["id"], table["what"]):
+            continue
+        report = peers.get(name, {"missing": "it wasn't asked for"})
+        one = next((one for one in report.get("rows", []) if is_of(one, table)), None)
+        ratio, arm = (one or {}).get("ratio"), run_peers.OURS[ident, what][1]
+        cells = table["id"], f"{what}: {arm}", f"{name} {report.get('version') or ''}".strip()
+        if ratio:
+            yield row(*cells, beside(ratio["median"], ratio["goal"]),
+                      f"{number(ratio['least'])} to {number(ratio['most'])} (rounds)", f"{ratio['goal']:g}",
+                      shown(ratio["verdict"]))
+        else:
+            yield row(*cells, "-", "", f"{goal:g}", why_no_ratio_to(report, one, arm_called(table, arm)))
+
+
 def verdict_lines(reports):
     """Every ratio with a goal, peers' included."""
     yield from head("table", "what", "held against", "ratio", "5 % to 95 %", "goal", "")
@@ -247,20 +289,14 @@ def verdict_lines(reports):
                 continue
             if ratio["median"] is None and ratio["verdict"] != "missed":
                 yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["what"], "-", "",
-                          f"{ratio['goal']:g}", "not measured")
+                          f"{ratio['goal']:g}", why_no_ratio(table, ratio))
                 continue
             unit_of = "" if ratio["against"] else " " + unit
             yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["against"] or "(itself)",
                       beside(ratio["median"], ratio["goal"]) + unit_of,
                       f"{number(ratio['p5'])} to {number(ratio['p95'])}", f"{ratio['goal']:g}" + unit_of,
-                      ratio["verdict"].replace("none", "not judged"))
-        for peer, version, one in peer_rows(reports):
-            ratio = one.get("ratio", {})
-            if is_of(one, table) and ratio.get("goal"):
-                yield row(table["id"], f"{table['what']}: {ratio['of']}", f"{peer} {version}",
-                          beside(ratio["median"], ratio["goal"]),
-                          f"{number(ratio['least'])} to {number(ratio['most'])} (rounds)", f"{ratio['goal']:g}",
-                          ratio["verdict"])
+                      shown(ratio["verdict"]))
+        yield from peer_verdict_lines(table, reports)
 
 
 def peer_lines(reports):

@@ -123,6 +123,63 @@ def shown(folder):
     return "the page lacks " + "; ".join(absent) if absent else None
 
 
+def made_up(what, arms, ratios=(), **more):
+    """A table: arms by name, with a median or a reason; ratios as (of, against, median, goal, verdict)."""
+    return {"what": what, "question": "?", "unit": "ns", "turns": 21, **more,
+            "arms": [{"name": name, "x": x, **({"missing": took} if isinstance(took, str) else figures(took))}
+                     for x, (name, took) in enumerate(arms.items())],
+            "ratios": [dict(figures(median), what=f"{of} against {against}", of=of, against=against, goal=goal,
+                            verdict=verdict) for of, against, median, goal, verdict in ratios]}
+
+
+def page_of(folder, tables, **others):
+    """The page of tables that are made up, and of other reports."""
+    report = {"program": "tasks", "machine": dict.fromkeys(("cpu", "cores", "arch", "kernel", "compiler", "flags",
+                                                            "clock"), "x"), "tables": tables}
+    for name, one in {"tasks": report, **others}.items():
+        one = {"rounds": 1, "started": "", "commit": "", **one}
+        (Path(folder) / f"{name}.json").write_text(json.dumps(one))
+    page = Path(folder) / "README.md"
+    page.unlink(missing_ok=True)
+    done = subprocess.run([sys.executable, tap.ROOT / "bench/plot.py", folder], capture_output=True, text=True)
+    return page.read_text() if page.exists() else done.stdout + done.stderr
+
+
+def lacks(page, *lines):
+    absent = [line for line in lines if line not in page]
+    return f"without {absent}:\n{page[:3000]}" if absent else None
+
+
+def goals_shown(folder):
+    """No goal is left out where there is no ratio, and each says why there is none."""
+    resume = "gk, beyond two launches"
+    tables = [made_up("one more task n=1", {"gk": 2, "hand": -1, "none": "no such thing"},
+                      [("gk", "hand", None, 1.5, "none"), ("gk", "", 2, 3, "met"), ("none", "hand", None, 7, "none")],
+                      id="F1"),
+              made_up("one more pass", {"gk": "no loops here"}, id="F8"), made_up("yield and resume", {resume: 5}, id="F8"),
+              made_up("growth", {"1": 1, "2": 2, "3": 3}, [("3", "2", None, 2, "none")], id="G", along="tasks")]
+    row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "one thread", "correct": True}
+    ratio = {"of": "gk", "median": 0.2, "least": 0.1, "most": 0.3, "rounds": 2, "goal": 0.25, "verdict": "none"}
+    warp = {"peer": "warp", "version": "1", "rows": [dict(row, **figures(-3)),
+                                                     dict(row, **figures(2), table="F8", what="one more pass")]}
+    found = lacks(page_of(folder, tables, peers={"peers": [warp, {"peer": "quadrants", "missing": "isn't installed"}]}),
+                  "| F1 | one more task n=1: gk | gk against hand | - |  | 1.5 | lost in noise |",
+                  "| F1 | one more task n=1: none | none against hand | - |  | 7 | not measured |",
+                  "| F1 | one more task n=1: gk | warp 1 | - |  | 0.25 | lost in noise |",
+                  "| F8 | one more pass: gk | warp 1 | - |  | 0.3 | not measured: no loops here |",
+                  f"| F8 | yield and resume: {resume} | quadrants | - |  | 0.04 | not measured: isn't installed |",
+                  "| G | growth: 3 | 3 against 2 | - |  | 2 | not judged |")
+    warp["rows"] = [dict(row, **figures(10), ratio=ratio), {"table": "F8", "what": "one more pass", "missing": "none"}]
+    failed = {"peer": "quadrants", "version": "2", "rows": [], "failed": [{"how": "it", "why": "it broke"}]}
+    tables[1] = made_up("one more pass", {"gk": 3}, id="F8")
+    return found or lacks(page_of(folder, tables, peers={"peers": [warp, failed]}),
+                          "| F1 | one more task n=1: gk | warp 1 | 0.20 | 0.10 to 0.30 (rounds) | 0.25 | not judged |",
+                          "| F8 | one more pass: gk | warp 1 | - |  | 0.3 | not measured: none |",
+                          f"| F8 | yield and resume: {resume} | quadrants 2 | - |  | 0.04 | not measured: it broke |"
+                          ) or lacks(page_of(folder, tables, peers={"peers": []}),
+                                     "| F8 | one more pass: gk | warp | - |  | 0.3 | not measured: it wasn't asked for |")
+
+
 def from_one_command(folder):
     """bench/run.py where there is a device, and where there is none: what it writes, and that nothing is left out."""
     command = [sys.executable, Path("bench/run.py").absolute(), "--quick", "--no-peers", "--only", "cuda_checkpoints",
@@ -336,6 +393,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tap.case("known figures, and a wrong result",
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("no goal is left out", goals_shown(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("two folders compared", compared(folder))
     tap.case("rounds merged, by device", rounds_merged())
