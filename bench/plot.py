@@ -4,9 +4,13 @@
   bench/plot.py FOLDER ...
 
 Times are shown as multiples of an arm of the same table, since how fast a shared machine was on that day says nothing.
-The plots need matplotlib; without it only the README is written.
+The plots need matplotlib, of this Python or of another that is found. Where none has it, a page that shows plots stays
+as it is, and the exit code is 1; a new one says that it has none.
 """
 import json
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +25,7 @@ TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a
           "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",
           "C12": "what peers are held against", "P": "what gk chooses between", "C13": "how cost grows on CUDA"}
 COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e", "floor": "#2e7d4f"}
+PYTHONS = [sys.executable, "/usr/bin/python3", str(run_peers.VENV / "bin/python")]
 UNITS = {"ns": "ns", "us": "µs", "ms": "ms", "s": "s", "bytes": "bytes"}
 
 
@@ -182,13 +187,19 @@ def save(pyplot, figure, folder, ident):
     return path.name
 
 
+def python_that_draws():
+    """One that has matplotlib: this one, Debian's, or the peers'; or None."""
+    def draws(python):
+        try:
+            return subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0
+        except OSError:
+            return False
+    return next((python for python in PYTHONS if draws(python)), None)
+
+
 def draw(folder, reports):
-    """One picture per table id; its name, or None without matplotlib."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("bench/plot.py: no plots, matplotlib is missing (apt-get install python3-matplotlib)", file=sys.stderr)
-        return {}
+    """One picture per table id; their names."""
+    import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "gk", "svg.fonttype": "none", "font.family": "sans-serif"})
     from matplotlib import pyplot
@@ -378,11 +389,18 @@ def missing_lines(reports):
         yield f"- {', '.join(names)}: {why}"
 
 
+def shows_plots(folder):
+    page = folder / "README.md"
+    return page.exists() and re.search(r"^!\[.*\.svg\)$", page.read_text(), re.M) is not None
+
+
 def write_readme(folder, reports, pictures):
+    """pictures: their names; None where they can't be drawn."""
     lines = [f"# {folder.name}", "",
              "Written by `bench/plot.py` from the JSON files beside it; `./configure.py bench` measures anew. How",
              "that is done and what each table asks: [docs/performance.md](../../../docs/performance.md).", "",
-             *machine_lines(reports), "", "## Goals", "",
+             *machine_lines(reports), *(["- no plots: there was no matplotlib"] if pictures is None else []), "",
+             "## Goals", "",
              "A ratio is the median of those of all turns; against a peer, of those of all rounds.", "",
              *verdict_lines(reports), ""]
     floor, missing = list(floor_lines(reports)), list(missing_lines(reports))
@@ -396,7 +414,7 @@ def write_readme(folder, reports, pictures):
     tables = tables_of(reports)
     for ident in dict.fromkeys(table["id"] for table in tables):
         lines += [f"## {ident}: {TITLES.get(ident, '')}", ""]
-        if ident in pictures:
+        if ident in (pictures or {}):
             lines += [f"![{ident}]({pictures[ident]})", ""]
         own = [table for table in tables if table["id"] == ident]
         lines += plot_growth.lines(filter(plot_growth.grows, own), UNITS, number, row, head)
@@ -409,10 +427,16 @@ def write_readme(folder, reports, pictures):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    for name in sys.argv[1:]:
-        folder = Path(name).resolve()
+    folders = [Path(name).resolve() for name in sys.argv[1:]]
+    python = python_that_draws()
+    if python and python != sys.executable:
+        os.execv(python, [python, os.path.abspath(__file__), *sys.argv[1:]])
+    for folder in folders:
         reports = load(folder)
-        write_readme(folder, reports, draw(folder, reports))
+        if not python and shows_plots(folder):
+            sys.exit(f"bench/plot.py: {folder}/README.md shows plots and stays as it is: there is no matplotlib "
+                     "(apt-get install python3-matplotlib)")
+        write_readme(folder, reports, draw(folder, reports) if python else None)
         print(f"{folder}/README.md")
 
 

@@ -25,6 +25,7 @@ import sys
 import time
 from pathlib import Path
 
+import plot
 import run_peers
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
@@ -114,20 +115,11 @@ def targets():
     return sorted(Path(name).name for name in listed.stdout.split() if name.startswith("build/bench/"))
 
 
-def plot_python(install):
-    """A Python that has matplotlib: this one, Debian's, or the peers'."""
-    candidates = [sys.executable, "/usr/bin/python3", str(run_peers.VENV / "bin" / "python")]
-
-    def works(python):
-        try:
-            return subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0
-        except OSError:
-            return False
-    found = next((python for python in candidates if works(python)), None)
-    if not found and install and Path(candidates[-1]).exists():
-        subprocess.run([candidates[-1], "-m", "pip", "install", "--quiet", "matplotlib"])
-        found = candidates[-1] if works(candidates[-1]) else None
-    return found or sys.executable
+def install_matplotlib():
+    """Where no Python has it, for the peers'."""
+    python = run_peers.VENV / "bin/python"
+    if not plot.python_that_draws() and python.exists():
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "matplotlib"])
 
 
 def measure(programs, peers, options, pythons):
@@ -209,8 +201,9 @@ def write(folders, machine, started, options):
             result = dict({"machine": machine}, **result, **about)
             result["machine"] = dict(result["machine"], load=machine["load"])
             (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-    python = plot_python(install=not options.quick and not options.offline)
-    return subprocess.run([python, str(ROOT / "bench/plot.py"), *map(str, folders)], cwd=ROOT).returncode
+    if not options.quick and not options.offline:
+        install_matplotlib()
+    return subprocess.run([sys.executable, str(ROOT / "bench/plot.py"), *map(str, folders)], cwd=ROOT).returncode
 
 
 def main():

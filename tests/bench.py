@@ -156,7 +156,8 @@ def goals_shown(folder):
     tables = [made_up("one more task n=1", {"gk": 2, "hand": -1, "none": "no such thing"},
                       [("gk", "hand", None, 1.5, "none"), ("gk", "", 2, 3, "met"), ("none", "hand", None, 7, "none")],
                       id="F1"),
-              made_up("one more pass", {"gk": "no loops here"}, id="F8"), made_up("yield and resume", {resume: 5}, id="F8"),
+              made_up("one more pass", {"gk": "no loops here"}, id="F8"),
+              made_up("yield and resume", {resume: 5}, id="F8"),
               made_up("growth", {"1": 1, "2": 2, "3": 3}, [("3", "2", None, 2, "none")], id="G", along="tasks")]
     row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "one thread", "correct": True}
     ratio = {"of": "gk", "median": 0.2, "least": 0.1, "most": 0.3, "rounds": 2, "goal": 0.25, "verdict": "none"}
@@ -172,12 +173,46 @@ def goals_shown(folder):
     warp["rows"] = [dict(row, **figures(10), ratio=ratio), {"table": "F8", "what": "one more pass", "missing": "none"}]
     failed = {"peer": "quadrants", "version": "2", "rows": [], "failed": [{"how": "it", "why": "it broke"}]}
     tables[1] = made_up("one more pass", {"gk": 3}, id="F8")
-    return found or lacks(page_of(folder, tables, peers={"peers": [warp, failed]}),
-                          "| F1 | one more task n=1: gk | warp 1 | 0.20 | 0.10 to 0.30 (rounds) | 0.25 | not judged |",
-                          "| F8 | one more pass: gk | warp 1 | - |  | 0.3 | not measured: none |",
-                          f"| F8 | yield and resume: {resume} | quadrants 2 | - |  | 0.04 | not measured: it broke |"
-                          ) or lacks(page_of(folder, tables, peers={"peers": []}),
-                                     "| F8 | one more pass: gk | warp | - |  | 0.3 | not measured: it wasn't asked for |")
+    found = found or lacks(
+        page_of(folder, tables, peers={"peers": [warp, failed]}),
+        "| F1 | one more task n=1: gk | warp 1 | 0.20 | 0.10 to 0.30 (rounds) | 0.25 | not judged |",
+        "| F8 | one more pass: gk | warp 1 | - |  | 0.3 | not measured: none |",
+        f"| F8 | yield and resume: {resume} | quadrants 2 | - |  | 0.04 | not measured: it broke |")
+    return found or lacks(page_of(folder, tables, peers={"peers": []}),
+                          "| F8 | one more pass: gk | warp | - |  | 0.3 | not measured: it wasn't asked for |")
+
+
+WITHOUT = """
+import sys
+sys.path.insert(0, "bench")
+import plot
+plot.PYTHONS = sys.argv[2:]
+sys.argv[2:] = []
+plot.main()
+"""
+
+
+def without_matplotlib(folder):
+    """A page that shows plots keeps them, and another Python is asked; a new one says that it has none."""
+    page, drawer = Path(folder) / "README.md", Path(folder) / "drawer"
+    page_of(folder, [made_up("one more task n=1", {"gk": 2}, id="F1")])
+
+    def plotted(*pythons):
+        return subprocess.run([sys.executable, "-c", WITHOUT, folder, *pythons], cwd=tap.ROOT, capture_output=True,
+                              text=True)
+    page.unlink()
+    for _ in range(2):  # what shows none loses none
+        if plotted().returncode or lacks(page.read_text(), "- no plots: ", "| gk | 1.00 |"):
+            return f"a new page: {page.read_text()}"
+    page.write_text("![F1](F1.svg)\n")
+    done = plotted("/nowhere/python")
+    if done.returncode != 1 or page.read_text() != "![F1](F1.svg)\n" or "python3-matplotlib" not in done.stderr:
+        return f"a page with plots: {done.returncode}, {done.stderr}{page.read_text()}"
+    drawer.write_text(f'#!/bin/sh\n[ "$1" = -c ] || echo "$*" > "{folder}/asked"\n')
+    drawer.chmod(0o755)
+    done = plotted("/nowhere/python", str(drawer))
+    asked = (Path(folder) / "asked").read_text()
+    return None if asked.endswith(f"bench/plot.py {folder}\n") else f"another Python: {asked}, {done.stderr}"
 
 
 def from_one_command(folder):
@@ -395,6 +430,8 @@ def main():
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("no goal is left out", goals_shown(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("a page without matplotlib", without_matplotlib(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("two folders compared", compared(folder))
     tap.case("rounds merged, by device", rounds_merged())
