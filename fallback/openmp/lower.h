@@ -74,7 +74,8 @@ typedef struct gki_fork {
   bool split;                  /* which of the two is faster as far as we know */
   uint8_t series_samples, split_samples;
   uint8_t probing;             /* executions left in which the way that lost is tried again */
-  uint16_t wait, pause;        /* executions until then; and how many that is this time */
+  uint8_t untimed;             /* executions since one in series was timed */
+  uint16_t wait, pause;        /* executions until the next such tries; and how many that is this time */
   float series_ns, split_ns;
   float last_ns, lately_ns;    /* of the way that is taken: the last execution, the lesser of the last two */
   uint64_t began;              /* in series and being timed; 0: not */

@@ -23,10 +23,11 @@ static void go_on(gki_drive *drive, int64_t answer) { drive->step = next_step(dr
 enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */
        PROBES = 2,                  /* likewise, when it is looked at again */
        SOON = 4, LATE = 64,         /* executions until then; each time in vain twice as many */
-       TIMED_NS = 2000 /* what takes longer is timed each time: that costs 3 % of it */ };
+       TIMED_NS = 2000, /* what takes longer is timed each time: that costs 3 % of it */
+       SELDOM = 16      /* executions from one to the next that is timed of what doesn't */ };
 
 static void hold_to(gki_fork *fork, bool split, float lately_ns) {
-  if (split != fork->split) fork->wait = fork->pause = SOON;
+  fork->wait = fork->pause = SOON;
   fork->split = split;
   fork->last_ns = fork->lately_ns = lately_ns;
 }
@@ -38,8 +39,9 @@ static void note_time(gki_fork *fork, bool split, uint64_t ns) {
   uint8_t *samples = split ? &fork->split_samples : &fork->series_samples;
   if (*samples < TRIES) {
     *known = *samples ? fminf(*known, seen) : seen;
-    if (++*samples == TRIES && split)
-      hold_to(fork, fork->split_ns < fork->series_ns, fminf(fork->split_ns, fork->series_ns));
+    if (++*samples < TRIES || !split) return;
+    fork->series_samples = TRIES;
+    hold_to(fork, fork->split_ns < fork->series_ns, fminf(fork->split_ns, fork->series_ns));
   } else if (fork->probing && split != fork->split) {
     *known = fork->probing == PROBES ? seen : fminf(*known, seen);
     if (--fork->probing == 0 && *known < fork->lately_ns) hold_to(fork, split, *known);
@@ -48,6 +50,7 @@ static void note_time(gki_fork *fork, bool split, uint64_t ns) {
       fork->lately_ns = fminf(fork->last_ns, seen);
       fork->last_ns = seen;
     }
+    if (seen > 2 * *known) fork->untimed = SELDOM; /* it grows: time the next, too */
     *known += (fminf(fmaxf(seen, *known / 2), *known * 2) - *known) / 4;
   }
 }
@@ -80,7 +83,9 @@ static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
   float saving = fork->series_ns * (1 - 1 / (float)side_by_side) - drive->handoff_ns;
   if (saving <= 0) fork->probing = 0;
   else if (fork->split) saving = fmaxf(fork->series_ns - fork->split_ns, 1);
-  *timed = fork->probing || fork->series_ns > TIMED_NS;
+  bool soon = !untried && fork->wait < PROBES; /* what is timed now is what the other way will be held against */
+  *timed = fork->probing || soon || fork->series_ns > TIMED_NS || ++fork->untimed >= SELDOM;
+  if (*timed) fork->untimed = 0;
   if (saving <= 0 || !(untried || fork->split == !fork->probing)) return GKI_ALONE;
   *timed = true;
   return gki_openmp_advise(drive, saving);

@@ -159,6 +159,33 @@ static void test_a_lost_race_is_run_again(void **state) {
   world_end(&w);
 }
 
+static bool long_naps;
+static void nap(const gk_value *args, gk_range range) {
+  if (long_naps) note_thread(args, range);
+}
+static const gk_kernel napping = {.name = "napping", .params = note_params, .param_count = 1, .host = nap};
+static const gk_task napping_tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(napping, GK_ONE, ONE), GK_END,
+                                        GK_SECTION, GK_RUN(napping, GK_ONE, TWO), GK_END, GK_END};
+static const gk_list napping_sections = GK_LIST(list, napping_tasks, slots);
+
+/* Sections that were too small to share at first are timed now and then, and so are shared once they have grown. */
+static void test_sections_that_grow(void **state) {
+  (void)state;
+  world w;
+  world_begin(&w, &napping_sections, 2, AS_MEASURED);
+  bind_all(&w, 1);
+  const gki_fork *fork = &w.program.forks[0];
+  long_naps = false;
+  for (int k = 0; k < 50; ++k) assert_runs(&w);
+  long_naps = true;
+  seen[0] = seen[1] = pthread_self();
+  for (int k = 0; k < 300 && pthread_equal(seen[0], seen[1]); ++k) assert_runs(&w);
+  assert_false(pthread_equal(seen[0], seen[1]));
+  for (int k = 0; k < 100 && fork->split_samples < 4; ++k) assert_runs(&w);
+  assert_true(fork->series_samples >= 4 && fork->pause >= 4); /* a verdict, that isn't looked at again at once */
+  world_end(&w);
+}
+
 /* What sections took one after the other while the machine was faster is no reason to leave the other way. */
 static void test_an_old_time_wins_no_race(void **state) {
   (void)state;
@@ -685,6 +712,7 @@ int main(void) {
     cmocka_unit_test(test_side_by_side),
     cmocka_unit_test(test_a_lost_race_is_run_again),
     cmocka_unit_test(test_an_old_time_wins_no_race),
+    cmocka_unit_test(test_sections_that_grow),
     cmocka_unit_test(test_dump_of_sections),
     cmocka_unit_test(test_sums_of_two_parallels),
     cmocka_unit_test(test_sums_into_one_slot),
