@@ -6,8 +6,8 @@
 
 GK_SOURCE(bench_bfs)
 #define PIECE 64  /* edges */
-#ifdef __CUDACC__ /* vertices that an item has found before it asks for room for them; no less than a piece */
-#define HELD 64
+#if defined(__CUDACC__) || defined(__HIPCC__) || defined(GK_GLSL) /* an item there has a piece; on the host many */
+#define HELD 64   /* vertices that an item has found before it asks for room for them; no less than a piece */
 #else
 #define HELD 1024
 #endif
@@ -46,7 +46,7 @@ GK_KERNEL(start, (out(search, s), out(int, dist), out(piece, pieces), out(int, c
 GK_KERNEL(push, (in(search, s), inout(piece, pieces), in(int, count), in(int, first), in(int, to), atomic(int, dist),
                  atomic(int, more), sum(int, found), sum(int, scout), value(int, room), value(int, parts))) {
   int share = (count[0] + parts - 1) / parts;
-  if (share > 1) { /* it begins at a multiple of 8, so few items divide */
+  if (share > 64) { /* it begins at a multiple of 8, so few items divide */
     if ((i & 7) != 0) return;
     share = (share + 7) & ~7;
   }
