@@ -239,7 +239,7 @@ static void measure_fall(const char *what, mesh body, gk_device *device, double 
              {.name = kernels, .run = by_host, .with = &arms[2], .most = 1}},
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against single kernels", "gk", {kernels}, 0}},
-    .floor = {HAND_EDGE, 1e-6 * chain}});
+    .floor = {HAND_EDGE, chain}});
   for (int k = 0; k < WAYS; ++k) host_end(&arms[k].loop);
   simulation_end(&s.by_gk);
   mesh_free(&s.body);

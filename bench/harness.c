@@ -218,14 +218,24 @@ static const figures *floor_called(const char *name) {
   bench_fail("a table has a floor that wasn't measured");
 }
 
+static double nanoseconds(const char *unit) {
+  static const struct { const char *unit; double ns; } known[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  for (size_t k = 0; k < sizeof known / sizeof *known; ++k)
+    if (strcmp(known[k].unit, unit) == 0) return known[k].ns;
+  bench_fail("a table has a floor in a unit that isn't its own");
+}
+
 /* In the table's unit. */
 static double floor_of(const bench_table *table) {
-  return table->floor.of ? table->floor.times * floor_called(table->floor.of)->median : NAN;
+  if (!table->floor.of) return NAN;
+  const double took = table->floor.times * floor_called(table->floor.of)->median;
+  if (strcmp(table->unit, run.floor_unit) == 0) return took;
+  return took * nanoseconds(run.floor_unit) / nanoseconds(table->unit);
 }
 
 static void print_floor(const bench_table *table) {
   if (table->floor.of)
-    printf("  floor: %.4g %s, %.4g of \"%s\"\n", floor_of(table), table->unit, table->floor.times, table->floor.of);
+    printf("  floor: %.4g %s, %.6g of \"%s\"\n", floor_of(table), table->unit, table->floor.times, table->floor.of);
   for (int k = 0; k < run.floors; ++k)
     printf("%s%s %.4g %s", k ? "; " : "  the machine's floor: ", run.floor[k].name, run.floor[k].took.median,
            run.floor_unit);

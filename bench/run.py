@@ -30,6 +30,7 @@ import run_peers
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 BUILD = ROOT / "build" / "bench"
+NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}  # a floor may be in another of them than its table
 PEER_SECONDS = 300  # of one in a round; what hangs comes to an end
 
 
@@ -79,7 +80,10 @@ def merge(reports):
         floor = {arm["name"]: arm["median"] for arm in merged["floor"]["arms"]}
         for table in merged["tables"]:
             if "floor" in table:
-                table["floor"] = dict(table["floor"], median=table["floor"]["times"] * floor[table["floor"]["of"]])
+                same = table["unit"] == merged["floor"]["unit"]
+                scale = 1 if same else NANOSECONDS[merged["floor"]["unit"]] / NANOSECONDS[table["unit"]]
+                bound = scale * table["floor"]["times"] * floor[table["floor"]["of"]]
+                table["floor"] = dict(table["floor"], median=bound)
     if "clocks before" in reports[0].get("device", {}):
         merged["device"] = dict(merged["device"], **{"clocks before": reports[0]["device"]["clocks before"]})
     return merged

@@ -28,6 +28,9 @@ def wrong(report):
         return "wrong results: " + "; ".join(bad)
     if "floor" not in report:
         return "the floor isn't measured"
+    floors = [table["floor"]["times"] for table in report["tables"] if "floor" in table]
+    if "device" in report and any(times != int(times) or times < 1 for times in floors):
+        return f"floors are so many kernels, launches or round trips: {floors}"
     return None if len(arms) > 1 and report["quick"] else "there should be arms to compare, and it should be quick"
 
 
@@ -246,7 +249,8 @@ def rounds_merged():
                   dict(figures(None), goal=2, verdict="none", against="", what="nothing", of="none")]
         return {"wrong": 0, "machine": {"cpu": "A CPU", "cores": 2}, "device": {"gpu": "GPU 1", "clocks before": edge},
                 "floor": {"unit": "ns", "arms": [dict(figures(edge), name="edge")]},
-                "tables": [{"id": "C1", "floor": {"of": "edge", "times": 2, "median": 2 * edge}, "ratios": ratios,
+                "tables": [{"id": "C1", "unit": "us", "ratios": ratios,
+                            "floor": {"of": "edge", "times": 2000, "median": 2 * edge},
                             "arms": [dict(figures(time), name="gk", correct=True),
                                      {"name": "none", "missing": "why"}]}]}
     merged = runner.merge([report(1, 2), report(5, 6), report(3, 4)])
@@ -311,13 +315,14 @@ def known_figures(folder):
     if grows["along"] != "things" or [arm["x"] for arm in grows["arms"]] != [0, 1, 3, 4]:
         return f"what grows: {grows}"
     floor = [(arm["name"], arm["median"], arm["p5"], arm["p95"]) for arm in report["floor"]["arms"]]
-    if floor != [("two of them", 2, 2, 2), ("three", 3, 3, 3)] or report["floor"]["unit"] != "units":
+    if floor != [("two of them", 2, 2, 2), ("three", 3, 3, 3)] or report["floor"]["unit"] != "us":
         return f"the floor: {report['floor']}"
-    if missing["floor"] != {"of": "two of them", "times": 0.5, "median": 1} or "floor" in known:
+    if missing["floor"] != {"of": "two of them", "times": 500, "median": 1} or "floor" in known:
         return f"a table's floor: {missing['floor']}"
     if report["device"] != {"gpu": 'one that "isn\'t" there'}:
         return f"the device: {report['device']}"
-    if done.stdout.count("the machine's floor: two of them 2 units; three 3 units") != 4:
+    if done.stdout.count("the machine's floor: two of them 2 us; three 3 us") != 4 or \
+            'floor: 1 ms, 500 of "two of them"' not in done.stdout:
         return "the floor isn't printed beneath each table"
     out.unlink()
     ended = subprocess.run(["build/tests/bench/wrong", "--json", out], capture_output=True, text=True,

@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
   double two = 2, three = 3, six = 6, less = -2;
   bench_begin(argc, argv, "wrong");
   bench_says("gpu", "one that \"isn't\" there");
-  bench_floor(&(bench_table){"floor", "what anything takes", "what is the least?", "units",
+  bench_floor(&(bench_table){"floor", "what anything takes", "what is the least?", "us",
     .arms = {{"two of them", steady, &two, 1}, {"three", steady, &three, 1}}});
   bench_measure(&(bench_table){"T1", "known figures", "is \"arithmetic\" right?", "units",
     .arms = {{"six", steady, &six, 1, 0}, {"three", steady, &three, 1, 0}, {"two", steady, &two, 1, 0}},
@@ -35,14 +35,14 @@ int main(int argc, char **argv) {
                {"three itself", "three", {0}, 3}}});
   bench_measure(&(bench_table){"T2", "a wrong result", "is it seen?", "units",
     .arms = {{"right", steady, &two, 1, 0}, {"wrong", wrong, &two, 1, 0}}});
-  bench_measure(&(bench_table){"T3", "some are missing", "what is judged then?", "units",
+  bench_measure(&(bench_table){"T3", "some are missing", "what is judged then?", "ms",
     .arms = {{"six", steady, &six, 1, .x = 6}, {"three", steady, &three, 1, .x = 3},
              {"nobody", never, NULL, .missing = "there is none"}, {"less than nothing", steady, &less, 1}},
     .ratios = {{"six against nobody or three", "six", {"nobody", "three"}, 2},
                {"six against nobody", "six", {"nobody"}, 2},
                {"nobody against six", "nobody", {"six"}, 2},
                {"six against less than nothing", "six", {"less than nothing"}, 2}},
-    .floor = {"two of them", 0.5}});
+    .floor = {"two of them", 500}});
   bench_measure(&(bench_table){"T4", "what grows", "how much more does one more take?", "units", .along = "things",
     .arms = {{"none", steady, &two, 1, .x = 0}, {"one", steady, &three, 1, .x = 1}, {"three", steady, &six, 1, .x = 3},
              {"as many", steady, &two, 1, .x = 4}},
