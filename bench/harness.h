@@ -35,8 +35,8 @@ typedef struct bench_ratio {
 
 enum { BENCH_ARMS = 10, BENCH_RATIOS = 6, BENCH_FLOOR = 8 }; /* of one table, at most */
 
-/* What nothing can be faster than: so many of an arm of bench_floor's. It may be in another unit of time than the table,
- * which is shown it in its own. */
+/* What nothing can be faster than: so many of an arm of bench_floor's, which may be in another unit of time than the
+ * table is. */
 typedef struct bench_bound {
   const char *of; /* NULL: nobody knows one */
   double times;

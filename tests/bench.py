@@ -29,7 +29,7 @@ def wrong(report):
     if "floor" not in report:
         return "the floor isn't measured"
     floors = [table["floor"]["times"] for table in report["tables"] if "floor" in table]
-    if "device" in report and any(times != int(times) or times < 1 for times in floors):
+    if "device" in report and any(times < 1 for times in floors):
         return f"floors are so many kernels, launches or round trips: {floors}"
     return None if len(arms) > 1 and report["quick"] else "there should be arms to compare, and it should be quick"
 
