@@ -19,6 +19,7 @@ import run_peers  # noqa: E402
 
 FOLDER = tap.ROOT / "bench" / "peers"
 PEERS = run_peers.listed()
+SPREAD = ("median", "p5", "p25", "p75", "p95")
 SLEEP = f"86398.{os.getpid()}"  # seconds of a sleep that is told from another run's
 
 
@@ -49,7 +50,8 @@ def trouble(peer, report, code, printed):
     if wrong or code != 0 or "failed" in report:
         return f"exit code {code}, wrong results: {wrong}\n{printed}"
     measured = [row for row in rows.values() if "missing" not in row]
-    odd = [row["what"] for row in measured if not row["p5"] <= row["median"] <= row["p95"] or not row["how"]]
+    odd = [row["what"] for row in measured if not row["how"] or
+           not row["p5"] <= row["p25"] <= row["median"] <= row["p75"] <= row["p95"]]
     return f"figures that can't be: {odd}" if odd or not measured else None
 
 
@@ -122,9 +124,9 @@ def in_common(folder):
     if code or report.get("missing") != "no-such-thing isn't installed: pip install no-such-thing==1.0":
         return f"not installed: {report}\n{printed}"
     report, code, printed = made_up(folder, "good,slower")
-    other = {"how": "slower", "median": 3.0, "p5": 3.0, "p95": 3.0, "turns": 2, "correct": True}
-    row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "good", "median": 2.0, "p5": 2.0,
-           "p95": 2.0, "turns": 2, "correct": True, "others": [other]}
+    other = {"how": "slower", "turns": 2, "correct": True} | dict.fromkeys(SPREAD, 3.0)
+    row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "good", "turns": 2, "correct": True,
+           "others": [other]} | dict.fromkeys(SPREAD, 2.0)
     none = {"table": "F8", "what": "one more pass", "missing": "it has no loops"}
     if code or report["version"] != "1.5" or report["rows"] != [row, none] or "failed" in report:
         return f"two configurations: {report}\n{printed}"
@@ -151,7 +153,8 @@ def of_ours(median, quick=False):
 
 
 def of_peer(ways):
-    best, *others = [{"how": how, "median": median, "p5": median, "p95": median, "turns": 2, "correct": True}
+    best, *others = [{"how": how, "turns": 2, "correct": True} | dict.fromkeys(SPREAD, median) |
+                     {"p25": median - 1, "p75": median + 1}
                      for how, median in sorted(ways.items(), key=lambda way: way[1])]
     row = {"table": "C12", "what": "one more pass", "unit": "ns", **best, "others": others}
     return {"peer": "quadrants on CUDA", "version": "1", "python": "3",
@@ -169,7 +172,10 @@ def merged():
     ratio, other = row["ratio"], row["others"][0]["ratio"]
     if (row["how"], row["median"], row["p95"], len(row["others"])) != ("two", 9.0, 12.0, 1):
         return f"the fastest: {row}"
+    if [row[name] for name in SPREAD[1:]] != [6.0, 8.0, 10.0, 12.0]:
+        return f"its spread: {row}"
     if (ratio["of"], ratio["least"], ratio["most"], ratio["goal"]) != ("gk", 8 / 12, 1, 0.9) or \
+            round(ratio["median"], 9) != round(10 / 12, 9) or \
             ratio["verdict"] != "met" or other["goal"] or other["verdict"] != "none" or other["least"] != 0.6:
         return f"ratios: {ratio}, {other}"
     if none["missing"] != "none" or missing["missing"] != "isn't installed" or found["rounds"] != 2:

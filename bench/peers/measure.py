@@ -144,8 +144,9 @@ def figures(children):
     arms = {}
     for child in children:
         for (table, what, unit), values, right in zip(child.rows, child.values, child.right):
-            arm = {"how": child.how, "median": percentile(values, 0.5), "p5": percentile(values, 0.05),
-                   "p95": percentile(values, 0.95), "turns": len(values), "correct": right}
+            spread = {f"p{share}": percentile(values, share / 100) for share in (5, 25, 75, 95)}
+            arm = {"how": child.how, "median": percentile(values, 0.5), **spread, "turns": len(values),
+                   "correct": right}
             arms.setdefault((table, what, unit), []).append(arm)
     rows = []
     for (table, what, unit), candidates in arms.items():
