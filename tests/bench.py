@@ -354,22 +354,27 @@ def hangs(folder):
 
 
 def compared(folder):
-    """A ratio that doubled, one that was halved, one within its spread, one that is there once."""
+    """A ratio that doubled, one that was halved, one within its spread, one that is there once; and those that no
+    factor is said of, as a difference came out at 0 or below: below 0 twice as much isn't slower."""
     def report(ratios):
         return {"tables": [{"id": "X", "what": "table", "arms": [],
                             "ratios": [{"what": what, "median": median, "p25": median * (1 - spread),
                                         "p75": median * (1 + spread)} for what, median, spread in ratios]}]}
     before, after = Path(folder) / "before", Path(folder) / "after"
     for where, ratios in ((before, [("one", 1, 0.01), ("two", 2, 0.01), ("three", 3, 0.5), ("four", 4, 0.01),
-                                    ("six", 0, 0.01)]),
+                                    ("six", 0, 0.01), ("seven", -0.25, 0.01), ("eight", -1, 0.01),
+                                    ("nine", 2, 0.01)]),
                           (after, [("one", 2, 0.01), ("two", 1, 0.01), ("three", 4, 0.5), ("five", 5, 0.01),
-                                   ("six", 6, 0.01)])):
+                                   ("six", 6, 0.01), ("seven", -0.5, 0.01), ("eight", -0.25, 0.01),
+                                   ("nine", -2, 0.01)])):
         where.mkdir()
         (where / "tasks.json").write_text(json.dumps(report(ratios)))
     done = subprocess.run([sys.executable, "bench/compare.py", before, after], capture_output=True, text=True)
     wanted = ["slower: X, table, one: 2.000 times as much (noise 2 %)", "faster: X, table, two: 0.500 times as much",
               "from 0 to 6: X, table, six", "only after: X, table, five", "only before: X, table, four",
-              "3 figures in both: 1 slower, 1 faster, 1 within the noise"]
+              "lost in noise: X, table, seven: -0.25 before, -0.5 after", "lost in noise: X, table, eight: -1 before",
+              "from 2 to -2: X, table, nine",
+              "7 figures in both: 1 slower, 1 faster, 1 within the noise, 4 at 0 or below\n"]
     absent = [line for line in wanted if line not in done.stdout]
     if absent or done.returncode != 1:
         return f"exit code {done.returncode}, without {absent}:\n{done.stdout}{done.stderr}"
@@ -394,6 +399,42 @@ def compared(folder):
     same = subprocess.run([sys.executable, "bench/compare.py", before, before], capture_output=True, text=True)
     none = subprocess.run([sys.executable, "bench/compare.py", before, folder], capture_output=True, text=True)
     return None if same.returncode == 0 and "no figures" in none.stderr else f"{same.stdout}{none.stderr}"
+
+
+def peers_compared(folder):
+    """What is 1.05 times as much of two peers, where a folder has one round, three, or one as older files have it."""
+    def write(name, times, rounds=1, quartiles=True):
+        def figure(median, spread):
+            ends = {"p25": median * (1 - spread), "p75": median * (1 + spread)}
+            return {"median": median, **(ends if quartiles else {})}
+
+        def row(spread):
+            ratio = {"of": "gk", "median": times, "least": times, "most": times * (1 if rounds == 1 else 1.001),
+                     "rounds": rounds}
+            return {"table": "F1", "what": "n=1", **figure(times, spread), "ratio": ratio}
+        where = Path(folder) / name
+        where.mkdir()
+        arm = {"name": "gk", "median": 1, "p25": 0.98, "p75": 1.02}
+        tables = [{"id": "F1", "what": "n=1", "arms": [arm], "ratios": []}]
+        (where / "tasks.json").write_text(json.dumps({"program": "tasks", "tables": tables}))
+        peers = [{"peer": "steady", "rows": [row(0.01)]}, {"peer": "shaky", "rows": [row(0.5)]}]
+        (where / "peers.json").write_text(json.dumps({"program": "peers", "rounds": rounds, "peers": peers}))
+        return where
+
+    one, later, old = write("one", 1), write("later", 1.05), write("old", 1, quartiles=False)
+    three, much = write("three", 1, rounds=3), write("three-later", 1.05, rounds=3)
+    steady = "slower: F1, n=1, gk against steady: 1.050 times as much (noise 3 %)\n"
+    for before, after, words, wanted in (
+            (one, later, [], [steady, "2 figures in both: 1 slower, 0 faster, 1 within the noise\n"]),
+            (one, later, ["--times"], ["slower: F1, n=1, steady: 1.050 times", "3 figures in both: 1 slower"]),
+            (three, much, [], ["against shaky: 1.050 times as much (noise 2 %)", "2 figures in both: 2 slower"]),
+            (old, later, [], ["2 figures in both: 0 slower, 0 faster, 0 within the noise, 2 of unknown noise\n"])):
+        done = subprocess.run([sys.executable, "bench/compare.py", before, after, *words], capture_output=True,
+                              text=True)
+        absent = [line for line in wanted if line not in done.stdout]
+        if absent or done.returncode != (before != old):
+            return f"{before.name}, {words}: exit code {done.returncode}, without {absent}:\n{done.stdout}{done.stderr}"
+    return None
 
 
 def unlisted(programs):
@@ -439,6 +480,8 @@ def main():
         tap.case("a page without matplotlib", without_matplotlib(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("two folders compared", compared(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("ratios to peers compared", peers_compared(folder))
     tap.case("rounds merged, by device", rounds_merged())
     with tempfile.TemporaryDirectory() as folder:
         tap.case("what hangs takes half of the time", hangs(folder))
