@@ -91,10 +91,18 @@ def missing_of(table):
     return [arm for arm in table["arms"] if "missing" in arm]
 
 
+def against_of(table, ratio):
+    """The arm that a ratio is held against: where rounds were against several, the fastest of all rounds."""
+    arms = [arm_called(table, name) for name in ratio.get("rounds against", [ratio["against"]])]
+    return min((arm for arm in arms if arm.get("median") is not None), key=lambda arm: arm["median"], default=None)
+
+
 def base_of(table):
-    """The arm that is 1: what the first goal is about, else the first."""
-    names = [ratio["against"] for ratio in table["ratios"] if ratio["against"]]
-    return arm_called(table, names[0]) if names else next(iter(measured_of(table)), {"name": "", "median": None})
+    """The arm that is 1: what the first ratio is about, else the first; not one that is lost in noise."""
+    arms = [arm for arm in (against_of(table, ratio) for ratio in table["ratios"] if ratio["against"]) if arm]
+    arms += measured_of(table)
+    none = arms[0] if arms else {"name": "", "median": None}
+    return next((arm for arm in arms if (arm["median"] or 0) > 0), none)
 
 
 def is_absolute(table):
@@ -128,7 +136,8 @@ def goals_of(table, reports):
     scale = 1 if is_absolute(table) else base_of(table)["median"]
     for ratio in table["ratios"]:
         if ratio["goal"] and ratio["median"] is not None:
-            yield ratio["goal"] * (arm_called(table, ratio["against"])["median"] if ratio["against"] else 1) / scale
+            arm = against_of(table, ratio) if ratio["against"] else {"median": 1}
+            yield ratio["goal"] * (arm["median"] if arm else 0) / scale
     for _, _, one in peer_rows(reports):
         if is_of(one, table) and one.get("ratio", {}).get("goal"):
             yield one["ratio"]["goal"] * one["median"] / scale
@@ -246,7 +255,8 @@ def machine_lines(reports):
     yield f"- {machine['cpu']}, {machine['cores']} cores ({machine['arch']}), Linux {machine['kernel']}"
     yield f"- {machine['compiler']}, {machine['flags']}"
     yield f"- {machine['clock']}"
-    yield f"- begun {report['started']}, commit {report['commit']}, {report['rounds']} rounds" + (
+    rounds = f"{report['rounds']} round" + ("s" if report["rounds"] != 1 else "")
+    yield f"- begun {report['started']}, commit {report['commit']}, {rounds}" + (
         f"; load average at the end: {machine['load']:.1f}" if "load" in machine else "")
 
 
@@ -258,8 +268,8 @@ def why_no_ratio(table, ratio):
     """A ratio is lost in noise where what it is held against came out as nothing."""
     if "along" in table:
         return "not measured" if missing_of(table) else "not judged"
-    arms = [arm_called(table, name) for name in (ratio["of"], ratio["against"]) if name]
-    return "lost in noise" if len(arms) == 2 and not any("missing" in arm for arm in arms) else "not measured"
+    there = against_of(table, ratio) and "missing" not in arm_called(table, ratio["of"])
+    return "lost in noise" if there else "not measured"
 
 
 def why_no_ratio_to(report, one, arm):
@@ -270,6 +280,11 @@ def why_no_ratio_to(report, one, arm):
         return "lost in noise"
     failed = [failure["why"] for failure in report.get("failed", [])]
     return "not measured: " + ((one or report).get("missing") or "; ".join(failed) or "it has no such row")
+
+
+def span(ratio):
+    """Of the rounds; one has none."""
+    return f"{number(ratio['least'])} to {number(ratio['most'])}" if ratio["rounds"] > 1 else "one round"
 
 
 def peer_verdict_lines(table, reports):
@@ -284,7 +299,7 @@ def peer_verdict_lines(table, reports):
         cells = table["id"], f"{what}: {arm}", f"{name} {report.get('version') or ''}".strip()
         if ratio:
             yield row(*cells, beside(ratio["median"], ratio["goal"]),
-                      f"{number(ratio['least'])} to {number(ratio['most'])} (rounds)", f"{ratio['goal']:g}",
+                      span(ratio) + (" (rounds)" if ratio["rounds"] > 1 else ""), f"{ratio['goal']:g}",
                       shown(ratio["verdict"]))
         else:
             yield row(*cells, "-", "", f"{goal:g}", why_no_ratio_to(report, one, arm_called(table, arm)))
@@ -331,7 +346,7 @@ def peer_lines(reports):
             against = number(ratio["median"]) if ratio else "" if one["unit"] == "ratio" else \
                 "below noise" if way["median"] <= 0 else "no counterpart"
             if ratio:
-                spread = f"{number(ratio['least'])} to {number(ratio['most'])}"
+                spread = span(ratio)
             elif one["unit"] == "ratio":
                 spread = f"itself: {number(way['median'])} of one chain"
             yield row(one["table"], one["what"], f"{peer} {version}", against, spread, way["how"])

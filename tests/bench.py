@@ -107,7 +107,7 @@ def shown(folder):
     peers = {"rounds": 1, "started": "", "commit": "", "peers": [
         {"peer": "warp", "version": "1", "rows": [
             {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "one thread", "median": 3.0, "p5": 2.0,
-             "p95": 4.0, "correct": True, "ratio": {"of": "gk", "median": 0.5, "least": 0.4, "most": 0.6, "rounds": 1,
+             "p95": 4.0, "correct": True, "ratio": {"of": "gk", "median": 0.5, "least": 0.4, "most": 0.6, "rounds": 2,
                                                     "goal": 0.25, "verdict": "missed"}},
             {"table": "F8", "what": "silent checkpoint", "missing": "it has none"}]},
         {"peer": "quadrants", "missing": "isn't installed"}]}
@@ -218,6 +218,20 @@ def without_matplotlib(folder):
     return None if asked.endswith(f"bench/plot.py {folder}\n") else f"another Python: {asked}, {done.stderr}"
 
 
+def rounds_shown(folder):
+    """One round has no spread of rounds; and where rounds were held against several arms, none of them is named."""
+    row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "it", "correct": True, **figures(10),
+           "ratio": {"of": "gk", "median": 0.2, "least": 0.2, "most": 0.2, "rounds": 1, "goal": 0.25, "verdict": "met"}}
+    table = made_up("one more task n=1", {"gk": 2, "loops": 4, "region": 2.5},
+                    [("gk", "the better of each round", 0.7, 1, "met")], id="F1")
+    table["ratios"][0]["rounds against"] = ["loops", "region"]
+    page = page_of(folder, [table], peers={"peers": [{"peer": "warp", "version": "1", "rows": [row]}]})
+    return lacks(page, "commit , 1 round\n", "| gk | 0.80 |", "| loops | 1.60 |", "| arm | times region |",
+                 "| F1 | one more task n=1: gk | the better of each round | 0.70 | 0.70 to 0.70 | 1 | met |",
+                 "| F1 | one more task n=1: gk | warp 1 | 0.20 | one round | 0.25 | met |",
+                 "| F1 | one more task n=1 | warp 1 | 0.20 | one round | it |")
+
+
 def from_one_command(folder):
     """bench/run.py where there is a device, and where there is none: what it writes, and that nothing is left out."""
     command = [sys.executable, Path("bench/run.py").absolute(), "--quick", "--no-peers", "--only", "cuda_checkpoints",
@@ -260,6 +274,14 @@ def rounds_merged():
              merged["device"]["clocks before"], merged["rounds"]]
     if found != [4, 6, {"name": "none", "missing": "why"}, "missed", None, 6, 1, 1, 3]:
         return f"merged: {found}"
+    held = [dict(figures(median), against=against, goal=1, verdict=verdict) for median, against, verdict in
+            ((2, "loops", "missed"), (0.5, "region", "met"), (0.7, "loops", "met"), (None, "none", "none"))]
+    kept = [runner.over_rounds(list(same))["against"] for same in (held, held[::2], held[2:])]
+    if kept != ["the better of each round", "loops", "loops"] or runner.over_rounds(held)["verdict"] != "met":
+        return f"held against: {kept}"
+    called = [runner.command(words) for words in ([], ["--quick"], ["--out", "a b", "--quick"])]
+    if called != ["./configure.py bench", "./configure.py bench --quick", "bench/run.py --out 'a b' --quick"]:
+        return f"as it was called: {called}"
     if runner.merge([report(1, 2), report(1, 4)])["tables"][0]["arms"][0]["median"] != 3:
         return "of two rounds neither the better nor the worse counts"
     missing = {"missing": "no", "tables": [], "wrong": 0, "machine": merged["machine"]}
@@ -476,6 +498,8 @@ def main():
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("no goal is left out", goals_shown(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("rounds on the page", rounds_shown(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("a page without matplotlib", without_matplotlib(folder))
     with tempfile.TemporaryDirectory() as folder:
