@@ -206,10 +206,17 @@ static void judge(measured *m) {
 
 /* ---- for people -------------------------------------------------------------------------------------------------- */
 
+/* Where turns came out as nothing, and on both sides of the goal, they tell nothing of it. */
+static bool is_lost(const figures *f, double goal) {
+  const bool nothing = f->p5 <= 0 || !isfinite(f->p95);
+  return isfinite(f->median) && nothing && f->p5 <= goal && !(f->p95 <= goal);
+}
+
 static const char *verdict_of(const measured *m, int ratio) {
+  const figures *f = &m->ratio[ratio];
   double goal = m->table->ratios[ratio].goal;
-  if (run.quick || goal == 0 || isnan(m->ratio[ratio].median)) return "none";
-  return m->ratio[ratio].median <= goal ? "met" : "missed";
+  if (run.quick || goal == 0 || isnan(f->median)) return "none";
+  return is_lost(f, goal) ? "lost" : f->median <= goal ? "met" : "missed";
 }
 
 static const figures *floor_called(const char *name) {
@@ -257,7 +264,9 @@ static void print_table(const measured *m) {
     printf("  = %-48s %12.3f %*s  (%.3f to %.3f)", table->ratios[k].what, f->median, (int)strlen(table->unit), "",
            f->p5, f->p95);
     double goal = table->ratios[k].goal;
-    if (goal > 0) printf("  goal %g: %s", goal, run.quick ? "not judged" : verdict_of(m, k));
+    const char *verdict = verdict_of(m, k);
+    if (goal > 0) printf("  goal %g: %s", goal, strcmp(verdict, "none") == 0 ? "not judged"
+                                                 : strcmp(verdict, "lost") == 0 ? "lost in noise" : verdict);
     printf("\n");
   }
   print_floor(table);

@@ -261,7 +261,7 @@ def machine_lines(reports):
 
 
 def shown(verdict):
-    return verdict.replace("none", "not judged")
+    return {"none": "not judged", "lost": "lost in noise"}.get(verdict, verdict)
 
 
 def why_no_ratio(table, ratio):

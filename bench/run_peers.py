@@ -1,5 +1,6 @@
 """The peers of bench/run.py: which there are, where each is installed, what it measured, and what ours is of that.
 bench/peers/README.md has the one list of them, and the versions that pip is asked for."""
+import math
 import os
 import re
 import subprocess
@@ -102,15 +103,24 @@ def our_figure(report, table, what, arm):
     return None
 
 
+def verdict(ratio, goal, lost):
+    """lost: of each round, whether it was lost in noise."""
+    if sum(lost) > len(lost) / 2:
+        return "lost"
+    return "met" if ratio is not None and ratio <= goal else "missed"
+
+
 def ratio_to(figures, others, goal, judged):
-    """What ours is of a peer's, round by round."""
-    ratios = [figure["median"] / other["median"] for figure, other in zip(figures, others)
-              if figure and figure["median"] is not None and (other["median"] or 0) > 0]  # else lost in noise
-    if not ratios:
+    """What ours is of a peer's, round by round. As in the harness, a round is lost in noise where turns of ours came
+    out as nothing and others beyond the goal."""
+    pairs = [(figure, other["median"]) for figure, other in zip(figures, others)
+             if figure and figure["median"] is not None and (other["median"] or 0) > 0]  # else lost in noise
+    if not pairs:
         return None
-    verdict = "none" if not goal or not judged else "met" if median(ratios) <= goal else "missed"
+    ratios = [figure["median"] / other for figure, other in pairs]
+    lost = [(figure["p5"] or 0) <= 0 and (figure["p95"] or math.inf) > goal * other for figure, other in pairs]
     return {"median": median(ratios), "least": min(ratios), "most": max(ratios), "rounds": len(ratios),
-            "goal": goal, "verdict": verdict}
+            "goal": goal, "verdict": verdict(median(ratios), goal, lost) if goal and judged else "none"}
 
 
 def ways(row):
@@ -119,16 +129,22 @@ def ways(row):
             for one in [row, *row.get("others", [])]}
 
 
-def peer_row(rows, ours, peer, over_rounds):
-    """A row of a peer in all rounds: what it came to where it was fastest, what ours is of it, and other ways."""
+def by_round(reports):
+    return {report.get("round", k): report for k, report in enumerate(reports)}
+
+
+def peer_row(rows, numbers, ours, peer, over_rounds):
+    """A row of a peer in rounds of these numbers: what it came to where it was fastest, what ours is of it, and other
+    ways."""
     key = {name: rows[0].get(name) for name in ("table", "what", "unit", "missing") if name in rows[0]}
     missing = next((row["missing"] for row in rows if "missing" in row), None)
     if missing:
         return {"table": key["table"], "what": key["what"], "missing": missing}
     program, arm = OURS.get((key["table"], key["what"]), (None, None))
-    reports = ours.get(program, [])
-    figures = [our_figure(report, key["table"], key["what"], arm) for report in reports]
-    judged = not any(report.get("quick") for report in reports)
+    reports = by_round(ours.get(program, []))
+    figures = [our_figure(reports[number], key["table"], key["what"], arm) if number in reports else None
+               for number in numbers]
+    judged = not any(report.get("quick") for report in reports.values())
     each = [ways(row) for row in rows]
     every = {how: [way[how] for way in each] for how in each[0] if all(how in way for way in each)}
     merged = {how: over_rounds(same) for how, same in every.items()}
@@ -154,7 +170,7 @@ def report(reports, ours, over_rounds):
         if missing:
             one["missing"] = missing
         else:
-            one["rows"] = [peer_row(list(same), ours, one["peer"], over_rounds)
+            one["rows"] = [peer_row(list(same), list(by_round(rounds)), ours, one["peer"], over_rounds)
                            for same in zip(*(each["rows"] for each in rounds))]
         merged.append(one)
     return {"program": "peers", "rounds": max((len(rounds) for rounds in reports.values()), default=0), "peers": merged}

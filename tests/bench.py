@@ -317,7 +317,7 @@ def known_figures(folder):
     out = Path(folder) / "known.json"
     done = subprocess.run(["build/tests/bench/wrong", "--json", out], capture_output=True, text=True)
     report = json.loads(out.read_text())
-    known, wrong_table, missing, grows = report["tables"]
+    known, wrong_table, missing, grows, wavers = report["tables"]
     found = [(ratio["against"], round(ratio["median"], 6), ratio["verdict"]) for ratio in known["ratios"]]
     if found != [("two", 3, "met"), ("three", 0.666667, "missed"), ("", 3, "met")]:
         return f"ratios: {found}"
@@ -334,6 +334,9 @@ def known_figures(folder):
     found = [(ratio["against"], ratio["median"], ratio["verdict"]) for ratio in grows["ratios"]]
     if found != [("one", 1.5, "missed"), ("three", 0, "met"), ("one", None, "missed")]:
         return f"ratios of what one more takes: {found}"
+    found = [(ratio["median"], ratio["p5"], ratio["p95"], ratio["verdict"]) for ratio in wavers["ratios"]]
+    if found != [(1, -1, 10, "lost"), (1, -1, 10, "met")]:
+        return f"what wavers: {found}"
     if grows["along"] != "things" or [arm["x"] for arm in grows["arms"]] != [0, 1, 3, 4]:
         return f"what grows: {grows}"
     floor = [(arm["name"], arm["median"], arm["p5"], arm["p95"]) for arm in report["floor"]["arms"]]
@@ -343,7 +346,7 @@ def known_figures(folder):
         return f"a table's floor: {missing['floor']}"
     if report["device"] != {"gpu": 'one that "isn\'t" there'}:
         return f"the device: {report['device']}"
-    if done.stdout.count("the machine's floor: two of them 2 us; three 3 us") != 4 or \
+    if done.stdout.count("the machine's floor: two of them 2 us; three 3 us") != 5 or \
             'floor: 1 ms, 500 of "two of them"' not in done.stdout:
         return "the floor isn't printed beneath each table"
     out.unlink()

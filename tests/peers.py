@@ -147,9 +147,9 @@ def in_common(folder):
 
 # ---- bench/run.py ---------------------------------------------------------------------------------------------------
 
-def of_ours(median, quick=False):
-    return {"quick": quick, "tables": [{"id": "C12", "what": "one more pass", "arms": [
-        {"name": "by hand", "median": 1.0}, {"name": "gk", "median": median}]}]}
+def of_ours(median, quick=False, p5=1.0, p95=100.0, number=0):
+    return {"quick": quick, "round": number, "tables": [{"id": "C12", "what": "one more pass", "arms": [
+        {"name": "by hand", "median": 1.0}, {"name": "gk", "median": median, "p5": p5, "p95": p95}]}]}
 
 
 def of_peer(ways):
@@ -165,7 +165,7 @@ def merged():
     """Two rounds, in which another configuration was the fastest; a peer that isn't there; one that lost a round."""
     rounds = [of_peer({"one": 10.0, "two": 12.0}), of_peer({"one": 10.0, "two": 6.0})]
     gone = {"peer": "torch", "missing": "isn't installed"}
-    ours = {"cuda_peers": [of_ours(8.0), of_ours(6.0)]}
+    ours = {"cuda_peers": [of_ours(8.0), of_ours(6.0, number=1)]}
     found = run_peers.report({"quadrants_cuda": rounds, "torch_cuda": [gone, gone]}, ours, run.over_rounds)
     peer, missing = found["peers"]
     row, none = peer["rows"]
@@ -207,6 +207,23 @@ def is_sleep(path):
         return False
 
 
+def lost_rounds(_):
+    """A round that one of two lost pairs nothing with the next; what came out as nothing, or beyond the goal, is no
+    verdict."""
+    def ratio(ours, *peers):
+        found = run_peers.report({"quadrants_cuda": list(peers)}, {"cuda_peers": ours}, run.over_rounds)
+        return found["peers"][0]["rows"][0].get("ratio")
+    peers = [{**of_peer({"one": median}), "round": number} for number, median in enumerate((200.0, 100.0, 100.0))]
+    pairs = ratio([of_ours(10.0, number=1), of_ours(10.0, number=2)], *peers)
+    if (pairs["median"], pairs["least"], pairs["rounds"]) != (0.1, 0.1, 2):
+        return f"pairs: {pairs}"
+    if ratio([of_ours(10.0, number=1)], peers[0]) is not None:
+        return "two rounds that never met have a ratio"
+    spreads = (-5.0, -900.0, 900.0), (-5.0, -900.0, 100.0), (5.0, 1.0, 900.0), (190.0, 1.0, 900.0)
+    verdicts = [ratio([of_ours(median, p5=p5, p95=p95)], peers[0])["verdict"] for median, p5, p95 in spreads]
+    return None if verdicts == ["lost", "met", "met", "missed"] else f"verdicts: {verdicts}"
+
+
 def found_python(folder):
     """An environment is taken only if the package is in it; a folder of packages, if nothing else has it."""
     own, site = [sys.executable], str(folder)
@@ -235,7 +252,7 @@ def main():
                 tap.case(f"{peer.script.name} on the simulated driver", is_missing(
                     peer, python, "there is no CUDA driver", LD_LIBRARY_PATH=simulated))
     for name, test in (("what they have in common", in_common), ("what run.py calls", calls),
-                       ("which Python", found_python)):
+                       ("which Python", found_python), ("rounds that were lost", lost_rounds)):
         with tempfile.TemporaryDirectory() as folder:
             tap.case(name, test(Path(folder)))
     tap.case("rounds as one", merged())

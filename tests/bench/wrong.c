@@ -16,6 +16,14 @@ static bool wrong(void *with, uint64_t times, bench_took *took) {
   return false;
 }
 
+/* Every other time as much, else nothing or ten times as much. */
+static bool wavering(void *with, uint64_t times, bench_took *took) {
+  static const double of[] = {-1, 1, 10, 1};
+  static unsigned calls;
+  took->all += *(const double *)with * of[calls++ % 4] * (double)times;
+  return true;
+}
+
 /* Nobody calls it. */
 static bool never(void *with, uint64_t times, bench_took *took) {
   (void)with, (void)times, (void)took;
@@ -49,6 +57,10 @@ int main(int argc, char **argv) {
     .ratios = {{"one more of three against the first", "three", {"one", "none"}, 1.4},
                {"one more that takes less", "as many", {"three", "one"}, 2},
                {"growth from nothing", "three", {"one", "as many"}, 2}}});
+  bench_measure(&(bench_table){"T5", "wavering figures", "are they judged?", "units", .tries = 1,
+    .arms = {{"wavering", wavering, &two, 1}, {"two", steady, &two, 1}},
+    .ratios = {{"against a goal amid them", "wavering", {"two"}, 1.5},
+               {"against a goal beyond them", "wavering", {"two"}, 10}}});
   if (getenv("WRONG_FAILS")) bench_fail("it \"fails\"");
   if (getenv("WRONG_HANGS")) pause();
   return bench_end();
