@@ -66,7 +66,8 @@ def over_rounds(figures):
     elif against:
         merged["against"] = against[0]
     if merged.get("goal") and any(one["verdict"] != "none" for one in figures):
-        merged["verdict"] = "met" if merged["median"] is not None and merged["median"] <= merged["goal"] else "missed"
+        merged["verdict"] = run_peers.verdict(merged["median"], merged["goal"],
+                                              [one["verdict"] == "lost" for one in figures])
     return merged
 
 
@@ -79,6 +80,7 @@ def merge(reports):
     for lacks in ("missing", "failed"):  # a round that got further says more
         reports = [report for report in reports if lacks not in report] or reports
     merged = dict(reports[-1], rounds=len(reports), wrong=sum(report["wrong"] for report in reports))
+    merged.pop("round", None)
     merged["tables"] = [dict(tables[-1], **{part: rows_over_rounds(tables, part) for part in ("arms", "ratios")})
                         for tables in zip(*(report["tables"] for report in reports))]
     if "floor" in merged:
@@ -132,6 +134,12 @@ def install_matplotlib():
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", "matplotlib"])
 
 
+def build(programs):
+    """What is measured is what the sources say."""
+    if subprocess.run(["ninja", "--quiet", *(f"build/bench/{name}" for name in programs)], cwd=ROOT).returncode:
+        sys.exit("bench/run.py: a program doesn't build")
+
+
 def measure(programs, peers, options, pythons):
     """Reports by program and by peer, a list each, and what went wrong."""
     reports, wrong = {}, []
@@ -149,7 +157,7 @@ def measure(programs, peers, options, pythons):
                 (None, f"{name}: no time was left in round {number + 1}")
             wrong += [trouble] if trouble else []
             if report:
-                reports.setdefault(name, []).append(report)
+                reports.setdefault(name, []).append({**report, "round": number})
     lost = "it came to no end, or to none in time"
     for name in programs:
         reports.setdefault(name, [{"program": name, "missing": lost, "tables": [], "wrong": 0}])
@@ -241,6 +249,7 @@ def main():
     programs = [name for name in targets() if chosen(name)]
     peers = [] if options.no_peers else [peer for name, peer in run_peers.listed().items() if chosen(name)]
     pythons = run_peers.pythons(peers, install=not options.quick and not options.offline, site=options.site)
+    build(programs)
     started = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     reports, wrong = measure(programs, peers, options, pythons)
     wrong += [f"{name}: a wrong result" for name in programs for report in reports.get(name, []) if report["wrong"]]
