@@ -113,7 +113,7 @@ def is_absolute(table):
 
 def floor_of(table):
     """What no arm can be below, on the axis of the bars; or None."""
-    floor, scale = table.get("floor", {}).get("median"), 1 if is_absolute(table) else base_of(table)["median"]
+    floor, scale = table.get("floor", {}).get("least"), 1 if is_absolute(table) else base_of(table)["median"]
     return floor / scale if floor and scale else None
 
 

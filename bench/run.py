@@ -85,13 +85,13 @@ def merge(reports):
                         for tables in zip(*(report["tables"] for report in reports))]
     if "floor" in merged:
         merged["floor"] = dict(merged["floor"], arms=rows_over_rounds([report["floor"] for report in reports], "arms"))
-        floor = {arm["name"]: arm["median"] for arm in merged["floor"]["arms"]}
+        floor = {arm["name"]: arm["p5"] for arm in merged["floor"]["arms"]}
         for table in merged["tables"]:
             if "floor" in table:
                 same = table["unit"] == merged["floor"]["unit"]
                 scale = 1 if same else NANOSECONDS[merged["floor"]["unit"]] / NANOSECONDS[table["unit"]]
                 bound = scale * table["floor"]["times"] * floor[table["floor"]["of"]]
-                table["floor"] = dict(table["floor"], median=bound)
+                table["floor"] = dict(table["floor"], least=bound)
     if "clocks before" in reports[0].get("device", {}):
         merged["device"] = dict(merged["device"], **{"clocks before": reports[0]["device"]["clocks before"]})
     return merged

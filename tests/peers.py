@@ -194,7 +194,9 @@ def calls(folder):
     script.write_text(f"import subprocess, sys\nsubprocess.run(['sleep', '{SLEEP}'])\n")
     report, why = run.call([sys.executable, script], out, 1.5)
     ends = time.monotonic() + 10  # what was killed may take a moment to be gone
-    while (left := [path for path in Path("/proc").glob("[0-9]*/cmdline") if is_sleep(path)]) and time.monotonic() < ends:
+    left = True
+    while left and time.monotonic() < ends:
+        left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if is_sleep(path)]
         time.sleep(0.01)
     if report or why != "hangs came to no end in 2 seconds and left no figures" or left:
         return f"{report}, {why}, {left}"
