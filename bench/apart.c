@@ -1,5 +1,6 @@
 #include "apart.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,15 @@ typedef struct answer {
 void *bench_shared(size_t bytes) {
   void *memory = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) bench_fail("out of memory");
+  return memory;
+}
+
+/* As the OpenMP backend's alloc. */
+void *bench_large(size_t bytes) {
+  enum { ALIGNMENT = 256, PAGE = 2 << 20 };
+  const size_t alignment = bytes >= (size_t)PAGE ? PAGE : ALIGNMENT, units = (bytes + alignment - 1) / alignment;
+  void *memory = aligned_alloc(alignment, (units ? units : 1) * alignment);
+  if (memory && alignment == PAGE) (void)madvise(memory, (bytes + PAGE / 2) / PAGE * PAGE, MADV_HUGEPAGE);
   return memory;
 }
 

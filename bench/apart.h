@@ -23,4 +23,8 @@ void bench_end_apart(bench_apart *apart);
 
 /* Zeroed memory that processes started later share with this one; freed when the last of them ends. */
 void *bench_shared(size_t bytes);
+/* What an arm by hand works on: this process's alone, and from 2 MiB on in large pages, as gk's memory on the CPU is.
+ * Shared memory can't have them as a rule, and what a process began with loses them where it is written. NULL: there is
+ * none; free() gives it back. */
+void *bench_large(size_t bytes);
 #endif

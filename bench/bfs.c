@@ -87,19 +87,29 @@ static const int *search_by_hand(void *with, int source) {
   return arm->search(arm->h, source);
 }
 
+/* One thread, in gk's process. */
+typedef struct queue_arm {
+  bfs_graph g;
+  int *distances, *queue;
+} queue_arm;
+
+static void begin_queue(queue_arm *arm, const bfs_graph *g) {
+  arm->distances = bench_large((size_t)g->vertices * sizeof *arm->distances);
+  arm->queue = bench_large((size_t)g->vertices * sizeof *arm->queue);
+  if (!bfs_copy(g, &arm->g) || !arm->distances || !arm->queue) bench_fail("out of memory");
+}
+
+static void end_queue(queue_arm *arm) {
+  free(arm->g.first);
+  free(arm->g.to);
+  free(arm->distances);
+  free(arm->queue);
+}
+
 static const int *search_by_queue(void *with, int source) {
-  const bfs_graph *g = with;
-  static int *distances, *queue, room;
-  if (room != g->vertices) {
-    free(distances);
-    free(queue);
-    room = g->vertices;
-    distances = malloc((size_t)room * sizeof *distances);
-    queue = malloc((size_t)room * sizeof *queue);
-    if (!distances || !queue) bench_fail("out of memory");
-  }
-  bfs_by_queue(g, source, distances, queue);
-  return distances;
+  queue_arm *arm = with;
+  bfs_by_queue(&arm->g, source, arm->distances, arm->queue);
+  return arm->distances;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -127,7 +137,7 @@ static bool run_host(void *with, uint64_t times, bench_took *took) {
 }
 
 static bool run_queue(void *with, uint64_t times, bench_took *took) {
-  return from_all(with, search_by_queue, with, times, took);
+  return from_all(&((queue_arm *)with)->g, search_by_queue, with, times, took);
 }
 
 /* In a process of its own. */
@@ -140,6 +150,7 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
 
 static void search(const char *name, void (*make)(bfs_graph *, const int *), const int *size, int tries) {
   static gk_arm arm;
+  queue_arm alone;
   char what[80], question[200];
   snprintf(what, sizeof what, "breadth-first search, %s", name);
   if (!bench_wants("F3", what)) return;
@@ -148,6 +159,7 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
   hand_arm with[2] = {{.g = g, .search = bfs_hand_loops}, {.g = g, .search = bfs_hand_region}};
   bench_apart by_hand[2] = {bench_start_apart(run_hand, &with[0]), bench_start_apart(run_hand, &with[1])};
   begin_gk(&arm, g);
+  begin_queue(&alone, g);
   search_by_host(&arm, g->sources[0]);
   snprintf(question, sizeof question,
            "%d vertices, %d neighbours in all; %d levels are pushed and %d pulled: the graph, and by hand", g->vertices,
@@ -158,12 +170,13 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
     .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = 12},
              {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = 12},
              {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = 12},
-             {.name = queue, .run = run_queue, .with = g},
+             {.name = queue, .run = run_queue, .with = &alone},
              {.name = host, .run = run_host, .with = &arm, .settle_ms = 12}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
                {.what = "gk against one thread", .of = "gk", .against = {queue}},
                {.what = "gk against a loop of the host's", .of = "gk", .against = {host}}}});
   end_gk(&arm);
+  end_queue(&alone);
   for (int k = 0; k < 2; ++k) bench_end_apart(&by_hand[k]);
 }
 

@@ -1,4 +1,5 @@
 #include "bfs_hand.h"
+#include "apart.h"
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,23 +11,35 @@ typedef struct piece { int begin, end; } piece;
 typedef struct sums { int found, gathered, pieces, scout, awake; } sums;
 
 struct bfs_hand {
-  const bfs_graph *g;
+  bfs_graph copy;
+  const bfs_graph *g; /* it */
   int words, *dist;
   uint32_t *front;
   piece *pieces, *more; /* more: the next level's, while this one's are pushed */
   sums turns[3]; /* of a level, of the one before, and the next one's, zeroed */
 };
 
+bool bfs_copy(const bfs_graph *g, bfs_graph *to) {
+  const size_t rows = ((size_t)g->vertices + 1) * sizeof *g->first, edges = (size_t)g->edges * sizeof *g->to;
+  *to = *g;
+  to->first = bench_large(rows);
+  to->to = bench_large(edges);
+  if (!to->first || !to->to) return false;
+  memcpy(to->first, g->first, rows);
+  memcpy(to->to, g->to, edges);
+  return true;
+}
+
 bfs_hand *bfs_hand_begin(const bfs_graph *g) {
   const size_t n = (size_t)g->vertices, words = (n + 31) / 32;
   bfs_hand *h = calloc(1, sizeof *h);
-  if (!h) return NULL;
-  h->g = g;
+  if (!h || !bfs_copy(g, &h->copy)) return NULL;
+  h->g = &h->copy;
   h->words = (int)words;
-  h->dist = malloc(n * sizeof *h->dist);
-  h->front = malloc(words * sizeof *h->front);
-  h->pieces = malloc((n + (size_t)g->edges / PIECE) * sizeof *h->pieces);
-  h->more = malloc((n + (size_t)g->edges / PIECE) * sizeof *h->more);
+  h->dist = bench_large(n * sizeof *h->dist);
+  h->front = bench_large(words * sizeof *h->front);
+  h->pieces = bench_large((n + (size_t)g->edges / PIECE) * sizeof *h->pieces);
+  h->more = bench_large((n + (size_t)g->edges / PIECE) * sizeof *h->more);
   return h->dist && h->front && h->pieces && h->more ? h : NULL;
 }
 

@@ -3,8 +3,11 @@
 #define BENCH_BFS_HAND_H
 #include "bfs_app.h"
 
+/* The same graph in memory as gk has its own in. False: out of memory. */
+bool bfs_copy(const bfs_graph *g, bfs_graph *to);
+
 typedef struct bfs_hand bfs_hand;
-/* NULL: out of memory. */
+/* With a copy of the graph. NULL: out of memory. */
 bfs_hand *bfs_hand_begin(const bfs_graph *g);
 /* The same stages, a parallel region for each, the threads taking chunks as they come. @return The distances. */
 const int *bfs_hand_loops(bfs_hand *h, int source);

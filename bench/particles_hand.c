@@ -1,5 +1,6 @@
 /* The items of the kernels come from particles.kernel.h, for the sake of equal bits; all else is by hand. */
 #include "particles_hand.h"
+#include "apart.h"
 #include "particles.kernel.h"
 #include <omp.h>
 #include <stdlib.h>
@@ -100,15 +101,10 @@ static void measure_all(spheres *h, int part, int begin, int end) {
 
 /* ---- a run ------------------------------------------------------------------------------------------------------- */
 
-static void *room_for(size_t count, size_t bytes) {
-  size_t size = (count * bytes + 255) / 256 * 256;
-  return aligned_alloc(256, size ? size : 256);
-}
-
 static void set_room(spheres *h, int room) {
   h->room = room;
   free(h->neighbour);
-  h->neighbour = room_for((size_t)h->s.n * (size_t)room, sizeof *h->neighbour);
+  h->neighbour = bench_large((size_t)h->s.n * (size_t)room * sizeof *h->neighbour);
   h->no_memory = !h->neighbour;
 }
 
@@ -186,7 +182,7 @@ void spheres_end(spheres *h) {
 }
 
 static void *zeros(spheres *h, size_t count, size_t bytes) {
-  void *memory = room_for(count, bytes);
+  void *memory = bench_large(count * bytes);
   if (memory) memset(memory, 0, count * bytes);
   else h->no_memory = true;
   return memory;

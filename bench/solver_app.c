@@ -71,8 +71,8 @@ const gk_list solver_pass = {GK_ABI, "pass", tasks + PASS_AT, PASS, slots, GK_CO
 void solver_cube(cube *c, int side) {
   c->side = side;
   c->items = side * side * side;
-  double **all[] = {&c->known, &c->b, &c->u, &c->r, &c->p, &c->q};
-  for (size_t k = 0; k < GK_COUNT(all); ++k) *all[k] = bench_shared((size_t)c->items * sizeof(double));
+  c->known = bench_shared((size_t)c->items * sizeof *c->known);
+  c->b = bench_shared((size_t)c->items * sizeof *c->b);
   uint32_t random = 1;
   for (int i = 0; i < c->items; ++i) {
     random = random * 1664525u + 1013904223u;

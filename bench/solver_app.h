@@ -10,8 +10,7 @@ extern const gk_list solver_begin, solver_pass; /* what comes before its loop; a
 
 typedef struct cube {
   int side, items, passes; /* as gk needed */
-  double *known, *b;       /* the solution, and what it is the solution of; */
-  double *u, *r, *p, *q;   /* room for who does it by hand; all of it is shared among processes */
+  double *known, *b;       /* the solution, and what it is the solution of; shared among processes */
 } cube;
 
 void solver_cube(cube *c, int side);
