@@ -21,9 +21,24 @@ enum { X = 1, Y, N, LEFT, QUIET, CP_FIRST, ITEMS_MAX = 1 << 22, ENTRIES_MAX = 80
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int), GK_OWN(LEFT, int, 1),
                                      GK_OWN(QUIET, int, 1)};
 static gk_device *device;
-static int *x, *y; /* every arm's; each process has its own */
+static int *x, *y; /* every arm's; each process has its own, gk's the device's */
 /* By hand, with teams of their own. */
 static bench_apart apart_two, apart_team, apart_for, apart_sections;
+
+/* In another process than gk's, and not there yet when it is started: large pages that two processes have become small
+ * ones where one of them writes. */
+static int *own_ints(void) {
+  int *memory = bench_large(ITEMS_MAX * sizeof *memory);
+  if (!memory) bench_fail("out of memory");
+  memset(memory, 0, ITEMS_MAX * sizeof *memory);
+  return memory;
+}
+
+static void begin_apart(void) {
+  if (x) return;
+  x = own_ints();
+  y = own_ints();
+}
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
@@ -179,6 +194,7 @@ static bool serial(void *with, uint64_t times, bench_took *took) {
 
 static bool team(void *with, uint64_t times, bench_took *took) {
   const more *m = with;
+  begin_apart();
   int n = m->n, first = x[0], last = x[n - 1];
   uint64_t tasks = times * m->each;
   double begin = bench_now();
@@ -196,6 +212,7 @@ static bool team(void *with, uint64_t times, bench_took *took) {
 
 static bool parallel_for(void *with, uint64_t times, bench_took *took) {
   const more *m = with;
+  begin_apart();
   int n = m->n, first = x[0], last = x[n - 1], *to = x;
   double begin = bench_now();
   for (uint64_t k = 0; k < times * m->each; ++k) {
@@ -237,11 +254,24 @@ typedef struct entry { _Alignas(64) void (*call)(int *, int, int); int *to, begi
 
 typedef struct two {
   gk_graph *straight, *split;
-  entry *entries; /* half of them on x, half on y */
-  size_t count;
+  size_t count; /* of tasks, half of them on x, half on y */
   int n;
 } two;
 static two *list; /* for other processes, too */
+static entry *entries;
+
+/* Of this process's x and y. */
+static void write_entries(const two *t) {
+  static size_t count;
+  static int n;
+  if (count == t->count && n == t->n) return;
+  free(entries);
+  count = t->count;
+  n = t->n;
+  entries = aligned_alloc(_Alignof(entry), count * sizeof *entries);
+  if (!entries) bench_fail("out of memory");
+  for (size_t k = 0; k < count; ++k) entries[k] = (entry){by_pointer, k < count / 2 ? x : y, 0, n};
+}
 
 static bool one_chain(void *with, uint64_t times, bench_took *took) {
   const two *t = with;
@@ -262,23 +292,27 @@ static void run_entries(const entry *at, const entry *end) {
 }
 
 static bool list_by_hand(const two *t, uint64_t times, bench_took *took, int threads) {
+  write_entries(t);
   int n = t->n, first = x[0], last = x[n - 1], other = y[0], end = y[n - 1];
   double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
-    const entry *middle = t->entries + t->count / 2;
+    const entry *middle = entries + t->count / 2;
 #pragma omp parallel sections num_threads(threads) if (threads > 1)
     {
 #pragma omp section
-      run_entries(t->entries, middle);
+      run_entries(entries, middle);
 #pragma omp section
-      run_entries(middle, t->entries + t->count);
+      run_entries(middle, entries + t->count);
     }
   }
   took->all += bench_now() - begin;
   return added(x, n, first, last, t->count / 2 * times) && added(y, n, other, end, t->count / 2 * times);
 }
 static bool one_thread(void *with, uint64_t times, bench_took *took) { return list_by_hand(with, times, took, 1); }
-static bool two_threads(void *with, uint64_t times, bench_took *took) { return list_by_hand(with, times, took, 2); }
+static bool two_threads(void *with, uint64_t times, bench_took *took) {
+  begin_apart();
+  return list_by_hand(with, times, took, 2);
+}
 
 static void pairs(int n, size_t count) {
   char what[40], question[160];
@@ -291,7 +325,6 @@ static void pairs(int n, size_t count) {
   list->split = sections(count, n);
   list->count = count;
   list->n = n;
-  for (size_t k = 0; k < count; ++k) list->entries[k] = (entry){by_pointer, k < count / 2 ? x : y, 0, n};
   bench_table table = {"F7", what, question, "ns",
     .arms = {{"gk, one chain", one_chain, list, 0, 0},
              {"gk, two sections", two_sections, list, 0, 0},
@@ -431,20 +464,18 @@ static void round_trip(void) {
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "tasks");
   cpu_floor();
+  by_hand = bench_shared(sizeof *by_hand);
+  list = bench_shared(sizeof *list);
+  apart_two = bench_start_apart(on_two, NULL);
+  apart_team = bench_start_apart(team, by_hand);
+  apart_for = bench_start_apart(parallel_for, by_hand);
+  apart_sections = bench_start_apart(two_threads, list);
   must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
   x = gk_alloc(device, ITEMS_MAX * sizeof *x, GK_DEVICE_MEMORY);
   y = gk_alloc(device, ITEMS_MAX * sizeof *y, GK_DEVICE_MEMORY);
   if (!x || !y) bench_fail(gk_error());
-  by_hand = bench_shared(sizeof *by_hand);
-  list = bench_shared(sizeof *list);
-  list->entries = bench_shared(ENTRIES_MAX * sizeof *list->entries);
-  /* Before gk has a team: it has none until something is worth sharing. */
-  apart_two = bench_start_apart(on_two, NULL);
-  apart_team = bench_start_apart(team, by_hand);
-  apart_for = bench_start_apart(parallel_for, by_hand);
-  apart_sections = bench_start_apart(two_threads, list);
   int shorter = bench_is_quick() ? 10 : 1;
   machine();
   tasks_of("F1", 1, 20000 / (size_t)shorter);
