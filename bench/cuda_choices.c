@@ -141,13 +141,14 @@ static void small_copies(void) {
 /* A kernel long enough for a thread to be asleep, and a word from it. */
 static bool until_known(uint64_t times, bench_took *took, CUevent sleeps) {
   int rounds = bench_is_quick() ? 3 : 20000, *room = hand_ints(device, 32);
+  const CUfunction mix = hand_function("mix"), tell = hand_function("tell");
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
     *told = -1;
     hand_put(word, 7);
     const double begin = bench_now();
-    hand_run("mix", 1, 32, (void *[]){&room, &rounds});
-    hand_run("tell", 1, 1, (void *[]){&word, &told_at});
+    hand_run(mix, 1, 32, (void *[]){&room, &rounds});
+    hand_run(tell, 1, 1, (void *[]){&word, &told_at});
     if (sleeps) {
       HAND(hand_driver->cuEventRecord(sleeps, hand_stream));
       HAND(hand_driver->cuEventSynchronize(sleeps));

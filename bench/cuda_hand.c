@@ -209,18 +209,14 @@ void hand_exec_end(CUgraphExec exec) { HAND(hand_driver->cuGraphExecDestroy(exec
 void hand_launch(CUgraphExec exec) { HAND(hand_driver->cuGraphLaunch(exec, hand_stream)); }
 void hand_wait(void) { HAND(hand_driver->cuStreamSynchronize(hand_stream)); }
 
-void hand_run_function(CUfunction function, unsigned blocks, unsigned threads, void **parameters) {
+void hand_run(CUfunction function, unsigned blocks, unsigned threads, void **parameters) {
   HAND(launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters, NULL));
 }
 
-void hand_run(const char *name, unsigned blocks, unsigned threads, void **parameters) {
-  hand_run_function(hand_function(name), blocks, threads, parameters);
-}
-
-void hand_run_cooperative(const char *name, unsigned threads, void **parameters) {
+void hand_run_cooperative(CUfunction function, unsigned threads, void **parameters) {
   /* The simulated GPU has the blocks of such a grid take turns: more than one would wait for ever. */
   const unsigned blocks = bench_is_quick() ? 1 : (unsigned)hand_multiprocessors;
-  HAND(launch_cooperative(hand_function(name), blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters));
+  HAND(launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters));
 }
 
 /* ---- what the device is ------------------------------------------------------------------------------------------ */
@@ -282,7 +278,7 @@ static void say_clocks(const char *when) {
   unsigned now[2], most[2];
   char text[200];
   int rounds = bench_is_quick() ? 1 : 4000000, *room = hand_ints(opened, 256);
-  hand_run("mix", 1, bench_is_quick() ? 1 : 256, (void *[]){&room, &rounds});
+  hand_run(hand_function("mix"), 1, bench_is_quick() ? 1 : 256, (void *[]){&room, &rounds});
   nanosleep(&(struct timespec){.tv_nsec = bench_is_quick() ? 0 : 20000000}, NULL);
   if (nvml.missing)
     snprintf(text, sizeof text, "unknown: %s", nvml.missing);
@@ -302,8 +298,8 @@ static void say_clocks(const char *when) {
 enum { EDGES = 1000, SEEN = 7, QUEUED = 64 /* launches: no queue is full then */ };
 
 typedef struct edges { CUgraphExec longer, shorter; } edges;
-typedef struct trip { int *value, *at; volatile int *here; } trip;
-typedef struct room { int *from, *to; unsigned quads; } room;
+typedef struct trip { CUfunction tell; int *value, *at; volatile int *here; } trip;
+typedef struct room { CUfunction copy; int *from, *to; unsigned quads; } room;
 
 static CUgraphExec chain_of(int kernels) {
   const CUgraph whole = hand_graph();
@@ -346,7 +342,7 @@ static bool a_round_trip(void *with, uint64_t times, bench_took *took) {
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
     *t->here = -1;
-    hand_run("tell", 1, 1, (void *[]){&t->value, &t->at});
+    hand_run(t->tell, 1, 1, (void *[]){&t->value, &t->at});
     while (*t->here == -1) {}
   }
   took->all += bench_now() - begin;
@@ -361,7 +357,7 @@ static bool a_mebibyte(void *with, uint64_t times, bench_took *took) {
   hand_put(r->to + 4 * (size_t)r->quads - 1, 0);
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k)
-    hand_run("copy", quick ? 2 : 2048, quick ? 32 : 512, (void *[]){&r->to, &r->from, &r->quads});
+    hand_run(r->copy, quick ? 2 : 2048, quick ? 32 : 512, (void *[]){&r->to, &r->from, &r->quads});
   hand_wait();
   took->all += (bench_now() - begin) / mebibytes;
   return hand_value(r->to + 4 * (size_t)r->quads - 1) == SEEN;
@@ -370,9 +366,9 @@ static bool a_mebibyte(void *with, uint64_t times, bench_took *took) {
 static void measure_floor(void) {
   edges e = {chain_of(2 * EDGES), chain_of(EDGES)};
   const CUgraphExec one = chain_of(1);
-  trip t = {.value = hand_ints(opened, 1)};
+  trip t = {.tell = hand_function("tell"), .value = hand_ints(opened, 1)};
   t.here = hand_pinned(opened, &t.at);
-  room r = {.quads = bench_is_quick() ? 1 << 10 : 1 << 24};
+  room r = {.copy = hand_function("copy"), .quads = bench_is_quick() ? 1 << 10 : 1 << 24};
   r.from = hand_ints(opened, 4 * (size_t)r.quads);
   r.to = hand_ints(opened, 4 * (size_t)r.quads);
   bench_floor(&(bench_table){"floor", "what the device takes", "what can no graph be faster than?", "ns",

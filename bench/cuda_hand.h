@@ -58,9 +58,8 @@ CUgraphExec hand_exec(CUgraph graph);
 void hand_exec_end(CUgraphExec exec);
 void hand_launch(CUgraphExec exec);
 void hand_wait(void);
-/* A kernel by itself. */
-void hand_run_function(CUfunction function, unsigned blocks, unsigned threads, void **parameters);
-void hand_run(const char *name, unsigned blocks, unsigned threads, void **parameters);
+/* A kernel by itself. Not by name: looking that up is no part of a launch, and would be timed with it. */
+void hand_run(CUfunction function, unsigned blocks, unsigned threads, void **parameters);
 /* One block per multiprocessor, all at once; with --quick one in all. */
-void hand_run_cooperative(const char *name, unsigned threads, void **parameters);
+void hand_run_cooperative(CUfunction function, unsigned threads, void **parameters);
 #endif

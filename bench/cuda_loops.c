@@ -25,6 +25,7 @@ typedef struct loop {
   int kernels, passes;
   gk_graph *graph;
   CUgraphExec exec;
+  CUfunction stay;
 } loop;
 
 static gk_graph *gk_loop(int kernels, int count) {
@@ -145,7 +146,7 @@ static void by_staying(const loop *l) {
   int kernels = l->kernels;
   hand_put(met, 0);
   hand_put(left, l->passes);
-  hand_run_cooperative("stay", 32, (void *[]){&left, &x, &kernels, &met});
+  hand_run_cooperative(l->stay, 32, (void *[]){&left, &x, &kernels, &met});
   hand_wait();
 }
 
@@ -189,6 +190,7 @@ static loop loop_of(kind which, int kernels, int count) {
   case POLL_SEVERAL: l.exec = several_passes(kernels, TOGETHER, true); break;
   case RELAUNCH: l.exec = relaunch_exec(kernels, x, left); break;
   case FLAT: l.exec = several_passes(kernels, count, false); break;
+  case STAYING: l.stay = hand_function("stay"); break;
   default: break;
   }
   return l;

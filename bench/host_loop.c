@@ -123,7 +123,7 @@ static void launch_singly(const host_stretch *s) {
   for (size_t k = 0; k < s->list->task_count; ++k) {
     const CUDA_KERNEL_NODE_PARAMS_v1 *node = &s->kernels[k];
     if (!node->func) continue; /* PARALLEL and its like */
-    hand_run_function(node->func, node->gridDimX, node->blockDimX, node->kernelParams);
+    hand_run(node->func, node->gridDimX, node->blockDimX, node->kernelParams);
   }
 }
 
@@ -147,7 +147,7 @@ void host_wait(host_loop *loop) {
 
 static int watch(host_loop *loop, const void *flag) {
   *loop->told = INT_MIN;
-  hand_run_function(loop->tell, 1, 1, (void *[]){&flag, &loop->told_at});
+  hand_run(loop->tell, 1, 1, (void *[]){&flag, &loop->told_at});
   while (*loop->told == INT_MIN) {}
   return *loop->told;
 }
