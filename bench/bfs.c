@@ -5,6 +5,7 @@
 #include "bfs_hand.h"
 #include "cpu_floor.h"
 #include "host_loop.h"
+#include "must.h"
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +24,6 @@ typedef struct gk_arm {
   host_loop loop; /* of the same memory */
   int begin, stretches[BFS_STRETCHES], took[BFS_STRETCHES] /* of the last search */;
 } gk_arm;
-
-static void must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
 
 static void begin_gk(gk_arm *arm, const bfs_graph *g) {
   bfs_number numbers[BFS_NUMBERS];
@@ -167,11 +164,11 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
              *queue = "one thread, a queue", *host = "gk, the same tasks in a loop of the host's";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
-    .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = 12},
-             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = 12},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = 12},
+    .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
+             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
              {.name = queue, .run = run_queue, .with = &alone},
-             {.name = host, .run = run_host, .with = &arm, .settle_ms = 12}},
+             {.name = host, .run = run_host, .with = &arm, .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
                {.what = "gk against one thread", .of = "gk", .against = {queue}},
                {.what = "gk against a loop of the host's", .of = "gk", .against = {host}}}});

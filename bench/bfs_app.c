@@ -1,6 +1,7 @@
 #include "bfs_app.h"
-#include "apart.h"
+#include "bfs_hand.h"
 #include "gk_kernel.h"
+#include "must.h"
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -175,9 +176,7 @@ const gk_list bfs_stretches[BFS_STRETCHES] = {
   [BFS_PULL] = GK_LIST(pull, pull_tasks, slots)};
 const size_t bfs_next = offsetof(search, next);
 
-static void must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
+_Static_assert(PIECE == BFS_PIECE && ALPHA == BFS_ALPHA && BETA == BFS_BETA, "by hand the same is decided");
 
 static size_t room_of(const bfs_graph *g) { return (size_t)(g->vertices + g->edges / PIECE); }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 64, HELD = 1024, ALPHA = 14, BETA = 24, CHUNK = 256 /* pieces or words at a time */ };
+enum { PIECE = BFS_PIECE, HELD = 1024, CHUNK = 256 /* pieces or words at a time */ };
 
 typedef struct piece { int begin, end; } piece;
 /* What a level comes to, added up by all threads. */
@@ -155,7 +155,8 @@ static course start(bfs_hand *h, int source) {
 static void decide(const bfs_hand *h, course *c, const sums *level) {
   const int reached = level->found + level->awake;
   const bool pulled = c->pulls;
-  c->pulls = pulled ? reached >= c->awake || reached > h->g->vertices / BETA : level->scout > c->unpushed / ALPHA;
+  c->pulls = pulled ? reached >= c->awake || reached > h->g->vertices / BFS_BETA
+                    : level->scout > c->unpushed / BFS_ALPHA;
   if (!c->pulls) c->unpushed -= level->scout;
   c->level += 1;
   c->awake = reached;

@@ -3,6 +3,9 @@
 #define BENCH_BFS_HAND_H
 #include "bfs_app.h"
 
+/* What decides how a search goes, here and there. */
+enum { BFS_PIECE = 64, BFS_ALPHA = 14, BFS_BETA = 24 };
+
 /* The same graph in memory as gk has its own in. False: out of memory. */
 bool bfs_copy(const bfs_graph *g, bfs_graph *to);
 

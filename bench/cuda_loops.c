@@ -197,8 +197,9 @@ static loop loop_of(kind which, int kernels, int count) {
 }
 
 static way way_of(kind which, int kernels) {
-  static void (*const runs[KINDS])(const loop *) = {by_gk,      by_graph,   by_graph, by_graph, by_copy,
-                                                    by_polling, by_polling, flat,     flat,     by_staying};
+  static void (*const runs[KINDS])(const loop *) = {
+    [GK] = by_gk, [GK_SELF] = by_graph, [BY_HAND] = by_graph, [BY_HAND_SELF] = by_graph, [COPY] = by_copy,
+    [POLL] = by_polling, [POLL_SEVERAL] = by_polling, [FLAT] = flat, [RELAUNCH] = flat, [STAYING] = by_staying};
   return (way){runs[which], loop_of(which, kernels, passes), loop_of(which, kernels, passes / 2)};
 }
 
@@ -213,11 +214,16 @@ static void end_way(const way *w) {
 }
 
 static const char *const names[KINDS] = {
-  "gk: a list", "gk: the body's own kernel decides",
-  "by hand: a kernel decides", "by hand: the body's own kernel decides",
-  "host loop: launch, copy 4 bytes, wait", "host loop: launch, poll pinned memory",
-  "host loop: 8 passes, poll pinned memory", "a flat graph of all passes",
-  "a graph that launches itself from the device", "one kernel that stays, and counts blocks"};
+  [GK] = "gk: a list",
+  [GK_SELF] = "gk: the body's own kernel decides",
+  [BY_HAND] = "by hand: a kernel decides",
+  [BY_HAND_SELF] = "by hand: the body's own kernel decides",
+  [COPY] = "host loop: launch, copy 4 bytes, wait",
+  [POLL] = "host loop: launch, poll pinned memory",
+  [POLL_SEVERAL] = "host loop: 8 passes, poll pinned memory",
+  [FLAT] = "a flat graph of all passes",
+  [RELAUNCH] = "a graph that launches itself from the device",
+  [STAYING] = "one kernel that stays, and counts blocks"};
 
 static const char *no_relaunch; /* why graphs can't launch themselves here */
 
