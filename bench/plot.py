@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import plot_goals
 import plot_growth
 import run_peers
 
@@ -24,7 +25,7 @@ TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a
           "C6": "yield round trip", "C7": "passes, and who has none", "C8": "sections on CUDA",
           "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",
           "C12": "what peers are held against", "P": "what gk chooses between", "C13": "how cost grows on CUDA"}
-COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e", "floor": "#2e7d4f"}
+COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e", "floor": "#7d4fa0"}
 PYTHONS = [sys.executable, "/usr/bin/python3", str(run_peers.VENV / "bin/python")]
 UNITS = {"ns": "ns", "us": "µs", "ms": "ms", "s": "s", "bytes": "bytes"}
 
@@ -131,60 +132,99 @@ def bars_of(table, reports):
             if scale and None not in (figure["median"], figure["p5"], figure["p95"])]
 
 
-def goals_of(table, reports):
-    """Where goals lie on the axis of the bars."""
+def peer_goals(table, reports):
+    """Of every goal that names a peer, whether or not it was there: (its report, name, arm of ours, goal, row)."""
+    peers = {report["peer"]: report for report in reports.get("peers", {}).get("peers", [])}
+    for (ident, what, name), goal in run_peers.GOALS.items():
+        if (ident, what) == (table["id"], table["what"]):
+            report = peers.get(name, {"missing": "it wasn't asked for"})
+            one = next((one for one in report.get("rows", []) if is_of(one, table)), None)
+            yield report, name, run_peers.OURS[ident, what][1], goal, one
+
+
+def verdict_text(ratio, unit=""):
+    return f"{beside(ratio['median'], ratio['goal'])}{unit}, goal {ratio['goal']:g}{unit}: {shown(ratio['verdict'])}"
+
+
+def unit_of(figure, scale):
+    """What is held against a figure is so many times as much on the axis of the bars; None where it is nothing."""
+    return figure["median"] / scale if figure and scale and figure["median"] > 0 else None
+
+
+def marks_of(table, reports):
+    """All that is judged. Where they lie on the axis of the bars is said by what they are held against."""
     scale = 1 if is_absolute(table) else base_of(table)["median"]
     for ratio in table["ratios"]:
-        if ratio["goal"] and ratio["median"] is not None:
-            arm = against_of(table, ratio) if ratio["against"] else {"median": 1}
-            yield ratio["goal"] * (arm["median"] if arm else 0) / scale
-    for _, _, one in peer_rows(reports):
-        if is_of(one, table) and one.get("ratio", {}).get("goal"):
-            yield one["ratio"]["goal"] * one["median"] / scale
+        if not ratio["goal"]:
+            continue
+        arm = against_of(table, ratio) if ratio["against"] else {"median": 1}
+        unit = None if "along" in table else unit_of(arm, scale)
+        named = "" if ratio["against"] else " " + UNITS.get(table["unit"], table["unit"])
+        there = ratio["median"] is not None or ratio["verdict"] == "missed"
+        text = verdict_text(ratio, named) if there else why_no_ratio(table, ratio)
+        label = f"{ratio['of']} against {ratio['against']}" if ratio["what"] == ratio["of"] else ratio["what"]
+        yield plot_goals.Mark(label, ratio["of"], ratio["median"], ratio["p5"], ratio["p95"], ratio["goal"],
+                              unit, ratio["verdict"], text, not ratio["against"])
+    for report, name, arm, goal, one in peer_goals(table, reports):
+        ratio, label = (one or {}).get("ratio"), f"{arm} against {name}"
+        if ratio:
+            yield plot_goals.Mark(label, arm, ratio["median"], ratio["least"], ratio["most"], goal,
+                                  unit_of(one, scale), ratio["verdict"], verdict_text(ratio), False)
+        else:
+            why = why_no_ratio_to(report, one, arm_called(table, arm)).partition(":")[0]
+            yield plot_goals.Mark(label, arm, None, None, None, goal, None, "none", why, False)
 
 
 # ---- plots ----------------------------------------------------------------------------------------------------------
 
+def rows_of(table, reports):
+    """(name, bar, mark) of each line of a plot: what is judged is beneath its arm; without both, an arm is missing."""
+    marks = list(marks_of(table, reports))
+    arms = [(bar[0], bar) for bar in bars_of(table, reports)] + [(arm["name"], None) for arm in missing_of(table)]
+    for name, bar in arms:
+        yield name, bar, None
+        yield from ((mark.label, None, mark) for mark in marks if mark.of == name)
+
+
 def draw_table(axes, table, reports):
-    bars, absent = bars_of(table, reports), missing_of(table)
-    most = 3 * max(abs(bar[2]) for bar in bars)  # a turn that went wrong is no reason to make all bars short
-    bars = [(name, kind, median, max(low, -most), min(high, most)) for name, kind, median, low, high in bars]
-    goals, bound = [goal for goal in goals_of(table, reports) if goal > 0], floor_of(table)
-    shown = [value for value in (*goals, *(value for bar in bars for value in bar[2:]), bound or 0) if value > 0]
-    wide = bool(shown) and max(bar[2] for bar in bars) > 12 * min(max(bar[2], 1e-9) for bar in bars)
-    floor = min(shown, default=1) / 2
-    for place, (name, kind, median, low, high) in enumerate(bars):
-        axes.barh(place, median, color=COLOURS[kind], height=0.66, left=0)
-        low, high = (max(low, floor), max(high, floor)) if wide else (low, high)
-        axes.plot([low, high], [place, place], color="#222222", linewidth=1.2, solid_capstyle="butt")
-        axes.annotate(number(median), (max(median, high, floor), place), xytext=(4, 0), textcoords="offset points",
-                      va="center", fontsize=8)
-    for goal in goals:
-        axes.axvline(goal, color="#b03a2e", linestyle="--", linewidth=1.2)
-        axes.annotate("goal", (goal, -0.55), color="#b03a2e", fontsize=8, ha="left", va="bottom",
-                      annotation_clip=False)
+    rows, bound = list(rows_of(table, reports)), floor_of(table)
+    bars = [bar for _, bar, _ in rows if bar]
+    marks = [mark for _, _, mark in rows if mark and None not in (mark.median, mark.unit)]
+    medians, longest = [bar[2] for bar in bars], max(abs(bar[2]) for bar in bars)
+    judged = [value * mark.unit for mark in marks for value in (mark.median, mark.goal)]
+    most = max([3 * longest, *judged])  # a turn that went wrong is no reason to make all bars short
+    ends = [bar[4] for bar in bars] + [mark.high * mark.unit for mark in marks if mark.high is not None]
+    last = max([*judged, *medians, bound or 0, *(min(end, most) for end in ends)])
+    last = last if last > 0 else 1
+    if longest > 12 * min(max(median, 1e-9) for median in medians):
+        limits = min(value for value in (*judged, *medians, longest) if value > 0) / 4, last
+        axes.set_xscale("log")
+        axes.set_xlim(limits[0], last * 4)
+    else:
+        limits = min([0, *judged, *medians, *(max(bar[3], -most / 10) for bar in bars)]), last
+        axes.set_xlim(limits[0], last * 1.15)
+    for place, (name, bar, mark) in enumerate(rows):
+        if mark:
+            plot_goals.draw_mark(axes, place, mark, limits, mark.unit)
+        elif bar:
+            _, kind, median, low, high = bar
+            axes.barh(place, median, color=COLOURS[kind], height=0.66, left=0)
+            plot_goals.draw_spread(axes, place, low, high, limits, "#222222")
+            cut = f" (to {number(high)})" if high > limits[1] else ""
+            axes.annotate(number(median) + cut, (max(median, min(high, limits[1]), limits[0]), place), xytext=(6, 0),
+                          textcoords="offset points", va="center", fontsize=8)
+        else:
+            axes.annotate("not measured", (0, place), xycoords=("axes fraction", "data"), xytext=(4, 0),
+                          textcoords="offset points", va="center", fontsize=8, color="#777777")
     if bound:
         axes.axvline(bound, color=COLOURS["floor"], linestyle=":", linewidth=1.6)
         axes.annotate("floor", (bound, -0.55), color=COLOURS["floor"], fontsize=8, ha="right", va="bottom",
                       annotation_clip=False)
-    for place, arm in enumerate(absent, len(bars)):
-        axes.annotate("not measured", (0, place), xycoords=("axes fraction", "data"), xytext=(4, 0),
-                      textcoords="offset points", va="center", fontsize=8, color="#777777")
-    axes.set_yticks(range(len(bars) + len(absent)), [bar[0] for bar in bars] + [arm["name"] for arm in absent],
-                    fontsize=8)
-    axes.set_ylim(-0.6, len(bars) + len(absent) - 0.4)
-    axes.invert_yaxis()
-    if wide:
-        axes.set_xscale("log")
-        axes.set_xlim(floor, max(shown) * 4)
-    else:
-        axes.set_xlim(min(0, min(bar[2] for bar in bars)), max(shown, default=1) * 1.15)
+    plot_goals.tidy(axes, [name for name, _, _ in rows],
+                    [plot_goals.COLOURS[mark.verdict] if mark else "#222222" for _, _, mark in rows])
     unit = UNITS.get(table["unit"], table["unit"])
     axes.set_xlabel(unit if is_absolute(table) else f"times {base_of(table)['name']}", fontsize=8)
-    axes.tick_params(axis="x", labelsize=8)
     axes.set_title(table["what"], fontsize=9, loc="left", pad=14)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
 
 
 def save(pyplot, figure, folder, ident):
@@ -206,8 +246,27 @@ def python_that_draws():
     return next((python for python in PYTHONS if draws(python)), None)
 
 
+def judged_together(tables, reports):
+    """(name, mark) of all that is judged where it has a plot of its own: goals on one scale, beside curves, or of more
+    tables than can be seen at a glance."""
+    rows = [(table["what"], mark) for table in tables for mark in marks_of(table, reports)]
+    if all(mark.median is None for _, mark in rows) or any(mark.absolute for _, mark in rows):
+        return []
+    return rows if len(tables) > 3 or all(map(plot_growth.grows, tables)) else []
+
+
+def draw_tables(pyplot, tables, reports, title):
+    heights = [1.0 + 0.3 * len(list(rows_of(table, reports))) for table in tables]
+    figure, axes = pyplot.subplots(len(tables), 1, figsize=(8.5, sum(heights) + 0.4), squeeze=False,
+                                   gridspec_kw={"height_ratios": heights})
+    for table, one in zip(tables, axes[:, 0]):
+        draw_table(one, table, reports)
+    plot_goals.head(figure, title, plot_goals.LEGEND)
+    return figure
+
+
 def draw(folder, reports):
-    """One picture per table id; their names."""
+    """Of each table id the names of its pictures: what is judged, if that has one, and all arms."""
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "gk", "svg.fonttype": "none", "font.family": "sans-serif"})
@@ -215,21 +274,17 @@ def draw(folder, reports):
     names = {}
     tables = tables_of(reports)
     for ident in dict.fromkeys(table["id"] for table in tables):
-        own = [table for table in tables if table["id"] == ident and bars_of(table, reports)]
+        same, title = [table for table in tables if table["id"] == ident], f"{ident}: {TITLES.get(ident, '')}"
+        own = [table for table in same if bars_of(table, reports)]
         if not own:
             continue
-        if all(plot_growth.grows(table) for table in own):
-            figure = plot_growth.draw(pyplot, own, f"{ident}: {TITLES.get(ident, '')}", UNITS)
-            names[ident] = save(pyplot, figure, folder, ident)
-            continue
-        heights = [1.3 + 0.3 * (len(bars_of(table, reports)) + len(missing_of(table))) for table in own]
-        figure, axes = pyplot.subplots(len(own), 1, figsize=(8.5, sum(heights)), squeeze=False,
-                                       gridspec_kw={"height_ratios": heights})
-        for table, one in zip(own, axes[:, 0]):
-            draw_table(one, table, reports)
-        figure.suptitle(f"{ident}: {TITLES.get(ident, '')}", fontsize=11, x=0.02, ha="left")
-        figure.tight_layout()
-        names[ident] = save(pyplot, figure, folder, ident)
+        judged, grows = judged_together(same, reports), all(plot_growth.grows(table) for table in own)
+        if judged:
+            axis = "what one more takes, times one more before" if grows else "times what it is held against"
+            figure = plot_goals.draw_all(pyplot, judged, f"{title}: what is judged", f"{axis}; less is better")
+            names[ident] = [save(pyplot, figure, folder, ident)]
+        figure = plot_growth.draw(pyplot, own, title, UNITS) if grows else draw_tables(pyplot, own, reports, title)
+        names.setdefault(ident, []).append(save(pyplot, figure, folder, f"{ident}-arms" if judged else ident))
     return names
 
 
@@ -288,15 +343,9 @@ def span(ratio):
 
 
 def peer_verdict_lines(table, reports):
-    """Every goal that names a peer, whether or not it was there."""
-    peers = {report["peer"]: report for report in reports.get("peers", {}).get("peers", [])}
-    for (ident, what, name), goal in run_peers.GOALS.items():
-        if (ident, what) != (table["id"], table["what"]):
-            continue
-        report = peers.get(name, {"missing": "it wasn't asked for"})
-        one = next((one for one in report.get("rows", []) if is_of(one, table)), None)
-        ratio, arm = (one or {}).get("ratio"), run_peers.OURS[ident, what][1]
-        cells = table["id"], f"{what}: {arm}", f"{name} {report.get('version') or ''}".strip()
+    for report, name, arm, goal, one in peer_goals(table, reports):
+        ratio = (one or {}).get("ratio")
+        cells = table["id"], f"{table['what']}: {arm}", f"{name} {report.get('version') or ''}".strip()
         if ratio:
             yield row(*cells, beside(ratio["median"], ratio["goal"]),
                       span(ratio) + (" (rounds)" if ratio["rounds"] > 1 else ""), f"{ratio['goal']:g}",
@@ -416,7 +465,10 @@ def write_readme(folder, reports, pictures):
              "that is done and what each table asks: [docs/performance.md](../../../docs/performance.md).", "",
              *machine_lines(reports), *(["- no plots: there was no matplotlib"] if pictures is None else []), "",
              "## Goals", "",
-             "A ratio is the median of those of all turns; against a peer, of those of all rounds.", "",
+             "A ratio is the median of those of all turns; against a peer, of those of all rounds. It isn't the",
+             "ratio of two medians, which bars of a plot show: what is judged is a diamond beneath its arm there,",
+             "with 5 % to 95 % of turns (least and greatest of rounds) and a dashed line at its goal; green is met,",
+             "red missed, grey lost in noise or not judged. A line that ends in an arrow goes on.", "",
              *verdict_lines(reports), ""]
     floor, missing = list(floor_lines(reports)), list(missing_lines(reports))
     if missing:
@@ -430,7 +482,7 @@ def write_readme(folder, reports, pictures):
     for ident in dict.fromkeys(table["id"] for table in tables):
         lines += [f"## {ident}: {TITLES.get(ident, '')}", ""]
         if ident in (pictures or {}):
-            lines += [f"![{ident}]({pictures[ident]})", ""]
+            lines += [line for name in pictures[ident] for line in (f"![{name.removesuffix('.svg')}]({name})", "")]
         own = [table for table in tables if table["id"] == ident]
         lines += plot_growth.lines(filter(plot_growth.grows, own), UNITS, number, row, head)
         for table in own:

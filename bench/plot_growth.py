@@ -1,6 +1,8 @@
 """The part of bench/plot.py for tables along which something grows (tables G and C13): a curve per question instead of
-bars, on axes where what is linear has the slope of the dashed lines, and a row per length of list."""
+bars, with how it may go on at most by its goal, and a row per length of list."""
 import itertools
+
+import plot_goals
 
 COLOURS = ["#3b6ea8", "#d08a3e", "#5f8f4e", "#8d5a97"]
 
@@ -23,12 +25,28 @@ def points_of(table):
     return [arm for arm in table["arms"] if arm.get("median") is not None]
 
 
+def slope(one, other):
+    return (other["median"] - one["median"]) / (other["x"] - one["x"])
+
+
 def one_more(table):
     """What one more takes of the last ones, by the medians; None where too little was measured."""
     points = points_of(table)[-2:]
-    if len(points) < 2:
+    return slope(*points) if len(points) == 2 else None
+
+
+def goal_line(table):
+    """Where a curve would go on from the arm that its ratio is held against if one more took as much as the goal
+    allows: (x, cost) from there to the end. None where one more took nothing before, as then there is no such line."""
+    points = [arm for arm in points_of(table) if arm["x"] > 0]  # the first of a kind has a price of its own
+    ratio = next((ratio for ratio in table["ratios"] if ratio["goal"]), {"against": None})
+    middle = next((arm for arm in points if arm["name"] == ratio["against"]), None)
+    if not middle or middle is points[0] or slope(points[0], middle) <= 0:
         return None
-    return (points[1]["median"] - points[0]["median"]) / (points[1]["x"] - points[0]["x"])
+    each = ratio["goal"] * slope(points[0], middle)
+    most = points[-1]["x"]  # by so many steps, as a straight line is none on axes of powers
+    xs = [middle["x"] * (most / middle["x"]) ** (step / 20) for step in range(21)]
+    return [(x, middle["median"] + each * (x - middle["x"])) for x in xs]
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -59,6 +77,7 @@ def lines(tables, units, number, row, head):
 # ---- plots ----------------------------------------------------------------------------------------------------------
 
 def draw_questions(axes, along, tables, units):
+    tops = []
     for table, colour in zip(tables, itertools.cycle(COLOURS)):
         points = points_of(table)
         if not points:
@@ -67,8 +86,10 @@ def draw_questions(axes, along, tables, units):
         axes.plot(xs, medians, color=colour, marker="o", markersize=3, linewidth=1.4, label=name_of(table))
         axes.fill_between(xs, [arm["p5"] for arm in points], [arm["p95"] for arm in points], color=colour, alpha=0.2,
                           linewidth=0)
-        end = [(x, medians[-1] * x / xs[-1]) for x in xs if x]
-        axes.plot(*zip(*end), color=colour, linestyle="--", linewidth=0.8)
+        goal = goal_line(table)
+        if goal:
+            axes.plot(*zip(*goal), color=colour, linestyle=(0, (3, 1.5)), linewidth=1)
+            tops.append(goal[-1][1])
     xs = sorted({arm["x"] for table in tables for arm in table["arms"]})
     axes.set_xscale("symlog" if xs[0] == 0 else "log")
     axes.set_xticks(xs, [f"{x:,.0f}" for x in xs])
@@ -76,10 +97,10 @@ def draw_questions(axes, along, tables, units):
     axes.set_yscale("log")
     shown = [arm["median"] for table in tables for arm in points_of(table) if arm["median"] > 0]
     if shown:
-        axes.set_ylim(min(shown) / 2, max(shown) * 2)
+        axes.set_ylim(min(shown) / 2, max([*shown, *tops]) * 2)
     axes.set_xlabel(along, fontsize=8)
     axes.set_ylabel(units.get(tables[0]["unit"], tables[0]["unit"]), fontsize=8)
-    axes.tick_params(labelsize=8)
+    axes.tick_params(which="both", labelsize=8)
     axes.legend(fontsize=7, frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -98,6 +119,6 @@ def draw(pyplot, tables, title, units):
                 draw_questions(place, along, same, units)
             else:
                 place.set_axis_off()
-    figure.suptitle(f"{title} (dashed: linear)", fontsize=11, x=0.02, ha="left")
-    figure.tight_layout()
+    plot_goals.head(figure, title, "band: 5 % to 95 % of turns; dashed: where the curve would be if from there on each "
+                    "took as many times what one took before as the goal allows")
     return figure

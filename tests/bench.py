@@ -14,6 +14,8 @@ from pathlib import Path
 import tap
 
 sys.path.insert(0, str(tap.ROOT / "bench"))
+import plot  # noqa: E402
+import plot_growth  # noqa: E402
 import run as runner  # noqa: E402
 import run_peers  # noqa: E402
 
@@ -230,6 +232,68 @@ def rounds_shown(folder):
                  "| F1 | one more task n=1: gk | the better of each round | 0.70 | 0.70 to 0.70 | 1 | met |",
                  "| F1 | one more task n=1: gk | warp 1 | 0.20 | one round | 0.25 | met |",
                  "| F1 | one more task n=1 | warp 1 | 0.20 | one round | it |")
+
+
+def pictures(folder, tables, **others):
+    """The words in each picture, by its name; none without matplotlib. What they are drawn of, with either."""
+    page_of(folder, tables, **others)
+    words = {path.stem: re.sub(r"<[^>]*>|\s+", " ", path.read_text()) for path in Path(folder).glob("*.svg")}
+    return words, {"tasks": {"tables": tables}, **others}
+
+
+def wrongly_drawn(words, wanted):
+    """wanted: by picture, what it must say and what it mustn't."""
+    if not plot.python_that_draws():
+        return None
+    if sorted(words) != sorted(wanted):
+        return f"pictures: {sorted(words)}"
+    bad = [f"{name}: {text}" for name, (those, none) in wanted.items()
+           for text in [*(text for text in those if text not in words[name]), *(text for text in none if text in
+                                                                                words[name])]]
+    return f"{bad}: {words}" if bad else None
+
+
+def judged_in_plots(folder):
+    """What is judged lies where its ratio is, not where two medians are, and says how it did; what is cut off, too."""
+    table = made_up("two sections n=1", {"chain": 10, "sections": 5, "hand": 4},
+                    [("sections", "chain", 0.7, 0.6, "missed"), ("sections", "hand", 0.9, 1, "met"),
+                     ("hand", "chain", 0.1, 0.6, "lost"), ("hand", "nothing", None, 3, "none")], id="F7")
+    table["arms"][2]["p95"] = 200
+    table["ratios"][2]["p95"] = None
+    memory = made_up("memory", {"few": 100, "many": 120},
+                     [("many", "", 120, 256, "met"), ("many", "few", 1.2, 2, "met")], id="F6")
+    row = {"table": "F8", "what": "one more pass", "unit": "ns", "how": "it", "correct": True, **figures(40),
+           "ratio": {"of": "gk", "median": 0.2, "least": 0.1, "most": 0.4, "rounds": 2, "goal": 0.3, "verdict": "met"}}
+    peers = {"peers": [{"peer": "warp", "version": "1", "rows": [row]}]}
+    words, reports = pictures(folder, [table, memory, made_up("one more pass", {"gk": 5, "C": 10}, id="F8")],
+                              peers=peers)
+    found = [(mark.of, round(mark.median * mark.unit, 6), round(mark.goal * mark.unit, 6))
+             for one in plot.tables_of(reports) for mark in plot.marks_of(one, reports) if mark.unit]
+    if found != [("many", 120, 256), ("many", 120, 200), ("sections", 0.7, 0.6), ("sections", 0.36, 0.4),
+                 ("hand", 0.1, 0.6), ("gk", 1.6, 2.4)]:
+        return f"on the axes: {found}"
+    return wrongly_drawn(words, {
+        "F6": (["120 ns, goal 256 ns: met", "1.20, goal 2: met"], []),
+        "F7": (["0.70, goal 0.6: missed", "0.90, goal 1: met", "0.10, goal 0.6: lost in noise", "not measured",
+                "0.40 (to 20.0)"], []),
+        "F8": (["gk against warp", "0.20, goal 0.3: met"], [])})
+
+
+def judged_beside(folder):
+    """Where an id has many tables, what is judged of them has a plot of its own; and growth has a line for its goal."""
+    many = [made_up(f"application {k}", {"gk": 2, "hand": 1}, [("gk", "hand", 1 + k / 100, 1.02, "met")], id="F3")
+            for k in range(4)]
+    grows = [made_up(what, dict(zip("0123", costs)), [("3", "2", 2.5, 2, "missed")], id="G", along="tasks")
+             for what, costs in (("building", (5, 1, 2, 5)), ("memory", (5, 2, 2, 3)))]
+    words, _ = pictures(folder, [*many, *grows])
+    lines = [[(round(x, 6), round(cost, 6)) for x, cost in plot_growth.goal_line(table) or []] for table in grows]
+    if lines[0][:1] + lines[0][-1:] != [(2, 2), (3, 4)] or lines[1]:
+        return f"goals of what grows: {lines}"
+    page = (Path(folder) / "README.md").read_text()
+    each = [f"application {k}" for k in range(4)]
+    return wrongly_drawn(words, {"F3": ([*each, "1.03, goal 1.02: met"], ["hand"]), "F3-arms": ([*each, "hand"], []),
+                                 "G": (["building", "2.50, goal 2: missed"], []), "G-arms": (["building"], [])}) or (
+        lacks(page, "![F3](F3.svg)\n\n![F3-arms](F3-arms.svg)\n") if plot.python_that_draws() else None)
 
 
 def from_one_command(folder):
@@ -503,6 +567,10 @@ def main():
         tap.case("no goal is left out", goals_shown(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("rounds on the page", rounds_shown(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("what is judged, in plots", judged_in_plots(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("what is judged of many tables", judged_beside(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("a page without matplotlib", without_matplotlib(folder))
     with tempfile.TemporaryDirectory() as folder:
