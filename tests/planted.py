@@ -31,7 +31,7 @@ import run  # noqa: E402
 TREE = ROOT / "build/planted"
 PATCHES = ROOT / "tests/planted"
 SOURCES = ["build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
-EVERY = 15
+EVERY = 20
 # Of a program, and of a case of the conformance suite: bugs make loops that never end, and memory that ever grows.
 SECONDS, CASE_SECONDS, GIBIBYTES = 60, 30, 8
 LISTS = 1000  # random ones
