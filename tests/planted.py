@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants the bugs of tests/planted/*.patch one by one in a copy of the sources, and sees whether the tests catch them.
 
-  tests/planted.py            that all patches apply, and every fifteenth in full
+  tests/planted.py            that all patches apply, and every twentieth in full
   tests/planted.py --all      all of them; also where $GK_TEST_SCALE is more than 1
   tests/planted.py NAME ...   those whose name contains one of the NAMEs
 
