@@ -31,7 +31,6 @@ import run_peers
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 BUILD = ROOT / "build" / "bench"
-NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}  # a floor may be in another of them than its table
 PEER_SECONDS = 300  # of one in a round; what hangs comes to an end
 
 
@@ -83,15 +82,11 @@ def merge(reports):
     merged.pop("round", None)
     merged["tables"] = [dict(tables[-1], **{part: rows_over_rounds(tables, part) for part in ("arms", "ratios")})
                         for tables in zip(*(report["tables"] for report in reports))]
+    for table, *same in zip(merged["tables"], *(report["tables"] for report in reports)):
+        if "floor" in table:
+            table["floor"] = dict(table["floor"], least=least(one["floor"]["least"] for one in same))
     if "floor" in merged:
         merged["floor"] = dict(merged["floor"], arms=rows_over_rounds([report["floor"] for report in reports], "arms"))
-        floor = {arm["name"]: arm["p5"] for arm in merged["floor"]["arms"]}
-        for table in merged["tables"]:
-            if "floor" in table:
-                same = table["unit"] == merged["floor"]["unit"]
-                scale = 1 if same else NANOSECONDS[merged["floor"]["unit"]] / NANOSECONDS[table["unit"]]
-                bound = scale * table["floor"]["times"] * floor[table["floor"]["of"]]
-                table["floor"] = dict(table["floor"], least=bound)
     if "clocks before" in reports[0].get("device", {}):
         merged["device"] = dict(merged["device"], **{"clocks before": reports[0]["device"]["clocks before"]})
     return merged
@@ -246,6 +241,12 @@ def main():
 
     def chosen(name):
         return not options.only or name in options.only
+    known = [*targets(), *run_peers.listed()]
+    for name in options.only or []:
+        if name not in known:
+            sys.exit(f"bench/run.py: --only {name}: there is none; there are {', '.join(known)}")
+    if options.out and Path(options.out).exists() and not Path(options.out).is_dir():
+        sys.exit(f"bench/run.py: --out {options.out} is no folder; name one, or what isn't there yet")
     programs = [name for name in targets() if chosen(name)]
     peers = [] if options.no_peers else [peer for name, peer in run_peers.listed().items() if chosen(name)]
     pythons = run_peers.pythons(peers, install=not options.quick and not options.offline, site=options.site)

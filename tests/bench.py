@@ -315,6 +315,21 @@ def from_one_command(folder):
     return None
 
 
+def misused(folder):
+    """What bench/run.py can't do is said before anything is measured."""
+    page = Path(folder) / "page"
+    page.write_text("")
+    for words, wanted in ((["--only", "kernal_host"], "--only kernal_host: there is none; there are bfs, "),
+                          (["--only", "solver", "--only", "warp"], "--only warp: there is none"),
+                          (["--only", "solver", "--out", page], f"--out {page} is no folder"),
+                          (["--only", "warp_graph"], "peers are held against a program of gk's")):
+        done = subprocess.run([sys.executable, Path("bench/run.py").absolute(), "--quick", *words], capture_output=True,
+                              text=True)
+        if done.returncode != 1 or f"bench/run.py: {wanted}" not in done.stderr or "Traceback" in done.stderr:
+            return f"{words}: {done.returncode} {done.stdout}\n{done.stderr}"
+    return None
+
+
 def figures(median):
     return {"median": median, "p5": median, "p25": median, "p75": median, "p95": median}
 
@@ -563,25 +578,18 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tap.case("known figures, and a wrong result",
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))
-    with tempfile.TemporaryDirectory() as folder:
-        tap.case("no goal is left out", goals_shown(folder))
-    with tempfile.TemporaryDirectory() as folder:
-        tap.case("rounds on the page", rounds_shown(folder))
-    with tempfile.TemporaryDirectory() as folder:
-        tap.case("what is judged, in plots", judged_in_plots(folder))
-    with tempfile.TemporaryDirectory() as folder:
-        tap.case("what is judged of many tables", judged_beside(folder))
-    with tempfile.TemporaryDirectory() as folder:
-        tap.case("a page without matplotlib", without_matplotlib(folder))
-    with tempfile.TemporaryDirectory() as folder:
-        tap.case("two folders compared", compared(folder))
-    with tempfile.TemporaryDirectory() as folder:
-        tap.case("ratios to peers compared", peers_compared(folder))
+    for name, test in (("no goal is left out", goals_shown), ("rounds on the page", rounds_shown),
+                       ("what is judged, in plots", judged_in_plots),
+                       ("what is judged of many tables", judged_beside),
+                       ("a page without matplotlib", without_matplotlib), ("two folders compared", compared),
+                       ("ratios to peers compared", peers_compared), ("what hangs takes half of the time", hangs)):
+        with tempfile.TemporaryDirectory() as folder:
+            tap.case(name, test(folder))
     tap.case("rounds merged, by device", rounds_merged())
     with tempfile.TemporaryDirectory() as folder:
-        tap.case("what hangs takes half of the time", hangs(folder))
-    with tempfile.TemporaryDirectory() as folder:
         tap.case("from one command", trouble or from_one_command(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("one command misused", misused(folder))
     tap.finish()
 
 
