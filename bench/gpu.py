@@ -573,6 +573,11 @@ def main():
         return pack(options.pack, options.pack_bytes, options.pack_peers)
     if not options.folder:
         usage.error("a folder for what comes of it, or --pack")
+    known = [*re.findall(r"^build build/bench/(cuda_\w+): single", (ROOT / "build.ninja").read_text(), re.M),
+             *(name for name, peer in run_peers.listed().items() if peer.needs_gpu)]
+    for name in options.only or []:
+        if name not in known:
+            usage.error(f"--only {name}: there is none; there are {', '.join(known)}")
     ends = math.inf if options.minutes is None else time.monotonic() + 60 * options.minutes - 10  # for the archive
     options.about, options.part = {}, options.part or list(PARTS)
     folder, options.carry, options.tree = (path.absolute() for path in (options.folder, options.carry, options.tree))

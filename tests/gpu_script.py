@@ -85,6 +85,13 @@ def chosen(folder):
     return None if "tables: cuda_choices cuda_solver" in text else text
 
 
+def misspelt(folder):
+    """All of it would be measured, for want of a name."""
+    code, summary, text = run(folder, ["--part", "bench", "--only", "cuda_loop"])
+    said = "--only cuda_loop: there is none; there are " in text and "cuda_loops" in text
+    return None if code == 2 and not summary["parts"] and said else f"exit code {code}\n{text}"
+
+
 def tables_missing(reports):
     """Of the programs on CUDA, and of peers, each of which says that there is no device for it."""
     listed = subprocess.run(["ninja", "-t", "targets", "rule", "single"], stdout=subprocess.PIPE, text=True)
@@ -228,6 +235,7 @@ def main():
     tap.case("cases and their needs", cases())
     tap.case("where real and simulated differ", compared())
     for name, test in (("the whole way", whole_way), ("some benchmarks alone", chosen),
+                       ("one that there isn't", misspelt),
                        ("a complaint fails its part, and no other", complains),
                        ("a sanitizer that says nothing", silent), ("no driver", no_driver),
                        ("what hangs is ended in time", hangs), ("a signal ends all", is_stopped),
