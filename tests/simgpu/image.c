@@ -107,7 +107,8 @@ void *sim_image_ptx(int toolkit, sim_arch arch, const void *code, size_t code_by
     if (k + 1 < code_bytes) word |= (unsigned)s[k + 1] << 8;
     if (k + 2 < code_bytes) word |= s[k + 2];
     if (k % 84 == 0) fputs("\n// ", out);
-    for (int shift = 18; shift >= 0; shift -= 6) fputc(DIGITS[word >> shift & 63], out);
+    const char four[] = {DIGITS[word >> 18 & 63], DIGITS[word >> 12 & 63], DIGITS[word >> 6 & 63], DIGITS[word & 63]};
+    fwrite(four, 1, sizeof four, out);
   }
   fputs("\n\n", out);
   fputc(0, out);

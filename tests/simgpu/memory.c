@@ -68,6 +68,10 @@ static void protect(const sim_block *block, int how) {
   if (mprotect(block->pages, block->page_bytes, how) != 0) abort();
 }
 
+/* Of other advice than the pages around it, a block that is closed stays a mapping of its own in the kernel, which
+ * otherwise joins and splits mappings at each item of work. */
+static void set_apart(const sim_block *block, int advice) { (void)madvise(block->pages, block->page_bytes, advice); }
+
 /* P13 answered with no: the host sees what the device writes when an item of work ends, no sooner. */
 static void take_shadows(const sim_block *blocks) {
   for (; blocks; blocks = blocks->next)
@@ -100,18 +104,22 @@ static void show_shadows(const sim_block *blocks) {
 }
 
 void sim_memory_open(sim_device *device) {
-  watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
-  watch(SIGBUS, &before_bus);
-  device->open = true;
   const sim_context *context = device->running->base.context; /* which sees no other one's memory */
   take_shadows(context->hosts);
+  if (device->open == context) return;
+  sim_memory_close(device);
+  watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
+  watch(SIGBUS, &before_bus);
+  device->open = context;
   for (const sim_block *each = device->blocks; each; each = each->next)
     if (each->context == context) protect(each, PROT_READ | PROT_WRITE);
 }
 
+void sim_memory_show(sim_device *device) { show_shadows(device->running->base.context->hosts); }
+
 void sim_memory_close(sim_device *device) {
-  device->open = false;
-  show_shadows(device->running->base.context->hosts);
+  if (!device->open) return;
+  device->open = NULL;
   for (const sim_block *each = device->blocks; each; each = each->next) protect(each, PROT_NONE);
 }
 
@@ -190,9 +198,10 @@ static CUresult take_device(sim_context *context, size_t bytes, sim_block **out)
   device->taken += bytes;
   block->next = device->blocks;
   device->blocks = block;
+  set_apart(block, MADV_DONTDUMP);
   protect(block, PROT_READ | PROT_WRITE);
   fill_with_rubbish(block);
-  if (!device->open) protect(block, PROT_NONE);
+  if (device->open != context) protect(block, PROT_NONE);
   *out = block;
   return CUDA_SUCCESS;
 }
@@ -224,6 +233,7 @@ static void block_end(sim_block *block) {
     device->taken -= block->bytes;
     madvise(block->pages, block->page_bytes, MADV_DONTNEED);
     protect(block, PROT_NONE);
+    set_apart(block, MADV_DODUMP);
     device->freed = sim_grow(device->freed, device->freed_count, sizeof *device->freed);
     device->freed[device->freed_count++] = (sim_freed){(uintptr_t)block->at, block->bytes};
   } else {

@@ -121,7 +121,7 @@ typedef struct sim_device {
   sim_block *blocks;
   sim_freed *freed;
   size_t freed_count;
-  bool open; /* the device is at work: its memory may be touched */
+  const struct sim_context *open; /* whose memory may be touched, as the device is at work; NULL: none's */
   pthread_t thread;
   pthread_cond_t work, done;
   bool ending;
@@ -154,6 +154,7 @@ bool sim_is_initialised(void);
 /* ---- memory (memory.c) ------------------------------------------------------------------------------------------- */
 
 void sim_memory_open(sim_device *device);
+void sim_memory_show(sim_device *device); /* what was written, behind an item */
 void sim_memory_close(sim_device *device);
 void sim_memory_refresh(sim_device *device); /* P13: what the host wrote meanwhile */
 /* NULL: [at, at + bytes) isn't within one block of the context. */

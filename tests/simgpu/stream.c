@@ -91,7 +91,7 @@ static void work_on(sim_device *device, sim_stream *stream) {
     hang(device, item);
     bool right = run_item(device, item, &counts, why, sizeof why);
     pthread_mutex_lock(&sim_lock);
-    sim_memory_close(device);
+    sim_memory_show(device);
     add_counts(&counts);
     if (!right) sim_fail_context(context, CUDA_ERROR_ILLEGAL_ADDRESS, why);
   }
@@ -101,7 +101,6 @@ static void work_on(sim_device *device, sim_stream *stream) {
   if (!stream->first) stream->last = NULL;
   sim_item_end(item);
   if (stream->gone && !stream->first) stream_free(stream);
-  pthread_cond_broadcast(&device->done);
 }
 
 static void *work(void *data) {
@@ -109,6 +108,9 @@ static void *work(void *data) {
   pthread_mutex_lock(&sim_lock);
   for (;;) {
     sim_stream *stream = pick(device);
+    /* Only now, as the next item's memory may be the same; and before others wake, who need the lock. */
+    if (!stream) sim_memory_close(device);
+    pthread_cond_broadcast(&device->done);
     if (stream) work_on(device, stream);
     else if (device->ending) break;
     else pthread_cond_wait(&device->work, &sim_lock);
