@@ -465,10 +465,12 @@ def write_readme(folder, reports, pictures):
              "that is done and what each table asks: [docs/performance.md](../../../docs/performance.md).", "",
              *machine_lines(reports), *(["- no plots: there was no matplotlib"] if pictures is None else []), "",
              "## Goals", "",
-             "A ratio is the median of those of all turns; against a peer, of those of all rounds. It isn't the",
-             "ratio of two medians, which bars of a plot show: what is judged is a diamond beneath its arm there,",
-             "with 5 % to 95 % of turns (least and greatest of rounds) and a dashed line at its goal; green is met,",
-             "red missed, grey lost in noise or not judged. A line that ends in an arrow goes on.", "",
+             "A ratio is the median over rounds of each round's median over its turns; against a peer, each round",
+             "has one. The column beside it goes from the lowest 5th to the highest 95th percentile of a round's",
+             "turns, or, where it says so, over rounds. A ratio isn't that of two medians, which bars of a plot show:",
+             "what is judged is a diamond beneath its arm there, with that column as its line and a dashed line at",
+             "its goal; green is met, red missed, grey lost in noise or not judged. A line that ends in an arrow goes",
+             "on.", "",
              *verdict_lines(reports), ""]
     floor, missing = list(floor_lines(reports)), list(missing_lines(reports))
     if missing:

@@ -106,10 +106,10 @@ static void show_shadows(const sim_block *blocks) {
 void sim_memory_open(sim_device *device) {
   const sim_context *context = device->running->base.context; /* which sees no other one's memory */
   take_shadows(context->hosts);
-  if (device->open == context) return;
-  sim_memory_close(device);
   watch(SIGSEGV, &before_segv); /* others take the signals for themselves now and then */
   watch(SIGBUS, &before_bus);
+  if (device->open == context) return;
+  sim_memory_close(device);
   device->open = context;
   for (const sim_block *each = device->blocks; each; each = each->next)
     if (each->context == context) protect(each, PROT_READ | PROT_WRITE);
