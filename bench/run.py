@@ -210,9 +210,8 @@ def command(words):
     return shlex.join(["./configure.py", "bench", *words] if set(words) <= {"--quick"} else ["bench/run.py", *words])
 
 
-def write(folders, machine, started, options):
-    """JSON, and the pages made of it. @return plot.py's code"""
-    about = {"commit": commit(), "started": started, "command": command(sys.argv[1:])}
+def write(folders, machine, about, options):
+    """JSON, and the pages made of it. about: what each file says of the run. @return plot.py's code"""
     for folder, results in folders.items():
         folder.mkdir(parents=True, exist_ok=True)
         for name, result in results.items():
@@ -236,6 +235,8 @@ def main():
     usage.add_argument("--out", metavar="FOLDER", help="instead of bench/results/<device>")
     options = usage.parse_args()
     options.ends = time.monotonic() + 60 * options.minutes
+    if options.rounds < 1:
+        sys.exit(f"bench/run.py: --rounds {options.rounds}: at least 1")
     if options.quick:
         options.rounds = 1
 
@@ -250,8 +251,9 @@ def main():
     programs = [name for name in targets() if chosen(name)]
     peers = [] if options.no_peers else [peer for name, peer in run_peers.listed().items() if chosen(name)]
     pythons = run_peers.pythons(peers, install=not options.quick and not options.offline, site=options.site)
+    about = {"commit": commit(), "started": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+             "command": command(sys.argv[1:])}  # of what is built, whatever is committed meanwhile
     build(programs)
-    started = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     reports, wrong = measure(programs, peers, options, pythons)
     wrong += [f"{name}: a wrong result" for name in programs for report in reports.get(name, []) if report["wrong"]]
     measured = [name for name in programs if any(report["tables"] for report in reports.get(name, []))]
@@ -265,8 +267,8 @@ def main():
                                             over_rounds)
     folders = {ROOT / "bench" / "results" / name: found for name, found in by_device(results).items()}
     if options.out or options.quick:
-        folders = {Path(options.out) if options.out else BUILD / "quick": results}
-    code = write(folders, machine, started, options)
+        folders = {Path(options.out).resolve() if options.out else BUILD / "quick": results}
+    code = write(folders, machine, about, options)
     for line in wrong:
         print(f"bench/run.py: {line}", file=sys.stderr)
     return 1 if wrong or code else 0

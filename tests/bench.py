@@ -299,13 +299,14 @@ def judged_beside(folder):
 def from_one_command(folder):
     """bench/run.py where there is a device, and where there is none: what it writes, and that nothing is left out."""
     command = [sys.executable, Path("bench/run.py").absolute(), "--quick", "--no-peers", "--only", "cuda_checkpoints",
-               "--only", "kernel_host", "--out", folder]
+               "--only", "kernel_host", "--out", Path(folder).name]
     none = {"CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}
     for env, wanted in ((simulated(), ["- simulated GPU 0, 4 multiprocessors", "- driver: CUDA ", "## Floor",
                                        '*floor: 1.00 of "an edge between two empty kernels"*', "| clocks after |",
                                        "| C6 | a yield, and the launch that resumes: gk |", "## K: "]),
                         (none, ["## Not measured", "- `cuda_checkpoints`: ", "## K: "])):
-        trouble = tap.run(*command, env={**os.environ, **env})  # in this tree, which has bench/, too
+        # Of this tree, which has bench/, too; a relative --out is one of the folder in which it is called.
+        trouble = tap.run(*command, env={**os.environ, **env}, cwd=Path(folder).parent)
         if trouble:
             return trouble
         page = (Path(folder) / "README.md").read_text()
@@ -322,6 +323,7 @@ def misused(folder):
     for words, wanted in ((["--only", "kernal_host"], "--only kernal_host: there is none; there are bfs, "),
                           (["--only", "solver", "--only", "warp"], "--only warp: there is none"),
                           (["--only", "solver", "--out", page], f"--out {page} is no folder"),
+                          (["--rounds", "0"], "--rounds 0: at least 1"),
                           (["--only", "warp_graph"], "peers are held against a program of gk's")):
         done = subprocess.run([sys.executable, Path("bench/run.py").absolute(), "--quick", *words], capture_output=True,
                               text=True)
