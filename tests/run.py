@@ -200,11 +200,8 @@ def judge(text, code, late):
 
 def environment(full):
     """As a test sees it: TAP from cmocka; sanitizers let an allocation fail, since tests ask for absurd ones. What was
-    freed is kept from use for 16 MiB, not 256, and frames of functions that returned for 64 KiB of each size, not for
-    1 MiB, so that a frame is seen to be used too late until some hundred others were: the kernel would have to clear
-    all that in each of some ten thousand processes."""
-    sanitizers = {"ASAN_OPTIONS": "allocator_may_return_null=1:detect_stack_use_after_return=1:quarantine_size_mb=16:"
-                                  "max_uar_stack_size_log=16",
+    freed is kept from use for 16 MiB, not 256, all of which the kernel would have to clear in each process."""
+    sanitizers = {"ASAN_OPTIONS": "allocator_may_return_null=1:detect_stack_use_after_return=1:quarantine_size_mb=16",
                   "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "allocator_may_return_null=1"}
     inherited = dict(os.environ)
     for name, value in sanitizers.items():
