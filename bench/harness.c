@@ -3,12 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #ifndef BENCH_FLAGS
 #define BENCH_FLAGS "not known"
+#endif
+#ifndef BENCH_ROOT
+#define BENCH_ROOT "" /* where /proc and /sys are; a test has its own */
 #endif
 
 enum { FEWEST = 21, MOST = 101 /* turns, odd: the median is one of them */, SAMPLES = BENCH_ARMS + BENCH_RATIOS };
@@ -30,6 +34,7 @@ static struct {
   const char *floor_unit;
   struct { char name[40], text[TEXT]; } said[SAID]; /* about the device */
   int said_count;
+  char clocks[TEXT]; /* of the cores, before anything is measured */
 } run;
 
 /* ---- clocks ------------------------------------------------------------------------------------------------------ */
@@ -67,6 +72,7 @@ static figures figures_of(const double *seen, int count) {
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static void write_json(const char *failed);
+static void cpu_clocks(char *text, size_t bytes);
 
 static _Noreturn void fail_at_once(const char *why) {
   fprintf(stderr, "%s: %s\n", run.program, why);
@@ -88,6 +94,7 @@ void bench_begin(int argc, char **argv, const char *program) {
   }
   run.out = open_memstream(&run.text, &run.length);
   if (!run.out) bench_fail("out of memory");
+  cpu_clocks(run.clocks, sizeof run.clocks);
 }
 
 bool bench_is_quick(void) { return run.quick; }
@@ -404,6 +411,42 @@ static void cpu_name(char *name, size_t bytes) {
   if (file) fclose(file);
 }
 
+typedef struct clocks { int cores; double least, most; /* MHz */ } clocks;
+
+static void add_clock(clocks *seen, double mhz) {
+  if (!(mhz > 0)) return;
+  if (!seen->cores || mhz < seen->least) seen->least = mhz;
+  if (!seen->cores || mhz > seen->most) seen->most = mhz;
+  ++seen->cores;
+}
+
+/* As the governor of each core says; where there is none, as on most virtual machines, as the processor's list does. */
+static void cpu_clocks(char *text, size_t bytes) {
+  char line[256];
+  clocks seen = {0};
+  const char *from = "cpufreq";
+  for (long k = 0; k < sysconf(_SC_NPROCESSORS_CONF); ++k) {
+    snprintf(line, sizeof line, BENCH_ROOT "/sys/devices/system/cpu/cpu%ld/cpufreq/scaling_cur_freq", k);
+    FILE *file = fopen(line, "r");
+    if (!file) continue;
+    if (fgets(line, sizeof line, file)) add_clock(&seen, strtod(line, NULL) / 1000);
+    fclose(file);
+  }
+  FILE *file = seen.cores ? NULL : fopen(BENCH_ROOT "/proc/cpuinfo", "r");
+  while (file && fgets(line, sizeof line, file)) {
+    const char *value = strchr(line, ':');
+    if (strncmp(line, "cpu MHz", 7) == 0 && value) add_clock(&seen, strtod(value + 1, NULL));
+    from = "/proc/cpuinfo";
+  }
+  if (file) fclose(file);
+  char least[40] = "";
+  if (seen.most - seen.least >= 0.5) snprintf(least, sizeof least, "%.0f to ", seen.least);
+  if (!seen.cores) snprintf(text, bytes, "unknown: neither cpufreq nor /proc/cpuinfo has them");
+  else
+    snprintf(text, bytes, "%d core%s at %s%.0f MHz (%s)", seen.cores, seen.cores > 1 ? "s" : "", least, seen.most,
+             from);
+}
+
 void bench_says(const char *name, const char *text) {
   if (run.said_count == SAID) bench_fail("too much is said about the device");
   snprintf(run.said[run.said_count].name, sizeof run.said->name, "%s", name);
@@ -422,10 +465,11 @@ static void put_device(FILE *out) {
 }
 
 static void put_machine(FILE *out) {
-  char cpu[200], date[40], clock[80];
+  char cpu[200], date[40], clock[80], clocks_now[TEXT];
   struct utsname system;
   uname(&system);
   cpu_name(cpu, sizeof cpu);
+  cpu_clocks(clocks_now, sizeof clocks_now);
   time_t now = time(NULL);
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
   enum { READINGS = 10000 };
@@ -444,6 +488,8 @@ static void put_machine(FILE *out) {
 #endif
   );
   fputs(", ", out), put_text(out, "flags", BENCH_FLAGS);
+  fputs(",\n  ", out), put_text(out, "clocks before", run.clocks);
+  fputs(", ", out), put_text(out, "clocks after", clocks_now);
   fputs(",\n  ", out), put_text(out, "clock", clock);
   fputs(", ", out), put_text(out, "date", date);
   fputs("},\n", out);
@@ -466,15 +512,31 @@ static void put_report(FILE *out, const char *failed) {
   fprintf(out, " \"tables\": [%s]}\n", run.text);
 }
 
-/* What was measured, and what ended it if something did. */
+static _Noreturn void fail_to_write(const char *part) {
+  if (part) unlink(part);
+  fail_at_once("the JSON file can't be written");
+}
+
+/* What was measured, and what ended it if something did. It is written beside the file, so that a program that is ended
+ * amid this leaves the tables of before; but what is no file, as /dev/stdout, isn't replaced. */
 static void write_json(const char *failed) {
   if (fflush(run.out) != 0) fail_at_once("out of memory");
   if (!run.json) return;
-  FILE *out = fopen(run.json, "w");
-  if (!out) fail_at_once("the JSON file can't be written");
+  struct stat is;
+  char *found = realpath(run.json, NULL); /* a link stays one */
+  const char *json = found ? found : run.json;
+  const bool in_place = stat(json, &is) == 0 && !S_ISREG(is.st_mode);
+  const size_t bytes = strlen(json) + sizeof ".part";
+  char *part = malloc(bytes);
+  if (!part) fail_at_once("out of memory");
+  snprintf(part, bytes, "%s%s", json, in_place ? "" : ".part");
+  FILE *out = fopen(part, "w");
+  if (!out) fail_to_write(NULL);
   put_report(out, failed);
   const bool lost = ferror(out) != 0;
-  if (fclose(out) != 0 || lost) fail_at_once("the JSON file can't be written");
+  if (fclose(out) != 0 || lost || (!in_place && rename(part, json) != 0)) fail_to_write(in_place ? NULL : part);
+  free(part);
+  free(found);
 }
 
 int bench_end(void) {

@@ -1,0 +1,192 @@
+/* What the runner of benchmarks writes: a file that is whole whenever the program is ended, and the clocks of the cores
+ * as the system has them. */
+#define BENCH_ROOT "system"
+#include "../../bench/harness.c"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static char folder[] = "/tmp/gk-bench-XXXXXX";
+
+static bool steady(void *with, uint64_t times, bench_took *took) {
+  took->all += *(const double *)with * (double)times;
+  return true;
+}
+
+static void measure_one(const char *what) {
+  double one = 1;
+  bench_measure(&(bench_table){"T", what, "?", "units", .arms = {{"gk", steady, &one, 1}}});
+}
+
+static void begin(const char *json) {
+  memset(&run, 0, sizeof run);
+  bench_begin(4, (char *[]){"bench", "--quick", "--json", (char *)(uintptr_t)json}, "bench");
+}
+
+static char *text_of(const char *name) {
+  static char text[1 << 16];
+  FILE *file = fopen(name, "r");
+  assert_non_null(file);
+  const size_t read = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[read] = 0;
+  return text;
+}
+
+static void write_text(const char *name, const char *text) {
+  FILE *file = fopen(name, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* Two tables, of which the second can't be written to the end: no file may have more than so many bytes, which ends the
+ * program where `ends`. @return What waitpid says. */
+static int second_is_cut(const char *json, bool ends) {
+  fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    signal(SIGXFSZ, ends ? SIG_DFL : SIG_IGN);
+    if (!freopen("/dev/null", "w", stdout) || !freopen("said", "w", stderr)) _exit(99);
+    begin(json);
+    measure_one("the first");
+    struct stat is;
+    if (stat(json, &is) != 0) _exit(99);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){(rlim_t)is.st_size, (rlim_t)is.st_size});
+    measure_one("the second");
+    _exit(99);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return status;
+}
+
+static void assert_first_is_whole(const char *json) {
+  const char *text = text_of(json);
+  assert_non_null(strstr(text, "\"what\": \"the first\""));
+  assert_null(strstr(text, "\"what\": \"the second\""));
+  assert_string_equal(text + strlen(text) - 4, "}]}\n");
+}
+
+static void what_was_there_outlives_who_writes(void **state) {
+  (void)state;
+  const int status = second_is_cut("killed.json", true);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
+  assert_first_is_whole("killed.json");
+}
+
+static void what_was_there_outlives_a_full_disk(void **state) {
+  (void)state;
+  const int status = second_is_cut("full.json", false);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+  assert_string_equal(text_of("said"), "bench: the JSON file can't be written\n");
+  assert_first_is_whole("full.json");
+  assert_int_equal(access("full.json.part", F_OK), -1);
+}
+
+static void each_table_is_written_at_once(void **state) {
+  (void)state;
+  begin("each.json");
+  measure_one("the first");
+  assert_first_is_whole("each.json");
+  measure_one("the second");
+  assert_non_null(strstr(text_of("each.json"), "\"what\": \"the second\""));
+  assert_non_null(strstr(text_of("each.json"), "\"failed\""));
+  assert_int_equal(bench_end(), 0);
+  assert_null(strstr(text_of("each.json"), "\"failed\""));
+}
+
+/* A link stays one, and a device or a pipe is written to. */
+static void only_files_are_replaced(void **state) {
+  (void)state;
+  struct stat is;
+  write_text("linked.json", "");
+  assert_int_equal(symlink("linked.json", "link.json"), 0);
+  begin("link.json");
+  measure_one("the first");
+  assert_int_equal(bench_end(), 0);
+  assert_true(lstat("link.json", &is) == 0 && S_ISLNK(is.st_mode));
+  assert_non_null(strstr(text_of("linked.json"), "the first"));
+  int ends[2];
+  char name[40], read_back[16] = "";
+  assert_int_equal(pipe(ends), 0);
+  snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
+  begin(name);
+  measure_one("the first");
+  assert_int_equal(bench_end(), 0);
+  assert_true(read(ends[0], read_back, 12) == 12);
+  assert_string_equal(read_back, "{\"program\": ");
+  close(ends[0]);
+  close(ends[1]);
+}
+
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
+
+static void core_runs_at(int core, const char *khz) {
+  char name[200];
+  static const char *const folders[] = {"", "/devices", "/devices/system", "/devices/system/cpu"};
+  for (int k = 0; k < 4; ++k) {
+    snprintf(name, sizeof name, "system/sys%s", folders[k]);
+    mkdir(name, 0700);
+  }
+  snprintf(name, sizeof name, "system/sys/devices/system/cpu/cpu%d", core);
+  mkdir(name, 0700);
+  strcat(name, "/cpufreq");
+  mkdir(name, 0700);
+  strcat(name, "/scaling_cur_freq");
+  write_text(name, khz);
+}
+
+static void assert_clocks(const char *wanted) {
+  char text[TEXT];
+  cpu_clocks(text, sizeof text);
+  assert_string_equal(text, wanted);
+}
+
+static void clocks_as_the_system_has_them(void **state) {
+  (void)state;
+  mkdir("system", 0700);
+  mkdir("system/proc", 0700);
+  assert_clocks("unknown: neither cpufreq nor /proc/cpuinfo has them");
+  write_text("system/proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\n"); /* as on aarch64 */
+  assert_clocks("unknown: neither cpufreq nor /proc/cpuinfo has them");
+  write_text("system/proc/cpuinfo", "processor\t: 0\nmodel name\t: A\ncpu MHz\t\t: 2595.124\n\n"
+                                    "processor\t: 1\nmodel name\t: A\ncpu MHz\t\t: 2595.124\n");
+  assert_clocks("2 cores at 2595 MHz (/proc/cpuinfo)");
+  begin("clocks.json");
+  measure_one("the first");
+  write_text("system/proc/cpuinfo", "cpu MHz\t\t: 1200.4\ncpu MHz\t\t: 3700.000\ncpu MHz\t\t: 2000.000\n");
+  assert_int_equal(bench_end(), 0);
+  const char *text = text_of("clocks.json");
+  assert_non_null(strstr(text, "\"clocks before\": \"2 cores at 2595 MHz (/proc/cpuinfo)\", "
+                               "\"clocks after\": \"3 cores at 1200 to 3700 MHz (/proc/cpuinfo)\""));
+  core_runs_at(0, "<unknown>\n");
+  assert_clocks("3 cores at 1200 to 3700 MHz (/proc/cpuinfo)");
+  core_runs_at(0, "3200000\n");
+  assert_clocks("1 core at 3200 MHz (cpufreq)");
+}
+
+static int go_to_folder(void **state) {
+  (void)state;
+  return !mkdtemp(folder) || chdir(folder);
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char command[80];
+  snprintf(command, sizeof command, "rm -r '%s'", folder);
+  return chdir("/") || system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_was_there_outlives_who_writes), cmocka_unit_test(what_was_there_outlives_a_full_disk),
+    cmocka_unit_test(each_table_is_written_at_once), cmocka_unit_test(only_files_are_replaced),
+    cmocka_unit_test(clocks_as_the_system_has_them)};
+  return cmocka_run_group_tests(tests, go_to_folder, remove_folder);
+}
