@@ -51,6 +51,7 @@ FIRST = {
              "cuda_foreign_test", "cuda_foreign_code_test", "cuda_call_test", "cuda_dump_test"],
     "range": ["range_test", "cuda_range_test"],
     "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test"],
+    "simgpu": ["simgpu/memory_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.
 CONTRACT = ["plan", "gated", "openmp"]
@@ -58,6 +59,11 @@ CONTRACT = ["plan", "gated", "openmp"]
 
 def area_of(patch):
     return patch.stem.split("-")[0]
+
+
+def name_of(target):
+    """`memory_test` of tests/unit, `simgpu/memory_test` of tests/simgpu."""
+    return target.removeprefix("build/tests/").removeprefix("unit/")
 
 
 # ---- the copy -------------------------------------------------------------------------------------------------------
@@ -133,10 +139,10 @@ class Programs:
     """The tests in the copy, each built when it is wanted: most bugs are caught by the first."""
 
     def __init__(self):
-        everything = {Path(target).name: target for target in run.targets(TREE, "test")
-                      if Path(target).name not in LONG}
+        everything = {name_of(target): target for target in run.targets(TREE, "test")}
+        self.unknown = sorted({name for names in [LONG, *FIRST.values()] for name in names} - set(everything))
         self.random = {name: target for name, target in everything.items() if "/conformance/" in target}
-        self.unit = {name: target for name, target in everything.items() if name not in self.random}
+        self.unit = {name: target for name, target in everything.items() if name not in [*LONG, *self.random]}
         self.caught_by = set()
 
     def in_order(self, area):
@@ -205,6 +211,7 @@ def main():
     elif not options.all and os.environ.get("GK_TEST_SCALE", "1") == "1":
         patches = patches[::EVERY]
     programs = Programs()
+    tap.case("what is tried first, or not at all, is there", ", ".join(programs.unknown))
     by_contract, by_others = {}, {}
     for patch in patches:
         problem, caught = plant(patch, programs)

@@ -1,5 +1,5 @@
-/* Memory. That of a device lies in addresses of its own, which are closed but while the device is at work; what was
- * freed stays closed for ever. */
+/* Memory. That of a device lies in addresses of its own. They are closed but for those of the context whose work the
+ * device is at, which stay open until it turns to another one's or has no more; what was freed stays closed for ever. */
 #include "sim.h"
 #include <setjmp.h>
 #include <signal.h>
@@ -154,6 +154,12 @@ void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, siz
     if (at >= (uintptr_t)each->at + each->bytes && at - (uintptr_t)each->at < each->bytes + PAGE) {
       snprintf(text, bytes, "%#llx, %zu bytes behind %zu bytes of device memory", (unsigned long long)at,
                (size_t)(at - (uintptr_t)each->at - each->bytes), each->bytes);
+      return;
+    }
+  for (const sim_block *each = device->blocks; each; each = each->next)
+    if (is_within(at, 1, each->at, each->bytes)) {
+      snprintf(text, bytes, "%#llx, %zu bytes into %zu bytes of another context", (unsigned long long)at,
+               (size_t)(at - (uintptr_t)each->at), each->bytes);
       return;
     }
   snprintf(text, bytes, "%#llx, which is no memory of this device", (unsigned long long)at);

@@ -1,5 +1,6 @@
 /* Memory, and copies by streams. */
 #include "sim_world.h"
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +17,17 @@ static void k_post(const unsigned char *p, unsigned long long threads) { /* ther
   *(volatile uint64_t *)(uintptr_t)take_number(p, 2) = *host;
 }
 
-static const sim_stub_kernel kernels[] = {{"store", k_store, {8, 8}}, {"post", k_post, {8, 8, 8}}, {0}};
+/* Says that it runs, waits until the host says where, and stores there. */
+static void k_store_later(const unsigned char *p, unsigned long long threads) { /* running and where, value */
+  (void)threads;
+  uint64_t *said = (uint64_t *)(uintptr_t)take_number(p, 0), at;
+  __atomic_store_n(&said[0], 1, __ATOMIC_RELEASE);
+  while ((at = __atomic_load_n(&said[1], __ATOMIC_ACQUIRE)) == 0) sched_yield();
+  *(volatile uint64_t *)(uintptr_t)at = take_number(p, 1);
+}
+
+static const sim_stub_kernel kernels[] = {
+  {"store", k_store, {8, 8}}, {"post", k_post, {8, 8, 8}}, {"store_later", k_store_later, {8, 8}}, {0}};
 
 static CUdeviceptr memory;
 static uint64_t *pinned;
@@ -200,6 +211,125 @@ static void host_touches_device_memory(void **state) {
   assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 
+/* ---- two contexts on one device: the kernels of either reach its own memory, whatever ran before them ---- */
+
+static struct {
+  CUcontext context;
+  CUstream stream;
+  CUmodule module;
+  CUdeviceptr memory;
+  uint64_t *pinned;
+} other;
+
+/* It is current from then on. */
+static int begin_two(void **state) {
+  begin(state);
+  RIGHT(cu.cuCtxCreate(&other.context, 0, 0));
+  RIGHT(cu.cuStreamCreate(&other.stream, CU_STREAM_NON_BLOCKING));
+  const sim_stub_image image = {"simstub", kernels};
+  RIGHT(cu.cuModuleLoadDataEx(&other.module, &image, 0, NULL, NULL));
+  RIGHT(cu.cuMemAlloc(&other.memory, 64));
+  RIGHT(cu.cuMemHostAlloc((void **)&other.pinned, 64, GKI_CU_MEMHOSTALLOC_PORTABLE));
+  memset(other.pinned, 0, 64);
+  return 0;
+}
+
+/* The other one may have failed. */
+static int end_two(void **state) {
+  cu.cuMemFree(other.memory);
+  cu.cuMemFreeHost(other.pinned);
+  cu.cuModuleUnload(other.module);
+  cu.cuStreamDestroy(other.stream);
+  RIGHT(cu.cuCtxDestroy(other.context));
+  return end(state);
+}
+
+static void other_launches(const char *name, uint64_t first, uint64_t second) {
+  CUfunction function = NULL;
+  void *parameters[] = {&first, &second};
+  RIGHT(cu.cuModuleGetFunction(&function, other.module, name));
+  RIGHT(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, other.stream, parameters, NULL));
+}
+
+/* A kernel of the other context that runs by then. */
+static void other_begins(uint64_t value) {
+  other.pinned[0] = other.pinned[1] = 0;
+  other_launches("store_later", (uint64_t)(uintptr_t)other.pinned, value);
+  while (!__atomic_load_n(&other.pinned[0], __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void other_goes_on(CUdeviceptr at) { __atomic_store_n(&other.pinned[1], at, __ATOMIC_RELEASE); }
+
+static uint64_t other_stored(CUdeviceptr at) {
+  RIGHT(cu.cuMemcpyDtoHAsync(other.pinned + 2, at, 8, other.stream));
+  RIGHT(cu.cuStreamSynchronize(other.stream));
+  return other.pinned[2];
+}
+
+static uint64_t stored(CUdeviceptr at) {
+  RIGHT(cu.cuMemcpyDtoHAsync(pinned, at, 8, stream));
+  RIGHT(cu.cuStreamSynchronize(stream));
+  return pinned[0];
+}
+
+static void expect_other_failed(void) {
+  WRONG(CUDA_ERROR_ILLEGAL_ADDRESS, cu.cuStreamSynchronize(other.stream));
+  expect_broken("memory");
+  expect_refused("of another context");
+}
+
+/* The first one's item is queued while the other's runs, so that the device has work all the time. */
+static void two_contexts_take_turns(void **state) {
+  (void)state;
+  for (uint64_t turn = 1; turn <= 10; ++turn) {
+    other_begins(turn);
+    RIGHT(cu.cuCtxPushCurrent(context));
+    store(memory, turn);
+    other_goes_on(other.memory);
+    assert_int_equal(stored(memory), turn);
+    RIGHT(cu.cuCtxPopCurrent(NULL));
+    assert_int_equal(other_stored(other.memory), turn);
+  }
+}
+
+/* Likewise, but of one that mustn't: what was open a moment ago is closed to it. */
+static void kernel_touches_what_another_context_had_open(void **state) {
+  (void)state;
+  uint64_t said = (uint64_t)(uintptr_t)pinned, value = 1;
+  void *parameters[] = {&said, &value};
+  memset(pinned, 0, 16);
+  RIGHT(cu.cuCtxPushCurrent(context));
+  RIGHT(cu.cuLaunchKernel(kernel("store_later"), 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  while (!__atomic_load_n(&pinned[0], __ATOMIC_ACQUIRE)) sched_yield();
+  other_launches("store", memory, 2);
+  __atomic_store_n(&pinned[1], memory, __ATOMIC_RELEASE);
+  expect_other_failed();
+  RIGHT(cu.cuCtxPushCurrent(context)); /* which goes on */
+  assert_int_equal(stored(memory), 1);
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+}
+
+/* What is taken while an item runs is open to it if it is its context's, and else closed. */
+static void memory_is_taken_while_a_kernel_runs(void **state) {
+  (void)state;
+  CUdeviceptr own, foreign;
+  other_begins(5);
+  RIGHT(cu.cuMemAlloc(&own, 8));
+  other_goes_on(own);
+  assert_int_equal(other_stored(own), 5);
+  RIGHT(cu.cuMemFree(own));
+  other_begins(6);
+  RIGHT(cu.cuCtxPushCurrent(context));
+  RIGHT(cu.cuMemAlloc(&foreign, 8));
+  other_goes_on(foreign);
+  store(foreign, 7); /* behind it */
+  assert_int_equal(stored(foreign), 7);
+  RIGHT(cu.cuMemFree(foreign));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  expect_other_failed();
+}
+
 static void memory_runs_out(void **state) {
   (void)state;
   CUdeviceptr more;
@@ -280,6 +410,9 @@ int main(void) {
     CASE(kernel_touches_nothing),
     CASE(work_behind_a_failure_is_dropped),
     CASE(host_touches_device_memory),
+    cmocka_unit_test_setup_teardown(two_contexts_take_turns, begin_two, end_two),
+    cmocka_unit_test_setup_teardown(kernel_touches_what_another_context_had_open, begin_two, end_two),
+    cmocka_unit_test_setup_teardown(memory_is_taken_while_a_kernel_runs, begin_two, end_two),
     CASE(memory_runs_out), CASE(memory_that_is_left),
     CASE(memory_is_given_back_once),
     CASE(free_waits_for_what_is_under_way),
