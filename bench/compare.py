@@ -4,20 +4,26 @@
   bench/compare.py BEFORE AFTER [--times]
 
 Held together are the ratios of each table, since they were taken turn by turn and so say the same on a fast day and on
-a slow one; --times does it for the arms' own times, which say something only if machine and day are the same. A change
-counts if it is larger than the noise: half of the quartiles' distance on each side, relative to the median, both
-together as independent errors are, and never less than two percent. A ratio to a peer has instead how far its rounds
-are apart, or of one round what our arm and the peer's have together. Where that isn't known, nothing counts; nor does
-a difference that came out at 0 or below, which no factor is said of. Exit code 1: something got slower.
+a slow one, and bytes; --times does it for the arms' own times, and for goals that are times, which say something only
+if machine and day are the same. A change counts if it is larger than the noise: of each side half of the quartiles'
+distance, or half of how far its rounds are apart if that is more, relative to the median; both sides together as
+independent errors are; and never less than two percent. A ratio to a peer has only how far its rounds are apart, or of
+one round what our arm and the peer's have together. Where that isn't known, nothing counts; nor does a difference that
+came out at 0 or below, which no factor is said of. What rounds of one day are apart says nothing of what two machines
+are, so it is said where the two aren't alike: by their names, their kernels, or the floor that they measured. Exit code
+1: something got slower.
 """
 import argparse
-import json
 import math
+import statistics
 import sys
 from collections import namedtuple
 from pathlib import Path
 
+import plot
+
 LEAST = 0.02
+FLOOR = 1.25  # times as much: beyond what rounds of one quiet hour showed
 
 Figure = namedtuple("Figure", "median noise")  # noise: relative
 
@@ -29,6 +35,19 @@ def noise_of(figure, low="p25", high="p75"):
     return abs(figure[high] - figure[low]) / 2 / abs(figure["median"])
 
 
+def apart(medians, median):
+    """Half of the distance between rounds, relative."""
+    if len(medians or []) < 2 or None in medians or not median:
+        return 0
+    return (max(medians) - min(medians)) / 2 / abs(median)
+
+
+def noise_in_all(figure):
+    if figure.get("median") is None:
+        return math.inf
+    return max(noise_of(figure), apart(figure.get("medians"), figure["median"]))
+
+
 def noise_to_peer(row, ours):
     """Of the ratio in a peer's row. One round is no distance apart from itself, but each side has its turns."""
     if row["ratio"]["rounds"] > 1:
@@ -37,15 +56,49 @@ def noise_to_peer(row, ours):
 
 
 def reports_of(folder):
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    return [plot.read_json(path) for path in sorted(folder.glob("*.json"))]
 
 
-def about(reports):
-    """What was measured, when, of which commit."""
-    report = next((one for one in reports if one.get("tables")), {})
-    machine = report.get("machine", {})
-    name = report.get("device", {}).get("gpu") or f"{machine.get('cpu', 'unknown')}, {machine.get('cores', '?')} cores"
-    return name, f"commit {report.get('commit', 'unknown')}, {report.get('started', 'no date')}"
+def names_of(reports):
+    """What was measured: a GPU, or else the CPUs."""
+    gpus = [report["device"]["gpu"] for report in reports if "gpu" in report.get("device", {})]
+    machines = [report["machine"] for report in reports if report.get("tables") and "machine" in report]
+    cpus = [f"{one.get('cpu', 'unknown')}, {one.get('cores', '?')} cores" for one in machines]
+    return list(dict.fromkeys(gpus or cpus or ["unknown"]))
+
+
+def runs_of(reports):
+    """When, of which commit."""
+    return list(dict.fromkeys(f"commit {one.get('commit', 'unknown')}, {one.get('started', 'no date')}"
+                              for one in reports if one.get("tables")))
+
+
+def kernels_of(reports):
+    return sorted({report["machine"]["kernel"] for report in reports if "kernel" in report.get("machine", {})})
+
+
+def floors_of(reports):
+    """Medians over all programs by name."""
+    found = {}
+    for report in reports:
+        for arm in report.get("floor", {}).get("arms", []):
+            found.setdefault(arm["name"], []).append(arm["median"])
+    return {name: statistics.median(medians) for name, medians in found.items() if None not in medians}
+
+
+def differences(before, after, times):
+    """Why the two may not be alike, in words."""
+    if names_of(before) != names_of(after):
+        yield "not the same machine: " + ("times of the one say nothing about the other" if times else
+                                          "ratios may differ for that alone")
+    kernels = kernels_of(before), kernels_of(after)
+    if all(kernels) and kernels[0] != kernels[1]:
+        yield f"not the same kernel: {', '.join(kernels[0])} before, {', '.join(kernels[1])} after"
+    floors = floors_of(before), floors_of(after)
+    for name in floors[0]:
+        old, new = floors[0][name], floors[1].get(name)
+        if new and old and not 1 / FLOOR <= new / old <= FLOOR:
+            yield f"not as fast a machine, or not as quiet: {name} took {new / old:.2f} times as much after"
 
 
 def absent(reports):
@@ -56,6 +109,23 @@ def absent(reports):
                       for arm in table["arms"] if "missing" in arm})
         found.update({(peer["peer"],): peer["missing"] for peer in report.get("peers", []) if "missing" in peer})
     return found
+
+
+def absent_lines(before, after):
+    """A line for each reason and what it keeps from being measured, before, after, or both."""
+    lines = {}
+    for key in sorted({*before, *after}):
+        for whys, when in (({before.get(key)} & {after.get(key)}, "before and after"),
+                           ({before.get(key)} - {after.get(key)}, "before"),
+                           ({after.get(key)} - {before.get(key)}, "after")):
+            for why in whys - {None}:
+                lines.setdefault((when, why), []).append(", ".join(key))
+    return [f"not measured {when}: {'; '.join(names)}: {why}" for (when, why), names in lines.items()]
+
+
+def is_relative(table, ratio):
+    """Whether it is held against something, or is no time."""
+    return bool(ratio.get("against", "?")) or table.get("unit") == "bytes"
 
 
 def figures_of(reports, times):
@@ -69,15 +139,19 @@ def figures_of(reports, times):
             found[key] = Figure(figure["median"], noise)
     for report in reports if times else []:
         for arm in report.get("floor", {}).get("arms", []):
-            add(arm, noise_of(arm), "floor", report["program"], arm["name"])
+            add(arm, noise_in_all(arm), "floor", report["program"], arm["name"])
     for table in tables:
-        for figure in table["arms" if times else "ratios"]:
-            add(figure, noise_of(figure), table["id"], table["what"], figure["name" if times else "what"])
+        if times:
+            for figure in table["arms"]:
+                add(figure, noise_in_all(figure), table["id"], table["what"], figure["name"])
+        for figure in table["ratios"]:
+            if times != is_relative(table, figure):
+                add(figure, noise_in_all(figure), table["id"], table["what"], figure["what"])
     for peer in [peer for report in reports for peer in report.get("peers", [])]:
         for row in peer.get("rows", []):
             key = row["table"], row["what"]
             if times:
-                add(row, noise_of(row), *key, peer["peer"])
+                add(row, noise_in_all(row), *key, peer["peer"])
             elif "ratio" in row:
                 noise = noise_to_peer(row, arms.get((*key, row["ratio"]["of"])))
                 add(row["ratio"], noise, *key, f"gk against {peer['peer']}")
@@ -104,19 +178,17 @@ def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     usage.add_argument("before", type=Path)
     usage.add_argument("after", type=Path)
-    usage.add_argument("--times", action="store_true", help="the arms' own times")
+    usage.add_argument("--times", action="store_true", help="times instead of ratios")
     options = usage.parse_args()
     both = [reports_of(folder) for folder in (options.before, options.after)]
     before, after = (figures_of(reports, options.times) for reports in both)
     for folder, figures in ((options.before, before), (options.after, after)):
         if not figures:
             sys.exit(f"bench/compare.py: there are no figures in {folder}")
-    machines = [about(reports) for reports in both]
-    for when, (machine, rest) in zip(("before", "after"), machines):
-        print(f"{when}: {machine}, {rest}")
-    if machines[0][0] != machines[1][0]:
-        print("not the same machine: " + ("times of the one say nothing about the other" if options.times else
-                                          "ratios may differ for that alone"))
+    for when, reports in zip(("before", "after"), both):
+        print(f"{when}: {'; '.join(names_of(reports))}, {'; '.join(runs_of(reports))}")
+    for line in differences(*both, options.times):
+        print(line)
     for when, reports in zip(("before", "after"), both):
         if any(report.get("quick") for report in reports):
             print(f"{when} is by --quick: its figures mean nothing")
@@ -135,9 +207,8 @@ def main():
     missing = [*(set(before) - set(after)), *(set(after) - set(before))]
     for key in sorted(missing):
         print(f"only {'before' if key in before else 'after'}: {', '.join(key)}")
-    for when, reports in zip(("before", "after"), both):
-        for key, why in sorted(absent(reports).items()):
-            print(f"not measured {when}: {', '.join(key)}: {why}")
+    for line in absent_lines(*map(absent, both)):
+        print(line)
     unknown = sum(noise == math.inf for _, noise, _ in known)
     print(f"{len(known) + len(lost)} figures in both: {len(slower)} slower, {len(faster)} faster, "
           f"{len(known) - len(slower) - len(faster) - unknown} within the noise" +

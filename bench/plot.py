@@ -26,6 +26,7 @@ TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a
           "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",
           "C12": "what peers are held against", "P": "what gk chooses between", "C13": "how cost grows on CUDA"}
 COLOURS = {"gk": "#3b6ea8", "hand": "#9aa3ad", "peer": "#d08a3e", "floor": "#7d4fa0"}
+ROOT = Path(os.path.abspath(__file__)).parent.parent
 PYTHONS = [sys.executable, "/usr/bin/python3", str(run_peers.VENV / "bin/python")]
 UNITS = {"ns": "ns", "us": "µs", "ms": "ms", "s": "s", "bytes": "bytes"}
 
@@ -40,16 +41,26 @@ def number(value):
 
 
 def beside(value, goal):
-    """The same beside a goal that it misses by less than three figures show."""
+    """The same beside a goal, with more of them where three figures would put it on the goal or on its other side."""
     text = number(value)
-    return f"{value:.4f}" if value is not None and value > goal >= float(text.replace(",", "")) else text
+    if value is None or value == goal:
+        return text
+    seen = float(text.replace(",", ""))
+    return text if seen != goal and (seen > goal) == (value > goal) else f"{value:.4f}"
 
 
 # ---- what the files say ---------------------------------------------------------------------------------------------
 
+def read_json(path):
+    try:
+        return json.loads(path.read_text())
+    except ValueError as why:
+        sys.exit(f"{Path(sys.argv[0]).name}: {path} is no JSON, perhaps cut off ({why}): measure it anew, or delete it")
+
+
 def load(folder):
     """Reports by name; those without tables are the peers'."""
-    reports = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    reports = {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
     if not any("tables" in report for report in reports.values()):
         sys.exit(f"bench/plot.py: there are no figures in {folder}")
     return reports
@@ -143,7 +154,7 @@ def peer_goals(table, reports):
 
 
 def verdict_text(ratio, unit=""):
-    return f"{beside(ratio['median'], ratio['goal'])}{unit}, goal {ratio['goal']:g}{unit}: {shown(ratio['verdict'])}"
+    return f"{beside(ratio['median'], ratio['goal'])}{unit}, goal {ratio['goal']:g}{unit}: {outcome(ratio)}"
 
 
 def unit_of(figure, scale):
@@ -160,7 +171,7 @@ def marks_of(table, reports):
         arm = against_of(table, ratio) if ratio["against"] else {"median": 1}
         unit = None if "along" in table else unit_of(arm, scale)
         named = "" if ratio["against"] else " " + UNITS.get(table["unit"], table["unit"])
-        there = ratio["median"] is not None or ratio["verdict"] == "missed"
+        there = ratio["median"] is not None or ratio["verdict"] != "none"
         text = verdict_text(ratio, named) if there else why_no_ratio(table, ratio)
         label = f"{ratio['of']} against {ratio['against']}" if ratio["what"] == ratio["of"] else ratio["what"]
         yield plot_goals.Mark(label, ratio["of"], ratio["median"], ratio["p5"], ratio["p95"], ratio["goal"],
@@ -208,7 +219,11 @@ def draw_table(axes, table, reports):
             plot_goals.draw_mark(axes, place, mark, limits, mark.unit)
         elif bar:
             _, kind, median, low, high = bar
-            axes.barh(place, median, color=COLOURS[kind], height=0.66, left=0)
+            if axes.get_xscale() == "log":  # where a bar begins at no figure, so that its length means nothing
+                axes.plot([limits[0], max(median, limits[0])], [place, place], color=COLOURS[kind], linewidth=0.8)
+                axes.plot(max(median, limits[0]), place, marker="o", color=COLOURS[kind], markersize=8)
+            else:
+                axes.barh(place, median, color=COLOURS[kind], height=0.66, left=0)
             plot_goals.draw_spread(axes, place, low, high, limits, "#222222")
             cut = f" (to {number(high)})" if high > limits[1] else ""
             axes.annotate(number(median) + cut, (max(median, min(high, limits[1]), limits[0]), place), xytext=(6, 0),
@@ -298,25 +313,69 @@ def head(*cells):
     return [row(*cells), "|" + "---|" * len(cells)]
 
 
+def told_apart(reports, line):
+    """A line, if it is of all reports; else each that there is, with the programs that it is of."""
+    programs = {}
+    for name, report in reports.items():
+        programs.setdefault(line(report), []).append(f"`{name}`")
+    most = max(programs, key=lambda said: len(programs[said]))
+    for said, names in programs.items():
+        which = "" if len(programs) == 1 else " (all others)" if said == most else f" ({', '.join(names)})"
+        yield f"- {said}{which}"
+
+
+def clock_of(reports):
+    """How long readings take varies, so from the least to the greatest."""
+    for clock in sorted({re.sub(r"\d+ ns$", "{} ns", report["machine"]["clock"]) for report in reports.values()}):
+        took = sorted({int(found[1]) for report in reports.values()
+                       if (found := re.search(r"(\d+) ns$", report["machine"]["clock"]))})
+        yield "- " + clock.format(" to ".join(map(str, dict.fromkeys((took or [0])[::max(1, len(took) - 1)]))))
+
+
+def begun(report):
+    rounds = f"{report['rounds']} round" + ("s" if report["rounds"] != 1 else "")
+    load = f"; load average at the end: {report['machine']['load']:.1f}" if "load" in report["machine"] else ""
+    return f"begun {report['started']}, commit {report['commit']}, {rounds}{load}"
+
+
 def machine_lines(reports):
-    report = next((reports[name] for name in ("tasks", *reports) if reports.get(name, {}).get("tables")))
-    machine = report["machine"]
+    own = {name: report for name, report in reports.items() if report.get("tables")}
+    timed = {**own, **{name: report for name, report in reports.items()
+                      if report.get("peers") and "machine" in report}}
     device = next((one["device"] for one in reports.values() if "device" in one), None)
     if any(one.get("quick") for one in reports.values()):
         yield "- **by `--quick`: all of it ran and was right, and the figures mean nothing**"
     if device:
         yield f"- {device['gpu']}, {device['multiprocessors']} multiprocessors"
         yield f"- driver: {device['driver']}; compiler: {device['toolkit']}"
-    yield f"- {machine['cpu']}, {machine['cores']} cores ({machine['arch']}), Linux {machine['kernel']}"
-    yield f"- {machine['compiler']}, {machine['flags']}"
-    yield f"- {machine['clock']}"
-    rounds = f"{report['rounds']} round" + ("s" if report["rounds"] != 1 else "")
-    yield f"- begun {report['started']}, commit {report['commit']}, {rounds}" + (
-        f"; load average at the end: {machine['load']:.1f}" if "load" in machine else "")
+    yield from told_apart(timed, lambda one: "{cpu}, {cores} cores ({arch}), Linux {kernel}".format(**one["machine"]))
+    yield from told_apart(own, lambda one: "{compiler}, {flags}".format(**one["machine"]))
+    yield from clock_of(own)
+    yield from told_apart(timed, begun)
 
 
-def shown(verdict):
-    return {"none": "not judged", "lost": "lost in noise"}.get(verdict, verdict)
+def outcome(ratio):
+    """The verdict in words."""
+    if ratio["verdict"] == "undecided":
+        missed = sum(median is None or median > ratio["goal"] for median in ratio["medians"])
+        return f"undecided: missed in {missed} of {len(ratio['medians'])} rounds"
+    return {"none": "not judged", "lost": "lost in noise"}.get(ratio["verdict"], ratio["verdict"])
+
+
+def outcome_by_medians(table, ratio):
+    """What is added where the ratio of the arms' medians is on the goal's other side."""
+    of, base = arm_called(table, ratio["of"]), against_of(table, ratio) if ratio["against"] else None
+    if "along" in table or not base or base["median"] <= 0 or of["median"] is None or \
+            ratio["verdict"] not in ("met", "missed"):
+        return ""
+    by_medians = of["median"] / base["median"]
+    return "" if (by_medians <= ratio["goal"]) == (ratio["verdict"] == "met") else \
+        f"; of the arms' medians it is {beside(by_medians, ratio['goal'])}"
+
+
+def rounds_of(ratio):
+    """The medians of each round."""
+    return ", ".join("-" if median is None else number(median) for median in ratio.get("medians", []))
 
 
 def why_no_ratio(table, ratio):
@@ -347,30 +406,29 @@ def peer_verdict_lines(table, reports):
         ratio = (one or {}).get("ratio")
         cells = table["id"], f"{table['what']}: {arm}", f"{name} {report.get('version') or ''}".strip()
         if ratio:
-            yield row(*cells, beside(ratio["median"], ratio["goal"]),
-                      span(ratio) + (" (rounds)" if ratio["rounds"] > 1 else ""), f"{ratio['goal']:g}",
-                      shown(ratio["verdict"]))
+            yield row(*cells, beside(ratio["median"], ratio["goal"]), rounds_of(ratio), "", f"{ratio['goal']:g}",
+                      outcome(ratio))
         else:
-            yield row(*cells, "-", "", f"{goal:g}", why_no_ratio_to(report, one, arm_called(table, arm)))
+            yield row(*cells, "-", "", "", f"{goal:g}", why_no_ratio_to(report, one, arm_called(table, arm)))
 
 
 def verdict_lines(reports):
     """Every ratio with a goal, peers' included."""
-    yield from head("table", "what", "held against", "ratio", "5 % to 95 %", "goal", "")
+    yield from head("table", "what", "held against", "ratio", "rounds", "5 % to 95 % of turns", "goal", "")
     for table in tables_of(reports):
         unit = UNITS.get(table["unit"], table["unit"])
         for ratio in table["ratios"]:
             if not ratio["goal"]:
                 continue
-            if ratio["median"] is None and ratio["verdict"] != "missed":
-                yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["what"], "-", "",
+            if ratio["median"] is None and ratio["verdict"] == "none":
+                yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["what"], "-", "", "",
                           f"{ratio['goal']:g}", why_no_ratio(table, ratio))
                 continue
             unit_of = "" if ratio["against"] else " " + unit
             yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["against"] or "(itself)",
-                      beside(ratio["median"], ratio["goal"]) + unit_of,
+                      beside(ratio["median"], ratio["goal"]) + unit_of, rounds_of(ratio),
                       f"{number(ratio['p5'])} to {number(ratio['p95'])}", f"{ratio['goal']:g}" + unit_of,
-                      shown(ratio["verdict"]))
+                      outcome(ratio) + outcome_by_medians(table, ratio))
         yield from peer_verdict_lines(table, reports)
 
 
@@ -392,12 +450,13 @@ def peer_lines(reports):
             continue
         for way in ways(one):
             ratio, spread = way.get("ratio"), ""
-            against = number(ratio["median"]) if ratio else "" if one["unit"] == "ratio" else \
-                "below noise" if way["median"] <= 0 else "no counterpart"
             if ratio:
+                against = number(ratio["median"]) + (", lost in noise" if ratio.get("noise") else "")
                 spread = span(ratio)
             elif one["unit"] == "ratio":
-                spread = f"itself: {number(way['median'])} of one chain"
+                against, spread = "", f"itself: {number(way['median'])} of one chain"
+            else:
+                against = "lost in noise" if way["median"] <= 0 else "no counterpart"
             yield row(one["table"], one["what"], f"{peer} {version}", against, spread, way["how"])
 
 
@@ -433,9 +492,11 @@ def floor_lines(reports):
                 yield row(program, *(f"{number(arm['median'])} ({number(arm['p5'])} to {number(arm['p95'])})"
                                      for arm in arms))
         yield ""
-    clocks = {name: report["device"] for name, report in seen.items() if "clocks before" in report.get("device", {})}
-    if clocks:
-        yield from head("program", "clocks before", "clocks after")
+    for whose, what in (("device", "the GPU's"), ("machine", "the CPU's")):
+        clocks = {name: report[whose] for name, report in seen.items() if "clocks before" in report.get(whose, {})}
+        if not clocks:
+            continue
+        yield from head("program", f"{what} clocks before", "clocks after")
         for name, device in clocks.items():
             yield row(name, device["clocks before"], device.get("clocks after", "unknown"))
         yield ""
@@ -458,19 +519,26 @@ def shows_plots(folder):
     return page.exists() and re.search(r"^!\[.*\.svg\)$", page.read_text(), re.M) is not None
 
 
+def link_to_docs(folder):
+    """From a page that isn't in the repository none leads there."""
+    name = "docs/performance.md"
+    return f"[{name}]({os.path.relpath(ROOT / name, folder)})" if ROOT in folder.parents else f"`{name}`"
+
+
 def write_readme(folder, reports, pictures):
     """pictures: their names; None where they can't be drawn."""
     lines = [f"# {folder.name}", "",
              "Written by `bench/plot.py` from the JSON files beside it; `./configure.py bench` measures anew. How",
-             "that is done and what each table asks: [docs/performance.md](../../../docs/performance.md).", "",
+             f"that is done and what each table asks: {link_to_docs(folder)}.", "",
              *machine_lines(reports), *(["- no plots: there was no matplotlib"] if pictures is None else []), "",
              "## Goals", "",
-             "A ratio is the median over rounds of each round's median over its turns; against a peer, each round",
-             "has one. The column beside it goes from the lowest 5th to the highest 95th percentile of a round's",
-             "turns, or, where it says so, over rounds. A ratio isn't that of two medians, which bars of a plot show:",
-             "what is judged is a diamond beneath its arm there, with that column as its line and a dashed line at",
-             "its goal; green is met, red missed, grey lost in noise or not judged. A line that ends in an arrow goes",
-             "on.", "",
+             "A ratio is the median over rounds of each round's median over its turns, with each round's beside it.",
+             "Rounds on both sides of the goal leave it undecided. Turns go from the lowest 5th to the highest 95th",
+             "percentile of a round; against a peer, whose turns are its rounds, there are none. A ratio isn't that",
+             "of two medians, which bars of a plot show, and where that one is on the goal's other side, it is said.",
+             "What is judged is a diamond beneath its arm there, with its turns (of a peer: its rounds) as its line",
+             "and a dashed line at its goal; green is met, red missed, amber undecided, grey lost in noise or not",
+             "judged. A line that ends in an arrow goes on.", "",
              *verdict_lines(reports), ""]
     floor, missing = list(floor_lines(reports)), list(missing_lines(reports))
     if missing:

@@ -2,9 +2,9 @@
 its goal, and the verdict in words, in a row beneath its arm; and all of a table id's on one scale."""
 from collections import namedtuple
 
-COLOURS = {"met": "#2e7d4f", "missed": "#b03a2e", "lost": "#8a8a8a", "none": "#8a8a8a"}
+COLOURS = {"met": "#2e7d4f", "missed": "#b03a2e", "undecided": "#b9770e", "lost": "#8a8a8a", "none": "#8a8a8a"}
 JUDGED = "diamond: what is judged, the median of the ratios of turns, with 5 % to 95 % of them; dashed: its goal"
-LEGEND = "bar: median, with 5 % to 95 % of turns; " + JUDGED
+LEGEND = "bar (dot where the axis is logarithmic): median, with 5 % to 95 % of turns; " + JUDGED
 
 # of: its arm. median: None where there is no ratio. low, high: None where they are beyond all numbers. unit: what to
 # multiply all by on the axis of the table's bars, or None. absolute: no ratio, but held against nothing.

@@ -9,8 +9,8 @@ A program that measured nothing is there with its reason.
 
 Arms of one program take turns within it. Peers are processes of their own, so there the turns are longer: each round is
 our programs, then each peer, and a ratio to a peer is taken round by round. Written is the median of the rounds, with
-the lowest p5 and the highest p95. Exit code 1: something was wrong, or didn't run; a goal that is missed is a figure
-like any other.
+the lowest p5 and the highest p95, and each round's. Exit code 1: something was wrong, or didn't run; a goal that is
+missed is a figure like any other. What was measured when it is interrupted (Ctrl-C, SIGTERM) is written, too.
 """
 import argparse
 import datetime
@@ -20,7 +20,6 @@ import os
 import re
 import shlex
 import signal
-import statistics
 import subprocess
 import sys
 import time
@@ -28,89 +27,53 @@ from pathlib import Path
 
 import plot
 import run_peers
+from rounds import merge
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 BUILD = ROOT / "build" / "bench"
 PEER_SECONDS = 300  # of one in a round; what hangs comes to an end
 
 
-def middle(values):
-    values = [value for value in values if value is not None]
-    return statistics.median(values) if values else None
-
-
-def least(values):
-    return min((value for value in values if value is not None), default=None)
-
-
-def most(values):
-    return max((value for value in values if value is not None), default=None)
-
-
-def over_rounds(figures):
-    """The figures of one arm or ratio in several rounds as those of one."""
-    missing = next((one for one in figures if "missing" in one), None)
-    if missing:
-        return missing
-    merged = dict(figures[-1])
-    merged.update(median=middle(one["median"] for one in figures), p5=least(one["p5"] for one in figures),
-                  p95=most(one["p95"] for one in figures))
-    if "p25" in merged:
-        merged.update(p25=middle(one["p25"] for one in figures), p75=middle(one["p75"] for one in figures))
-    if "correct" in merged:
-        merged["correct"] = all(one["correct"] for one in figures)
-    against = list(dict.fromkeys(one["against"] for one in figures if one.get("against") and one["median"] is not None))
-    if len(against) > 1:
-        merged.update({"against": "the better of each round", "rounds against": against})
-    elif against:
-        merged["against"] = against[0]
-    if merged.get("goal") and any(one["verdict"] != "none" for one in figures):
-        merged["verdict"] = run_peers.verdict(merged["median"], merged["goal"],
-                                              [one["verdict"] == "lost" for one in figures])
-    return merged
-
-
-def rows_over_rounds(rounds, part):
-    return [over_rounds(list(same)) for same in zip(*(one[part] for one in rounds))]
-
-
-def merge(reports):
-    """Several rounds of one program as one report. Its arms and ratios stand in the same order in each."""
-    for lacks in ("missing", "failed"):  # a round that got further says more
-        reports = [report for report in reports if lacks not in report] or reports
-    merged = dict(reports[-1], rounds=len(reports), wrong=sum(report["wrong"] for report in reports))
-    merged.pop("round", None)
-    merged["tables"] = [dict(tables[-1], **{part: rows_over_rounds(tables, part) for part in ("arms", "ratios")})
-                        for tables in zip(*(report["tables"] for report in reports))]
-    for table, *same in zip(merged["tables"], *(report["tables"] for report in reports)):
-        if "floor" in table:
-            table["floor"] = dict(table["floor"], least=least(one["floor"]["least"] for one in same))
-    if "floor" in merged:
-        merged["floor"] = dict(merged["floor"], arms=rows_over_rounds([report["floor"] for report in reports], "arms"))
-    if "clocks before" in reports[0].get("device", {}):
-        merged["device"] = dict(merged["device"], **{"clocks before": reports[0]["device"]["clocks before"]})
-    return merged
-
-
 # ---- running --------------------------------------------------------------------------------------------------------
+
+class Stopped(Exception):
+    """A signal came."""
+
+
+def stop_on_signals():
+    def stop(number, _):
+        for other in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # a second one ends it at once
+            signal.signal(other, signal.SIG_DFL)
+        raise Stopped(signal.Signals(number).name)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
+
+
+def end_session(process):
+    """With all that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
 
 def call(command, out, seconds):
     """Runs a program that writes JSON; what it wrote, or None and a line that says why."""
     print("$ " + " ".join(str(part) for part in command), flush=True)
     out.unlink(missing_ok=True)
+    process = None
     try:
         process = subprocess.Popen([*map(str, command), "--json", str(out)], cwd=ROOT, start_new_session=True)
-    except OSError as why:
-        return None, f"{out.stem} doesn't run: {why.strerror}"
-    try:
         code = process.wait(None if seconds == math.inf else seconds)
         trouble = f"{out.stem} ended with code {code}" if code else None
+    except OSError as why:
+        return None, f"{out.stem} doesn't run: {why.strerror}"
     except subprocess.TimeoutExpired:
         trouble = f"{out.stem} came to no end in {seconds:.0f} seconds"
-    finally:  # with all that it started
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+    finally:
+        if process:
+            end_session(process)
     try:
         return json.loads(out.read_text()), trouble  # of one that was ended: the tables until then
     except (OSError, ValueError):
@@ -118,7 +81,11 @@ def call(command, out, seconds):
 
 
 def targets():
-    listed = subprocess.run(["ninja", "-t", "targets", "rule", "single"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        listed = subprocess.run(["ninja", "-t", "targets", "rule", "single"], cwd=ROOT, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
+        return []
     return sorted(Path(name).name for name in listed.stdout.split() if name.startswith("build/bench/"))
 
 
@@ -138,6 +105,19 @@ def build(programs):
 def measure(programs, peers, options, pythons):
     """Reports by program and by peer, a list each, and what went wrong."""
     reports, wrong = {}, []
+    try:
+        run_all(programs, peers, options, pythons, reports, wrong)
+    except Stopped as why:  # then what wasn't reached is no news
+        return reports, [*wrong, f"stopped by {why}; what came to an end before is written"]
+    lost = "it came to no end, or to none in time"
+    for name in programs:
+        reports.setdefault(name, [{"program": name, "missing": lost, "tables": [], "wrong": 0}])
+    for peer in peers:
+        reports.setdefault(peer.script.stem, [{"peer": peer.name, "missing": lost}])
+    return reports, wrong
+
+
+def run_all(programs, peers, options, pythons, reports, wrong):
     quick = ["--quick"] if options.quick else []
     calls = [(name, [BUILD / name], math.inf) for name in programs]
     calls += [(peer.script.stem, [*pythons[peer.script.stem], peer.script], PEER_SECONDS) for peer in peers]
@@ -153,12 +133,6 @@ def measure(programs, peers, options, pythons):
             wrong += [trouble] if trouble else []
             if report:
                 reports.setdefault(name, []).append({**report, "round": number})
-    lost = "it came to no end, or to none in time"
-    for name in programs:
-        reports.setdefault(name, [{"program": name, "missing": lost, "tables": [], "wrong": 0}])
-    for peer in peers:
-        reports.setdefault(peer.script.stem, [{"peer": peer.name, "missing": lost}])
-    return reports, wrong
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
@@ -242,6 +216,9 @@ def main():
 
     def chosen(name):
         return not options.only or name in options.only
+    if not targets():
+        sys.exit("bench/run.py: ninja isn't installed, or nothing is configured here: ./configure.py demo does "
+                 "both, ./configure.py bench runs all benchmarks as well")
     known = [*targets(), *run_peers.listed()]
     for name in options.only or []:
         if name not in known:
@@ -262,9 +239,9 @@ def main():
                  "bench/run.py: peers are held against a program of gk's: --only tasks, or cuda_peers, as well")
     machine = dict(reports[measured[0]][0]["machine"], load=os.getloadavg()[1])
     results = {name: merge(reports[name]) for name in programs if name in reports}
-    if peers:
-        results["peers"] = run_peers.report({peer.script.stem: reports[peer.script.stem] for peer in peers}, reports,
-                                            over_rounds)
+    of_peers = {peer.script.stem: reports[peer.script.stem] for peer in peers if peer.script.stem in reports}
+    if of_peers:
+        results["peers"] = run_peers.report(of_peers, reports)
     folders = {ROOT / "bench" / "results" / name: found for name, found in by_device(results).items()}
     if options.out or options.quick:
         folders = {Path(options.out).resolve() if options.out else BUILD / "quick": results}
@@ -274,5 +251,14 @@ def main():
     return 1 if wrong or code else 0
 
 
+def stoppable():
+    """@return an exit code, or what to say of an end in between."""
+    stop_on_signals()
+    try:
+        return main()
+    except Stopped as why:
+        return f"bench/run.py: stopped by {why} while nothing was measured; files may be of before"
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(stoppable())

@@ -9,6 +9,8 @@ from collections import namedtuple
 from pathlib import Path
 from statistics import median
 
+from rounds import over_rounds, verdict
+
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 FOLDER = ROOT / "bench/peers"
 VENV = ROOT / "build/peers"
@@ -103,24 +105,25 @@ def our_figure(report, table, what, arm):
     return None
 
 
-def verdict(ratio, goal, lost):
-    """lost: of each round, whether it was lost in noise."""
-    if sum(lost) > len(lost) / 2:
-        return "lost"
-    return "met" if ratio is not None and ratio <= goal else "missed"
+def is_nothing(figure):
+    """Whether turns came out as nothing, or less: it was a difference, of what is large beside it."""
+    return (figure["p5"] or 0) <= 0
 
 
 def ratio_to(figures, others, goal, judged):
     """What ours is of a peer's, round by round. As in the harness, a round is lost in noise where turns of ours came
-    out as nothing and others beyond the goal."""
-    pairs = [(figure, other["median"]) for figure, other in zip(figures, others)
+    out as nothing and others beyond the goal; or turns of the peer's as nothing, of which anything is many times."""
+    pairs = [(figure, other) for figure, other in zip(figures, others)
              if figure and figure["median"] is not None and (other["median"] or 0) > 0]  # else lost in noise
     if not pairs:
         return None
-    ratios = [figure["median"] / other for figure, other in pairs]
-    lost = [(figure["p5"] or 0) <= 0 and (figure["p95"] or math.inf) > goal * other for figure, other in pairs]
+    ratios = [figure["median"] / other["median"] for figure, other in pairs]
+    lost = [is_nothing(other) or is_nothing(figure) and (figure["p95"] or math.inf) > goal * other["median"]
+            for figure, other in pairs]
+    noise = sum(is_nothing(figure) or is_nothing(other) for figure, other in pairs) > len(pairs) / 2
     return {"median": median(ratios), "least": min(ratios), "most": max(ratios), "rounds": len(ratios),
-            "goal": goal, "verdict": verdict(median(ratios), goal, lost) if goal and judged else "none"}
+            "medians": ratios, "noise": noise, "goal": goal,
+            "verdict": verdict(ratios, goal, lost) if goal and judged else "none"}
 
 
 def ways(row):
@@ -133,7 +136,7 @@ def by_round(reports):
     return {report.get("round", k): report for k, report in enumerate(reports)}
 
 
-def peer_row(rows, numbers, ours, peer, over_rounds):
+def peer_row(rows, numbers, ours, peer):
     """A row of a peer in rounds of these numbers: what it came to where it was fastest, what ours is of it, and other
     ways."""
     key = {name: rows[0].get(name) for name in ("table", "what", "unit", "missing") if name in rows[0]}
@@ -157,9 +160,8 @@ def peer_row(rows, numbers, ours, peer, over_rounds):
     return {**key, **merged[best], **({"others": others} if others else {})}
 
 
-def report(reports, ours, over_rounds):
-    """reports: those of each peer, a list of its rounds; ours: likewise those of our programs. over_rounds: makes one
-    figure of those of several rounds."""
+def report(reports, ours):
+    """reports: those of each peer, a list of its rounds; ours: likewise those of our programs."""
     merged = []
     for rounds in reports.values():
         one = {key: rounds[-1].get(key) for key in ("peer", "version", "python")}
@@ -170,7 +172,7 @@ def report(reports, ours, over_rounds):
         if missing:
             one["missing"] = missing
         else:
-            one["rows"] = [peer_row(list(same), list(by_round(rounds)), ours, one["peer"], over_rounds)
+            one["rows"] = [peer_row(list(same), list(by_round(rounds)), ours, one["peer"])
                            for same in zip(*(each["rows"] for each in rounds))]
         merged.append(one)
     return {"program": "peers", "rounds": max((len(rounds) for rounds in reports.values()), default=0), "peers": merged}

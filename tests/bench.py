@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Each benchmark, with --quick: every arm runs once and is right, the JSON has them all, and so has the page that is
-written from it. The runner: on figures that are known, and on a wrong result."""
+written from it. The runner: on figures that are known, and on a wrong result. bench/run.py: as it is called."""
 import argparse
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,8 +16,6 @@ from pathlib import Path
 import tap
 
 sys.path.insert(0, str(tap.ROOT / "bench"))
-import plot  # noqa: E402
-import plot_growth  # noqa: E402
 import run as runner  # noqa: E402
 import run_peers  # noqa: E402
 
@@ -110,7 +110,7 @@ def shown(folder):
         {"peer": "warp", "version": "1", "rows": [
             {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "one thread", "median": 3.0, "p5": 2.0,
              "p95": 4.0, "correct": True, "ratio": {"of": "gk", "median": 0.5, "least": 0.4, "most": 0.6, "rounds": 2,
-                                                    "goal": 0.25, "verdict": "missed"}},
+                                                    "medians": [0.4, 0.6], "goal": 0.25, "verdict": "missed"}},
             {"table": "F8", "what": "silent checkpoint", "missing": "it has none"}]},
         {"peer": "quadrants", "missing": "isn't installed"}]}
     (Path(folder) / "peers.json").write_text(json.dumps(peers))
@@ -123,177 +123,9 @@ def shown(folder):
     page = (Path(folder) / "README.md").read_text()
     wanted = {arm["name"] for path in Path(folder).glob("*.json") for table in
               json.loads(path.read_text()).get("tables", []) for arm in table["arms"]}
-    wanted |= {"isn't installed", "it has none", "0.50 | 0.40 to 0.60 (rounds) | 0.25 | missed"}
+    wanted |= {"isn't installed", "it has none", "0.50 | 0.40, 0.60 |  | 0.25 | missed"}
     absent = [name for name in wanted if name not in page]
     return "the page lacks " + "; ".join(absent) if absent else None
-
-
-def made_up(what, arms, ratios=(), **more):
-    """A table: arms by name, with a median or a reason; ratios as (of, against, median, goal, verdict)."""
-    return {"what": what, "question": "?", "unit": "ns", "turns": 21, **more,
-            "arms": [{"name": name, "x": x, **({"missing": took} if isinstance(took, str) else figures(took))}
-                     for x, (name, took) in enumerate(arms.items())],
-            "ratios": [dict(figures(median), what=f"{of} against {against}", of=of, against=against, goal=goal,
-                            verdict=verdict) for of, against, median, goal, verdict in ratios]}
-
-
-def page_of(folder, tables, **others):
-    """The page of tables that are made up, and of other reports."""
-    report = {"program": "tasks", "machine": dict.fromkeys(("cpu", "cores", "arch", "kernel", "compiler", "flags",
-                                                            "clock"), "x"), "tables": tables}
-    for name, one in {"tasks": report, **others}.items():
-        one = {"rounds": 1, "started": "", "commit": "", **one}
-        (Path(folder) / f"{name}.json").write_text(json.dumps(one))
-    page = Path(folder) / "README.md"
-    page.unlink(missing_ok=True)
-    done = subprocess.run([sys.executable, tap.ROOT / "bench/plot.py", folder], capture_output=True, text=True)
-    return page.read_text() if page.exists() else done.stdout + done.stderr
-
-
-def lacks(page, *lines):
-    absent = [line for line in lines if line not in page]
-    return f"without {absent}:\n{page[:3000]}" if absent else None
-
-
-def goals_shown(folder):
-    """No goal is left out where there is no ratio, and each says why there is none."""
-    resume = "gk, beyond two launches"
-    tables = [made_up("one more task n=1", {"gk": 2, "hand": -1, "none": "no such thing"},
-                      [("gk", "hand", None, 1.5, "none"), ("gk", "", 2, 3, "met"), ("none", "hand", None, 7, "none")],
-                      id="F1"),
-              made_up("one more pass", {"gk": "no loops here"}, id="F8"),
-              made_up("yield and resume", {resume: 5}, id="F8"),
-              made_up("growth", {"1": 1, "2": 2, "3": 3}, [("3", "2", None, 2, "none")], id="G", along="tasks")]
-    row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "one thread", "correct": True}
-    ratio = {"of": "gk", "median": 0.2, "least": 0.1, "most": 0.3, "rounds": 2, "goal": 0.25, "verdict": "none"}
-    warp = {"peer": "warp", "version": "1", "rows": [dict(row, **figures(-3)),
-                                                     dict(row, **figures(2), table="F8", what="one more pass")]}
-    found = lacks(page_of(folder, tables, peers={"peers": [warp, {"peer": "quadrants", "missing": "isn't installed"}]}),
-                  "| F1 | one more task n=1: gk | gk against hand | - |  | 1.5 | lost in noise |",
-                  "| F1 | one more task n=1: none | none against hand | - |  | 7 | not measured |",
-                  "| F1 | one more task n=1: gk | warp 1 | - |  | 0.25 | lost in noise |",
-                  "| F8 | one more pass: gk | warp 1 | - |  | 0.3 | not measured: no loops here |",
-                  f"| F8 | yield and resume: {resume} | quadrants | - |  | 0.04 | not measured: isn't installed |",
-                  "| G | growth: 3 | 3 against 2 | - |  | 2 | not judged |")
-    warp["rows"] = [dict(row, **figures(10), ratio=ratio), {"table": "F8", "what": "one more pass", "missing": "none"}]
-    failed = {"peer": "quadrants", "version": "2", "rows": [], "failed": [{"how": "it", "why": "it broke"}]}
-    tables[1] = made_up("one more pass", {"gk": 3}, id="F8")
-    found = found or lacks(
-        page_of(folder, tables, peers={"peers": [warp, failed]}),
-        "| F1 | one more task n=1: gk | warp 1 | 0.20 | 0.10 to 0.30 (rounds) | 0.25 | not judged |",
-        "| F8 | one more pass: gk | warp 1 | - |  | 0.3 | not measured: none |",
-        f"| F8 | yield and resume: {resume} | quadrants 2 | - |  | 0.04 | not measured: it broke |")
-    return found or lacks(page_of(folder, tables, peers={"peers": []}),
-                          "| F8 | one more pass: gk | warp | - |  | 0.3 | not measured: it wasn't asked for |")
-
-
-WITHOUT = """
-import sys
-sys.path.insert(0, "bench")
-import plot
-plot.PYTHONS = sys.argv[2:]
-sys.argv[2:] = []
-plot.main()
-"""
-
-
-def without_matplotlib(folder):
-    """A page that shows plots keeps them, and another Python is asked; a new one says that it has none."""
-    page, drawer = Path(folder) / "README.md", Path(folder) / "drawer"
-    page_of(folder, [made_up("one more task n=1", {"gk": 2}, id="F1")])
-
-    def plotted(*pythons):
-        return subprocess.run([sys.executable, "-c", WITHOUT, folder, *pythons], cwd=tap.ROOT, capture_output=True,
-                              text=True)
-    page.unlink()
-    for _ in range(2):  # what shows none loses none
-        if plotted().returncode or lacks(page.read_text(), "- no plots: ", "| gk | 1.00 |"):
-            return f"a new page: {page.read_text()}"
-    page.write_text("![F1](F1.svg)\n")
-    done = plotted("/nowhere/python")
-    if done.returncode != 1 or page.read_text() != "![F1](F1.svg)\n" or "python3-matplotlib" not in done.stderr:
-        return f"a page with plots: {done.returncode}, {done.stderr}{page.read_text()}"
-    drawer.write_text(f'#!/bin/sh\n[ "$1" = -c ] || echo "$*" > "{folder}/asked"\n')
-    drawer.chmod(0o755)
-    done = plotted("/nowhere/python", str(drawer))
-    asked = (Path(folder) / "asked").read_text()
-    return None if asked.endswith(f"bench/plot.py {folder}\n") else f"another Python: {asked}, {done.stderr}"
-
-
-def rounds_shown(folder):
-    """One round has no spread of rounds; and where rounds were held against several arms, none of them is named."""
-    row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "it", "correct": True, **figures(10),
-           "ratio": {"of": "gk", "median": 0.2, "least": 0.2, "most": 0.2, "rounds": 1, "goal": 0.25, "verdict": "met"}}
-    table = made_up("one more task n=1", {"gk": 2, "loops": 4, "region": 2.5},
-                    [("gk", "the better of each round", 0.7, 1, "met")], id="F1")
-    table["ratios"][0]["rounds against"] = ["loops", "region"]
-    page = page_of(folder, [table], peers={"peers": [{"peer": "warp", "version": "1", "rows": [row]}]})
-    return lacks(page, "commit , 1 round\n", "| gk | 0.80 |", "| loops | 1.60 |", "| arm | times region |",
-                 "| F1 | one more task n=1: gk | the better of each round | 0.70 | 0.70 to 0.70 | 1 | met |",
-                 "| F1 | one more task n=1: gk | warp 1 | 0.20 | one round | 0.25 | met |",
-                 "| F1 | one more task n=1 | warp 1 | 0.20 | one round | it |")
-
-
-def pictures(folder, tables, **others):
-    """The words in each picture, by its name; none without matplotlib. What they are drawn of, with either."""
-    page_of(folder, tables, **others)
-    words = {path.stem: re.sub(r"<[^>]*>|\s+", " ", path.read_text()) for path in Path(folder).glob("*.svg")}
-    return words, {"tasks": {"tables": tables}, **others}
-
-
-def wrongly_drawn(words, wanted):
-    """wanted: by picture, what it must say and what it mustn't."""
-    if not plot.python_that_draws():
-        return None
-    if sorted(words) != sorted(wanted):
-        return f"pictures: {sorted(words)}"
-    bad = [f"{name}: {text}" for name, (those, none) in wanted.items()
-           for text in [*(text for text in those if text not in words[name]), *(text for text in none if text in
-                                                                                words[name])]]
-    return f"{bad}: {words}" if bad else None
-
-
-def judged_in_plots(folder):
-    """What is judged lies where its ratio is, not where two medians are, and says how it did; what is cut off, too."""
-    table = made_up("two sections n=1", {"chain": 10, "sections": 5, "hand": 4},
-                    [("sections", "chain", 0.7, 0.6, "missed"), ("sections", "hand", 0.9, 1, "met"),
-                     ("hand", "chain", 0.1, 0.6, "lost"), ("hand", "nothing", None, 3, "none")], id="F7")
-    table["arms"][2]["p95"] = 200
-    table["ratios"][2]["p95"] = None
-    memory = made_up("memory", {"few": 100, "many": 120},
-                     [("many", "", 120, 256, "met"), ("many", "few", 1.2, 2, "met")], id="F6")
-    row = {"table": "F8", "what": "one more pass", "unit": "ns", "how": "it", "correct": True, **figures(40),
-           "ratio": {"of": "gk", "median": 0.2, "least": 0.1, "most": 0.4, "rounds": 2, "goal": 0.3, "verdict": "met"}}
-    peers = {"peers": [{"peer": "warp", "version": "1", "rows": [row]}]}
-    words, reports = pictures(folder, [table, memory, made_up("one more pass", {"gk": 5, "C": 10}, id="F8")],
-                              peers=peers)
-    found = [(mark.of, round(mark.median * mark.unit, 6), round(mark.goal * mark.unit, 6))
-             for one in plot.tables_of(reports) for mark in plot.marks_of(one, reports) if mark.unit]
-    if found != [("many", 120, 256), ("many", 120, 200), ("sections", 0.7, 0.6), ("sections", 0.36, 0.4),
-                 ("hand", 0.1, 0.6), ("gk", 1.6, 2.4)]:
-        return f"on the axes: {found}"
-    return wrongly_drawn(words, {
-        "F6": (["120 ns, goal 256 ns: met", "1.20, goal 2: met"], []),
-        "F7": (["0.70, goal 0.6: missed", "0.90, goal 1: met", "0.10, goal 0.6: lost in noise", "not measured",
-                "0.40 (to 20.0)"], []),
-        "F8": (["gk against warp", "0.20, goal 0.3: met"], [])})
-
-
-def judged_beside(folder):
-    """Where an id has many tables, what is judged of them has a plot of its own; and growth has a line for its goal."""
-    many = [made_up(f"application {k}", {"gk": 2, "hand": 1}, [("gk", "hand", 1 + k / 100, 1.02, "met")], id="F3")
-            for k in range(4)]
-    grows = [made_up(what, dict(zip("0123", costs)), [("3", "2", 2.5, 2, "missed")], id="G", along="tasks")
-             for what, costs in (("building", (5, 1, 2, 5)), ("memory", (5, 2, 2, 3)))]
-    words, _ = pictures(folder, [*many, *grows])
-    lines = [[(round(x, 6), round(cost, 6)) for x, cost in plot_growth.goal_line(table) or []] for table in grows]
-    if lines[0][:1] + lines[0][-1:] != [(2, 2), (3, 4)] or lines[1]:
-        return f"goals of what grows: {lines}"
-    page = (Path(folder) / "README.md").read_text()
-    each = [f"application {k}" for k in range(4)]
-    return wrongly_drawn(words, {"F3": ([*each, "1.03, goal 1.02: met"], ["hand"]), "F3-arms": ([*each, "hand"], []),
-                                 "G": (["building", "2.50, goal 2: missed"], []), "G-arms": (["building"], [])}) or (
-        lacks(page, "![F3](F3.svg)\n\n![F3-arms](F3-arms.svg)\n") if plot.python_that_draws() else None)
 
 
 def from_one_command(folder):
@@ -318,6 +150,12 @@ def from_one_command(folder):
 
 def misused(folder):
     """What bench/run.py can't do is said before anything is measured."""
+    unready = Path(folder) / "unready"  # as a fresh clone is
+    unready.mkdir()
+    shutil.copytree(tap.ROOT / "bench", unready / "bench", ignore=shutil.ignore_patterns("results"))
+    done = subprocess.run([sys.executable, unready / "bench/run.py", "--only", "bfs"], capture_output=True, text=True)
+    if done.returncode != 1 or "./configure.py demo does both" not in done.stderr or "Traceback" in done.stderr:
+        return f"a tree that isn't configured: {done.returncode} {done.stderr}"
     page = Path(folder) / "page"
     page.write_text("")
     for words, wanted in ((["--only", "kernal_host"], "--only kernal_host: there is none; there are bfs, "),
@@ -330,59 +168,6 @@ def misused(folder):
         if done.returncode != 1 or f"bench/run.py: {wanted}" not in done.stderr or "Traceback" in done.stderr:
             return f"{words}: {done.returncode} {done.stdout}\n{done.stderr}"
     return None
-
-
-def figures(median):
-    return {"median": median, "p5": median, "p25": median, "p75": median, "p95": median}
-
-
-def rounds_merged():
-    """Several rounds as one, with a floor, an arm that is missing, and one that is worse than another time; and which
-    folder gets what."""
-    def report(edge, time):
-        ratios = [dict(figures(time), goal=2, verdict="met", against="", what="itself", of="gk"),
-                  dict(figures(None), goal=2, verdict="none", against="", what="nothing", of="none")]
-        return {"wrong": 0, "machine": {"cpu": "A CPU", "cores": 2}, "device": {"gpu": "GPU 1", "clocks before": edge},
-                "floor": {"unit": "ns", "arms": [dict(figures(edge), name="edge")]},
-                "tables": [{"id": "C1", "unit": "us", "ratios": ratios,
-                            "floor": {"of": "edge", "times": 2000, "least": 2 * edge},
-                            "arms": [dict(figures(time), name="gk", correct=True),
-                                     {"name": "none", "missing": "why"}]}]}
-    merged = runner.merge([report(1, 2), report(5, 6), report(3, 4)])
-    table = merged["tables"][0]
-    found = [table["arms"][0]["median"], table["arms"][0]["p95"], table["arms"][1], table["ratios"][0]["verdict"],
-             table["ratios"][1]["median"], table["floor"]["least"], merged["floor"]["arms"][0]["p5"],
-             merged["device"]["clocks before"], merged["rounds"]]
-    if found != [4, 6, {"name": "none", "missing": "why"}, "missed", None, 2, 1, 1, 3]:
-        return f"merged: {found}"
-    held = [dict(figures(median), against=against, goal=1, verdict=verdict) for median, against, verdict in
-            ((2, "loops", "missed"), (0.5, "region", "met"), (0.7, "loops", "met"), (None, "none", "none"))]
-    kept = [runner.over_rounds(list(same))["against"] for same in (held, held[::2], held[2:])]
-    if kept != ["the better of each round", "loops", "loops"] or runner.over_rounds(held)["verdict"] != "met":
-        return f"held against: {kept}"
-    called = [runner.command(words) for words in ([], ["--quick"], ["--out", "a b", "--quick"])]
-    if called != ["./configure.py bench", "./configure.py bench --quick", "bench/run.py --out 'a b' --quick"]:
-        return f"as it was called: {called}"
-    if runner.merge([report(1, 2), report(1, 4)])["tables"][0]["arms"][0]["median"] != 3:
-        return "of two rounds neither the better nor the worse counts"
-    missing = {"missing": "no", "tables": [], "wrong": 0, "machine": merged["machine"]}
-    if runner.merge([missing, report(1, 2)])["tables"] == [] or runner.merge([missing])["missing"] != "no":
-        return "a round without figures"
-    failed = dict(report(1, 2), failed="why", tables=[])
-    if not runner.merge([report(1, 2), failed])["tables"] or runner.merge([failed])["failed"] != "why":
-        return "a round that came to no end"
-    own = dict(missing, tables=merged["tables"])
-    del own["missing"]
-    peers = {"peers": [{"peer": "p", "rows": [{"table": "C2"}, {"table": "F1"}]}, {"peer": "q", "missing": "no"}]}
-    both = runner.by_device({"tasks": own, "cuda_a": merged, "cuda_b": missing, "peers": peers})
-    alone = runner.by_device({"tasks": own, "cuda_a": missing, "peers": peers})
-    names = {folder: sorted(found) for folder, found in both.items()}
-    if names != {"a-cpu-2-cores": ["peers", "tasks"], "gpu-1": ["cuda_a", "cuda_b", "peers"]}:
-        return f"folders: {names}"
-    rows = [[peer.get("rows") for peer in both[folder]["peers"]["peers"]] for folder in ("a-cpu-2-cores", "gpu-1")]
-    if rows != [[[{"table": "F1"}], None], [[{"table": "C2"}], None]]:
-        return f"peers by device: {rows}"
-    return None if list(alone) == ["a-cpu-2-cores"] and len(alone["a-cpu-2-cores"]) == 3 else f"without a GPU: {alone}"
 
 
 def counterparts(folder):
@@ -459,88 +244,59 @@ def hangs(folder):
     return None if all(reports[name][0]["missing"] for name in ("one", "two")) else f"{reports}"
 
 
-def compared(folder):
-    """A ratio that doubled, one that was halved, one within its spread, one that is there once; and those that no
-    factor is said of, as a difference came out at 0 or below: below 0 twice as much isn't slower."""
-    def report(ratios):
-        return {"tables": [{"id": "X", "what": "table", "arms": [],
-                            "ratios": [{"what": what, "median": median, "p25": median * (1 - spread),
-                                        "p75": median * (1 + spread)} for what, median, spread in ratios]}]}
-    before, after = Path(folder) / "before", Path(folder) / "after"
-    for where, ratios in ((before, [("one", 1, 0.01), ("two", 2, 0.01), ("three", 3, 0.5), ("four", 4, 0.01),
-                                    ("six", 0, 0.01), ("seven", -0.25, 0.01), ("eight", -1, 0.01),
-                                    ("nine", 2, 0.01)]),
-                          (after, [("one", 2, 0.01), ("two", 1, 0.01), ("three", 4, 0.5), ("five", 5, 0.01),
-                                   ("six", 6, 0.01), ("seven", -0.5, 0.01), ("eight", -0.25, 0.01),
-                                   ("nine", -2, 0.01)])):
-        where.mkdir()
-        (where / "tasks.json").write_text(json.dumps(report(ratios)))
-    done = subprocess.run([sys.executable, "bench/compare.py", before, after], capture_output=True, text=True)
-    wanted = ["slower: X, table, one: 2.000 times as much (noise 2 %)", "faster: X, table, two: 0.500 times as much",
-              "from 0 to 6: X, table, six", "only after: X, table, five", "only before: X, table, four",
-              "lost in noise: X, table, seven: -0.25 before, -0.5 after", "lost in noise: X, table, eight: -1 before",
-              "from 2 to -2: X, table, nine",
-              "7 figures in both: 1 slower, 1 faster, 1 within the noise, 4 at 0 or below\n"]
-    absent = [line for line in wanted if line not in done.stdout]
-    if absent or done.returncode != 1:
-        return f"exit code {done.returncode}, without {absent}:\n{done.stdout}{done.stderr}"
-    gpu = {"program": "cuda", "device": {"gpu": "G"}, "commit": "c", "quick": True, "tables": [
-        {"id": "C1", "what": "gone", "arms": [{"name": "gk", "median": 2, "p25": 2, "p75": 2}], "ratios": []},
-        {"id": "C2", "what": "now", "arms": [{"name": "gk", "missing": "no such kernel"}],
-         "ratios": [{"what": "r", "median": None}]}],
-        "floor": {"unit": "ns", "arms": [{"name": "edge", "median": 3, "p25": 3, "p75": 3}]}}
-    (after / "cuda.json").write_text(json.dumps(gpu))
-    edge = {"unit": "ns", "arms": [{"name": "edge", "median": 1, "p25": 1, "p75": 1}]}
-    (before / "cuda.json").write_text(json.dumps(dict(gpu, device={"gpu": "H"}, quick=False, floor=edge)))
-    (after / "loops.json").write_text(json.dumps({"program": "loops", "missing": "there is no device", "tables": []}))
-    times = subprocess.run([sys.executable, "bench/compare.py", before, after, "--times"], capture_output=True,
-                           text=True)
-    wanted = ["before: H, commit c", "after: G, commit c", "not the same machine: times",
-              "after is by --quick",
-              "slower: floor, cuda, edge: 3.000 times as much", "not measured after: loops: there is no device",
-              "not measured after: C2, now, gk: no such kernel", "2 figures in both: 1 slower, 0 faster"]
-    absent = [line for line in wanted if line not in times.stdout]
-    if absent or times.returncode != 1:
-        return f"with --times, without {absent}:\n{times.stdout}{times.stderr}"
-    same = subprocess.run([sys.executable, "bench/compare.py", before, before], capture_output=True, text=True)
-    none = subprocess.run([sys.executable, "bench/compare.py", before, folder], capture_output=True, text=True)
-    return None if same.returncode == 0 and "no figures" in none.stderr else f"{same.stdout}{none.stderr}"
+INTERRUPTED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "bench")
+import run
+run.BUILD, run.targets, run.build = Path(sys.argv[1]), lambda: ["first", "second"], lambda programs: None
+sys.argv[1:] = ["--no-peers", "--offline", "--quick", "--out", sys.argv[1] + "/out"]
+sys.exit(run.stoppable())
+"""
 
 
-def peers_compared(folder):
-    """What is 1.05 times as much of two peers, where a folder has one round, three, or one as older files have it."""
-    def write(name, times, rounds=1, quartiles=True):
-        def figure(median, spread):
-            ends = {"p25": median * (1 - spread), "p75": median * (1 + spread)}
-            return {"median": median, **(ends if quartiles else {})}
-
-        def row(spread):
-            ratio = {"of": "gk", "median": times, "least": times, "most": times * (1 if rounds == 1 else 1.001),
-                     "rounds": rounds}
-            return {"table": "F1", "what": "n=1", **figure(times, spread), "ratio": ratio}
-        where = Path(folder) / name
-        where.mkdir()
-        arm = {"name": "gk", "median": 1, "p25": 0.98, "p75": 1.02}
-        tables = [{"id": "F1", "what": "n=1", "arms": [arm], "ratios": []}]
-        (where / "tasks.json").write_text(json.dumps({"program": "tasks", "tables": tables}))
-        peers = [{"peer": "steady", "rows": [row(0.01)]}, {"peer": "shaky", "rows": [row(0.5)]}]
-        (where / "peers.json").write_text(json.dumps({"program": "peers", "rounds": rounds, "peers": peers}))
-        return where
-
-    one, later, old = write("one", 1), write("later", 1.05), write("old", 1, quartiles=False)
-    three, much = write("three", 1, rounds=3), write("three-later", 1.05, rounds=3)
-    steady = "slower: F1, n=1, gk against steady: 1.050 times as much (noise 3 %)\n"
-    for before, after, words, wanted in (
-            (one, later, [], [steady, "2 figures in both: 1 slower, 0 faster, 1 within the noise\n"]),
-            (one, later, ["--times"], ["slower: F1, n=1, steady: 1.050 times", "3 figures in both: 1 slower"]),
-            (three, much, [], ["against shaky: 1.050 times as much (noise 2 %)", "2 figures in both: 2 slower"]),
-            (old, later, [], ["2 figures in both: 0 slower, 0 faster, 0 within the noise, 2 of unknown noise\n"])):
-        done = subprocess.run([sys.executable, "bench/compare.py", before, after, *words], capture_output=True,
-                              text=True)
-        absent = [line for line in wanted if line not in done.stdout]
-        if absent or done.returncode != (before != old):
-            return f"{before.name}, {words}: exit code {done.returncode}, without {absent}:\n{done.stdout}{done.stderr}"
+def interrupted(folder):
+    """Ctrl-C, or SIGTERM: nothing goes on behind our back, and what was measured before is written."""
+    folder = Path(folder)
+    table = {"id": "F1", "what": "it", "question": "?", "unit": "ns", "turns": 1, "ratios": [], "arms": [
+        {"name": "gk", "correct": True, "median": 2, "p5": 1, "p25": 2, "p75": 2, "p95": 3}]}
+    machine = dict.fromkeys(("cpu", "arch", "kernel", "compiler", "flags", "clock"), "x") | {"cores": 2}
+    (folder / "report").write_text(json.dumps({"program": "first", "quick": True, "wrong": 0, "machine": machine,
+                                               "tables": [table]}))
+    (folder / "first").write_text(f'#!/bin/sh\ncp {folder}/report "$3"\n')
+    (folder / "second").write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {folder}/sleeps\nwait\n")
+    for name in ("first", "second"):
+        (folder / name).chmod(0o755)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        (folder / "sleeps").unlink(missing_ok=True)
+        shutil.rmtree(folder / "out", ignore_errors=True)
+        process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, folder], cwd=tap.ROOT, stderr=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, text=True)
+        ends = time.monotonic() + 60
+        while not ((folder / "sleeps").exists() and (folder / "sleeps").read_text().endswith("\n")):
+            if process.poll() is not None or time.monotonic() > ends:
+                process.kill()
+                return f"nothing slept: {process.communicate()[1]}"
+            time.sleep(0.01)
+        process.send_signal(number)
+        said, sleeps = process.communicate(timeout=60)[1], (folder / "sleeps").read_text().strip()
+        while goes_on(sleeps) and time.monotonic() < ends:  # what was killed may take a moment to be gone
+            time.sleep(0.01)
+        if goes_on(sleeps):
+            os.kill(int(sleeps), signal.SIGKILL)
+            return f"after {number.name} a program went on: {said}"
+        written = sorted(path.name for path in (folder / "out").glob("*.*"))
+        if process.returncode != 1 or f"stopped by {number.name}" not in said or "Traceback" in said or \
+                not {"README.md", "first.json"} <= set(written) or "second.json" in written:
+            return f"after {number.name}: {process.returncode}, {written}, {said}"
     return None
+
+
+def goes_on(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def unlisted(programs):
@@ -580,18 +336,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         tap.case("known figures, and a wrong result",
                  tap.run("ninja", "build/tests/bench/wrong") or known_figures(folder))
-    for name, test in (("no goal is left out", goals_shown), ("rounds on the page", rounds_shown),
-                       ("what is judged, in plots", judged_in_plots),
-                       ("what is judged of many tables", judged_beside),
-                       ("a page without matplotlib", without_matplotlib), ("two folders compared", compared),
-                       ("ratios to peers compared", peers_compared), ("what hangs takes half of the time", hangs)):
+    for name, test in (("what hangs takes half of the time", hangs), ("one command interrupted", interrupted),
+                       ("from one command", from_one_command), ("one command misused", misused)):
         with tempfile.TemporaryDirectory() as folder:
-            tap.case(name, test(folder))
-    tap.case("rounds merged, by device", rounds_merged())
-    with tempfile.TemporaryDirectory() as folder:
-        tap.case("from one command", trouble or from_one_command(folder))
-    with tempfile.TemporaryDirectory() as folder:
-        tap.case("one command misused", misused(folder))
+            tap.case(name, trouble or test(folder))
     tap.finish()
 
 

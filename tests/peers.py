@@ -167,7 +167,7 @@ def merged():
     rounds = [of_peer({"one": 10.0, "two": 12.0}), of_peer({"one": 10.0, "two": 6.0})]
     gone = {"peer": "torch", "missing": "isn't installed"}
     ours = {"cuda_peers": [of_ours(8.0), of_ours(6.0, number=1)]}
-    found = run_peers.report({"quadrants_cuda": rounds, "torch_cuda": [gone, gone]}, ours, run.over_rounds)
+    found = run_peers.report({"quadrants_cuda": rounds, "torch_cuda": [gone, gone]}, ours)
     peer, missing = found["peers"]
     row, none = peer["rows"]
     ratio, other = row["ratio"], row["others"][0]["ratio"]
@@ -177,13 +177,13 @@ def merged():
         return f"its spread: {row}"
     if (ratio["of"], ratio["least"], ratio["most"], ratio["goal"]) != ("gk", 8 / 12, 1, 0.9) or \
             round(ratio["median"], 9) != round(10 / 12, 9) or \
-            ratio["verdict"] != "met" or other["goal"] or other["verdict"] != "none" or other["least"] != 0.6:
+            ratio["verdict"] != "undecided" or other["goal"] or other["verdict"] != "none" or other["least"] != 0.6:
         return f"ratios: {ratio}, {other}"
     if none["missing"] != "none" or missing["missing"] != "isn't installed" or found["rounds"] != 2:
         return f"what is missing: {found}"
-    slow = run_peers.report({"quadrants_cuda": rounds}, {"cuda_peers": [of_ours(80.0)] * 2}, run.over_rounds)
-    quick = run_peers.report({"quadrants_cuda": rounds}, {"cuda_peers": [of_ours(8.0, True)] * 2}, run.over_rounds)
-    alone = run_peers.report({"quadrants_cuda": rounds}, {}, run.over_rounds)
+    slow = run_peers.report({"quadrants_cuda": rounds}, {"cuda_peers": [of_ours(80.0)] * 2})
+    quick = run_peers.report({"quadrants_cuda": rounds}, {"cuda_peers": [of_ours(8.0, True)] * 2})
+    alone = run_peers.report({"quadrants_cuda": rounds}, {})
     verdicts = [one["peers"][0]["rows"][0].get("ratio", {}).get("verdict") for one in (slow, quick, alone)]
     return None if verdicts == ["missed", "none", None] else f"verdicts: {verdicts}"
 
@@ -216,7 +216,7 @@ def lost_rounds(_):
     """A round that one of two lost pairs nothing with the next; what came out as nothing, or beyond the goal, is no
     verdict."""
     def ratio(ours, *peers):
-        found = run_peers.report({"quadrants_cuda": list(peers)}, {"cuda_peers": ours}, run.over_rounds)
+        found = run_peers.report({"quadrants_cuda": list(peers)}, {"cuda_peers": ours})
         return found["peers"][0]["rows"][0].get("ratio")
     peers = [{**of_peer({"one": median}), "round": number} for number, median in enumerate((200.0, 100.0, 100.0))]
     pairs = ratio([of_ours(10.0, number=1), of_ours(10.0, number=2)], *peers)
@@ -226,7 +226,13 @@ def lost_rounds(_):
         return "two rounds that never met have a ratio"
     spreads = (-5.0, -900.0, 900.0), (-5.0, -900.0, 100.0), (5.0, 1.0, 900.0), (190.0, 1.0, 900.0)
     verdicts = [ratio([of_ours(median, p5=p5, p95=p95)], peers[0])["verdict"] for median, p5, p95 in spreads]
-    return None if verdicts == ["lost", "met", "met", "missed"] else f"verdicts: {verdicts}"
+    if verdicts != ["lost", "met", "met", "missed"]:
+        return f"verdicts: {verdicts}"
+    wavers = of_peer({"one": 200.0}) | {"round": 0}
+    wavers["rows"][0]["p5"] = -3.0
+    noisy = [ratio([of_ours(10.0)], peer) for peer in (wavers, peers[0])]
+    noisy = [(one["noise"], one["verdict"]) for one in noisy]
+    return None if noisy == [(True, "lost"), (False, "met")] else f"a peer that came out as nothing: {noisy}"
 
 
 def found_python(folder):

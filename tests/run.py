@@ -50,6 +50,7 @@ SCRIPTS = [
     ("no device", ["tests/no_device.py"], False),
     ("gk-info", ["tests/info.py"], False),
     ("bench", ["tests/bench.py"], PLAIN),
+    ("bench pages", ["tests/bench_pages.py"], False),
     ("costs", ["tests/costs.py"], False),
     ("quoted figures", ["tests/quoted.py"], False),
     ("peers", ["tests/peers.py"], False),
