@@ -1,4 +1,4 @@
-/* Does GK_KERNEL cost anything on the host? Each kernel against the loop that one would write by hand, for the same
+/* Does GK_KERNEL cost anything on the host? Each kernel against the loops that one would write by hand, for the same
  * range, one thread, in cache; what they computed is compared. Time is the thread's own. For other compilers build it
  * by hand; it needs no library:
  * cc -O3 -fopenmp -Iinclude bench/harness.c bench/apart.c bench/cpu_floor.c bench/kernel_host.c -lm */
@@ -36,131 +36,199 @@ GK_KERNEL_2D(dot_of_rows, (in(float, y), in(float, x), sum(float, total), value(
 }
 GK_SOURCE_END
 
-static void axpy_by_hand(const gk_value *args, gk_range items) {
-  float *y = args[0].ptr, a = args[2].f32;
-  const float *restrict x = args[1].ptr;
-  for (size_t i = items.begin; i < items.end; ++i) y[i] += a * x[i];
-}
+/* ---- by hand ----------------------------------------------------------------------------------------------------- */
 
-static void stencil_by_hand(const gk_value *args, gk_range items) {
-  float *restrict y = args[0].ptr;
-  const float *restrict x = args[1].ptr;
-  int nx = args[2].i32, inner_x = (int)items.extent[0], inner_y = (int)items.extent[1];
-  for (int j = 0; j < inner_y; ++j)
-    for (int i = 0; i < inner_x; ++i) {
-      int at = (j + 1) * nx + i + 1;
-      y[at] = 4.0f * x[at] - x[at - 1] - x[at + 1] - x[at - nx] - x[at + nx];
-    }
-}
-
-static void box_by_hand(const gk_value *args, gk_range items) {
-  float *restrict y = args[0].ptr;
-  const float *restrict x = args[1].ptr;
-  const grid g = *(const grid *)args[2].ptr;
-  int inner_x = (int)items.extent[0], inner_y = (int)items.extent[1], inner_z = (int)items.extent[2];
-  for (int k = 0; k < inner_z; ++k)
-    for (int j = 0; j < inner_y; ++j)
-      for (int i = 0; i < inner_x; ++i) {
-        int at = (k + 1) * g.plane + (j + 1) * g.nx + i + 1;
-        y[at] = g.center * x[at] + g.side * (x[at - 1] + x[at + 1] + x[at - g.nx] + x[at + g.nx] + x[at - g.plane] +
-                                             x[at + g.plane]);
-      }
-}
-
-/* The compiler may not reorder this sum, unless it is told so as below. */
-static void dot_by_hand(const gk_value *args, gk_range items) {
-  const float *y = args[0].ptr, *x = args[1].ptr;
-  float total = 0;
-  for (size_t i = items.begin; i < items.end; ++i) total += y[i] * x[i];
-  *(float *)args[2].ptr += total;
-}
-
-static void dot_by_simd(const gk_value *args, gk_range items) {
-  const float *y = args[0].ptr, *x = args[1].ptr;
-  float total = 0;
 #if defined(_OPENMP)
-#pragma omp simd reduction(+ : total)
+#define SIMD(clauses) _Pragma(TEXT_OF(omp simd clauses))
+#define TEXT_OF(...) #__VA_ARGS__
+#else
+#define SIMD(clauses)
 #endif
-  for (size_t i = items.begin; i < items.end; ++i) total += y[i] * x[i];
-  *(float *)args[2].ptr += total;
+
+/* Each loop twice: as it is, and with a word to the compiler that its passes are independent. */
+#define MAKE_AXPY(name, hint) \
+  static void name(const gk_value *args, gk_range items) { \
+    float *y = args[0].ptr, a = args[2].f32; \
+    const float *restrict x = args[1].ptr; \
+    hint for (size_t i = items.begin; i < items.end; ++i) y[i] += a * x[i]; \
+  }
+MAKE_AXPY(axpy_plain, )
+MAKE_AXPY(axpy_simd, SIMD())
+
+#define MAKE_STENCIL(name, hint) \
+  static void name(const gk_value *args, gk_range items) { \
+    float *restrict y = args[0].ptr; \
+    const float *restrict x = args[1].ptr; \
+    int nx = args[2].i32, inner_x = (int)items.extent[0], inner_y = (int)items.extent[1]; \
+    for (int j = 0; j < inner_y; ++j) \
+      hint for (int i = 0; i < inner_x; ++i) { \
+        int at = (j + 1) * nx + i + 1; \
+        y[at] = 4.0f * x[at] - x[at - 1] - x[at + 1] - x[at - nx] - x[at + nx]; \
+      } \
+  }
+MAKE_STENCIL(stencil_plain, )
+MAKE_STENCIL(stencil_simd, SIMD())
+
+#define MAKE_BOX(name, hint) \
+  static void name(const gk_value *args, gk_range items) { \
+    float *restrict y = args[0].ptr; \
+    const float *restrict x = args[1].ptr; \
+    const grid g = *(const grid *)args[2].ptr; \
+    int inner_x = (int)items.extent[0], inner_y = (int)items.extent[1], inner_z = (int)items.extent[2]; \
+    for (int k = 0; k < inner_z; ++k) \
+      for (int j = 0; j < inner_y; ++j) \
+        hint for (int i = 0; i < inner_x; ++i) { \
+          int at = (k + 1) * g.plane + (j + 1) * g.nx + i + 1; \
+          y[at] = g.center * x[at] + g.side * (x[at - 1] + x[at + 1] + x[at - g.nx] + x[at + g.nx] + \
+                                               x[at - g.plane] + x[at + g.plane]); \
+        } \
+  }
+MAKE_BOX(box_plain, )
+MAKE_BOX(box_simd, SIMD())
+
+/* The compiler may not reorder a plain sum, and so adds up one item after the other. */
+#define MAKE_DOT(name, hint) \
+  static void name(const gk_value *args, gk_range items) { \
+    const float *y = args[0].ptr, *x = args[1].ptr; \
+    float total = 0; \
+    hint for (size_t i = items.begin; i < items.end; ++i) total += y[i] * x[i]; \
+    *(float *)args[2].ptr += total; \
+  }
+MAKE_DOT(dot_plain, )
+MAKE_DOT(dot_simd, SIMD(reduction(+ : total)))
+
+#define MAKE_ROWS(name, hint) \
+  static void name(const gk_value *args, gk_range items) { \
+    const float *y = args[0].ptr, *x = args[1].ptr; \
+    int nx = args[3].i32, inner_x = (int)items.extent[0], inner_y = (int)items.extent[1]; \
+    float total = 0; \
+    for (int j = 0; j < inner_y; ++j) \
+      hint for (int i = 0; i < inner_x; ++i) total += y[j * nx + i] * x[j * nx + i]; \
+    *(float *)args[2].ptr += total; \
+  }
+MAKE_ROWS(rows_plain, )
+MAKE_ROWS(rows_simd, SIMD(reduction(+ : total)))
+
+enum { SUMS = 32 }; /* that one may add up side by side */
+static void add_products(float sums[SUMS], const float *y, const float *x, size_t items) {
+  size_t i = 0;
+  for (; i + SUMS <= items; i += SUMS)
+    for (size_t k = 0; k < SUMS; ++k) sums[k] += y[i + k] * x[i + k];
+  for (; i < items; ++i) sums[0] += y[i] * x[i];
 }
 
-static float x[ALL], y[ALL], results[2][ALL], totals[2];
-static grid box = {NX, NX * NY, 6.0f, -1.0f};
+static void add_sums(float *total, const float sums[SUMS]) {
+  for (int k = 0; k < SUMS; ++k) *total += sums[k];
+}
 
-static const struct arm {
+static void dot_sums(const gk_value *args, gk_range items) {
+  const float *y = args[0].ptr, *x = args[1].ptr;
+  float sums[SUMS] = {0};
+  add_products(sums, y + items.begin, x + items.begin, items.end - items.begin);
+  add_sums(args[2].ptr, sums);
+}
+
+static void rows_sums(const gk_value *args, gk_range items) {
+  const float *y = args[0].ptr, *x = args[1].ptr;
+  float sums[SUMS] = {0};
+  for (int j = 0; j < (int)items.extent[1]; ++j)
+    add_products(sums, y + j * args[3].i32, x + j * args[3].i32, items.extent[0]);
+  add_sums(args[2].ptr, sums);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+enum { BY_HAND = 3 }; /* ways, at most */
+static float x[ALL], y[ALL], wanted[ALL], totals[2];
+static grid box = {NX, NX * NY, 6.0f, -1.0f};
+static const char *const plain = "by hand, a plain loop", *const simd = "by hand, omp simd",
+                  *const sums = "by hand, 32 sums";
+
+static const struct table {
   const char *name;
   const gk_kernel *kernel;
-  gk_host_kernel by_hand;
+  gk_host_kernel by_hand[BY_HAND]; /* plain, simd, sums */
   gk_range items;
   enum { AXPY, STENCIL, BOX, DOT, ROWS } arguments;
-} arms[] = {
-  {"axpy", &axpy, axpy_by_hand, {0, ALL, {ALL, 1, 1}}, AXPY},
-  {"axpy, 100 items", &axpy, axpy_by_hand, {7, 107, {ALL, 1, 1}}, AXPY},
-  {"5-point stencil, 2-D", &stencil, stencil_by_hand, {0, 64 * 338, {64, 338, 1}}, STENCIL},
-  {"7-point stencil, 3-D", &stencil_of_box, box_by_hand, {0, 64 * 32 * 8, {64, 32, 8}}, BOX},
-  {"dot, plain loop", &dot, dot_by_hand, {0, ALL, {ALL, 1, 1}}, DOT},
-  {"dot, omp simd", &dot, dot_by_simd, {0, ALL, {ALL, 1, 1}}, DOT},
-  {"dot, rows of 66", &dot_of_rows, dot_by_simd, {0, ALL, {NX, ALL / NX, 1}}, ROWS},
+} tables[] = {
+  {"axpy", &axpy, {axpy_plain, axpy_simd}, {0, ALL, {ALL, 1, 1}}, AXPY},
+  {"axpy, 100 items", &axpy, {axpy_plain, axpy_simd}, {7, 107, {ALL, 1, 1}}, AXPY},
+  {"5-point stencil, 2-D", &stencil, {stencil_plain, stencil_simd}, {0, 64 * 338, {64, 338, 1}}, STENCIL},
+  {"7-point stencil, 3-D", &stencil_of_box, {box_plain, box_simd}, {0, 64 * 32 * 8, {64, 32, 8}}, BOX},
+  {"dot", &dot, {dot_plain, dot_simd, dot_sums}, {0, ALL, {ALL, 1, 1}}, DOT},
+  {"dot, rows of 66", &dot_of_rows, {rows_plain, rows_simd, rows_sums}, {0, ALL, {NX, ALL / NX, 1}}, ROWS},
 };
 
-static void fill_args(gk_value *args, const struct arm *arm, int side) {
-  args[0].ptr = arm->arguments >= DOT ? x : y; /* the same memory for both sides: where it lies makes a difference */
+static void fill_args(gk_value *args, const struct table *table, float *total) {
+  args[0].ptr = table->arguments >= DOT ? x : y; /* the same memory for all: where it lies makes a difference */
   args[1].ptr = x;
-  switch (arm->arguments) {
+  switch (table->arguments) {
   case AXPY: args[2].f32 = 1e-3f; break;
   case STENCIL: args[2].i32 = NX; break;
   case BOX: args[2].ptr = &box; break;
-  default: args[2].ptr = &totals[side];
+  default: args[2].ptr = total;
   }
   args[3].i32 = NX;
 }
 
-typedef struct side {
-  const struct arm *arm;
-  int number; /* 0: the kernel, 1: by hand */
-} side;
+typedef struct way {
+  const struct table *table;
+  gk_host_kernel run;
+} way;
 
-static bool run_side(void *with, uint64_t times, bench_took *took) {
-  const side *at = with;
-  const gk_host_kernel volatile call = at->number ? at->arm->by_hand : at->arm->kernel->host; /* isn't inlined here */
+static void run_once(const struct table *table, gk_host_kernel run, float *total) {
   gk_value args[4];
-  fill_args(args, at->arm, at->number);
-  double begin = bench_thread_now();
-  for (uint64_t k = 0; k < times; ++k) call(args, at->arm->items);
-  took->all += (bench_thread_now() - begin) / (double)(at->arm->items.end - at->arm->items.begin);
-  return true;
+  fill_args(args, table, total);
+  memset(y, 0, sizeof y);
+  *total = 0;
+  run(args, table->items);
 }
 
-/* Once each, from the same memory. */
-static bool same_results(void *with, uint64_t times, bench_took *took) {
-  const struct arm *arm = ((const side *)with)->arm;
-  for (int number = 0; number < 2; ++number) {
-    bench_took ignored = {0};
-    memset(y, 0, sizeof y);
-    totals[number] = 0;
-    run_side(&(side){arm, number}, 1, &ignored);
-    memcpy(results[number], y, sizeof y);
-  }
-  bool same = fabsf(totals[0] - totals[1]) <= 1e-3f * fabsf(totals[1]), any = totals[0] != 0;
+static bool is_near(float got, float wants, float absolute) {
+  return fabsf(got - wants) <= 1e-3f * fabsf(wants) + absolute;
+}
+
+/* From the same memory, what this way computes and what the plain loop does. */
+static bool is_right(const way *at) {
+  run_once(at->table, at->table->by_hand[0], &totals[0]);
+  memcpy(wanted, y, sizeof y);
+  run_once(at->table, at->run, &totals[1]);
+  bool any = totals[0] != 0, same = is_near(totals[1], totals[0], 0);
   for (int k = 0; k < ALL; ++k) {
-    any = any || results[0][k] != 0;
-    same = same && fabsf(results[0][k] - results[1][k]) <= 1e-3f * fabsf(results[1][k]) + 1e-4f;
+    any = any || wanted[k] != 0;
+    same = same && is_near(y[k], wanted[k], 1e-4f);
   }
-  bool timed = run_side(with, times, took);
-  return same && any && timed;
+  return any && same;
+}
+
+static bool run_way(void *with, uint64_t times, bench_took *took) {
+  const way *at = with;
+  const gk_host_kernel volatile call = at->run; /* isn't inlined here */
+  const bool right = is_right(at);
+  gk_value args[4];
+  fill_args(args, at->table, &totals[1]);
+  double begin = bench_thread_now();
+  for (uint64_t k = 0; k < times; ++k) call(args, at->table->items);
+  took->all += (bench_thread_now() - begin) / (double)(at->table->items.end - at->table->items.begin);
+  return right;
 }
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "kernel_host");
   cpu_floor();
   for (int k = 0; k < ALL; ++k) x[k] = (float)((k * 37) % 101) / 101.0f;
-  for (size_t k = 0; k < GK_COUNT(arms); ++k) {
-    side sides[2] = {{&arms[k], 0}, {&arms[k], 1}};
-    bench_measure(&(bench_table){"K", arms[k].name, "does a kernel cost more than the loop written by hand, per item?",
-      "ns",
-      .arms = {{"kernel", same_results, &sides[0], 0, 0}, {"by hand", run_side, &sides[1], 0, 0}},
-      .ratios = {{"kernel against by hand", "kernel", {"by hand"}, 1.05}}});
+  for (size_t k = 0; k < GK_COUNT(tables); ++k) {
+    const struct table *at = &tables[k];
+    way ways[1 + BY_HAND] = {{at, at->kernel->host}};
+    for (int hand = 0; hand < BY_HAND; ++hand) ways[1 + hand] = (way){at, at->by_hand[hand]};
+    bench_table table = {"K", at->name, "does a kernel cost more than the loop written by hand, per item?", "ns",
+      .arms = {{"kernel", run_way, &ways[0]}, {plain, run_way, &ways[1]}, {simd, run_way, &ways[2]}},
+      .ratios = {{"kernel against the better by hand", "kernel", {plain, simd}, 1.05}}};
+    if (at->by_hand[2]) {
+      table.arms[3] = (bench_arm){sums, run_way, &ways[3]};
+      table.ratios[0].against[2] = sums;
+    }
+    bench_measure(&table);
   }
   return bench_end();
 }
