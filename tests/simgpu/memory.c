@@ -1,5 +1,5 @@
-/* Memory. That of a device lies in addresses of its own, which are closed. Those of the context whose work the device is
- * at are open until it turns to another one's or has no more; what was freed stays closed for ever. */
+/* Memory. That of a device lies in addresses of its own, which are closed. Those of the context whose work the device
+ * is at are open until it turns to another one's or has no more; what was freed stays closed for ever. */
 #include "sim.h"
 #include <setjmp.h>
 #include <signal.h>
