@@ -1,10 +1,11 @@
 """The part of bench/plot.py for what is judged: a ratio as a diamond with the spread of its turns, a dashed line for
 its goal, and the verdict in words, in a row beneath its arm; and all of a table id's on one scale."""
+import textwrap
 from collections import namedtuple
 
 COLOURS = {"met": "#2e7d4f", "missed": "#b03a2e", "undecided": "#b9770e", "lost": "#8a8a8a", "none": "#8a8a8a"}
 JUDGED = "diamond: what is judged, the median of the ratios of turns, with 5 % to 95 % of them; dashed: its goal"
-LEGEND = "bar (dot where the axis is logarithmic): median, with 5 % to 95 % of turns; " + JUDGED
+LEGEND = "bar, on a logarithmic axis a dot: median, with 5 % to 95 % of turns\n" + JUDGED
 
 # of: its arm. median: None where there is no ratio. low, high: None where they are beyond all numbers. unit: what to
 # multiply all by on the axis of the table's bars, or None. absolute: no ratio, but held against nothing.
@@ -40,7 +41,7 @@ def draw_mark(axes, place, mark, limits, unit=1):
 
 
 def tidy(axes, names, colours):
-    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_yticks(range(len(names)), [textwrap.fill(name, 46) for name in names], fontsize=8)
     for label, colour in zip(axes.get_yticklabels(), colours):
         label.set_color(colour)
     axes.set_ylim(-0.6, len(names) - 0.4)
@@ -74,4 +75,5 @@ def head(figure, title, legend):
     tall = figure.get_size_inches()[1]
     figure.text(0.02, 1 - 0.1 / tall, title, fontsize=11, va="top")
     figure.text(0.02, 1 - 0.32 / tall, legend, fontsize=7, va="top", color="#555555")
-    figure.tight_layout(rect=(0, 0, 1, 1 - 0.45 / tall))
+    for _ in range(2):  # once isn't enough where words stand beside the axes
+        figure.tight_layout(rect=(0.01, 0, 0.99, 1 - (0.45 + 0.13 * legend.count("\n")) / tall))
