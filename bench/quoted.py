@@ -31,7 +31,19 @@ FIGURE = (rf"\b(?:\d[\d.,]*)\s?(?:ns|µs|us|ms|[GT]i?B/s|(?:nano|micro|milli)sec
           rf"|\b(?:{PARTS}) of (?:an?|one|it|that|the time|what it|C|serial|OpenMP|by hand|Warp|Quadrants|JAX"
           rf"|CuPy|PyTorch|cuda\.core)\b"
           rf"|(?<![\w.,/-])\d[\d,]*\.\d+(?![\w,.]*\w)")
-LOOSE = re.compile(FIGURE.replace(" ", r"(?: |\n *)"), re.I)  # lines end anywhere
+PARTED = "tenths?|hundredths?|thousandths?"
+VAGUE = (rf"\b(?:goal )?(?:{WORDS}|a|few|some|several|many) (?:{PARTED})\b"
+         rf"|\b(?:{WORDS}|few|several|many|(?:ten|dozen|hundred|thousand|million)s of) times "
+         rf"(?:as|that|what|the|more|less|(?:fast|slow|long|short|cheap)er)\b"
+         rf"|\b(?:half|twice|double|triple) (?:the |its |their |that |as )?"
+         rf"(?:speed|time|cost|price|rate|bandwidth|much|long|fast|slow)\b"
+         rf"|\b(?:doubl|halv|tripl)(?:es|ed|ing) (?:the|its|their|any|each|every|what|that|it)\b"
+         rf"|\bby (?:far|half|a third|a quarter)\b|\b(?:far|much) (?:faster|slower|longer|shorter|cheaper)\b")
+# Lines end anywhere.
+LOOSE, LOOSE_VAGUE = (re.compile(words.replace(" ", r"(?: |\n *)"), re.I) for words in (FIGURE, VAGUE))
+PART = re.compile(r"(?:(?!\n *\n|\n[-*] ).)+", re.S)  # a paragraph, an item of a list
+SHOWN = re.compile(r"`[^`]*\b(?:build/\w|bench/[\w/]+\.(?:py|sh)\b)[^`]*`")  # a command
+TELLS = {"README.md": "", "CHANGELOG.md": "", "bench/peers/README.md": "", "docs/performance.md": "## What is missed"}
 VERSIONS = {"11.4", "12.3", "12.4", "12.8", "12.9", "13.0"}  # of CUDA
 # What is no figure of how fast gk is.
 EXEMPT = {
@@ -82,6 +94,18 @@ def prose(text):
     return re.sub(r"^\|.*$", "", text, flags=re.M)
 
 
+def vague(name, text):
+    """(line, figure) of those in words, where nothing beside them shows what they are of; goals are what is asked."""
+    begin = text.find(TELLS[name]) if name in TELLS else -1
+    for part in PART.finditer(text, begin) if begin >= 0 else []:
+        if LINK.search(part[0]) or SHOWN.search(part[0]):
+            continue
+        words, line = prose(part[0]), text.count("\n", 0, part.start()) + 1
+        for found in LOOSE_VAGUE.finditer(words):
+            if not found[0].lower().startswith("goal"):
+                yield line + words.count("\n", 0, found.start()), " ".join(found[0].split())
+
+
 def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     usage.add_argument("--write", action="store_true")
@@ -103,6 +127,8 @@ def main():
         written = LINK.sub(checked, text)
         if options.write and written != text:
             path.write_text(written, encoding="utf-8")
+        trouble += [f'{name}:{number}: "{figure}" is a figure with neither a quote nor a command beside it'
+                    for number, figure in vague(name, text)]
         text = prose(text)
         for found in LOOSE.finditer(text):
             figure, number = " ".join(found[0].split()), text.count("\n", 0, found.start()) + 1
