@@ -31,7 +31,7 @@ def rows_listed():
 
 
 def readme():
-    scripts = {path.stem for kind in ("*_graph.py", "*_cuda.py") for path in FOLDER.glob(kind)}
+    scripts = {path.stem for kind in ("*_graph.py", "*_cuda.py", "*_vulkan.py") for path in FOLDER.glob(kind)}
     if set(PEERS) != scripts:
         return f"its scripts and those beside it differ by {sorted(set(PEERS) ^ scripts)}"
     if len(rows_listed()) < 10 or len({peer.name for peer in PEERS.values()}) != len(PEERS):
@@ -41,10 +41,14 @@ def readme():
     return f"run_peers.py knows more: {unknown} {names}" if unknown or names else None
 
 
+def device_of(table):
+    return "cuda" if table == "C12" else "vulkan" if table in ("F4", "F9") else "graph"
+
+
 def trouble(peer, report, code, printed):
     """What is wrong with a script's JSON, or None."""
     rows = {(row["table"], row["what"]): row for row in report["rows"]}
-    wanted = {key for key in rows_listed() if (key[0] == "C12") == peer.needs_gpu}
+    wanted = {key for key in rows_listed() if device_of(key[0]) == peer.script.stem.rpartition("_")[2]}
     if set(rows) != wanted:
         return f"its rows and those of README.md differ by {sorted(set(rows) ^ wanted)}"
     wrong = [what for what, row in rows.items() if "missing" not in row and row["correct"] is not True]
@@ -255,6 +259,9 @@ def main():
     tap.case("README.md lists scripts and rows, and run_peers.py knows them", readme())
     for peer in PEERS.values():
         try_peer(peer, python)
+        if peer.script.stem.endswith("_vulkan"):
+            tap.case(f"{peer.script.name} without a device", is_missing(
+                peer, python, "there is no Vulkan device", VK_ICD_FILENAMES="/none", VK_DRIVER_FILES="/none"))
         if peer.needs_gpu:
             tap.case(f"{peer.script.name} without a device", is_missing(
                 peer, python, "there is no CUDA d", CUDA_VISIBLE_DEVICES="", LD_LIBRARY_PATH=""))

@@ -20,22 +20,7 @@ def rows_of(how):
 
     threads = {"cpu_max_num_threads": 1} if how == ONE_CORE else {}
     qd.init(arch=qd.cpu, log_level="error", unrolling_limit=0, **threads)
-    from quadrants_rows import chain, marked_chain, pass_row, vector, yield_rows, zeros
-
-    def task_row(table, n, more):
-        x, made = zeros(n), [0]
-
-        def launcher(count):
-            kernel = chain(count, n)
-
-            def launch():
-                kernel(x)
-                made[0] += count
-            return launch
-
-        few, many = launcher(more), launcher(2 * more)
-        return measure.Row(table, f"one more task n={n}", "ns", lambda: measure.slope(few, many, more),
-                           lambda: bool(np.all(x.to_numpy() == made[0])))
+    from quadrants_rows import chain, marked_chain, pass_row, task_row, vector, yield_rows, zeros
 
     def checkpoint_row():
         x, quiet, made = zeros(1), qd.ndarray(qd.i32, shape=()), [0]

@@ -1,9 +1,12 @@
-"""Quadrants' kernels that its two scripts share, on whatever device it was started on."""
+"""Quadrants' kernels and rows that its scripts share, on whatever device it was started on."""
 import importlib.util
+import tempfile
 from pathlib import Path
 
 import measure
 import quadrants as qd
+
+CHECKPOINTS = 40  # of the longer of two chains; the other has half of them
 
 vector, number = qd.types.ndarray(qd.i32, ndim=1), qd.types.ndarray(qd.i32, ndim=0)
 
@@ -38,6 +41,49 @@ def marked_chain(folder, count):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.run
+
+
+def task_row(table, n, more):
+    """What each of so many more tasks on n items takes."""
+    x, made = zeros(n), [0]
+
+    def launcher(count):
+        kernel = chain(count, n)
+
+        def launch():
+            kernel(x)
+            qd.sync()
+            made[0] += count
+        return launch
+
+    few, many = launcher(more), launcher(2 * more)
+    return measure.Row(table, f"one more task n={n}", "ns", lambda: measure.slope(few, many, more),
+                       lambda: bool((x.to_numpy() == made[0]).all()))
+
+
+def checkpoint_row(table):
+    """What one more task with a checkpoint takes beyond one more without."""
+    x, quiet, made = zeros(1), qd.ndarray(qd.i32, shape=()), [0]
+    quiet[()] = 0
+    counts = (CHECKPOINTS // 2, CHECKPOINTS)
+    plain = [chain(count, 1) for count in counts]
+    with tempfile.TemporaryDirectory() as folder:
+        marked = [marked_chain(folder, count) for count in counts]
+        for count, kernel in zip(counts, marked):  # compiled while the source is there
+            kernel(x, quiet)
+            made[0] += count
+
+    def launch(kernels, longer, *args):
+        kernels[longer](x, *args)
+        qd.sync()
+        made[0] += counts[longer]
+
+    def turn():
+        def one_more(kernels, *args):
+            return measure.slope(lambda: launch(kernels, 0, *args), lambda: launch(kernels, 1, *args),
+                                 counts[1] - counts[0])
+        return one_more(marked, quiet) - one_more(plain)
+    return measure.Row(table, "silent checkpoint", "ns", turn, lambda: x.to_numpy()[0] == made[0])
 
 
 def pass_row(table, passes):
