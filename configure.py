@@ -342,6 +342,10 @@ def has_clang_sanitizers():
     return bool(command) and try_compile(inspect(command), program, "-fsanitize=address,undefined") is not None
 
 
+def has_vulkan():
+    return any(path for folder in ("/usr/share", "/etc") for path in Path(folder, "vulkan/icd.d").glob("*.json"))
+
+
 # Debian's package, what needs it, whether it is there. Tests do without the last ones, each skip giving the reason.
 PACKAGES = [
     ("gcc", "demo test bench", lambda: has_compiler()),
@@ -362,7 +366,8 @@ PACKAGES = [
     ("doxygen", "more", lambda: shutil.which("doxygen")),
     ("graphviz", "more", lambda: shutil.which("dot")),
     ("valgrind", "more", lambda: shutil.which("valgrind")),
-    ("python3-venv", "plots", lambda: output(sys.executable, "-c", "import ensurepip") is not None),
+    ("python3-venv", "peers", lambda: output(sys.executable, "-c", "import ensurepip") is not None),
+    ("mesa-vulkan-drivers", "peers", has_vulkan),
     ("python3-matplotlib", "plots", lambda: output("/usr/bin/python3", "-c", "import matplotlib") is not None or
      output(sys.executable, "-c", "import matplotlib") is not None),
     ("clang-tidy", "full", lambda: shutil.which("clang-tidy")),
@@ -403,7 +408,7 @@ def install(packages):
 
 def ensure(*purposes):
     """Sees to it that everything for these purposes is there; what only `more` tests need may stay missing."""
-    must = [purpose for purpose in purposes if purpose not in ("more", "full", "plots")]
+    must = [purpose for purpose in purposes if purpose not in ("more", "full", "plots", "peers")]
     for needed in (must, purposes):
         for _ in range(2):  # a compiler that turns out too old is only known once it is installed
             packages = missing_packages(needed)
@@ -495,7 +500,7 @@ def coverage(options):
 
 
 def bench(options):
-    ensure("bench", "plots")
+    ensure("bench", "plots", "peers")
     write_config(options)
     single = (output("ninja", "-t", "targets", "rule", "single") or "").split()
     programs = sorted(name for name in single if name.startswith("build/bench/"))

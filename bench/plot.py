@@ -432,6 +432,15 @@ def verdict_lines(reports):
         yield from peer_verdict_lines(table, reports)
 
 
+def beside_its_own(peer, way, rows):
+    """What gk has nothing beside, as so many times the peer's own first row, in the same configuration."""
+    first = next(one for other, _, one in rows if other == peer and "missing" not in one)
+    base = next((one for one in ways(first) if one["how"] == way["how"]), None)
+    if not base or base is way or base["median"] <= 0 or base.get("ratio"):
+        return ""
+    return f"itself: {number(way['median'] / base['median'])} of \"{first['what']}\""
+
+
 def peer_lines(reports):
     for peer in reports.get("peers", {}).get("peers", []):
         if "missing" in peer:
@@ -455,8 +464,10 @@ def peer_lines(reports):
                 spread = span(ratio)
             elif one["unit"] == "ratio":
                 against, spread = "", f"itself: {number(way['median'])} of one chain"
+            elif way["median"] <= 0:
+                against = "lost in noise"
             else:
-                against = "lost in noise" if way["median"] <= 0 else "no counterpart"
+                against, spread = "no counterpart", beside_its_own(peer, way, rows)
             yield row(one["table"], one["what"], f"{peer} {version}", against, spread, way["how"])
 
 

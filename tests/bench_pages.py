@@ -133,6 +133,20 @@ def rounds_shown(folder):
                  "| F1 | one more task n=1 | warp 1 | 0.20 | one round | it |")
 
 
+def peers_alone(folder):
+    """A peer that gk has nothing beside is held against its own first row, where that has a time."""
+    def row(what, one, all_cores):
+        others = [{"how": "all", "correct": True, **figures(all_cores)}]
+        return {"table": "F4", "what": what, "unit": "ns", "how": "one", "correct": True, **figures(one),
+                "others": others}
+    peer = {"peer": "p", "version": "1", "rows": [row("a task", 10, -1), row("a pass", 170, 3), row("more", -2, 4)]}
+    page = page_of(folder, [made_up("one more task n=1", {"gk": 2}, id="F1")], peers={"peers": [peer]})
+    return lacks(page, "| F4 | a task | p 1 | no counterpart |  | one |",
+                 "| F4 | a task | p 1 | lost in noise |  | all |",
+                 '| F4 | a pass | p 1 | no counterpart | itself: 17.0 of "a task" | one |',
+                 "| F4 | a pass | p 1 | no counterpart |  | all |", "| F4 | more | p 1 | lost in noise |  | one |")
+
+
 def runs_shown(folder):
     """Programs of several runs, machines or flags: each is named. A page leads to the documents if there is a way."""
     def report(kernel, flags, took, commit):
@@ -414,7 +428,8 @@ def peers_compared(folder):
 
 def main():
     for name, test in (("no goal is left out", goals_shown), ("rounds on the page", rounds_shown),
-                       ("runs on one page", runs_shown), ("what is judged, in plots", judged_in_plots),
+                       ("runs on one page", runs_shown), ("peers alone", peers_alone),
+                       ("what is judged, in plots", judged_in_plots),
                        ("what is judged of many tables", judged_beside),
                        ("a page without matplotlib", without_matplotlib), ("a page of what is cut off", cut_off),
                        ("two folders compared", compared), ("what isn't alike", unlike),
