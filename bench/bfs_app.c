@@ -14,6 +14,7 @@ GK_SOURCE(bench_bfs)
 #endif
 #define ALPHA 14  /* pull once the level has more than 1/ALPHA of the edges that weren't pushed yet */
 #define BETA 24   /* push again once it has less than 1/BETA of the vertices */
+#define GAMMA 2048 /* don't pull with less than that: it looks at all other vertices */
 
 GK_STRUCT(search) { int level, awake, unpushed, pulling, gathering, base, next; };
 GK_STRUCT(piece) { int begin, end; };
@@ -120,7 +121,7 @@ GK_KERNEL(pull, (in(search, s), in(int, first), in(int, to), in(uint, front), in
 GK_KERNEL(decide, (inout(search, s), out(int, count), inout(int, more), inout(int, found), inout(int, scout),
                    inout(int, awake), value(int, n), value(int, room))) {
   int reached = found[0] + awake[0]; /* one of them is 0 */
-  bool pulled = s[0].pulling != 0, pulls = scout[0] > s[0].unpushed / ALPHA;
+  bool pulled = s[0].pulling != 0, pulls = scout[0] > s[0].unpushed / ALPHA && reached >= n / GAMMA;
   if (pulled) pulls = reached >= s[0].awake || reached > n / BETA;
   if (!pulls) s[0].unpushed -= scout[0];
   s[0].level += 1;
@@ -176,7 +177,8 @@ const gk_list bfs_stretches[BFS_STRETCHES] = {
   [BFS_PULL] = GK_LIST(pull, pull_tasks, slots)};
 const size_t bfs_next = offsetof(search, next);
 
-_Static_assert(PIECE == BFS_PIECE && ALPHA == BFS_ALPHA && BETA == BFS_BETA, "by hand the same is decided");
+_Static_assert(PIECE == BFS_PIECE && ALPHA == BFS_ALPHA && BETA == BFS_BETA && GAMMA == BFS_GAMMA,
+               "by hand the same is decided");
 
 static size_t room_of(const bfs_graph *g) { return (size_t)(g->vertices + g->edges / PIECE); }
 

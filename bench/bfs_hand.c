@@ -13,7 +13,7 @@ typedef struct sums { int found, gathered, pieces, scout, awake; } sums;
 struct bfs_hand {
   bfs_graph copy;
   const bfs_graph *g; /* it */
-  int words, *dist;
+  int words, *dist, *queue;
   uint32_t *front;
   piece *pieces, *more; /* more: the next level's, while this one's are pushed */
   sums turns[3]; /* of a level, of the one before, and the next one's, zeroed */
@@ -37,10 +37,11 @@ bfs_hand *bfs_hand_begin(const bfs_graph *g) {
   h->g = &h->copy;
   h->words = (int)words;
   h->dist = bench_large(n * sizeof *h->dist);
+  h->queue = bench_large(n * sizeof *h->queue);
   h->front = bench_large(words * sizeof *h->front);
   h->pieces = bench_large((n + (size_t)g->edges / PIECE) * sizeof *h->pieces);
   h->more = bench_large((n + (size_t)g->edges / PIECE) * sizeof *h->more);
-  return h->dist && h->front && h->pieces && h->more ? h : NULL;
+  return h->dist && h->queue && h->front && h->pieces && h->more ? h : NULL;
 }
 
 /* ---- shares ------------------------------------------------------------------------------------------------------ */
@@ -156,13 +157,51 @@ static void decide(const bfs_hand *h, course *c, const sums *level) {
   const int reached = level->found + level->awake;
   const bool pulled = c->pulls;
   c->pulls = pulled ? reached >= c->awake || reached > h->g->vertices / BFS_BETA
-                    : level->scout > c->unpushed / BFS_ALPHA;
+                    : level->scout > c->unpushed / BFS_ALPHA && reached >= h->g->vertices / BFS_GAMMA;
   if (!c->pulls) c->unpushed -= level->scout;
   c->level += 1;
   c->awake = reached;
   c->gathers = pulled && !c->pulls;
   c->pieces = level->pieces;
   c->goes_on = reached != 0;
+}
+
+/* ---- levels that aren't worth sharing ---------------------------------------------------------------------------- */
+
+static bool is_small(const course *c) { return c->goes_on && !c->pulls && !c->gathers && c->awake < BFS_FEW; }
+
+/* By one thread while no other does anything: whoever is reached first by these edges is put behind the queue. */
+static inline int reach(const bfs_graph *g, int *dist, int begin, int end, int level, int *queue, int count) {
+  for (int e = begin; e < end; ++e) {
+    const int w = g->to[e];
+    if (dist[w] >= 0) continue;
+    dist[w] = level + 1;
+    queue[count++] = w;
+  }
+  return count;
+}
+
+/* As many as there are in a row, with a queue of vertices. Such levels are never pulled. @return The next turn. */
+static int go_alone(bfs_hand *h, course *c, int turn) {
+  if (!is_small(c)) return turn;
+  const bfs_graph g = *h->g;
+  const piece *pieces = turn % 2 ? h->more : h->pieces;
+  int *queue = h->queue, begin = 0, count = 0;
+  for (int p = 0; p < c->pieces; ++p)
+    count = reach(&g, h->dist, pieces[p].begin, pieces[p].end, c->level, queue, count);
+  for (++turn, ++c->level; begin < count && count - begin < BFS_FEW; ++turn, ++c->level) {
+    const int end = count;
+    for (; begin < end; ++begin) {
+      const int from = g.first[queue[begin]], to = g.first[queue[begin] + 1];
+      c->unpushed -= to - from;
+      count = reach(&g, h->dist, from, to, c->level, queue, count);
+    }
+  }
+  sums level = {.found = count - begin};
+  cut_rows(h, queue + begin, count - begin, turn % 2 ? h->more : h->pieces, &level);
+  --c->level;
+  decide(h, c, &level);
+  return turn;
 }
 
 /* ---- two ways ---------------------------------------------------------------------------------------------------- */
@@ -174,7 +213,7 @@ const int *bfs_hand_loops(bfs_hand *h, int source) {
 #pragma omp parallel for schedule(static)
   for (int v = 0; v < n; ++v) h->dist[v] = -1;
   course c = start(h, source);
-  for (int turn = 0; c.goes_on; ++turn) {
+  for (int turn = go_alone(h, &c, 0); c.goes_on; turn = go_alone(h, &c, turn + 1)) {
     sums level = {0};
     piece *pieces = turn % 2 ? h->more : h->pieces, *more = turn % 2 ? h->pieces : h->more;
     if (c.pulls) {
@@ -197,16 +236,22 @@ const int *bfs_hand_loops(bfs_hand *h, int source) {
 
 const int *bfs_hand_region(bfs_hand *h, int source) {
   const int n = h->g->vertices;
-  course first;
+  int next;
+  course shared;
 #pragma omp parallel
   {
     const share mine = share_of(n, 32), words = share_of(h->words, 1);
     memset(h->dist + mine.begin, 0xff, (size_t)(mine.end - mine.begin) * sizeof *h->dist);
 #pragma omp barrier
-#pragma omp single
-    first = start(h, source);
-    course c = first;
-    for (int turn = 0; c.goes_on; ++turn) {
+#pragma omp master
+    {
+      shared = start(h, source);
+      next = go_alone(h, &shared, 0);
+      h->turns[next % 3] = (sums){0};
+    }
+#pragma omp barrier
+    course c = shared;
+    for (int turn = next; c.goes_on; ++turn) {
       sums *level = &h->turns[turn % 3];
       piece *pieces = turn % 2 ? h->more : h->pieces, *more = turn % 2 ? h->pieces : h->more;
       if (omp_get_thread_num() == 0) h->turns[(turn + 1) % 3] = (sums){0};
@@ -224,6 +269,17 @@ const int *bfs_hand_region(bfs_hand *h, int source) {
       }
 #pragma omp barrier
       decide(h, &c, level);
+      if (!is_small(&c)) continue;
+#pragma omp barrier
+#pragma omp master
+      {
+        shared = c;
+        next = go_alone(h, &shared, turn + 1);
+        h->turns[next % 3] = (sums){0};
+      }
+#pragma omp barrier
+      c = shared;
+      turn = next - 1;
     }
   }
   return h->dist;
