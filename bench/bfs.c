@@ -35,7 +35,7 @@ static void begin_gk(gk_arm *arm, const bfs_graph *g) {
   arm->begin = host_add(&arm->loop, &bfs_begin);
   for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k) arm->stretches[k] = host_add(&arm->loop, &bfs_stretches[k]);
   host_share(&arm->loop, arm->graph);
-  bfs_numbers(g, omp_get_max_threads(), numbers);
+  bfs_numbers(g, omp_get_max_threads(), BFS_FEW, numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) {
     must(gk_bind_int(arm->graph, numbers[k].slot, numbers[k].value));
     host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
@@ -158,9 +158,11 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
   begin_gk(&arm, g);
   begin_queue(&alone, g);
   search_by_host(&arm, g->sources[0]);
+  const int pushed = arm.took[BFS_PUSH] + arm.took[BFS_GATHER], pulled = arm.took[BFS_PULL];
+  const int levels = *(const int *)((const char *)gk_bound(arm.graph, SEARCH) + bfs_level);
   snprintf(question, sizeof question,
-           "%d vertices, %d neighbours in all; %d levels are pushed and %d pulled: the graph, and by hand", g->vertices,
-           g->edges, arm.took[BFS_PUSH] + arm.took[BFS_GATHER], arm.took[BFS_PULL]);
+           "%d vertices, %d neighbours in all; %d levels are one thread's, %d are pushed and %d pulled: the graph, and "
+           "by hand", g->vertices, g->edges, levels - pushed - pulled, pushed, pulled);
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
              *queue = "one thread, a queue", *host = "gk, the same tasks in a loop of the host's";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,

@@ -16,7 +16,7 @@ GK_SOURCE(bench_bfs)
 #define BETA 24   /* push again once it has less than 1/BETA of the vertices */
 #define GAMMA 2048 /* don't pull with less than that: it looks at all other vertices */
 
-GK_STRUCT(search) { int level, awake, unpushed, pulling, gathering, base, next; };
+GK_STRUCT(search) { int level, awake, unpushed, pulling, gathering, small, base, next; };
 GK_STRUCT(piece) { int begin, end; };
 
 GK_FN int pieces_of(int edges) { return (edges + PIECE - 1) / PIECE; }
@@ -24,7 +24,8 @@ GK_FN int smaller(int a, int b) { return a < b ? a : b; }
 GK_FN uint bit_of(int v) { return 1u << (uint)(v & 31); }
 
 GK_KERNEL(start, (out(search, s), out(int, dist), out(piece, pieces), out(int, count), out(int, more), out(int, found),
-                  out(int, scout), out(int, awake), in(int, first), value(int, source), value(int, edges))) {
+                  out(int, scout), out(int, awake), in(int, first), value(int, source), value(int, edges),
+                  value(int, few))) {
   int end = first[source + 1], at = 0;
   for (int e = first[source]; e < end; e += PIECE) {
     pieces[at].begin = e;
@@ -37,12 +38,58 @@ GK_KERNEL(start, (out(search, s), out(int, dist), out(piece, pieces), out(int, c
   s[0].unpushed = edges - (end - first[source]);
   s[0].pulling = 0;
   s[0].gathering = 0;
+  s[0].small = (int)(few > 1);
   s[0].base = 0;
   count[0] = at;
   more[0] = 0;
   found[0] = 0;
   scout[0] = 0;
   awake[0] = 0;
+}
+/* Levels that aren't worth sharing, as many as follow each other, one after the other. */
+GK_KERNEL(alone, (inout(search, s), inout(piece, pieces), in(int, count), in(int, first), in(int, to),
+                  inout(int, dist), inout(int, queue), out(int, more), out(int, found), out(int, scout),
+                  value(int, room), value(int, few))) {
+  int at = s[0].base, last = s[0].base + count[0], begin = 0, end = 0, level = s[0].level + 1, edges = 0;
+  for (; at < last; ++at) {
+    for (int e = pieces[at].begin; e < pieces[at].end; ++e) {
+      int w = to[e];
+      if (dist[w] >= 0) continue;
+      dist[w] = level;
+      queue[end] = w;
+      end += 1;
+    }
+  }
+  while (begin < end && end - begin < few) {
+    level += 1;
+    for (int here = end; begin < here; ++begin) {
+      int row_end = first[queue[begin] + 1];
+      edges += row_end - first[queue[begin]];
+      for (int e = first[queue[begin]]; e < row_end; ++e) {
+        int w = to[e];
+        if (dist[w] >= 0) continue;
+        dist[w] = level;
+        queue[end] = w;
+        end += 1;
+      }
+    }
+  }
+  s[0].unpushed -= edges;
+  s[0].level = level - 1;
+  found[0] = end - begin;
+  edges = 0;
+  at = room - s[0].base;
+  for (; begin < end; ++begin) {
+    int row_end = first[queue[begin] + 1];
+    edges += row_end - first[queue[begin]];
+    for (int e = first[queue[begin]]; e < row_end; e += PIECE) {
+      pieces[at].begin = e;
+      pieces[at].end = smaller(e + PIECE, row_end);
+      at += 1;
+    }
+  }
+  more[0] = at - (room - s[0].base);
+  scout[0] = edges;
 }
 /* `pieces` has two halves, this level's from `base` on and the next one's. */
 GK_KERNEL(push, (in(search, s), inout(piece, pieces), in(int, count), in(int, first), in(int, to), atomic(int, dist),
@@ -119,7 +166,7 @@ GK_KERNEL(pull, (in(search, s), in(int, first), in(int, to), in(uint, front), in
   }
 }
 GK_KERNEL(decide, (inout(search, s), out(int, count), inout(int, more), inout(int, found), inout(int, scout),
-                   inout(int, awake), value(int, n), value(int, room))) {
+                   inout(int, awake), value(int, n), value(int, room), value(int, few))) {
   int reached = found[0] + awake[0]; /* one of them is 0 */
   bool pulled = s[0].pulling != 0, pulls = scout[0] > s[0].unpushed / ALPHA && reached >= n / GAMMA;
   if (pulled) pulls = reached >= s[0].awake || reached > n / BETA;
@@ -129,7 +176,8 @@ GK_KERNEL(decide, (inout(search, s), out(int, count), inout(int, more), inout(in
   s[0].pulling = (int)pulls;
   s[0].gathering = (int)(pulled && !pulls);
   s[0].base = room - s[0].base;
-  s[0].next = reached == 0 ? 0 : pulls ? 3 : pulled ? 2 : 1;
+  s[0].small = (int)(!pulled && !pulls && reached < few);
+  s[0].next = reached == 0 ? 0 : pulls ? 3 : pulled ? 2 : s[0].small != 0 ? 4 : 1;
   count[0] = more[0];
   more[0] = 0;
   found[0] = 0;
@@ -140,54 +188,74 @@ GK_SOURCE_END
 
 static const gk_slot_desc slots[] = {
   GK_BUFFER(FIRST, int), GK_BUFFER(TO, int), GK_BUFFER(DIST, int), GK_BUFFER(FRONT, uint), GK_BUFFER(PIECES, piece),
+  GK_BUFFER(QUEUE, int), GK_SCALAR(FEW, int),
   GK_SCALAR(VERTICES, int), GK_SCALAR(WORDS, int), GK_SCALAR(EDGES, int), GK_SCALAR(ROOM, int),
   GK_SCALAR(SOURCE, int), GK_SCALAR(PARTS, int), GK_OWN(COUNT, int, 1), GK_OWN(MORE, int, 1), GK_OWN(FOUND, int, 1),
   GK_OWN(SCOUT, int, 1), GK_OWN(AWAKE, int, 1), GK_OWN(SEARCH, search, 1)};
 
 #define BEGIN_TASKS \
   GK_FILL(DIST, VERTICES, -1), \
-  GK_RUN(start, GK_ONE, SEARCH, DIST, PIECES, COUNT, MORE, FOUND, SCOUT, AWAKE, FIRST, SOURCE, EDGES)
+  GK_RUN(start, GK_ONE, SEARCH, DIST, PIECES, COUNT, MORE, FOUND, SCOUT, AWAKE, FIRST, SOURCE, EDGES, FEW)
 #define GATHER_TASK GK_RUN(gather, WORDS, SEARCH, DIST, FIRST, PIECES, COUNT, VERTICES)
+#define ALONE_TASK \
+  GK_RUN(alone, GK_ONE, SEARCH, PIECES, COUNT, FIRST, TO, DIST, QUEUE, MORE, FOUND, SCOUT, ROOM, FEW)
 #define PUSH_TASK GK_RUN(push, COUNT, SEARCH, PIECES, COUNT, FIRST, TO, DIST, MORE, FOUND, SCOUT, ROOM, PARTS)
 #define PULL_TASKS \
   GK_RUN(flag_front, WORDS, SEARCH, DIST, FRONT, VERTICES), \
   GK_RUN(pull, VERTICES, SEARCH, FIRST, TO, FRONT, DIST, AWAKE)
-#define DECIDE_TASK GK_RUN(decide, GK_ONE, SEARCH, COUNT, MORE, FOUND, SCOUT, AWAKE, VERTICES, ROOM)
+#define DECIDE_TASK GK_RUN(decide, GK_ONE, SEARCH, COUNT, MORE, FOUND, SCOUT, AWAKE, VERTICES, ROOM, FEW)
+
+#define LEVEL_TASKS \
+  GK_IF(SEARCH, .offset = offsetof(search, pulling)), \
+    PULL_TASKS, \
+  GK_ELSE, \
+    GK_IF(SEARCH, .offset = offsetof(search, gathering)), \
+      GATHER_TASK, \
+    GK_END, \
+    PUSH_TASK, \
+  GK_END
 
 static const gk_task tasks[] = {
   BEGIN_TASKS,
   GK_DO_WHILE(SEARCH, .offset = offsetof(search, next)),
-    GK_IF(SEARCH, .offset = offsetof(search, pulling)),
-      PULL_TASKS,
+    GK_IF(SEARCH, .offset = offsetof(search, small)),
+      ALONE_TASK,
     GK_ELSE,
-      GK_IF(SEARCH, .offset = offsetof(search, gathering)),
-        GATHER_TASK,
-      GK_END,
-      PUSH_TASK,
+      LEVEL_TASKS,
     GK_END,
     DECIDE_TASK,
   GK_END};
 const gk_list bfs_list = GK_LIST(bfs, tasks, slots);
 
+static const gk_task wide_tasks[] = {
+  BEGIN_TASKS,
+  GK_DO_WHILE(SEARCH, .offset = offsetof(search, next)),
+    LEVEL_TASKS,
+    DECIDE_TASK,
+  GK_END};
+const gk_list bfs_wide_list = GK_LIST(bfs_wide, wide_tasks, slots);
+
 static const gk_task begin_tasks[] = {BEGIN_TASKS}, push_tasks[] = {PUSH_TASK, DECIDE_TASK},
-                     gather_tasks[] = {GATHER_TASK, PUSH_TASK, DECIDE_TASK}, pull_tasks[] = {PULL_TASKS, DECIDE_TASK};
+                     gather_tasks[] = {GATHER_TASK, PUSH_TASK, DECIDE_TASK}, pull_tasks[] = {PULL_TASKS, DECIDE_TASK},
+                     alone_tasks[] = {ALONE_TASK, DECIDE_TASK};
 const gk_list bfs_begin = GK_LIST(begin, begin_tasks, slots);
 const gk_list bfs_stretches[BFS_STRETCHES] = {
   [BFS_PUSH] = GK_LIST(push, push_tasks, slots), [BFS_GATHER] = GK_LIST(gather, gather_tasks, slots),
-  [BFS_PULL] = GK_LIST(pull, pull_tasks, slots)};
-const size_t bfs_next = offsetof(search, next);
+  [BFS_PULL] = GK_LIST(pull, pull_tasks, slots), [BFS_ALONE] = GK_LIST(alone, alone_tasks, slots)};
+const size_t bfs_next = offsetof(search, next), bfs_level = offsetof(search, level);
 
 _Static_assert(PIECE == BFS_PIECE && ALPHA == BFS_ALPHA && BETA == BFS_BETA && GAMMA == BFS_GAMMA,
                "by hand the same is decided");
 
 static size_t room_of(const bfs_graph *g) { return (size_t)(g->vertices + g->edges / PIECE); }
 
-void bfs_numbers(const bfs_graph *g, int parts, bfs_number numbers[BFS_NUMBERS]) {
+void bfs_numbers(const bfs_graph *g, int parts, int few, bfs_number numbers[BFS_NUMBERS]) {
   numbers[0] = (bfs_number){VERTICES, g->vertices};
   numbers[1] = (bfs_number){WORDS, (g->vertices + 31) / 32};
   numbers[2] = (bfs_number){EDGES, g->edges};
   numbers[3] = (bfs_number){ROOM, (int)room_of(g)};
   numbers[4] = (bfs_number){PARTS, parts};
+  numbers[5] = (bfs_number){FEW, few};
 }
 
 void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g) {
@@ -197,6 +265,7 @@ void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g) {
   must(gk_resize(graph, DIST, n));
   must(gk_resize(graph, FRONT, words));
   must(gk_resize(graph, PIECES, 2 * room_of(g)));
+  must(gk_resize(graph, QUEUE, n));
   must(gk_upload(device, gk_bound(graph, FIRST), g->first, (n + 1) * sizeof *g->first));
   must(gk_upload(device, gk_bound(graph, TO), g->to, m * sizeof *g->to));
 }

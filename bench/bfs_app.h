@@ -4,7 +4,7 @@
  *
  * The edges of a level are cut into pieces of at most PIECE, so that no item has those of a hub. A vertex is claimed by
  * a compare and swap of its distance; most of these are spared by looking at it before, while others may claim it. Who
- * claims it cuts its edges for the next level. */
+ * claims it cuts its edges for the next level. Where there are few threads, levels of few vertices are one thread's. */
 #ifndef BENCH_BFS_APP_H
 #define BENCH_BFS_APP_H
 #include "gk.h"
@@ -29,24 +29,26 @@ int bfs_by_queue(const bfs_graph *g, int source, int *distance, int *queue);
 
 /* ---- the task list ----------------------------------------------------------------------------------------------- */
 
-enum { FIRST = 1, TO, DIST, FRONT, PIECES, VERTICES, WORDS, EDGES, ROOM, SOURCE, PARTS, COUNT, MORE, FOUND, SCOUT,
-       AWAKE, SEARCH };
-extern const gk_list bfs_list;
+enum { FIRST = 1, TO, DIST, FRONT, PIECES, QUEUE, VERTICES, WORDS, EDGES, ROOM, SOURCE, PARTS, FEW, COUNT, MORE,
+       FOUND, SCOUT, AWAKE, SEARCH };
+/* For a few threads, and for many: there, no level is small enough to be one thread's. */
+extern const gk_list bfs_list, bfs_wide_list;
 
 /* The same for a loop of the host's, which looks at an int behind each of them: which is next, or 0, the end. */
-enum { BFS_END, BFS_PUSH, BFS_GATHER, BFS_PULL, BFS_STRETCHES };
+enum { BFS_END, BFS_PUSH, BFS_GATHER, BFS_PULL, BFS_ALONE, BFS_STRETCHES };
 extern const gk_list bfs_begin;
 extern const gk_list bfs_stretches[BFS_STRETCHES];
-extern const size_t bfs_next; /* that int's place, in bytes from SEARCH's memory */
+extern const size_t bfs_next, bfs_level; /* that int's place in bytes from SEARCH's memory; and of how many there were */
 
 /* Gives the slots that are memory theirs, and uploads the graph. */
 void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g);
 /* All numbers but SOURCE. parts: of a level's pieces, each for one item. On the host as many as there are threads, so
- * that what a thread has found lies together in the next level and is its own once more; on a GPU as many as can be. */
-enum { BFS_NUMBERS = 5 };
+ * that what a thread has found lies together in the next level and is its own once more; on a GPU as many as can be. few: vertices of a level
+ * that is worth sharing; 0: each is. */
+enum { BFS_NUMBERS = 6 };
 typedef struct bfs_number {
   gk_slot slot;
   int value;
 } bfs_number;
-void bfs_numbers(const bfs_graph *g, int parts, bfs_number numbers[BFS_NUMBERS]);
+void bfs_numbers(const bfs_graph *g, int parts, int few, bfs_number numbers[BFS_NUMBERS]);
 #endif

@@ -4,9 +4,7 @@
 #include "bfs_app.h"
 
 /* What decides how a search goes, here and there. */
-enum { BFS_PIECE = 64, BFS_ALPHA = 14, BFS_BETA = 24, BFS_GAMMA = 2048 };
-/* Vertices of a level that isn't shared by hand. */
-enum { BFS_FEW = 100 };
+enum { BFS_PIECE = 64, BFS_ALPHA = 14, BFS_BETA = 24, BFS_GAMMA = 2048, BFS_FEW = 100 /* vertices of a level */ };
 
 /* The same graph in memory as gk has its own in. False: out of memory. */
 bool bfs_copy(const bfs_graph *g, bfs_graph *to);

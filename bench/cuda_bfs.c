@@ -93,15 +93,15 @@ static void begin_host(host_arm *arm, scene *s, host_way way) {
   for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k) arm->stretches[k] = host_add(&arm->loop, &bfs_stretches[k]);
   host_share(&arm->loop, s->graph);
   bfs_number numbers[BFS_NUMBERS];
-  bfs_numbers(&s->g, s->g.edges, numbers);
+  bfs_numbers(&s->g, s->g.edges, 0, numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
 }
 
 static void begin_gk(scene *s) {
-  hand_must(gk_graph_create(s->device, &bfs_list, 0, &s->graph));
+  hand_must(gk_graph_create(s->device, &bfs_wide_list, 0, &s->graph));
   bfs_bind(s->device, s->graph, &s->g);
   bfs_number numbers[BFS_NUMBERS];
-  bfs_numbers(&s->g, s->g.edges, numbers);
+  bfs_numbers(&s->g, s->g.edges, 0, numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) hand_must(gk_bind_int(s->graph, numbers[k].slot, numbers[k].value));
   s->seen = malloc((size_t)s->g.vertices * sizeof *s->seen);
   if (!s->seen) bench_fail("out of memory");
