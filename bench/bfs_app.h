@@ -4,7 +4,8 @@
  *
  * The edges of a level are cut into pieces of at most PIECE, so that no item has those of a hub. A vertex is claimed by
  * a compare and swap of its distance; most of these are spared by looking at it before, while others may claim it. Who
- * claims it cuts its edges for the next level. Where there are few threads, levels of few vertices are one thread's. */
+ * claims it cuts its edges for the next level. Where there are few
+ * threads, levels of few vertices are one thread's. */
 #ifndef BENCH_BFS_APP_H
 #define BENCH_BFS_APP_H
 #include "gk.h"
@@ -38,13 +39,14 @@ extern const gk_list bfs_list, bfs_wide_list;
 enum { BFS_END, BFS_PUSH, BFS_GATHER, BFS_PULL, BFS_ALONE, BFS_STRETCHES };
 extern const gk_list bfs_begin;
 extern const gk_list bfs_stretches[BFS_STRETCHES];
-extern const size_t bfs_next, bfs_level; /* that int's place in bytes from SEARCH's memory; and of how many there were */
+/* Places in SEARCH's memory, in bytes: that int's, and that of how many levels there were. */
+extern const size_t bfs_next, bfs_level;
 
 /* Gives the slots that are memory theirs, and uploads the graph. */
 void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g);
 /* All numbers but SOURCE. parts: of a level's pieces, each for one item. On the host as many as there are threads, so
- * that what a thread has found lies together in the next level and is its own once more; on a GPU as many as can be. few: vertices of a level
- * that is worth sharing; 0: each is. */
+ * that what a thread has found lies together in the next level and is its own once more; on a GPU as many as can be.
+ * few: vertices of a level that is worth sharing; 0: each is. */
 enum { BFS_NUMBERS = 6 };
 typedef struct bfs_number {
   gk_slot slot;
