@@ -284,8 +284,9 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
     if (drive->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
     reconsider(drive);
   }
-  /* Where the work itself takes much longer, its unevenness is all one would see. */
-  else if ((float)(ended - begun) < 8 * drive->handoff_ns)
+  /* Where the work itself takes much longer, its unevenness is all one would see: believed, it would make the next
+   * look small beside it, and so keep itself alive. */
+  else if ((float)(ended - begun) < fmaxf(drive->handoff_ns, 8 * device->handoff_floor_ns))
     adapt_awake(drive, (float)(joined - posted - (ended - begun)));
 }
 
