@@ -318,10 +318,10 @@ def told_apart(reports, line):
     programs = {}
     for name, report in reports.items():
         programs.setdefault(line(report), []).append(f"`{name}`")
-    most = max(programs, key=lambda said: len(programs[said]))
-    for said, names in programs.items():
-        which = "" if len(programs) == 1 else " (all others)" if said == most else f" ({', '.join(names)})"
-        yield f"- {said}{which}"
+    *few, most = sorted(programs, key=lambda said: len(programs[said]))
+    for said in few:
+        yield f"- {said} ({', '.join(programs[said])})"
+    yield f"- {most}" + (" (all others)" if few else "")
 
 
 def clock_of(reports):

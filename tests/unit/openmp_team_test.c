@@ -339,7 +339,7 @@ static void toil_less_evenly(const gk_value *args, gk_range range) {
   for (size_t k = range.begin; k < range.end; ++k) spin_for(leads ? 21000 : 28000);
 }
 
-/* What a hand-over takes isn't learned from that: with as much as was lost once, smaller tasks were never shared again. */
+/* What a hand-over takes isn't learned from that: once it was long, smaller tasks were never shared again. */
 static void test_uneven_work_is_no_hand_over(void **state) {
   (void)state;
   static const gk_kernel less_even = {
