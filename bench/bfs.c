@@ -62,7 +62,7 @@ static const int *search_by_host(void *with, int source) {
   memset(arm->took, 0, sizeof arm->took);
   host_bind_int(&arm->loop, SOURCE, source);
   host_run(&arm->loop, arm->begin);
-  int what = BFS_PUSH;
+  int what = BFS_ALONE; /* the first level is its source */
   do {
     ++arm->took[what];
     host_run(&arm->loop, arm->stretches[what]);
@@ -161,8 +161,8 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
   const int pushed = arm.took[BFS_PUSH] + arm.took[BFS_GATHER], pulled = arm.took[BFS_PULL];
   const int levels = *(const int *)((const char *)gk_bound(arm.graph, SEARCH) + bfs_level);
   snprintf(question, sizeof question,
-           "%d vertices, %d neighbours in all; %d levels are one thread's, %d are pushed and %d pulled: the graph, and "
-           "by hand", g->vertices, g->edges, levels - pushed - pulled, pushed, pulled);
+           "%d vertices, %d neighbours in all; levels: %d by one thread, %d pushed, %d pulled: the graph, and by hand",
+           g->vertices, g->edges, levels - pushed - pulled, pushed, pulled);
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
              *queue = "one thread, a queue", *host = "gk, the same tasks in a loop of the host's";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,

@@ -8,10 +8,10 @@ a slow one, and bytes; --times does it for the arms' own times, and for goals th
 if machine and day are the same. A change counts if it is larger than the noise: of each side half of the quartiles'
 distance, or half of how far its rounds are apart if that is more, relative to the median; both sides together as
 independent errors are; and never less than two percent. A ratio to a peer has only how far its rounds are apart, or of
-one round what our arm and the peer's have together. Where that isn't known, nothing counts; nor does a difference that
-came out at 0 or below, which no factor is said of. What rounds of one day are apart says nothing of what two machines
-are, so it is said where the two aren't alike: by their names, their kernels, or the floor that they measured. Exit code
-1: something got slower.
+one round what our arm and the peer's have together. Where that isn't known, or what is compared was lost in noise,
+nothing counts; nor does a difference that came out at 0 or below, which no factor is said of. What rounds of one day
+are apart says nothing of what two machines are, so it is said where the two aren't alike: by their names, their
+kernels, or the floor that they measured. Exit code 1: something got slower.
 """
 import argparse
 import math
@@ -37,19 +37,23 @@ def noise_of(figure, low="p25", high="p75"):
 
 def apart(medians, median):
     """Half of the distance between rounds, relative."""
-    if len(medians or []) < 2 or None in medians or not median:
+    if None in (medians or []):
+        return math.inf
+    if len(medians or []) < 2 or not median:
         return 0
     return (max(medians) - min(medians)) / 2 / abs(median)
 
 
 def noise_in_all(figure):
-    if figure.get("median") is None:
+    if figure.get("median") is None or figure.get("verdict") == "lost":
         return math.inf
     return max(noise_of(figure), apart(figure.get("medians"), figure["median"]))
 
 
 def noise_to_peer(row, ours):
     """Of the ratio in a peer's row. One round is no distance apart from itself, but each side has its turns."""
+    if row["ratio"].get("noise"):
+        return math.inf
     if row["ratio"]["rounds"] > 1:
         return noise_of(row["ratio"], "least", "most")
     return math.hypot(noise_of(row), noise_of(ours))

@@ -357,8 +357,9 @@ def machine_lines(reports):
 def outcome(ratio):
     """The verdict in words."""
     if ratio["verdict"] == "undecided":
-        missed = sum(median is None or median > ratio["goal"] for median in ratio["medians"])
-        return f"undecided: missed in {missed} of {len(ratio['medians'])} rounds"
+        verdicts = ratio.get("verdicts") or [  # files of before have none
+            "met" if median is not None and median <= ratio["goal"] else "missed" for median in ratio["medians"]]
+        return f"undecided: missed in {verdicts.count('missed')} of {len(verdicts)} rounds"
     return {"none": "not judged", "lost": "lost in noise"}.get(ratio["verdict"], ratio["verdict"])
 
 
@@ -373,9 +374,16 @@ def outcome_by_medians(table, ratio):
         f"; of the arms' medians it is {beside(by_medians, ratio['goal'])}"
 
 
+def end_of(value):
+    """Of a spread."""
+    return "∞" if value is None else number(value)
+
+
 def rounds_of(ratio):
-    """The medians of each round."""
-    return ", ".join("-" if median is None else number(median) for median in ratio.get("medians", []))
+    """The medians of each round; - where one was lost in noise."""
+    medians = ratio.get("medians", [])
+    return ", ".join(("-" if verdict == "lost" else "∞") if median is None else number(median)
+                     for median, verdict in zip(medians, ratio.get("verdicts", ["lost"] * len(medians))))
 
 
 def why_no_ratio(table, ratio):
@@ -427,7 +435,7 @@ def verdict_lines(reports):
             unit_of = "" if ratio["against"] else " " + unit
             yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["against"] or "(itself)",
                       beside(ratio["median"], ratio["goal"]) + unit_of, rounds_of(ratio),
-                      f"{number(ratio['p5'])} to {number(ratio['p95'])}", f"{ratio['goal']:g}" + unit_of,
+                      f"{end_of(ratio['p5'])} to {end_of(ratio['p95'])}", f"{ratio['goal']:g}" + unit_of,
                       outcome(ratio) + outcome_by_medians(table, ratio))
         yield from peer_verdict_lines(table, reports)
 
@@ -487,7 +495,7 @@ def table_lines(table, reports):
     for ratio in table["ratios"]:
         if not ratio["goal"] and ratio["against"] and ratio["median"] is not None:
             yield row(f"*{ratio['what']}, turn by turn*", number(ratio["median"]),
-                      f"{number(ratio['p5'])} to {number(ratio['p95'])}")
+                      f"{end_of(ratio['p5'])} to {end_of(ratio['p95'])}")
     yield ""
 
 

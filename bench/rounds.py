@@ -17,16 +17,17 @@ def in_json(value):
     return None if value == math.inf else value
 
 
-def verdict(medians, goal, lost):
-    """medians: of each round, and lost: whether it was lost in noise. Rounds on both sides of the goal don't decide."""
-    if sum(lost) > len(lost) / 2:
+def verdict(medians, verdicts, goal):
+    """Of rounds with these medians and verdicts. Those on both sides of the goal don't decide."""
+    if verdicts.count("lost") > len(verdicts) / 2:
         return "lost"
-    met = {median <= goal for median, is_lost in zip(medians, lost) if not is_lost}
+    met = {median <= goal for median, each in zip(medians, verdicts) if each != "lost"}
     return "undecided" if len(met) > 1 else "met" if met == {True} else "missed"
 
 
 def over_rounds(figures):
-    """The figures of one arm or ratio in several rounds as those of one, with the median of each beside them."""
+    """The figures of one arm or ratio in several rounds as those of one, with the median and the verdict of each beside
+    them. A round without a ratio that others have, and which is judged there, was lost in noise."""
     missing = next((one for one in figures if "missing" in one), None)
     if missing:
         return missing
@@ -36,20 +37,22 @@ def over_rounds(figures):
         merged["correct"] = all(one["correct"] for one in figures)
     if not there:
         return merged
-    medians = numbers(there, "median")
-    merged.update(median=in_json(statistics.median(medians)), p5=in_json(min(numbers(there, "p5"))),
+    merged.update(median=in_json(statistics.median(numbers(there, "median"))), p5=in_json(min(numbers(there, "p5"))),
                   p95=in_json(max(numbers(there, "p95"))))
     if "p25" in merged:
         merged.update({part: in_json(statistics.median(numbers(there, part))) for part in ("p25", "p75")})
-    if len(medians) > 1:
-        merged["medians"] = [in_json(median) for median in medians]
+    if len(figures) > 1:
+        merged["medians"] = [one["median"] for one in figures]
     against = list(dict.fromkeys(one["against"] for one in there if one.get("against")))
     if len(against) > 1:
         merged.update({"against": "the better of each round", "rounds against": against})
     elif against:
         merged["against"] = against[0]
     if merged.get("goal") and any(one["verdict"] != "none" for one in there):
-        merged["verdict"] = verdict(medians, merged["goal"], [one["verdict"] == "lost" for one in there])
+        verdicts = [one["verdict"] if one["verdict"] != "none" else "lost" for one in figures]
+        merged["verdict"] = verdict(numbers(figures, "median"), verdicts, merged["goal"])
+        if len(figures) > 1:
+            merged["verdicts"] = verdicts
     return merged
 
 
@@ -61,6 +64,8 @@ def merge(reports):
     """Several rounds of one program as one report. Its arms and ratios stand in the same order in each."""
     for lacks in ("missing", "failed"):  # a round that got further says more
         reports = [report for report in reports if lacks not in report] or reports
+    most = max(len(report["tables"]) for report in reports)
+    reports = [report for report in reports if len(report["tables"]) == most]
     merged = dict(reports[-1], rounds=len(reports), wrong=sum(report["wrong"] for report in reports))
     merged.pop("round", None)
     merged["tables"] = [dict(tables[-1], **{part: rows_over_rounds(tables, part) for part in ("arms", "ratios")})

@@ -185,11 +185,13 @@ def command(words):
 
 
 def write(folders, machine, about, options):
-    """JSON, and the pages made of it. about: what each file says of the run. @return plot.py's code"""
+    """JSON, and the pages made of it. machine: for who doesn't say it, as peers don't; about: what each file says of
+    the run. @return plot.py's code"""
+    known = {name: value for name, value in machine.items() if name not in ("date", "clocks before", "clocks after")}
     for folder, results in folders.items():
         folder.mkdir(parents=True, exist_ok=True)
         for name, result in results.items():
-            result = dict({"machine": machine}, **result, **about)
+            result = dict({"machine": known}, **result, **about)
             result["machine"] = dict(result["machine"], load=machine["load"])
             (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
     if not options.quick and not options.offline:

@@ -113,17 +113,23 @@ def is_nothing(figure):
 def ratio_to(figures, others, goal, judged):
     """What ours is of a peer's, round by round. As in the harness, a round is lost in noise where turns of ours came
     out as nothing and others beyond the goal; or turns of the peer's as nothing, of which anything is many times."""
-    pairs = [(figure, other) for figure, other in zip(figures, others)
-             if figure and figure["median"] is not None and (other["median"] or 0) > 0]  # else lost in noise
-    if not pairs:
+    pairs = [(figure, other) for figure, other in zip(figures, others) if figure and figure["median"] is not None]
+    ratios = [figure["median"] / other["median"] if (other["median"] or 0) > 0 else None for figure, other in pairs]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if not known:
         return None
-    ratios = [figure["median"] / other["median"] for figure, other in pairs]
-    lost = [is_nothing(other) or is_nothing(figure) and (figure["p95"] or math.inf) > goal * other["median"]
-            for figure, other in pairs]
-    noise = sum(is_nothing(figure) or is_nothing(other) for figure, other in pairs) > len(pairs) / 2
-    return {"median": median(ratios), "least": min(ratios), "most": max(ratios), "rounds": len(ratios),
-            "medians": ratios, "noise": noise, "goal": goal,
-            "verdict": verdict(ratios, goal, lost) if goal and judged else "none"}
+
+    def verdict_of(figure, other, ratio):
+        if is_nothing(other) or is_nothing(figure) and (figure["p95"] or math.inf) > goal * other["median"]:
+            return "lost"
+        return "met" if ratio <= goal else "missed"
+    told = {"median": median(known), "least": min(known), "most": max(known), "rounds": len(known), "medians": ratios,
+            "noise": sum(is_nothing(figure) or is_nothing(other) for figure, other in pairs) > len(pairs) / 2,
+            "goal": goal, "verdict": "none"}
+    if goal and judged:
+        verdicts = [verdict_of(*pair, ratio) for pair, ratio in zip(pairs, ratios)]
+        told.update(verdict=verdict(ratios, verdicts, goal), verdicts=verdicts)
+    return told
 
 
 def ways(row):
@@ -151,7 +157,7 @@ def peer_row(rows, numbers, ours, peer):
     each = [ways(row) for row in rows]
     every = {how: [way[how] for way in each] for how in each[0] if all(how in way for way in each)}
     merged = {how: over_rounds(same) for how, same in every.items()}
-    best, *rest = sorted(merged, key=lambda how: merged[how]["median"])
+    best, *rest = sorted(merged, key=lambda how: (merged[how]["median"] <= 0, merged[how]["median"]))
     for how, figure in merged.items():
         goal = GOALS.get((key["table"], key["what"], peer), 0) if how == best else 0
         ratio = ratio_to(figures, every[how], goal, judged)

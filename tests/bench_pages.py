@@ -121,12 +121,13 @@ def rounds_shown(folder):
                     [("gk", "the better of each round", 0.7, 1, "met")], id="F1")
     table["ratios"][0]["rounds against"] = ["loops", "region"]
     table["ratios"] += [
-        dict(table["ratios"][0], against="region", goal=0.85, verdict="undecided", medians=[0.8, 0.7, None]),
+        dict(table["ratios"][0], against="region", goal=0.85, verdict="undecided", medians=[0.8, 0.7, None, None, 3],
+             verdicts=["met", "met", "missed", "lost", "lost"], p95=None),
         dict(table["ratios"][0], against="region", goal=0.75), dict(table["ratios"][0], median=0.6996, goal=0.7)]
     page = page_of(folder, [table], peers={"peers": [{"peer": "warp", "version": "1", "rows": [row]}]})
     return lacks(page, "commit , 1 round\n", "| gk | 0.80 |", "| loops | 1.60 |", "| arm | times region |",
                  "| F1 | one more task n=1: gk | the better of each round | 0.70 |  | 0.70 to 0.70 | 1 | met |",
-                 "| region | 0.70 | 0.80, 0.70, - | 0.70 to 0.70 | 0.85 | undecided: missed in 1 of 3 rounds |",
+                 "| region | 0.70 | 0.80, 0.70, ∞, -, 3.00 | 0.70 to ∞ | 0.85 | undecided: missed in 1 of 5 rounds |",
                  "| region | 0.70 |  | 0.70 to 0.70 | 0.75 | met; of the arms' medians it is 0.80 |",
                  "| 0.6996 |  | 0.70 to 0.70 | 0.7 | met; of",
                  "| F1 | one more task n=1: gk | warp 1 | 0.20 |  |  | 0.25 | met |",
@@ -273,6 +274,8 @@ def rounds_merged():
     if rounds.merge([missing, report(1, 2)])["tables"] == [] or rounds.merge([missing])["missing"] != "no":
         return "a round without figures"
     failed = dict(report(1, 2), failed="why", tables=[])
+    if not rounds.merge([failed, dict(report(1, 2), failed="why")])["tables"]:
+        return "of two rounds that failed the one that got further"
     if not rounds.merge([report(1, 2), failed])["tables"] or rounds.merge([failed])["failed"] != "why":
         return "a round that came to no end"
     own = dict(missing, tables=merged["tables"])
@@ -299,11 +302,12 @@ def rounds_judged():
             ((0.5, 1.1, 0.9), ("met", "missed", "met"), "undecided", 0.9),
             ((2, 1.1, 1.5), ("missed",) * 3, "missed", 1.5), ((0.5, 2, 3), ("met", "lost", "lost"), "lost", 2),
             ((0.5, 0.6, 3), ("met", "met", "lost"), "met", 0.6), ((None, 0.5), ("none", "met"), "met", 0.5),
-            ((0.5,), ("met",), "met", 0.5), ((None, None), ("none", "none"), "none", None)):
+            ((None, None, 0.5), ("none", "none", "met"), "lost", 0.5),
+            ((0.5, 1.2, 3), ("met", "missed", "lost"), "undecided", 1.2), ((0.5,), ("met",), "met", 0.5),
+            ((None, None), ("none", "none"), "none", None)):
         merged = rounds.over_rounds([ratio(*one) for one in zip(medians, verdicts)])
-        each = [median for median, verdict in zip(medians, verdicts) if median is not None or verdict != "none"]
         if (merged["verdict"], merged["median"]) != (wanted, middle) or \
-                merged.get("medians", each[:1]) != each:
+                merged.get("medians", list(medians)) != list(medians):
             return f"{medians}: {merged}"
     worst = rounds.over_rounds([ratio(None, "missed"), ratio(0.5, "met"), ratio(0.7, "met")])
     return None if (worst["p5"], worst["p95"]) == (0.5, None) else f"the spread: {worst}"
@@ -325,6 +329,15 @@ def unlike(folder):
         return where
 
     one, other = write("one", "6", 1, [0.9, 1.0, 1.1]), write("other", "7", 2, [1.0, 1.1, 1.2])
+    for name, more in (("lost", {"verdict": "lost"}), ("beyond", {"medians": [None, 0.5, 0.7]})):
+        for where in (write(name, "6", 1, [1.0] * 3), write(f"{name}-later", "6", 1, [1.5] * 3)):
+            report = json.loads((where / "tasks.json").read_text())
+            report["tables"][0]["ratios"][0].update(more)
+            (where / "tasks.json").write_text(json.dumps(report))
+        done = subprocess.run([sys.executable, "bench/compare.py", where.with_name(name), where], capture_output=True,
+                              text=True)
+        if done.returncode or "0 slower, 0 faster, 1 within the noise, 1 of unknown noise" not in done.stdout:
+            return f"{name}: {done.stdout}{done.stderr}"
     steady, later = write("steady", "6", 1, [1.0, 1.0, 1.0]), write("later", "6", 1.2, [1.1, 1.1, 1.1])
     for before, after, words, wanted, unwanted in (
             (one, other, [], ["before: C, 2 cores, commit one, x\n", "not the same kernel: 6 before, 7 after",

@@ -150,7 +150,7 @@ def figures(children):
             arms.setdefault((table, what, unit), []).append(arm)
     rows = []
     for (table, what, unit), candidates in arms.items():
-        best, *others = sorted(candidates, key=lambda arm: arm["median"])
+        best, *others = sorted(candidates, key=lambda arm: (arm["median"] <= 0, arm["median"]))
         row = {"table": table, "what": what, "unit": unit, **best}
         row["correct"] = all(arm["correct"] for arm in candidates)
         if others:

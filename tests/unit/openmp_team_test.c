@@ -329,9 +329,6 @@ static void test_uneven_work_is_no_waking(void **state) {
   world_end(&w);
 }
 
-/* ---- no memory --------------------------------------------------------------------------------------------------- */
-
-static int calls_left;
 /* On whoever helps, an item takes a third longer, as on a core that does something else, too. */
 static void toil_less_evenly(const gk_value *args, gk_range range) {
   touch(args, range);
@@ -361,6 +358,9 @@ static void test_uneven_work_is_no_hand_over(void **state) {
   world_end(&w);
 }
 
+/* ---- no memory --------------------------------------------------------------------------------------------------- */
+
+static int calls_left;
 static void *scarce_alloc(void *user, size_t size) { return (void)user, calls_left-- > 0 ? malloc(size) : NULL; }
 static void *scarce_resize(void *user, void *at, size_t size) {
   return (void)user, calls_left-- > 0 ? realloc(at, size) : NULL;
