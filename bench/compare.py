@@ -11,7 +11,7 @@ independent errors are; and never less than two percent. A ratio to a peer has o
 one round what our arm and the peer's have together. Where that isn't known, or what is compared was lost in noise,
 nothing counts; nor does a difference that came out at 0 or below, which no factor is said of. What rounds of one day
 are apart says nothing of what two machines are, so it is said where the two aren't alike: by their names, their
-kernels, or the floor that they measured. Exit code 1: something got slower.
+Linux, compiler or flags, or the floor that they measured. Exit code 1: something got slower.
 """
 import argparse
 import math
@@ -77,8 +77,17 @@ def runs_of(reports):
                               for one in reports if one.get("tables")))
 
 
-def kernels_of(reports):
-    return sorted({report["machine"]["kernel"] for report in reports if "kernel" in report.get("machine", {})})
+def said_of(reports, *names):
+    """What they say of their machines by these names."""
+    return sorted({", ".join(report["machine"][name] for name in names) for report in reports
+                   if report.get("tables") and set(names) <= set(report.get("machine", {}))})
+
+
+def tells_rounds(reports):
+    """Whether of several rounds each one's median is there; files of before have them not."""
+    several = [report for report in reports if report.get("tables") and report.get("rounds", 1) > 1]
+    return not several or any("medians" in arm for report in several for table in report["tables"]
+                              for arm in table["arms"])
 
 
 def floors_of(reports):
@@ -95,9 +104,13 @@ def differences(before, after, times):
     if names_of(before) != names_of(after):
         yield "not the same machine: " + ("times of the one say nothing about the other" if times else
                                           "ratios may differ for that alone")
-    kernels = kernels_of(before), kernels_of(after)
-    if all(kernels) and kernels[0] != kernels[1]:
-        yield f"not the same kernel: {', '.join(kernels[0])} before, {', '.join(kernels[1])} after"
+    for what, names in (("kernel", ["kernel"]), ("compiler or flags", ["compiler", "flags"])):
+        each = said_of(before, *names), said_of(after, *names)
+        if all(each) and each[0] != each[1]:
+            yield f"not the same {what}: {'; '.join(each[0])} before, {'; '.join(each[1])} after"
+    for when, reports in (("before", before), ("after", after)):
+        if not tells_rounds(reports):
+            yield f"how far rounds are apart isn't known of {when}: what counts may be noise"
     floors = floors_of(before), floors_of(after)
     for name in floors[0]:
         old, new = floors[0][name], floors[1].get(name)

@@ -1,7 +1,7 @@
 /* Does GK_KERNEL cost anything on the host? Each kernel against the loops that one would write by hand, for the same
  * range, one thread, in cache; what they computed is compared. Time is the thread's own. For other compilers build it
  * by hand; it needs no library:
- * cc -O3 -fopenmp -Iinclude bench/harness.c bench/apart.c bench/cpu_floor.c bench/kernel_host.c -lm */
+ * cc -O3 -falign-loops=64 -fopenmp -Iinclude bench/harness.c bench/apart.c bench/cpu_floor.c bench/kernel_host.c -lm */
 #include "cpu_floor.h"
 #include "gk_kernel.h"
 #include "harness.h"

@@ -61,7 +61,7 @@ def read_json(path):
 def load(folder):
     """Reports by name; those without tables are the peers'."""
     reports = {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
-    if not any("tables" in report for report in reports.values()):
+    if not any(report.get("tables") for report in reports.values()):
         sys.exit(f"bench/plot.py: there are no figures in {folder}")
     return reports
 
@@ -333,9 +333,10 @@ def clock_of(reports):
 
 
 def begun(report):
-    rounds = f"{report['rounds']} round" + ("s" if report["rounds"] != 1 else "")
+    count = report.get("rounds", 1)  # what a program itself wrote has none, nor what else is asked for here
+    rounds = f"{count} round" + ("s" if count != 1 else "")
     load = f"; load average at the end: {report['machine']['load']:.1f}" if "load" in report["machine"] else ""
-    return f"begun {report['started']}, commit {report['commit']}, {rounds}{load}"
+    return f"begun {report.get('started', 'unknown')}, commit {report.get('commit', 'unknown')}, {rounds}{load}"
 
 
 def machine_lines(reports):
@@ -382,7 +383,7 @@ def end_of(value):
 def rounds_of(ratio):
     """The medians of each round; - where one was lost in noise."""
     medians = ratio.get("medians", [])
-    return ", ".join(("-" if verdict == "lost" else "∞") if median is None else number(median)
+    return ", ".join(("-" if verdict == "lost" else "∞") if median is None else beside(median, ratio["goal"])
                      for median, verdict in zip(medians, ratio.get("verdicts", ["lost"] * len(medians))))
 
 

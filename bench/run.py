@@ -201,7 +201,8 @@ def write(folders, machine, about, options):
 
 def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    usage.add_argument("--quick", action="store_true", help="does everything run, and is it right? No verdicts")
+    usage.add_argument("--quick", action="store_true", help="does everything run, and is it right? No verdicts; "
+                       "into build/bench/quick")
     usage.add_argument("--rounds", type=int, default=3, help="of programs and peers (3)")
     usage.add_argument("--only", action="append", metavar="NAME", help="a program or a peer, in this order; else all")
     usage.add_argument("--no-peers", action="store_true")
@@ -237,6 +238,8 @@ def main():
     wrong += [f"{name}: a wrong result" for name in programs for report in reports.get(name, []) if report["wrong"]]
     measured = [name for name in programs if any(report["tables"] for report in reports.get(name, []))]
     if not measured:
+        for line in wrong:
+            print(f"bench/run.py: {line}", file=sys.stderr)
         sys.exit("bench/run.py: no program measured anything" if programs or not peers else
                  "bench/run.py: peers are held against a program of gk's: --only tasks, or cuda_peers, as well")
     machine = dict(reports[measured[0]][0]["machine"], load=os.getloadavg()[1])
