@@ -15,6 +15,10 @@ GK_SOURCE(bench_bfs)
 #define ALPHA 14  /* pull once the level has more than 1/ALPHA of the edges that weren't pushed yet */
 #define BETA 24   /* push again once it has less than 1/BETA of the vertices */
 #define GAMMA 2048 /* don't pull with less than that: it looks at all other vertices */
+#define NEXT_PUSH 1 /* what the host's loop is told; 0: it is at its end */
+#define NEXT_GATHER 2
+#define NEXT_PULL 3
+#define NEXT_ALONE 4
 
 GK_STRUCT(search) { int level, awake, unpushed, pulling, gathering, small, base, next; };
 GK_STRUCT(piece) { int begin, end; };
@@ -177,7 +181,7 @@ GK_KERNEL(decide, (inout(search, s), out(int, count), inout(int, more), inout(in
   s[0].gathering = (int)(pulled && !pulls);
   s[0].base = room - s[0].base;
   s[0].small = (int)(!pulled && !pulls && reached < few);
-  s[0].next = reached == 0 ? 0 : pulls ? 3 : pulled ? 2 : s[0].small != 0 ? 4 : 1;
+  s[0].next = reached == 0 ? 0 : pulls ? NEXT_PULL : pulled ? NEXT_GATHER : s[0].small != 0 ? NEXT_ALONE : NEXT_PUSH;
   count[0] = more[0];
   more[0] = 0;
   found[0] = 0;
@@ -246,6 +250,8 @@ const size_t bfs_next = offsetof(search, next), bfs_level = offsetof(search, lev
 
 _Static_assert(PIECE == BFS_PIECE && ALPHA == BFS_ALPHA && BETA == BFS_BETA && GAMMA == BFS_GAMMA,
                "by hand the same is decided");
+_Static_assert(BFS_END == 0 && NEXT_PUSH == BFS_PUSH && NEXT_GATHER == BFS_GATHER && NEXT_PULL == BFS_PULL &&
+               NEXT_ALONE == BFS_ALONE, "the host's loop is told what is next");
 
 static size_t room_of(const bfs_graph *g) { return (size_t)(g->vertices + g->edges / PIECE); }
 

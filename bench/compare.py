@@ -23,7 +23,7 @@ from pathlib import Path
 import plot
 
 LEAST = 0.02
-FLOOR = 1.25  # times as much: beyond what rounds of one quiet hour showed
+FLOOR = 1.25  # times as much: quiet runs of one machine, hours apart, were within it
 
 Figure = namedtuple("Figure", "median noise")  # noise: relative
 
