@@ -95,11 +95,12 @@ GK_KERNEL(alone, (inout(search, s), inout(piece, pieces), in(int, count), in(int
   more[0] = at - (room - s[0].base);
   scout[0] = edges;
 }
-/* `pieces` has two halves, this level's from `base` on and the next one's. */
+/* `pieces` has two halves, this level's from `base` on and the next one's. What an item has held is written when it is
+ * through: there is one more turn of the loop for it, with a piece that isn't there and wants all the room. */
 GK_KERNEL(push, (in(search, s), inout(piece, pieces), in(int, count), in(int, first), in(int, to), atomic(int, dist),
                  atomic(int, more), sum(int, found), sum(int, scout), value(int, room), value(int, parts))) {
   int share = (count[0] + parts - 1) / parts;
-  if (share > 64) { /* it begins at a multiple of 8, so few items divide */
+  if (share > 64) { /* a share begins at a multiple of 8: that is asked of each item, and a division of few */
     if ((i & 7) != 0) return;
     share = (share + 7) & ~7;
   }

@@ -1,11 +1,11 @@
 /* Breadth-first search as Beamer, Asanovic and Patterson do it (Direction-Optimizing Breadth-First Search, SC 2012): a
- * level is pushed from those that were reached last, or, where these have too many edges, pulled by those that weren't
- * reached yet. What comes of it are the distances from a source, which are the same in whatever order one looks.
+ * level is pushed from those that were reached last (a top-down step), or, where these have too many edges, pulled by
+ * those that weren't reached yet (bottom-up). What comes of it are the distances from a source, which are the same in
+ * whatever order one looks.
  *
  * The edges of a level are cut into pieces of at most PIECE, so that no item has those of a hub. A vertex is claimed by
  * a compare and swap of its distance; most of these are spared by looking at it before, while others may claim it. Who
- * claims it cuts its edges for the next level. Where there are few
- * threads, levels of few vertices are one thread's. */
+ * claims it cuts its edges for the next level. Where there are few threads, levels of few vertices are one thread's. */
 #ifndef BENCH_BFS_APP_H
 #define BENCH_BFS_APP_H
 #include "gk.h"

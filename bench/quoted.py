@@ -10,7 +10,8 @@ ratio's or the arm's name:
 
 Its text has to be the median there, with as many digits as are written. Any other time, rate, percentage, "times as
 fast", "a third of that" or number with a point outside of code is a figure of unknown origin. --write puts in what the
-results have now. Exit code 1: a figure is wrong, has no row, or isn't quoted as above.
+results have now. A document with a part "### Missed" or "### Undecided" quotes there each row of those results that is.
+Exit code 1: a figure is wrong, has no row, or isn't quoted as above.
 """
 import argparse
 import json
@@ -66,19 +67,31 @@ def documents(root):
     return [path for path in found if path.exists()]
 
 
-def rows(folder):
-    """Medians by title."""
+def rows(folder, verdict=None):
+    """Medians by title; only those with that verdict."""
     found = {}
     for path in sorted(folder.glob("*.json")):
         report = json.loads(path.read_text())
         for table in report.get("tables", []):
             begin = f"{table['id']}, {table['what']}: "
-            found.update({begin + arm["name"]: arm["median"] for arm in table["arms"] if "median" in arm})
-            found.update({begin + ratio["what"]: ratio["median"] for ratio in table["ratios"]})
+            found.update({begin + arm["name"]: arm for arm in table["arms"]})
+            found.update({begin + ratio["what"]: ratio for ratio in table["ratios"]})
         for peer in report.get("peers", []):
-            found.update({f"{row['table']}, {row['what']}: gk against {peer['peer']}": row["ratio"]["median"]
+            found.update({f"{row['table']}, {row['what']}: gk against {peer['peer']}": row["ratio"]
                           for row in peer.get("rows", []) if "ratio" in row})
-    return {title: median for title, median in found.items() if median is not None}
+    return {title: figure["median"] for title, figure in found.items()
+            if figure.get("median") is not None and verdict in (None, figure.get("verdict"))}
+
+
+def unnamed(root, text):
+    """(part, title) of what is missed or undecided in results that are quoted, and isn't in the part for such rows."""
+    for verdict in ("missed", "undecided"):
+        part = re.search(rf"^### {verdict}$(.*?)(?=^#|\Z)", text, re.I | re.M | re.S)
+        there = {found[5] for found in LINK.finditer(part[1])} if part else set()
+        for device in sorted({found[4] for found in LINK.finditer(text)}) if part else []:
+            for title in rows(root / "bench/results" / device, verdict):
+                if title not in there:
+                    yield verdict.capitalize(), title
 
 
 def as_written(text, median):
@@ -127,6 +140,7 @@ def main():
         written = LINK.sub(checked, text)
         if options.write and written != text:
             path.write_text(written, encoding="utf-8")
+        trouble += [f'{name}: "{title}" isn\'t in "{part}"' for part, title in unnamed(options.root, written)]
         trouble += [f'{name}:{number}: "{figure}" is a figure with neither a quote nor a command beside it'
                     for number, figure in vague(name, text)]
         text = prose(text)

@@ -43,7 +43,7 @@ FIRST = {
     "plan": ["plan_test", "dump_test", "dump_gates_test"],
     "gates": ["plan_gates_test"],
     "gated": ["gated_test", "gated_stops_test", "gated_random_test"],
-    "openmp": ["openmp_test", "openmp_team_test", "openmp_sections_test", "openmp_choices_test"],
+    "openmp": ["openmp_test", "openmp_team_test", "openmp_pieces_test", "openmp_sections_test", "openmp_choices_test"],
     "cache": ["cache_test"],
     "cuda": ["cuda_driver_test", "nvrtc_test", "cuda_gated_test", "cuda_gated_11_4_test", "cuda_executed_test",
              "cuda_launch_test", "cuda_launch_on_test", "cuda_sharing_test", "cuda_look_test", "cuda_probing_test",

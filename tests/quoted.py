@@ -9,8 +9,8 @@ from pathlib import Path
 import tap
 
 TABLE = {"id": "F1", "what": "one, more: task", "arms": [{"name": "gk: a list", "median": 12.349}, {"name": "m"}],
-         "ratios": [{"what": "gk against C", "median": 0.25}]}
-PEERS = [{"peer": "warp", "rows": [{"table": "F1", "what": "pass", "ratio": {"median": 0.5}}]}]
+         "ratios": [{"what": "gk against C", "median": 0.25, "verdict": "missed"}]}
+PEERS = [{"peer": "warp", "rows": [{"table": "F1", "what": "pass", "ratio": {"median": 0.5, "verdict": "undecided"}}]}]
 PAGE = "(bench/results/cpu/README.md \"F1, one, more: task: gk"
 
 
@@ -65,6 +65,16 @@ def trouble(folder):
         code, said, _ = said_of(folder, text)
         if code != 1 or wanted not in said:
             return f"{text}: {code} {said}"
+    missed, undecided = f"[0.25]{PAGE} against C\")", f"[0.5](bench/results/cpu/README.md \"F1, pass: gk against warp\")"
+    for text, wanted in ((f"### Missed\n\n{missed}\n\n### Undecided\n\n{undecided}\n\n### Met\n", ""),
+                         (f"### Missed\n\n{missed}\n", ""), (missed, ""),
+                         (f"### Undecided\n\n{missed} {undecided}\n", ""),
+                         (f"{missed}\n\n### Missed\n\n{undecided}\n", 'task: gk against C" isn\'t in "Missed"'),
+                         (f"### Missed\n\nNone.\n\n### Undecided\n{missed}, {undecided}", 'isn\'t in "Missed"'),
+                         (f"### Missed\n{missed}\n### Undecided\n\n{missed}", 'gk against warp" isn\'t in "Undecided"')):
+        _, said, _ = said_of(folder, text)
+        if (wanted not in said or said.count("\n")) if wanted else said:
+            return f"rows that are missed: {text}: {said}"
     return None
 
 

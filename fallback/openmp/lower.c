@@ -92,6 +92,7 @@ typedef struct lowering {
 static gk_result add_sums(lowering *low, const gk_node *node, gki_op *op) {
   gki_sums *sums = &low->program->sums[low->sum_count];
   op->more = ++low->sum_count;
+  sums->exact = true;
   for (uint32_t k = 0; k < node->kernel->param_count; ++k) {
     const gk_param *param = &node->kernel->params[k];
     if (param->access != GK_ACCESS_SUM) continue;
@@ -104,6 +105,7 @@ static gk_result add_sums(lowering *low, const gk_node *node, gki_op *op) {
                      param->element ? param->element : "(none)");
     sums->param[sums->count] = (uint8_t)k;
     sums->number[sums->count++] = (uint8_t)number;
+    sums->exact = sums->exact && (number == GKI_INT || number == GKI_UINT);
   }
   return GK_OK;
 }

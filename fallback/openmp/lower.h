@@ -58,6 +58,7 @@ typedef struct gki_sums {
   uint8_t count;
   uint8_t param[GK_MAX_ARGS]; /* which */
   uint8_t number[GK_MAX_ARGS]; /* gki_number */
+  bool exact;                  /* all are integers: however they are cut, they come to the same */
 } gki_sums;
 
 typedef struct gki_section {

@@ -6,7 +6,9 @@
 #include <string.h>
 
 enum { SUM_ITEMS = 32, /* of a chunk of a sum at least: what gk_kernel.h adds up side by side */
-       LINE_ITEMS = 64 /* parts of large tasks, and of bytes, are multiples of it: no two write to one cache line */ };
+       LINE_ITEMS = 64, /* parts of large tasks, and of bytes, are multiples of it: no two write to one cache line */
+       PIECE_NS = 4000, /* of a part, so that taking it costs next to nothing beside it */
+       FEW_PIECES = 4, MOST_PIECES = 128 /* with fewer, there are none: clocks cost more than pieces bring */ };
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
@@ -136,6 +138,9 @@ static void learn(const gki_openmp_device *device, gki_op *op, size_t items, uin
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
+/* A task that is shared: as many parts as seats, each of some pieces. Whoever is through with his own takes pieces of
+ * others': cores aren't equally fast, least of all virtual ones, and items needn't be. Pieces are taken in order, so in
+ * the next task each has in its cache what it had in this one (affinity scheduling, Markatos and LeBlanc 1994). */
 typedef struct part_of {
   gki_order order; /* first: the order is its address */
   const gki_program *program;
@@ -143,42 +148,100 @@ typedef struct part_of {
   const gki_sums *sums; /* NULL: none */
   gk_value args[GK_MAX_ARGS];
   gk_range range;
-  uint32_t parts, chunks;
+  uint32_t first, count; /* the crew's seats */
+  uint32_t parts, pieces, chunks;
+  size_t part_items, piece_items;
+  _Atomic uint64_t spent_ns; /* by all together, where there are pieces */
   char *partial;
 } part_of;
 
-static gk_range part_range(const part_of *job, uint32_t index) {
-  size_t items = job->range.end, size = (items + job->parts - 1) / job->parts;
-  bool bytes = job->op->kind > GKI_KERNEL;
-  if (bytes || items >= (size_t)LINE_ITEMS * job->parts) size = (size + LINE_ITEMS - 1) / LINE_ITEMS * LINE_ITEMS;
-  gk_range part = job->range;
-  part.begin = index * size < items ? index * size : items;
-  part.end = part.begin + size < items ? part.begin + size : items;
-  return part;
+static bool in_chunks(const part_of *job) { return job->sums && !job->sums->exact; }
+
+static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
+  const bool bytes = job->op->kind > GKI_KERNEL, many = job->range.end >= (size_t)LINE_ITEMS * parts;
+  const size_t step = bytes || (many && !job->sums) ? LINE_ITEMS : 1;
+  job->parts = parts;
+  job->part_items = ((job->range.end + parts - 1) / parts + step - 1) / step * step;
+  job->piece_items = job->part_items;
+  job->pieces = 1;
+  if (parts == 1 || in_chunks(job) || part_ns < FEW_PIECES * PIECE_NS) return;
+  const size_t pieces = (size_t)fminf(part_ns / PIECE_NS, MOST_PIECES);
+  job->piece_items = ((job->part_items + pieces - 1) / pieces + step - 1) / step * step;
+  job->pieces = (uint32_t)((job->part_items + job->piece_items - 1) / job->piece_items);
 }
 
-/* One chunk of a task with sums, into memory of its own. */
-static void run_chunk(const part_of *job, uint32_t chunk) {
-  gk_value args[GK_MAX_ARGS];
-  memcpy(args, job->args, sizeof args);
-  char *partial = job->partial + (size_t)chunk * job->program->partial_bytes;
-  memset(partial, 0, (size_t)job->sums->count * 8);
-  for (uint32_t k = 0; k < job->sums->count; ++k) args[job->sums->param[k]].ptr = partial + 8 * k;
-  gk_range part = job->range;
-  part.begin = job->range.end * chunk / job->chunks;
-  part.end = job->range.end * (chunk + 1) / job->chunks;
-  job->op->host(args, part);
+/* Of a part; empty behind its end. */
+static gk_range piece_of(const part_of *job, uint32_t part, uint32_t piece) {
+  const size_t items = job->range.end, begin = part * job->part_items, end = begin + job->part_items;
+  const size_t part_end = end < items ? end : items;
+  gk_range range = job->range;
+  range.begin = begin + piece * job->piece_items;
+  range.end = range.begin + job->piece_items < part_end ? range.begin + job->piece_items : part_end;
+  if (range.begin > range.end) range.begin = range.end;
+  return range;
 }
 
-static void run_part(gki_order *order, uint32_t index) {
-  const part_of *job = (const part_of *)order;
-  if (job->sums) {
-    uint32_t end = (uint32_t)((uint64_t)job->chunks * (index + 1) / job->parts);
-    for (uint32_t k = (uint32_t)((uint64_t)job->chunks * index / job->parts); k < end; ++k) run_chunk(job, k);
+static atomic_uint *taken_of(const part_of *job, uint32_t part) {
+  return &job->program->device->team.seats[gki_team_seat(job->first, job->count, part, job->parts)].taken;
+}
+
+typedef void do_piece(const part_of *job, gk_value *args, gk_range range);
+
+static void take_pieces(const part_of *job, uint32_t part, do_piece *work, gk_value *args) {
+  atomic_uint *taken = taken_of(job, part);
+  while (atomic_load_explicit(taken, memory_order_relaxed) < job->pieces) {
+    const uint32_t piece = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+    if (piece >= job->pieces) break;
+    const gk_range range = piece_of(job, part, piece);
+    if (range.begin < range.end) work(job, args, range);
+  }
+}
+
+static void run_pieces(part_of *job, uint32_t part, do_piece *work, gk_value *args) {
+  if (job->pieces == 1) {
+    const gk_range range = piece_of(job, part, 0);
+    if (range.begin < range.end) work(job, args, range);
     return;
   }
-  gk_range part = part_range(job, index);
-  if (part.begin < part.end) job->op->host(job->args, part);
+  /* One's own part, then what is left of a few others': all of them would take too long to see where there are many. */
+  const uint64_t begun = gki_now();
+  take_pieces(job, part, work, args);
+  for (uint32_t step = 1; step < job->parts; step *= 2) take_pieces(job, (part + step) % job->parts, work, args);
+  atomic_fetch_add_explicit(&job->spent_ns, gki_now() - begun, memory_order_relaxed);
+}
+
+static void run_items(const part_of *job, gk_value *args, gk_range range) { job->op->host(args, range); }
+
+/* Where this chunk's sums go: memory of its own, zeroed. */
+static void begin_chunk(const part_of *job, uint32_t chunk, gk_value args[GK_MAX_ARGS]) {
+  char *partial = job->partial + (size_t)chunk * job->program->partial_bytes;
+  memcpy(args, job->args, sizeof job->args);
+  memset(partial, 0, (size_t)job->sums->count * 8);
+  for (uint32_t k = 0; k < job->sums->count; ++k) args[job->sums->param[k]].ptr = partial + 8 * k;
+}
+
+static void run_chunks(part_of *job, uint32_t part) {
+  const uint32_t begin = (uint32_t)((uint64_t)job->chunks * part / job->parts);
+  const uint32_t end = (uint32_t)((uint64_t)job->chunks * (part + 1) / job->parts);
+  for (uint32_t chunk = begin; chunk < end; ++chunk) {
+    gk_value args[GK_MAX_ARGS];
+    gk_range range = job->range;
+    range.begin = job->range.end * chunk / job->chunks;
+    range.end = job->range.end * (chunk + 1) / job->chunks;
+    begin_chunk(job, chunk, args);
+    run_items(job, args, range);
+  }
+}
+
+static void run_part(gki_order *order, uint32_t part) {
+  part_of *job = (part_of *)order;
+  gk_value args[GK_MAX_ARGS];
+  if (in_chunks(job)) run_chunks(job, part);
+  else if (!job->sums) run_pieces(job, part, run_items, job->args);
+  else {
+    begin_chunk(job, part, args);
+    run_pieces(job, part, run_items, args);
+  }
 }
 
 /* Atomic, as a section that runs side by side may add to the same place; the order is the sections' affair. */
@@ -212,7 +275,7 @@ static void add_up(const part_of *job) {
   }
 }
 
-/* The number of chunks depends on items and threads only, so that the sum's bits do. */
+/* Of floats: their number depends on items and threads only, so that the sum's bits do. */
 static void cut_sums(const gki_drive *drive, part_of *job) {
   const gki_program *program = drive->program;
   size_t threads = program->device->team.wanted, chunks = job->range.end / SUM_ITEMS;
@@ -223,23 +286,29 @@ static void cut_sums(const gki_drive *drive, part_of *job) {
 
 /* ---- copies and fills: their items are bytes --------------------------------------------------------------------- */
 
-static void copy_part(gki_order *order, uint32_t index) {
-  const part_of *job = (const part_of *)order;
-  gk_range part = part_range(job, index);
-  memmove((char *)job->args[0].ptr + part.begin, (const char *)job->args[1].ptr + part.begin, part.end - part.begin);
+static void copy_bytes(const part_of *job, gk_value *args, gk_range range) {
+  (void)job;
+  memmove((char *)args[0].ptr + range.begin, (const char *)args[1].ptr + range.begin, range.end - range.begin);
+}
+static void copy_part(gki_order *order, uint32_t part) {
+  part_of *job = (part_of *)order;
+  run_pieces(job, part, copy_bytes, job->args);
 }
 
-static void fill_part(gki_order *order, uint32_t index) {
-  const part_of *job = (const part_of *)order;
-  gk_range part = part_range(job, index);
-  char *at = (char *)job->args[0].ptr + part.begin, *end = at + (part.end - part.begin);
-  uint32_t pattern = job->args[1].u32; /* parts begin at multiples of LINE_ITEMS bytes */
+static void fill_bytes(const part_of *job, gk_value *args, gk_range range) {
+  (void)job;
+  char *at = (char *)args[0].ptr + range.begin, *end = at + (range.end - range.begin);
+  uint32_t pattern = args[1].u32; /* pieces begin at multiples of LINE_ITEMS bytes */
   if (pattern == (pattern & 0xff) * 0x01010101u) {
     memset(at, (int)(pattern & 0xff), (size_t)(end - at));
     return;
   }
   for (; end - at >= 4; at += 4) memcpy(at, &pattern, 4);
   memcpy(at, &pattern, (size_t)(end - at));
+}
+static void fill_part(gki_order *order, uint32_t part) {
+  part_of *job = (part_of *)order;
+  run_pieces(job, part, fill_bytes, job->args);
 }
 
 static bool overlap(const char *a, const char *b, size_t bytes) {
@@ -261,16 +330,23 @@ static bool set_bytes(const gki_drive *drive, part_of *job) {
 /* ---- one op ------------------------------------------------------------------------------------------------------ */
 
 static void run_alone(part_of *job) {
-  job->parts = 1;
+  cut_parts(job, 1, 0);
+  if (job->sums && job->sums->exact) job->chunks = 1;
   job->order.work(&job->order, 0);
 }
 
 static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   gki_openmp_device *device = drive->program->device;
-  uint32_t most = job->sums ? job->chunks : job->range.end < drive->count ? (uint32_t)job->range.end : drive->count;
-  job->parts = most < drive->count ? most : drive->count;
-  job->order.part_ns = (float)job->range.end * op->cost_ns / (float)job->parts;
-  size_t own = job->sums ? job->range.end / job->parts : part_range(job, 0).end;
+  const size_t most = in_chunks(job) ? job->chunks : job->range.end;
+  const uint32_t parts = most < drive->count ? (uint32_t)most : drive->count;
+  job->order.part_ns = (float)job->range.end * op->cost_ns / (float)parts;
+  job->first = drive->first;
+  job->count = drive->count;
+  cut_parts(job, parts, job->order.part_ns);
+  const size_t own = in_chunks(job) ? job->range.end / parts : piece_of(job, 0, 0).end;
+  if (job->sums && job->sums->exact) job->chunks = parts;
+  for (uint32_t k = 0; k < parts && job->pieces > 1; ++k)
+    atomic_store_explicit(taken_of(job, k), 0, memory_order_relaxed); /* seen by whoever hears the bell */
   uint64_t posted = gki_now();
   gki_team_post(&device->team, &job->order, drive->first, drive->count, job->parts);
   uint64_t begun = gki_now();
@@ -278,7 +354,8 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   uint64_t ended = gki_now();
   gki_team_wait(&device->team, &job->order);
   uint64_t joined = gki_now();
-  if (own) learn(device, op, own, ended - begun);
+  if (job->pieces > 1) learn(device, op, job->range.end, job->spent_ns);
+  else learn(device, op, own, ended - begun);
   uint64_t woken_at = atomic_load_explicit(&job->order.woken_at, memory_order_relaxed);
   if (woken_at) {
     if (drive->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
@@ -317,7 +394,7 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
     cut_sums(drive, &job);
   }
   float alone_ns = (float)job.range.end * op->cost_ns;
-  bool divisible = job.sums ? job.chunks > 1 : job.range.end > 1;
+  bool divisible = in_chunks(&job) ? job.chunks > 1 : job.range.end > 1;
   if (op->kind == GKI_COPY && overlap(job.args[0].ptr, job.args[1].ptr, job.range.end)) divisible = false;
   bool large = divisible && alone_ns >= drive->worth_ns;
   gki_advice advice = GKI_ALONE;

@@ -106,7 +106,7 @@ void gki_team_meet(gki_team *team, void (*lead)(void *), void *context) {
 void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t count, uint32_t parts) {
   atomic_store_explicit(&order->pending, parts - 1, memory_order_relaxed);
   for (uint32_t k = 1; k < parts; ++k) {
-    gki_seat *seat = &team->seats[first + (uint32_t)((uint64_t)k * count / parts)];
+    gki_seat *seat = &team->seats[gki_team_seat(first, count, k, parts)];
     seat->order = order;
     seat->index = k;
     uint32_t heard = atomic_load_explicit(&seat->bell, memory_order_relaxed);
@@ -114,7 +114,7 @@ void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t co
   }
   atomic_thread_fence(memory_order_seq_cst);
   for (uint32_t k = 1; k < parts; ++k) {
-    gki_seat *seat = &team->seats[first + (uint32_t)((uint64_t)k * count / parts)];
+    gki_seat *seat = &team->seats[gki_team_seat(first, count, k, parts)];
     if (atomic_load_explicit(&seat->asleep, memory_order_relaxed)) wake(&seat->bell);
   }
 }

@@ -23,6 +23,7 @@ typedef struct gki_seat {
   atomic_uint asleep;                   /* not 0: it waits in the kernel, or is about to */
   gki_order *order;
   uint32_t index;                       /* which of those that got the order it is */
+  atomic_uint taken;                    /* pieces of its part that somebody has begun */
 } gki_seat;
 
 typedef struct gki_team {
@@ -38,7 +39,11 @@ void gki_team_free(gki_team *team);
 /* Calls lead on this thread with the team around it, and returns when all have left. */
 void gki_team_meet(gki_team *team, void (*lead)(void *context), void *context);
 
-/* Posts an order to seats first + k * count / parts for k = 1 .. parts - 1, and returns. */
+/* Whose part k of an order is. */
+static inline uint32_t gki_team_seat(uint32_t first, uint32_t count, uint32_t k, uint32_t parts) {
+  return first + (uint32_t)((uint64_t)k * count / parts);
+}
+/* Posts an order to the seats of parts 1 to parts - 1, and returns. */
 void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t count, uint32_t parts);
 /* Waits until all that got the order are done with it. */
 void gki_team_wait(const gki_team *team, gki_order *order);

@@ -1,0 +1,190 @@
+/* The OpenMP backend: tasks that are large enough to be cut into pieces, which whoever is through with its own takes. */
+#include "openmp_world.h"
+#include "gk_kernel.h"
+#include <stdatomic.h>
+#include <time.h>
+
+enum { ITEMS = 1 << 20 /* a nanosecond each, until they are measured: more than a hundred pieces */ };
+static const int thread_counts[] = {2, 3, 8};
+
+enum { X = 1, N, SLOTS };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int)};
+static unsigned char bytes[ITEMS + 64];
+
+static const gk_param byte_params[] = {{"x", "uint8_t", 1, 1, GK_PTR, GK_ACCESS_INOUT}};
+
+/* ---- a thread that is held up ------------------------------------------------------------------------------------ */
+
+static atomic_size_t done;
+static size_t stuck_at;
+static bool helped;
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Whoever has a certain item isn't done before all others are. */
+static void wait_for_others(const gk_value *args, gk_range range) {
+  const size_t mine = range.end - range.begin;
+  unsigned char *x = args[0].ptr;
+  for (size_t i = range.begin; i < range.end; ++i) ++x[i];
+  const size_t others = (size_t)range.extent[0] - mine;
+  const double begun = seconds();
+  if (range.begin <= stuck_at && stuck_at < range.end) {
+    const struct timespec moment = {.tv_nsec = 100000};
+    while (!(helped = atomic_load(&done) == others) && seconds() - begun < 20) nanosleep(&moment, NULL);
+  }
+  atomic_fetch_add(&done, mine);
+}
+
+static void test_what_a_slow_thread_has_left_is_taken(void **state) {
+  (void)state;
+  static const gk_kernel waiting = {
+    .name = "waiting", .params = byte_params, .param_count = 1, .dimensions = 1, .host = wait_for_others};
+  static const gk_task tasks[] = {GK_RUN(waiting, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
+    for (int part = 0; part < thread_counts[t]; ++part) {
+      world w;
+      world_begin(&w, &list, thread_counts[t], SHARE_ALL);
+      bind_ptr(&w, X, bytes);
+      bind_i32(&w, N, ITEMS);
+      memset(bytes, 0, sizeof bytes);
+      atomic_store(&done, 0);
+      helped = false;
+      stuck_at = (size_t)ITEMS * (size_t)part / (size_t)thread_counts[t] + 64;
+      assert_runs(&w);
+      if (!helped) fail_msg("of %d threads, nobody had anything of part %d's", thread_counts[t], part);
+      for (size_t k = 0; k < sizeof bytes; ++k)
+        if (bytes[k] != (k < ITEMS)) fail_msg("item %zu: done %d times", k, bytes[k]);
+      world_end(&w);
+    }
+}
+
+/* ---- each item once, and sums of them all ------------------------------------------------------------------------ */
+
+GK_SOURCE(openmp_pieces_test)
+GK_KERNEL(count_up, (inout(int, x), sum(int, down), sum(uint, up))) {
+  x[i] += 1;
+  down[0] -= 1 + (int)(i & 3);
+  up[0] += 0x10001u;
+}
+GK_SOURCE_END
+
+enum { DOWN = 3, UP };
+static int met[ITEMS + 64];
+static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_BUFFER(DOWN, int),
+                                         GK_BUFFER(UP, uint)};
+
+/* Again and again, so that what is measured decides how they are cut. */
+static void test_whole_sums_of_pieces(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(count_up, N, X, DOWN, UP)};
+  static const gk_list list = GK_LIST(list, tasks, sum_slots);
+  static const int counts[] = {0, 1, 2, 7, 63, 64, 129, 100003, ITEMS - 1, ITEMS};
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
+    for (int how = AS_MEASURED; how <= SHARE_NOTHING; ++how)
+      for (size_t c = 0; c < GK_COUNT(counts); ++c) {
+        world w;
+        int down = 5;
+        uint32_t up = 3;
+        long expected = 5;
+        world_begin(&w, &list, thread_counts[t], (costs)how);
+        bind_ptr(&w, X, met);
+        bind_i32(&w, N, counts[c]);
+        bind_ptr(&w, DOWN, &down);
+        bind_ptr(&w, UP, &up);
+        memset(met, 0, sizeof met);
+        enum { RUNS = 5 };
+        for (int run = 0; run < RUNS; ++run) assert_runs(&w);
+        for (int i = 0; i < counts[c]; ++i) expected -= RUNS * (1 + (i & 3));
+        assert_int_equal(down, expected);
+        assert_int_equal(up, (uint32_t)(3 + RUNS * 0x10001u * (uint32_t)counts[c]));
+        for (int k = 0; k < (int)GK_COUNT(met); ++k)
+          if (met[k] != (k < counts[c]) * RUNS) fail_msg("item %d of %d: done %d times", k, counts[c], met[k]);
+        world_end(&w);
+      }
+}
+
+/* ---- what tasks take --------------------------------------------------------------------------------------------- */
+
+enum { ITEM_NS = 1000, MANY = 1000 };
+
+static void toil(const gk_value *args, gk_range range) {
+  (void)args;
+  for (size_t k = range.begin; k < range.end; ++k)
+    for (const uint64_t begun = gki_now(); gki_now() - begun < ITEM_NS;) continue;
+}
+
+/* It is learned from all that took part, however a task was cut: no item takes less than it does. */
+static void test_what_an_item_takes(void **state) {
+  (void)state;
+  static const gk_param params[][1] = {{{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}},
+                                       {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}},
+                                       {{"x", "double", 8, 8, GK_PTR, GK_ACCESS_SUM}}};
+  static const gk_slot_desc any_slots[][2] = {{GK_BUFFER(X, int), GK_SCALAR(N, int)},
+                                              {GK_BUFFER(X, int), GK_SCALAR(N, int)},
+                                              {GK_BUFFER(X, double), GK_SCALAR(N, int)}};
+  for (size_t kind = 0; kind < GK_COUNT(params); ++kind) {
+    const gk_kernel toiling = {
+      .name = "toiling", .params = params[kind], .param_count = 1, .dimensions = 1, .host = toil};
+    const gk_task tasks[] = {GK_RUN(toiling, N, X)};
+    const gk_list list = GK_LIST(list, tasks, any_slots[kind]);
+    world w;
+    world_begin(&w, &list, 2, SHARE_ALL);
+    bind_ptr(&w, X, met);
+    bind_i32(&w, N, MANY);
+    for (int run = 0; run < 40; ++run) {
+      assert_runs(&w);
+      if (run > 8 && w.program.ops[0].cost_ns < ITEM_NS / 2)
+        fail_msg("kind %zu: an item is taken for %g ns", kind, (double)w.program.ops[0].cost_ns);
+    }
+    world_end(&w);
+  }
+}
+
+/* ---- copies and fills -------------------------------------------------------------------------------------------- */
+
+static unsigned char from[ITEMS + 64];
+
+static void test_bytes_in_pieces(void **state) {
+  (void)state;
+  enum { FROM = 3 };
+  static const gk_slot_desc byte_slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int), GK_BUFFER(FROM, uint8_t)};
+  static const gk_task tasks[] = {
+    {.op = GK_OP_COPY, .name = "copy", .items = {N}, .args = {X, FROM}, .offset = 3, .from_offset = 5},
+    {.op = GK_OP_FILL, .name = "fill", .items = {N}, .args = {FROM}, .offset = 8, .pattern = 0x01020304u}};
+  static const gk_list list = GK_LIST(list, tasks, byte_slots);
+  static const int counts[] = {ITEMS - 1, ITEMS};
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
+    for (size_t c = 0; c < GK_COUNT(counts); ++c) {
+      world w;
+      const size_t count = (size_t)counts[c];
+      const unsigned char pattern[] = {4, 3, 2, 1};
+      world_begin(&w, &list, thread_counts[t], SHARE_ALL);
+      bind_ptr(&w, X, bytes);
+      bind_ptr(&w, FROM, from);
+      bind_i32(&w, N, counts[c]);
+      memset(bytes, 0x55, sizeof bytes);
+      for (size_t k = 0; k < sizeof from; ++k) from[k] = (unsigned char)(k * 31 % 127);
+      assert_runs(&w);
+      for (size_t k = 0; k < sizeof bytes; ++k) {
+        const bool copied = k >= 3 && k < count + 3, filled = k >= 8 && k < count + 8;
+        if (bytes[k] != (copied ? (k + 2) * 31 % 127 : 0x55)) fail_msg("byte %zu of %zu, copied", k, count);
+        if (from[k] != (filled ? pattern[k % 4] : k * 31 % 127)) fail_msg("byte %zu of %zu, filled", k, count);
+      }
+      world_end(&w);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_what_a_slow_thread_has_left_is_taken),
+    cmocka_unit_test(test_whole_sums_of_pieces),
+    cmocka_unit_test(test_what_an_item_takes),
+    cmocka_unit_test(test_bytes_in_pieces),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
