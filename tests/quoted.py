@@ -65,13 +65,15 @@ def trouble(folder):
         code, said, _ = said_of(folder, text)
         if code != 1 or wanted not in said:
             return f"{text}: {code} {said}"
-    missed, undecided = f"[0.25]{PAGE} against C\")", f"[0.5](bench/results/cpu/README.md \"F1, pass: gk against warp\")"
+    missed = f"[0.25]{PAGE} against C\")"
+    undecided = "[0.5](bench/results/cpu/README.md \"F1, pass: gk against warp\")"
     for text, wanted in ((f"### Missed\n\n{missed}\n\n### Undecided\n\n{undecided}\n\n### Met\n", ""),
                          (f"### Missed\n\n{missed}\n", ""), (missed, ""),
                          (f"### Undecided\n\n{missed} {undecided}\n", ""),
                          (f"{missed}\n\n### Missed\n\n{undecided}\n", 'task: gk against C" isn\'t in "Missed"'),
                          (f"### Missed\n\nNone.\n\n### Undecided\n{missed}, {undecided}", 'isn\'t in "Missed"'),
-                         (f"### Missed\n{missed}\n### Undecided\n\n{missed}", 'gk against warp" isn\'t in "Undecided"')):
+                         (f"### Missed\n{missed}\n### Undecided\n\n{missed}",
+                          'gk against warp" isn\'t in "Undecided"')):
         _, said, _ = said_of(folder, text)
         if (wanted not in said or said.count("\n")) if wanted else said:
             return f"rows that are missed: {text}: {said}"

@@ -1,4 +1,5 @@
-/* The OpenMP backend: tasks that are large enough to be cut into pieces, which whoever is through with its own takes. */
+/* The OpenMP backend: tasks that are large enough to be cut into pieces, which whoever is through with its own takes.
+ */
 #include "openmp_world.h"
 #include "gk_kernel.h"
 #include <stdatomic.h>
