@@ -1,5 +1,5 @@
 /* One op: on the leader alone, or cut into parts for its crew. Which of the two is a matter of measured time and never
- * of results: sums are cut by item count and the device's threads, whoever adds them up. */
+ * of results: sums of floats are cut by item count and the device's threads, whoever adds them up. */
 #include "drive.h"
 #include "error.h"
 #include <math.h>
@@ -144,21 +144,23 @@ static void learn(const gki_openmp_device *device, gki_op *op, size_t items, uin
 typedef struct part_of {
   gki_order order; /* first: the order is its address */
   const gki_program *program;
-  const gki_op *op;
-  const gki_sums *sums; /* NULL: none */
-  gk_value args[GK_MAX_ARGS];
+  const gki_sums *sums;  /* NULL: none */
+  const gk_value *args;
+  gk_host_kernel host;   /* and not the op, which the leader goes on writing to */
   gk_range range;
   uint32_t first, count; /* the crew's seats */
   uint32_t parts, pieces, chunks;
+  uint32_t arg_count;
   size_t part_items, piece_items;
-  _Atomic uint64_t spent_ns; /* by all together, where there are pieces */
   char *partial;
+  _Atomic uint64_t spent_ns; /* by all together, where there are pieces */
+  gk_value bytes[2];     /* args of a copy or fill */
 } part_of;
 
 static bool in_chunks(const part_of *job) { return job->sums && !job->sums->exact; }
 
 static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
-  const bool bytes = job->op->kind > GKI_KERNEL, many = job->range.end >= (size_t)LINE_ITEMS * parts;
+  const bool bytes = !job->host, many = job->range.end >= (size_t)LINE_ITEMS * parts;
   const size_t step = bytes || (many && !job->sums) ? LINE_ITEMS : 1;
   job->parts = parts;
   job->part_items = ((job->range.end + parts - 1) / parts + step - 1) / step * step;
@@ -185,9 +187,9 @@ static atomic_uint *taken_of(const part_of *job, uint32_t part) {
   return &job->program->device->team.seats[gki_team_seat(job->first, job->count, part, job->parts)].taken;
 }
 
-typedef void do_piece(const part_of *job, gk_value *args, gk_range range);
+typedef void do_piece(const part_of *job, const gk_value *args, gk_range range);
 
-static void take_pieces(const part_of *job, uint32_t part, do_piece *work, gk_value *args) {
+static void take_pieces(const part_of *job, uint32_t part, do_piece *work, const gk_value *args) {
   atomic_uint *taken = taken_of(job, part);
   while (atomic_load_explicit(taken, memory_order_relaxed) < job->pieces) {
     const uint32_t piece = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
@@ -197,7 +199,7 @@ static void take_pieces(const part_of *job, uint32_t part, do_piece *work, gk_va
   }
 }
 
-static void run_pieces(part_of *job, uint32_t part, do_piece *work, gk_value *args) {
+static void run_pieces(part_of *job, uint32_t part, do_piece *work, const gk_value *args) {
   if (job->pieces == 1) {
     const gk_range range = piece_of(job, part, 0);
     if (range.begin < range.end) work(job, args, range);
@@ -210,12 +212,12 @@ static void run_pieces(part_of *job, uint32_t part, do_piece *work, gk_value *ar
   atomic_fetch_add_explicit(&job->spent_ns, gki_now() - begun, memory_order_relaxed);
 }
 
-static void run_items(const part_of *job, gk_value *args, gk_range range) { job->op->host(args, range); }
+static void run_items(const part_of *job, const gk_value *args, gk_range range) { job->host(args, range); }
 
 /* Where this chunk's sums go: memory of its own, zeroed. */
 static void begin_chunk(const part_of *job, uint32_t chunk, gk_value args[GK_MAX_ARGS]) {
   char *partial = job->partial + (size_t)chunk * job->program->partial_bytes;
-  memcpy(args, job->args, sizeof job->args);
+  memcpy(args, job->args, job->arg_count * sizeof *args);
   memset(partial, 0, (size_t)job->sums->count * 8);
   for (uint32_t k = 0; k < job->sums->count; ++k) args[job->sums->param[k]].ptr = partial + 8 * k;
 }
@@ -276,17 +278,17 @@ static void add_up(const part_of *job) {
 }
 
 /* Of floats: their number depends on items and threads only, so that the sum's bits do. */
-static void cut_sums(const gki_drive *drive, part_of *job) {
+static void cut_sums(const gki_drive *drive, const gki_op *op, part_of *job) {
   const gki_program *program = drive->program;
   size_t threads = program->device->team.wanted, chunks = job->range.end / SUM_ITEMS;
-  job->sums = &program->sums[job->op->more - 1];
+  job->sums = &program->sums[op->more - 1];
   job->chunks = (uint32_t)(chunks < 1 ? 1 : chunks < threads ? chunks : threads);
   job->partial = program->partial + drive->first * threads * program->partial_bytes;
 }
 
 /* ---- copies and fills: their items are bytes --------------------------------------------------------------------- */
 
-static void copy_bytes(const part_of *job, gk_value *args, gk_range range) {
+static void copy_bytes(const part_of *job, const gk_value *args, gk_range range) {
   (void)job;
   memmove((char *)args[0].ptr + range.begin, (const char *)args[1].ptr + range.begin, range.end - range.begin);
 }
@@ -295,7 +297,7 @@ static void copy_part(gki_order *order, uint32_t part) {
   run_pieces(job, part, copy_bytes, job->args);
 }
 
-static void fill_bytes(const part_of *job, gk_value *args, gk_range range) {
+static void fill_bytes(const part_of *job, const gk_value *args, gk_range range) {
   (void)job;
   char *at = (char *)args[0].ptr + range.begin, *end = at + (range.end - range.begin);
   uint32_t pattern = args[1].u32; /* pieces begin at multiples of LINE_ITEMS bytes */
@@ -317,13 +319,14 @@ static bool overlap(const char *a, const char *b, size_t bytes) {
 }
 
 /* False: the bytes can't be counted. */
-static bool set_bytes(const gki_drive *drive, part_of *job) {
+static bool set_bytes(const gki_drive *drive, const gki_op *op, part_of *job) {
   const gki_program *program = drive->program;
-  const gk_node *node = &program->plan->nodes[job->op->node];
+  const gk_node *node = &program->plan->nodes[op->node];
   const gk_slot_desc *to = &program->plan->slots[program->plan->args[node->args]];
-  job->args[0].ptr = (char *)job->args[0].ptr + node->offset;
-  if (job->op->kind == GKI_COPY) job->args[1].ptr = (char *)job->args[1].ptr + node->from_offset;
-  else job->args[1].u32 = node->pattern;
+  job->bytes[0].ptr = (char *)job->args[0].ptr + node->offset;
+  if (op->kind == GKI_COPY) job->bytes[1].ptr = (char *)job->args[1].ptr + node->from_offset;
+  else job->bytes[1].u32 = node->pattern;
+  job->args = job->bytes;
   return gki_multiply(job->range.end, to->element_bytes ? to->element_bytes : 1, &job->range.end);
 }
 
@@ -335,27 +338,22 @@ static void run_alone(part_of *job) {
   job->order.work(&job->order, 0);
 }
 
-static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
-  gki_openmp_device *device = drive->program->device;
-  const size_t most = in_chunks(job) ? job->chunks : job->range.end;
-  const uint32_t parts = most < drive->count ? (uint32_t)most : drive->count;
-  job->order.part_ns = (float)job->range.end * op->cost_ns / (float)parts;
-  job->first = drive->first;
-  job->count = drive->count;
-  cut_parts(job, parts, job->order.part_ns);
-  const size_t own = in_chunks(job) ? job->range.end / parts : piece_of(job, 0, 0).end;
-  if (job->sums && job->sums->exact) job->chunks = parts;
-  for (uint32_t k = 0; k < parts && job->pieces > 1; ++k)
+static void share_out(gki_drive *drive, part_of *job) {
+  for (uint32_t k = 0; k < job->parts && job->pieces > 1; ++k)
     atomic_store_explicit(taken_of(job, k), 0, memory_order_relaxed); /* seen by whoever hears the bell */
-  uint64_t posted = gki_now();
-  gki_team_post(&device->team, &job->order, drive->first, drive->count, job->parts);
-  uint64_t begun = gki_now();
-  job->order.work(&job->order, 0);
-  uint64_t ended = gki_now();
-  gki_team_wait(&device->team, &job->order);
-  uint64_t joined = gki_now();
+  gki_team_post(&drive->program->device->team, &job->order, drive->first, drive->count, job->parts);
+}
+
+/* What was timed of a shared task: its items, or what it took to wake others or to hand it over. */
+static void learn_shared(gki_drive *drive, const part_of *job, gki_op *op, uint64_t posted, uint64_t begun,
+                         uint64_t ended) {
+  enum { AT_MOST = 16 }; /* executions until the next time */
+  gki_openmp_device *device = drive->program->device;
+  const uint64_t joined = gki_now();
+  const size_t own = in_chunks(job) ? job->range.end / job->parts : piece_of(job, 0, 0).end;
   if (job->pieces > 1) learn(device, op, job->range.end, job->spent_ns);
   else learn(device, op, own, ended - begun);
+  if (op->countdown > AT_MOST) op->countdown = AT_MOST;
   uint64_t woken_at = atomic_load_explicit(&job->order.woken_at, memory_order_relaxed);
   if (woken_at) {
     if (drive->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
@@ -365,6 +363,28 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
    * look small beside it, and so keep itself alive. */
   else if ((float)(ended - begun) < fmaxf(drive->handoff_ns, 8 * device->handoff_floor_ns))
     adapt_awake(drive, (float)(joined - posted - (ended - begun)));
+}
+
+static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
+  const gki_team *team = &drive->program->device->team;
+  const size_t most = in_chunks(job) ? job->chunks : job->range.end;
+  const uint32_t parts = most < drive->count ? (uint32_t)most : drive->count;
+  job->order.part_ns = (float)job->range.end * op->cost_ns / (float)parts;
+  job->first = drive->first;
+  job->count = drive->count;
+  cut_parts(job, parts, job->order.part_ns);
+  if (job->sums && job->sums->exact) job->chunks = parts;
+  /* Reading the clock four times is a good part of a hand-over, so of what is small and goes as usual, not each is. */
+  const bool timed = op->countdown <= 1 || job->order.part_ns >= FEW_PIECES * PIECE_NS ||
+                     gki_team_sleeps(team, drive->first + drive->count - 1);
+  const uint64_t posted = timed ? gki_now() : 0;
+  share_out(drive, job);
+  const uint64_t begun = timed ? gki_now() : 0;
+  job->order.work(&job->order, 0);
+  const uint64_t ended = timed ? gki_now() : 0;
+  gki_team_wait(team, &job->order);
+  if (timed) learn_shared(drive, job, op, posted, begun, ended);
+  else --op->countdown;
 }
 
 static gki_outcome call(gki_drive *drive, const gki_op *op) {
@@ -380,18 +400,18 @@ static gki_outcome call(gki_drive *drive, const gki_op *op) {
 gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
   gki_program *program = drive->program;
   if (op->kind == GKI_CALL) return call(drive, op);
-  part_of job = {.program = program, .op = op, .range = op->range, .order.work = run_part};
   const gk_node *node = &program->plan->nodes[op->node];
+  part_of job = {.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
+                 .host = op->host, .range = op->range, .order.work = run_part};
   if (op->bits & GKI_TOO_MANY) return too_many(program, op);
   if ((op->bits & GKI_READS) && !gki_openmp_count(program, op, drive->launch->values, &job.range))
     return too_many(program, op);
   if (job.range.end == 0) return GKI_DONE;
-  if (node->arg_count) memcpy(job.args, program->args + op->args, node->arg_count * sizeof *job.args);
   if (op->kind > GKI_KERNEL) {
-    if (!set_bytes(drive, &job)) return too_many(program, op);
+    if (!set_bytes(drive, op, &job)) return too_many(program, op);
     job.order.work = op->kind == GKI_COPY ? copy_part : fill_part;
   } else if (op->more) {
-    cut_sums(drive, &job);
+    cut_sums(drive, op, &job);
   }
   float alone_ns = (float)job.range.end * op->cost_ns;
   bool divisible = in_chunks(&job) ? job.chunks > 1 : job.range.end > 1;

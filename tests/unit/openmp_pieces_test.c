@@ -146,6 +146,33 @@ static void test_what_an_item_takes(void **state) {
   }
 }
 
+static void do_nothing(const gk_value *args, gk_range range) {
+  (void)args;
+  (void)range;
+}
+
+/* Small ones are timed now and then while they are shared, so what was believed of one is mended. */
+static void test_small_tasks_go_on_being_timed(void **state) {
+  (void)state;
+  enum { PASSES = 200, BELIEVED_NS = 2000 };
+  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+  static const gk_slot_desc small_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
+  static const gk_kernel idle = {
+    .name = "idle", .params = params, .param_count = 1, .dimensions = 1, .host = do_nothing};
+  static const gk_task tasks[] = {GK_DO_WHILE(X, .max_iterations = PASSES), GK_RUN(idle, N, X), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, small_slots);
+  world w;
+  int always = 1;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  bind_ptr(&w, X, &always);
+  bind_i32(&w, N, 4);
+  for (int run = 0; run < 5; ++run) assert_runs(&w);
+  w.program.ops[0].cost_ns = BELIEVED_NS;
+  assert_runs(&w);
+  assert_true(w.program.ops[0].cost_ns < 0.75 * BELIEVED_NS);
+  world_end(&w);
+}
+
 /* ---- copies and fills -------------------------------------------------------------------------------------------- */
 
 static unsigned char from[ITEMS + 64];
@@ -185,6 +212,7 @@ int main(void) {
     cmocka_unit_test(test_what_a_slow_thread_has_left_is_taken),
     cmocka_unit_test(test_whole_sums_of_pieces),
     cmocka_unit_test(test_what_an_item_takes),
+    cmocka_unit_test(test_small_tasks_go_on_being_timed),
     cmocka_unit_test(test_bytes_in_pieces),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
