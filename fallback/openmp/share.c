@@ -38,8 +38,8 @@ void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float han
   drive->first = first;
   drive->count = count;
   drive->handoff_ns = handoff_ns;
-  uint32_t helpers = drive->may_meet ? drive->program->device->team.wanted : count;
-  drive->worth_ns = helpers > 1 ? handoff_ns * (float)helpers / (float)(helpers - 1) : INFINITY;
+  uint32_t threads = drive->may_meet ? drive->program->device->team.wanted : count;
+  drive->worth_ns = threads > 1 ? handoff_ns * (float)threads / (float)(threads - 1) : INFINITY;
 }
 
 static void nothing(gki_order *order, uint32_t index) {
@@ -127,8 +127,9 @@ gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
 static void learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns) {
   enum { FIRST = 8, LATER = 15 };
   static const uint16_t next[] = {4, 4, 4, 16, 16, 16, 16, 16, 64};
-  float seen = fmaxf((float)ns - device->clock_ns, 0.0f) / (float)items, before = op->cost_ns;
-  bool growing = op->timed < FIRST && seen > 8 * before;
+  static const float least_ns = 1e-3f; /* more than nothing: from there no factor leads up again */
+  float seen = fmaxf(((float)ns - device->clock_ns) / (float)items, least_ns), before = op->cost_ns;
+  bool growing = seen > 8 * before;
   if (op->timed < FIRST) op->cost_ns = fminf(seen, 8 * before);
   else op->cost_ns += (fminf(fmaxf(seen, before / 2), before * 2) - before) / 4;
   op->countdown = growing ? 1 : next[op->timed < FIRST ? op->timed : FIRST];
@@ -138,15 +139,16 @@ static void learn(const gki_openmp_device *device, gki_op *op, size_t items, uin
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* A task that is shared: as many parts as seats, each of some pieces. Whoever is through with his own takes pieces of
- * others': cores aren't equally fast, least of all virtual ones, and items needn't be. Pieces are taken in order, so in
- * the next task each has in its cache what it had in this one (affinity scheduling, Markatos and LeBlanc 1994). */
+/* A task in at most as many parts as its crew has seats, a long one's of some pieces each. Whoever is through with its
+ * own takes pieces of others': cores aren't equally fast, least of all virtual ones, and items needn't be. Each begins
+ * with its own, so in the next task it has in its cache what it had in this one (affinity scheduling, Markatos and
+ * LeBlanc 1994). */
 typedef struct part_of {
   gki_order order; /* first: the order is its address */
   const gki_program *program;
   const gki_sums *sums;  /* NULL: none */
   const gk_value *args;
-  gk_host_kernel host;   /* and not the op, which the leader goes on writing to */
+  gk_host_kernel host;   /* NULL: a copy or fill. Not by way of the op, which the leader writes to meanwhile */
   gk_range range;
   uint32_t first, count; /* the crew's seats */
   uint32_t parts, pieces, chunks;
@@ -161,6 +163,7 @@ static bool in_chunks(const part_of *job) { return job->sums && !job->sums->exac
 
 static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
   const bool bytes = !job->host, many = job->range.end >= (size_t)LINE_ITEMS * parts;
+  /* With sums as evenly as can be: a kernel may have an item stand for each thread's share. */
   const size_t step = bytes || (many && !job->sums) ? LINE_ITEMS : 1;
   job->parts = parts;
   job->part_items = ((job->range.end + parts - 1) / parts + step - 1) / step * step;
@@ -187,63 +190,92 @@ static atomic_uint *taken_of(const part_of *job, uint32_t part) {
   return &job->program->device->team.seats[gki_team_seat(job->first, job->count, part, job->parts)].taken;
 }
 
-typedef void do_piece(const part_of *job, const gk_value *args, gk_range range);
+/* What one thread does its pieces with. */
+typedef struct own_work {
+  void (*run)(const part_of *job, struct own_work *own, gk_range range);
+  const gk_value *args;
+  char *partial;    /* with sums: where a piece leaves them */
+  uint32_t *totals; /* and what those before came to */
+} own_work;
 
-static void take_pieces(const part_of *job, uint32_t part, do_piece *work, const gk_value *args) {
+static void take_pieces(const part_of *job, uint32_t part, own_work *own) {
   atomic_uint *taken = taken_of(job, part);
   while (atomic_load_explicit(taken, memory_order_relaxed) < job->pieces) {
     const uint32_t piece = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
     if (piece >= job->pieces) break;
     const gk_range range = piece_of(job, part, piece);
-    if (range.begin < range.end) work(job, args, range);
+    if (range.begin < range.end) own->run(job, own, range);
   }
 }
 
-static void run_pieces(part_of *job, uint32_t part, do_piece *work, const gk_value *args) {
+static void run_pieces(part_of *job, uint32_t part, own_work *own) {
   if (job->pieces == 1) {
     const gk_range range = piece_of(job, part, 0);
-    if (range.begin < range.end) work(job, args, range);
+    if (range.begin < range.end) own->run(job, own, range);
     return;
   }
   /* One's own part, then what is left of a few others': all of them would take too long to see where there are many. */
   const uint64_t begun = gki_now();
-  take_pieces(job, part, work, args);
-  for (uint32_t step = 1; step < job->parts; step *= 2) take_pieces(job, (part + step) % job->parts, work, args);
+  take_pieces(job, part, own);
+  for (uint32_t step = 1; step < job->parts; step *= 2) take_pieces(job, (part + step) % job->parts, own);
   atomic_fetch_add_explicit(&job->spent_ns, gki_now() - begun, memory_order_relaxed);
 }
 
-static void run_items(const part_of *job, const gk_value *args, gk_range range) { job->host(args, range); }
+static void run_items(const part_of *job, own_work *own, gk_range range) { job->host(own->args, range); }
 
-/* Where this chunk's sums go: memory of its own, zeroed. */
-static void begin_chunk(const part_of *job, uint32_t chunk, gk_value args[GK_MAX_ARGS]) {
+/* @return Where this chunk's sums go: memory of its own, zeroed. */
+static char *begin_chunk(const part_of *job, uint32_t chunk, gk_value args[GK_MAX_ARGS]) {
   char *partial = job->partial + (size_t)chunk * job->program->partial_bytes;
   memcpy(args, job->args, job->arg_count * sizeof *args);
   memset(partial, 0, (size_t)job->sums->count * 8);
   for (uint32_t k = 0; k < job->sums->count; ++k) args[job->sums->param[k]].ptr = partial + 8 * k;
+  return partial;
 }
 
-static void run_chunks(part_of *job, uint32_t part) {
+static void run_chunk(const part_of *job, uint32_t chunk, gk_range range) {
+  gk_value args[GK_MAX_ARGS];
+  (void)begin_chunk(job, chunk, args);
+  if (range.begin < range.end) job->host(args, range);
+}
+
+static void run_chunks(const part_of *job, uint32_t part) {
   const uint32_t begin = (uint32_t)((uint64_t)job->chunks * part / job->parts);
   const uint32_t end = (uint32_t)((uint64_t)job->chunks * (part + 1) / job->parts);
   for (uint32_t chunk = begin; chunk < end; ++chunk) {
-    gk_value args[GK_MAX_ARGS];
     gk_range range = job->range;
     range.begin = job->range.end * chunk / job->chunks;
     range.end = job->range.end * (chunk + 1) / job->chunks;
-    begin_chunk(job, chunk, args);
-    run_items(job, args, range);
+    run_chunk(job, chunk, range);
   }
+}
+
+/* A kernel finds zeroes where it leaves its sums, in each call. */
+static void run_summed(const part_of *job, own_work *own, gk_range range) {
+  job->host(own->args, range);
+  for (uint32_t k = 0; k < job->sums->count; ++k) {
+    uint32_t sum;
+    memcpy(&sum, own->partial + 8 * k, sizeof sum);
+    own->totals[k] += sum;
+  }
+  memset(own->partial, 0, (size_t)job->sums->count * 8);
+}
+
+/* Of integers. int is added as uint, here as below. */
+static void sum_pieces(part_of *job, uint32_t part) {
+  gk_value args[GK_MAX_ARGS];
+  uint32_t totals[GK_MAX_ARGS] = {0};
+  char *partial = begin_chunk(job, part, args);
+  own_work own = {.run = run_summed, .args = args, .partial = partial, .totals = totals};
+  run_pieces(job, part, &own);
+  for (uint32_t k = 0; k < job->sums->count; ++k) memcpy(partial + 8 * k, &totals[k], sizeof totals[k]);
 }
 
 static void run_part(gki_order *order, uint32_t part) {
   part_of *job = (part_of *)order;
-  gk_value args[GK_MAX_ARGS];
   if (in_chunks(job)) run_chunks(job, part);
-  else if (!job->sums) run_pieces(job, part, run_items, job->args);
-  else {
-    begin_chunk(job, part, args);
-    run_pieces(job, part, run_items, args);
-  }
+  else if (job->sums && job->pieces > 1) sum_pieces(job, part);
+  else if (job->sums) run_chunk(job, part, piece_of(job, part, 0));
+  else run_pieces(job, part, &(own_work){.run = run_items, .args = job->args});
 }
 
 /* Atomic, as a section that runs side by side may add to the same place; the order is the sections' affair. */
@@ -288,17 +320,19 @@ static void cut_sums(const gki_drive *drive, const gki_op *op, part_of *job) {
 
 /* ---- copies and fills: their items are bytes --------------------------------------------------------------------- */
 
-static void copy_bytes(const part_of *job, const gk_value *args, gk_range range) {
-  (void)job;
+static void copy_bytes(const part_of *job, own_work *own, gk_range range) {
+  (void)own;
+  const gk_value *args = job->args;
   memmove((char *)args[0].ptr + range.begin, (const char *)args[1].ptr + range.begin, range.end - range.begin);
 }
 static void copy_part(gki_order *order, uint32_t part) {
   part_of *job = (part_of *)order;
-  run_pieces(job, part, copy_bytes, job->args);
+  run_pieces(job, part, &(own_work){.run = copy_bytes});
 }
 
-static void fill_bytes(const part_of *job, const gk_value *args, gk_range range) {
-  (void)job;
+static void fill_bytes(const part_of *job, own_work *own, gk_range range) {
+  (void)own;
+  const gk_value *args = job->args;
   char *at = (char *)args[0].ptr + range.begin, *end = at + (range.end - range.begin);
   uint32_t pattern = args[1].u32; /* pieces begin at multiples of LINE_ITEMS bytes */
   if (pattern == (pattern & 0xff) * 0x01010101u) {
@@ -310,7 +344,7 @@ static void fill_bytes(const part_of *job, const gk_value *args, gk_range range)
 }
 static void fill_part(gki_order *order, uint32_t part) {
   part_of *job = (part_of *)order;
-  run_pieces(job, part, fill_bytes, job->args);
+  run_pieces(job, part, &(own_work){.run = fill_bytes});
 }
 
 static bool overlap(const char *a, const char *b, size_t bytes) {
@@ -338,22 +372,23 @@ static void run_alone(part_of *job) {
   job->order.work(&job->order, 0);
 }
 
+enum { SELDOM = 16 /* executions from one that is timed to the next, of what is small and shared */ };
+
 static void share_out(gki_drive *drive, part_of *job) {
   for (uint32_t k = 0; k < job->parts && job->pieces > 1; ++k)
     atomic_store_explicit(taken_of(job, k), 0, memory_order_relaxed); /* seen by whoever hears the bell */
   gki_team_post(&drive->program->device->team, &job->order, drive->first, drive->count, job->parts);
 }
 
-/* What was timed of a shared task: its items, or what it took to wake others or to hand it over. */
+/* What was timed of a shared task: its items, and what it took to wake others or else to hand it over. */
 static void learn_shared(gki_drive *drive, const part_of *job, gki_op *op, uint64_t posted, uint64_t begun,
                          uint64_t ended) {
-  enum { AT_MOST = 16 }; /* executions until the next time */
   gki_openmp_device *device = drive->program->device;
   const uint64_t joined = gki_now();
-  const size_t own = in_chunks(job) ? job->range.end / job->parts : piece_of(job, 0, 0).end;
+  const size_t own = in_chunks(job) ? job->range.end * (job->chunks / job->parts) / job->chunks
+                                    : piece_of(job, 0, 0).end;
   if (job->pieces > 1) learn(device, op, job->range.end, job->spent_ns);
   else learn(device, op, own, ended - begun);
-  if (op->countdown > AT_MOST) op->countdown = AT_MOST;
   uint64_t woken_at = atomic_load_explicit(&job->order.woken_at, memory_order_relaxed);
   if (woken_at) {
     if (drive->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
@@ -374,9 +409,11 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   job->count = drive->count;
   cut_parts(job, parts, job->order.part_ns);
   if (job->sums && job->sums->exact) job->chunks = parts;
-  /* Reading the clock four times is a good part of a hand-over, so of what is small and goes as usual, not each is. */
-  const bool timed = op->countdown <= 1 || job->order.part_ns >= FEW_PIECES * PIECE_NS ||
-                     gki_team_sleeps(team, drive->first + drive->count - 1);
+  if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too small to be shared until now */
+  /* Reading the clock four times is a good part of a hand-over, so a small task is timed only when it is its turn. What
+   * is in pieces always is, as they are timed themselves. */
+  const bool timed = op->countdown <= 1 || op->timed == 0 || job->order.part_ns >= FEW_PIECES * PIECE_NS ||
+                     gki_team_sleeps(team, gki_team_seat(drive->first, drive->count, parts - 1, parts));
   const uint64_t posted = timed ? gki_now() : 0;
   share_out(drive, job);
   const uint64_t begun = timed ? gki_now() : 0;
