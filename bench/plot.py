@@ -368,10 +368,10 @@ def outcome_by_medians(table, ratio):
     """What is added where the ratio of the arms' medians is on the goal's other side."""
     of, base = arm_called(table, ratio["of"]), against_of(table, ratio) if ratio["against"] else None
     if "along" in table or not base or base["median"] <= 0 or of["median"] is None or \
-            ratio["verdict"] not in ("met", "missed"):
+            ratio["verdict"] not in ("met", "missed", "undecided"):
         return ""
     by_medians = of["median"] / base["median"]
-    return "" if (by_medians <= ratio["goal"]) == (ratio["verdict"] == "met") else \
+    return "" if (by_medians <= ratio["goal"]) == (ratio["median"] <= ratio["goal"]) else \
         f"; of the arms' medians it is {beside(by_medians, ratio['goal'])}"
 
 
@@ -547,19 +547,21 @@ def link_to_docs(folder):
 
 def write_readme(folder, reports, pictures):
     """pictures: their names; None where they can't be drawn."""
+    goals = list(verdict_lines(reports))
     lines = [f"# {folder.name}", "",
              "Written by `bench/plot.py` from the JSON files beside it; `./configure.py bench` measures anew. How",
              f"that is done and what each table asks: {link_to_docs(folder)}.", "",
              *machine_lines(reports), *(["- no plots: there was no matplotlib"] if pictures is None else []), "",
-             "## Goals", "",
-             "A ratio is the median over rounds of each round's median over its turns, with each round's beside it.",
-             "Rounds on both sides of the goal leave it undecided. Turns go from the lowest 5th to the highest 95th",
+             "## Goals", "", plot_goals.tally(goals), "",
+             "A ratio is of what something takes to what is held against it, so less is better: the median over",
+             "rounds of each round's median over its turns, with each round's beside it. Rounds on both sides of",
+             "the goal leave it undecided. Turns go from the lowest 5th to the highest 95th",
              "percentile of a round; against a peer, whose turns are its rounds, there are none. A ratio isn't that",
              "of two medians, which bars of a plot show, and where that one is on the goal's other side, it is said.",
              "What is judged is a diamond beneath its arm there, with its turns (of a peer: its rounds) as its line",
              "and a dashed line at its goal; green is met, red missed, amber undecided, grey lost in noise or not",
              "judged. A line that ends in an arrow goes on.", "",
-             *verdict_lines(reports), ""]
+             *goals, ""]
     floor, missing = list(floor_lines(reports)), list(missing_lines(reports))
     if missing:
         lines += ["## Not measured", "", *missing, ""]

@@ -70,6 +70,15 @@ def draw_all(pyplot, rows, title, axis):
     return figure
 
 
+def tally(lines):
+    """In words, how many of the rows of a table of goals are what their last column says."""
+    ends = [line.rstrip(" |").rpartition("| ")[2] for line in lines[2:]]
+    words = "met", "missed", "undecided", "lost in noise"
+    counts = {word: sum(end.startswith(word) for end in ends) for word in words}
+    counts["not measured or not judged"] = len(ends) - sum(counts.values())
+    return f"Of {len(ends)} goals: " + ", ".join(f"{count} {word}" for word, count in counts.items() if count) + "."
+
+
 def head(figure, title, legend):
     """A title, and in small what is what."""
     tall = figure.get_size_inches()[1]
