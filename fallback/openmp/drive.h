@@ -40,7 +40,8 @@ gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
 void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns);
 /* Measures what a hand-over takes, at each meeting. */
 void gki_openmp_calibrate(gki_openmp_device *device);
-void gki_openmp_forget(gki_openmp_device *device);
+/* @return Whether what was measured has become so doubtful that it should be measured again. */
+bool gki_openmp_forget(gki_openmp_device *device);
 /* Waits until all have come to a meeting. */
 void gki_openmp_gather(gki_openmp_device *device);
 /* What waking somebody took, or a meeting, against what was expected: a step towards the median. On a busy machine it

@@ -17,6 +17,8 @@ typedef struct gki_openmp_device {
   float handoff_floor_ns; /* the least of what was measured at the last meetings */
   float at_meeting_ns[8]; /* these */
   uint32_t meetings;
+  uint64_t doubted_at;    /* when (gki_now) that is doubted, where it is longer than usual, */
+  float pause_ns;         /* and how long after it was measured; 0: it isn't longer */
   bool fixed;             /* costs are given, by a test */
   float clock_ns;         /* what reading the clock adds to what it measures */
   float wake_ns;          /* what it takes to share a task with a team that sleeps or hasn't met */

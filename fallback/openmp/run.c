@@ -375,7 +375,7 @@ gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *rec
   drive.may_meet = device->team.wanted > 1 && !device->alone;
   atomic_store_explicit(&program->failed, GK_OK, memory_order_relaxed);
   gki_openmp_patch(program, launch);
-  gki_openmp_forget(device);
+  (void)gki_openmp_forget(device);
   if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 16;
   gki_openmp_crew(&drive, 0, 1, device->handoff_ns);
   drive.missed_ns = program->eager ? device->wake_ns : 0;

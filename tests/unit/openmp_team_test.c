@@ -3,6 +3,7 @@
 #include "openmp_items.h"
 #include "gk_kernel.h"
 #include <dirent.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -212,15 +213,28 @@ static void test_large_tasks_are_shared(void **state) {
   world_end(&w);
 }
 
-/* A hand-over that took very long when it was measured isn't held against the team for ever. */
+enum { SLOW_PAUSE = 3000000 };
+static const uint64_t A_WHILE = 20000000000; /* ns */
+
+/* As it is when the team has met where each hand-over took so long, which is to be doubted after SLOW_PAUSE ns. */
+static void begin_slow_moment(gki_openmp_device *device, float handoff_ns) {
+  device->handoff_ns = device->handoff_floor_ns = handoff_ns;
+  for (size_t k = 0; k < GK_COUNT(device->at_meeting_ns); ++k) device->at_meeting_ns[k] = handoff_ns;
+  if (device->meetings == 0) device->meetings = 1;
+  device->pause_ns = SLOW_PAUSE;
+  device->doubted_at = gki_now() + SLOW_PAUSE;
+}
+
+/* A hand-over that took very long when it was measured isn't held against the team for ever, nor for many launches. */
 static void test_a_slow_moment_is_forgotten(void **state) {
   (void)state;
   world w;
   begin_toil(&w);
-  w.device.handoff_ns = w.device.handoff_floor_ns = w.device.at_meeting_ns[0] = 1e7f; /* more than all of the task */
-  w.device.meetings = 1;
-  assert_shared_within(&w, 200);
-  assert_true(w.device.handoff_floor_ns < 1e7f);
+  begin_slow_moment(&w.device, 1e9f); /* more than many of the task */
+  assert_runs(&w);
+  assert_int_equal(w.device.meetings, 1);
+  assert_shared_within(&w, 50);
+  assert_true(w.device.handoff_floor_ns < 1e9f);
   world_end(&w);
 }
 
@@ -246,24 +260,108 @@ static void toil_a_little(const gk_value *args, gk_range range) {
   for (size_t k = range.begin; k < range.end; ++k) spin_for(20000);
 }
 
+static const gk_kernel toiling_little = {
+  .name = "toiling_little", .params = touch_params, .param_count = 1, .host = toil_a_little};
+static const gk_task loop_tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(count_down, COUNT),
+                                     GK_END};
+static const gk_list loop_list = GK_LIST(list, loop_tasks, item_slots);
+static const gk_task passes_tasks[] = {GK_DO_WHILE(COUNT, .max_iterations = 40), GK_RUN(toiling_little, N, X), GK_END};
+static const gk_list passes_list = GK_LIST(list, passes_tasks, item_slots);
+
+static void begin_loop(world *w, const gk_list *list, int *count) {
+  world_begin(w, list, 2, AS_MEASURED);
+  worker = pthread_self();
+  bind_ptr(w, X, touched_bytes);
+  bind_i32(w, N, 2);
+  bind_ptr(w, COUNT, count);
+  atomic_store(&other_threads, 0);
+}
+
 /* Nor is it for as long as one launch may take. */
 static void test_a_slow_moment_is_forgotten_in_a_loop(void **state) {
   (void)state;
-  static const gk_kernel toiling_little = {
-    .name = "toiling_little", .params = touch_params, .param_count = 1, .host = toil_a_little};
-  static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(count_down, COUNT), GK_END};
+  int passes = 40000;
+  world w;
+  begin_loop(&w, &loop_list, &passes);
+  begin_slow_moment(&w.device, 1e12f);
+  assert_runs(&w);
+  assert_true(atomic_load(&other_threads) > 0);
+  assert_true(w.device.handoff_floor_ns < 1e12f);
+  world_end(&w);
+}
+
+/* Likewise where the team is there: it is measured again, rather than shared for as long as the launch may take with
+ * what has become of the machine. */
+static world *slowed;
+static uint32_t meetings_before;
+static gk_result slow_down(const gk_value *args, void *stream) {
+  (void)stream;
+  int *left = args[0].ptr;
+  const bool met = slowed->device.meetings > 0;
+  if (meetings_before == 0 && met) {
+    meetings_before = slowed->device.meetings;
+    begin_slow_moment(&slowed->device, 1e12f);
+  }
+  *left = meetings_before > 0 && slowed->device.meetings > meetings_before ? 0 : *left - 1;
+  return GK_OK;
+}
+
+static void test_a_team_is_measured_again(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT), GK_END};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
   int passes = 40000;
   world w;
-  world_begin(&w, &list, 2, AS_MEASURED);
-  worker = pthread_self();
-  bind_ptr(&w, X, touched_bytes);
-  bind_i32(&w, N, 2);
-  bind_ptr(&w, COUNT, &passes);
-  atomic_store(&other_threads, 0);
-  w.device.handoff_ns = w.device.handoff_floor_ns = w.device.at_meeting_ns[0] = 2e5f; /* ten times half a task */
-  w.device.meetings = 1;
+  slowed = &w;
+  meetings_before = 0;
+  begin_loop(&w, &list, &passes);
   assert_runs(&w);
+  assert_true(meetings_before > 0);
+  assert_true(w.device.meetings > meetings_before);
+  world_end(&w);
+}
+
+/* All threads there are. */
+static void run_only_on(const cpu_set_t *cpus) {
+  DIR *folder = opendir("/proc/self/task");
+  assert_non_null(folder);
+  for (struct dirent *entry; (entry = readdir(folder));)
+    if (entry->d_name[0] != '.') (void)sched_setaffinity(atoi(entry->d_name), sizeof *cpus, cpus);
+  closedir(folder);
+}
+
+/* On one core a team that spins takes as long to hand over as it spins: it is asked ever less often whether it still
+ * does, and works again once it has its cores. */
+static void test_two_threads_on_one_core(void **state) {
+  (void)state;
+  cpu_set_t all, one;
+  CPU_ZERO(&one);
+  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) skip();
+  for (size_t cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  int always = 1;
+  world w;
+  begin_loop(&w, &passes_list, &always);
+  assert_false(w.device.team.crowded);
+  run_only_on(&one);
+  const uint64_t begun = gki_now();
+  while (w.device.pause_ns == 0 && gki_now() - begun < A_WHILE) assert_runs(&w);
+  const float floor_ns = w.device.handoff_floor_ns, pause_ns = w.device.pause_ns;
+  const uint32_t meetings = w.device.meetings;
+  const uint64_t since = gki_now();
+  while (gki_now() - since < 150000000) assert_runs(&w);
+  const uint32_t more = w.device.meetings - meetings;
+  const float twice_ns = fminf(2 * pause_ns, 1e8f); /* so long it is at most: on a busy machine, soon */
+  while (w.device.meetings == meetings && gki_now() - since < A_WHILE) assert_runs(&w);
+  const float later_ns = w.device.pause_ns;
+  run_only_on(&all);
+  assert_true(floor_ns > GKI_HANDOFF_NS);
+  assert_true(more < 15);
+  assert_true(later_ns >= twice_ns);
+  atomic_store(&other_threads, 0);
+  const uint64_t apart = gki_now();
+  while (!atomic_load(&other_threads) && gki_now() - apart < A_WHILE) assert_runs(&w);
   assert_true(atomic_load(&other_threads) > 0);
   world_end(&w);
 }
@@ -419,6 +517,8 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_a_slow_moment_is_forgotten),
     cmocka_unit_test(test_a_slow_waking_is_forgotten),
     cmocka_unit_test(test_a_slow_moment_is_forgotten_in_a_loop),
+    cmocka_unit_test(test_a_team_is_measured_again),
+    cmocka_unit_test(test_two_threads_on_one_core),
     cmocka_unit_test(test_small_tasks_stay_small),
     cmocka_unit_test(test_uneven_work_is_no_waking),
     cmocka_unit_test(test_uneven_work_is_no_hand_over),
