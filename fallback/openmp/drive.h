@@ -38,11 +38,13 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op);
 /* Whether to disturb the crew for something that would save so much, were it awake. */
 gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
 void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns);
-/* Measures what a hand-over takes, at each meeting. */
-void gki_openmp_calibrate(gki_openmp_device *device);
-/* @return Whether what was measured has become so doubtful that it should be measured again. */
+/* Measures what a hand-over takes: at each meeting, and where what was measured is doubted. The crew must be idle.
+ * since: when the trouble for it began (gki_now). */
+void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since);
+/* Lets hand-overs that took long count for less. @return Whether what was measured is doubted: GKI_HANDOFF_NS is in its
+ * place then, until it is measured again. */
 bool gki_openmp_forget(gki_openmp_device *device);
-/* Waits until all have come to a meeting. */
+/* Waits until the whole team is awake and idle. */
 void gki_openmp_gather(gki_openmp_device *device);
 /* What waking somebody took, or a meeting, against what was expected: a step towards the median. On a busy machine it
  * can take a thousand times as long as on an idle one. */

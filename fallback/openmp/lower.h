@@ -7,18 +7,18 @@
 
 /* What waking a team may take, until it is measured. */
 #define GKI_WAKE_NS 20000.0f
-/* The same of sharing a task with a team that is awake. */
+/* The same of sharing a task with a team that is awake. What is measured is doubted where it is longer. */
 #define GKI_HANDOFF_NS 1000.0f
 
 /* An open device. Costs are learned on the worker's thread and nowhere else. */
 typedef struct gki_openmp_device {
   gki_team team;
   float handoff_ns;       /* what it takes to share a task with a team that is awake */
-  float handoff_floor_ns; /* the least of what was measured at the last meetings */
+  float handoff_floor_ns; /* the least of what was measured the last times; while doubted, GKI_HANDOFF_NS */
   float at_meeting_ns[8]; /* these */
-  uint32_t meetings;
-  uint64_t doubted_at;    /* when (gki_now) that is doubted, where it is longer than usual, */
-  float pause_ns;         /* and how long after it was measured; 0: it isn't longer */
+  uint32_t meetings;      /* how often it was measured */
+  uint64_t doubted_at;    /* when (gki_now) handoff_floor_ns is doubted, if it is above GKI_HANDOFF_NS */
+  float pause_ns;         /* until then, from when it was measured; 0: it wasn't above */
   bool fixed;             /* costs are given, by a test */
   float clock_ns;         /* what reading the clock adds to what it measures */
   float wake_ns;          /* what it takes to share a task with a team that sleeps or hasn't met */

@@ -361,7 +361,7 @@ static void lead(void *at) {
   gki_openmp_gather(device);
   drive->meeting_ns = (float)(gki_now() - drive->moment);
   if (device->team.size == 1) device->alone = true;
-  else if (!device->fixed) gki_openmp_calibrate(device);
+  else if (!device->fixed) gki_openmp_calibrate(device, gki_now());
   gki_openmp_crew(drive, 0, device->team.size, device->handoff_ns);
   (void)walk(drive);
   drive->moment = gki_now();

@@ -56,11 +56,11 @@ void gki_openmp_gather(gki_openmp_device *device) {
 
 /* Of few, the least but one: a core that is taken away for a moment makes any of them long, and if all were long this
  * time, the other meetings know better. */
-void gki_openmp_calibrate(gki_openmp_device *device) {
-  enum { TIMES = 4, TOO_LONG = 100000, PAUSE = 32, MOST_PAUSE = 100000000 };
+void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
+  enum { TIMES = 4, TOO_LONG_NS = 100000, PAUSES = 32, MOST_PAUSE_NS = 100000000 };
   float least = INFINITY, next = INFINITY;
   uint64_t start = gki_now(), before = start;
-  for (int k = 0; k < TIMES && before - start < TOO_LONG; ++k) {
+  for (int k = 0; k < TIMES && before - start < TOO_LONG_NS; ++k) {
     gki_openmp_gather(device);
     uint64_t after = gki_now();
     float seen = (float)(after - before);
@@ -73,18 +73,20 @@ void gki_openmp_calibrate(gki_openmp_device *device) {
   for (uint32_t k = 0; k < device->meetings && k < GK_COUNT(device->at_meeting_ns); ++k)
     floor_ns = fminf(floor_ns, device->at_meeting_ns[k]);
   device->handoff_floor_ns = floor_ns;
-  if (device->meetings == 1 || device->handoff_ns < floor_ns / 2) device->handoff_ns = floor_ns;
-  const float pause_ns = fmaxf((float)(before - start) * PAUSE, 2 * device->pause_ns);
-  device->pause_ns = floor_ns > GKI_HANDOFF_NS ? fminf(pause_ns, MOST_PAUSE) : 0;
+  const bool was_long = device->pause_ns > 0;
+  if (device->meetings == 1 || was_long || device->handoff_ns < floor_ns / 2) device->handoff_ns = floor_ns;
+  const bool in_vain = start >= device->doubted_at;
+  const float pause_ns = fmaxf((float)(before - since) * PAUSES, device->pause_ns * (in_vain ? 2 : 1));
+  device->pause_ns = floor_ns > GKI_HANDOFF_NS ? fminf(pause_ns, MOST_PAUSE_NS) : 0;
   device->doubted_at = before + (uint64_t)device->pause_ns;
 }
 
 /* What a busy machine taught is forgotten little by little. A floor above what is usual would keep the team from ever
  * meeting, where it is measured. It need not mean much, either: two threads may have been given one core just then,
- * above all a new one its maker's. So after a pause it is measured again, however little is launched meanwhile; each
- * time in vain it lasts twice as long, and so costs ever less. */
+ * above all a new one its maker's. So after a pause it is doubted, and measured again when a task seems worth it,
+ * however few launches there were meanwhile; each time in vain the pause is doubled, up to MOST_PAUSE_NS. */
 bool gki_openmp_forget(gki_openmp_device *device) {
-  const bool doubtful = device->handoff_floor_ns > GKI_HANDOFF_NS && gki_now() >= device->doubted_at;
+  const bool doubtful = !device->fixed && device->handoff_floor_ns > GKI_HANDOFF_NS && gki_now() >= device->doubted_at;
   if (doubtful) device->handoff_ns = device->handoff_floor_ns = GKI_HANDOFF_NS;
   const float floor_ns = device->handoff_floor_ns;
   if (device->handoff_ns > floor_ns) device->handoff_ns += (floor_ns - device->handoff_ns) / 16;
@@ -109,9 +111,10 @@ static void adapt_awake(gki_drive *drive, float seen_ns) {
 static void reconsider(gki_drive *drive) {
   if (!drive->top) return;
   gki_openmp_device *device = drive->program->device;
-  if (gki_openmp_forget(device) && drive->met && !device->fixed) {
+  if (gki_openmp_forget(device) && drive->met) {
+    const uint64_t since = gki_now();
     gki_openmp_gather(device);
-    gki_openmp_calibrate(device);
+    gki_openmp_calibrate(device, since);
   }
   gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
 }

@@ -1,6 +1,7 @@
 /* The OpenMP backend: sums, which are the same for any number of threads; tasks that wake others, and those that don't;
  * out of memory. */
 #include "openmp_items.h"
+#include "openmp/drive.h"
 #include "gk_kernel.h"
 #include <dirent.h>
 #include <sched.h>
@@ -213,16 +214,15 @@ static void test_large_tasks_are_shared(void **state) {
   world_end(&w);
 }
 
-enum { SLOW_PAUSE = 3000000 };
-static const uint64_t A_WHILE = 20000000000; /* ns */
+static const uint64_t A_WHILE_NS = 20000000000;
 
-/* As it is when the team has met where each hand-over took so long, which is to be doubted after SLOW_PAUSE ns. */
+/* As it is when the team has met where each hand-over took so long. It isn't doubted until doubted_at is set. */
 static void begin_slow_moment(gki_openmp_device *device, float handoff_ns) {
   device->handoff_ns = device->handoff_floor_ns = handoff_ns;
   for (size_t k = 0; k < GK_COUNT(device->at_meeting_ns); ++k) device->at_meeting_ns[k] = handoff_ns;
   if (device->meetings == 0) device->meetings = 1;
-  device->pause_ns = SLOW_PAUSE;
-  device->doubted_at = gki_now() + SLOW_PAUSE;
+  device->pause_ns = 1e6f;
+  device->doubted_at = UINT64_MAX;
 }
 
 /* A hand-over that took very long when it was measured isn't held against the team for ever, nor for many launches. */
@@ -230,12 +230,43 @@ static void test_a_slow_moment_is_forgotten(void **state) {
   (void)state;
   world w;
   begin_toil(&w);
-  begin_slow_moment(&w.device, 1e9f); /* more than many of the task */
-  assert_runs(&w);
-  assert_int_equal(w.device.meetings, 1);
+  assert_shared_within(&w, 100); /* now it is known what the task takes */
+  begin_slow_moment(&w.device, 1e12f);
+  const uint32_t meetings = w.device.meetings;
+  for (int k = 0; k < 20; ++k) assert_runs(&w);
+  assert_int_equal(w.device.meetings, meetings);
+  atomic_store(&other_threads, 0);
+  w.device.doubted_at = 0;
   assert_shared_within(&w, 50);
-  assert_true(w.device.handoff_floor_ns < 1e9f);
+  assert_true(w.device.handoff_floor_ns < 1e12f);
   world_end(&w);
+}
+
+/* Found out at a meeting that nobody had doubted, it is over at once. */
+static void test_a_good_moment_ends_a_slow_one(void **state) {
+  (void)state;
+  world w;
+  world_open(&w, 2);
+  begin_slow_moment(&w.device, 1e9f);
+  gki_openmp_calibrate(&w.device, gki_now()); /* a team of one: nobody to wait for */
+  assert_true(w.device.handoff_floor_ns < 1e6f);
+  assert_true(w.device.handoff_ns == w.device.handoff_floor_ns);
+  gki_openmp.close(&w.device);
+}
+
+/* Else tests that give costs would test something else. */
+static void test_given_costs_are_not_doubted(void **state) {
+  (void)state;
+  world w;
+  world_open(&w, 2);
+  w.device.fixed = true;
+  w.device.handoff_ns = w.device.handoff_floor_ns = 1e30f;
+  assert_false(gki_openmp_forget(&w.device));
+  assert_true(w.device.handoff_ns == 1e30f && w.device.handoff_floor_ns == 1e30f);
+  w.device.fixed = false;
+  assert_true(gki_openmp_forget(&w.device));
+  assert_true(w.device.handoff_floor_ns == GKI_HANDOFF_NS);
+  gki_openmp.close(&w.device);
 }
 
 /* Nor is a waking. */
@@ -248,10 +279,16 @@ static void test_a_slow_waking_is_forgotten(void **state) {
   world_end(&w);
 }
 
-static gk_result count_down(const gk_value *args, void *stream) {
+static world *looping;
+static uint64_t looping_since;
+static uint32_t passes, meetings_before;
+
+/* Ends the loop when others have come, which they can't before the hundredth pass, or after a while. */
+static gk_result doubt_in_time(const gk_value *args, void *stream) {
   (void)stream;
-  int *left = args[0].ptr;
-  *left = atomic_load(&other_threads) ? 0 : *left - 1;
+  int *again = args[0].ptr;
+  if (++passes == 100) looping->device.doubted_at = 0;
+  *again = !atomic_load(&other_threads) && gki_now() - looping_since < A_WHILE_NS;
   return GK_OK;
 }
 
@@ -262,9 +299,6 @@ static void toil_a_little(const gk_value *args, gk_range range) {
 
 static const gk_kernel toiling_little = {
   .name = "toiling_little", .params = touch_params, .param_count = 1, .host = toil_a_little};
-static const gk_task loop_tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(count_down, COUNT),
-                                     GK_END};
-static const gk_list loop_list = GK_LIST(list, loop_tasks, item_slots);
 static const gk_task passes_tasks[] = {GK_DO_WHILE(COUNT, .max_iterations = 40), GK_RUN(toiling_little, N, X), GK_END};
 static const gk_list passes_list = GK_LIST(list, passes_tasks, item_slots);
 
@@ -275,93 +309,111 @@ static void begin_loop(world *w, const gk_list *list, int *count) {
   bind_i32(w, N, 2);
   bind_ptr(w, COUNT, count);
   atomic_store(&other_threads, 0);
+  looping = w;
+  looping_since = gki_now();
+  passes = meetings_before = 0;
 }
 
 /* Nor is it for as long as one launch may take. */
 static void test_a_slow_moment_is_forgotten_in_a_loop(void **state) {
   (void)state;
-  int passes = 40000;
+  static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT),
+                                  GK_END};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  int again = 1;
   world w;
-  begin_loop(&w, &loop_list, &passes);
+  begin_loop(&w, &list, &again);
   begin_slow_moment(&w.device, 1e12f);
   assert_runs(&w);
   assert_true(atomic_load(&other_threads) > 0);
+  assert_true(passes >= 100);
   assert_true(w.device.handoff_floor_ns < 1e12f);
   world_end(&w);
 }
 
-/* Likewise where the team is there: it is measured again, rather than shared for as long as the launch may take with
- * what has become of the machine. */
-static world *slowed;
-static uint32_t meetings_before;
+/* Ends the loop when it was measured once more after a moment that was slow while the team was there. */
 static gk_result slow_down(const gk_value *args, void *stream) {
   (void)stream;
-  int *left = args[0].ptr;
-  const bool met = slowed->device.meetings > 0;
-  if (meetings_before == 0 && met) {
-    meetings_before = slowed->device.meetings;
-    begin_slow_moment(&slowed->device, 1e12f);
+  int *again = args[0].ptr;
+  gki_openmp_device *device = &looping->device;
+  if (meetings_before == 0 && device->meetings > 0) {
+    meetings_before = device->meetings;
+    begin_slow_moment(device, 1e12f);
+    device->doubted_at = 0;
   }
-  *left = meetings_before > 0 && slowed->device.meetings > meetings_before ? 0 : *left - 1;
+  const bool again_measured = meetings_before > 0 && device->meetings > meetings_before;
+  *again = !again_measured && gki_now() - looping_since < A_WHILE_NS;
   return GK_OK;
 }
 
+/* Likewise where the team is there: it is measured again, rather than shared for as long as the launch may take with
+ * what has become of the machine. */
 static void test_a_team_is_measured_again(void **state) {
   (void)state;
   static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT), GK_END};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
-  int passes = 40000;
+  int again = 1;
   world w;
-  slowed = &w;
-  meetings_before = 0;
-  begin_loop(&w, &list, &passes);
+  begin_loop(&w, &list, &again);
   assert_runs(&w);
   assert_true(meetings_before > 0);
   assert_true(w.device.meetings > meetings_before);
   world_end(&w);
 }
 
-/* All threads there are. */
-static void run_only_on(const cpu_set_t *cpus) {
+static cpu_set_t usual_cpus;
+
+/* All threads of this process. @return Whether the system lets it. */
+static bool run_only_on(const cpu_set_t *cpus) {
+  bool done = true;
   DIR *folder = opendir("/proc/self/task");
   assert_non_null(folder);
   for (struct dirent *entry; (entry = readdir(folder));)
-    if (entry->d_name[0] != '.') (void)sched_setaffinity(atoi(entry->d_name), sizeof *cpus, cpus);
+    if (entry->d_name[0] != '.') done &= sched_setaffinity(atoi(entry->d_name), sizeof *cpus, cpus) == 0;
   closedir(folder);
+  return done;
+}
+
+static int run_where_usual(void **state) {
+  (void)state;
+  (void)run_only_on(&usual_cpus);
+  return 0;
 }
 
 /* On one core a team that spins takes as long to hand over as it spins: it is asked ever less often whether it still
  * does, and works again once it has its cores. */
 static void test_two_threads_on_one_core(void **state) {
   (void)state;
-  cpu_set_t all, one;
+  cpu_set_t one;
   CPU_ZERO(&one);
-  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
-  if (CPU_COUNT(&all) < 2) skip();
+  if (sched_getaffinity(0, sizeof usual_cpus, &usual_cpus) != 0 || CPU_COUNT(&usual_cpus) < 2) skip();
   for (size_t cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
-    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+    if (CPU_ISSET(cpu, &usual_cpus)) CPU_SET(cpu, &one);
   int always = 1;
   world w;
   begin_loop(&w, &passes_list, &always);
   assert_false(w.device.team.crowded);
-  run_only_on(&one);
+  if (!run_only_on(&one)) {
+    world_end(&w);
+    skip();
+  }
   const uint64_t begun = gki_now();
-  while (w.device.pause_ns == 0 && gki_now() - begun < A_WHILE) assert_runs(&w);
+  while (w.device.pause_ns == 0 && gki_now() - begun < A_WHILE_NS) assert_runs(&w);
   const float floor_ns = w.device.handoff_floor_ns, pause_ns = w.device.pause_ns;
   const uint32_t meetings = w.device.meetings;
   const uint64_t since = gki_now();
   while (gki_now() - since < 150000000) assert_runs(&w);
   const uint32_t more = w.device.meetings - meetings;
-  const float twice_ns = fminf(2 * pause_ns, 1e8f); /* so long it is at most: on a busy machine, soon */
-  while (w.device.meetings == meetings && gki_now() - since < A_WHILE) assert_runs(&w);
+  const float twice_ns = fminf(2 * pause_ns, 1e8f); /* the limit, which a busy machine reaches at once */
+  while (w.device.meetings == meetings && gki_now() - since < A_WHILE_NS) assert_runs(&w);
   const float later_ns = w.device.pause_ns;
-  run_only_on(&all);
+  (void)run_only_on(&usual_cpus);
   assert_true(floor_ns > GKI_HANDOFF_NS);
   assert_true(more < 15);
   assert_true(later_ns >= twice_ns);
   atomic_store(&other_threads, 0);
   const uint64_t apart = gki_now();
-  while (!atomic_load(&other_threads) && gki_now() - apart < A_WHILE) assert_runs(&w);
+  while (!atomic_load(&other_threads) && gki_now() - apart < A_WHILE_NS) assert_runs(&w);
   assert_true(atomic_load(&other_threads) > 0);
   world_end(&w);
 }
@@ -515,10 +567,12 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_thread_limit),
     cmocka_unit_test(test_large_tasks_are_shared),
     cmocka_unit_test(test_a_slow_moment_is_forgotten),
+    cmocka_unit_test(test_a_good_moment_ends_a_slow_one),
+    cmocka_unit_test(test_given_costs_are_not_doubted),
     cmocka_unit_test(test_a_slow_waking_is_forgotten),
     cmocka_unit_test(test_a_slow_moment_is_forgotten_in_a_loop),
     cmocka_unit_test(test_a_team_is_measured_again),
-    cmocka_unit_test(test_two_threads_on_one_core),
+    cmocka_unit_test_teardown(test_two_threads_on_one_core, run_where_usual),
     cmocka_unit_test(test_small_tasks_stay_small),
     cmocka_unit_test(test_uneven_work_is_no_waking),
     cmocka_unit_test(test_uneven_work_is_no_hand_over),
