@@ -386,7 +386,10 @@ static void test_two_threads_on_one_core(void **state) {
   (void)state;
   cpu_set_t one;
   CPU_ZERO(&one);
-  if (sched_getaffinity(0, sizeof usual_cpus, &usual_cpus) != 0 || CPU_COUNT(&usual_cpus) < 2) skip();
+  if (sched_getaffinity(0, sizeof usual_cpus, &usual_cpus) != 0 || CPU_COUNT(&usual_cpus) < 2) {
+    print_message("there is one core, or it isn't known which there are\n");
+    skip();
+  }
   for (size_t cpu = 0; CPU_COUNT(&one) == 0; ++cpu)
     if (CPU_ISSET(cpu, &usual_cpus)) CPU_SET(cpu, &one);
   int always = 1;
@@ -395,6 +398,7 @@ static void test_two_threads_on_one_core(void **state) {
   assert_false(w.device.team.crowded);
   if (!run_only_on(&one)) {
     world_end(&w);
+    print_message("the system doesn't let threads be kept on one core\n");
     skip();
   }
   const uint64_t begun = gki_now();
