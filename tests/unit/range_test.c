@@ -215,6 +215,15 @@ static void cancelling(void **state) {
   gk_free(device, flag);
 }
 
+/* On a busy machine who cancels a loop may come late, and the loop has said much by then. */
+static void much_is_said(void **state) {
+  (void)state;
+  tool->forget();
+  for (uint64_t k = 0; k < 20000; ++k) gki_mark(k, "again");
+  assert_some_said("!again[19998];!again[19999];");
+  assert_false(some_said("!again;"));
+}
+
 /* ---- what fails -------------------------------------------------------------------------------------------------- */
 
 static void refused_launches(void **state) {
@@ -380,6 +389,7 @@ int main(int count, char **arguments) {
       TOLD(awkward, launching),
       TOLD_BY_ALL(yielding),
       TOLD_BY_ALL(cancelling),
+      TOLD(openmp, much_is_said),
       TOLD_BY_ALL(refused_launches),
       TOLD_BY_FAKES(failing_backend),
       TOLD(openmp, no_memory),

@@ -29,12 +29,16 @@ __attribute__((format(printf, 1, 2))) static void write_down(const char *format,
     return;
   }
   char *text = texts[number];
-  const size_t used = strlen(text);
+  size_t used = strlen(text);
+  if (used > TEXT / 2) { /* a loop that nobody ends says the same again and again: what was said last is kept */
+    memmove(text, text + used - TEXT / 4, TEXT / 4 + 1);
+    used = TEXT / 4;
+  }
   va_list args;
   va_start(args, format);
   const int length = vsnprintf(text + used, TEXT - used, format, args);
   va_end(args);
-  if (length < 0 || (size_t)length >= TEXT - used) complain("too many ranges");
+  if (length < 0 || (size_t)length >= TEXT - used) complain("too long a name");
 }
 
 /* ---- what NVTX calls --------------------------------------------------------------------------------------------- */

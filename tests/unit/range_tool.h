@@ -10,7 +10,8 @@ enum { RANGE_TOOL_THREADS = 32 };
 typedef struct range_tool {
   void (*forget)(void); /* what was told so far; ranges that are open stay so */
   /* What a thread told since then: "create list{check and plan{}lower{}}", marks as "!cancel list;", a number as
-   * "upload[4]{}". Threads are counted from 0 in the order in which they first said something; "": there is none. */
+   * "upload[4]{}"; of what is very long, the end. Threads are counted from 0 in the order in which they first said
+   * something; "": there is none. */
   const char *(*said)(unsigned thread);
   unsigned (*open)(void);      /* ranges of all threads that didn't end */
   const char *(*wrong)(void);  /* the first thing that a tool can't understand; "" */
