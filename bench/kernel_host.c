@@ -109,28 +109,28 @@ MAKE_DOT(dot_simd, SIMD(reduction(+ : total)))
 MAKE_ROWS(rows_plain, )
 MAKE_ROWS(rows_simd, SIMD(reduction(+ : total)))
 
-enum { SUMS = 32 }; /* that one may add up side by side */
-static void add_products(float sums[SUMS], const float *y, const float *x, size_t items) {
+enum { SUMS = 32 }; /* that one may add up side by side; one more is for what is left of a row */
+static void add_products(float sums[SUMS + 1], const float *y, const float *x, size_t items) {
   size_t i = 0;
   for (; i + SUMS <= items; i += SUMS)
     for (size_t k = 0; k < SUMS; ++k) sums[k] += y[i + k] * x[i + k];
-  for (; i < items; ++i) sums[0] += y[i] * x[i];
+  for (; i < items; ++i) sums[SUMS] += y[i] * x[i];
 }
 
-static void add_sums(float *total, const float sums[SUMS]) {
-  for (int k = 0; k < SUMS; ++k) *total += sums[k];
+static void add_sums(float *total, const float sums[SUMS + 1]) {
+  for (int k = 0; k <= SUMS; ++k) *total += sums[k];
 }
 
 static void dot_sums(const gk_value *args, gk_range items) {
   const float *y = args[0].ptr, *x = args[1].ptr;
-  float sums[SUMS] = {0};
+  float sums[SUMS + 1] = {0};
   add_products(sums, y + items.begin, x + items.begin, items.end - items.begin);
   add_sums(args[2].ptr, sums);
 }
 
 static void rows_sums(const gk_value *args, gk_range items) {
   const float *y = args[0].ptr, *x = args[1].ptr;
-  float sums[SUMS] = {0};
+  float sums[SUMS + 1] = {0};
   for (int j = 0; j < (int)items.extent[1]; ++j)
     add_products(sums, y + j * args[3].i32, x + j * args[3].i32, items.extent[0]);
   add_sums(args[2].ptr, sums);
