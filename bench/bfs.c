@@ -145,6 +145,8 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
   return from_all(arm->g, search_by_hand, arm, times, took);
 }
 
+enum { HANDS = 3 }; /* processes by hand; the last does what one before it does: how far one is from itself */
+
 static void search(const char *name, void (*make)(bfs_graph *, const int *), const int *size, int tries) {
   static gk_arm arm;
   queue_arm alone;
@@ -153,8 +155,10 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
   if (!bench_wants("F3", what)) return;
   bfs_graph *g = bench_shared(sizeof *g);
   make(g, size);
-  hand_arm with[2] = {{.g = g, .search = bfs_hand_loops}, {.g = g, .search = bfs_hand_region}};
-  bench_apart by_hand[2] = {bench_start_apart(run_hand, &with[0]), bench_start_apart(run_hand, &with[1])};
+  hand_arm with[HANDS] = {{.g = g, .search = bfs_hand_loops}, {.g = g, .search = bfs_hand_region},
+                          {.g = g, .search = bfs_hand_region}};
+  bench_apart by_hand[HANDS];
+  for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
   begin_gk(&arm, g);
   begin_queue(&alone, g);
   search_by_host(&arm, g->sources[0]);
@@ -164,19 +168,23 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
            "%d vertices, %d neighbours in all; levels: %d by one thread, %d pushed, %d pulled: the graph, and by hand",
            g->vertices, g->edges, levels - pushed - pulled, pushed, pulled);
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
+             *again = "by hand, one region, once more",
              *queue = "one thread, a queue", *host = "gk, the same tasks in a loop of the host's";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
     .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
              {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
              {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
+             {.name = again, .run = bench_run_apart, .with = &by_hand[2], .settle_ms = BENCH_SETTLE_MS},
              {.name = queue, .run = run_queue, .with = &alone},
              {.name = host, .run = run_host, .with = &arm, .settle_ms = BENCH_SETTLE_MS}},
     .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region, queue}, .goal = 1.02},
+               {.what = "by hand once more against itself", .of = again, .against = {region}},
+               {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region, queue}},
                {.what = "gk against one thread", .of = "gk", .against = {queue}},
                {.what = "gk against a loop of the host's", .of = "gk", .against = {host}}}});
   end_gk(&arm);
   end_queue(&alone);
-  for (int k = 0; k < 2; ++k) bench_end_apart(&by_hand[k]);
+  for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);
 }
 
 static void rmat(bfs_graph *g, const int *scale) { bfs_make_rmat(g, *scale); }

@@ -495,8 +495,9 @@ def table_lines(table, reports):
                   "")
     for ratio in table["ratios"]:
         if not ratio["goal"] and ratio["against"] and ratio["median"] is not None:
+            rounds = "; rounds: " + ", ".join(map(number, ratio["medians"])) if "medians" in ratio else ""
             yield row(f"*{ratio['what']}, turn by turn*", number(ratio["median"]),
-                      f"{end_of(ratio['p5'])} to {end_of(ratio['p95'])}")
+                      f"{end_of(ratio['p5'])} to {end_of(ratio['p95'])}{rounds}")
     yield ""
 
 

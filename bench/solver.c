@@ -18,7 +18,7 @@ static void spoil(const cube *c, double *u) { memset(u, 0xff, (size_t)c->items *
 typedef struct gk_arm {
   cube *c;
   gk_device *device;
-  gk_graph *graph;
+  gk_graph *graph, *begin; /* the whole, and its tasks before the loop, in the same memory */
 } gk_arm;
 
 static void begin_gk(gk_arm *arm, cube *c) {
@@ -29,6 +29,10 @@ static void begin_gk(gk_arm *arm, cube *c) {
   must(gk_bind_int(arm->graph, ITEMS, c->items));
   must(gk_bind_int(arm->graph, SIDE, c->side));
   must(gk_upload(arm->device, gk_bound(arm->graph, B), c->b, (size_t)c->items * sizeof *c->b));
+  must(gk_graph_create(arm->device, &solver_begin, 0, &arm->begin));
+  for (gk_slot slot = U; slot <= B; ++slot) must(gk_bind(arm->begin, slot, gk_bound(arm->graph, slot)));
+  must(gk_bind_int(arm->begin, ITEMS, c->items));
+  must(gk_bind_int(arm->begin, SIDE, c->side));
 }
 
 static bool run_gk(void *with, uint64_t times, bench_took *took) {
@@ -45,7 +49,27 @@ static bool run_gk(void *with, uint64_t times, bench_took *took) {
   return solver_is_done(arm->c, gk_bound(arm->graph, U));
 }
 
+static bool is_zero(const cube *c, const double *u) {
+  int same = 0;
+  for (int i = 0; i < c->items; ++i) same += u[i] == 0.0;
+  return same == c->items;
+}
+
+/* What a launch takes that has no loop. */
+static bool begin_by_gk(void *with, uint64_t times, bench_took *took) {
+  const gk_arm *arm = with;
+  spoil(arm->c, gk_bound(arm->graph, U));
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) {
+    must(gk_launch(arm->begin, 0));
+    must(gk_wait(arm->begin, NULL));
+  }
+  took->all += (bench_now() - begin) * 1e-6;
+  return is_zero(arm->c, gk_bound(arm->graph, U));
+}
+
 static void end_gk(const gk_arm *arm) {
+  gk_graph_destroy(arm->begin);
   gk_graph_destroy(arm->graph);
   gk_device_close(arm->device);
 }
@@ -167,7 +191,23 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
   return solver_is_done(arm->c, arm->at.u);
 }
 
+/* Of nothing: the residual is 0 before the first pass. */
+static bool begin_by_hand(void *with, uint64_t times, bench_took *took) {
+  hand_arm *arm = with;
+  if (!arm->at.u) begin_hand(arm);
+  memset(arm->at.b, 0, (size_t)arm->c->items * sizeof *arm->at.b);
+  spoil(arm->c, arm->at.u);
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) arm->solve(arm->c, &arm->at);
+  took->all += (bench_now() - begin) * 1e-6;
+  return is_zero(arm->c, arm->at.u);
+}
+
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+/* Processes by hand. One does what the one before it does: how far is one from itself? The last begins, and has nothing
+ * to do. */
+enum { LOOPS, REGION, AGAIN_REGION, BEGIN, HANDS };
 
 static void solve(int side, int tries) {
   char what[60], question[120];
@@ -175,21 +215,35 @@ static void solve(int side, int tries) {
   if (!bench_wants("F3", what)) return;
   cube *c = bench_shared(sizeof *c);
   solver_cube(c, side);
-  hand_arm with[2] = {{.c = c, .solve = by_loops}, {.c = c, .solve = by_region}};
-  bench_apart by_hand[2] = {bench_start_apart(run_hand, &with[0]), bench_start_apart(run_hand, &with[1])};
+  hand_arm with[HANDS];
+  bench_apart by_hand[HANDS];
+  for (int k = 0; k < HANDS; ++k) {
+    with[k] = (hand_arm){.c = c, .solve = k == LOOPS ? by_loops : by_region};
+    by_hand[k] = bench_start_apart(k == BEGIN ? begin_by_hand : run_hand, &with[k]);
+  }
   gk_arm arm;
   begin_gk(&arm, c);
   bench_took ignored = {0};
   if (!run_gk(&arm, 1, &ignored)) bench_fail("gk's solution isn't the one that is known");
   snprintf(question, sizeof question, "a solution in %d passes of four tasks: the graph, and by hand", c->passes);
-  const char *loops = "by hand, a region per loop", *region = "by hand, one region for all";
+  const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
+             *again = "by hand, one region, once more", *only = "gk, only what is before the loop",
+             *only_region = "by hand, one region, only what is before the loop";
   bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
     .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
-             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
-             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS}},
-    .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02}}});
+             {.name = loops, .run = bench_run_apart, .with = &by_hand[LOOPS], .settle_ms = BENCH_SETTLE_MS},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[REGION], .settle_ms = BENCH_SETTLE_MS},
+             {.name = again, .run = bench_run_apart, .with = &by_hand[AGAIN_REGION], .settle_ms = BENCH_SETTLE_MS},
+             {.name = only, .run = begin_by_gk, .with = &arm, .most = 1, .settle_ms = BENCH_SETTLE_MS},
+             {.name = only_region, .run = bench_run_apart, .with = &by_hand[BEGIN], .most = 1,
+              .settle_ms = BENCH_SETTLE_MS}},
+    .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
+               {.what = "by hand once more against itself", .of = again, .against = {region}},
+               {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}},
+               {.what = "gk, before the loop, against all", .of = only, .against = {"gk"}},
+               {.what = "by hand, before the loop, against all", .of = only_region, .against = {region}}}});
   end_gk(&arm);
-  for (int k = 0; k < 2; ++k) bench_end_apart(&by_hand[k]);
+  for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);
 }
 
 int main(int argc, char **argv) {

@@ -7,8 +7,8 @@
 
 enum { SUM_ITEMS = 32, /* of a chunk of a sum at least: what gk_kernel.h adds up side by side */
        LINE_ITEMS = 64, /* parts of large tasks, and of bytes, are multiples of it: no two write to one cache line */
-       PIECE_NS = 4000, /* of a part, so that taking it costs next to nothing beside it */
-       FEW_PIECES = 4, MOST_PIECES = 128 /* with fewer, there are none: clocks cost more than pieces bring */ };
+       PIECE_NS = 8000, /* at least: beginning one takes some 100 ns, as it waits for memory once more */
+       FEW_PIECES = 4 /* of that length in a part, or it isn't cut: there would be next to nothing to take */ };
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
@@ -155,7 +155,9 @@ static void learn(const gki_openmp_device *device, gki_op *op, size_t items, uin
 /* A task in at most as many parts as its crew has seats, a long one's of some pieces each. Whoever is through with its
  * own takes pieces of others': cores aren't equally fast, least of all virtual ones, and items needn't be. Each begins
  * with its own, so in the next task it has in its cache what it had in this one (affinity scheduling, Markatos and
- * LeBlanc 1994). */
+ * LeBlanc 1994), and nobody takes another's last piece: its owner would be there as soon, and has it in its cache.
+ * Pieces are the halves of what is left of a part, so that they are few, and small where others are through (guided
+ * self-scheduling, Polychronopoulos and Kuck 1987, of each part by itself). */
 typedef struct part_of {
   gki_order order; /* first: the order is its address */
   const gki_program *program;
@@ -166,26 +168,34 @@ typedef struct part_of {
   uint32_t first, count; /* the crew's seats */
   uint32_t parts, pieces, chunks;
   uint32_t arg_count;
-  size_t part_items, piece_items;
+  uint32_t step;                  /* of items: parts and pieces are multiples of it */
+  bool timed;
+  size_t part_items, least_items; /* of a part; of a piece */
   char *partial;
-  _Atomic uint64_t spent_ns; /* by all together, where there are pieces */
+  _Atomic uint64_t spent_ns; /* by all together, where there are pieces and it is timed */
   gk_value bytes[2];     /* args of a copy or fill */
 } part_of;
 
 static bool in_chunks(const part_of *job) { return job->sums && !job->sums->exact; }
 
+static size_t round_up(size_t items, size_t step) { return (items + step - 1) / step * step; }
+
+static size_t next_piece(const part_of *job, size_t left) {
+  const size_t half = round_up(left / 2, job->step), piece = half > job->least_items ? half : job->least_items;
+  return piece < left ? piece : left;
+}
+
 static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
   const bool bytes = !job->host, many = job->range.end >= (size_t)LINE_ITEMS * parts;
   /* With sums as evenly as can be: a kernel may have an item stand for each thread's share. */
-  const size_t step = bytes || (many && !job->sums) ? LINE_ITEMS : 1;
+  job->step = bytes || (many && !job->sums) ? LINE_ITEMS : 1;
   job->parts = parts;
-  job->part_items = ((job->range.end + parts - 1) / parts + step - 1) / step * step;
-  job->piece_items = job->part_items;
-  job->pieces = 1;
-  if (parts == 1 || in_chunks(job) || part_ns < FEW_PIECES * PIECE_NS) return;
-  const size_t pieces = (size_t)fminf(part_ns / PIECE_NS, MOST_PIECES);
-  job->piece_items = ((job->part_items + pieces - 1) / pieces + step - 1) / step * step;
-  job->pieces = (uint32_t)((job->part_items + job->piece_items - 1) / job->piece_items);
+  job->part_items = round_up((job->range.end + parts - 1) / parts, job->step);
+  job->least_items = job->part_items;
+  if (parts > 1 && !in_chunks(job) && part_ns >= FEW_PIECES * PIECE_NS)
+    job->least_items = round_up((size_t)((float)job->part_items * (PIECE_NS / part_ns)) + 1, job->step);
+  job->pieces = 0;
+  for (size_t left = job->part_items; left > 0; left -= next_piece(job, left)) ++job->pieces;
 }
 
 /* Of a part; empty behind its end. */
@@ -193,9 +203,9 @@ static gk_range piece_of(const part_of *job, uint32_t part, uint32_t piece) {
   const size_t items = job->range.end, begin = part * job->part_items, end = begin + job->part_items;
   const size_t part_end = end < items ? end : items;
   gk_range range = job->range;
-  range.begin = begin + piece * job->piece_items;
-  range.end = range.begin + job->piece_items < part_end ? range.begin + job->piece_items : part_end;
-  if (range.begin > range.end) range.begin = range.end;
+  range.begin = begin < part_end ? begin : part_end;
+  for (; piece > 0 && range.begin < part_end; --piece) range.begin += next_piece(job, part_end - range.begin);
+  range.end = range.begin + next_piece(job, part_end - range.begin);
   return range;
 }
 
@@ -211,9 +221,10 @@ typedef struct own_work {
   uint32_t *totals; /* and what those before came to */
 } own_work;
 
-static void take_pieces(const part_of *job, uint32_t part, own_work *own) {
+/* As long as less than so many are taken. */
+static void take_pieces(const part_of *job, uint32_t part, uint32_t pieces, own_work *own) {
   atomic_uint *taken = taken_of(job, part);
-  while (atomic_load_explicit(taken, memory_order_relaxed) < job->pieces) {
+  while (atomic_load_explicit(taken, memory_order_relaxed) < pieces) {
     const uint32_t piece = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
     if (piece >= job->pieces) break;
     const gk_range range = piece_of(job, part, piece);
@@ -228,10 +239,10 @@ static void run_pieces(part_of *job, uint32_t part, own_work *own) {
     return;
   }
   /* One's own part, then what is left of a few others': all of them would take too long to see where there are many. */
-  const uint64_t begun = gki_now();
-  take_pieces(job, part, own);
-  for (uint32_t step = 1; step < job->parts; step *= 2) take_pieces(job, (part + step) % job->parts, own);
-  atomic_fetch_add_explicit(&job->spent_ns, gki_now() - begun, memory_order_relaxed);
+  const uint64_t begun = job->timed ? gki_now() : 0;
+  take_pieces(job, part, job->pieces, own);
+  for (uint32_t k = 1; k < job->parts; k *= 2) take_pieces(job, (part + k) % job->parts, job->pieces - 1, own);
+  if (job->timed) atomic_fetch_add_explicit(&job->spent_ns, gki_now() - begun, memory_order_relaxed);
 }
 
 static void run_items(const part_of *job, own_work *own, gk_range range) { job->host(own->args, range); }
@@ -385,7 +396,7 @@ static void run_alone(part_of *job) {
   job->order.work(&job->order, 0);
 }
 
-enum { SELDOM = 16 /* executions from one that is timed to the next, of what is small and shared */ };
+enum { SELDOM = 16 /* executions from one that is timed to the next, of what is shared */ };
 
 static void share_out(gki_drive *drive, part_of *job) {
   for (uint32_t k = 0; k < job->parts && job->pieces > 1; ++k)
@@ -423,10 +434,10 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   cut_parts(job, parts, job->order.part_ns);
   if (job->sums && job->sums->exact) job->chunks = parts;
   if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too small to be shared until now */
-  /* Reading the clock four times is a good part of a hand-over, so a small task is timed only when it is its turn. What
-   * is in pieces always is, as they are timed themselves. */
-  const bool timed = op->countdown <= 1 || op->timed == 0 || job->order.part_ns >= FEW_PIECES * PIECE_NS ||
+  /* Reading the clock as often is a good part of a hand-over. */
+  const bool timed = op->countdown <= 1 || op->timed == 0 ||
                      gki_team_sleeps(team, gki_team_seat(drive->first, drive->count, parts - 1, parts));
+  job->timed = timed;
   const uint64_t posted = timed ? gki_now() : 0;
   share_out(drive, job);
   const uint64_t begun = timed ? gki_now() : 0;

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { ITEMS = 1 << 20 /* a nanosecond each, until they are measured: more than a hundred pieces */ };
+enum { ITEMS = 1 << 20 /* a nanosecond each, until they are measured: several pieces of each part */ };
 static const int thread_counts[] = {2, 3, 8};
 
 enum { X = 1, N, SLOTS };
@@ -26,7 +26,8 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Whoever has a certain item isn't done before all others are. */
+/* Whoever has a certain item, in the first half of a part, isn't done before all others are, but for the part's last
+ * piece: that is its own. */
 static void wait_for_others(const gk_value *args, gk_range range) {
   const size_t mine = range.end - range.begin;
   unsigned char *x = args[0].ptr;
@@ -35,7 +36,7 @@ static void wait_for_others(const gk_value *args, gk_range range) {
   const double begun = seconds();
   if (range.begin <= stuck_at && stuck_at < range.end) {
     const struct timespec moment = {.tv_nsec = 100000};
-    while (!(helped = atomic_load(&done) == others) && seconds() - begun < 20) nanosleep(&moment, NULL);
+    while (!(helped = atomic_load(&done) >= others - mine / 4) && seconds() - begun < 20) nanosleep(&moment, NULL);
   }
   atomic_fetch_add(&done, mine);
 }
