@@ -7,7 +7,7 @@
 
 enum { FIRST_CELLS = 1024, /* as in step.c */
        SMALL = 512,        /* items of a loop that is left to one thread, with HAND_LOOPS */
-       LANES = 32,         /* sums side by side, as gk_kernel.h has them: for the sake of equal bits */
+       LANES = 32, /* sums side by side, and one for the rest, as gk_kernel.h has them: for the sake of equal bits */
        APART = 32 /* doubles: threads' sums lie on cache lines of their own */ };
 
 /* Columns of hand.sums. What is added up in one column is read by all before anybody can be back there. */
@@ -98,13 +98,13 @@ static double added_to(double sum, const self *s, int column) {
 #define LOOP_SUMS(name, first, count, ...) \
   static void name##_all(self *s, int part, int begin, int end) { \
     const hand *h = s->h; \
-    double sums[count][LANES] = {{0.0}}; \
+    double sums[count][LANES + 1] = {{0.0}}; \
     int i = begin; \
     for (; end - i >= LANES; i += LANES) \
       for (int lane = 0; lane < LANES; ++lane) __VA_ARGS__(i + lane); \
-    for (int lane = 0; i < end; ++i) __VA_ARGS__(i); \
+    for (int lane = LANES; i < end; ++i) __VA_ARGS__(i); \
     for (int k = 0; k < (count); ++k) { \
-      for (int lane = 1; lane < LANES; ++lane) sums[k][0] += sums[k][lane]; \
+      for (int lane = 1; lane <= LANES; ++lane) sums[k][0] += sums[k][lane]; \
       s->h->sums[part][(first) + k] = sums[k][0]; \
     } \
   }
@@ -153,7 +153,7 @@ LOOP(take_back, h->v, &s->keep, &s->momentum[0], &s->momentum[1], &s->momentum[2
 
 static void measure_all(self *s, int part, int begin, int end) {
   const hand *h = s->h;
-  double sums[5][LANES] = {{0.0}};
+  double sums[5][LANES + 1] = {{0.0}};
   int touching = 0;
 #define MEASURE(i) \
   gki_item_measure(SUM(0), SUM(1), SUM(2), SUM(3), SUM(4), &touching, h->x, h->v, h->m->mass, h->m->spring_first, \
@@ -161,9 +161,9 @@ static void measure_all(self *s, int part, int begin, int end) {
   int i = begin;
   for (; end - i >= LANES; i += LANES)
     for (int lane = 0; lane < LANES; ++lane) MEASURE(i + lane);
-  for (int lane = 0; i < end; ++i) MEASURE(i);
+  for (int lane = LANES; i < end; ++i) MEASURE(i);
   for (int k = 0; k < 5; ++k) {
-    for (int lane = 1; lane < LANES; ++lane) sums[k][0] += sums[k][lane];
+    for (int lane = 1; lane <= LANES; ++lane) sums[k][0] += sums[k][lane];
     s->h->sums[part][END_ENERGY + k] = sums[k][0];
   }
   s->h->sums[part][END_TOUCHING] = touching;
