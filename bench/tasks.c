@@ -224,7 +224,7 @@ static bool parallel_for(void *with, uint64_t times, bench_took *took) {
 }
 
 /* Small ones by the slope between two lists; of large ones a list is so long that the launch, which
- * takes about a task's time, is nothing beside it. */
+ * takes less than one of them, is little beside it. */
 static void tasks_of(const char *id, int n, size_t count) {
   char what[40], question[120];
   snprintf(what, sizeof what, "one more task n=%d", n);

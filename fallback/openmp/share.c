@@ -7,8 +7,10 @@
 
 enum { SUM_ITEMS = 32, /* of a chunk of a sum at least: what gk_kernel.h adds up side by side */
        LINE_ITEMS = 64, /* parts of large tasks, and of bytes, are multiples of it: no two write to one cache line */
-       PIECE_NS = 8000, /* at least: beginning one takes some 100 ns, as it waits for memory once more */
-       FEW_PIECES = 4 /* of that length in a part, or it isn't cut: there would be next to nothing to take */ };
+       PIECE_NS = 8000, /* the least: beginning one takes some 100 ns, as it waits for memory once more */
+       LONG_NS = 16 * PIECE_NS, /* a piece's, at most: what is in it nobody else can take */
+       FEW_PIECES = 4, /* of PIECE_NS in a part, or it isn't cut: there would be next to nothing to take */
+       MANY_PIECES = 64 /* long ones in a part, at most */ };
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
@@ -155,9 +157,10 @@ static void learn(const gki_openmp_device *device, gki_op *op, size_t items, uin
 /* A task in at most as many parts as its crew has seats, a long one's of some pieces each. Whoever is through with its
  * own takes pieces of others': cores aren't equally fast, least of all virtual ones, and items needn't be. Each begins
  * with its own, so in the next task it has in its cache what it had in this one (affinity scheduling, Markatos and
- * LeBlanc 1994), and nobody takes another's last piece: its owner would be there as soon, and has it in its cache.
- * Pieces are the halves of what is left of a part, so that they are few, and small where others are through (guided
- * self-scheduling, Polychronopoulos and Kuck 1987, of each part by itself). */
+ * LeBlanc 1994), and as a rule another's last piece, where it is short, isn't taken: its owner would be there as soon,
+ * and has it in its cache. Pieces are the halves of what is left of a part, so that they are few, and small where
+ * others are through (guided self-scheduling, Polychronopoulos and Kuck 1987, of each part by itself), but not beyond
+ * LONG_NS. */
 typedef struct part_of {
   gki_order order; /* first: the order is its address */
   const gki_program *program;
@@ -168,9 +171,9 @@ typedef struct part_of {
   uint32_t first, count; /* the crew's seats */
   uint32_t parts, pieces, chunks;
   uint32_t arg_count;
-  uint32_t step;                  /* of items: parts and pieces are multiples of it */
-  bool timed;
-  size_t part_items, least_items; /* of a part; of a piece */
+  uint32_t step; /* parts and pieces are multiples of it, but for the last of each */
+  bool timed, keeps_last; /* keeps_last: others leave a part's last piece alone */
+  size_t part_items, least_items, most_items; /* of a part; of a piece */
   char *partial;
   _Atomic uint64_t spent_ns; /* by all together, where there are pieces and it is timed */
   gk_value bytes[2];     /* args of a copy or fill */
@@ -181,8 +184,19 @@ static bool in_chunks(const part_of *job) { return job->sums && !job->sums->exac
 static size_t round_up(size_t items, size_t step) { return (items + step - 1) / step * step; }
 
 static size_t next_piece(const part_of *job, size_t left) {
-  const size_t half = round_up(left / 2, job->step), piece = half > job->least_items ? half : job->least_items;
+  size_t piece = round_up(left / 2, job->step);
+  if (piece > job->most_items) piece = job->most_items;
+  if (piece < job->least_items) piece = job->least_items;
   return piece < left ? piece : left;
+}
+
+static void cut_pieces(part_of *job, float part_ns) {
+  const float items = (float)job->part_items, item_ns = part_ns / items;
+  job->least_items = round_up((size_t)(items * (PIECE_NS / part_ns)) + 1, job->step);
+  job->most_items = round_up((size_t)(items * fmaxf(LONG_NS / part_ns, 1.0f / MANY_PIECES)) + 1, job->step);
+  job->keeps_last = (float)job->least_items * item_ns <= 2 * PIECE_NS;
+  job->pieces = 0;
+  for (size_t left = job->part_items; left > 0; left -= next_piece(job, left)) ++job->pieces;
 }
 
 static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
@@ -191,21 +205,19 @@ static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
   job->step = bytes || (many && !job->sums) ? LINE_ITEMS : 1;
   job->parts = parts;
   job->part_items = round_up((job->range.end + parts - 1) / parts, job->step);
-  job->least_items = job->part_items;
-  if (parts > 1 && !in_chunks(job) && part_ns >= FEW_PIECES * PIECE_NS)
-    job->least_items = round_up((size_t)((float)job->part_items * (PIECE_NS / part_ns)) + 1, job->step);
-  job->pieces = 0;
-  for (size_t left = job->part_items; left > 0; left -= next_piece(job, left)) ++job->pieces;
+  job->pieces = 1;
+  if (parts > 1 && !in_chunks(job) && part_ns >= FEW_PIECES * PIECE_NS) cut_pieces(job, part_ns);
 }
 
-/* Of a part; empty behind its end. */
+/* Of a part; empty behind its end. The last has all that is left: a shorter part than others may need as many. */
 static gk_range piece_of(const part_of *job, uint32_t part, uint32_t piece) {
   const size_t items = job->range.end, begin = part * job->part_items, end = begin + job->part_items;
   const size_t part_end = end < items ? end : items;
   gk_range range = job->range;
   range.begin = begin < part_end ? begin : part_end;
-  for (; piece > 0 && range.begin < part_end; --piece) range.begin += next_piece(job, part_end - range.begin);
-  range.end = range.begin + next_piece(job, part_end - range.begin);
+  range.end = part_end;
+  for (uint32_t k = 0; k < piece; ++k) range.begin += next_piece(job, part_end - range.begin);
+  if (piece + 1 < job->pieces) range.end = range.begin + next_piece(job, part_end - range.begin);
   return range;
 }
 
@@ -241,7 +253,8 @@ static void run_pieces(part_of *job, uint32_t part, own_work *own) {
   /* One's own part, then what is left of a few others': all of them would take too long to see where there are many. */
   const uint64_t begun = job->timed ? gki_now() : 0;
   take_pieces(job, part, job->pieces, own);
-  for (uint32_t k = 1; k < job->parts; k *= 2) take_pieces(job, (part + k) % job->parts, job->pieces - 1, own);
+  const uint32_t left = job->pieces - job->keeps_last;
+  for (uint32_t k = 1; k < job->parts; k *= 2) take_pieces(job, (part + k) % job->parts, left, own);
   if (job->timed) atomic_fetch_add_explicit(&job->spent_ns, gki_now() - begun, memory_order_relaxed);
 }
 
@@ -396,7 +409,7 @@ static void run_alone(part_of *job) {
   job->order.work(&job->order, 0);
 }
 
-enum { SELDOM = 16 /* executions from one that is timed to the next, of what is shared */ };
+enum { SELDOM = 16 /* executions from one that is timed to the next, of what is shared and not long */ };
 
 static void share_out(gki_drive *drive, part_of *job) {
   for (uint32_t k = 0; k < job->parts && job->pieces > 1; ++k)
@@ -434,8 +447,8 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   cut_parts(job, parts, job->order.part_ns);
   if (job->sums && job->sums->exact) job->chunks = parts;
   if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too small to be shared until now */
-  /* Reading the clock as often is a good part of a hand-over. */
-  const bool timed = op->countdown <= 1 || op->timed == 0 ||
+  /* Reading the clock six times is a good part of a hand-over, but nothing beside what is long. */
+  const bool timed = op->countdown <= 1 || op->timed == 0 || job->order.part_ns >= LONG_NS ||
                      gki_team_sleeps(team, gki_team_seat(drive->first, drive->count, parts - 1, parts));
   job->timed = timed;
   const uint64_t posted = timed ? gki_now() : 0;

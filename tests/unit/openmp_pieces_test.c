@@ -110,6 +110,37 @@ static void test_whole_sums_of_pieces(void **state) {
       }
 }
 
+static void count_bytes(const gk_value *args, gk_range range) {
+  unsigned char *x = args[0].ptr;
+  for (size_t i = range.begin; i < range.end; ++i) ++x[i];
+}
+
+/* Whatever is left over when parts and pieces have been cut. */
+static void test_each_item_of_any_number(void **state) {
+  (void)state;
+  enum { MOST = 4400 };
+  static const gk_kernel counting = {
+    .name = "counting", .params = byte_params, .param_count = 1, .dimensions = 1, .host = count_bytes};
+  static const gk_task tasks[] = {GK_RUN(counting, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static const float item_ns[] = {200, 3000, 1e9f};
+  for (int threads = 2; threads <= 3; ++threads) {
+    world w;
+    world_begin(&w, &list, threads, SHARE_ALL);
+    bind_ptr(&w, X, bytes);
+    for (int items = 60; items <= MOST; ++items) {
+      bind_i32(&w, N, items);
+      memset(bytes, 0, MOST + 64);
+      w.program.ops[0].cost_ns = item_ns[items % 3];
+      if (items % 32 <= 1) w.program.ops[0].cost_ns = 200;
+      assert_runs(&w);
+      for (int k = 0; k < MOST + 64; ++k)
+        if (bytes[k] != (k < items)) fail_msg("item %d of %d, %d threads: done %d times", k, items, threads, bytes[k]);
+    }
+    world_end(&w);
+  }
+}
+
 /* By hand, a kernel may count on zeroes where it leaves its sum, in each call. */
 static void count_items(const gk_value *args, gk_range range) {
   const int here = (int)(range.end - range.begin);
@@ -270,6 +301,7 @@ static void test_bytes_in_pieces(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_a_slow_thread_has_left_is_taken),
+    cmocka_unit_test(test_each_item_of_any_number),
     cmocka_unit_test(test_whole_sums_of_pieces),
     cmocka_unit_test(test_sums_begin_at_zero_in_each_call),
     cmocka_unit_test(test_what_an_item_takes),
