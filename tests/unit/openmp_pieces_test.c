@@ -5,7 +5,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { ITEMS = 1 << 20 /* a nanosecond each, until they are measured: several pieces of each part */ };
+enum { ITEMS = 1 << 20 /* a nanosecond each, until they are measured: several pieces of each part */,
+       LAST = 8192 /* items at most in the last piece of a part */ };
 static const int thread_counts[] = {2, 3, 8};
 
 enum { X = 1, N, SLOTS };
@@ -36,7 +37,7 @@ static void wait_for_others(const gk_value *args, gk_range range) {
   const double begun = seconds();
   if (range.begin <= stuck_at && stuck_at < range.end) {
     const struct timespec moment = {.tv_nsec = 100000};
-    while (!(helped = atomic_load(&done) >= others - mine / 4) && seconds() - begun < 20) nanosleep(&moment, NULL);
+    while (!(helped = atomic_load(&done) >= others - LAST) && seconds() - begun < 20) nanosleep(&moment, NULL);
   }
   atomic_fetch_add(&done, mine);
 }
