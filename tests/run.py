@@ -54,7 +54,7 @@ SCRIPTS = [
     ("costs", ["tests/costs.py"], False),
     ("quoted figures", ["tests/quoted.py"], False),
     ("peers", ["tests/peers.py"], False),
-    ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "language"], False),
+    ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "functions", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
     ("lowering", ["tests/lowering/compare.py"], False),

@@ -5,7 +5,7 @@ The kernels are those of language.h, a row of the common language each, and the 
 for some architectures, NVRTC of 12.4 (from PyPI) for those of them that it knows; with GK_TEST_SCALE above 1 for all
 that they know. Runs in a build tree; prints TAP. A compiler that isn't here is skipped and says so.
 
-  tests/kernels/compilers.py [PART ...]    tasks, language or softbody"""
+  tests/kernels/compilers.py [PART ...]    tasks, functions, language or softbody"""
 import os
 import re
 import shutil
@@ -59,6 +59,47 @@ TASKS = """#define __CUDACC__
 SAME(slots); SAME(word); SAME(number); SAME(items); SAME(read); SAME(offset); SAME(args); SAME(to_offset);
 SAME(from_offset); SAME(element); SAME(pattern); SAME(reserved);
 static_assert(sizeof(gki_task) == sizeof(gki_cuda_task), "size");
+"""
+
+# GLSL's own functions by C's, and what is written in GLSL for want of one, held against C's.
+FUNCTIONS = """#include <float.h>
+#include <math.h>
+#include <stdio.h>
+static float sign(float a) { return a > 0 ? 1.0f : a < 0 ? -1.0f : 0.0f; }
+#define abs(a) fabsf(a)
+#define trunc(a) truncf(a)
+#define roundf glsl_roundf
+#define fmodf glsl_fmodf
+@functions@
+#undef roundf
+#undef fmodf
+static int differ(const char *what, float a, float b, float seen, float wanted) {
+  if (seen == wanted || (isnan(seen) && isnan(wanted))) return 0;
+  printf("%s of %.9g, %.9g: %.9g, not %.9g\\n", what, (double)a, (double)b, (double)seen, (double)wanted);
+  return 1;
+}
+int main(void) {
+  static const float known[] = {0.0f, 0.1f, 0.49999997f, 0.5f, 0.50000006f, 1.0f, 1.5f, 2.5f, 3.0f, 7.0f, 8388607.5f,
+                                8388609.0f, 16777215.0f, 1e9f, FLT_MAX, FLT_MIN, 1e-44f, INFINITY, NAN};
+  enum { KNOWN = sizeof known / sizeof *known, RANDOM = 20000 };
+  int wrong = 0;
+  unsigned seed = 1;
+  for (int k = 0; k < KNOWN * KNOWN + RANDOM; ++k) {
+    float pair[2] = {known[k % KNOWN], known[k / KNOWN % KNOWN]};
+    for (int n = 0; n < 2; ++n) {
+      if (k >= KNOWN * KNOWN) {
+        seed = seed * 1664525u + 1013904223u;
+        pair[n] = ldexpf((float)(seed >> 8), (int)(seed % 60) - 40);
+      }
+      wrong += differ("roundf", pair[n], 0, glsl_roundf(pair[n]), roundf(pair[n]));
+      wrong += differ("roundf", -pair[n], 0, glsl_roundf(-pair[n]), roundf(-pair[n]));
+    }
+    wrong += differ("fmodf", pair[0], pair[1], glsl_fmodf(pair[0], pair[1]), fmodf(pair[0], pair[1]));
+    wrong += differ("fmodf", -pair[0], pair[1], glsl_fmodf(-pair[0], pair[1]), fmodf(-pair[0], pair[1]));
+    wrong += differ("fmodf", pair[0], -pair[1], glsl_fmodf(pair[0], -pair[1]), fmodf(pair[0], -pair[1]));
+  }
+  return wrong > 0;
+}
 """
 
 
@@ -211,6 +252,16 @@ def check_tasks():
             compiler, "-fsyntax-only", f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/cuda", source))
 
 
+def check_functions():
+    text = (tap.ROOT / "include/gk_kernel.h").read_text()
+    found = re.search(r"^float roundf\(.*?^}$", text, re.M | re.S)
+    with tempfile.TemporaryDirectory() as name:
+        source, program = Path(name) / "functions.c", Path(name) / "functions"
+        source.write_text(FUNCTIONS.replace("@functions@", found[0] if found else ""))
+        tap.case("GLSL's functions are C's", tap.run(
+            *tap.config("cc"), "-std=c11", "-ffp-contract=off", source, "-lm", "-o", program) or tap.run(program))
+
+
 def check_kernels(header):
     with tempfile.TemporaryDirectory() as name:
         kernels = Kernels(header, Path(name))
@@ -222,7 +273,7 @@ def check_kernels(header):
 
 def main():
     """Without arguments all of it; else what begins so."""
-    parts = {"tasks": check_tasks}
+    parts = {"tasks": check_tasks, "functions": check_functions}
     parts.update((os.path.basename(header), lambda header=header: check_kernels(header)) for header in HEADERS)
     for name, check in parts.items():
         if len(sys.argv) == 1 or name.startswith(tuple(sys.argv[1:])):

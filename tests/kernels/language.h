@@ -122,8 +122,8 @@ GK_KERNEL(functions, (out(float, y), in(float, x))) {
   y[16 * i + 8] = asinf(a) + acosf(a) + atanf(a);
   y[16 * i + 9] = atan2f(a, -1.0f);
   y[16 * i + 10] = exp2f(a) + log2f(a);
-  y[16 * i + 11] = roundf(a) + roundf(-2.5f);
-  y[16 * i + 12] = fmodf(5.0f + a, 3.0f) + fmodf(-5.0f, 3.0f);
+  y[16 * i + 11] = roundf(a) + roundf(-2.5f) + roundf(0.49999997f);
+  y[16 * i + 12] = fmodf(5.0f + a, 3.0f) + fmodf(-5.0f, 3.0f) + fmodf(1e9f, 7.0f);
   y[16 * i + 13] = INFINITY > a ? 1.0f : 0.0f;
   y[16 * i + 14] = (float)gk_bits(1.0f);
   y[16 * i + 15] = sinhf(a) + coshf(a);

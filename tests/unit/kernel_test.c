@@ -93,7 +93,7 @@ static void test_functions(void **state) {
   float x = 0.75f, y[16];
   run(&functions, ARGS(PTR(y), PTR(&x)), 1);
   const double wanted[16] = {1.6160254, 1.25, 2.5, 1, 1.8293179, 0.421875, 2.3449241, 0.6351490, 2.2142974,
-                             2.4980915, 1.2667553, -2, 0.75, 1, 1065353216, 2.117};
+                             2.4980915, 1.2667553, -2, 6.75, 1, 1065353216, 2.117};
   for (int k = 0; k < 16; ++k)
     if (fabs(y[k] - wanted[k]) > 1e-6 * fabs(wanted[k]) + 1e-7) fail_msg("function line %d: %.9g", k, y[k]);
   double d[1] = {4};
