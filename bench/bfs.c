@@ -35,7 +35,7 @@ static void begin_gk(gk_arm *arm, const bfs_graph *g) {
   arm->begin = host_add(&arm->loop, &bfs_begin);
   for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k) arm->stretches[k] = host_add(&arm->loop, &bfs_stretches[k]);
   host_share(&arm->loop, arm->graph);
-  bfs_numbers(g, omp_get_max_threads(), BFS_FEW, numbers);
+  bfs_numbers(g, cpu_threads(), BFS_FEW, numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) {
     must(gk_bind_int(arm->graph, numbers[k].slot, numbers[k].value));
     host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);

@@ -20,7 +20,7 @@ import sys
 from collections import namedtuple
 from pathlib import Path
 
-import plot
+import plot_figures
 
 LEAST = 0.02
 FLOOR = 1.25  # times as much: quiet runs of one machine, hours apart, were within it
@@ -60,7 +60,7 @@ def noise_to_peer(row, ours):
 
 
 def reports_of(folder):
-    return [plot.read_json(path) for path in sorted(folder.glob("*.json"))]
+    return [plot_figures.read_json(path) for path in sorted(folder.glob("*.json"))]
 
 
 def names_of(reports):

@@ -4,6 +4,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+int cpu_threads(void) {
+  const int most = omp_get_max_threads(), limit = omp_get_thread_limit();
+  return most < limit ? most : limit;
+}
+
 enum { ITEMS = 1 << 22, BYTES = 4 * ITEMS, PAGE = 2 << 20 /* a large one, as gk's memory is in */ };
 static int *x;
 
@@ -44,12 +49,12 @@ static bool meetings(void *with, uint64_t times, bench_took *took) {
     ++met;
   }
   took->all += bench_now() - begin;
-  return met == 2 || omp_get_max_threads() == 1;
+  return met == 2 || cpu_threads() == 1;
 }
 
 /* with: the items of an array of which a thread has its share, from 1 MiB on. */
 static bool additions(void *with, uint64_t times, bench_took *took) {
-  const int whole = *(const int *)with, n = whole < 1 << 18 ? whole : whole / omp_get_max_threads();
+  const int whole = *(const int *)with, n = whole < 1 << 18 ? whole : whole / cpu_threads();
   const uint64_t passes = times * (uint64_t)(ITEMS / n);
   const unsigned first = (unsigned)x[0] + (unsigned)passes, last = (unsigned)x[n - 1] + (unsigned)passes;
   const double begin = bench_now();

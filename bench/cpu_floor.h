@@ -11,4 +11,7 @@
 
 /* To be called behind bench_begin, before anything starts threads. */
 void cpu_floor(void);
+
+/* As many as a parallel region here has. */
+int cpu_threads(void);
 #endif

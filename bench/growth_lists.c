@@ -191,7 +191,7 @@ bool growth_is_right(const growth_list *list, gk_graph *graph, uint64_t launches
 
 /* ---- what is measured -------------------------------------------------------------------------------------------- */
 
-/* Microseconds since; an hour fits a double. */
+/* Microseconds from `begin`, in nanoseconds, until now. */
 static double since(double begin) { return (bench_now() - begin) / 1000; }
 
 /* A graph's whole life, and how long each part of it took. */

@@ -1,4 +1,6 @@
 #include "harness.h"
+#include "machine.h"
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +12,6 @@
 
 #ifndef BENCH_FLAGS
 #define BENCH_FLAGS "not known"
-#endif
-#ifndef BENCH_ROOT
-#define BENCH_ROOT "" /* where /proc and /sys are; a test has its own */
 #endif
 
 enum { FEWEST = 21, MOST = 101 /* turns, odd: the median is one of them */, SAMPLES = BENCH_ARMS + BENCH_RATIOS };
@@ -29,12 +28,16 @@ static struct {
   char *text; /* of the JSON: its tables */
   size_t length;
   FILE *out; /* writes `text` */
+  char *others; /* tables that --only doesn't name, a line each */
+  size_t others_length;
+  FILE *put_others;
   struct { const char *name; figures took; } floor[BENCH_FLOOR];
   int floors;
   const char *floor_unit;
   struct { char name[40], text[TEXT]; } said[SAID]; /* about the device */
   int said_count;
   char clocks[TEXT]; /* of the cores, before anything is measured */
+  double busy, stolen; /* the system's ticks until then, see machine_ticks */
 } run;
 
 /* ---- clocks ------------------------------------------------------------------------------------------------------ */
@@ -72,10 +75,22 @@ static figures figures_of(const double *seen, int count) {
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static void write_json(const char *failed);
-static void cpu_clocks(char *text, size_t bytes);
 
 static _Noreturn void fail_at_once(const char *why) {
   fprintf(stderr, "%s: %s\n", run.program, why);
+  exit(1);
+}
+
+static _Noreturn void fail_to_write(const char *file) {
+  fprintf(stderr, "%s: the JSON file %s can't be written: %s\n", run.program, file, strerror(errno));
+  exit(1);
+}
+
+static const char usage[] = "the options are --quick, --json FILE, --only TEXT (tables with that id, or with these words "
+                            "in their names)";
+
+static _Noreturn void fail_on_option(const char *option, const char *why) {
+  fprintf(stderr, "%s: %s: %s; %s\n", run.program, option, why, usage);
   exit(1);
 }
 
@@ -88,19 +103,41 @@ void bench_begin(int argc, char **argv, const char *program) {
   run.program = program;
   for (int k = 1; k < argc; ++k) {
     if (strcmp(argv[k], "--quick") == 0) run.quick = true;
-    else if (strcmp(argv[k], "--json") == 0 && k + 1 < argc) run.json = argv[++k];
-    else if (strcmp(argv[k], "--only") == 0 && k + 1 < argc) run.only = argv[++k];
-    else bench_fail("the options are --quick, --json FILE, --only TEXT");
+    else if (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0) {
+      printf("%s: %s\n", run.program, usage);
+      exit(0);
+    } else if (strcmp(argv[k], "--json") != 0 && strcmp(argv[k], "--only") != 0) fail_on_option(argv[k], "unknown");
+    else if (k + 1 == argc) fail_on_option(argv[k], "what it is to be isn't there");
+    else *(strcmp(argv[k], "--json") == 0 ? &run.json : &run.only) = argv[k + 1], ++k;
   }
+  FILE *json = run.json ? fopen(run.json, "a") : NULL; /* what can't be written is to be known before it is measured */
+  if (run.json && (!json || fclose(json) != 0)) fail_to_write(run.json);
   run.out = open_memstream(&run.text, &run.length);
-  if (!run.out) bench_fail("out of memory");
-  cpu_clocks(run.clocks, sizeof run.clocks);
+  run.put_others = open_memstream(&run.others, &run.others_length);
+  if (!run.out || !run.put_others) bench_fail("out of memory");
+  machine_clocks(run.clocks, sizeof run.clocks);
+  if (!machine_ticks(&run.busy, &run.stolen)) run.busy = NAN;
+  if (run.quick) printf("--quick: is it right? The figures mean nothing.\n");
 }
 
 bool bench_is_quick(void) { return run.quick; }
 
+static bool is_in_word(char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
+
+/* Whole words: n=1 isn't in n=1024. */
+static bool has_words(const char *text, const char *words) {
+  const size_t length = strlen(words);
+  for (const char *at = text; length && (at = strstr(at, words)) != NULL; ++at) {
+    const bool begins = at == text || !is_in_word(at[-1]) || !is_in_word(*words);
+    if (begins && (!is_in_word(at[length]) || !is_in_word(words[length - 1]))) return true;
+  }
+  return false;
+}
+
 bool bench_wants(const char *id, const char *what) {
-  return !run.only || strcmp(id, run.only) == 0 || strstr(what, run.only);
+  const bool wants = !run.only || strcmp(id, run.only) == 0 || has_words(what, run.only);
+  if (!wants) fprintf(run.put_others, "\n  %s, %s", id, what);
+  return wants;
 }
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
@@ -179,8 +216,8 @@ static double one_more(const measured *m, int from, int to, int turn) {
   return (m->took[to][turn] - m->took[from][turn]) / (m->table->arms[to].x - m->table->arms[from].x);
 }
 
-/* Where nothing is taken, nothing grows; and what grows from nothing has no goal that it meets. */
-static double growth(double more, double before) { return more <= 0 ? 0 : before > 0 ? more / before : INFINITY; }
+/* Below nothing where a longer one takes less. What grows from nothing has no goal that it meets. */
+static double growth(double more, double before) { return before > 0 ? more / before : more <= 0 ? 0 : INFINITY; }
 
 static double ratio_of(const measured *m, int ratio, int of, int turn) {
   const int base = m->base[ratio];
@@ -397,54 +434,11 @@ static void put_floor(FILE *out) {
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
-static void cpu_name(char *name, size_t bytes) {
-  char line[256];
-  FILE *file = fopen("/proc/cpuinfo", "r");
-  snprintf(name, bytes, "CPU");
-  while (file && fgets(line, sizeof line, file)) {
-    char *value = strchr(line, ':');
-    if (strncmp(line, "model name", 10) != 0 || !value) continue;
-    value += 1 + strspn(value + 1, " ");
-    snprintf(name, bytes, "%.*s", (int)strcspn(value, "\n"), value);
-    break;
-  }
-  if (file) fclose(file);
-}
-
-typedef struct clocks { int cores; double least, most; /* MHz */ } clocks;
-
-static void add_clock(clocks *seen, double mhz) {
-  if (!(mhz > 0)) return;
-  if (!seen->cores || mhz < seen->least) seen->least = mhz;
-  if (!seen->cores || mhz > seen->most) seen->most = mhz;
-  ++seen->cores;
-}
-
-/* As the governor of each core says; where there is none, as on most virtual machines, as the processor's list does. */
-static void cpu_clocks(char *text, size_t bytes) {
-  char line[256];
-  clocks seen = {0};
-  const char *from = "cpufreq";
-  for (long k = 0; k < sysconf(_SC_NPROCESSORS_CONF); ++k) {
-    snprintf(line, sizeof line, BENCH_ROOT "/sys/devices/system/cpu/cpu%ld/cpufreq/scaling_cur_freq", k);
-    FILE *file = fopen(line, "r");
-    if (!file) continue;
-    if (fgets(line, sizeof line, file)) add_clock(&seen, strtod(line, NULL) / 1000);
-    fclose(file);
-  }
-  FILE *file = seen.cores ? NULL : fopen(BENCH_ROOT "/proc/cpuinfo", "r");
-  while (file && fgets(line, sizeof line, file)) {
-    const char *value = strchr(line, ':');
-    if (strncmp(line, "cpu MHz", 7) == 0 && value) add_clock(&seen, strtod(value + 1, NULL));
-    from = "/proc/cpuinfo";
-  }
-  if (file) fclose(file);
-  char least[40] = "";
-  if (seen.most - seen.least >= 0.5) snprintf(least, sizeof least, "%.0f to ", seen.least);
-  if (!seen.cores) snprintf(text, bytes, "unknown: neither cpufreq nor /proc/cpuinfo has them");
-  else
-    snprintf(text, bytes, "%d core%s at %s%.0f MHz (%s)", seen.cores, seen.cores > 1 ? "s" : "", least, seen.most,
-             from);
+/* Percent of what all cores could do since the program began; NAN where the system doesn't say. */
+static double stolen_percent(void) {
+  double all, stolen;
+  if (!machine_ticks(&all, &stolen) || !(all > run.busy)) return NAN;
+  return 100 * (stolen - run.stolen) / (all - run.busy);
 }
 
 void bench_says(const char *name, const char *text) {
@@ -468,8 +462,8 @@ static void put_machine(FILE *out) {
   char cpu[200], date[40], clock[80], clocks_now[TEXT];
   struct utsname system;
   uname(&system);
-  cpu_name(cpu, sizeof cpu);
-  cpu_clocks(clocks_now, sizeof clocks_now);
+  machine_name(cpu, sizeof cpu);
+  machine_clocks(clocks_now, sizeof clocks_now);
   time_t now = time(NULL);
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
   enum { READINGS = 10000 };
@@ -490,6 +484,7 @@ static void put_machine(FILE *out) {
   fputs(", ", out), put_text(out, "flags", BENCH_FLAGS);
   fputs(",\n  ", out), put_text(out, "clocks before", run.clocks);
   fputs(", ", out), put_text(out, "clocks after", clocks_now);
+  put_number(out, "stolen", stolen_percent());
   fputs(",\n  ", out), put_text(out, "clock", clock);
   fputs(", ", out), put_text(out, "date", date);
   fputs("},\n", out);
@@ -512,11 +507,6 @@ static void put_report(FILE *out, const char *failed) {
   fprintf(out, " \"tables\": [%s]}\n", run.text);
 }
 
-static _Noreturn void fail_to_write(const char *part) {
-  if (part) unlink(part);
-  fail_at_once("the JSON file can't be written");
-}
-
 /* What was measured, and what ended it if something did. It is written beside the file, so that a program that is ended
  * amid this leaves the tables of before; but what is no file, as /dev/stdout, isn't replaced. */
 static void write_json(const char *failed) {
@@ -531,19 +521,32 @@ static void write_json(const char *failed) {
   if (!part) fail_at_once("out of memory");
   snprintf(part, bytes, "%s%s", json, in_place ? "" : ".part");
   FILE *out = fopen(part, "w");
-  if (!out) fail_to_write(NULL);
+  if (!out) fail_to_write(part);
   put_report(out, failed);
-  const bool lost = ferror(out) != 0;
-  if (fclose(out) != 0 || lost || (!in_place && rename(part, json) != 0)) fail_to_write(in_place ? NULL : part);
+  const bool lost = fflush(out) != 0 || ferror(out) != 0;
+  int why = errno;
+  if ((fclose(out) != 0 || (!in_place && !lost && rename(part, json) != 0)) && !lost) why = errno;
+  else if (!lost) why = 0;
+  if (why) {
+    if (!in_place) unlink(part);
+    errno = why;
+    fail_to_write(part);
+  }
   free(part);
   free(found);
 }
 
 int bench_end(void) {
-  if (run.tables == 0 && !run.missing) bench_fail("no table has that name");
+  if (fclose(run.put_others) != 0) fail_at_once("out of memory");
+  if (run.tables == 0 && !run.missing) {
+    fprintf(stderr, "%s: --only %s: no table has that id, or these words in its name; there are%s\n", run.program,
+            run.only ? run.only : "", run.others);
+    exit(1);
+  }
   if (run.wrong) printf("%d WRONG RESULTS\n", run.wrong);
   write_json(NULL);
   fclose(run.out);
   free(run.text);
+  free(run.others);
   return run.wrong != 0;
 }

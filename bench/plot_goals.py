@@ -58,7 +58,7 @@ def draw_all(pyplot, rows, title, axis):
     medians = [mark.median for _, mark in rows if mark.median is not None]
     goal = max(mark.goal for _, mark in rows)
     most = max(1.6 * goal, min(1.15 * max(medians, default=0), 4 * goal))
-    limits = min([0, *medians]), most
+    limits = max(min([0, *medians]), -goal), most  # far below nothing is as good as below it
     for place, (_, mark) in enumerate(rows):
         draw_mark(axes, place, mark, limits)
     axes.set_xlim(limits)
@@ -73,7 +73,7 @@ def draw_all(pyplot, rows, title, axis):
 def tally(lines):
     """In words, how many of the rows of a table of goals are what their last column says."""
     ends = [line.rstrip(" |").rpartition("| ")[2] for line in lines[2:]]
-    words = "met", "missed", "undecided", "lost in noise"
+    words = "met", "below nothing", "missed", "undecided", "lost in noise"
     counts = {word: sum(end.startswith(word) for end in ends) for word in words}
     counts["not measured or not judged"] = len(ends) - sum(counts.values())
     return f"Of {len(ends)} goals: " + ", ".join(f"{count} {word}" for word, count in counts.items() if count) + "."

@@ -75,6 +75,9 @@ def merge(reports):
             table["floor"] = dict(table["floor"], least=min(one["floor"]["least"] for one in same))
     if "floor" in merged:
         merged["floor"] = dict(merged["floor"], arms=rows_over_rounds([report["floor"] for report in reports], "arms"))
+    if len(reports) > 1:
+        merged["machine"] = dict(merged["machine"], **{"each round": [
+            {name: report["machine"].get(name) for name in ("date", "stolen")} for report in reports]})
     for what in ("machine", "device"):
         if "clocks before" in reports[0].get(what, {}):
             merged[what] = dict(merged[what], **{"clocks before": reports[0][what]["clocks before"]})

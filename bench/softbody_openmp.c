@@ -78,7 +78,7 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
 /* Simulates until the moment from which all arms start, and beyond it, for what they have to come to. */
 static void begin_scene(scene *s, double drop, int lead) {
   /* gk cuts a sum into at most one piece for each 32 items: with more threads than that, the bits would be others. */
-  const gk_device_desc device = {.backend = "openmp", .threads = omp_get_max_threads() > 64 ? 64 : 0};
+  const gk_device_desc device = {.backend = "openmp", .threads = cpu_threads() > 64 ? 64 : 0};
   must(simulation_start(&s->by_gk, &device, &s->body, &s->constants, drop, v3_of(0.8, 0.3, 0.5), ROOM));
   s->threads = gk_device_describe(s->by_gk.device)->threads;
   for (int k = 0; k < lead; ++k) must(simulation_step(&s->by_gk));

@@ -122,7 +122,7 @@ static void by_region(const cube *c, const room *at) {
   static double pq_parts[THREADS * APART], rr_parts[2][THREADS * APART];
   const int items = c->items, side = c->side;
   double *restrict u = at->u, *restrict r = at->r, *restrict p = at->p, *restrict q = at->q, *b = at->b;
-#pragma omp parallel num_threads(omp_get_max_threads() < THREADS ? omp_get_max_threads() : THREADS)
+#pragma omp parallel num_threads(cpu_threads() < THREADS ? cpu_threads() : THREADS)
   {
     const int me = omp_get_thread_num(), threads = omp_get_num_threads();
     const int first = (int)((long)items * me / threads), last = (int)((long)items * (me + 1) / threads);

@@ -11,7 +11,9 @@ import tap
 
 sys.path.insert(0, str(tap.ROOT / "bench"))
 import plot  # noqa: E402
+import plot_figures  # noqa: E402
 import plot_growth  # noqa: E402
+import plot_page  # noqa: E402
 import rounds  # noqa: E402
 import run as runner  # noqa: E402
 
@@ -139,6 +141,38 @@ def rounds_shown(folder):
                  "| F1 | one more task n=1 | warp 1 | 0.20 | one round | it |")
 
 
+def in_short(folder):
+    """What a pass, a checkpoint and a yield take, beside the floor; of a GPU as times, too. What isn't linear says so,
+    with what takes less where there is more; and what the host gave to others is there for each round."""
+    floor = {"unit": "us", "arms": [dict(figures(0.002), name="a call through a pointer")]}
+    wide = dict(figures(6), p5=-1, p95=9)
+    yields = made_up("yield and resume", {"gk, beyond two launches": 6}, id="F8")
+    yields["arms"][0].update(wide)
+    grows = [made_up("building, by tasks", dict(zip("0123", (0, 1, 2, 5))), [("3", "2", 2.5, 2, "missed")], id="G",
+                     along="tasks"),
+             made_up("a replay, by tasks", dict(zip("0123", (0, 1, 2, 1))), [("3", "2", -1, 2, "met")], id="G",
+                     along="tasks")]
+    tables = [made_up("one more task n=1", {"gk": 7}, id="F1"), made_up("one more pass", {"gk": 8}, id="F8"),
+              made_up("silent checkpoint", {"gk, the checkpoint alone": "none here"}, id="F8"), yields, *grows]
+    machine = dict.fromkeys(("cpu", "cores", "arch", "kernel", "compiler", "flags", "clock"), "x")
+    machine |= {"clocks before": "A", "clocks after": "B", "each round": [{"stolen": 1.25}, {"stolen": None}]}
+    device = {"gpu": "G", "multiprocessors": "1", "driver": "D", "toolkit": "T"}
+    peer = {"program": "cuda_peers", "device": device, "floor": dict(floor, unit="ns", arms=[
+        dict(figures(4), name="an edge")]), "machine": machine, "tables": [made_up("one launch", {"gk": 10}, id="C12")]}
+    page = page_of(folder, tables, tasks={"program": "tasks", "machine": machine, "floor": floor, "tables": tables},
+                   cuda_peers=peer)
+    if "a checkpoint that stays silent" in page:
+        return f"what wasn't measured is there:\n{page[:2000]}"
+    return lacks(page, '| table | what it takes | times "a call through a pointer" | 5 % to 95 % |\n',
+                 "| F1 | one more task of one item | 3.50 | 3.50 to 3.50 |\n",
+                 "| F8 | one more pass of a loop, with its task | 4.00 | 4.00 to 4.00 |\n",
+                 "| F8 | a yield with its resume, beyond two launches | lost in noise | -0.50 to 4.50 |\n",
+                 "| C12 | the host, for a launch of one task | 2.50 | 2.50 to 2.50 | 10.0 ns |\n",
+                 "| A | B | 1.2 %, unknown |\n", "| 2 | below nothing |\n",
+                 "\nOf 6 goals: 1 below nothing, 1 missed, 4 not measured or not judged.\n",
+                 "**Not linear: building, by tasks.** 3 against 2: 2.50, goal 2: missed. Why: `docs/performance.md`\n")
+
+
 def peers_alone(folder):
     """A peer that gk has nothing beside is held against its own first row, where that has a time."""
     def row(what, one, all_cores):
@@ -170,7 +204,7 @@ def runs_shown(folder):
                   " asks: `docs/performance.md`.")
     if found or "c3" in page or "-O1" in page:
         return found or f"what measured nothing is among the runs:\n{page[:2000]}"
-    inside = plot.link_to_docs(tap.ROOT / "bench/results/some")
+    inside = plot_page.link_to_docs(tap.ROOT / "bench/results/some")
     return None if inside == "[docs/performance.md](../../../docs/performance.md)" else inside
 
 
@@ -218,7 +252,7 @@ def judged_in_plots(folder):
     words, reports = pictures(folder, [table, memory, made_up("one more pass", {"gk": 5, "C": 10}, id="F8")],
                               peers=peers)
     found = [(mark.of, round(mark.median * mark.unit, 6), round(mark.goal * mark.unit, 6))
-             for one in plot.tables_of(reports) for mark in plot.marks_of(one, reports) if mark.unit]
+             for one in plot_figures.tables_of(reports) for mark in plot_figures.marks_of(one, reports) if mark.unit]
     if found != [("many", 120, 256), ("many", 120, 200), ("sections", 0.7, 0.6), ("sections", 0.36, 0.4),
                  ("hand", 0.1, 0.6), ("gk", 1.6, 2.4)]:
         return f"on the axes: {found}"
@@ -252,7 +286,8 @@ def rounds_merged():
     def report(edge, time):
         ratios = [dict(figures(time), goal=2, verdict="met", against="", what="itself", of="gk"),
                   dict(figures(None), goal=2, verdict="none", against="", what="nothing", of="none")]
-        return {"wrong": 0, "machine": {"cpu": "A CPU", "cores": 2}, "device": {"gpu": "GPU 1", "clocks before": edge},
+        return {"wrong": 0, "machine": {"cpu": "A CPU", "cores": 2, "stolen": edge},
+                "device": {"gpu": "GPU 1", "clocks before": edge},
                 "floor": {"unit": "ns", "arms": [dict(figures(edge), name="edge")]},
                 "tables": [{"id": "C1", "unit": "us", "ratios": ratios,
                             "floor": {"of": "edge", "times": 2000, "least": 2 * edge},
@@ -260,6 +295,8 @@ def rounds_merged():
                                      {"name": "none", "missing": "why"}]}]}
     merged = rounds.merge([report(1, 2), report(5, 6), report(3, 4)])
     table = merged["tables"][0]
+    if merged["machine"]["each round"] != [{"date": None, "stolen": one} for one in (1, 5, 3)]:
+        return f"the machine: {merged['machine']}"
     found = [table["arms"][0]["median"], table["arms"][0]["p95"], table["arms"][1], table["ratios"][0]["verdict"],
              table["ratios"][1]["median"], table["floor"]["least"], merged["floor"]["arms"][0]["p5"],
              merged["device"]["clocks before"], merged["rounds"]]
@@ -449,6 +486,7 @@ def peers_compared(folder):
 def main():
     for name, test in (("no goal is left out", goals_shown), ("rounds on the page", rounds_shown),
                        ("runs on one page", runs_shown), ("peers alone", peers_alone),
+                       ("what is asked first", in_short),
                        ("what is judged, in plots", judged_in_plots),
                        ("what is judged of many tables", judged_beside),
                        ("a page without matplotlib", without_matplotlib), ("a page of what is cut off", cut_off),

@@ -233,10 +233,10 @@ typedef struct own_work {
   uint32_t *totals; /* and what those before came to */
 } own_work;
 
-/* As long as less than so many are taken. */
-static void take_pieces(const part_of *job, uint32_t part, uint32_t pieces, own_work *own) {
+/* Runs pieces of that part until `most` of its pieces are taken, by whomever. */
+static void take_pieces(const part_of *job, uint32_t part, uint32_t most, own_work *own) {
   atomic_uint *taken = taken_of(job, part);
-  while (atomic_load_explicit(taken, memory_order_relaxed) < pieces) {
+  while (atomic_load_explicit(taken, memory_order_relaxed) < most) {
     const uint32_t piece = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
     if (piece >= job->pieces) break;
     const gk_range range = piece_of(job, part, piece);
@@ -250,11 +250,12 @@ static void run_pieces(part_of *job, uint32_t part, own_work *own) {
     if (range.begin < range.end) own->run(job, own, range);
     return;
   }
-  /* One's own part, then what is left of a few others': all of them would take too long to see where there are many. */
+  /* One's own part, then what is there for others of a few parts: looking at all would take too long where there are
+   * many. */
   const uint64_t begun = job->timed ? gki_now() : 0;
   take_pieces(job, part, job->pieces, own);
-  const uint32_t left = job->pieces - job->keeps_last;
-  for (uint32_t k = 1; k < job->parts; k *= 2) take_pieces(job, (part + k) % job->parts, left, own);
+  const uint32_t for_others = job->pieces - job->keeps_last;
+  for (uint32_t k = 1; k < job->parts; k *= 2) take_pieces(job, (part + k) % job->parts, for_others, own);
   if (job->timed) atomic_fetch_add_explicit(&job->spent_ns, gki_now() - begun, memory_order_relaxed);
 }
 

@@ -1,7 +1,9 @@
-/* What the runner of benchmarks writes: a file that is whole whenever the program is ended, and the clocks of the cores
- * as the system has them. */
+/* The runner of benchmarks: its options; what it writes, a file that is whole whenever the program is ended; what the
+ * system says of the cores; an arm's process that has ended. */
 #define BENCH_ROOT "system"
+#include "../../bench/apart.c"
 #include "../../bench/harness.c"
+#include "../../bench/machine.c"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
@@ -89,7 +91,7 @@ static void what_was_there_outlives_a_full_disk(void **state) {
   (void)state;
   const int status = second_is_cut("full.json", false);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-  assert_string_equal(text_of("said"), "bench: the JSON file can't be written\n");
+  assert_non_null(strstr(text_of("said"), "/full.json.part can't be written: File too large\n"));
   assert_first_is_whole("full.json");
   assert_int_equal(access("full.json.part", F_OK), -1);
 }
@@ -130,6 +132,94 @@ static void only_files_are_replaced(void **state) {
   close(ends[1]);
 }
 
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+typedef void scene(void *with);
+
+/* What a child does, whose words are in "said" and "printed". @return What waitpid says. */
+static int in_a_child(scene *play, void *with) {
+  fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    if (!freopen("printed", "w", stdout) || !freopen("said", "w", stderr)) _exit(99);
+    play(with);
+    exit(98);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return status;
+}
+
+static void begin_with(void *with) {
+  char **words = with;
+  int count = 1;
+  while (words[count]) ++count;
+  memset(&run, 0, sizeof run);
+  bench_begin(count, words, "bench");
+  measure_one("one more task n=1024");
+  measure_one("the second");
+  exit(bench_end());
+}
+
+static void assert_option(char **words, int code, const char *file, const char *wanted) {
+  const int status = in_a_child(begin_with, words);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != code) fail_msg("%s: %d, %s", words[1], status, text_of("said"));
+  if (!strstr(text_of(file), wanted)) fail_msg("%s: no \"%s\" in: %s", words[1], wanted, text_of(file));
+}
+
+static void options_are_said(void **state) {
+  (void)state;
+#define WORDS(...) ((char *[]){(char[]){"bench"}, __VA_ARGS__, NULL})
+  assert_option(WORDS((char[]){"--help"}), 0, "printed", "the options are --quick, --json FILE, --only TEXT");
+  assert_option(WORDS((char[]){"-h"}), 0, "printed", "--json FILE");
+  assert_option(WORDS((char[]){"--quik"}), 1, "said", "bench: --quik: unknown; the options are --quick");
+  assert_option(WORDS((char[]){"--quick"}, (char[]){"--only"}), 1, "said", "bench: --only: what it is to be isn't");
+  assert_option(WORDS((char[]){"--json"}, (char[]){"not/there.json"}), 1, "said",
+                "bench: the JSON file not/there.json can't be written: No such file");
+  assert_option(WORDS((char[]){"--quick"}), 0, "printed", "The figures mean nothing.");
+}
+
+static void tables_are_named_by_whole_words(void **state) {
+  (void)state;
+  char quick[] = "--quick", only[] = "--only";
+  assert_option(WORDS(quick, only, (char[]){"n=1"}), 1, "said",
+                "bench: --only n=1: no table has that id, or these words in its name; there are\n"
+                "  T, one more task n=1024\n  T, the second\n");
+  assert_option(WORDS(quick, only, (char[]){"n=1024"}), 0, "printed", "T, one more task n=1024: ?");
+  assert_null(strstr(text_of("printed"), "the second"));
+  assert_option(WORDS(quick, only, (char[]){"second"}), 0, "printed", "T, the second: ?");
+  assert_option(WORDS(quick, only, (char[]){"T"}), 0, "printed", "T, the second: ?");
+}
+
+/* ---- an arm's process -------------------------------------------------------------------------------------------- */
+
+static bool dies(void *with, uint64_t times, bench_took *took) {
+  (void)with, (void)times, (void)took;
+  _exit(3);
+}
+
+static void call_twice(void *with) {
+  (void)with;
+  bench_took took = {0};
+  begin("apart.json");
+  bench_apart apart = bench_start_apart(steady, &(double){2});
+  if (!bench_run_apart(&apart, 3, &took) || took.all != 6) exit(97);
+  bench_end_apart(&apart);
+  apart = bench_start_apart(dies, NULL);
+  const uint64_t once = 1;
+  if (write(apart.to, &once, sizeof once) != (ssize_t)sizeof once || waitpid(apart.process, NULL, 0) < 0) exit(96);
+  bench_run_apart(&apart, 1, &took);
+}
+
+static void a_process_that_ended_is_said(void **state) {
+  (void)state;
+  const int status = in_a_child(call_twice, NULL);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 1);
+  assert_string_equal(text_of("said"), "bench: the process of an arm has ended early\n");
+}
+
 /* ---- clocks ------------------------------------------------------------------------------------------------------ */
 
 static void core_runs_at(int core, const char *khz) {
@@ -149,7 +239,7 @@ static void core_runs_at(int core, const char *khz) {
 
 static void assert_clocks(const char *wanted) {
   char text[TEXT];
-  cpu_clocks(text, sizeof text);
+  machine_clocks(text, sizeof text);
   assert_string_equal(text, wanted);
 }
 
@@ -176,6 +266,24 @@ static void clocks_as_the_system_has_them(void **state) {
   assert_clocks("1 core at 3200 MHz (cpufreq)");
 }
 
+/* Half of what all cores could do between begin and end; nothing where the system doesn't say. */
+static void what_others_took_is_written(void **state) {
+  (void)state;
+  mkdir("system", 0700);
+  mkdir("system/proc", 0700);
+  remove("system/proc/stat");
+  begin("stolen.json");
+  measure_one("the first");
+  assert_int_equal(bench_end(), 0);
+  assert_non_null(strstr(text_of("stolen.json"), "\"stolen\": null"));
+  write_text("system/proc/stat", "cpu  10 0 10 100 0 0 0 20 0 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
+  begin("stolen.json");
+  measure_one("the first");
+  write_text("system/proc/stat", "cpu  20 0 20 120 0 5 5 70 0 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
+  assert_int_equal(bench_end(), 0);
+  assert_non_null(strstr(text_of("stolen.json"), "\"stolen\": 50,"));
+}
+
 static int go_to_folder(void **state) {
   (void)state;
   return !mkdtemp(folder) || chdir(folder);
@@ -192,6 +300,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_was_there_outlives_who_writes), cmocka_unit_test(what_was_there_outlives_a_full_disk),
     cmocka_unit_test(each_table_is_written_at_once), cmocka_unit_test(only_files_are_replaced),
-    cmocka_unit_test(clocks_as_the_system_has_them)};
+    cmocka_unit_test(options_are_said), cmocka_unit_test(tables_are_named_by_whole_words),
+    cmocka_unit_test(a_process_that_ended_is_said), cmocka_unit_test(clocks_as_the_system_has_them),
+    cmocka_unit_test(what_others_took_is_written)};
   return cmocka_run_group_tests(tests, go_to_folder, remove_folder);
 }
