@@ -86,8 +86,8 @@ static _Noreturn void fail_to_write(const char *file) {
   exit(1);
 }
 
-static const char usage[] = "the options are --quick, --json FILE, --only TEXT (tables with that id, or with these words "
-                            "in their names)";
+static const char usage[] = "the options are --quick, --json FILE, --only TEXT (tables with that id, or with these "
+                            "words in their names)";
 
 static _Noreturn void fail_on_option(const char *option, const char *why) {
   fprintf(stderr, "%s: %s: %s; %s\n", run.program, option, why, usage);

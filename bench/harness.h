@@ -55,8 +55,8 @@ typedef struct bench_table {
   bench_bound floor;
 } bench_table;
 
-/* Reads the options: --quick (each arm once, is it right?), --json FILE, --only TEXT (tables with that id, or with these
- * words in their name). Ends the program where --json names what can't be written. */
+/* Reads the options: --quick (each arm once, is it right?), --json FILE, --only TEXT (tables with that id, or with
+ * these words in their names). Ends the program where --json names what can't be written. */
 void bench_begin(int argc, char **argv, const char *program);
 /* Whether a table is to be measured; for those who make something large for it. */
 bool bench_wants(const char *id, const char *what);

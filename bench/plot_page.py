@@ -198,7 +198,7 @@ SHORT = {"one more task n=1": "one more task of one item", "one more pass": "one
 
 
 def in_short(reports):
-    """Of a CPU as multiples of the floor's first arm, as times of a shared machine say nothing; of a GPU as times too."""
+    """Of a CPU as multiples of the floor's first arm, as its times say nothing; of a GPU as times, too."""
     rows, floors = [], []
     for (ident, what), (program, name) in run_peers.OURS.items():
         report = reports.get(program, {})

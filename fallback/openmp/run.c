@@ -311,9 +311,11 @@ static gki_outcome run_checkpoints(gki_drive *drive) {
   gk_step step = drive->step;
   while (step.kind == GK_STEP_CHECKPOINT) {
     uint32_t end = program->runs[step.at].end;
-    if (drive->at + 1 != end || !run_small(&program->ops[drive->at], program->args, drive->worth_ns)) {
+    gki_op *op = &program->ops[drive->at];
+    const bool single = drive->at + 1 == end;
+    if (!single || !run_small(op, program->args, drive->worth_ns)) {
       drive->step = step;
-      gki_outcome outcome = run_ops(drive, end);
+      gki_outcome outcome = single ? one_op(drive, op) : run_ops(drive, end);
       if (outcome != GKI_DONE) return outcome;
     }
     step = next_step(drive, read_flag(drive, step.node));

@@ -232,6 +232,31 @@ static void test_nothing_is_not_for_ever(void **state) {
   world_end(&w);
 }
 
+/* A task that is alone in its checkpoint is timed when it is due, as any other is. */
+static void test_a_task_of_a_checkpoint_is_timed(void **state) {
+  (void)state;
+  enum { FLAG = 3 };
+  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+  static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int)};
+  static const gk_kernel toiling = {
+    .name = "toiling", .params = params, .param_count = 1, .dimensions = 1, .host = toil};
+  static const gk_task tasks[] = {
+    {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1}, GK_RUN(toiling, N, X), GK_END,
+    {.op = GK_OP_CHECKPOINT, .name = "second", .flag = FLAG, .label = 2}, GK_RUN(toiling, N, X), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, any_slots);
+  world w;
+  int silent = 0;
+  world_begin(&w, &list, 2, AS_MEASURED);
+  bind_ptr(&w, X, met);
+  bind_i32(&w, N, 8);
+  bind_ptr(&w, FLAG, &silent);
+  for (int run = 0; run < 20; ++run) assert_runs(&w);
+  for (int k = 0; k < 2; ++k)
+    if (w.program.ops[k].cost_ns < ITEM_NS / 2)
+      fail_msg("task %d: an item is taken for %g ns", k, (double)w.program.ops[k].cost_ns);
+  world_end(&w);
+}
+
 static void do_nothing(const gk_value *args, gk_range range) {
   (void)args;
   (void)range;
@@ -307,6 +332,7 @@ int main(void) {
     cmocka_unit_test(test_sums_begin_at_zero_in_each_call),
     cmocka_unit_test(test_what_an_item_takes),
     cmocka_unit_test(test_nothing_is_not_for_ever),
+    cmocka_unit_test(test_a_task_of_a_checkpoint_is_timed),
     cmocka_unit_test(test_small_tasks_go_on_being_timed),
     cmocka_unit_test(test_bytes_in_pieces),
   };
