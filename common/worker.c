@@ -1,9 +1,34 @@
 #include "worker.h"
 #include "error.h"
 #include "pause.h"
+#include <sched.h>
 #include <string.h>
+#include <time.h>
 
-enum { SPINS = 400 }; /* some microseconds: about what waking a thread takes */
+/* Waking a thread takes 5 to 50 us, most of all on a virtual machine's core that went idle. So whoever waits stays
+ * awake about as long, and loses at most as much again as one would who knew beforehand. It yields, so that nobody who
+ * has something to do waits for its core. But who gets it may keep it for milliseconds, where a sleeper that is woken
+ * would be let in at once: after that the thread sleeps and others only spin, for so many times as long. */
+enum { AWAKE_NS = 50000, LOST_NS = 20000, PENALTY = 64, SPINS = 400 };
+
+static uint64_t clock_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool is_crowded(const gki_worker *worker, uint64_t now) {
+  return now < atomic_load_explicit(&worker->crowded_until, memory_order_relaxed);
+}
+
+/* @return the time, or 0: it took so long that one better sleeps */
+static uint64_t yield(gki_worker *worker, uint64_t now) {
+  sched_yield();
+  const uint64_t then = clock_ns(), lost = then - now;
+  if (lost < LOST_NS) return then;
+  atomic_store_explicit(&worker->crowded_until, then + PENALTY * lost, memory_order_relaxed);
+  return 0;
+}
 
 static gki_job *take_first(gki_worker *worker) {
   gki_job *job = worker->first;
@@ -23,12 +48,33 @@ static void carry_out(gki_worker *worker, gki_job *job) {
   pthread_cond_broadcast(&worker->finished);
 }
 
+/* For the worker's thread: there is something to do, or nothing any more. Holds the lock before and after. */
+static void tell(gki_worker *worker) {
+  atomic_fetch_add_explicit(&worker->told, 1, memory_order_relaxed);
+  pthread_cond_signal(&worker->posted);
+}
+
+static bool has_nothing_to_do(const gki_worker *worker) { return worker->busy || !(worker->first || worker->ending); }
+
+/* Holds the lock before and after. */
+static void await_work(gki_worker *worker) {
+  if (!has_nothing_to_do(worker)) return;
+  const uint32_t told = atomic_load_explicit(&worker->told, memory_order_relaxed);
+  pthread_mutex_unlock(&worker->lock);
+  uint64_t now = clock_ns();
+  for (const uint64_t ends = is_crowded(worker, now) ? now : now + AWAKE_NS; now && now < ends;) {
+    if (atomic_load_explicit(&worker->told, memory_order_relaxed) != told) break;
+    now = yield(worker, now);
+  }
+  pthread_mutex_lock(&worker->lock);
+  while (has_nothing_to_do(worker)) pthread_cond_wait(&worker->posted, &worker->lock);
+}
+
 static void *work(void *at) {
   gki_worker *worker = at;
   pthread_mutex_lock(&worker->lock);
   for (;;) {
-    while ((!worker->first || worker->busy) && !(worker->ending && !worker->first && !worker->busy))
-      pthread_cond_wait(&worker->posted, &worker->lock);
+    await_work(worker);
     if (!worker->first) break;
     carry_out(worker, take_first(worker));
   }
@@ -52,7 +98,7 @@ gk_result gki_worker_start(gki_worker *worker) {
 void gki_worker_stop(gki_worker *worker) {
   pthread_mutex_lock(&worker->lock);
   worker->ending = true;
-  pthread_cond_broadcast(&worker->posted);
+  tell(worker);
   pthread_mutex_unlock(&worker->lock);
   pthread_join(worker->thread, NULL);
   pthread_cond_destroy(&worker->finished);
@@ -65,7 +111,7 @@ static void append(gki_worker *worker, gki_job *job) {
   if (worker->last) worker->last->next = job;
   else worker->first = job;
   worker->last = job;
-  pthread_cond_signal(&worker->posted);
+  tell(worker);
 }
 
 void gki_worker_post(gki_worker *worker, gki_job *job) {
@@ -79,7 +125,7 @@ void gki_worker_post(gki_worker *worker, gki_job *job) {
 static bool run_here(gki_worker *worker, gki_job *job) {
   if (worker->busy || worker->first) return false;
   carry_out(worker, job);
-  if (worker->first || worker->ending) pthread_cond_signal(&worker->posted);
+  if (worker->first || worker->ending) tell(worker);
   return true;
 }
 
@@ -102,9 +148,13 @@ void gki_worker_hand(gki_worker *worker, gki_job *job) {
 }
 
 void gki_worker_wait(gki_worker *worker, gki_job *job) {
-  for (int spin = 0; spin < SPINS; ++spin) {
+  uint64_t now = clock_ns();
+  const bool crowded = is_crowded(worker, now);
+  const uint64_t ends = now + AWAKE_NS;
+  for (int spins = 0; crowded ? spins < SPINS : now && now < ends; ++spins) {
     if (atomic_load_explicit(&job->done, memory_order_acquire)) return;
-    gki_pause();
+    if (crowded) gki_pause();
+    else now = yield(worker, now);
   }
   pthread_mutex_lock(&worker->lock);
   while (!atomic_load_explicit(&job->done, memory_order_relaxed)) pthread_cond_wait(&worker->finished, &worker->lock);

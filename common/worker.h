@@ -1,6 +1,6 @@
-/* A device's one line of work: jobs run in the order in which they were posted, on a thread that sleeps when there are
- * none, or on the caller's own where nothing is under way and it would wait anyhow. Posting never blocks nor allocates:
- * a job's memory is the caller's until it is done. */
+/* A device's one line of work: jobs run in the order in which they were posted, on a thread that soon sleeps when there
+ * are none, or on the caller's own where nothing is under way and it would wait anyhow. Posting never blocks nor
+ * allocates: a job's memory is the caller's until it is done. */
 #ifndef GKI_WORKER_H
 #define GKI_WORKER_H
 #include "gk_backend.h"
@@ -17,6 +17,8 @@ typedef struct gki_worker {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t posted, finished;
+  atomic_uint told; /* counts what the thread is told of */
+  _Atomic uint64_t crowded_until; /* CLOCK_MONOTONIC, in ns: until then others want the cores, too */
   gki_job *first, *last;
   bool busy; /* a job runs, here or on a caller's thread */
   bool ending;

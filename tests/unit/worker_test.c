@@ -1,6 +1,7 @@
 #include "worker.h"
 #include "runtime.h"
 #include <sched.h>
+#include <time.h>
 
 typedef struct step {
   gki_job job;
@@ -94,6 +95,33 @@ static void posted_waits_for_a_callers_thread(void **state) {
   assert_int_equal(order[1], 2);
 }
 
+static void sleep_ns(long ns) {
+  if (ns) nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
+typedef struct nap { gki_job job; long ns; int *count; } nap;
+
+static void run_nap(gki_job *job) {
+  const nap *n = (nap *)job;
+  sleep_ns(n->ns);
+  ++*n->count;
+}
+
+/* Whether the thread, or who waits for it, is awake, about to sleep, or sleeps when something comes. */
+static void whoever_sleeps_is_woken(void **state) {
+  gki_worker *worker = *state;
+  static const long pauses[] = {0, 20000, 45000, 50000, 60000, 2000000};
+  enum { PAUSES = sizeof pauses / sizeof *pauses, ROUNDS = 5 };
+  int count = 0;
+  for (int k = 0; k < ROUNDS * PAUSES * PAUSES; ++k) {
+    nap n = {{.run = run_nap}, pauses[k / PAUSES % PAUSES], &count};
+    sleep_ns(pauses[k % PAUSES]);
+    gki_worker_post(worker, &n.job);
+    gki_worker_wait(worker, &n.job);
+    assert_int_equal(count, k + 1);
+  }
+}
+
 static void stop_carries_out_what_was_posted(void **state) {
   (void)state;
   gki_worker worker;
@@ -178,6 +206,7 @@ int main(void) {
     cmocka_unit_test_setup_teardown(job_runs_here_if_nothing_is_under_way, start, stop),
     cmocka_unit_test_setup_teardown(job_queues_behind_what_is_under_way, start, stop),
     cmocka_unit_test_setup_teardown(posted_waits_for_a_callers_thread, start, stop),
+    cmocka_unit_test_setup_teardown(whoever_sleeps_is_woken, start, stop),
     cmocka_unit_test(stop_carries_out_what_was_posted),
     cmocka_unit_test_setup_teardown(many_threads_share_one_line, start, stop),
     cmocka_unit_test(thread_that_does_not_start_is_told),
