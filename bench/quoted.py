@@ -6,7 +6,7 @@
 A figure is quoted as a link to the page of results, whose title is the row: the table, what it measures, and the
 ratio's or the arm's name:
 
-  [0.55](../bench/results/intel-r-xeon-r-processor-2-cores/README.md "F7, two sections n=1: gk, two sections against one chain")
+  [0.55](../bench/results/amd-epyc-2-cores/README.md "F7, two sections n=1: gk, two sections against one chain")
 
 Its text has to be the median there, with as many digits as are written. Any other time, rate, percentage, "times as
 fast", "a third of that" or number with a point outside of code is a figure of unknown origin. --write puts in what the
