@@ -37,7 +37,7 @@ static struct {
   struct { char name[40], text[TEXT]; } said[SAID]; /* about the device */
   int said_count;
   char clocks[TEXT]; /* of the cores, before anything is measured */
-  double busy, stolen; /* the system's ticks until then, see machine_ticks */
+  double ticks, stolen; /* until then, see machine_ticks */
 } run;
 
 /* ---- clocks ------------------------------------------------------------------------------------------------------ */
@@ -99,6 +99,15 @@ _Noreturn void bench_fail(const char *why) {
   fail_at_once(why);
 }
 
+/* What can't be written is to be known before it is measured. */
+static void try_json(void) {
+  if (!run.json) return;
+  const bool is_new = access(run.json, F_OK) != 0;
+  FILE *json = fopen(run.json, "a");
+  if (!json || fclose(json) != 0) fail_to_write(run.json);
+  if (is_new) unlink(run.json);
+}
+
 void bench_begin(int argc, char **argv, const char *program) {
   run.program = program;
   for (int k = 1; k < argc; ++k) {
@@ -107,16 +116,16 @@ void bench_begin(int argc, char **argv, const char *program) {
       printf("%s: %s\n", run.program, usage);
       exit(0);
     } else if (strcmp(argv[k], "--json") != 0 && strcmp(argv[k], "--only") != 0) fail_on_option(argv[k], "unknown");
-    else if (k + 1 == argc) fail_on_option(argv[k], "what it is to be isn't there");
-    else *(strcmp(argv[k], "--json") == 0 ? &run.json : &run.only) = argv[k + 1], ++k;
+    else if (k + 1 == argc) fail_on_option(argv[k], "it needs a value");
+    else if (strcmp(argv[k], "--json") == 0) run.json = argv[++k];
+    else run.only = argv[++k];
   }
-  FILE *json = run.json ? fopen(run.json, "a") : NULL; /* what can't be written is to be known before it is measured */
-  if (run.json && (!json || fclose(json) != 0)) fail_to_write(run.json);
+  try_json();
   run.out = open_memstream(&run.text, &run.length);
   run.put_others = open_memstream(&run.others, &run.others_length);
   if (!run.out || !run.put_others) bench_fail("out of memory");
   machine_clocks(run.clocks, sizeof run.clocks);
-  if (!machine_ticks(&run.busy, &run.stolen)) run.busy = NAN;
+  if (!machine_ticks(&run.ticks, &run.stolen)) run.ticks = NAN;
   if (run.quick) printf("--quick: is it right? The figures mean nothing.\n");
 }
 
@@ -437,8 +446,8 @@ static void put_floor(FILE *out) {
 /* Percent of what all cores could do since the program began; NAN where the system doesn't say. */
 static double stolen_percent(void) {
   double all, stolen;
-  if (!machine_ticks(&all, &stolen) || !(all > run.busy)) return NAN;
-  return 100 * (stolen - run.stolen) / (all - run.busy);
+  if (!machine_ticks(&all, &stolen) || !(all > run.ticks)) return NAN;
+  return 100 * (stolen - run.stolen) / (all - run.ticks);
 }
 
 void bench_says(const char *name, const char *text) {
@@ -523,11 +532,9 @@ static void write_json(const char *failed) {
   FILE *out = fopen(part, "w");
   if (!out) fail_to_write(part);
   put_report(out, failed);
-  const bool lost = fflush(out) != 0 || ferror(out) != 0;
-  int why = errno;
-  if ((fclose(out) != 0 || (!in_place && !lost && rename(part, json) != 0)) && !lost) why = errno;
-  else if (!lost) why = 0;
-  if (why) {
+  const bool lost = ferror(out) != 0;
+  if (fclose(out) != 0 || lost || (!in_place && rename(part, json) != 0)) {
+    const int why = errno;
     if (!in_place) unlink(part);
     errno = why;
     fail_to_write(part);

@@ -140,7 +140,13 @@ def peer_goals(table, reports):
 
 
 def outcome(ratio):
-    """The verdict in words."""
+    """The verdict in words, with how many rounds had none where it is of others."""
+    lost = ratio.get("verdicts", []).count("lost")
+    rest = f"; {lost} of {len(ratio['verdicts'])} rounds lost in noise" if lost and ratio["verdict"] != "lost" else ""
+    return verdict_in_words(ratio) + rest
+
+
+def verdict_in_words(ratio):
     if ratio["verdict"] == "undecided":
         verdicts = ratio.get("verdicts") or [  # files of before have none
             "met" if median is not None and median <= ratio["goal"] else "missed" for median in ratio["medians"]]

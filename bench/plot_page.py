@@ -4,7 +4,6 @@ import re
 
 import plot_goals
 import plot_growth
-import run_peers
 from plot_figures import (NANOSECONDS, ROOT, TITLES, UNITS, against_of, arm_called, bars_of, base_of, beside, floor_of,
                           is_absolute, missing_of, number, outcome, peer_goals, peer_rows, tables_of, verdict_text,
                           ways, why_no_ratio, why_no_ratio_to)
@@ -77,7 +76,7 @@ def end_of(value):
 
 
 def rounds_of(ratio):
-    """The medians of each round; - where one was lost in noise."""
+    """The medians of each round; - where one came out as nothing."""
     medians = ratio.get("medians", [])
     return ", ".join(("-" if verdict == "lost" else "∞") if median is None else beside(median, ratio["goal"])
                      for median, verdict in zip(medians, ratio.get("verdicts", ["lost"] * len(medians))))
@@ -149,7 +148,8 @@ def peer_lines(reports):
         for way in ways(one):
             ratio, spread = way.get("ratio"), ""
             if ratio:
-                against = number(ratio["median"]) + (", lost in noise" if ratio.get("noise") else "")
+                lost = ratio.get("noise") and ratio.get("verdict", "none") in ("none", "lost")
+                against = number(ratio["median"]) + (", lost in noise" if lost else "")
                 spread = span(ratio)
             elif one["unit"] == "ratio":
                 against, spread = "", f"itself: {number(way['median'])} of one chain"
@@ -190,35 +190,49 @@ def stolen_of(machine):
     return ", ".join("unknown" if share is None else f"{share:.1f} %" for share in shares)
 
 
-CPU_FLOOR = "a call through a pointer"
-# What people ask first, of tables with an arm that peers are held against.
-SHORT = {"one more task n=1": "one more task of one item", "one more pass": "one more pass of a loop, with its task",
-         "silent checkpoint": "a checkpoint that stays silent", "one launch": "the host, for a launch of one task",
-         "yield and resume": "a yield with its resume, beyond two launches"}
+# What people ask first: (table, what, arm, how many of these it is of, in words).
+SHORT = [("F1", "one more task n=1", "gk", 1, "one more task of one item"),
+         ("F8", "one more pass", "gk", 1, "one more pass of a loop, with its task"),
+         ("F8", "silent checkpoint", "gk, the checkpoint alone", 1, "a checkpoint that stays silent"),
+         ("F8", "yield and resume", "gk, two launches", 2, "a launch of one task, and the wait for it"),
+         ("F8", "yield and resume", "gk, beyond two launches", 1, "a yield with its resume, beyond two launches"),
+         ("C12", "one more pass", "gk", 1, "one more pass of a loop, with its task"),
+         ("C12", "silent checkpoint", "gk", 1, "a checkpoint that stays silent"),
+         ("C12", "one launch", "gk", 1, "a launch of one task, the host's time"),
+         ("C12", "yield and resume", "gk, beyond two launches", 1, "a yield with its resume, beyond two launches")]
+
+
+def short_row(report, table, entry):
+    """As so many of the floor's first arm, as a CPU's times say nothing; of a GPU as a time, too."""
+    ident, what, name, count, words = entry
+    arm, least = arm_called(table, name), report["floor"]["arms"][0]
+    if "missing" in arm:
+        return None
+    scale = count * least["median"] * NANOSECONDS[report["floor"]["unit"]] / NANOSECONDS[table["unit"]]
+    time = [f"{number(arm['median'] / count)} {UNITS[table['unit']]}"] if "device" in report else []
+    return row(ident, words, number(arm["median"] / scale),
+               f"{number(arm['p5'] / scale)} to {number(arm['p95'] / scale)}", *time)
 
 
 def in_short(reports):
-    """Of a CPU as multiples of the floor's first arm, as its times say nothing; of a GPU as times, too."""
-    rows, floors = [], []
-    for (ident, what), (program, name) in run_peers.OURS.items():
-        report = reports.get(program, {})
-        table = next((one for one in report.get("tables", []) if (one["id"], one["what"]) == (ident, what)), None)
-        arm = arm_called(table, name) if table and "floor" in report and what in SHORT else {}
-        if "missing" in arm or not arm:
+    begun = False
+    for on_device in (False, True):
+        rows, floor = [], None
+        for report in reports.values():
+            for entry in SHORT if "floor" in report and ("device" in report) == on_device else []:
+                for table in report["tables"]:
+                    if (table["id"], table["what"]) == entry[:2]:
+                        rows.append(short_row(report, table, entry))
+                        floor = report["floor"]
+        rows = [one for one in rows if one]
+        if not rows:
             continue
-        least, unit = report["floor"]["arms"][0], UNITS[table["unit"]]
-        scale = least["median"] * NANOSECONDS[report["floor"]["unit"]] / NANOSECONDS[table["unit"]]
-        floors.append(least["name"])
-        lost = "lost in noise" if arm["p5"] <= 0 < arm["p95"] else None
-        rows.append(row(ident, SHORT[what], lost or number(arm["median"] / scale),
-                        f"{number(arm['p5'] / scale)} to {number(arm['p95'] / scale)}",
-                        *([lost or f"{number(arm['median'])} {unit}"] if "device" in report else [])))
-    yield from ["## In short", ""] if rows else []
-    for floor in dict.fromkeys(floors):
-        own = [line for line, of in zip(rows, floors) if of == floor]
-        yield from head("table", "what it takes", f'times "{floor}"', "5 % to 95 %",
-                        *([] if floor == CPU_FLOOR else ["time"]))
-        yield from own
+        yield from [] if begun else ["## In short", ""]
+        begun = True
+        least = floor["arms"][0]
+        unit = f'times "{least["name"]}", {number(least["median"])} {UNITS[floor["unit"]]}'
+        yield from head("table", "what it takes", unit, "5 % to 95 %", *(["time"] if on_device else []))
+        yield from rows
         yield ""
 
 
@@ -290,8 +304,8 @@ def write_readme(folder, reports, pictures):
              "A ratio is of what something takes to what is held against it, so less is better: the median over",
              "rounds of each round's median over its turns, with each round's beside it. Rounds on both sides of",
              "the goal leave it undecided. A round whose turns reach from nothing to beyond the goal is lost in",
-             "noise and counts on neither side; where most rounds are, so is the ratio. Below nothing is what grows",
-             "less than not at all: the longer list took less time. Turns go from the lowest 5th to the highest 95th",
+             "noise and counts on neither side; where most rounds are, so is the ratio. Below nothing is a negative",
+             "ratio, where the longer list took less time. Turns go from the lowest 5th to the highest 95th",
              "percentile of a round; against a peer, whose turns are its rounds, there are none. A ratio isn't that",
              "of two medians, which bars of a plot show, and where that one is on the goal's other side, it is said.",
              "What is judged is a diamond beneath its arm there, with its turns (of a peer: its rounds) as its line",

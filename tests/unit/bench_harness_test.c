@@ -91,7 +91,7 @@ static void what_was_there_outlives_a_full_disk(void **state) {
   (void)state;
   const int status = second_is_cut("full.json", false);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-  assert_non_null(strstr(text_of("said"), "/full.json.part can't be written: File too large\n"));
+  assert_non_null(strstr(text_of("said"), "full.json.part can't be written: File too large\n"));
   assert_first_is_whole("full.json");
   assert_int_equal(access("full.json.part", F_OK), -1);
 }
@@ -174,7 +174,7 @@ static void options_are_said(void **state) {
   assert_option(WORDS((char[]){"--help"}), 0, "printed", "the options are --quick, --json FILE, --only TEXT");
   assert_option(WORDS((char[]){"-h"}), 0, "printed", "--json FILE");
   assert_option(WORDS((char[]){"--quik"}), 1, "said", "bench: --quik: unknown; the options are --quick");
-  assert_option(WORDS((char[]){"--quick"}, (char[]){"--only"}), 1, "said", "bench: --only: what it is to be isn't");
+  assert_option(WORDS((char[]){"--quick"}, (char[]){"--only"}), 1, "said", "bench: --only: it needs a value");
   assert_option(WORDS((char[]){"--json"}, (char[]){"not/there.json"}), 1, "said",
                 "bench: the JSON file not/there.json can't be written: No such file");
   assert_option(WORDS((char[]){"--quick"}), 0, "printed", "The figures mean nothing.");
@@ -186,6 +186,8 @@ static void tables_are_named_by_whole_words(void **state) {
   assert_option(WORDS(quick, only, (char[]){"n=1"}), 1, "said",
                 "bench: --only n=1: no table has that id, or these words in its name; there are\n"
                 "  T, one more task n=1024\n  T, the second\n");
+  assert_option(WORDS(quick, only, (char[]){"n=1"}, (char[]){"--json"}, (char[]){"nothing.json"}), 1, "said", "n=1");
+  assert_int_equal(access("nothing.json", F_OK), -1); /* not even an empty one */
   assert_option(WORDS(quick, only, (char[]){"n=1024"}), 0, "printed", "T, one more task n=1024: ?");
   assert_null(strstr(text_of("printed"), "the second"));
   assert_option(WORDS(quick, only, (char[]){"second"}), 0, "printed", "T, the second: ?");
