@@ -9,7 +9,7 @@
  * whoever waits stays awake about as long, and loses at most twice what one would who knew beforehand. It yields, so
  * that nobody who has something to do waits for its core. But who gets it may keep it for milliseconds, where a sleeper
  * that is woken would be let in at once: after that the thread sleeps and others only spin, so many times as long. */
-enum { AWAKE_NS = 50000, LOST_NS = 20000, PENALTY = 64, SPINS = 400 };
+enum { AWAKE_NS = 50000, LOST_NS = 20000, MOST_LOST_NS = 10000000, PENALTY = 64, SPINS = 400 };
 
 static uint64_t clock_ns(void) {
   struct timespec t;
@@ -26,7 +26,8 @@ static uint64_t give_way(gki_worker *worker, uint64_t now) {
   sched_yield();
   const uint64_t then = clock_ns(), lost = then - now;
   if (lost < LOST_NS) return then;
-  atomic_store_explicit(&worker->crowded_until, then + PENALTY * lost, memory_order_relaxed);
+  const uint64_t counts = lost < MOST_LOST_NS ? lost : MOST_LOST_NS; /* a debugger may have been at it */
+  atomic_store_explicit(&worker->crowded_until, then + PENALTY * counts, memory_order_relaxed);
   return 0;
 }
 
