@@ -44,6 +44,14 @@ def run(program, folder):
     return trouble or wrong(json.loads(out.read_text()))
 
 
+def on_one_thread(folder):
+    """Where OpenMP gives no more than one thread, whatever is asked for, nothing is wrong for it."""
+    out = Path(folder) / "limited.json"
+    env = {**os.environ, "OMP_WAIT_POLICY": "passive", "OMP_THREAD_LIMIT": "1"}
+    trouble = tap.run(Path("build/bench/tasks").resolve(), "--quick", "--json", out, cwd=tap.ROOT, env=env)
+    return trouble or wrong(json.loads(out.read_text()))
+
+
 def needs_cuda(program):
     return Path(program).name.startswith("cuda_")
 
@@ -329,6 +337,8 @@ def main():
         if not trouble:
             tap.case("what peers are held against is there", counterparts(folder))
             tap.case("the page shows all of it", shown(folder))
+    with tempfile.TemporaryDirectory() as folder:
+        tap.case("one thread", trouble or on_one_thread(folder))
     with tempfile.TemporaryDirectory() as folder:
         tap.case("the device is described", trouble or tap.run("ninja", NVML) or device_described(folder))
     with tempfile.TemporaryDirectory() as folder:

@@ -119,6 +119,12 @@ static void only_files_are_replaced(void **state) {
   assert_int_equal(bench_end(), 0);
   assert_true(lstat("link.json", &is) == 0 && S_ISLNK(is.st_mode));
   assert_non_null(strstr(text_of("linked.json"), "the first"));
+  assert_int_equal(symlink("nowhere.json", "dangling.json"), 0);
+  begin("dangling.json");
+  measure_one("the first");
+  assert_int_equal(bench_end(), 0);
+  assert_true(lstat("dangling.json", &is) == 0 && S_ISLNK(is.st_mode));
+  assert_non_null(strstr(text_of("nowhere.json"), "the first"));
   int ends[2];
   char name[40], read_back[16] = "";
   assert_int_equal(pipe(ends), 0);
