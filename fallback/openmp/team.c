@@ -13,7 +13,8 @@
  * and loses at most twice what one would who knew beforehand how long it takes. Then yields, of about 300 ns each where
  * nobody else wants the core: spinning longer would take it from somebody. Parts of one size end apart by some of their
  * own time, as cores and memory aren't equally fast: behind large ones one yields longer, up to a millisecond. */
-enum { SPINS = 2000, YIELDS = 40, MOST_YIELDS = 3000, CROWDED_YIELDS = 4, YIELD_NS = 300 };
+enum { SPINS = 2000, YIELDS = 40, MOST_YIELDS = 3000, CROWDED_YIELDS = 4, YIELD_NS = 300,
+       LATE_SPINS = 500 /* until one asks whether it is the core that keeps the others from coming */ };
 #define SLEEPS 0x80000000u /* in gki_order.pending */
 
 /* LLVM's runtime keeps its threads spinning for 200 ms after a team has parted; no other runtime has this call. */
@@ -27,6 +28,7 @@ bool gki_team_make(gki_team *team, uint32_t threads) {
   uintptr_t at = ((uintptr_t)memory + sizeof memory + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
   team->seats = (gki_seat *)at;
   ((void **)at)[-1] = memory;
+  for (uint32_t k = 0; k < threads; ++k) atomic_init(&team->seats[k].thread, 0);
   return true;
 }
 
@@ -43,13 +45,62 @@ static void sleep_while(atomic_uint *word, uint32_t value) {
  * there looks again. */
 static void wake(atomic_uint *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
 
-/* True: the word has left the value while we were still awake. */
-static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, float part_ns) {
-  float yields = fminf(fmaxf(part_ns / YIELD_NS, YIELDS), MOST_YIELDS);
-  for (int k = 0; k < (team->crowded ? 0 : SPINS); ++k) {
+/* ---- cores ------------------------------------------------------------------------------------------------------- */
+
+/* A moment's ban. Linux moves a thread that waits for a banned core at once, and does nothing where it is on another. */
+static void ban(pid_t thread, const cpu_set_t *cores) {
+  cpu_set_t allowed, banned, left;
+  if (thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0) return; /* it has ended since */
+  if (sched_getaffinity(thread, sizeof allowed, &allowed) != 0) return;
+  CPU_AND(&banned, &allowed, cores);
+  CPU_XOR(&left, &allowed, &banned);
+  if (CPU_COUNT(&banned) == 0 || CPU_COUNT(&left) == 0) return;
+  if (sched_setaffinity(thread, sizeof left, &left) == 0) (void)sched_setaffinity(thread, sizeof allowed, &allowed);
+}
+
+/* The system may put a thread that wakes on the core of the one that waits for it, though another is idle; then one
+ * runs after the other until it looks again, some milliseconds later. So a crew's threads that don't come are sent to
+ * cores that none of the crew is on. It is for the crew's leader. */
+static void keep_apart(const gki_team *team, uint32_t first, uint32_t count) {
+  const int here = sched_getcpu();
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (team->crowded || here < 0) return;
+  CPU_SET((size_t)here, &cores);
+  uint32_t astray = 0;
+  for (uint32_t k = first + 1; k < first + count; ++k) {
+    const int cpu = atomic_load_explicit(&team->seats[k].cpu, memory_order_relaxed);
+    if (cpu < 0 || cpu == here) ++astray;
+    else CPU_SET((size_t)cpu, &cores);
+  }
+  for (uint32_t k = first + 1; astray > 0 && k < first + count; ++k) {
+    const int cpu = atomic_load_explicit(&team->seats[k].cpu, memory_order_relaxed);
+    if (cpu >= 0 && cpu != here) continue;
+    ban(atomic_load_explicit(&team->seats[k].thread, memory_order_relaxed), &cores);
+    --astray;
+  }
+}
+
+static void note_core(gki_seat *seat, int *known) {
+  const int cpu = sched_getcpu();
+  if (cpu == *known) return;
+  *known = cpu;
+  atomic_store_explicit(&seat->cpu, cpu, memory_order_relaxed);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+/* True: the word has left the value meanwhile. */
+static bool left_at_once(const gki_team *team, atomic_uint *word, uint32_t value, int spins) {
+  for (int k = 0; k < (team->crowded ? 0 : spins); ++k) {
     if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
     gki_pause();
   }
+  return false;
+}
+
+static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, float part_ns) {
+  float yields = fminf(fmaxf(part_ns / YIELD_NS, YIELDS), MOST_YIELDS);
   for (int k = 0; k < (team->crowded ? CROWDED_YIELDS : (int)yields); ++k) {
     if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
     sched_yield();
@@ -59,7 +110,7 @@ static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, f
 
 /* True: it slept. */
 static bool await_bell(const gki_team *team, gki_seat *seat, uint32_t heard, float part_ns) {
-  if (left_soon(team, &seat->bell, heard, part_ns)) return false;
+  if (left_at_once(team, &seat->bell, heard, SPINS) || left_soon(team, &seat->bell, heard, part_ns)) return false;
   atomic_store_explicit(&seat->asleep, 1, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst); /* with that in post: one of the two sees what the other wrote */
   while (atomic_load_explicit(&seat->bell, memory_order_acquire) == heard) sleep_while(&seat->bell, heard);
@@ -69,11 +120,20 @@ static bool await_bell(const gki_team *team, gki_seat *seat, uint32_t heard, flo
 
 static void serve(gki_team *team, uint32_t number) {
   gki_seat *seat = &team->seats[number];
+  static _Thread_local pid_t thread;
+  if (thread == 0) thread = (pid_t)syscall(SYS_gettid);
   float part_ns = 0;
+  int known = -1;
+  atomic_store_explicit(&seat->thread, thread, memory_order_relaxed);
+  note_core(seat, &known);
   for (uint32_t heard = 0;; ++heard) {
     const bool slept = await_bell(team, seat, heard, part_ns);
     gki_order *order = seat->order;
-    if (slept) atomic_store_explicit(&order->woken_at, gki_now(), memory_order_relaxed);
+    if (slept) {
+      atomic_store_explicit(&order->woken_at, gki_now(), memory_order_relaxed);
+      known = -1;
+    }
+    note_core(seat, &known);
     part_ns = order->part_ns;
     bool leave = !order->work;
     if (!leave) order->work(order, seat->index);
@@ -87,6 +147,7 @@ void gki_team_meet(gki_team *team, void (*lead)(void *), void *context) {
   for (uint32_t k = 0; k < team->wanted; ++k) {
     atomic_store_explicit(&team->seats[k].bell, 0, memory_order_relaxed);
     atomic_store_explicit(&team->seats[k].asleep, 0, memory_order_relaxed);
+    atomic_store_explicit(&team->seats[k].cpu, -1, memory_order_relaxed);
   }
 #pragma omp parallel num_threads((int)team->wanted) default(none) shared(team, lead, context)
   {
@@ -104,11 +165,15 @@ void gki_team_meet(gki_team *team, void (*lead)(void *), void *context) {
 }
 
 void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t count, uint32_t parts) {
+  order->first = first;
+  order->count = count;
   atomic_store_explicit(&order->pending, parts - 1, memory_order_relaxed);
   for (uint32_t k = 1; k < parts; ++k) {
     gki_seat *seat = &team->seats[gki_team_seat(first, count, k, parts)];
     seat->order = order;
     seat->index = k;
+    if (atomic_load_explicit(&seat->asleep, memory_order_relaxed))
+      atomic_store_explicit(&seat->cpu, -1, memory_order_relaxed);
     uint32_t heard = atomic_load_explicit(&seat->bell, memory_order_relaxed);
     atomic_store_explicit(&seat->bell, heard + 1, memory_order_release);
   }
@@ -123,6 +188,9 @@ void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t co
 void gki_team_wait(const gki_team *team, gki_order *order) {
   uint32_t pending;
   while ((pending = atomic_load_explicit(&order->pending, memory_order_acquire)) != 0) {
+    if (left_at_once(team, &order->pending, pending, LATE_SPINS)) continue;
+    keep_apart(team, order->first, order->count);
+    if (left_at_once(team, &order->pending, pending, SPINS - LATE_SPINS)) continue;
     if (left_soon(team, &order->pending, pending, order->part_ns)) continue;
     if (!atomic_compare_exchange_strong_explicit(&order->pending, &pending, pending | SLEEPS, memory_order_acq_rel,
                                                  memory_order_acquire))

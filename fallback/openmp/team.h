@@ -15,6 +15,7 @@ typedef struct gki_order {
   void (*work)(struct gki_order *order, uint32_t index);
   atomic_uint pending;       /* seats that aren't done, and whether the asker sleeps */
   float part_ns;             /* what one's part may take, 0: not known; who is done waits about as long awake */
+  uint32_t first, count;     /* the crew it was posted to; the asker's seat is the first */
   _Atomic uint64_t woken_at; /* when the last of those who slept began (gki_now), 0: nobody did */
 } gki_order;
 
@@ -24,6 +25,8 @@ typedef struct gki_seat {
   gki_order *order;
   uint32_t index;                       /* which of those that got the order it is */
   atomic_uint taken;                    /* pieces of its part that somebody has begun */
+  atomic_int thread;                    /* Linux's name for it, of this meeting or the one before; 0: nobody sat here */
+  atomic_int cpu;                       /* where it began what it does; -1: it hasn't come, or is being woken */
 } gki_seat;
 
 typedef struct gki_team {
