@@ -204,8 +204,8 @@ static void take_turns(measured *m) {
     if (!is_missing(m, k)) choose_times(m, k);
   }
   double begin = bench_now();
-  int most = run.quick ? 1 : MOST;
-  while (m->turns < most && (m->turns < FEWEST || bench_now() - begin < TABLE_NS)) {
+  const int most = run.quick ? 1 : MOST, fewest = m->table->turns ? m->table->turns : FEWEST;
+  while (m->turns < most && (m->turns < fewest || bench_now() - begin < TABLE_NS)) {
     for (int k = 0; k < m->arms; ++k) { /* none is always behind the same */
       const int arm = (k + m->turns) % m->arms;
       if (!is_missing(m, arm)) take_turn(m, arm);

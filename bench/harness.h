@@ -50,6 +50,7 @@ typedef struct bench_table {
   bench_arm arms[BENCH_ARMS];       /* to the first without a name */
   bench_ratio ratios[BENCH_RATIOS]; /* likewise */
   int tries;            /* calls of an arm per turn; 0: five. Fewer, where one takes long */
+  int turns;            /* at least, odd; 0: 21. Fewer, where a call takes seconds */
   const char *along;    /* what x counts, as "tasks". A ratio is then of what one more takes: between against[0] and
                          * `of`, over that between against[1] and against[0] */
   bench_bound floor;

@@ -304,12 +304,29 @@ static int remove_folder(void **state) {
   return chdir("/") || system(command);
 }
 
+static bool sluggish(void *with, uint64_t times, bench_took *took) {
+  (void)with;
+  (void)usleep(310000);
+  took->all += (double)times;
+  return true;
+}
+
+/* What takes so long that the time for a table is over before. */
+static void a_table_has_fewer_turns_where_it_says_so(void **state) {
+  (void)state;
+  begin("turns.json");
+  run.quick = false;
+  bench_measure(&(bench_table){"T", "long", "?", "units", .arms = {{"gk", sluggish, NULL, 1}}, .tries = 1, .turns = 5});
+  assert_int_equal(bench_end(), 0);
+  assert_non_null(strstr(text_of("turns.json"), "\"turns\": 5,"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_was_there_outlives_who_writes), cmocka_unit_test(what_was_there_outlives_a_full_disk),
     cmocka_unit_test(each_table_is_written_at_once), cmocka_unit_test(only_files_are_replaced),
     cmocka_unit_test(options_are_said), cmocka_unit_test(tables_are_named_by_whole_words),
     cmocka_unit_test(a_process_that_ended_is_said), cmocka_unit_test(clocks_as_the_system_has_them),
-    cmocka_unit_test(what_others_took_is_written)};
+    cmocka_unit_test(what_others_took_is_written), cmocka_unit_test(a_table_has_fewer_turns_where_it_says_so)};
   return cmocka_run_group_tests(tests, go_to_folder, remove_folder);
 }
