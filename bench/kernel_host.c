@@ -1,7 +1,8 @@
 /* Does GK_KERNEL cost anything on the host? Each kernel against the loops that one would write by hand, for the same
  * range, one thread, in cache; what they computed is compared. Time is the thread's own. For other compilers build it
  * by hand; it needs no library:
- * cc -O3 -falign-loops=64 -fopenmp -Iinclude bench/harness.c bench/apart.c bench/cpu_floor.c bench/kernel_host.c -lm */
+ * cc -O3 -falign-loops=64 -D_GNU_SOURCE -fopenmp -Iinclude bench/harness.c bench/machine.c bench/apart.c \
+ *   bench/cpu_floor.c bench/kernel_host.c -lm */
 #include "cpu_floor.h"
 #include "gk_kernel.h"
 #include "harness.h"
@@ -139,7 +140,8 @@ static void rows_sums(const gk_value *args, gk_range items) {
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 enum { BY_HAND = 3 }; /* ways, at most */
-static float x[ALL], y[ALL], wanted[ALL], totals[2];
+static _Alignas(256) float x[ALL], y[ALL]; /* as gk's memory is: with lines crossed, the linker would decide */
+static float wanted[ALL], totals[2];
 static grid box = {NX, NX * NY, 6.0f, -1.0f};
 static const char *const plain = "by hand, a plain loop", *const simd = "by hand, omp simd",
                   *const sums = "by hand, 32 sums";
