@@ -125,7 +125,8 @@ static void measure_fall(const fall *f) {
   const hand_state *from = &s->before.state, *to = &s->after.state;
   char question[300];
   snprintf(question, sizeof question,
-           "%d steps of a body of %d vertices (%d Newton passes, %d solver passes, %d yields%s): the graph, and by hand",
+           "%d steps of a body of %d vertices (%d Newton passes, %d solver passes, %d yields%s): the graph, and by "
+           "hand",
            s->steps, s->body.vertex_count, (int)(to->newton - from->newton), (int)(to->cg - from->cg),
            to->growths - from->growths, f->cg > 0 ? "; the solver is content with less than the demo's" : "");
   const char *loops = "by hand, a region per loop", *region = "by hand, one region for the step",

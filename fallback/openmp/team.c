@@ -47,7 +47,7 @@ static void wake(atomic_uint *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVAT
 
 /* ---- cores ------------------------------------------------------------------------------------------------------- */
 
-/* A moment's ban. Linux moves a thread that waits for a banned core at once, and does nothing where it is on another. */
+/* A moment's ban. Linux moves a thread that waits for a banned core at once; one on another core it leaves alone. */
 static void ban(pid_t thread, const cpu_set_t *cores) {
   cpu_set_t allowed, banned, left;
   if (thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0) return; /* it has ended since */
