@@ -17,7 +17,7 @@
 enum { FEWEST = 21, MOST = 101 /* turns, odd: the median is one of them */, SAMPLES = BENCH_ARMS + BENCH_RATIOS };
 enum { TRIES = 5 /* calls of an arm per turn */, SAID = 16, TEXT = 200 };
 static const double CALL_NS = 4e5 /* at least */, ONCE_NS = 2e8 /* so long that one call is enough */;
-static const double TABLE_NS = 1.5e9 /* a table, once FEWEST turns are done */;
+static const double TABLE_NS = 1.5e9 /* a table, once the fewest turns are done */;
 
 typedef struct figures { double median, p5, p25, p75, p95; } figures;
 

@@ -14,7 +14,8 @@
  * nobody else wants the core: spinning longer would take it from somebody. Parts of one size end apart by some of their
  * own time, as cores and memory aren't equally fast: behind large ones one yields longer, up to a millisecond. */
 enum { SPINS = 2000, YIELDS = 40, MOST_YIELDS = 3000, CROWDED_YIELDS = 4, YIELD_NS = 300,
-       LATE_SPINS = 500 /* until one asks whether it is the core that keeps the others from coming */ };
+       LATE_SPINS = 500 /* until one asks whether it is the core that keeps the others from coming */,
+       BANS = 4 /* in one wait, at most: each takes some microseconds */ };
 #define SLEEPS 0x80000000u /* in gki_order.pending */
 
 /* LLVM's runtime keeps its threads spinning for 200 ms after a team has parted; no other runtime has this call. */
@@ -47,7 +48,7 @@ static void wake(atomic_uint *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVAT
 
 /* ---- cores ------------------------------------------------------------------------------------------------------- */
 
-/* A moment's ban. Linux moves a thread that waits for a banned core at once; one on another core it leaves alone. */
+/* A moment's ban. Linux moves a thread that is on a banned core, or waits for it, at once; others it leaves alone. */
 static void ban(pid_t thread, const cpu_set_t *cores) {
   cpu_set_t allowed, banned, left;
   if (thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0) return; /* it has ended since */
@@ -59,26 +60,23 @@ static void ban(pid_t thread, const cpu_set_t *cores) {
 }
 
 /* The system may put a thread that wakes on the core of the one that waits for it, though another is idle; then one
- * runs after the other until it looks again, some milliseconds later. So a crew's threads that don't come are sent to
- * cores that none of the crew is on. It is for the crew's leader. */
-static void keep_apart(const gki_team *team, uint32_t first, uint32_t count) {
+ * runs after the other until it looks again, some milliseconds later. So threads that don't come are sent to cores that
+ * nobody is on who has the order. It is for who posted it. Tried with two threads. */
+static void keep_apart(const gki_team *team, const gki_order *order) {
   const int here = sched_getcpu();
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (team->crowded || here < 0) return;
   CPU_SET((size_t)here, &cores);
-  uint32_t astray = 0;
-  for (uint32_t k = first + 1; k < first + count; ++k) {
-    const int cpu = atomic_load_explicit(&team->seats[k].cpu, memory_order_relaxed);
-    if (cpu < 0 || cpu == here) ++astray;
-    else CPU_SET((size_t)cpu, &cores);
+  gki_seat *astray[BANS];
+  uint32_t count = 0;
+  for (uint32_t k = 1; k < order->parts; ++k) {
+    gki_seat *seat = &team->seats[gki_team_seat(order->first, order->count, k, order->parts)];
+    const int cpu = atomic_load_explicit(&seat->cpu, memory_order_relaxed);
+    if (cpu >= 0 && cpu != here) CPU_SET((size_t)cpu, &cores);
+    else if (count < BANS) astray[count++] = seat;
   }
-  for (uint32_t k = first + 1; astray > 0 && k < first + count; ++k) {
-    const int cpu = atomic_load_explicit(&team->seats[k].cpu, memory_order_relaxed);
-    if (cpu >= 0 && cpu != here) continue;
-    ban(atomic_load_explicit(&team->seats[k].thread, memory_order_relaxed), &cores);
-    --astray;
-  }
+  for (uint32_t k = 0; k < count; ++k) ban(atomic_load_explicit(&astray[k]->thread, memory_order_relaxed), &cores);
 }
 
 static void note_core(gki_seat *seat, int *known) {
@@ -167,6 +165,7 @@ void gki_team_meet(gki_team *team, void (*lead)(void *), void *context) {
 void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t count, uint32_t parts) {
   order->first = first;
   order->count = count;
+  order->parts = parts;
   atomic_store_explicit(&order->pending, parts - 1, memory_order_relaxed);
   for (uint32_t k = 1; k < parts; ++k) {
     gki_seat *seat = &team->seats[gki_team_seat(first, count, k, parts)];
@@ -187,9 +186,11 @@ void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t co
 /* Waits until only SLEEPS or nothing is left in the word. */
 void gki_team_wait(const gki_team *team, gki_order *order) {
   uint32_t pending;
+  bool asked = false;
   while ((pending = atomic_load_explicit(&order->pending, memory_order_acquire)) != 0) {
     if (left_at_once(team, &order->pending, pending, LATE_SPINS)) continue;
-    keep_apart(team, order->first, order->count);
+    if (!asked) keep_apart(team, order);
+    asked = true;
     if (left_at_once(team, &order->pending, pending, SPINS - LATE_SPINS)) continue;
     if (left_soon(team, &order->pending, pending, order->part_ns)) continue;
     if (!atomic_compare_exchange_strong_explicit(&order->pending, &pending, pending | SLEEPS, memory_order_acq_rel,

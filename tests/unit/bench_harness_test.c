@@ -306,12 +306,12 @@ static int remove_folder(void **state) {
 
 static bool sluggish(void *with, uint64_t times, bench_took *took) {
   (void)with;
-  (void)usleep(310000);
+  (void)usleep(400000);
   took->all += (double)times;
   return true;
 }
 
-/* What takes so long that the time for a table is over before. */
+/* The table's time is over before its fifth turn; it has five all the same. */
 static void a_table_has_fewer_turns_where_it_says_so(void **state) {
   (void)state;
   begin("turns.json");
