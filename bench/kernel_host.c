@@ -140,7 +140,7 @@ static void rows_sums(const gk_value *args, gk_range items) {
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 enum { BY_HAND = 3 }; /* ways, at most */
-static _Alignas(256) float x[ALL], y[ALL]; /* as gk's memory is; else ratios depend on the linker */
+static _Alignas(256) float x[ALL], y[ALL]; /* as gk's memory is: else it is the linker's choice */
 static float wanted[ALL], totals[2];
 static grid box = {NX, NX * NY, 6.0f, -1.0f};
 static const char *const plain = "by hand, a plain loop", *const simd = "by hand, omp simd",

@@ -195,11 +195,13 @@ SHORT = [("F1", "one more task n=1", "gk", 1, "one more task of one item"),
          ("F8", "one more pass", "gk", 1, "one more pass of a loop, with its task"),
          ("F8", "silent checkpoint", "gk, the checkpoint alone", 1, "a checkpoint that stays silent"),
          ("F8", "yield and resume", "gk, two launches", 2, "a launch of one task, and the wait for it"),
-         ("F8", "yield and resume", "gk, beyond two launches", 1, "a yield with its resume, beyond two launches"),
+         ("F8", "yield and resume", "gk, yield and resume", 1, "a launch that yields, its resume, a wait for each"),
+         ("F8", "yield and resume", "gk, beyond two launches", 1, "of that, what is beyond two launches"),
          ("C12", "one more pass", "gk", 1, "one more pass of a loop, with its task"),
          ("C12", "silent checkpoint", "gk", 1, "a checkpoint that stays silent"),
          ("C12", "one launch", "gk", 1, "a launch of one task, the host's time"),
-         ("C12", "yield and resume", "gk, beyond two launches", 1, "a yield with its resume, beyond two launches")]
+         ("C12", "yield and resume", "gk, yield and resume", 1, "a launch that yields, its resume, a wait for each"),
+         ("C12", "yield and resume", "gk, beyond two launches", 1, "of that, what is beyond two launches")]
 
 
 def short_row(report, table, entry):
@@ -231,7 +233,7 @@ def in_short(reports):
         begun = True
         least = floor["arms"][0]
         unit = f'times "{least["name"]}", {number(least["median"])} {UNITS[floor["unit"]]}'
-        yield from head("table", "what it takes", unit, "5 % to 95 %", *(["time"] if on_device else []))
+        yield from head("table", "of what", unit, "5 % to 95 %", *(["time"] if on_device else []))
         yield from rows
         yield ""
 

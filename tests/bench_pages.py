@@ -147,7 +147,8 @@ def in_short(folder):
     with what takes less where there is more; and what the host gave to others is there for each round."""
     floor = {"unit": "us", "arms": [dict(figures(0.002), name="a call through a pointer")]}
     wide = dict(figures(6), p5=-1, p95=9)
-    yields = made_up("yield and resume", {"gk, beyond two launches": 6, "gk, two launches": 40}, id="F8")
+    took = {"gk, beyond two launches": 6, "gk, yield and resume": 46, "gk, two launches": 40}
+    yields = made_up("yield and resume", took, id="F8")
     yields["arms"][0].update(wide)
     grows = [made_up("building, by tasks", dict(zip("0123", (0, 1, 2, 5))), [("3", "2", 2.5, 2, "missed")], id="G",
                      along="tasks"),
@@ -164,12 +165,13 @@ def in_short(folder):
                    cuda_peers=peer)
     if "a checkpoint that stays silent" in page:
         return f"what wasn't measured is there:\n{page[:2000]}"
-    return lacks(page, '| table | what it takes | times "a call through a pointer", 0.0020 µs | 5 % to 95 % |\n',
-                 '| table | what it takes | times "an edge", 4.00 ns | 5 % to 95 % | time |\n',
+    return lacks(page, '| table | of what | times "a call through a pointer", 0.0020 µs | 5 % to 95 % |\n',
+                 '| table | of what | times "an edge", 4.00 ns | 5 % to 95 % | time |\n',
                  "| F8 | a launch of one task, and the wait for it | 10.0 | 10.0 to 10.0 |\n",
                  "| F1 | one more task of one item | 3.50 | 3.50 to 3.50 |\n",
                  "| F8 | one more pass of a loop, with its task | 4.00 | 4.00 to 4.00 |\n",
-                 "| F8 | a yield with its resume, beyond two launches | 3.00 | -0.50 to 4.50 |\n",
+                 "| F8 | a launch that yields, its resume, a wait for each | 23.0 | 23.0 to 23.0 |\n",
+                 "| F8 | of that, what is beyond two launches | 3.00 | -0.50 to 4.50 |\n",
                  "| C12 | a launch of one task, the host's time | 2.50 | 2.50 to 2.50 | 10.0 ns |\n",
                  "| A | B | 1.2 %, unknown |\n", "| 2 | below nothing |\n",
                  "\nOf 6 goals: 1 below nothing, 1 missed, 4 not measured or not judged.\n",
