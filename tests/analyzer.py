@@ -15,10 +15,7 @@ FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-fopenmp", "-O1", f'-DGK_VERSION="{tap.ve
          "-Ifallback", "-I.", *tap.config("nvtx"), *tap.config("nvtx_headers"), "-fanalyzer",
          "-fdiagnostics-plain-output", "-c", "-o", "/dev/null"]
 BELOW = Path("common/memory.c")  # defines what analyzer.h declares
-EXCEPTIONS = {  # file, warning, function: why it is wrong
-    ("fallback/openmp/team.c", "malloc-leak", "gki_team_make"):
-        "the pointer to free is kept before the seats, at an aligned place in the same memory",
-}
+EXCEPTIONS = {}  # file, warning, function: why it is wrong
 
 
 def find_gcc():
