@@ -96,7 +96,7 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   if (result != GK_OK) return result;
   gki_modules_load();
   gki_begin();
-  const char *wanted = desc.backend && desc.backend[0] ? desc.backend : getenv("GK_BACKEND");
+  const char *wanted = desc.backend && desc.backend[0] ? desc.backend : secure_getenv("GK_BACKEND");
   if (!wanted || !wanted[0]) result = open_first(&desc, device);
   else {
     const gk_backend *backend = gki_backend_named(wanted);

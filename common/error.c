@@ -103,7 +103,7 @@ static int level_now(void) {
   pthread_mutex_lock(&log_lock);
   level = atomic_load_explicit(&log_level, memory_order_relaxed);
   if (level == LOG_UNSET) {
-    const char *wanted = getenv("GK_LOG");
+    const char *wanted = secure_getenv("GK_LOG");
     level = wanted ? (int)level_named(wanted) : GK_LOG_NONE;
     atomic_store_explicit(&log_level, level, memory_order_relaxed);
   }

@@ -56,7 +56,7 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   tell(visit, user, "gk", "library", is_known ? here.dli_fname : NULL, "");
   tell_number(visit, user, "abi", GK_ABI, "GK_ABI, of lists and programs");
   tell_number(visit, user, "backend_abi", GK_BACKEND_ABI, "GK_BACKEND_ABI, of backends in modules");
-  const char *trouble = gki_modules_trouble(), *modules = getenv("GK_MODULES");
+  const char *trouble = gki_modules_trouble(), *modules = secure_getenv("GK_MODULES");
   const bool are_listed = modules && modules[0];
   tell(visit, user, "gk", "modules", are_listed && !trouble[0] ? "loaded" : NULL,
        trouble[0] ? trouble + 2 : are_listed ? "" : "$GK_MODULES lists none");
@@ -68,7 +68,7 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   const bool has_ranges = gki_range_describe(&heard);
   tell(visit, user, "gk", "nvtx", has_ranges ? "built in" : NULL, heard);
   for (size_t k = 0; k < GK_COUNT(variables); ++k)
-    tell(visit, user, "environment", variables[k].name, getenv(variables[k].name), variables[k].what);
+    tell(visit, user, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
   return GK_OK;
 }
 

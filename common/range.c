@@ -12,14 +12,23 @@ void gki_range_begin_run(const gk_plan *plan, uint32_t run) {
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { NAME_BYTES = 256 };
 
 nvtxDomainHandle_t gki_listener;
 
+/* NVTX's header loads the library that the environment names, even in a set-user-id program, whose caller set it. */
+static bool is_foreign(void) {
+  static const char name[] = "NVTX_INJECTION64_PATH";
+  return getenv(name) && !secure_getenv(name);
+}
+
 /* NVTX's functions are pointers, which the first call of any of them sets: hence all threads come by here before they
  * call another one. */
-static void listen(void) { gki_listener = nvtxDomainCreateA("gk"); }
+static void listen(void) {
+  if (!is_foreign()) gki_listener = nvtxDomainCreateA("gk");
+}
 
 void gki_range_listen(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -58,8 +67,9 @@ void gki_range_say(uint64_t number, const char *format, ...) {
 
 bool gki_range_describe(const char **why) {
   gki_range_listen();
-  *why = gki_listener ? "a tool listens to ranges and marks of gk's"
-                      : "ranges and marks for a tool that NVTX_INJECTION64_PATH names; none listens";
+  *why = gki_listener   ? "a tool listens to ranges and marks of gk's"
+         : is_foreign() ? "a set-user-id program doesn't load the tool that its caller names"
+                        : "ranges and marks for a tool that NVTX_INJECTION64_PATH names; none listens";
   return true;
 }
 #else

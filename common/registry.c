@@ -117,7 +117,7 @@ static void note_trouble(const char *what) {
 }
 
 static void load_listed(void) {
-  const char *at = getenv("GK_MODULES");
+  const char *at = secure_getenv("GK_MODULES");
   while (at && *at) {
     size_t length = strcspn(at, ":");
     char path[1024];

@@ -27,8 +27,8 @@ static const struct { const char *name; size_t at; } entries[] = {
 
 /* Where toolkits are that the loader wasn't told of. */
 static const char *toolkit(void) {
-  const char *home = getenv("CUDA_HOME");
-  if (!home || !home[0]) home = getenv("CUDA_PATH");
+  const char *home = secure_getenv("CUDA_HOME");
+  if (!home || !home[0]) home = secure_getenv("CUDA_PATH");
   return home && home[0] ? home : "/usr/local/cuda";
 }
 

@@ -247,7 +247,7 @@ static int question_called(const char *name, size_t length) {
 
 /* Nothing or 1: all is tried. 0: nothing is. -P4e,-P9a: these are answered with no. */
 static gk_result read_wishes(wishes *wanted) {
-  const char *text = getenv("GK_CUDA_PROBE");
+  const char *text = secure_getenv("GK_CUDA_PROBE");
   *wanted = (wishes){.is_off = text && strcmp(text, "0") == 0};
   if (!text || !*text || wanted->is_off || strcmp(text, "1") == 0) return GK_OK;
   for (const char *at = text;; ++at) {

@@ -441,7 +441,8 @@ typedef struct gk_backend {
 gk_result gk_backend_register(const gk_backend *backend);
 
 /** The same for a shared library with `const gk_backend *gk_backend_export(void)`; it stays loaded. $GK_MODULES lists
- * such, ':' in between; they are loaded when the first device is opened or listed. */
+ * such, ':' in between; they are loaded when the first device is opened or listed. A set-user-id program ignores that,
+ * as it does all of gk's environment variables. */
 gk_result gk_backend_load(const char *path);
 
 /** In the order in which they are tried; NULL: no more. */

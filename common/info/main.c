@@ -186,7 +186,7 @@ static void ask_backend(backend *b, const options *o) {
 
 /* What gk_device_open takes where no backend is named; NULL: nothing, or that wasn't asked. */
 static const backend *chosen(const report *r) {
-  const char *wanted = getenv("GK_BACKEND");
+  const char *wanted = secure_getenv("GK_BACKEND");
   for (size_t k = 0; k < r->count; ++k) {
     const backend *b = &r->backends[k];
     const bool opens = b->count > 0 && b->devices[0].usable;
@@ -313,7 +313,7 @@ static void forget_backends(report *r) {
 /* A module that keeps gk from starting is left out. */
 static void ask_library_anyhow(report *r, const options *o) {
   if (ask_library(r, o)) return;
-  const char *modules = getenv("GK_MODULES");
+  const char *modules = secure_getenv("GK_MODULES");
   if (!modules || !modules[0]) refuse("gk's library can't be asked: %s", r->trouble);
   char *first = info_copy(r->trouble), both[TROUBLE_BYTES];
   forget_backends(r);

@@ -13,7 +13,7 @@ enum { THREADS_MAX = 1024 };
 
 /* The first of a list such as "4,2", which is for teams in teams; 0: not set, -1: none we can use. */
 static int threads_of_environment(void) {
-  const char *text = getenv("OMP_NUM_THREADS");
+  const char *text = secure_getenv("OMP_NUM_THREADS");
   if (!text || !*text) return 0;
   char *end;
   long threads = strtol(text, &end, 10);
@@ -30,7 +30,7 @@ static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads) {
   if (wanted < 0)
     return gk_fail(GK_ERROR_INVALID,
                    "backend openmp: OMP_NUM_THREADS is \"%s\"; set it to a number from 1 to %d, or unset it",
-                   getenv("OMP_NUM_THREADS"), THREADS_MAX);
+                   secure_getenv("OMP_NUM_THREADS"), THREADS_MAX);
   if (wanted == 0) wanted = omp_get_num_procs();
   *threads = (uint32_t)(wanted < THREADS_MAX ? wanted : THREADS_MAX);
   return GK_OK;
