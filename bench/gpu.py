@@ -53,7 +53,7 @@ LISTS_SECONDS = 480  # random ones, as many as go
 WORKERS = min(6, len(os.sched_getaffinity(0)))
 
 # Of tests/run.py: what has no device in it, or takes minutes to say what every other machine can.
-NO_DEVICE = ["coverage", "planted", "lint", "exports", "headers", "installed", "docs", "doxygen", "errors", "outside",
+NO_DEVICE = ["coverage", "mutations", "lint", "exports", "headers", "installed", "docs", "doxygen", "errors", "outside",
              "printed", "peers", "kernel compilers", "kernel flags", "cuda images", "CUDA's headers", "analyzer",
              "valgrind", "gpu script", "tidy"]
 CONDITIONAL = {"DO_WHILE", "WHILE", "IF", "SWITCH", "CHECKPOINT"}

@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent
 SECONDS = 300
-MORE_SECONDS = {"planted bugs": 600}  # builds the library again and again
+MORE_SECONDS = {"mutations": 600}  # builds the library again and again
 NO_DEVICE = 77  # what the suite and random lists exit with where a backend has no device
 BUILD_SECONDS = 3600
 LONGEST = 10  # that are named at the end
@@ -33,7 +33,7 @@ SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 PLAIN = "plain"
 SCRIPTS = [
     ("coverage", ["tests/coverage.py"], False),
-    ("planted bugs", ["tests/planted.py"], False),
+    ("mutations", ["tests/mutations.py"], False),
     ("lint", ["tests/lint.py"], False),
     ("configured", ["tests/configured.py"], False),
     ("exports", ["tests/exports.py"], True),

@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""Makes the mistakes of tests/mutations/ one by one in a copy of the sources, and sees whether the tests catch them.
+
+  tests/mutations.py            that all mutations fit, and every twentieth in full
+  tests/mutations.py --all      all of them; also where $GK_TEST_SCALE is more than 1
+  tests/mutations.py NAME ...   those whose name contains one of the NAMEs
+
+A table, tests/mutations/AREA.txt, holds records like this one; lines between records that begin with # are comments:
+
+  @mutation AREA-NAME
+  A sentence that says what is wrong then.
+  @file common/check.c
+  @before
+  whole lines of that file, which must be there exactly once
+  @after
+  what stands there instead
+  @end
+
+A record may have several parts, each with its own @file, @before and @after. Where the contract itself is at stake, the
+conformance suite and random lists come first, then the unit tests, those of the area before the others. A mutation that
+doesn't fit, doesn't compile or isn't caught is a failure.
+"""
+import argparse
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tap
+
+ROOT = Path(os.path.realpath(__file__)).parent.parent
+sys.path.insert(0, str(ROOT))
+import configure  # noqa: E402
+import run  # noqa: E402
+
+TREE = ROOT / "build/mutations"
+TABLES = ROOT / "tests/mutations"
+SOURCES = ["build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
+EVERY = 20
+# Of a program, and of a case of the conformance suite: mutations make loops that never end, and memory that ever grows.
+SECONDS, CASE_SECONDS, GIBIBYTES = 60, 30, 8
+LISTS = 1000  # random ones
+LONG = ["endurance_test"]  # does the same again and again
+
+# The unit tests that are most likely to catch a mutation of an area.
+FIRST = {
+    "check": ["check_test", "check_races_test", "blocks_test", "check_random_test", "kernel_test"],
+    "plan": ["plan_test", "dump_test", "dump_gates_test"],
+    "gates": ["plan_gates_test"],
+    "gated": ["gated_test", "gated_stops_test", "gated_random_test"],
+    "openmp": ["openmp_test", "openmp_team_test", "openmp_cores_test", "openmp_pieces_test", "openmp_sections_test",
+               "openmp_choices_test"],
+    "cache": ["cache_test"],
+    "cuda": ["cuda_driver_test", "nvrtc_test", "cuda_gated_test", "cuda_gated_11_4_test", "cuda_executed_test",
+             "cuda_launch_test", "cuda_launch_on_test", "cuda_sharing_test", "cuda_look_test", "cuda_probing_test",
+             "cuda_gates_test", "cuda_plain_test", "cuda_cache_test", "cuda_single_test", "cuda_added_test",
+             "cuda_foreign_test", "cuda_foreign_code_test", "cuda_call_test", "cuda_dump_test"],
+    "range": ["range_test", "cuda_range_test"],
+    "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test"],
+    "simgpu": ["simgpu/memory_test"],
+}
+# Where conformance and random lists ought to be enough: what these do is the contract's affair.
+CONTRACT = ["plan", "gated", "openmp"]
+
+
+def name_of(target):
+    """`memory_test` of tests/unit, `simgpu/memory_test` of tests/simgpu."""
+    return target.removeprefix("build/tests/").removeprefix("unit/")
+
+
+# ---- the tables -----------------------------------------------------------------------------------------------------
+
+@dataclass
+class Part:
+    """Lines of a file, and those that replace them."""
+    file: str
+    before: list = field(default_factory=list)
+    after: list = field(default_factory=list)
+
+
+@dataclass
+class Mutation:
+    """A record of a table."""
+    name: str
+    sentence: str = ""
+    parts: list = field(default_factory=list)
+
+
+def area_of(mutation):
+    return mutation.name.split("-")[0]
+
+
+def parse(text, area):
+    """The mutations of a table, and what is wrong with the table."""
+    mutations, problems, inside, expected = [], [], None, ("@mutation",)
+    follow = {"@mutation": ("@file",), "@file": ("@before",), "@before": ("@after",), "@after": ("@file", "@end"),
+              "@end": ("@mutation",)}
+    for number, line in enumerate(text.split("\n"), 1):
+        word, _, rest = line.partition(" ")
+        if word in follow:
+            if word not in expected:
+                problems.append(f"{area}.txt:{number}: {word} where {' or '.join(expected)} is expected")
+                break
+            inside, expected = word, follow[word]
+            if word == "@mutation":
+                mutations.append(Mutation(rest))
+                if area_of(mutations[-1]) != area:
+                    problems.append(f"{area}.txt:{number}: the name {rest} doesn't begin with {area}-")
+            elif word == "@file":
+                mutations[-1].parts.append(Part(rest))
+        elif inside == "@mutation":
+            mutations[-1].sentence = f"{mutations[-1].sentence} {line}".strip()
+        elif inside in ("@before", "@after"):
+            getattr(mutations[-1].parts[-1], inside[1:]).append(line)
+        elif line and not line.startswith("#"):
+            problems.append(f"{area}.txt:{number}: text where {' or '.join(expected)} is expected")
+    if expected != ("@mutation",) and not problems:
+        problems.append(f"{area}.txt: ends where {' or '.join(expected)} is expected")
+    problems += [f"{area}.txt: {mutation.name} has no sentence" for mutation in mutations if not mutation.sentence]
+    return mutations, problems
+
+
+def read_tables():
+    """All mutations, and what is wrong with the tables."""
+    mutations, problems = [], []
+    for path in sorted(TABLES.glob("*.txt")):
+        more, wrong = parse(path.read_text(), path.stem)
+        mutations += more
+        problems += wrong
+    names = [mutation.name for mutation in mutations]
+    problems += [f"two mutations are called {name}" for name in sorted(set(names)) if names.count(name) > 1]
+    return sorted(mutations, key=lambda mutation: mutation.name), problems
+
+
+def places_of(part, lines):
+    """The indexes at which the lines before the mutation stand."""
+    size = len(part.before)
+    return [at for at in range(len(lines) - size + 1) if lines[at:at + size] == part.before] if size else []
+
+
+def mutated(mutation, root):
+    """The files under root that the mutation changes, with their new text, and what is wrong, or None."""
+    files = {}
+    for part in mutation.parts:
+        if part.file not in files and not (root / part.file).is_file():
+            return {}, f"{mutation.name}: there is no {part.file}"
+        text = files.get(part.file) or (root / part.file).read_text()
+        lines = text.split("\n")
+        places = places_of(part, lines)
+        if len(places) != 1:
+            return {}, f"{mutation.name}: {part.file} has the lines of @before {len(places)} times, not once"
+        lines[places[0]:places[0] + len(part.before)] = part.after
+        files[part.file] = "\n".join(lines)
+    unchanged = all(text == (root / file).read_text() for file, text in files.items())
+    return files, f"{mutation.name}: changes nothing" if unchanged else None
+
+
+# ---- the copy -------------------------------------------------------------------------------------------------------
+
+def copy_sources():
+    """Only what differs is written, so that ninja builds only that."""
+    wanted = {}
+    for name in SOURCES:
+        paths = [ROOT / name] if (ROOT / name).is_file() else sorted((ROOT / name).rglob("*"))
+        wanted.update({path.relative_to(ROOT): path for path in paths if path.is_file() and path.suffix != ".pyc"})
+    for name, path in wanted.items():
+        put(TREE / name, path.read_bytes())
+    for name in SOURCES:
+        for path in sorted((TREE / name).rglob("*")):
+            if path.is_file() and path.relative_to(TREE) not in wanted:
+                path.unlink()
+
+
+def put(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_bytes() != data:
+        path.write_bytes(data)
+
+
+def write(files):
+    for name, text in files.items():
+        put(TREE / name, text.encode())
+
+
+def restore(files):
+    for name in files:
+        put(TREE / name, (ROOT / name).read_bytes())
+
+
+# ---- running --------------------------------------------------------------------------------------------------------
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_DATA, (GIBIBYTES << 30, GIBIBYTES << 30))
+
+
+def first_failure(command):
+    """The first failed case of a program, or how else it failed; None if all went well."""
+    env = dict(run.environment(False), CMOCKA_TEST_ABORT="0")
+    env.pop("GK_TEST_SCALE", None)
+    process = subprocess.Popen([str(TREE / command[0]), *command[1:]], cwd=TREE, env=env, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                               start_new_session=True, preexec_fn=limit_memory)
+    late = []
+
+    def stop():
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    timer = threading.Timer(SECONDS, lambda: (late.append(True), stop()))
+    timer.start()
+    failed = None
+    for line in process.stdout:
+        case = run.TAP.match(line)
+        if case and case[1] == "not ok" and not case[0].count("# SKIP"):
+            failed = case[2]
+            break
+    timer.cancel()
+    stop()
+    process.stdout.close()
+    code = process.wait()
+    if failed or not late and code == 0:
+        return failed
+    return f"no end after {SECONDS} seconds" if late else f"exit code {code}"
+
+
+class Programs:
+    """The tests in the copy, each built when it is needed: the first test catches most mutations."""
+
+    def __init__(self):
+        everything = {name_of(target): target for target in run.targets(TREE, "test")}
+        self.unknown = sorted({name for names in [LONG, *FIRST.values()] for name in names} - set(everything))
+        self.random = {name: target for name, target in everything.items() if "/conformance/" in target}
+        self.caught_by = set()
+        self.unit = {name: target for name, target in everything.items() if name not in [*LONG, *self.random]}
+
+    def in_order(self, area):
+        """(name, command, whether it is the contract's)"""
+        suites = [(name, [*command, "--seconds", str(CASE_SECONDS)], True) for name, command, *_ in run.SUITES
+                  if command[0] == run.CONFORMANCE and "--sweep" not in command]
+        suites += [(name, [target, "--random", str(LISTS)], True) for name, target in self.random.items()]
+        names = [name for name in FIRST.get(area, []) if name in self.unit]
+        names += [name for name in self.unit if name not in names]
+        units = [(name, [self.unit[name]], False) for name in names]
+        first, others = units[:len(FIRST.get(area, []))], units[len(FIRST.get(area, [])):]
+        if area in CONTRACT:
+            return suites + first + others
+        return suites[:1] + first + suites[1:] + others
+
+    def build(self, target):
+        return tap.run("ninja", target, cwd=TREE)
+
+
+def try_out(mutation, files, programs):
+    """What is wrong with the mutation or the tests (None: it was caught), and the program that caught it."""
+    write(files)
+    try:
+        for name, command, of_contract in programs.in_order(area_of(mutation)):
+            problem = programs.build(command[0])
+            if problem:
+                return problem, None
+            failed = first_failure(command)
+            if failed:
+                print(f"# {mutation.name}: caught by {name}: {failed}", flush=True)
+                programs.caught_by.add((name, tuple(command)))
+                return None, (name, of_contract)
+        return f"no test catches it: {mutation.sentence}", None
+    finally:
+        restore(files)
+
+
+# ---- all of it ------------------------------------------------------------------------------------------------------
+
+def main():
+    usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    usage.add_argument("--all", action="store_true", help="every mutation in full")
+    usage.add_argument("names", nargs="*", metavar="NAME")
+    options = usage.parse_args()
+    mutations, problems = read_tables()
+    if not shutil.which("ninja"):
+        tap.skip("mutations", "ninja isn't installed")
+        tap.finish()
+    copy_sources()
+    changes = {}
+    for mutation in mutations:
+        changes[mutation.name], problem = mutated(mutation, TREE)
+        problems += [problem] if problem else []
+    tap.case(f"all {len(mutations)} mutations fit", "\n".join(problems))
+    compiler = configure.find_compiler(None)
+    if configure.find_cmocka(compiler).detail != "yes":
+        tap.skip("mutations", "cmocka isn't installed")
+        tap.finish()
+    configured = tap.run(sys.executable, "configure.py", "--debug", "--sanitize=none", "--ready-gates", "--cc",
+                         compiler.command, cwd=TREE)
+    if not tap.case("configure", configured):
+        tap.finish()
+    if options.names:
+        mutations = [mutation for mutation in mutations if any(name in mutation.name for name in options.names)]
+    elif not options.all and os.environ.get("GK_TEST_SCALE", "1") == "1":
+        mutations = mutations[::EVERY]
+    programs = Programs()
+    tap.case("what is tried first, or not at all, is there", ", ".join(programs.unknown))
+    by_contract, by_others = {}, {}
+    for mutation in mutations:
+        if not changes[mutation.name]:
+            continue  # it doesn't fit
+        problem, caught = try_out(mutation, changes[mutation.name], programs)
+        tap.case(mutation.name, problem)
+        if caught:
+            (by_contract if caught[1] else by_others).setdefault(area_of(mutation), []).append(mutation.name)
+    for name, command in sorted(programs.caught_by):
+        problem = programs.build(command[0]) or first_failure(command)
+        tap.case(f"without a mutation: {name}", problem and f"it fails, too: {problem}")
+    for area in sorted({area_of(mutation) for mutation in mutations}):
+        others = by_others.get(area, [])
+        print(f"# {area}: {len(by_contract.get(area, []))} caught by conformance and random lists, {len(others)} by "
+              f"other tests{': ' + ', '.join(others) if others and area in CONTRACT else ''}")
+    tap.finish()
+
+
+if __name__ == "__main__":
+    main()
