@@ -18,7 +18,8 @@ A table, tests/mutations/AREA.txt, holds records like this one; lines between re
 
 A record may have several parts, each with its own @file, @before and @after. Where the contract itself is at stake, the
 conformance suite and random lists come first, then the unit tests, those of the area before the others. A mutation that
-doesn't fit, doesn't compile or isn't caught is a failure.
+doesn't fit, doesn't compile or isn't caught is a failure. A test that fails catches a mutation if it fails again with
+it, and passes without.
 """
 import argparse
 import os
@@ -236,7 +237,7 @@ class Programs:
         everything = {name_of(target): target for target in run.targets(TREE, "test")}
         self.unknown = sorted({name for names in [LONG, *FIRST.values()] for name in names} - set(everything))
         self.random = {name: target for name, target in everything.items() if "/conformance/" in target}
-        self.caught_by = set()
+        self.sound = {}  # by command: whether it passes without a mutation
         self.unit = {name: target for name, target in everything.items() if name not in [*LONG, *self.random]}
 
     def in_order(self, area):
@@ -255,20 +256,41 @@ class Programs:
     def build(self, target):
         return tap.run("ninja", target, cwd=TREE)
 
+    def is_sound(self, name, command):
+        """Whether the test passes without a mutation; if it doesn't, that is a failure of its own.."""
+        if tuple(command) not in self.sound:
+            problem = self.build(command[0]) or first_failure(command)
+            self.sound[tuple(command)] = tap.case(f"without a mutation: {name}",
+                                                  problem and f"it fails, too: {problem}")
+        return self.sound[tuple(command)]
+
+
+def fails_again(mutation, name, command, failed):
+    """Whether a test that failed does so once more: what is caught now and then isn't caught."""
+    if first_failure(command):
+        return True
+    print(f"# {mutation.name}: {name} failed once, and not again, which doesn't count: {failed}", flush=True)
+    return False
+
 
 def try_out(mutation, files, programs):
     """What is wrong with the mutation or the tests (None: it was caught), and the program that caught it."""
     write(files)
     try:
         for name, command, of_contract in programs.in_order(area_of(mutation)):
+            if programs.sound.get(tuple(command)) is False:
+                continue
             problem = programs.build(command[0])
             if problem:
                 return problem, None
             failed = first_failure(command)
-            if failed:
+            if not failed or not fails_again(mutation, name, command, failed):
+                continue
+            restore(files)
+            if programs.is_sound(name, command):
                 print(f"# {mutation.name}: caught by {name}: {failed}", flush=True)
-                programs.caught_by.add((name, tuple(command)))
                 return None, (name, of_contract)
+            write(files)
         return f"no test catches it: {mutation.sentence}", None
     finally:
         restore(files)
@@ -313,9 +335,6 @@ def main():
         tap.case(mutation.name, problem)
         if caught:
             (by_contract if caught[1] else by_others).setdefault(area_of(mutation), []).append(mutation.name)
-    for name, command in sorted(programs.caught_by):
-        problem = programs.build(command[0]) or first_failure(command)
-        tap.case(f"without a mutation: {name}", problem and f"it fails, too: {problem}")
     for area in sorted({area_of(mutation) for mutation in mutations}):
         others = by_others.get(area, [])
         print(f"# {area}: {len(by_contract.get(area, []))} caught by conformance and random lists, {len(others)} by "

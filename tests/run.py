@@ -34,6 +34,7 @@ PLAIN = "plain"
 SCRIPTS = [
     ("coverage", ["tests/coverage.py"], False),
     ("mutations", ["tests/mutations.py"], False),
+    ("mutations runner", ["tests/mutations_runner.py"], False),
     ("lint", ["tests/lint.py"], False),
     ("configured", ["tests/configured.py"], False),
     ("exports", ["tests/exports.py"], True),
