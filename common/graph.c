@@ -2,6 +2,7 @@
 #include "alive.h"
 #include "check.h"
 #include "range.h"
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ static void let_go(gk_graph *graph) {
   gk_device *device = graph->device;
   if (!device) return;
   gki_launches_end(graph);
+  atomic_store(&graph->stoppable, false);
+  while (atomic_load(&graph->stoppers) > 0) sched_yield(); /* no lock: a signal's handler may call gk_cancel */
   if (graph->lowered) device->backend->drop(graph->state);
   graph->lowered = false;
   gki_slots_free(graph);
@@ -154,6 +157,7 @@ gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits
     gk_graph_destroy(graph);
     return result;
   }
+  atomic_store(&graph->stoppable, true);
   pthread_mutex_lock(&device->lock);
   graph->next_of_device = device->graphs;
   device->graphs = graph;

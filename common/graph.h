@@ -45,6 +45,8 @@ struct gk_graph {
   gk_device *device;   /* NULL: it was closed */
   struct gk_graph *next_of_device;
   atomic_flag inside;  /* a thread is in a call of this graph */
+  atomic_bool stoppable;  /* it was made, and its device isn't being closed */
+  atomic_uint stoppers;   /* threads in gk_cancel */
   gki_planned planned;
   void *state;         /* the backend's */
   bool lowered;

@@ -385,6 +385,15 @@ static gk_result cancel_all(gk_graph *graph) {
   return graph->mode == GK_MODE_NATIVE && backend->cancel ? backend->cancel(graph->state) : GK_OK;
 }
 
+static gk_result cancel_open(gk_graph *graph) {
+  const gk_backend *backend = graph->device->backend;
+  if (graph->mode == GK_MODE_NATIVE && !backend->cancel)
+    return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
+  gki_mark(0, "cancel %s", graph->planned.plan.name);
+  const gk_result result = cancel_all(graph);
+  return result == GK_OK ? GK_OK : gk_fail(result, "gk_cancel: backend %s failed to and didn't say why", backend->name);
+}
+
 gk_result gk_cancel(gk_graph *graph) {
   gki_begin();
   if (!graph) return gk_fail(GK_ERROR_INVALID, "gk_cancel: there is no graph (NULL)");
@@ -393,13 +402,12 @@ gk_result gk_cancel(gk_graph *graph) {
     return gk_fail(GK_ERROR_UNSUPPORTED,
                    "gk_cancel: graph %s was created without GK_CANCELLABLE; create it with that bit",
                    graph->planned.plan.name);
-  if (!graph->device || !atomic_load_explicit(&graph->launched, memory_order_relaxed)) return GK_OK;
-  const gk_backend *backend = graph->device->backend;
-  if (graph->mode == GK_MODE_NATIVE && !backend->cancel)
-    return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
-  gki_mark(0, "cancel %s", graph->planned.plan.name);
-  gk_result result = cancel_all(graph);
-  return result == GK_OK ? GK_OK : gk_fail(result, "gk_cancel: backend %s failed to and didn't say why", backend->name);
+  atomic_fetch_add(&graph->stoppers, 1); /* from here on the device isn't closed */
+  gk_result result = GK_OK;
+  if (atomic_load(&graph->stoppable) && atomic_load_explicit(&graph->launched, memory_order_relaxed))
+    result = cancel_open(graph);
+  atomic_fetch_sub(&graph->stoppers, 1);
+  return result;
 }
 
 bool gki_launches_over(gk_graph *graph) {

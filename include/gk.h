@@ -17,7 +17,8 @@
  *   is fine there). What a call returns as const is gk's.
  * - Errors: a gk_result, and gk_error() in full sentences. After a failure nothing has changed and outputs are NULL.
  * - Threads: any number may use one device. A graph is for one thread at a time: a call that meets another is answered
- *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, and only while the graph lives.
+ *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, while the graph lives: also while its
+ *   device is being closed, and after.
  * - Order: launches, uploads, downloads and copies on a device happen as if one after the other, in the order of the
  *   calls. Launches of gk_launch_on follow earlier ones of their graph, and all but launches of other graphs follow
  *   them; else their order is that of their streams.

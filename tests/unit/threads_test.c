@@ -4,7 +4,9 @@
 #include "runtime_kernels.h"
 #include "chance.h"
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- a kernel that takes as long as the test pleases ------------------------------------------------------------- */
 
@@ -258,6 +260,112 @@ static void destroy_stops_what_runs(void **state) {
   }
 }
 
+/* ---- gk_cancel while the device is closed ------------------------------------------------------------------------ */
+
+enum { NOBODY, CANCELS, WAITED_FOR, TOO_LATE };
+static struct { pthread_mutex_t lock; pthread_cond_t changed; int state; } closing =
+    {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NOBODY};
+static _Thread_local bool is_closing; /* this thread closes a device */
+
+/* From one state to the next, where that is the one before. */
+static void closing_goes_on(int from, int to) {
+  pthread_mutex_lock(&closing.lock);
+  if (closing.state == from) closing.state = to;
+  pthread_cond_broadcast(&closing.changed);
+  pthread_mutex_unlock(&closing.lock);
+}
+
+static void await_closing(int state) {
+  pthread_mutex_lock(&closing.lock);
+  while (closing.state < state) pthread_cond_wait(&closing.changed, &closing.lock);
+  pthread_mutex_unlock(&closing.lock);
+}
+
+/* In front of the C library's: how a thread that closes a device waits for those in gk_cancel. */
+int sched_yield(void) {
+  if (is_closing) closing_goes_on(CANCELS, WAITED_FOR);
+  return (int)syscall(SYS_sched_yield);
+}
+
+/* The native fake, with a cancel that is inside until the device's close waits for it, or doesn't. */
+static gk_backend fake;
+
+static gk_result open_hesitant(void *device, const gk_device_desc *desc) {
+  gk_device_desc as_fake = *desc;
+  as_fake.backend = fake.name;
+  return fake.open(device, &as_fake);
+}
+
+static gk_result cancel_hesitantly(void *graph) {
+  closing_goes_on(NOBODY, CANCELS);
+  await_closing(WAITED_FOR);
+  return fake.cancel(graph);
+}
+
+static void drop_watched(void *graph) {
+  closing_goes_on(CANCELS, TOO_LATE);
+  fake.drop(graph);
+}
+
+static void *cancel_once(void *at) { return (void *)(uintptr_t)gk_cancel(at); }
+
+static void close_waits_for_cancel(void **state) {
+  (void)state;
+  gk_backend hesitant;
+  void *answer;
+  pthread_t thread;
+  fake_register();
+  fake_reset();
+  for (size_t k = 0; gk_backend_at(k); ++k)
+    if (strcmp(gk_backend_at(k)->name, fake_names[FAKE_NATIVE]) == 0) fake = *gk_backend_at(k);
+  hesitant = fake;
+  hesitant.name = "hesitant";
+  hesitant.open = open_hesitant;
+  hesitant.cancel = cancel_hesitantly;
+  hesitant.drop = drop_watched;
+  assert_ok(gk_backend_register(&hesitant));
+  gk_device *device = open_named(hesitant.name);
+  gk_graph *graph = graph_of(device, &once, GK_CANCELLABLE);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  start(&thread, cancel_once, graph);
+  await_closing(CANCELS);
+  is_closing = true;
+  close_fake(device);
+  is_closing = false;
+  assert_int_equal(pthread_join(thread, &answer), 0);
+  assert_int_equal((uintptr_t)answer, GK_OK);
+  assert_int_equal(closing.state, WAITED_FOR);
+  assert_ok(gk_cancel(graph)); /* there is nothing to stop any more */
+  gk_graph_destroy(graph);
+}
+
+static void cancel_races_with_close(void **state) {
+  const char *backend = *state;
+  fake_register();
+  fake_reset();
+  awkward_register();
+  for (int k = 0; k < 50; ++k) {
+    gk_device *device = open_named(backend);
+    gk_graph *graph = graph_of(device, &turning, GK_CANCELLABLE);
+    canceller cancellers[2] = {{.graph = graph}, {.graph = graph}};
+    pthread_t threads[2];
+    set_int(device, gk_bound(graph, ON), 1);
+    for (int each = 0; each < 2; ++each) start(&threads[each], cancel_on_and_on, &cancellers[each]);
+    for (int several = 0; several < k % 3; ++several) assert_ok(gk_launch(graph, 0));
+    close_fake(device);
+    for (int each = 0; each < 2; ++each) {
+      atomic_store(&cancellers[each].over, true);
+      pthread_join(threads[each], NULL);
+      assert_int_equal(cancellers[each].failed, 0);
+    }
+    assert_fails(GK_ERROR_DEVICE, "gk_launch: the device of graph turning was closed", gk_launch(graph, 0));
+    gk_graph_destroy(graph);
+  }
+}
+#define CLOSE_ON(backend) \
+  {"cancel_races_with_close on " #backend, cancel_races_with_close, NULL, NULL, (void *)(uintptr_t)#backend}
+
 /* ---- a device per thread ----------------------------------------------------------------------------------------- */
 
 typedef struct owner { const char *backend; int ordinal; char wrong[400]; } owner;
@@ -315,6 +423,8 @@ int main(void) {
     ON_ALL(cancel_races_with_everything),
     ON_ALL(cancel_waits_for_one_kernel),
     ON_ALL(destroy_stops_what_runs),
+    cmocka_unit_test(close_waits_for_cancel),
+    CLOSE_ON(fake_in_process), CLOSE_ON(fake_native), CLOSE_ON(fake_batched), CLOSE_ON(openmp), CLOSE_ON(awkward),
     cmocka_unit_test(a_device_per_thread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
