@@ -45,16 +45,18 @@ static void put_task(text *out, const gki_program *program, const gki_op *op) {
 }
 
 static void put_fork(text *out, const gki_program *program, const gki_fork *fork) {
+  const gki_trial *trial = &fork->trial;
   put(out, "parallel, %u sections%s: ", (unsigned)fork->count, fork->straight ? "" : " with blocks in them");
   if (fork->in_order) put(out, "one after the other, as two of them add to one slot\n");
   else if (program->device->team.wanted == 1) put(out, "one after the other, as there is one thread\n");
-  else if (!fork->series_samples) put(out, "not timed yet\n");
-  else if (!fork->split_samples)
-    put(out, "one after the other: %.3g ns, too short to share\n", (double)fork->series_ns);
+  else if (!trial->series_samples) put(out, "not timed yet\n");
+  else if (!trial->split_samples)
+    put(out, "one after the other: %.3g ns, too short to share\n", (double)trial->series_ns);
   else
-    put(out, "%s: %.3g ns, against %.3g ns %s\n", fork->split ? "side by side" : "one after the other",
-        (double)(fork->split ? fork->split_ns : fork->series_ns),
-        (double)(fork->split ? fork->series_ns : fork->split_ns), fork->split ? "one after the other" : "side by side");
+    put(out, "%s: %.3g ns, against %.3g ns %s\n", trial->split ? "side by side" : "one after the other",
+        (double)(trial->split ? trial->split_ns : trial->series_ns),
+        (double)(trial->split ? trial->series_ns : trial->split_ns),
+        trial->split ? "one after the other" : "side by side");
 }
 
 char *gki_openmp_dump(void *graph, const char *format) {

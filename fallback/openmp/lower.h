@@ -2,6 +2,7 @@
  */
 #ifndef GKI_OPENMP_LOWER_H
 #define GKI_OPENMP_LOWER_H
+#include "cost.h"
 #include "memory.h"
 #include "team.h"
 
@@ -69,18 +70,12 @@ typedef struct gki_section {
   gk_walk *walk;       /* where it isn't */
 } gki_section;
 
-/* A PARALLEL: what its sections take one after the other and side by side. */
+/* A PARALLEL. */
 typedef struct gki_fork {
   uint32_t node, first, count; /* sections */
   bool straight;
   bool in_order;               /* two sections add floats to one slot: their order decides the bits */
-  bool split;                  /* which of the two is faster as far as we know */
-  uint8_t series_samples, split_samples;
-  uint8_t probing;             /* executions left in which the way that lost is tried again */
-  uint8_t untimed;             /* executions since one in series was timed */
-  uint16_t wait, pause;        /* executions until the next such tries; and how many that is this time */
-  float series_ns, split_ns;
-  float last_ns, lately_ns;    /* of the way that is taken: the last execution, the lesser of the last two */
+  gki_trial trial;
   uint64_t began;              /* in series and being timed; 0: not */
   bool met;                    /* the team was there then */
   uint32_t at;                 /* walked in series: the section it is in */

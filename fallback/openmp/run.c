@@ -20,75 +20,15 @@ static void go_on(gki_drive *drive, int64_t answer) { drive->step = next_step(dr
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
-enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */
-       PROBES = 2,                  /* likewise, when it is looked at again */
-       SOON = 4, LATE = 64,         /* executions until then; each time in vain twice as many */
-       TIMED_NS = 2000, /* what takes longer is timed each time: that costs 3 % of it */
-       SELDOM = 16      /* executions from one to the next that is timed of what doesn't */ };
-
-static void hold_to(gki_fork *fork, bool split, float lately_ns) {
-  fork->wait = fork->pause = SOON;
-  fork->split = split;
-  fork->last_ns = fork->lately_ns = lately_ns;
-}
-
-/* A machine has its moods, so what was measured in one isn't held against what is in another: the least of PROBES
- * executions of the way that isn't taken is compared with the least of the two of the other just before. */
-static void note_time(gki_fork *fork, bool split, uint64_t ns) {
-  float seen = (float)ns, *known = split ? &fork->split_ns : &fork->series_ns;
-  uint8_t *samples = split ? &fork->split_samples : &fork->series_samples;
-  if (*samples < TRIES) {
-    *known = *samples ? fminf(*known, seen) : seen;
-    if (++*samples < TRIES || !split) return;
-    fork->series_samples = TRIES;
-    hold_to(fork, fork->split_ns < fork->series_ns, fminf(fork->split_ns, fork->series_ns));
-  } else if (fork->probing && split != fork->split) {
-    *known = fork->probing == PROBES ? seen : fminf(*known, seen);
-    if (--fork->probing == 0 && *known < fork->lately_ns) hold_to(fork, split, *known);
-  } else {
-    if (split == fork->split) {
-      fork->lately_ns = fminf(fork->last_ns, seen);
-      fork->last_ns = seen;
-    }
-    if (seen > 2 * *known) fork->untimed = SELDOM; /* it grows: time the next, too */
-    *known += (fminf(fmaxf(seen, *known / 2), *known * 2) - *known) / 4;
-  }
-}
-
-/* Whether the way that isn't taken shall be looked at again: soon, if the other has just won or seems to lose. */
-static void reconsider(gki_fork *fork) {
-  bool loses = fork->lately_ns > 1.5f * (fork->split ? fork->series_ns : fork->split_ns);
-  if (loses && fork->wait > SOON) fork->wait = SOON;
-  if (fork->wait > 0) {
-    --fork->wait;
-    return;
-  }
-  fork->probing = PROBES;
-  fork->pause = fork->pause < LATE / 2 ? (uint16_t)(2 * fork->pause + 1) : LATE;
-  fork->wait = fork->pause;
-}
-
-/* Whether to split: GKI_SHARE. *timed: and note how long it takes. In series each task may still be shared by the whole
- * crew, so neither is better beforehand: both are tried, if the sections take long enough to pay for a hand-over, and
- * the one that lost is tried again now and then. */
+/* Whether to split: GKI_SHARE. *timed: and note how long it takes. */
 static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
   *timed = false;
   if (fork->in_order || drive->worth_ns == INFINITY) return GKI_ALONE;
-  *timed = fork->series_samples < SERIES_TRIES;
-  if (*timed) return GKI_ALONE;
-  bool untried = fork->split_samples < TRIES;
-  if (!untried && !fork->probing) reconsider(fork);
   uint32_t crew = drive->may_meet ? drive->program->device->team.wanted : drive->count;
-  uint32_t side_by_side = fork->count < crew ? fork->count : crew;
-  float saving = fork->series_ns * (1 - 1 / (float)side_by_side) - drive->handoff_ns;
-  if (saving <= 0) fork->probing = 0;
-  else if (fork->split) saving = fmaxf(fork->series_ns - fork->split_ns, 1);
-  bool soon = !untried && fork->wait < PROBES; /* what is timed now is what the other way will be held against */
-  *timed = fork->probing || soon || fork->series_ns > TIMED_NS || ++fork->untimed >= SELDOM;
-  if (*timed) fork->untimed = 0;
-  if (saving <= 0 || !(untried || fork->split == !fork->probing)) return GKI_ALONE;
-  *timed = true;
-  return gki_openmp_advise(drive, saving);
+  uint32_t groups = fork->count < crew ? fork->count : crew;
+  const gki_pick pick = gki_trial_pick(&fork->trial, groups, drive->handoff_ns);
+  *timed = pick.timed;
+  return pick.split ? gki_openmp_advise(drive, pick.saving_ns) : GKI_ALONE;
 }
 
 typedef struct split_order {
@@ -136,7 +76,7 @@ static gki_outcome split_sections(gki_drive *drive, gki_fork *fork, gk_walk *aro
   if (gki_openmp_failed(program)) return GKI_FAILED;
   for (uint32_t k = 0; k < fork->count && !fork->straight; ++k)
     gk_walk_join(around, program->sections[fork->first + k].walk);
-  if (timed) note_time(fork, true, gki_now() - begun);
+  if (timed) gki_trial_report(&fork->trial, true, gki_now() - begun);
   return GKI_DONE;
 }
 
@@ -147,7 +87,7 @@ static void begin_series(gki_drive *drive, gki_fork *fork, bool timed) {
 
 static void end_series(gki_drive *drive, gki_fork *fork) {
   if (fork->began && fork->met == drive->met)
-    note_time(fork, false, gki_now() - fork->began);
+    gki_trial_report(&fork->trial, false, gki_now() - fork->began);
   fork->began = 0;
 }
 

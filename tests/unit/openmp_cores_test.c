@@ -1,131 +1,308 @@
-/* The team's threads on cores of their own: one that the system put on its leader's is sent to another. */
-#include "libomp_leaks.h"
-#include "openmp/team.h"
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+/* The team's threads on cores of their own: those that don't come, or came to their leader's core, are sent to others.
+ * The test plays the system, so it runs on any machine; what it is good for on a real one, the benches see. */
+#include "await.h"
+#include "openmp_world.h"
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { TRIES = 40, ROUNDS = 5 };
+/* ---- the system: where threads are, and where they may be -------------------------------------------------------- */
 
-typedef struct probe {
-  gki_order order;
-  gki_team *team;
-  cpu_set_t leaders, both;
-  int ran_on;
-} probe;
+enum { SEATS = 10, MOST_CALLS = 64, SLEEPER_COUNT = SEATS - 1, NOBODY = INT32_MAX };
+typedef struct call { pid_t thread; uint64_t cores; } call;
 
-static void look_where(gki_order *order, uint32_t index) {
-  (void)index;
-  ((probe *)order)->ran_on = sched_getcpu();
+static bool is_real;
+static atomic_int here;           /* the core that one is on who asks */
+static uint64_t allowed;          /* cores that all may be on, a bit each */
+static int asking_fails, moves_left; /* moves_left: until moving a thread fails */
+static call calls[MOST_CALLS];
+static int call_count;
+static void (*when_moved)(void);
+
+int __wrap_sched_getcpu(void);
+int __wrap_sched_getcpu(void) { return atomic_load(&here); }
+
+int __real_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
+int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
+int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores) {
+  if (is_real) return __real_sched_getaffinity(thread, bytes, cores);
+  CPU_ZERO_S(bytes, cores);
+  for (size_t k = 0; k < 64; ++k)
+    if (allowed >> k & 1) CPU_SET_S(k, bytes, cores);
+  return asking_fails ? -1 : 0;
 }
 
-static void ask(probe *p) {
-  p->order.work = look_where;
-  gki_team_post(p->team, &p->order, 0, 2, 2);
+int __real_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores);
+int __wrap_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores);
+int __wrap_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores) {
+  if (is_real) return __real_sched_setaffinity(thread, bytes, cores);
+  assert_true(call_count < MOST_CALLS);
+  call *c = &calls[call_count++];
+  *c = (call){.thread = thread};
+  for (size_t k = 0; k < 64; ++k)
+    if (CPU_ISSET_S(k, bytes, cores)) c->cores |= (uint64_t)1 << k;
+  if (when_moved) when_moved();
+  return moves_left-- > 0 ? 0 : -1;
 }
 
-static void ask_at_meeting(void *at) {
-  probe *p = at;
-  if (p->team->size < 2) return;
-  ask(p);
-  gki_team_wait(p->team, &p->order);
+/* ---- a team whose threads never come ----------------------------------------------------------------------------- */
+
+static pthread_t sleepers[SLEEPER_COUNT];
+static atomic_int names[SLEEPER_COUNT];
+static pthread_mutex_t bed = PTHREAD_MUTEX_INITIALIZER;
+
+static void *sleep_on(void *at) {
+  atomic_store((atomic_int *)at, (int)syscall(SYS_gettid));
+  pthread_mutex_lock(&bed);
+  pthread_mutex_unlock(&bed);
+  return NULL;
 }
 
-static void put_follower_here(const probe *p) {
-  const int thread = atomic_load(&p->team->seats[1].thread);
-  assert_true(thread > 0);
-  assert_int_equal(sched_setaffinity(thread, sizeof p->leaders, &p->leaders), 0);
-}
+static gki_team team;
+static gki_order order;
 
-/* It stays where it is until the system looks. */
-static void let_follower_go(const probe *p) {
-  assert_int_equal(sched_setaffinity(atomic_load(&p->team->seats[1].thread), sizeof p->both, &p->both), 0);
-}
-
-/* As a sleeper that is woken onto the leader's core. The leader sleeps meanwhile, too, and doesn't only yield: else
- * the system has it wait for the one that it wakes. */
-static void ask_while_asleep(void *at) {
-  probe *p = at;
-  if (p->team->size < 2) return;
-  const uint64_t begun = gki_now();
-  while (!gki_team_sleeps(p->team, 1) && gki_now() - begun < 1000000000) (void)usleep(100);
-  put_follower_here(p);
-  ask(p);
-  let_follower_go(p);
-  gki_team_wait(p->team, &p->order);
-}
-
-static bool two_cpus(cpu_set_t *usual, probe *p) {
-  CPU_ZERO(&p->leaders);
-  CPU_ZERO(&p->both);
-  if (sched_getaffinity(0, sizeof *usual, usual) != 0) return false;
-  for (size_t cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&p->both) < 2; ++cpu) {
-    if (!CPU_ISSET(cpu, usual)) continue;
-    CPU_SET(cpu, &p->both);
-    if (CPU_COUNT(&p->leaders) == 0) CPU_SET(cpu, &p->leaders);
+/* Nobody is asleep, and where each began what it does isn't known. */
+static int begin(void **state) {
+  (void)state;
+  assert_true(gki_team_make(&team, SEATS));
+  team.size = SEATS;
+  team.crowded = false;
+  pthread_mutex_lock(&bed);
+  for (int k = 0; k < SLEEPER_COUNT; ++k) {
+    atomic_store(&names[k], 0);
+    assert_int_equal(pthread_create(&sleepers[k], NULL, sleep_on, &names[k]), 0);
+    await(atomic_load(&names[k]) != 0);
   }
-  return CPU_COUNT(&p->both) == 2 && sched_setaffinity(0, sizeof p->leaders, &p->leaders) == 0;
+  for (int k = 0; k < SEATS; ++k) {
+    gki_seat *seat = &team.seats[k];
+    atomic_init(&seat->bell, 0);
+    atomic_init(&seat->asleep, 0);
+    atomic_init(&seat->thread, k ? atomic_load(&names[k - 1]) : 0);
+    atomic_init(&seat->cpu, -1);
+  }
+  order = (gki_order){0};
+  is_real = false;
+  atomic_store(&here, 2);
+  allowed = 0xf;
+  asking_fails = call_count = 0;
+  moves_left = MOST_CALLS;
+  when_moved = NULL;
+  return 0;
 }
 
-/* On a busy machine the leader may lose its core before it has asked for another one for its follower.
- * @return how often the follower did not run on the leader's core, of TRIES */
-static int apart(void (*lead)(void *), bool here_before) {
-  gki_team team;
-  probe p = {.team = &team};
-  cpu_set_t usual, after;
-  if (!two_cpus(&usual, &p)) {
-    print_message("there is one core, or the system doesn't let a thread be kept on one\n");
-    skip();
-  }
-  /* The runtime's own threads are kept where their maker is. */
-  assert_int_equal(sched_setaffinity(0, sizeof p.both, &p.both), 0);
-  assert_true(gki_team_make(&team, 2));
-  gki_team_meet(&team, ask_at_meeting, &p);
-  if (atomic_load(&team.seats[1].thread) == 0) {
-    gki_team_free(&team);
-    assert_int_equal(sched_setaffinity(0, sizeof usual, &usual), 0);
-    print_message("OpenMP gives one thread only\n");
-    skip();
-  }
-  assert_int_equal(sched_setaffinity(0, sizeof p.leaders, &p.leaders), 0);
-  int count = 0;
-  for (int k = 0; k < TRIES; ++k) {
-    p.ran_on = -1;
-    if (here_before) put_follower_here(&p), let_follower_go(&p);
-    gki_team_meet(&team, lead, &p);
-    assert_true(p.ran_on >= 0);
-    count += !CPU_ISSET((size_t)p.ran_on, &p.leaders);
-    /* Nothing of the ban is left. */
-    assert_int_equal(sched_getaffinity(atomic_load(&team.seats[1].thread), sizeof after, &after), 0);
-    assert_true(CPU_EQUAL(&after, &p.both));
-  }
+static int end(void **state) {
+  (void)state;
+  pthread_mutex_unlock(&bed);
+  for (int k = 0; k < SLEEPER_COUNT; ++k) pthread_join(sleepers[k], NULL);
   gki_team_free(&team);
-  assert_int_equal(sched_setaffinity(0, sizeof usual, &usual), 0);
-  return count;
+  return 0;
 }
 
-/* Where it runs is no proof: it may be behind somebody else's thread, and the system may move either. */
-static void test_at_a_meeting(void **state) {
-  (void)state;
-  (void)apart(ask_at_meeting, true);
+/* They are all done once the leader sleeps, which is when it has done all that it does. */
+static void *come_at_last(void *at) {
+  enum { SLEEPS = INT32_MIN };
+  (void)at;
+  await(atomic_load(&order.pending) & (uint32_t)SLEEPS);
+  atomic_store(&order.pending, (uint32_t)SLEEPS);
+  syscall(SYS_futex, &order.pending, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+  return NULL;
 }
 
-/* Where nobody sends it away, it is next to never apart. */
-static void test_when_woken(void **state) {
-  (void)state;
-  enum { LEAST = TRIES / 8 };
-  int count = 0;
-  for (int k = 0; k < ROUNDS && count < LEAST; ++k) count = apart(ask_while_asleep, false);
-  assert_true(count >= LEAST);
+static void wait_for(uint32_t first, uint32_t count) {
+  pthread_t late;
+  gki_team_post(&team, &order, first, count, count);
+  assert_int_equal(pthread_create(&late, NULL, come_at_last, NULL), 0);
+  gki_team_wait(&team, &order);
+  pthread_join(late, NULL);
 }
+
+/* Sent to some cores only for a moment. */
+static void assert_sent(int at, int seat, uint64_t to) {
+  assert_true(2 * at + 1 < call_count);
+  for (int k = 2 * at; k <= 2 * at + 1; ++k) assert_int_equal(calls[k].thread, atomic_load(&team.seats[seat].thread));
+  assert_int_equal(calls[2 * at].cores, to);
+  assert_int_equal(calls[2 * at + 1].cores, allowed);
+}
+
+/* ---- who is sent where ------------------------------------------------------------------------------------------- */
+
+static void test_who_did_not_come(void **state) {
+  (void)state;
+  wait_for(0, 2);
+  assert_int_equal(call_count, 2);
+  assert_sent(0, 1, 0xb);
+}
+
+static void test_who_came_to_the_leaders_core(void **state) {
+  (void)state;
+  atomic_store(&team.seats[1].cpu, 2);
+  wait_for(0, 2);
+  assert_int_equal(call_count, 2);
+  assert_sent(0, 1, 0xb);
+}
+
+static void test_who_came_elsewhere_stays(void **state) {
+  (void)state;
+  atomic_store(&team.seats[1].cpu, 3);
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
+}
+
+/* Nor to cores that others are on who have the order; of a crew in the middle of the team. */
+static void test_cores_of_others(void **state) {
+  (void)state;
+  atomic_store(&team.seats[1].cpu, 0); /* isn't of the crew */
+  atomic_store(&team.seats[4].cpu, 3);
+  atomic_store(&team.seats[6].cpu, 2);
+  wait_for(3, 4);
+  assert_int_equal(call_count, 4);
+  assert_sent(0, 5, 0x3);
+  assert_sent(1, 6, 0x3);
+}
+
+static void test_a_few_at_most(void **state) {
+  (void)state;
+  wait_for(0, SEATS);
+  assert_int_equal(call_count, 8);
+  for (int k = 0; k < 4; ++k) assert_sent(k, k + 1, 0xb);
+}
+
+static void one_comes(void) {
+  if (call_count == 1) atomic_fetch_sub(&order.pending, 1);
+}
+
+static void test_once_per_wait(void **state) {
+  (void)state;
+  when_moved = one_comes; /* so it waits anew for the others */
+  wait_for(0, 3);
+  assert_int_equal(call_count, 4);
+  wait_for(0, 3);
+  assert_int_equal(call_count, 8);
+}
+
+static void test_nowhere_else(void **state) {
+  (void)state;
+  static const uint64_t sets[] = {0x4 /* the leader's core alone */, 0x3 /* any but that */, 0};
+  for (size_t k = 0; k < GK_COUNT(sets); ++k) {
+    allowed = sets[k];
+    wait_for(0, 2);
+    assert_int_equal(call_count, 0);
+  }
+}
+
+static void test_where_threads_take_turns(void **state) {
+  (void)state;
+  team.crowded = true;
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
+}
+
+static void test_a_system_that_says_no(void **state) {
+  (void)state;
+  atomic_store(&here, -1);
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
+  atomic_store(&here, 2);
+  asking_fails = 1;
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
+  asking_fails = moves_left = 0;
+  wait_for(0, 2);
+  assert_int_equal(call_count, 1); /* and isn't asked to undo what it didn't do */
+}
+
+static void test_threads_that_are_no_more(void **state) {
+  (void)state;
+  static const int gone[] = {0, NOBODY};
+  for (size_t k = 0; k < GK_COUNT(gone); ++k) {
+    atomic_store(&team.seats[1].thread, gone[k]);
+    wait_for(0, 2);
+    assert_int_equal(call_count, 0);
+  }
+}
+
+/* With the real system: wherever it is sent, it may be where it was before. */
+static void test_nothing_is_left_of_it(void **state) {
+  (void)state;
+  cpu_set_t before, after;
+  is_real = true;
+  assert_int_equal(sched_getaffinity(atomic_load(&team.seats[1].thread), sizeof before, &before), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET((size_t)cpu, &before)) continue;
+    atomic_store(&here, cpu);
+    wait_for(0, 2);
+    assert_int_equal(sched_getaffinity(atomic_load(&team.seats[1].thread), sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+  }
+}
+
+/* A sleeper that is woken is nowhere until it says where. */
+static void test_sleepers_may_wake_anywhere(void **state) {
+  (void)state;
+  atomic_store(&team.seats[1].cpu, 3);
+  atomic_store(&team.seats[2].cpu, 3);
+  atomic_store(&team.seats[2].asleep, 1);
+  wait_for(0, 3);
+  assert_int_equal(atomic_load(&team.seats[1].cpu), 3);
+  assert_int_equal(atomic_load(&team.seats[2].cpu), -1);
+  assert_int_equal(call_count, 2);
+  assert_sent(0, 2, 0x3);
+}
+
+/* ---- threads that come ------------------------------------------------------------------------------------------- */
+
+static void nothing(gki_order *at, uint32_t index) {
+  (void)at;
+  (void)index;
+}
+
+static void ask(gki_team *real) {
+  gki_order one = {.work = nothing};
+  gki_team_post(real, &one, 0, 2, 2);
+  gki_team_wait(real, &one);
+}
+
+static void lead(void *at) {
+  gki_team *real = at;
+  const gki_seat *seat = &real->seats[1];
+  ask(real);
+  assert_true(atomic_load(&seat->thread) != 0 && atomic_load(&seat->thread) != (int)syscall(SYS_gettid));
+  assert_int_equal(atomic_load(&seat->cpu), 2);
+  atomic_store(&here, 1);
+  ask(real);
+  assert_int_equal(atomic_load(&seat->cpu), 1);
+  await(gki_team_sleeps(real, 1));
+  ask(real);
+  assert_int_equal(atomic_load(&seat->cpu), 1);
+}
+
+static void test_who_comes_says_where(void **state) {
+  (void)state;
+  needs_threads(2);
+  gki_team real;
+  assert_true(gki_team_make(&real, 2));
+  gki_team_meet(&real, lead, &real);
+  gki_team_free(&real);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_at_a_meeting),
-    cmocka_unit_test(test_when_woken),
+    CASE(test_who_did_not_come),
+    CASE(test_who_came_to_the_leaders_core),
+    CASE(test_who_came_elsewhere_stays),
+    CASE(test_cores_of_others),
+    CASE(test_a_few_at_most),
+    CASE(test_once_per_wait),
+    CASE(test_nowhere_else),
+    CASE(test_where_threads_take_turns),
+    CASE(test_a_system_that_says_no),
+    CASE(test_threads_that_are_no_more),
+    CASE(test_nothing_is_left_of_it),
+    CASE(test_sleepers_may_wake_anywhere),
+    CASE(test_who_comes_says_where),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

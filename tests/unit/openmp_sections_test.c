@@ -116,13 +116,13 @@ static void test_dump_of_sections(void **state) {
     gki_fork fork;
     const char *said;
   } cases[] = {
-    {1, {.series_samples = 9}, "one after the other, as there is one thread\n"},
+    {1, {.trial = {.series_samples = 9}}, "one after the other, as there is one thread\n"},
     {2, {.in_order = true}, "one after the other, as two of them add to one slot\n"},
-    {2, {.split_samples = 1}, "not timed yet\n"},
-    {2, {.series_samples = 1, .series_ns = 250}, "one after the other: 250 ns, too short to share\n"},
-    {2, {.series_samples = 1, .split_samples = 1, .series_ns = 5000, .split_ns = 3000, .split = true},
+    {2, {.trial = {.split_samples = 1}}, "not timed yet\n"},
+    {2, {.trial = {.series_samples = 1, .series_ns = 250}}, "one after the other: 250 ns, too short to share\n"},
+    {2, {.trial = {.series_samples = 1, .split_samples = 1, .series_ns = 5000, .split_ns = 3000, .split = true}},
      "side by side: 3e+03 ns, against 5e+03 ns one after the other\n"},
-    {2, {.series_samples = 1, .split_samples = 1, .series_ns = 50, .split_ns = 75},
+    {2, {.trial = {.series_samples = 1, .split_samples = 1, .series_ns = 50, .split_ns = 75}},
      "one after the other: 50 ns, against 75 ns side by side\n"},
   };
   for (size_t k = 0; k < GK_COUNT(cases); ++k)

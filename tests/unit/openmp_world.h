@@ -63,6 +63,22 @@ static inline void world_begin(world *w, const gk_list *list, int threads, costs
   if (world_lower(w, list, 0) != GK_OK) fail_msg("%s", gk_error());
 }
 
+static inline void note_size(void *at) {
+  gki_team *team = at;
+  team->wanted = team->size;
+}
+/* Skips the test where OpenMP gives fewer. */
+static inline void needs_threads(uint32_t count) {
+  gki_team team;
+  assert_true(gki_team_make(&team, count));
+  gki_team_meet(&team, note_size, &team);
+  const uint32_t there = team.wanted;
+  gki_team_free(&team);
+  if (there == count) return;
+  print_message("OpenMP gives %u threads, not %u\n", (unsigned)there, (unsigned)count);
+  skip();
+}
+
 static inline void world_drop(world *w) {
   gki_openmp.drop(&w->program);
   gki_plan_free(&w->planned);
