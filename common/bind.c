@@ -196,8 +196,11 @@ static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const ch
 }
 
 static void bind_value(gk_graph *graph, uint32_t slot, gk_value value, bool bound) {
-  graph->slots[slot].value = value;
-  graph->slots[slot].bound = bound;
+  gki_bound *at = &graph->slots[slot];
+  at->value = value;
+  at->bound = bound;
+  if (graph->planned.plan.slots[slot].type == GK_PTR)
+    at->room = gki_device_room(graph->device, value.ptr, &at->block);
   mark_changed(graph, slot);
 }
 

@@ -30,19 +30,43 @@ static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* The graph knows how large its own memory is; what is bound from outside is taken at its word. */
+/* A block has a number of its own, so one that was freed is missed even where another has its address by now. */
+static gk_result refuse_freed(gk_graph *graph, const char *call) {
+  const uint64_t freed = atomic_load_explicit(&graph->device->bound_freed, memory_order_relaxed);
+  if (freed == graph->freed) return GK_OK;
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t k = 0; k < graph->pointer_count; ++k) {
+    uint32_t slot = graph->by_address[k];
+    const gki_bound *bound = &graph->slots[slot];
+    uint64_t number = 0;
+    if (bound->block) gki_device_room(graph->device, bound->value.ptr, &number);
+    if (number == bound->block) continue;
+    const gk_node *node = user_of(plan, slot, 0);
+    return gk_fail(GK_ERROR_INVALID,
+                   "%s: the memory that slot %u (%s) is bound to was freed, and task %u (%s) uses it; bind other "
+                   "memory, or free it after the launch",
+                   call, (unsigned)slot, plan->slots[slot].name, (unsigned)node->source, node->name);
+  }
+  graph->freed = freed;
+  return GK_OK;
+}
+
+/* What to do about memory that is too small. */
+static const char *larger(const gki_bound *bound) {
+  return bound->owned && bound->value.ptr == bound->owned ? "call gk_resize before" : "bind larger memory";
+}
+
+/* The size of what gk gave is known; other memory is taken at its word. */
 static gk_result refuse_short(const gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     const gki_bound *bound = &graph->slots[k];
-    if (!bound->owned || bound->value.ptr != bound->owned) continue;
-    size_t unit = plan->slots[k].element_bytes ? plan->slots[k].element_bytes : 1, bytes = bound->owned_count * unit;
-    if (bound->reach <= bytes) continue;
+    if (plan->slots[k].type != GK_PTR || bound->reach <= bound->room) continue;
     const gk_node *node = &plan->nodes[bound->reached_by];
     return gk_fail(GK_ERROR_INVALID,
-                   "%s: slot %u (%s) has %zu bytes, and task %u (%s) touches byte %zu; mend its offset, or call "
-                   "gk_resize before",
-                   call, (unsigned)k, plan->slots[k].name, bytes, (unsigned)node->source, node->name, bound->reach - 1);
+                   "%s: slot %u (%s) has %zu bytes, and task %u (%s) touches byte %zu; mend its offset, or %s", call,
+                   (unsigned)k, plan->slots[k].name, bound->room, (unsigned)node->source, node->name, bound->reach - 1,
+                   larger(bound));
   }
   return GK_OK;
 }
@@ -64,16 +88,16 @@ static gk_result refuse_long(const gk_graph *graph, const char *call) {
     const gki_bound *bound = &graph->slots[span->slot];
     const gk_node *node = &plan->nodes[span->node];
     int64_t count = number_in(graph, span->count);
-    if (!bound->owned || bound->value.ptr != bound->owned || count <= 0) continue;
-    uint32_t unit = plan->slots[plan->args[node->args]].element_bytes, own = plan->slots[span->slot].element_bytes;
-    size_t bytes = bound->owned_count * (own ? own : 1);
+    size_t bytes = bound->room;
+    if (bytes == SIZE_MAX || count <= 0) continue;
+    uint32_t unit = plan->slots[plan->args[node->args]].element_bytes;
     if (span->offset <= bytes && (uint64_t)count <= (bytes - span->offset) / (unit ? unit : 1)) continue;
     return gk_fail(GK_ERROR_INVALID,
                    "%s: slot %u (%s) has %zu bytes, and task %u (%s) touches %lld elements of %u bytes from byte %u "
-                   "on, by slot %u (%s); bind a smaller number, or call gk_resize before",
+                   "on, by slot %u (%s); bind a smaller number, or %s",
                    call, (unsigned)span->slot, plan->slots[span->slot].name, bytes, (unsigned)node->source, node->name,
                    (long long)count, (unsigned)(unit ? unit : 1), (unsigned)span->offset, (unsigned)span->count,
-                   plan->slots[span->count].name);
+                   plan->slots[span->count].name, larger(bound));
   }
   return GK_OK;
 }
@@ -167,8 +191,10 @@ gk_result gki_slots_judge(gk_graph *graph, const char *call) {
     graph->failed_result = GK_OK;
     return result;
   }
+  if (atomic_load_explicit(&graph->device->bound_freed, memory_order_relaxed) != graph->freed) graph->dirty = true;
   if (!graph->dirty) return GK_OK;
   gk_result result = refuse_unbound(graph, call);
+  if (result == GK_OK) result = refuse_freed(graph, call);
   if (result == GK_OK) result = refuse_short(graph, call);
   if (result == GK_OK) result = refuse_long(graph, call);
   if (result == GK_OK) result = refuse_unaligned(graph, call);

@@ -5,7 +5,13 @@
 #include "memory.h"
 #include "worker.h"
 
-typedef struct gki_block { uintptr_t begin; size_t bytes; const void *owner; } gki_block; /* owner: a graph, or NULL */
+typedef struct gki_block {
+  uintptr_t begin;
+  size_t bytes;
+  const void *owner; /* a graph, or NULL */
+  uint64_t number;   /* from 1; no other block of the device has it, not even one at the same address later */
+  bool bound;        /* a slot was bound to it */
+} gki_block;
 typedef struct gki_code { const gk_kernel *kernel; void *code; } gki_code;
 
 struct gk_device {
@@ -15,7 +21,9 @@ struct gk_device {
   gki_worker worker;
   pthread_mutex_t lock;                                /* guards what follows */
   gki_block *blocks; size_t block_count, block_capacity; /* by address */
+  uint64_t block_number;                               /* of the last block */
   struct gk_graph *graphs;                             /* through their next_of_device */
+  atomic_uint_fast64_t bound_freed;                    /* how many blocks were freed that a slot was bound to once */
   pthread_mutex_t code_lock;                           /* held while a kernel is made ready */
   gki_code *codes; size_t code_count, code_capacity;   /* a power of two; open addressing by the kernel's address */
 };
@@ -24,6 +32,9 @@ struct gk_device {
 gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **memory);
 /* False: the owner has no block at that address. In the order of the device's work. */
 bool gki_device_free(gk_device *device, void *memory, const void *owner);
+/* Bytes from the address to the end of its block, which a slot is bound to from now on; SIZE_MAX: it lies in no block
+ * of the device. *number: the block's; 0: none. */
+size_t gki_device_room(gk_device *device, const void *address, uint64_t *number);
 /* In the order of the device's work; done when it returns. */
 gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes);
 /* The kernel's code on that device, made ready when first asked for. */

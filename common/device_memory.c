@@ -5,7 +5,7 @@
 #include "range.h"
 #include <string.h>
 
-/* The first block that begins behind the address; the one before may hold it. Under the device's lock. */
+/* The first block that begins behind the address; the one before may hold it. Under the device's lock, as the next. */
 static size_t block_behind(const gk_device *device, uintptr_t address) {
   size_t low = 0, high = device->block_count;
   while (low < high) {
@@ -14,6 +14,23 @@ static size_t block_behind(const gk_device *device, uintptr_t address) {
     else high = middle;
   }
   return low;
+}
+
+/* The block that the address lies in; NULL: none. A block of no bytes has its address all the same. */
+static gki_block *block_of(const gk_device *device, uintptr_t address) {
+  size_t behind = block_behind(device, address);
+  gki_block *block = behind > 0 ? &device->blocks[behind - 1] : NULL;
+  return block && (address - block->begin < block->bytes || address == block->begin) ? block : NULL;
+}
+
+size_t gki_device_room(gk_device *device, const void *address, uint64_t *number) {
+  pthread_mutex_lock(&device->lock);
+  gki_block *block = block_of(device, (uintptr_t)address);
+  size_t room = block ? block->bytes - ((uintptr_t)address - block->begin) : SIZE_MAX;
+  *number = block ? block->number : 0;
+  if (block) block->bound = true;
+  pthread_mutex_unlock(&device->lock);
+  return room;
 }
 
 static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
@@ -29,7 +46,7 @@ static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const vo
   if (room) {
     size_t at = block_behind(device, (uintptr_t)memory);
     memmove(&device->blocks[at + 1], &device->blocks[at], (device->block_count - at) * sizeof *device->blocks);
-    device->blocks[at] = (gki_block){(uintptr_t)memory, bytes, owner};
+    device->blocks[at] = (gki_block){(uintptr_t)memory, bytes, owner, ++device->block_number, false};
     ++device->block_count;
   }
   pthread_mutex_unlock(&device->lock);
@@ -71,6 +88,7 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner) {
   bool known = behind > 0 && device->blocks[behind - 1].begin == (uintptr_t)memory &&
                device->blocks[behind - 1].owner == owner;
   if (known) {
+    if (device->blocks[behind - 1].bound) atomic_fetch_add_explicit(&device->bound_freed, 1, memory_order_relaxed);
     memmove(&device->blocks[behind - 1], &device->blocks[behind],
             (device->block_count - behind) * sizeof *device->blocks);
     --device->block_count;
@@ -120,13 +138,10 @@ static gk_result check_range(gk_device *device, const char *call, const void *me
   uintptr_t address = (uintptr_t)memory;
   size_t left = SIZE_MAX, whole = 0;
   pthread_mutex_lock(&device->lock);
-  size_t behind = block_behind(device, address);
-  if (behind > 0) {
-    gki_block block = device->blocks[behind - 1];
-    if (address - block.begin < block.bytes || address == block.begin) {
-      left = block.bytes - (address - block.begin);
-      whole = block.bytes;
-    }
+  const gki_block *block = block_of(device, address);
+  if (block) {
+    left = block->bytes - (address - block->begin);
+    whole = block->bytes;
   }
   pthread_mutex_unlock(&device->lock);
   if (bytes <= left) return GK_OK;
@@ -155,7 +170,7 @@ void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind) {
 void gk_free(gk_device *device, void *memory) {
   if (!memory || refuse_device(device, "gk_free") != GK_OK) return;
   if (!gki_device_free(device, memory, NULL))
-    gk_log(GK_LOG_ERROR, "gk_free: %p was not given by gk_alloc, or is freed already", memory);
+    gk_fail(GK_ERROR_INVALID, "gk_free: %p was not given by gk_alloc of this device, or is freed already", memory);
 }
 
 gk_result gk_upload(gk_device *device, void *to, const void *from_host, size_t bytes) {

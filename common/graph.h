@@ -28,6 +28,8 @@ typedef struct gki_bound {
   size_t bytes_at;     /* BYTES: where its copy is, in graph->bytes and in each launch's */
   void *owned;         /* the graph's own memory; NULL: none */
   size_t owned_count;  /* elements of it */
+  size_t room;         /* PTR: bytes known to lie behind its address; SIZE_MAX: unknown */
+  uint64_t block;      /* PTR: number of the device's block that it lies in; 0: none */
   size_t reach;        /* bytes from its address on that flags, counts, copies and fills surely touch */
   uint32_t reached_by; /* the node that touches the last of them */
   bool written;        /* by some task */
@@ -57,6 +59,7 @@ struct gk_graph {
   unsigned char *bytes; size_t bytes_size;
   uint32_t *changed; uint32_t changed_count;
   bool dirty;          /* something was bound since the bindings were last judged */
+  uint64_t freed;      /* the device's bound_freed when they were last found right */
   uint32_t *by_address; uint32_t pointer_count; /* PTR slots in use; sorted when they are judged */
   gki_span *spans; uint32_t span_count;
   uint32_t failed_slot;                         /* its bind or resize failed, no launch said so yet; 0: several */

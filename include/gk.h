@@ -185,7 +185,8 @@ typedef enum gk_memory {
 /** @return Memory, zeroed and aligned to 256 bytes; 0 bytes are fine. NULL: it failed, gk_error() says why. */
 void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind);
 
-/** Frees what gk_alloc gave, after all earlier launches. NULL is fine. A foreign address is reported in the log. */
+/** Frees what gk_alloc gave, after all earlier launches. NULL is fine. An address that gk_alloc didn't give, or that is
+ * freed already, is left alone: gk_error() and the log say so. A slot that is bound to it must be bound anew. */
 void gk_free(gk_device *device, void *memory);
 
 /** Copies from the host and returns when done. Any address inside a block of gk's will do; a range that leaves the
@@ -574,8 +575,9 @@ gk_slot gk_find_slot(const gk_graph *graph, const char *name);
  * bound anew waits for the device and makes its graphs again (gk_status.applied is GK_BY_RECORDING). A graph that can't
  * yield may be launched again before it was waited for, up to 16 times, and the launches follow each other; any other
  * answers GK_ERROR_BUSY. A label that isn't there is refused with those that are. Refused, too, is a launch with a slot
- * in use that isn't bound, or is bound to an address that a task's element type can't have; with the graph's own memory
- * too small for a flag or count; and with two slots that share memory unexpectedly (docs/contract.md). */
+ * in use that isn't bound, or is bound to an address that a task's element type can't have; with memory of gk
+ * (gk_alloc, the graph's own) that is too small for a flag or count, or was freed; and with two slots that share memory
+ * unexpectedly (docs/contract.md). */
 gk_result gk_launch(gk_graph *graph, int32_t label);
 
 /** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one: when the

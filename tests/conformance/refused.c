@@ -201,6 +201,42 @@ CASE(flag_beyond_the_memory) {
   trace(s, 0, "IN=1, yielded FIRST");
 }
 
+CASE(flag_or_count_beyond_a_block) {
+  enum { STATE = 1, COUNT, IN };
+  static const gk_slot_desc slots[] = {GK_BUFFER(STATE, int), GK_SCALAR(COUNT, int), GK_OWN(IN, int, 1)};
+  static const gk_task tasks[] = {GK_IF(STATE, .offset = 12), GK_FILL(STATE, COUNT, 7), GK_END, HIT(IN)};
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  buffer *small = buffer_of(t, 3), *large = buffer_of(t, 4);
+  bind_buffer(s, STATE, small);
+  bind_int(s, COUNT, 3);
+  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 12 bytes|task 0 (STATE)|byte 15|bind larger memory",
+          gk_launch(graph(s), 0));
+  must(t, gk_bind(graph(s), STATE, (char *)buffer_at(large) + 4)); /* what counts is the size from there on */
+  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 12 bytes|task 0 (STATE)", gk_launch(graph(s), 0));
+  bind_buffer(s, STATE, large);
+  bind_int(s, COUNT, 5);
+  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 16 bytes|task 1|5 elements|slot 2 (COUNT)", gk_launch(graph(s), 0));
+  bind_int(s, COUNT, 4);
+  put_at(s, STATE, 3, 1);
+  trace(s, 0, "IN=1 STATE=7 STATE[3]=7");
+}
+
+CASE(memory_that_was_freed) {
+  enum { TO = 1 };
+  static const gk_slot_desc slots[] = {GK_BUFFER(TO, int)};
+  static const gk_task tasks[] = {HIT(TO)};
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  buffer *first = buffer_of(t, 2);
+  bind_buffer(s, TO, first);
+  trace(s, 0, "TO=1");
+  buffer_free(first);
+  refuses(t, GK_ERROR_INVALID, "slot 1 (TO)|was freed|task 0 (count)|bind other memory", gk_launch(graph(s), 0));
+  buffer *second = buffer_of(t, 2); /* perhaps at the same address */
+  refuses(t, GK_ERROR_INVALID, "slot 1 (TO)|was freed", gk_launch(graph(s), 0));
+  bind_buffer(s, TO, second);
+  trace(s, 0, "TO=1");
+}
+
 CASE(wait_without_launch) {
   static const gk_task tasks[] = {HIT(A), GK_TARGET(FIRST), GK_END};
   subject *s = GRAPH(t, tasks);

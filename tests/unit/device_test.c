@@ -190,6 +190,7 @@ static void free_of_what_was_not_given_is_logged(void **state) {
   assert_int_equal(h.errors, 2);
   gk_free(device, memory); /* a second time */
   assert_int_equal(h.errors, 3);
+  assert_says("was not given by gk_alloc of this device, or is freed already");
   assert_int_equal(fake_calls(FAKE_FREE), 1);
   gk_set_log(GK_LOG_NONE, NULL, NULL);
 }

@@ -1,4 +1,6 @@
-/* What flags, counts, copies and fills touch, against the memory that a graph owns; and where counts are read. */
+/* What flags, counts, copies and fills touch, against memory of a known size; memory that was freed; where counts are
+ * read. */
+#include "gk_backend.h"
 #include "gk_kernel.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,6 +109,39 @@ static void test_bound_count_behind_memory(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* Of a block of gk_alloc the size is known, too: from the address that is bound on, which needn't be its first. */
+static void test_behind_a_block(void **state) {
+  (void)state;
+  static const gk_slot_desc bound[] = {GK_BUFFER(FLAG, int), GK_BUFFER(COUNTS, int), GK_BUFFER(DATA, int),
+                                       GK_SCALAR(N, int)};
+  gk_task fill = GK_FILL(DATA, GK_ONE, 1), counted = GK_RUN(count_up, COUNTS, DATA);
+  fill.offset = counted.offset = 8;
+  const gk_task tasks[] = {fill, counted, GK_FILL(DATA, N, 1), GK_IF(FLAG, .offset = 8), GK_END};
+  const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), bound, GK_COUNT(bound)};
+  char *block = gk_alloc(device, 16, GK_DEVICE_MEMORY);
+  gk_graph *graph = NULL;
+  assert_int_equal(gk_graph_create(device, &list, 0, &graph), GK_OK);
+  static const struct { size_t flag, counts, data; int n; const char *said; } cases[] = {
+    {4, 4, 4, 3, NULL},
+    {8, 4, 4, 3, "slot 1 (FLAG) has 8 bytes, and task 3 (FLAG) touches byte 11; mend its offset, or bind larger"},
+    {4, 12, 4, 3, "slot 2 (COUNTS) has 4 bytes, and task 1 (count_up) touches byte 11"},
+    {4, 4, 8, 2, "slot 3 (DATA) has 8 bytes, and task 0 (DATA = 1) touches byte 11"},
+    {4, 4, 4, 4, "slot 3 (DATA) has 12 bytes, and task 2 (DATA = 1) touches 4 elements of 4 bytes from byte 0"},
+    {4, 4, 4, 3, NULL},
+  };
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    assert_int_equal(gk_bind(graph, FLAG, block + cases[k].flag), GK_OK);
+    assert_int_equal(gk_bind(graph, COUNTS, block + cases[k].counts), GK_OK);
+    assert_int_equal(gk_bind(graph, DATA, block + cases[k].data), GK_OK);
+    assert_int_equal(gk_bind_int(graph, N, cases[k].n), GK_OK);
+    assert_int_equal(gk_launch(graph, 0), cases[k].said ? GK_ERROR_INVALID : GK_OK);
+    if (!cases[k].said) assert_int_equal(gk_wait(graph, NULL), GK_OK);
+    else if (!strstr(gk_error(), cases[k].said)) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), cases[k].said);
+  }
+  gk_graph_destroy(graph);
+  gk_free(device, block);
+}
+
 /* The number may be of any type that counts; of tasks alike, the first is named. */
 static void test_bound_counts_of_every_type(void **state) {
   (void)state;
@@ -133,6 +168,82 @@ static void test_bound_counts_of_every_type(void **state) {
     else if (!strstr(gk_error(), cases[k].said)) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), cases[k].said);
   }
   gk_graph_destroy(graph);
+}
+
+/* ---- memory that was freed while a slot was bound to it ---------------------------------------------------------- */
+
+static void fails(gk_graph *graph, const char *said) {
+  assert_int_equal(gk_launch(graph, 0), GK_ERROR_INVALID);
+  if (!strstr(gk_error(), said)) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), said);
+}
+
+static void runs(gk_graph *graph) {
+  if (gk_launch(graph, 0) != GK_OK || gk_wait(graph, NULL) != GK_OK) fail_msg("%s", gk_error());
+}
+
+static void *kept; /* freed last: the next allocation gets it, whatever its size */
+static gk_backend recycling;
+static const gk_backend *recycled;
+
+static gk_result alloc_kept(void *state, size_t bytes, gk_memory kind, void **memory) {
+  *memory = kept;
+  kept = NULL;
+  return *memory ? GK_OK : recycled->alloc(state, bytes < 4096 ? 4096 : bytes, kind, memory);
+}
+
+static void free_kept(void *state, void *memory) {
+  if (kept) recycled->free(state, kept);
+  kept = memory;
+}
+
+static gk_device *open_recycling(void) {
+  for (size_t k = 0; !recycled; ++k)
+    if (strcmp(gk_backend_at(k)->name, "openmp") == 0) recycled = gk_backend_at(k);
+  recycling = *recycled;
+  recycling.name = "recycling";
+  recycling.alloc = alloc_kept;
+  recycling.free = free_kept;
+  assert_int_equal(gk_backend_register(&recycling), GK_OK);
+  gk_device *opened = NULL;
+  assert_int_equal(gk_device_open(&(gk_device_desc){.backend = "recycling", .threads = 1}, &opened), GK_OK);
+  return opened;
+}
+
+static void test_freed_while_bound(void **state) {
+  (void)state;
+  static const gk_slot_desc bound[] = {GK_BUFFER(DATA, int), GK_BUFFER(OTHER, int), GK_OWN(FLAG, int, 2)};
+  static const gk_task tasks[] = {GK_FILL(FLAG, GK_ONE, 0), GK_FILL(DATA, GK_ONE, 1)};
+  const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), bound, GK_COUNT(bound)};
+  gk_device *on = open_recycling();
+  gk_graph *graph = NULL, *other = NULL;
+  assert_int_equal(gk_graph_create(on, &list, 0, &graph), GK_OK);
+  assert_int_equal(gk_graph_create(on, &list, 0, &other), GK_OK);
+  int *first = gk_alloc(on, 16, GK_DEVICE_MEMORY), *second = gk_alloc(on, 16, GK_DEVICE_MEMORY);
+  gk_bind(graph, DATA, first + 2);
+  gk_bind(graph, OTHER, second); /* no task uses it */
+  runs(graph);
+  gk_free(on, second);
+  runs(graph);
+  gk_free(on, first);
+  const char *said = "the memory that slot 3 (DATA) is bound to was freed, and task 1 (DATA = 1) uses it";
+  fails(graph, said);
+  assert_ptr_equal(gk_alloc(on, 16, GK_DEVICE_MEMORY), first); /* another block at the same address */
+  fails(graph, said);
+  gk_bind(graph, DATA, first + 2);
+  runs(graph);
+  gk_bind(other, DATA, gk_bound(graph, FLAG)); /* a graph's own memory, in another graph */
+  runs(other);
+  assert_int_equal(gk_resize(graph, FLAG, 3), GK_OK);
+  runs(graph);
+  fails(other, said);
+  gk_bind(other, DATA, gk_bound(graph, FLAG));
+  runs(other);
+  gk_graph_destroy(graph);
+  fails(other, said);
+  gk_graph_destroy(other);
+  gk_free(on, first);
+  gk_device_close(on);
+  recycled->free(NULL, kept);
 }
 
 /* Whose memory there isn't room for, is said. */
@@ -176,6 +287,8 @@ int main(void) {
     cmocka_unit_test(test_resize_without_memory),
     cmocka_unit_test(test_bound_count_behind_memory),
     cmocka_unit_test(test_bound_counts_of_every_type),
+    cmocka_unit_test(test_behind_a_block),
+    cmocka_unit_test(test_freed_while_bound),
     cmocka_unit_test(test_where_counts_are_read),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);
