@@ -451,6 +451,50 @@ static void test_lost(void **state) {
   cu.cuGraphDestroy(whole);
 }
 
+/* ---- many -------------------------------------------------------------------------------------------------------- */
+
+/* Counts of passes are taken from blocks of 256: each loop has one of its own, in memory that is there. */
+static void test_many_bounded_loops(void **state) {
+  gk_device *device = *state;
+  enum { LOOPS = 2 * 256 + 1 };
+  begin_graph(device);
+  int *endless = int_on(device, 1), *passes = int_on(device, 0);
+  CUgraphNode last = log_letter(whole, NULL, 'a');
+  for (uint32_t k = 0; k < LOOPS; ++k) {
+    gk_cuda_block loop = block_after(device, GK_OP_WHILE, endless, 1 + k % 3, whole, last);
+    hand_add(loop.body[0], NULL, "hand_add", passes, 1);
+    assert_ok(gk_cuda_end(device, &loop));
+    last = loop.node;
+  }
+  CUgraphExec exec = hand_instantiate(whole);
+  for (int k = 1; k <= 2; ++k) {
+    hand_launch(exec);
+    assert_int_equal(int_at(device, passes), k * 2 * LOOPS);
+  }
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
+/* Loops in one another count apart, each anew when it is entered. */
+static void test_bounds_in_one_another(void **state) {
+  gk_device *device = *state;
+  begin_graph(device);
+  int *endless = int_on(device, 1), *passes = int_on(device, 0);
+  gk_cuda_block loops[4];
+  for (uint32_t k = 0; k < GK_COUNT(loops); ++k)
+    loops[k] = block_after(device, k % 2 ? GK_OP_DO_WHILE : GK_OP_WHILE, endless, k + 2,
+                           k ? loops[k - 1].body[0] : whole, NULL);
+  hand_add(loops[3].body[0], NULL, "hand_add", passes, 1);
+  for (size_t k = GK_COUNT(loops); k-- > 0;) assert_ok(gk_cuda_end(device, &loops[k]));
+  CUgraphExec exec = hand_instantiate(whole);
+  for (int k = 1; k <= 2; ++k) {
+    hand_launch(exec);
+    assert_int_equal(int_at(device, passes), k * 2 * 3 * 4 * 5);
+  }
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static void *build_many(void *at) {
@@ -494,7 +538,8 @@ int main(int count, char **words) {
     ON_HAND(test_own_kernels), ON_HAND(test_own_do_while_in_a_loop), ON_HAND(test_random), ON_HAND(test_refused),
     ON_HAND(test_driver_minds), ON_HAND(test_without_conditional_nodes), ON_HAND(test_closed_in_the_middle),
     ON_HAND(test_on_a_shared_stream), ON_HAND(test_every_call_fails),
-    ON_HAND(test_lost), ON_HAND(test_threads),
+    ON_HAND(test_many_bounded_loops),
+    ON_HAND(test_bounds_in_one_another), ON_HAND(test_lost), ON_HAND(test_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,6 +209,38 @@ static void test_too_many_items(void **state) {
   world_end(&w);
 }
 
+/* The most there can be are allowed, however their number comes about. */
+static size_t most_items;
+static void note_items(const gk_value *args, gk_range range) {
+  (void)args;
+  most_items += range.end - range.begin;
+}
+static const gk_kernel noting = {
+  .name = "noting", .params = touch_params, .param_count = 1, .dimensions = 3, .host = note_items};
+
+static void test_most_items(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(noting, N, X), GK_RUN(noting, NZ, X), GK_RUN(noting, NY, X),
+                                  GK_RUN_3D(noting, GK_ONE, NY, NZ, X), GK_RUN(noting, COUNT, X)};
+  for (size_t k = 0; k < GK_COUNT(tasks); ++k)
+    for (int64_t over = 0; over < 2; ++over) {
+      const gk_list list = {GK_ABI, "most", &tasks[k], 1, item_slots, GK_COUNT(item_slots)};
+      const bool product = k == 3, fits = !over || k == 0 || k == 4; /* an int is no larger */
+      int read = INT32_MAX;
+      world w;
+      world_begin(&w, &list, 1, SHARE_NOTHING);
+      bind_ptr(&w, X, touched_bytes);
+      bind_ptr(&w, COUNT, &read);
+      bind_i32(&w, N, INT32_MAX);
+      world_bind(&w, NZ, (gk_value){.i64 = product ? 1 : INT32_MAX + over});
+      world_bind(&w, NY, (gk_value){.u32 = (uint32_t)INT32_MAX + (uint32_t)over});
+      most_items = 0;
+      assert_int_equal(world_launch(&w, 0), fits ? GK_OK : GK_ERROR_INVALID);
+      assert_int_equal(most_items, fits ? INT32_MAX : 0);
+      world_end(&w);
+    }
+}
+
 static void test_items_read_when_it_runs(void **state) {
   (void)state;
   static const gk_task tasks[] = {
@@ -397,6 +429,7 @@ int main(void) {
     cmocka_unit_test(test_every_item_once),
     cmocka_unit_test(test_extents),
     cmocka_unit_test(test_too_many_items),
+    cmocka_unit_test(test_most_items),
     cmocka_unit_test(test_items_read_when_it_runs),
     cmocka_unit_test(test_copies),
     cmocka_unit_test(test_copy_of_a_struct),

@@ -4,6 +4,7 @@
 #include "gk_kernel.h"
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -52,6 +53,25 @@ static void test_flag_behind_memory(void **state) {
   assert_int_equal(run(last, GK_COUNT(last), &graph), GK_OK);
   gk_graph_destroy(graph);
   refused(behind, GK_COUNT(behind), "slot 1 (FLAG) has 8 bytes, and task 1 (FLAG) touches byte 11");
+}
+
+/* To the byte, in memory that has no elements. */
+static void test_flag_in_raw_memory(void **state) {
+  (void)state;
+  static const gk_slot_desc raw[] = {GK_RAW_BUFFER(FLAG)};
+  static const gk_task tasks[] = {GK_IF(FLAG, .offset = 4), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, raw);
+  for (size_t bytes = 1; bytes < 10; ++bytes) {
+    char said[100];
+    gk_graph *graph = NULL;
+    assert_int_equal(gk_graph_create(device, &list, 0, &graph), GK_OK);
+    assert_int_equal(gk_resize(graph, FLAG, bytes), GK_OK);
+    assert_int_equal(gk_launch(graph, 0), bytes < 8 ? GK_ERROR_INVALID : GK_OK);
+    snprintf(said, sizeof said, "slot 1 (FLAG) has %zu bytes, and task 0 (FLAG) touches byte 7", bytes);
+    if (bytes < 8 && !strstr(gk_error(), said)) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), said);
+    if (bytes >= 8) assert_int_equal(gk_wait(graph, NULL), GK_OK);
+    gk_graph_destroy(graph);
+  }
 }
 
 static void test_count_behind_memory(void **state) {
@@ -282,7 +302,8 @@ static void test_where_counts_are_read(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_flag_behind_memory),    cmocka_unit_test(test_count_behind_memory),
+    cmocka_unit_test(test_flag_behind_memory), cmocka_unit_test(test_flag_in_raw_memory),
+     cmocka_unit_test(test_count_behind_memory),
     cmocka_unit_test(test_copy_and_fill_behind_memory), cmocka_unit_test(test_resize_mends),
     cmocka_unit_test(test_resize_without_memory),
     cmocka_unit_test(test_bound_count_behind_memory),
