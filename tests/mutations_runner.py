@@ -19,7 +19,7 @@ is wrong.
 @after
   int sum = 0;
   sum -= 1;
-@end
+@end area-sign
 """
 SOURCE = "int f(void) {\n  int sum = 0;\n  sum += 1;\n  return sum;\n}\n"
 # Each prints TAP; the folder of the copy is the current one, and what a test keeps between runs is in runs.NAME.
@@ -52,14 +52,16 @@ def tables():
     tap.case("a table is read", differs((found, problems), (
         [mutations.Mutation("area-sign", "The sign is wrong.", [part])], [])))
     for name, changes, expected in (
-            ("a record of another area", {"mutation area-": "@mutation aria-"},
+            ("a record of another area", {"mutation area-": "@mutation aria-", "end area-": "@end aria-"},
              ["area.txt:2: the name aria-sign doesn't begin with area-"]),
             ("a record without lines before", {"before\n": ""},
              ["area.txt:6: text where @before is expected", "area.txt:7: text where @before is expected",
               "area.txt:8: @after where @before is expected"]),
-            ("a record without an end", {"end\n": ""}, ["area.txt: ends where @file or @end is expected"]),
-            ("a record inside another", {"end\n": "@mutation area-next\n"},
+            ("a record without an end", {"end area-sign\n": ""}, ["area.txt: ends where @file or @end is expected"]),
+            ("a record inside another", {"end area-sign\n": "@mutation area-next\n"},
              ["area.txt:12: @mutation where @file or @end is expected"]),
+            ("a record with another's end", {"end area-sign": "@end area-next"},
+             ["area.txt:12: @end area-next where @end area-sign is expected"]),
             ("a record without a sentence", {"mutation area-sign\nThe sign\nis wrong.": "@mutation area-sign"},
              ["area.txt: area-sign has no sentence"])):
         tap.case(name, differs(table(**changes)[1], expected))
