@@ -21,6 +21,7 @@ static const struct { const char *name, *what; } variables[] = {
   {"XDG_CACHE_HOME", "without GK_CACHE they are kept in its folder gk"},
   {"HOME", "without both in its folder .cache/gk"},
   {"GK_CUDA_PROBE", "0: CUDA's driver isn't tried, and lists run host-gated; -P4e,-P9a: answers that shall be \"no\""},
+  {"CUDA_LAUNCH_BLOCKING", "the CUDA driver's: 1: launches wait; then the driver isn't tried without GK_CUDA_PROBE=1"},
   {"CUDA_HOME", "a CUDA toolkit, whose lib64 may have NVRTC; where the loader looks comes first"},
   {"CUDA_PATH", "the same without CUDA_HOME; without both it is /usr/local/cuda"},
   {"OMP_NUM_THREADS", "threads of a device of openmp; all cores that the process may use if not set"},

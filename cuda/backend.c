@@ -113,6 +113,10 @@ static void describe_native(gki_cuda_device *device) {
              "Branches of the graph; those that hold loops or branches go one after the other: %s.", why);
     line_of(device, "PARALLEL")->why = device->why_chained;
   }
+  if (ways & GKI_CUDA_CODE_ON_HOST)
+    line_of(device, "KERNEL")->why = "A kernel node; it finds its arguments and item counts in a table on the device. "
+                                     "Lists with code by hand that have loops, branches or checkpoints are gated by "
+                                     "the host, as this driver doesn't update nodes as those need it (P17a, P17b).";
   if (ways & GKI_CUDA_TARGET_BY_COPY)
     line_of(device, "CHECKPOINT")->why = "One kernel at its end reads the flag; if it yields, it closes all that comes "
                                          "later. Where a launch resumes is copied to the device before it, as this "

@@ -232,14 +232,15 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_shar
 }
 
 void gki_cuda_close(gki_cuda_device *device) {
-  if (!device->abilities.hangs && device->stream) {
+  const bool leaves = gki_cuda_must_leave(&device->abilities);
+  if (!leaves && device->stream) {
     bool entered = gki_cuda_enter_to_free(device);
     gki_cuda_counts_drop(device);
     if (!device->shares_stream) (void)device->driver->cuStreamDestroy(device->stream);
     if (entered) gki_cuda_leave(device);
   }
   device->stream = NULL;
-  if (!device->abilities.hangs && device->retained) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
+  if (!leaves && device->retained) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
   device->context = NULL;
   if (device->locks) pthread_mutex_destroy(&device->lock);
   device->locks = false;

@@ -50,7 +50,7 @@ typedef struct gki_cuda_device {
   CUmodule moves;      /* those two by themselves, compiled here, if the driver takes none of gk's images */
   char no_moves[1400]; /* why there are none */
   char no_kernels[1400]; /* for the capability report, as the next ones */
-  char why_loops[3000], why_chained[3000]; /* for the capability report: of DO_WHILE, of PARALLEL */
+  char why_loops[3500], why_chained[3500]; /* for the capability report: of DO_WHILE, of PARALLEL */
   gki_cuda_abilities abilities; /* what its driver does with conditional nodes */
   char name[256], driver_text[64];
   gk_capability capabilities[GKI_CUDA_CAPABILITIES];

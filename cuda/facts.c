@@ -108,6 +108,7 @@ static const char *way_name(uint32_t way) {
   if (way & GKI_CUDA_NO_SWITCH) return "no SWITCH";
   if (way & GKI_CUDA_CHAIN_BRANCHES) return "chain branches";
   if (way & GKI_CUDA_TARGET_BY_COPY) return "target by copy";
+  if (way & GKI_CUDA_CODE_ON_HOST) return "code by hand host-gated";
   return way ? "plain gates" : "nothing, gk doesn't rely on it";
 }
 

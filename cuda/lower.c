@@ -18,12 +18,22 @@ static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
          (graph->is_plain ? (uint32_t)GK_WITH_PLAIN : 0);
 }
 
-_Static_assert((GKI_CUDA_WAYS_TAKEN | GKI_CUDA_HOST_GATED) == (GKI_CUDA_TARGET_BY_COPY << 1) - 1,
+_Static_assert((GKI_CUDA_WAYS_TAKEN | GKI_CUDA_HOST_GATED) == (GKI_CUDA_CODE_ON_HOST << 1) - 1,
                "graphs are made as each way asks, if there are conditional nodes at all");
+
+static gk_result refuse_code(gki_cuda_graph *graph) {
+  char why[sizeof graph->refused - 100];
+  gki_cuda_say_ways(&graph->device->abilities, GKI_CUDA_CODE_ON_HOST, why, sizeof why);
+  snprintf(graph->refused, sizeof graph->refused, "it has kernels with code by hand, whose parameters are in their "
+           "nodes, and %s", why);
+  if (!graph->outside) return GK_ERROR_UNSUPPORTED;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cuda_add: list %s: %s; use gk_graph_create", graph->plan->name,
+                 graph->refused);
+}
 
 /* Which gates, once for both kinds of launches. */
 static gk_result choose_gates(gki_cuda_graph *graph) {
-  const uint32_t ways = graph->device->abilities.ways & GKI_CUDA_WAYS_PLAIN;
+  const uint32_t ways = graph->device->abilities.ways & (GKI_CUDA_WAYS_PLAIN | GKI_CUDA_CODE_ON_HOST);
   uint32_t needed = 0;
   graph->aims_by_copy = graph->outside || (graph->device->abilities.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
   graph->aimed = GKI_CUDA_NONE;
@@ -34,6 +44,7 @@ static gk_result choose_gates(gki_cuda_graph *graph) {
     needed |= gki_cuda_ways_needed(gates, ways);
     gk_gates_free(gates);
   }
+  if (needed & GKI_CUDA_CODE_ON_HOST) return refuse_code(graph);
   graph->is_plain = needed != 0;
   if (!needed) return GK_OK;
   char why[GKI_CUDA_SAID_BYTES];

@@ -6,7 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { LAUNCHES = 2, SPINS_NS = 2000000, PAUSE_NS = 100000, PATIENCE_MS = 3000, CALL_BYTES = 300 };
+enum { LAUNCHES = 2, SPINS_NS = 2000000, PAUSE_NS = 100000, CALL_BYTES = 300 };
+/* A graph is stuck if in so much time so many plain kernels went past it, or after the longest time. */
+enum { PATIENCE_MS = 3000, BEATS = 20, BEAT_MS = 100, LONGEST_MS = 60000, NS_PER_MS = 1000000 };
+
+int64_t (*gki_cuda_probe_clock)(void) = gki_cuda_now_ns;
 
 const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT] = {
 #define QUESTION(id, name, way, text) {name, text, way},
@@ -18,11 +22,13 @@ const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT] = {
 typedef struct asking {
   const gki_cuda_driver *driver;
   CUcontext context;
-  CUstream stream;
+  CUstream stream, beside;
+  CUgraph beat_graph;
+  CUgraphExec beat;         /* one plain kernel */
   CUdeviceptr memory;       /* gki_probe_memory */
   gki_probe_memory *pinned; /* the first as it goes there, then one per launch as it was behind it */
   CUfunction set_list, set_beside;
-  bool hangs;               /* a graph didn't end: nothing may be freed any more */
+  bool hangs, busy;         /* a graph, or a beat, didn't end: nothing may be freed any more */
   char failure[CALL_BYTES]; /* the first call that failed, if it was needed */
 } asking;
 
@@ -49,50 +55,129 @@ static bool take_kernels(asking *a, CUmodule gates) {
                "cuModuleGetFunction of gki_set_beside", NULL);
 }
 
+static gki_probe_trial trial_of(const asking *a) {
+  return (gki_probe_trial){.driver = a->driver, .context = a->context, .set_list = a->set_list,
+                           .set_beside = a->set_beside, .memory = a->memory,
+                           .settings = a->pinned ? a->pinned->settings : NULL};
+}
+
+static bool instantiate(const asking *a, gki_probe_trial *t, CUgraphExec *exec) {
+  CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {0};
+  if (gki_probe_check(t, a->driver->cuGraphInstantiateWithParams(exec, t->graph, &parameters),
+                      "cuGraphInstantiateWithParams"))
+    return true;
+  *exec = NULL;
+  return false;
+}
+
+static void build(gki_probe_trial *t, void (*by)(gki_probe_trial *trial)) {
+  if (!gki_probe_check(t, t->driver->cuGraphCreate(&t->graph, 0), "cuGraphCreate")) t->graph = NULL;
+  else by(t);
+}
+
+static const char one_kernel[] = "one kernel";
+
+static bool take_beat(asking *a) {
+  gki_probe_trial t = trial_of(a);
+  build(&t, gki_probe_build_beat);
+  a->beat_graph = t.graph;
+  if (t.result == CUDA_SUCCESS) (void)instantiate(a, &t, &a->beat);
+  return judge(a, t.result, t.call, one_kernel);
+}
+
+static bool take_stream(asking *a, CUstream *stream) {
+  const CUresult result = a->driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING);
+  if (result != CUDA_SUCCESS) *stream = NULL;
+  return judge(a, result, "cuStreamCreate", NULL);
+}
+
 static bool take(asking *a) {
   const gki_cuda_driver *d = a->driver;
-  CUstream stream;
   CUdeviceptr memory;
   void *pinned;
-  if (!judge(a, d->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate", NULL)) return false;
-  a->stream = stream;
+  if (!take_stream(a, &a->stream) || !take_stream(a, &a->beside)) return false;
   if (!judge(a, d->cuMemAlloc(&memory, sizeof(gki_probe_memory)), "cuMemAlloc", NULL)) return false;
   a->memory = memory;
   if (!judge(a, d->cuMemHostAlloc(&pinned, (1 + LAUNCHES) * sizeof(gki_probe_memory), GKI_CU_MEMHOSTALLOC_PORTABLE),
              "cuMemHostAlloc", NULL))
     return false;
   a->pinned = pinned;
-  return true;
+  return take_beat(a);
 }
 
 static void give_back(asking *a) {
   const gki_cuda_driver *d = a->driver;
-  if (a->hangs) return;
+  if (a->hangs || a->busy) return;
+  if (a->beat) (void)d->cuGraphExecDestroy(a->beat);
+  if (a->beat_graph) (void)d->cuGraphDestroy(a->beat_graph);
   if (a->pinned) (void)d->cuMemFreeHost(a->pinned);
   if (a->memory) (void)d->cuMemFree(a->memory);
+  if (a->beside) (void)d->cuStreamDestroy(a->beside);
   if (a->stream) (void)d->cuStreamDestroy(a->stream);
 }
 
-/* Until the stream is done, or it takes so long that it never will be. What can't be asked may still be at work, so it
- * is asked twice; nothing here waits for the device. */
-static bool wait_for(asking *a, const char *graph) {
-  const int64_t begin = gki_cuda_now_ns();
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
+
+typedef enum outcome { ENDED, FAILED, IS_STUCK, TOOK_TOO_LONG } outcome;
+
+/* Kernels on the stream beside, to tell a graph that is stuck from a device that has other work. */
+typedef struct beats {
+  int64_t last; /* by the probe's clock */
+  int done;
+  bool is_under_way;
+} beats;
+
+/* What fails here fails again where it matters. */
+static void beat(const asking *a, beats *b, int64_t now) {
+  const gki_cuda_driver *d = a->driver;
+  if (b->is_under_way && d->cuStreamQuery(a->beside) == CUDA_SUCCESS) {
+    b->is_under_way = false;
+    ++b->done;
+  }
+  if (b->is_under_way || now - b->last < (int64_t)BEAT_MS * NS_PER_MS) return;
+  b->last = now;
+  b->is_under_way = d->cuGraphLaunch(a->beat, a->beside) == CUDA_SUCCESS;
+}
+
+/* Until the stream is done. What can't be asked may still be at work, so it is asked twice; nothing here waits for the
+ * device. */
+static outcome wait_for(asking *a, const char *graph, bool with_beats) {
+  const int64_t begin = gki_cuda_probe_clock();
+  beats b = {.last = begin};
   for (int failures = 0;;) {
     const CUresult result = a->driver->cuStreamQuery(a->stream);
-    if (result == CUDA_SUCCESS) return failures == 0;
+    if (result == CUDA_SUCCESS) return failures ? FAILED : ENDED;
     if (result != CUDA_ERROR_NOT_READY) {
       (void)judge(a, result, "cuStreamQuery", graph);
-      if (++failures == 2) return false;
+      if (++failures == 2) return FAILED;
       continue;
     }
-    const int64_t waited = gki_cuda_now_ns() - begin;
-    if (waited / 1000000 >= PATIENCE_MS) {
-      a->hangs = true;
-      snprintf(a->failure, sizeof a->failure, "the graph of %s didn't end within %d s", graph, PATIENCE_MS / 1000);
-      return false;
-    }
+    const int64_t now = gki_cuda_probe_clock(), waited = now - begin;
+    if (waited >= (int64_t)LONGEST_MS * NS_PER_MS) return TOOK_TOO_LONG;
+    if (waited >= (int64_t)PATIENCE_MS * NS_PER_MS && b.done >= BEATS) return IS_STUCK;
+    if (with_beats) beat(a, &b, now);
     if (waited > SPINS_NS) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
   }
+}
+
+/* Whether plain kernels run at all: no graph's time counts before. */
+static bool is_free(asking *a) {
+  if (!judge(a, a->driver->cuGraphLaunch(a->beat, a->stream), "cuGraphLaunch", one_kernel)) return false;
+  const outcome is = wait_for(a, one_kernel, false);
+  a->busy = is == TOOK_TOO_LONG;
+  if (a->busy)
+    snprintf(a->failure, sizeof a->failure, "a plain kernel didn't run within %d s, as the device has other work",
+             LONGEST_MS / 1000);
+  return is == ENDED;
+}
+
+static bool wait_for_graph(asking *a, const char *graph) {
+  const outcome is = wait_for(a, graph, true);
+  a->hangs = is == IS_STUCK || is == TOOK_TOO_LONG;
+  if (a->hangs)
+    snprintf(a->failure, sizeof a->failure, "the graph of %s didn't end within %d s%s", graph,
+             (is == IS_STUCK ? PATIENCE_MS : LONGEST_MS) / 1000, is == IS_STUCK ? ", and kernels beside it did" : "");
+  return is == ENDED;
 }
 
 /* ---- one graph --------------------------------------------------------------------------------------------------- */
@@ -119,13 +204,8 @@ static bool launch_both(asking *a, gki_probe_trial *t, CUgraphExec exec, const c
     gki_probe_update(t, exec);
     if (t->result == CUDA_SUCCESS) launch(a, t, exec, 1);
   }
-  return wait_for(a, graph) && t->result == CUDA_SUCCESS; /* also after a failure, as some of it may be under way */
-}
-
-static bool instantiate(asking *a, gki_probe_trial *t, CUgraphExec *exec) {
-  CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {0};
-  return gki_probe_check(t, a->driver->cuGraphInstantiateWithParams(exec, t->graph, &parameters),
-                         "cuGraphInstantiateWithParams");
+  /* Also after a failure, as some of it may be under way. */
+  return wait_for_graph(a, graph) && t->result == CUDA_SUCCESS;
 }
 
 static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_probe_timing *ran,
@@ -151,14 +231,12 @@ static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_pr
 /* False: a call failed. */
 static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilities *abilities) {
   const gki_cuda_driver *d = a->driver;
-  gki_probe_trial t = {.driver = d, .context = a->context, .set_list = a->set_list, .set_beside = a->set_beside,
-                       .memory = a->memory, .settings = a->pinned->settings};
+  gki_probe_trial t = trial_of(a);
   CUgraphExec exec = NULL;
   const int64_t begin = gki_cuda_now_ns();
-  if (!gki_probe_check(&t, d->cuGraphCreate(&t.graph, 0), "cuGraphCreate")) t.graph = NULL;
-  else graph->build(&t);
+  build(&t, graph->build);
   const int64_t built = gki_cuda_now_ns();
-  if (t.result == CUDA_SUCCESS && !instantiate(a, &t, &exec)) exec = NULL;
+  if (t.result == CUDA_SUCCESS) (void)instantiate(a, &t, &exec);
   const int64_t instantiated = gki_cuda_now_ns();
   const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec, graph->name);
   const gki_cuda_probe_timing it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
@@ -216,7 +294,7 @@ static void ask(asking *a, gki_cuda_abilities *abilities) {
 
 /* After a failure: whether it was one of the context, which then answers every call with it. */
 static bool is_broken(const asking *a) {
-  if (!a->failure[0] || a->hangs) return false;
+  if (!a->failure[0] || a->hangs || a->busy) return false;
   for (int tries = 0; tries < 2; ++tries) {
     const CUresult result = a->driver->cuStreamQuery(a->stream);
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return false;
@@ -233,7 +311,7 @@ static void refuse(gki_cuda_abilities *abilities, bool is_final, const char *why
 /* ---- what the environment says ----------------------------------------------------------------------------------- */
 
 typedef struct wishes {
-  bool is_off;
+  bool is_off, is_said; /* nothing is to be tried; anything is said */
   uint32_t declined;
 } wishes;
 
@@ -248,7 +326,7 @@ static int question_called(const char *name, size_t length) {
 /* Nothing or 1: all is tried. 0: nothing is. -P4e,-P9a: these are answered with no. */
 static gk_result read_wishes(wishes *wanted) {
   const char *text = secure_getenv("GK_CUDA_PROBE");
-  *wanted = (wishes){.is_off = text && strcmp(text, "0") == 0};
+  *wanted = (wishes){.is_off = text && strcmp(text, "0") == 0, .is_said = text && *text};
   if (!text || !*text || wanted->is_off || strcmp(text, "1") == 0) return GK_OK;
   for (const char *at = text;; ++at) {
     const size_t length = strcspn(at, ",");
@@ -262,6 +340,12 @@ static gk_result read_wishes(wishes *wanted) {
     at += length;
     if (!*at) return GK_OK;
   }
+}
+
+/* The driver's own variable, for debugging. */
+static bool blocks_launches(const wishes *wanted) {
+  const char *text = getenv("CUDA_LAUNCH_BLOCKING");
+  return text && *text && strcmp(text, "0") != 0 && !wanted->is_said;
 }
 
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
@@ -287,9 +371,15 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
     refuse(abilities, false, why_none ? why_none : "gk's own kernels can't be loaded");
     return;
   }
+  if (blocks_launches(&wanted)) {
+    refuse(abilities, false, "with CUDA_LAUNCH_BLOCKING a launch waits for its end, and one that has none would keep "
+           "this process for ever; unset it, or say GK_CUDA_PROBE=1 to try all the same");
+    return;
+  }
   asking a = {.driver = driver, .context = context};
-  if (take_kernels(&a, gates) && take(&a)) ask(&a, abilities);
+  if (take_kernels(&a, gates) && take(&a) && is_free(&a)) ask(&a, abilities);
   abilities->hangs = a.hangs;
+  abilities->busy = a.busy;
   abilities->broke = is_broken(&a);
   if (abilities->broke) abilities->conditional = abilities->is_final = false;
   give_back(&a);
@@ -309,6 +399,10 @@ static gk_result judge_device(CUdevice device, const gki_cuda_abilities *abiliti
     return gk_fail(GK_ERROR_DEVICE,
                    "backend cuda: device %d hangs: %s; this process can't use it any more; start it anew with "
                    "GK_CUDA_PROBE=0, then nothing is tried and lists run host-gated", device, abilities->why);
+  if (abilities->busy)
+    return gk_fail(GK_ERROR_DEVICE,
+                   "backend cuda: device %d is busy: %s; open it again when that is over, or with GK_CUDA_PROBE=0, "
+                   "then nothing is tried and lists run host-gated", device, abilities->why);
   if (abilities->broke)
     return gk_fail(GK_ERROR_DEVICE,
                    "backend cuda: device %d failed as it was tried: %s; its context is of no use until all in this "

@@ -23,6 +23,7 @@ enum {
   GKI_CUDA_CLOSE_FROM_OUTSIDE = 1 << 9, /* no kernel sets the handle of an IF or SWITCH that it is in */
   GKI_CUDA_LOOP_END_LAST = 1 << 10,    /* the last node of a loop's body is a kernel that sets the loop's handle */
   GKI_CUDA_TARGET_BY_COPY = 1 << 11,   /* no node of a graph is ever updated: the target reaches it by memory */
+  GKI_CUDA_CODE_ON_HOST = 1 << 12,     /* no graph with conditional nodes holds kernels with code by hand */
 };
 enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers; 12.3 has the nodes, with faults */
 
@@ -34,7 +35,8 @@ enum {
 };
 /* Those that cuda/lower.c takes. */
 enum {
-  GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_TARGET_BY_COPY | GKI_CUDA_WAYS_PLAIN,
+  GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_TARGET_BY_COPY |
+                        GKI_CUDA_CODE_ON_HOST | GKI_CUDA_WAYS_PLAIN,
 };
 
 /* The questions: X(id, name, way where the answer is no, what is true if it is yes). Those of one graph stand together,
@@ -56,6 +58,8 @@ enum {
   X(P4A, "P4a", GKI_CUDA_WRITE_ONCE, "of what one kernel sets one after the other the last counts") \
   X(P6, "P6", GKI_CUDA_CLOSE_FROM_OUTSIDE, "a kernel sets the IF that it is in: that counts when it is reached again") \
   X(P7, "P7", GKI_CUDA_LOOP_END_LAST, "a loop ends that was ended within an IF and whose last node is a closed one") \
+  X(P17A, "P17a", GKI_CUDA_CODE_ON_HOST, "a node in a body works as updated from the next launch on") \
+  X(P17B, "P17b", GKI_CUDA_CODE_ON_HOST, "an update gives a node, also one in a body, another kernel") \
   X(P4E, "P4e", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set different handles") \
   X(P4F, "P4f", GKI_CUDA_CHAIN_BRANCHES, "kernels in eight parallel branches set different handles") \
   X(P4G, "P4g", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set one handle to the same value") \
@@ -94,6 +98,7 @@ typedef struct gki_cuda_abilities {
   bool conditional;   /* false: everything is host-gated, and `why` says why */
   bool is_final;      /* false: a call failed for a reason that may pass, so the next one who asks starts anew */
   bool hangs;         /* a graph didn't end: what waits for the device, or ends its context, may never return */
+  bool busy;          /* other work kept a plain kernel from running: the same, until that work ends */
   bool broke;         /* the context failed, for good */
   int driver_version; /* 12040 is 12.4 */
   uint32_t ways;      /* that must be taken */
@@ -109,14 +114,20 @@ typedef struct gki_cuda_abilities {
 
 /* Asks, or answers what is known of this device. What can't be found out is a "no" with its reason. Fails if the device
  * is of no use after it, as abilities->hangs or ->broke says, and tells why: nothing may be called for its context that
- * waits, where it hangs. A graph that doesn't end within three seconds is left to itself, with all that it uses.
+ * waits, where it hangs or is busy. A graph that doesn't end is left to itself, with all that it uses: after three
+ * seconds in which plain kernels on a stream beside it did, or after a minute. No graph is launched before such a
+ * kernel has run; if it hasn't after a minute, the device is busy, and the next call asks anew.
  * With GK_CUDA_PROBE=0 in the environment nothing is asked, which counts as a device without conditional nodes; with
  * GK_CUDA_PROBE=-P4e,-P9a these questions are "no", and graphs that ask the like aren't run. GK_ERROR_INVALID: it says
- * something else.
+ * something else. With CUDA_LAUNCH_BLOCKING, where a launch waits for its end, nothing is asked unless GK_CUDA_PROBE
+ * says to.
  * The device's context is current. `gates` is the module of gates.cu, loaded in it; NULL: there is none, and `why_none`
  * says why; then there are no conditional nodes this time, whatever is known. Thread-safe. */
 gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
                          const char *why_none, gki_cuda_abilities *abilities);
+
+/* The time in ns, by which the probe counts. Tests put a clock of theirs in its place. */
+extern int64_t (*gki_cuda_probe_clock)(void);
 
 /* Before a device is touched: fails as gki_cuda_probe did if a graph hangs there. */
 gk_result gki_cuda_probe_refuses(CUdevice device);
@@ -125,7 +136,12 @@ gk_result gki_cuda_probe_refuses(CUdevice device);
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities);
 
-enum { GKI_CUDA_SAID_BYTES = 2800 }; /* enough for all questions with a reason */
+/* Whether giving something back may wait for work that doesn't end. */
+static inline bool gki_cuda_must_leave(const gki_cuda_abilities *abilities) {
+  return abilities->hangs || abilities->busy;
+}
+
+enum { GKI_CUDA_SAID_BYTES = 3300 }; /* enough for all questions with a reason */
 /* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do this: ..." */
 void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes);
 #endif

@@ -194,15 +194,38 @@ static void ask_two_levels_above(gki_probe_trial *t, body *root) {
   step(t, &pass, SET({loop, 1, 0}));
 }
 
+static void change(gki_probe_trial *t, const body *in, uint32_t counter, bool swaps) {
+  if (t->changed_count == GKI_PROBE_CHANGED) gki_probe_check(t, CUDA_ERROR_OUT_OF_MEMORY, "a change of the probe");
+  else t->changed[t->changed_count++] = (gki_probe_changed){in->last[0], counter, swaps};
+}
+
 static void ask_update(gki_probe_trial *t, body *root) {
   const CUgraphConditionalHandle opened = handle(t, 0), closed = handle(t, 1);
-  t->updated_counter = step(t, root, SET({opened, ALWAYS, 1}, {closed, ALWAYS, 0}));
-  t->updated = root->last[0];
-  expect(t, GKI_CUDA_P1D, t->updated_counter, 1, 1);
+  const uint32_t counter = step(t, root, SET({opened, ALWAYS, 1}, {closed, ALWAYS, 0}));
+  change(t, root, counter, false);
+  expect(t, GKI_CUDA_P1D, counter, 1, 1);
   body inside = if_node(t, root, opened);
   expect(t, GKI_CUDA_P1D, step(t, &inside, NOTHING), 1, 0);
   inside = if_node(t, root, closed);
   expect(t, GKI_CUDA_P1D, step(t, &inside, NOTHING), 0, 1);
+}
+
+/* One that counts so often in the first launch, and counts with another counter in the second. */
+static void ask_changed(gki_probe_trial *t, gki_cuda_question question, body *in, uint32_t runs, bool swaps) {
+  const uint32_t before = step(t, in, NOTHING), after = take_counters(t, swaps ? 3 : 1);
+  change(t, in, after, swaps);
+  expect(t, question, before, runs, 0);
+  expect(t, question, after, 0, runs);
+}
+
+static void ask_changes(gki_probe_trial *t, body *root) {
+  const CUgraphConditionalHandle loop = handle(t, 1);
+  ask_changed(t, GKI_CUDA_P17B, root, 1, true);
+  body pass = loop_of(t, GKI_CUDA_P17A, root, loop, 2), inside = nest(t, root, 1);
+  ask_changed(t, GKI_CUDA_P17A, &pass, 2, false);
+  ask_changed(t, GKI_CUDA_P17A, &inside, 1, false);
+  ask_changed(t, GKI_CUDA_P17B, &inside, 1, true);
+  step(t, &pass, SET({loop, 1, 0}));
 }
 
 static void ask_kept_defaults(gki_probe_trial *t, body *root) {
@@ -295,16 +318,34 @@ static void build_handles(gki_probe_trial *t) {
   ask_twice(t, &root);
   ask_own(t, &root);
   ask_closed_end(t, &root);
+  ask_changes(t, &root);
+}
+
+static CUresult update(const gki_probe_trial *t, const gki_probe_changed *changed, CUgraphExec exec) {
+  CUdeviceptr counter = counter_at(t, changed->counter), list = t->memory;
+  uint32_t none = 0;
+  uint64_t handle = 0;
+  void *values[] = {&counter, &none, &list, &none}, *others[] = {&counter, &handle, &none, &none};
+  CUgraphNodeParams parameters = changed->swaps ? kernel_parameters(t->set_beside, others)
+                                                : kernel_parameters(t->set_list, values);
+  return t->driver->cuGraphExecNodeSetParams(exec, changed->node, &parameters);
 }
 
 void gki_probe_update(gki_probe_trial *t, CUgraphExec exec) {
-  CUdeviceptr runs = counter_at(t, t->updated_counter), list = t->memory;
+  for (uint32_t k = 0; k < t->changed_count && t->result == CUDA_SUCCESS; ++k) {
+    const CUresult result = update(t, &t->changed[k], exec);
+    if (result != CUDA_ERROR_NOT_SUPPORTED && result != CUDA_ERROR_INVALID_VALUE)
+      gki_probe_check(t, result, "cuGraphExecNodeSetParams");
+  }
+}
+
+void gki_probe_build_beat(gki_probe_trial *t) {
+  body root = root_of(t);
+  CUdeviceptr runs = t->memory + offsetof(gki_probe_memory, beats), list = t->memory;
   uint32_t none = 0;
   void *values[] = {&runs, &none, &list, &none};
   CUgraphNodeParams parameters = kernel_parameters(t->set_list, values);
-  if (t->result != CUDA_SUCCESS || !t->updated) return;
-  const CUresult result = t->driver->cuGraphExecNodeSetParams(exec, t->updated, &parameters);
-  if (result != CUDA_ERROR_NOT_SUPPORTED) gki_probe_check(t, result, "cuGraphExecNodeSetParams"); /* else: no to P1d */
+  append(t, &root, &parameters);
 }
 
 /* ---- fourth: parallel branches ----------------------------------------------------------------------------------- */

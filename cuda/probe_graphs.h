@@ -4,12 +4,14 @@
 #include "gates.h"
 #include "probe.h"
 
-enum { GKI_PROBE_SETTINGS = 192, GKI_PROBE_COUNTERS = 160, GKI_PROBE_EXPECTED = 128, GKI_PROBE_OVERLAPS = 4 };
+enum { GKI_PROBE_SETTINGS = 192, GKI_PROBE_COUNTERS = 160, GKI_PROBE_EXPECTED = 128, GKI_PROBE_OVERLAPS = 4,
+       GKI_PROBE_CHANGED = 5 };
 
 /* In device memory, and in pinned memory as it goes there. */
 typedef struct gki_probe_memory {
   gki_cuda_setting settings[GKI_PROBE_SETTINGS];
   uint32_t counters[GKI_PROBE_COUNTERS];
+  uint32_t beats;
 } gki_probe_memory;
 
 /* After two launches, each from zero. */
@@ -21,6 +23,14 @@ typedef struct gki_probe_expected {
 /* A counter that shows how often branches were at work at once; if never, nothing is known of the question. */
 typedef struct gki_probe_overlap { gki_cuda_question question; uint32_t counter; } gki_probe_overlap;
 
+/* A kernel that another one takes the place of from the second launch on: it counts with another counter, and sets
+ * nothing. */
+typedef struct gki_probe_changed {
+  CUgraphNode node;
+  uint32_t counter;
+  bool swaps; /* it is another function */
+} gki_probe_changed;
+
 /* One graph in the making. After the first call that failed nothing more is made. */
 typedef struct gki_probe_trial {
   const gki_cuda_driver *driver;
@@ -29,11 +39,11 @@ typedef struct gki_probe_trial {
   CUdeviceptr memory;           /* gki_probe_memory */
   gki_cuda_setting *settings;   /* of the pinned one */
   CUgraph graph;
-  CUgraphNode updated;          /* gets no settings from the second launch on; NULL: none */
-  uint32_t updated_counter;
   uint32_t setting_count, counter_count, expected_count, node_count;
   gki_probe_overlap overlaps[GKI_PROBE_OVERLAPS];
   uint32_t overlap_count;
+  gki_probe_changed changed[GKI_PROBE_CHANGED];
+  uint32_t changed_count;
   CUresult result;
   const char *call;             /* that failed */
   gki_probe_expected expected[GKI_PROBE_EXPECTED];
@@ -52,6 +62,9 @@ extern const gki_probe_graph gki_probe_graphs[GKI_CUDA_PROBE_GRAPHS];
 /* The first failure counts. True: none so far. */
 bool gki_probe_check(gki_probe_trial *trial, CUresult result, const char *call);
 
-/* Takes the settings away from `updated`. */
+/* Updates what is to be another kernel. What the driver refuses to is a "no" by the counts. */
 void gki_probe_update(gki_probe_trial *trial, CUgraphExec exec);
+
+/* A graph of one kernel that any device runs. */
+void gki_probe_build_beat(gki_probe_trial *trial);
 #endif

@@ -59,8 +59,17 @@ static uint32_t needed_by_loop(const gk_gates *g, uint32_t loop) {
   return found;
 }
 
+/* Whose nodes are updated, and which are other kernels while they have no items. */
+static uint32_t needed_by_code(const gk_gates *g) {
+  const gk_plan *plan = g->plan;
+  for (uint32_t k = 0; g->handle_count && k < plan->node_count; ++k)
+    if (plan->nodes[k].op == GK_OP_KERNEL && plan->nodes[k].kernel->cuda) return GKI_CUDA_CODE_ON_HOST;
+  return 0;
+}
+
 static uint32_t needed_by_nodes(const gk_gates *g) {
-  uint32_t found = GKI_CUDA_HOST_GATED | (g->bits & GK_WITH_RESUME ? (uint32_t)GKI_CUDA_TARGET_BY_COPY : 0);
+  uint32_t found = GKI_CUDA_HOST_GATED | needed_by_code(g);
+  if (g->bits & GK_WITH_RESUME) found |= GKI_CUDA_TARGET_BY_COPY;
   if (g->arm_count) found |= GKI_CUDA_REARM_IN_FRONT;
   for (uint32_t k = 0; k < g->node_count; ++k) {
     if (g->nodes[k].kind == GK_GATE_SWITCH) found |= GKI_CUDA_NO_SWITCH;

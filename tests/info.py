@@ -20,7 +20,7 @@ import tap
 PROGRAM = "build/tests/info/gk-info"
 PAGE = tap.ROOT / "docs" / "info.md"
 VERSIONS = ["11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0"]
-NOS = ["conditional", "P1a", "P1d", "P2b", "P4e", "P9a", "overlap"]
+NOS = ["conditional", "P1a", "P1d", "P2b", "P17b", "P4e", "P9a", "overlap"]
 COLUMNS = 118  # of what is printed in the page
 KEPT = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "LLVM_PROFILE_FILE")
 HOME = tempfile.TemporaryDirectory()

@@ -67,6 +67,11 @@ static void close_context(void) {
   (void)driver.cuDevicePrimaryCtxRelease(0);
 }
 
+/* A clock that goes by the questions that are asked. */
+enum { STEP_MS = 10, PATIENCE_MS = 3000, NS_PER_MS = 1000000 };
+static int64_t now;
+static int64_t count_steps(void) { return now += (int64_t)STEP_MS * NS_PER_MS; }
+
 static int begin(void **state) {
   (void)state;
   load_driver(13000);
@@ -74,7 +79,9 @@ static int begin(void **state) {
   sim->allow(NULL);
   sim->set_seed(1);
   sim->set_passes(1000);
+  sim->busy(0);
   sim->mark();
+  gki_cuda_probe_clock = count_steps;
   open_context();
   return 0;
 }
@@ -89,7 +96,7 @@ static int end(void **state) {
 
 static void ask(void) { gki_cuda_probe_anew(&driver, context, gates, NULL, &got); }
 
-enum { ALL_WAYS = 0xfff };
+enum { ALL_WAYS = 0x1fff };
 
 /* "P1e P4e~ P8?": those that are no, not shown, and, if there are conditional nodes, that weren't asked. */
 static const char *not_yes(void) {
@@ -170,7 +177,7 @@ static void each_no(void **state) {
       {"P1b", "P1b P2d", GKI_CUDA_SET_AT_ENTRY},
       {"P1b2", "P1b2 P2d", GKI_CUDA_REARM_IN_FRONT | GKI_CUDA_SET_AT_ENTRY},
       {"P1c", "P1c P2b", GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_MERGE_IN_BODY},
-      {"P1d", "P1d", GKI_CUDA_TARGET_BY_COPY},
+      {"P1d", "P1d P17a P17b", GKI_CUDA_TARGET_BY_COPY | GKI_CUDA_CODE_ON_HOST},
       {"P1e", "P1c P1e P1k P2o2 P2o3 P2d P7 P9a",
        GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS | GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_LOOP_END_LAST |
            GKI_CUDA_NO_SWITCH},
@@ -186,6 +193,8 @@ static void each_no(void **state) {
       {"P4a", "P4a P4e P4f P8?", GKI_CUDA_WRITE_ONCE | GKI_CUDA_CHAIN_BRANCHES},
       {"P6", "P6 P9a", GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_NO_SWITCH},
       {"P7", "P7", GKI_CUDA_LOOP_END_LAST},
+      {"P17a", "P17a P17b", GKI_CUDA_CODE_ON_HOST},
+      {"P17b", "P17b", GKI_CUDA_CODE_ON_HOST},
       {"P4e", "P4e P4f P8?", GKI_CUDA_CHAIN_BRANCHES},
       {"P4f", "P4f P8?", GKI_CUDA_CHAIN_BRANCHES},
       {"P4g", "P4g P8?", GKI_CUDA_CHAIN_BRANCHES},
@@ -355,6 +364,7 @@ static void stands_in_the_docs(void **state) {
   static const struct { uint32_t way; const char *name; } ways[] = {
       {0, "nothing, gk doesn't rely on it"}, {GKI_CUDA_HOST_GATED, "host-gated"}, {GKI_CUDA_NO_SWITCH, "no SWITCH"},
       {GKI_CUDA_CHAIN_BRANCHES, "chain branches"}, {GKI_CUDA_TARGET_BY_COPY, "target by copy"},
+      {GKI_CUDA_CODE_ON_HOST, "code by hand host-gated"},
       {GKI_CUDA_WAYS_PLAIN, "plain gates"}};
   static char docs[100000];
   FILE *file = fopen("docs/cuda.md", "r");
@@ -424,29 +434,127 @@ static void each_call_fails(void **state) {
   assert_string_equal(not_yes(), "");
 }
 
+/* ---- what takes long --------------------------------------------------------------------------------------------- */
+
+/* Others' work in front of the first kernel, for longer than a graph may take. */
+static void waits_for_others(void **state) {
+  (void)state;
+  sim->busy(2 * PATIENCE_MS / STEP_MS);
+  ask();
+  assert_string_equal(got.why, "");
+  assert_string_equal(not_yes(), "");
+  assert_true(got.is_final && got.conditional && !got.busy && !got.hangs);
+}
+
+/* Launches on the stream of the graphs, which begins with one kernel; beside it are others. */
+static CUresult (*launch_graph)(CUgraphExec exec, CUstream stream);
+static CUstream main_stream;
+static uint64_t launches, busy_from, busy_for;
+static CUresult launch_and_count(CUgraphExec exec, CUstream stream) {
+  if (!main_stream) main_stream = stream;
+  if (stream == main_stream && ++launches == busy_from) sim->busy(busy_for);
+  return launch_graph(exec, stream);
+}
+
+static void count_launches(uint64_t from, uint64_t steps) {
+  launch_graph = driver.cuGraphLaunch;
+  driver.cuGraphLaunch = launch_and_count;
+  main_stream = NULL;
+  launches = 0;
+  busy_from = from;
+  busy_for = steps;
+}
+
+/* The same in front of a graph whose time counts by then. */
+static void others_come_later(void **state) {
+  (void)state;
+  count_launches(4, 2 * PATIENCE_MS / STEP_MS);
+  ask();
+  assert_true(launches > 4);
+  assert_string_equal(got.why, "");
+  assert_string_equal(not_yes(), "");
+}
+
+/* Nothing but that kernel was put there, and nothing waits for it. */
+static void others_never_end(void **state) {
+  (void)state;
+  sim->busy(UINT64_MAX);
+  sim->mark();
+  gki_begin();
+  assert_int_equal(gki_cuda_probe(&driver, 9, context, gates, NULL, &got), GK_ERROR_DEVICE);
+  assert_string_equal(gk_error(), "backend cuda: device 9 is busy: conditional nodes couldn't be tried: a plain kernel "
+                                  "didn't run within 60 s, as the device has other work; open it again when that is "
+                                  "over, or with GK_CUDA_PROBE=0, then nothing is tried and lists run host-gated");
+  assert_true(got.busy && !got.hangs && !got.broke && !got.is_final && !got.conditional);
+  assert_int_equal(sim->counts().launches, 1);
+  assert_int_equal(sim->counts().waits, 0);
+  assert_int_equal(gki_cuda_probe_refuses(9), GK_OK);
+  sim->busy(0);
+  gki_begin();
+  assert_int_equal(gki_cuda_probe(&driver, 9, context, gates, NULL, &got), GK_OK); /* asks anew */
+  assert_string_equal(not_yes(), "");
+}
+
+/* A launch that waits for its end couldn't be left. */
+static void launches_wait(void **state) {
+  (void)state;
+  sim->mark();
+  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  ask();
+  assert_false(got.conditional || got.is_final);
+  assert_non_null(strstr(got.why, "with CUDA_LAUNCH_BLOCKING a launch waits for its end"));
+  assert_int_equal(sim->counts().launches, 0);
+  setenv("GK_CUDA_PROBE", "1", 1);
+  ask();
+  assert_true(got.conditional);
+  unsetenv("GK_CUDA_PROBE");
+  setenv("CUDA_LAUNCH_BLOCKING", "0", 1);
+  ask();
+  assert_true(got.conditional);
+  unsetenv("CUDA_LAUNCH_BLOCKING");
+}
+
 static CUresult (*query)(CUstream stream);
 static CUresult end_three_graphs(CUstream stream) {
-  return sim->calls("cuGraphLaunch") > 6 ? CUDA_ERROR_NOT_READY : query(stream);
+  return launches > 7 && stream == main_stream ? CUDA_ERROR_NOT_READY : query(stream);
+}
+
+static void end_no_more(uint64_t steps) {
+  query = driver.cuStreamQuery;
+  driver.cuStreamQuery = end_three_graphs;
+  count_launches(8, steps);
+}
+
+/* Not even kernels beside it. */
+static void nothing_ends(void **state) {
+  (void)state;
+  end_no_more(UINT64_MAX);
+  ask();
+  assert_string_equal(got.why, "conditional nodes couldn't be tried: the graph of parallel branches didn't end within "
+                               "60 s");
+  assert_true(got.hangs && got.is_final);
+  sim->busy(0);
+  sim->allow("leak");
 }
 
 static void never_ends(void **state) {
   (void)state;
-  query = driver.cuStreamQuery;
-  driver.cuStreamQuery = end_three_graphs;
+  end_no_more(0);
   gki_begin(); /* what failed in a test before isn't the failure of this call */
   sim->mark();
   assert_int_equal(gki_cuda_probe_refuses(5), GK_OK);
   assert_int_equal(gki_cuda_probe(&driver, 5, context, gates, NULL, &got), GK_ERROR_DEVICE);
   assert_non_null(strstr(gk_error(), "device 5 hangs: conditional nodes couldn't be tried: the graph of parallel "
-                                     "branches didn't end within 3 s; this process can't use it any more; start it "
-                                     "anew with GK_CUDA_PROBE=0"));
+                                     "branches didn't end within 3 s, and kernels beside it did; this process can't "
+                                     "use it any more; start it anew with GK_CUDA_PROBE=0"));
   assert_int_equal(sim->counts().waits, 0);
   assert_false(got.conditional);
   assert_true(got.hangs);
   assert_true(got.is_final);
   assert_true(got.ways & GKI_CUDA_HOST_GATED);
   assert_string_equal(got.why,
-                      "conditional nodes couldn't be tried: the graph of parallel branches didn't end within 3 s");
+                      "conditional nodes couldn't be tried: the graph of parallel branches didn't end within 3 s, and "
+                      "kernels beside it did");
   assert_int_equal(gki_cuda_probe(&driver, 5, context, gates, NULL, &got), GK_ERROR_DEVICE); /* nobody tries again */
   assert_false(got.conditional);
   assert_int_equal(gki_cuda_probe_refuses(5), GK_ERROR_DEVICE);
@@ -492,6 +600,11 @@ int main(void) {
       cmocka_unit_test_setup_teardown(no_kernels, begin, end),
       cmocka_unit_test_setup_teardown(once_per_device, begin, end),
       cmocka_unit_test_setup_teardown(each_call_fails, begin, end),
+      cmocka_unit_test_setup_teardown(waits_for_others, begin, end),
+      cmocka_unit_test_setup_teardown(others_come_later, begin, end),
+      cmocka_unit_test_setup_teardown(launches_wait, begin, end),
+      cmocka_unit_test_setup_teardown(others_never_end, begin, NULL), /* from here on something is left */
+      cmocka_unit_test_setup_teardown(nothing_ends, begin, NULL),
       cmocka_unit_test_setup_teardown(never_ends, begin, NULL), /* last: something is left, as if it were at work */
   };
   return cmocka_run_group_tests_name("cuda_probe", tests, begin_all, NULL);

@@ -281,6 +281,28 @@ static void kernel_in_a_body_changes(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
+static void node_keeps_its_kernel(void **state) {
+  (void)state;
+  CUgraph body;
+  add_condition(graph, NULL, handle_of(1), IF, &body);
+  CUgraphNode node = add_log(body, NULL, 'a');
+  CUgraphExec exec = exec_of();
+  static unsigned char bytes[4096];
+  void *parameters[] = {bytes};
+  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+  asked.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = kernel("most"), .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                              .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
+                                              .kernelParams = parameters};
+  sim->answer_no("P17b");
+  WRONG(CUDA_ERROR_NOT_SUPPORTED, cu.cuGraphExecNodeSetParams(exec, node, &asked));
+  expect_refused("keeps its kernel");
+  assert_string_equal(trace_of(exec), "a");
+  sim->answer_no(NULL);
+  RIGHT(cu.cuGraphExecNodeSetParams(exec, node, &asked));
+  assert_string_equal(trace_of(exec), "");
+  RIGHT(cu.cuGraphExecDestroy(exec));
+}
+
 static void empty_child_graph(void **state) {
   (void)state;
   CUgraph child;
@@ -376,6 +398,7 @@ int main(void) {
     CASE(managed_memory_outside_of_bodies),
     CASE(fill_in_a_body_stays),
     CASE(kernel_in_a_body_changes),
+    CASE(node_keeps_its_kernel),
     CASE(empty_child_graph),
     CASE(conditional_graph_stays_one),
     CASE(conditional_parameters_stay),

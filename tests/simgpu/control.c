@@ -9,7 +9,8 @@ enum { SIM_DEVICES_MOST = 4 };
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 int sim_version = 13000, sim_device_count = 1, sim_arch = 90;
 uint64_t sim_seed = 1, sim_passes = 1000000, sim_memory_bytes = UINT64_C(4) << 30;
-bool sim_held;
+bool sim_held, sim_launch_blocking;
+uint64_t sim_busy;
 simgpu_counts sim_count;
 
 static uint64_t calls_of[SIM_ENTRIES];
@@ -59,6 +60,8 @@ static void read_environment(void) {
   sim_passes = number_or("SIMGPU_PASSES", sim_passes);
   sim_memory_bytes = number_or("SIMGPU_MEMORY", sim_memory_bytes);
   sim_arch = (int)number_or("SIMGPU_ARCH", (uint64_t)sim_arch);
+  sim_busy = number_or("SIMGPU_BUSY", 0);
+  sim_launch_blocking = number_or("CUDA_LAUNCH_BLOCKING", 0) != 0;
   sim_device_count = (int)number_or("SIMGPU_DEVICES", (uint64_t)sim_device_count);
   if (sim_device_count > SIM_DEVICES_MOST) sim_device_count = SIM_DEVICES_MOST;
   sim_rules_read();
@@ -192,8 +195,21 @@ static size_t alive(simgpu_kind kind) {
 static void hold(int held) {
   pthread_mutex_lock(&sim_lock);
   sim_held = held != 0;
-  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal)
-    if (sim_devices[ordinal].contexts) pthread_cond_broadcast(&sim_devices[ordinal].work);
+  sim_wake_devices();
+  pthread_mutex_unlock(&sim_lock);
+}
+
+static void busy(uint64_t questions) {
+  pthread_mutex_lock(&sim_lock);
+  sim_busy = questions;
+  sim_wake_devices();
+  pthread_mutex_unlock(&sim_lock);
+}
+
+static void answer_no(const char *probes) {
+  sim_answer_no(probes);
+  pthread_mutex_lock(&sim_lock);
+  sim_wake_devices();
   pthread_mutex_unlock(&sim_lock);
 }
 
@@ -202,7 +218,7 @@ const simgpu simgpu_control = {
   .bytes = sizeof(simgpu),
   .set_version = set_version,
   .set_seed = set_seed,
-  .answer_no = sim_answer_no,
+  .answer_no = answer_no,
   .allow = sim_allow,
   .set_passes = set_passes,
   .mark = mark,
@@ -216,4 +232,5 @@ const simgpu simgpu_control = {
   .refused = sim_last_refused,
   .alive = alive,
   .hold = hold,
+  .busy = busy,
 };

@@ -227,6 +227,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream where) {
   item->exec = exec;
   ++exec->queued;
   sim_post(stream, item);
+  if (sim_launch_blocking) sim_wait_stream(stream);
   return CUDA_SUCCESS;
 }
 
@@ -280,6 +281,12 @@ static CUresult change_kernel(sim_exec *exec, CUgraphNode node, const CUDA_KERNE
   if (call->context != exec->base.context) {
     free(call);
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the kernel is of another context");
+  }
+  const sim_flow *flow;
+  const uint64_t before = sim_program_step(exec->program, (uint64_t)(uintptr_t)node, &flow)->call->function;
+  if (exec->conditional && before != call->function && sim_says_no("P17b")) {
+    free(call);
+    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "a node of a graph with conditional nodes keeps its kernel");
   }
   sim_step *step = step_to_change(exec, node);
   call->cooperative = step->call->cooperative;

@@ -43,6 +43,8 @@ extern int sim_version, sim_device_count, sim_arch;
 int sim_shared_most(void); /* shared memory of a block, if it is asked for */
 extern uint64_t sim_seed, sim_passes, sim_memory_bytes;
 extern bool sim_held;
+extern bool sim_launch_blocking; /* CUDA_LAUNCH_BLOCKING */
+extern uint64_t sim_busy; /* questions left until kernels of this process run */
 extern simgpu_counts sim_count; /* device's counts are added up by it under the lock */
 
 /* Every entry begins with SIM_ENTER: counts, fails if it is asked to, takes the lock until the function is left. What
@@ -242,6 +244,10 @@ void sim_post(sim_stream *stream, sim_item *item); /* takes the item, by malloc 
 void sim_item_end(sim_item *item);
 void sim_wait_idle(sim_context *context); /* all streams */
 void sim_wait_stream(sim_stream *stream);
+void sim_wake_devices(void); /* what keeps them from going on has changed */
+/* Others' work on the device ends before what waits, and a question is one step of its clock. */
+void sim_busy_over(void);
+void sim_busy_step(void);
 void sim_worker_start(sim_device *device);
 void sim_worker_stop(sim_device *device);
 /* Waits made the context's late failure known. */

@@ -77,6 +77,9 @@ typedef struct simgpu {
   size_t (*alive)(simgpu_kind kind);
   /* Holds the device before its next piece of work, or lets it go on: for tests of what is still under way. */
   void (*hold)(int held);
+  /* As SIMGPU_BUSY: others' work stands in front of all kernels and graphs, until so many questions (cuStreamQuery,
+   * cuEventQuery) were answered with CUDA_ERROR_NOT_READY, or something waits. */
+  void (*busy)(uint64_t questions);
 } simgpu;
 
 extern const simgpu simgpu_control;

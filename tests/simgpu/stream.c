@@ -1,7 +1,6 @@
 /* Streams, events, and the thread of each device that carries out what they hold. */
 #include "sim.h"
 #include <stdlib.h>
-#include <time.h>
 
 /* ---- work ---- */
 
@@ -25,6 +24,20 @@ static bool waits(const sim_item *item) {
   return item->kind == SIM_ITEM_WAIT && item->event->reached < item->event_record;
 }
 
+/* What others run on the device leaves room for copies, not for kernels. */
+static bool is_kept_out(const sim_item *item) {
+  return sim_busy && (item->kind == SIM_ITEM_KERNEL || item->kind == SIM_ITEM_GRAPH);
+}
+
+/* A graph that never ends, until the answer is another one; what is left then isn't its owners' fault. Other streams
+ * go on. */
+static bool is_stuck(const sim_stream *stream) {
+  const sim_item *item = stream->first;
+  const bool stuck = item->kind == SIM_ITEM_GRAPH && item->program->handle_count && sim_says_no("ends");
+  if (stuck) stream->base.context->device->hung = true;
+  return stuck;
+}
+
 /* A stream whose first item may run now; which one is left open. */
 static sim_stream *pick(sim_device *device) {
   sim_stream *chosen = NULL;
@@ -32,18 +45,10 @@ static sim_stream *pick(sim_device *device) {
   if (sim_held) return NULL;
   for (sim_stream *each = device->streams; each; each = each->next) {
     if (!each->first || (each->blocking && has_earlier(device, each)) || waits(each->first)) continue;
+    if (is_kept_out(each->first) || is_stuck(each)) continue;
     if (sim_random(&device->random) % ++seen == 0) chosen = each;
   }
   return chosen;
-}
-
-/* What never ends, until the answer is another one; what is left then isn't its owners' fault. */
-static void hang(sim_device *device, const sim_item *item) {
-  if (item->kind != SIM_ITEM_GRAPH || item->program->handle_count == 0) return;
-  while (sim_says_no("ends")) {
-    device->hung = true;
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-  }
 }
 
 static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, char *why, size_t why_bytes) {
@@ -88,7 +93,6 @@ static void work_on(sim_device *device, sim_stream *stream) {
   if (context->sticky == CUDA_SUCCESS && !item->event) {
     sim_memory_open(device);
     pthread_mutex_unlock(&sim_lock);
-    hang(device, item);
     bool right = run_item(device, item, &counts, why, sizeof why);
     pthread_mutex_lock(&sim_lock);
     sim_memory_show(device);
@@ -149,8 +153,23 @@ void sim_wait_stream(sim_stream *stream) {
   /* What comes later isn't waited for: others may go on handing over. */
   sim_device *device = stream->base.context->device;
   uint64_t until = stream->last ? stream->last->number : 0, handle = stream->base.handle;
+  sim_busy_over();
   while (sim_is_alive(handle, SIM_STREAM) && stream->first && stream->first->number <= until)
     pthread_cond_wait(&device->done, &sim_lock);
+}
+
+void sim_wake_devices(void) {
+  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal)
+    if (sim_devices[ordinal].contexts) pthread_cond_broadcast(&sim_devices[ordinal].work);
+}
+
+void sim_busy_over(void) {
+  if (sim_busy) sim_wake_devices();
+  sim_busy = 0;
+}
+
+void sim_busy_step(void) {
+  if (sim_busy && --sim_busy == 0) sim_wake_devices();
 }
 
 static bool is_idle(const sim_device *device) {
@@ -161,6 +180,7 @@ static bool is_idle(const sim_device *device) {
 
 void sim_wait_idle(sim_context *context) {
   ++sim_count.waits;
+  sim_busy_over();
   while (!is_idle(context->device)) pthread_cond_wait(&context->device->done, &sim_lock);
 }
 
@@ -242,8 +262,9 @@ CUresult sim_cuStreamQuery(CUstream handle) {
   CUresult result = sim_stream_find(handle, "cuStreamQuery", &stream);
   if (result != CUDA_SUCCESS) return result;
   if (stream->capture) return sim_capture_refuses(stream, "cuStreamQuery");
-  if (stream->first) return CUDA_ERROR_NOT_READY;
-  return sim_state(stream->base.context);
+  if (!stream->first) return sim_state(stream->base.context);
+  sim_busy_step();
+  return CUDA_ERROR_NOT_READY;
 }
 
 CUresult sim_cuStreamGetCtx(CUstream handle, CUcontext *context) {
@@ -343,8 +364,9 @@ CUresult sim_cuEventQuery(CUevent handle) {
   CUresult result = event_find(handle, &event);
   if (result != CUDA_SUCCESS) return result;
   if (event->captured) return captured_event("cuEventQuery");
-  if (event->reached < event->recorded) return CUDA_ERROR_NOT_READY;
-  return sim_state(event->base.context);
+  if (event->reached >= event->recorded) return sim_state(event->base.context);
+  sim_busy_step();
+  return CUDA_ERROR_NOT_READY;
 }
 
 CUresult sim_cuEventSynchronize(CUevent handle) {
@@ -356,6 +378,7 @@ CUresult sim_cuEventSynchronize(CUevent handle) {
   uint64_t until = event->recorded, number = event->base.handle;
   sim_context *context = event->base.context;
   ++sim_count.waits;
+  sim_busy_over();
   while (sim_is_alive(number, SIM_EVENT) && event->reached < until)
     pthread_cond_wait(&context->device->done, &sim_lock);
   return sim_state(context);

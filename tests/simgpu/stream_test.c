@@ -66,6 +66,24 @@ static void streams_run_beside_each_other(void **state) {
   assert_true(first > 4 && first < 28);
 }
 
+/* Each question is a step of that work, and a wait is as long as it takes. */
+static void others_work_keeps_kernels_out(void **state) {
+  (void)state;
+  enum { QUESTIONS = 3 };
+  sim->busy(QUESTIONS);
+  put(stream, 'a');
+  RIGHT(cu.cuStreamSynchronize(stream)); /* over */
+  assert_string_equal(trace, "a");
+  sim->busy(QUESTIONS);
+  put(stream, 'b');
+  for (int k = 0; k < QUESTIONS; ++k) {
+    assert_string_equal(trace, "a");
+    WRONG(CUDA_ERROR_NOT_READY, cu.cuStreamQuery(stream));
+  }
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_string_equal(trace, "ab");
+}
+
 static void default_stream_waits_for_blocking_ones(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 16; ++seed) {
@@ -266,6 +284,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(work_is_done_later_and_in_order),
     CASE(streams_run_beside_each_other),
+    CASE(others_work_keeps_kernels_out),
     CASE(default_stream_waits_for_blocking_ones),
     CASE(event_is_reached_in_its_turn),
     CASE(stream_ends_when_its_work_does),

@@ -321,6 +321,7 @@ static CUresult launch(const CUDA_KERNEL_NODE_PARAMS_v3 *asked, bool cooperative
   item->kind = SIM_ITEM_KERNEL;
   item->call = call;
   sim_post(stream, item);
+  if (sim_launch_blocking) sim_wait_stream(stream);
   return CUDA_SUCCESS;
 }
 

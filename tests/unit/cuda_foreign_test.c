@@ -1,6 +1,7 @@
 /* Kernels with code by hand on CUDA: what they get; that what is bound anew is an update of just the nodes concerned,
  * in each graph when it is launched next; that they are skipped as other tasks are. */
 #include "cuda_foreign.h"
+#include "gk_cuda.h"
 
 CODE(all_kinds, kinds_params, .block = {0});
 CODE(back, int_params, .block = {64}, .shared_bytes = 64 * 64);
@@ -281,7 +282,13 @@ static void test_updates_of_both_graphs(void **state) {
   set_int(device, w.left, 1);
   run_from(graph, 0);
   run_from(graph, THERE); /* both are there, and the prologue as it is to be */
-  const bool both = atof(VERSION) >= 12.35 && !BITS && !strstr(NO, "P1d"); /* graphs; else it is the host that gates */
+  const bool answers = !strstr(NO, "P1d") && !strstr(NO, "P17");
+  const bool both = atof(VERSION) >= 12.35 && !BITS && answers; /* graphs; else it is the host that gates */
+  if (strstr(NO, "P17")) {
+    assert_fails(GK_ERROR_UNSUPPORTED, "it has kernels with code by hand, whose parameters are in their nodes, and "
+                 "this driver (CUDA 13.0) doesn't do this: ", gk_cuda_graph(graph, 0, NULL, NULL));
+    assert_says(NO);
+  }
   gk_bind_int(graph, B, 7); /* of four nodes */
   set_int(device, w.left, 2);
   assert_int_equal(updates_of_launch(graph, THERE, GK_BY_NODES), 4);

@@ -1,9 +1,8 @@
 /* What a device is when it is opened on a driver that the probe finds odd. What it found is kept, so each test has a
  * device of its own. */
+#include "cuda/probe.h"
 #include "cuda_world.h"
-#include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 
 enum { DEVICES = 4 };
 static int next_device;
@@ -106,7 +105,7 @@ static void context_fails(void **state) {
   assert_int_equal(retain(&others, next_device), CUDA_SUCCESS);
   (sim->fail)(k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LATE);
   assert_fails(GK_ERROR_DEVICE, "failed as it was tried: conditional nodes couldn't be tried: cuStreamQuery, for the "
-               "graph of IF: an illegal memory access", open_next(&device));
+               "graph of one kernel: an illegal memory access", open_next(&device));
   assert_says("GK_CUDA_PROBE=0");
   assert_null(device);
   assert_string_equal(sim->failed(), "cuGraphLaunch");
@@ -123,54 +122,66 @@ static void context_fails(void **state) {
 
 /* ---- a graph that never ends ------------------------------------------------------------------------------------- */
 
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+/* A clock that goes by the questions that are asked. */
+static int64_t now;
+static int64_t count_steps(void) { return now += 10000000; }
 
-/* The whole life of a process: the next backend is taken, and nothing waits. */
+/* The whole life of a process: the next backend is taken, and nothing waits, as that would never end. */
 static int live_with_a_hang(void) {
   gk_device *device = NULL;
-  const double begin = seconds();
+  gki_cuda_probe_clock = count_steps;
   if (gk_device_open(NULL, &device) != GK_OK || strcmp(gk_device_describe(device)->backend, "openmp") != 0) return 3;
   gk_device_close(device);
-  if (seconds() - begin > 20) return 4;
-  const double again = seconds();
-  if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_ERROR_DEVICE) return 5;
-  if (!strstr(gk_error(), "the graph of IF didn't end within 3 s")) return 6;
-  return seconds() - again > 1 ? 7 : 0; /* it is known by now */
+  sim->mark();
+  if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_ERROR_DEVICE) return 4;
+  if (!strstr(gk_error(), "the graph of IF didn't end within 3 s")) return 5;
+  return sim->counts().launches ? 6 : 0; /* it is known by now */
+}
+
+/* The launch of a graph that never ends wouldn't, either. */
+static int live_with_launches_that_wait(void) {
+  gk_device *device = NULL;
+  if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_OK) return 3;
+  const gk_capability *line = line_of(device, "DO_WHILE");
+  const bool is_said = line->how == GK_ON_HOST && strstr(line->why, "CUDA_LAUNCH_BLOCKING");
+  gk_device_close(device);
+  return is_said ? 0 : 4;
+}
+
+static void live(const char *how) {
+  pid_t child = fork();
+  if (child == 0) {
+    setenv("SIMGPU_NO", "ends", 1);
+    if (strcmp(how, "blocking") == 0) setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+    execl("/proc/self/exe", "cuda_probing_test", how, (char *)NULL);
+    _exit(9);
+  }
+  int status = -1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void never_ends(void **state) {
   (void)state;
-  const double begin = seconds();
-  pid_t child = fork();
-  if (child == 0) {
-    setenv("SIMGPU_NO", "ends", 1);
-    execl("/proc/self/exe", "cuda_probing_test", "hang", (char *)NULL);
-    _exit(9);
-  }
-  int status = -1;
-  while (waitpid(child, &status, WNOHANG) == 0 && seconds() - begin < 40) usleep(10000);
-  if (status == -1) {
-    kill(child, SIGKILL);
-    waitpid(child, &status, 0);
-    fail_msg("the process didn't end");
-  }
-  assert_true(WIFEXITED(status));
-  assert_int_equal(WEXITSTATUS(status), 0);
+  live("hang");
+}
+
+static void launches_wait(void **state) {
+  (void)state;
+  live("blocking");
 }
 
 int main(int count, char **words) {
   setenv("SIMGPU_DEVICES", "4", 1);
   with_simgpu(words);
-  if (count > 1) return live_with_a_hang();
+  if (count > 1) return strcmp(words[1], "hang") == 0 ? live_with_a_hang() : live_with_launches_that_wait();
   const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(branches_never_met, begin, end),
     cmocka_unit_test_setup_teardown(turned_off, begin, end),
     cmocka_unit_test_setup_teardown(context_fails, begin, end),
     cmocka_unit_test_setup_teardown(never_ends, begin, end),
+    cmocka_unit_test(launches_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
