@@ -344,7 +344,7 @@ static gk_result read_wishes(wishes *wanted) {
 
 /* The driver's own variable, for debugging. */
 static bool blocks_launches(const wishes *wanted) {
-  const char *text = getenv("CUDA_LAUNCH_BLOCKING");
+  const char *text = secure_getenv("CUDA_LAUNCH_BLOCKING");
   return text && *text && strcmp(text, "0") != 0 && !wanted->is_said;
 }
 
