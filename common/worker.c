@@ -93,7 +93,8 @@ gk_result gki_worker_start(gki_worker *worker) {
   pthread_cond_destroy(&worker->finished);
   pthread_cond_destroy(&worker->posted);
   pthread_mutex_destroy(&worker->lock);
-  return gk_fail(GK_ERROR_MEMORY, "the device's thread could not be started: %s", strerror(code));
+  return gk_fail(GK_ERROR_MEMORY, "the device's thread can't be started: %s; end other threads, or raise the limit "
+                 "(ulimit -u, ulimit -v, pids.max of a container)", strerror(code));
 }
 
 void gki_worker_stop(gki_worker *worker) {

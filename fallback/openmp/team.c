@@ -5,6 +5,7 @@
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <sched.h>
@@ -140,14 +141,64 @@ static void serve(gki_team *team, uint32_t number) {
   }
 }
 
+/* ---- how many threads there can be ------------------------------------------------------------------------------- */
+
+static pthread_mutex_t one_trial = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER;
+
+static void *stand_by(void *at) {
+  gki_seat *seat = at;
+  atomic_store_explicit(&seat->thread, (int)syscall(SYS_gettid), memory_order_relaxed);
+  pthread_mutex_lock(&held);
+  pthread_mutex_unlock(&held);
+  return NULL;
+}
+
+/* A thread counts until the system has forgotten it, which is some time after it was joined. */
+static void end_trial(gki_seat *seat) {
+  pthread_join(seat->trial, NULL);
+  const int thread = atomic_exchange_explicit(&seat->thread, 0, memory_order_relaxed);
+  while (syscall(SYS_tgkill, getpid(), thread, 0) == 0) sched_yield();
+}
+
+/* @return how many of these threads can be there at once */
+static uint32_t start_threads(gki_team *team, uint32_t wanted) {
+  uint32_t started = 0;
+  int code = 0;
+  pthread_mutex_lock(&one_trial);
+  pthread_mutex_lock(&held);
+  while (started < wanted && code == 0) {
+    gki_seat *seat = &team->seats[started];
+    code = pthread_create(&seat->trial, NULL, stand_by, seat);
+    started += code == 0;
+  }
+  pthread_mutex_unlock(&held);
+  for (uint32_t k = 0; k < started; ++k) end_trial(&team->seats[k]);
+  pthread_mutex_unlock(&one_trial);
+  if (code)
+    gk_log(GK_LOG_WARN, "backend openmp: %u of %u threads can be used, as no more can be started (%s); end others, or "
+           "raise the limit (ulimit -u, ulimit -v, pids.max of a container)", (unsigned)(started > 1 ? started : 1),
+           (unsigned)wanted, strerror(code));
+  return started;
+}
+
+/* OpenMP's runtimes end the process where a thread can't be started. So it is tried once beforehand, with one thread
+ * more than the team needs besides the leader, as the runtime takes some memory, too. */
+static uint32_t most_threads(gki_team *team) {
+  const int limit = omp_get_thread_limit();
+  const uint32_t wanted = limit > 0 && (uint32_t)limit < team->wanted ? (uint32_t)limit : team->wanted;
+  const uint32_t started = wanted > 1 ? start_threads(team, wanted) : 1;
+  return started > 1 ? started : 1;
+}
+
 void gki_team_meet(gki_team *team, void (*lead)(void *), void *context) {
   if (kmp_set_blocktime) kmp_set_blocktime(0);
+  if (team->most == 0) team->most = most_threads(team);
   for (uint32_t k = 0; k < team->wanted; ++k) {
     atomic_store_explicit(&team->seats[k].bell, 0, memory_order_relaxed);
     atomic_store_explicit(&team->seats[k].asleep, 0, memory_order_relaxed);
     atomic_store_explicit(&team->seats[k].cpu, -1, memory_order_relaxed);
   }
-#pragma omp parallel num_threads((int)team->wanted) default(none) shared(team, lead, context)
+#pragma omp parallel num_threads((int)team->most) default(none) shared(team, lead, context)
   {
     uint32_t me = (uint32_t)omp_get_thread_num();
     if (me > 0) serve(team, me);

@@ -2,6 +2,7 @@
  * wait at their doorbells: they spin shortly, yield a while, then sleep until an order is posted to them. */
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,11 +28,13 @@ typedef struct gki_seat {
   uint32_t index;                       /* which of those that got the order it is */
   atomic_uint taken;                    /* pieces of its part that somebody has begun */
   atomic_int thread;                    /* Linux's name for it, of this meeting or the one before; 0: nobody sat here */
+  pthread_t trial;                      /* of gki_team.most */
   atomic_int cpu;                       /* where it began what it does; -1: it hasn't come, or is being woken */
 } gki_seat;
 
 typedef struct gki_team {
   uint32_t wanted; /* threads asked for */
+  uint32_t most;   /* threads that can be started; 0: not tried yet */
   uint32_t size;   /* threads there are; 1 while nobody has met */
   bool crowded;    /* more threads than cores: whoever spins keeps another from its work */
   gki_seat *seats;

@@ -188,14 +188,14 @@ static void thread_that_does_not_start_is_told(void **state) {
   assert_int_equal(pthread_setattr_default_np(&huge), 0);
   gk_device *device = (gk_device *)&worker;
   gk_result started = gki_worker_start(&worker);
-  assert_says("the device's thread could not be started: ");
+  assert_says("the device's thread can't be started: ");
   gk_result opened = gk_device_open(&(gk_device_desc){.backend = "openmp", .threads = 1}, &device);
   assert_int_equal(pthread_setattr_default_np(&usual), 0);
   pthread_attr_destroy(&huge);
   pthread_attr_destroy(&usual);
   assert_int_equal(started, GK_ERROR_MEMORY);
   assert_int_equal(opened, GK_ERROR_MEMORY);
-  assert_says("the device's thread could not be started: ");
+  assert_says("the device's thread can't be started: ");
   assert_null(device);
   assert_ok(gki_worker_start(&worker)); /* the next one does */
   gki_worker_stop(&worker);
