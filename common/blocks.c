@@ -49,11 +49,43 @@ static const char *task_name(const gk_task *task, char *spare, size_t bytes) {
 
 /* ---- what a message calls a task --------------------------------------------------------------------------------- */
 
+static const char *skip_blanks(const char *text) { return text + strspn(text, " \t\n"); }
+
+/* Up to the next comma that is in no brackets, blanks left out at both ends. */
+static size_t argument_length(const char *text) {
+  size_t length = 0;
+  for (int depth = 0; text[length] && (depth > 0 || text[length] != ','); ++length)
+    depth += (text[length] == '(') - (text[length] == ')');
+  while (length && strchr(" \t\n", text[length - 1])) --length;
+  return length;
+}
+
+/* The macros of blocks store the whole text of their arguments: "SOLVING, .max_iterations = 200, .label = SOLVE". */
+const char *gki_block_words(const gk_task *task, size_t *length) {
+  static const char key[] = ".label";
+  const char *text = task->name ? task->name : "";
+  const char *label = task->label ? strstr(text, key) : NULL;
+  if (label) {
+    label = skip_blanks(label + sizeof key - 1);
+    if (*label == '=') text = label + 1;
+  }
+  text = skip_blanks(text);
+  *length = argument_length(text);
+  return text;
+}
+
 static size_t append_task(char *text, size_t bytes, size_t used, size_t index, const gk_task *task) {
   char spare[24];
   if (used >= bytes) return used;
-  int length = snprintf(text + used, bytes - used, "%stask %zu (%.*s)", used ? ", there " : "", index, NAME_SHOWN,
-                        task_name(task, spare, sizeof spare));
+  const char *name = task_name(task, spare, sizeof spare), *op = "";
+  size_t shown = NAME_SHOWN;
+  if (gki_op_opens(task->op) && name == task->name) {
+    op = gki_op_name(task->op);
+    name = gki_block_words(task, &shown);
+  }
+  if (shown > NAME_SHOWN) shown = NAME_SHOWN;
+  int length = snprintf(text + used, bytes - used, "%stask %zu (%s%s%.*s)", used ? ", there " : "", index, op,
+                        *op ? " " : "", (int)shown, name);
   return length < 0 ? used : used + (size_t)length;
 }
 

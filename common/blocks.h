@@ -74,7 +74,11 @@ const char *gki_list_name(const gk_list *list);
 /* How many args a task has: up to the first 0. */
 uint32_t gki_arg_count(const gk_task *task);
 
-/* "task 7 (scale)", or "task 7 (contacts), there task 3 (find_pairs)" for one of an included list. */
+/* The name of a task that opens a block: its label, else its flag. */
+const char *gki_block_words(const gk_task *task, size_t *length);
+
+/* "task 7 (scale)", "task 3 (DO_WHILE MORE)", or "task 7 (contacts), there task 3 (find_pairs)" for one of an included
+ * list. */
 void gki_line_name(const gki_blocks *blocks, uint32_t line, char *text, size_t bytes);
 
 /* The same for an inclusion's LIST task, which is no line; "the list (cloth)" for [0]. */

@@ -1,5 +1,6 @@
 #include "check_parts.h"
 #include "error.h"
+#include "registry.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -307,9 +308,9 @@ static gk_result find_backend(const char *name, const gk_backend **backend, gk_r
     int length = snprintf(known + used, sizeof known - used, "%s\"%s\"", used ? ", " : "", (*backend)->name);
     used += length > 0 ? (size_t)length : 0;
   }
-  char word[100];
-  snprintf(word, sizeof word, "%s", name);
-  gki_problem_text(GKI_BACKEND_UNKNOWN, (const char *const[]){word, known, NULL}, text, sizeof text);
+  char absence[256];
+  gki_backend_absence(name, absence, sizeof absence);
+  gki_problem_text(GKI_BACKEND_UNKNOWN, (const char *const[]){absence, known, NULL}, text, sizeof text);
   gk_fail(GK_ERROR_INVALID, "%s", text);
   report_fault(report, user, GKI_BACKEND_UNKNOWN, SIZE_MAX, text);
   return GK_ERROR_INVALID;

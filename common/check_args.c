@@ -151,7 +151,8 @@ static bool check_items(gki_judge *judge, const gk_task *task, uint32_t axis) {
   if (!slot) return false;
   const gk_slot_desc *desc = gki_desc_of(judge, slot);
   if (!desc) {
-    gki_say(judge, GKI_ITEMS_UNKNOWN, names[axis], gki_number(judge, slot), NULL);
+    const char *number = gki_number(judge, slot);
+    gki_say(judge, GKI_ITEMS_UNKNOWN, names[axis], number, number, NULL);
     return true;
   }
   switch (desc->type) {
@@ -242,6 +243,12 @@ static void check_launch(gki_judge *judge, const gk_task *task) {
     gki_say(judge, GKI_KERNEL_NULL, NULL);
   }
   uint32_t dimensions = !kernel || kernel->dimensions > 3 ? 3 : kernel->dimensions ? kernel->dimensions : 1;
+  const uint32_t given = task->bits / GK_DIMENSIONS(1) % 4;
+  const bool differ = kernel && kernel->dimensions <= 3 && given && given != dimensions;
+  static const char *const macros[] = {"GK_RUN", "GK_RUN_2D", "GK_RUN_3D"};
+  if (differ)
+    gki_say(judge, GKI_RUN_DIMENSIONS, gki_many(judge, given, "dimension"), gki_word(judge, kernel->name),
+            gki_number(judge, dimensions), macros[dimensions - 1], NULL);
   const bool by_hand = kernel && gki_check_code_by_hand(judge, kernel);
   bool on_device = false;
   for (uint32_t k = 0; k < 3; ++k) {
@@ -249,7 +256,7 @@ static void check_launch(gki_judge *judge, const gk_task *task) {
       on_device |= check_items(judge, task, k) && k == 0;
       if (by_hand) check_grid(judge, task, k);
     }
-    else if (task->items[k])
+    else if (task->items[k] && !differ)
       gki_say(judge, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(judge, kernel->name),
               gki_many(judge, dimensions, "dimension"), NULL);
   }
@@ -283,6 +290,24 @@ static void check_copy(gki_judge *judge, const gk_task *task) {
             gki_number(judge, task->offset), NULL);
 }
 
+/* A pattern is repeated every 4 bytes, whatever the elements are. */
+static void check_pattern(gki_judge *judge, const gk_task *task, const gk_slot_desc *to) {
+  const char *element = to->element ? plain(to->element) : "";
+  const bool floats = task->bits & GK_FLOATS, is_float = strcmp(element, "float") == 0;
+  const bool is_int64 = strcmp(element, "int64_t") == 0 || strcmp(element, "uint64_t") == 0;
+  const char *with = NULL, *fix = NULL;
+  const bool is_int = strcmp(element, "int") == 0 || strcmp(element, "uint") == 0;
+  if (floats && !is_float && (is_int || is_other_number(element))) {
+    with = "with floats";
+    fix = "use GK_FILL, or a kernel";
+  } else if (!floats && task->pattern && (is_float || strcmp(element, "double") == 0 ||
+                                          (is_int64 && task->pattern != UINT32_MAX))) {
+    with = "each 4 bytes with one integer";
+    fix = is_float ? "use GK_FILL_F32, or 0" : "use a kernel, or 0";
+  }
+  if (fix) gki_say(judge, GKI_FILL_NUMBER, with, gki_desc_word(judge, to), gki_word(judge, to->element), fix, NULL);
+}
+
 static void check_fill(gki_judge *judge, const gk_task *task) {
   check_items(judge, task, 0);
   if (task->offset % 4) gki_say(judge, GKI_FILL_OFFSET, gki_number(judge, task->offset), NULL);
@@ -290,6 +315,7 @@ static void check_fill(gki_judge *judge, const gk_task *task) {
   const gk_slot_desc *to = check_argument(judge, &(wanted){"to", NULL, 0, MEMORY}, task->args[0]);
   if (to && unit_of(to) % 4)
     gki_say(judge, GKI_FILL_UNIT, gki_desc_word(judge, to), gki_many(judge, unit_of(to), "byte"), NULL);
+  else if (to) check_pattern(judge, task, to);
 }
 
 /* ---- calls and included lists ------------------------------------------------------------------------------------ */
@@ -338,7 +364,10 @@ void gki_check_task(gki_judge *judge, const gk_task *task) {
     return;
   }
   if (memcmp(task->reserved, none, sizeof none) != 0) gki_say(judge, GKI_RESERVED, NULL);
-  if (task->bits & ~(uint32_t)GK_ALWAYS) gki_say(judge, GKI_BITS_UNKNOWN, gki_number(judge, task->bits), NULL);
+  const uint32_t bits = GK_ALWAYS | (task->op == GK_OP_KERNEL ? GK_DIMENSIONS(3) : 0) |
+                        (task->op == GK_OP_FILL ? (uint32_t)GK_FLOATS : 0);
+  if (task->bits & ~bits)
+    gki_say(judge, GKI_BITS_UNKNOWN, gki_number(judge, task->bits), gki_op_name(task->op), NULL);
   check_fields(judge, task);
   check_gap(judge, task, gki_arg_count(task));
   switch (task->op) {

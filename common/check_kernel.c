@@ -29,6 +29,8 @@ static void check_param(gki_judge *judge, const gk_kernel *kernel, uint32_t plac
     what = "is a value, but not a number or a struct";
   else if (is_value && param->type == GK_BYTES && !param->element_bytes) what = "is a struct of 0 bytes";
   else if (!is_value && param->type != GK_PTR) what = "isn't a value, and not of type GK_PTR";
+  else if (param->element && strchr(param->element, '*'))
+    what = "has pointers for elements, which not every device has; give the memory as a parameter of its own";
   if (what)
     gki_say(judge, GKI_KERNEL_PARAM, gki_word(judge, kernel->name),
             param->name && *param->name ? gki_word(judge, param->name) : gki_number(judge, place), what, NULL);

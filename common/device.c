@@ -54,6 +54,16 @@ static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc,
   return result;
 }
 
+/* A failure is no error yet: another backend or device may follow. */
+static gk_result try_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
+  gki_begin();
+  gki_attempt_begin();
+  const gk_result result = open_one(backend, desc, opened);
+  gki_attempt_end();
+  if (result == GK_ERROR_MEMORY) gk_log(GK_LOG_ERROR, "%s", gk_error());
+  return result;
+}
+
 static gk_result refuse_desc(const gk_device_desc *desc) {
   for (size_t k = 0; k < GK_COUNT(desc->reserved); ++k)
     if (desc->reserved[k])
@@ -73,8 +83,7 @@ static gk_result open_first(const gk_device_desc *desc, gk_device **device) {
   for (size_t k = 0; (backend = gk_backend_at(k)); ++k) {
     gk_device_desc named = *desc;
     named.backend = backend->name;
-    gki_begin();
-    gk_result result = open_one(backend, &named, device);
+    gk_result result = try_one(backend, &named, device);
     if (result == GK_OK) return GK_OK;
     if (result == GK_ERROR_MEMORY) return result;
     gk_log(GK_LOG_WARN, "backend %s can't start: %s", backend->name, gk_error());
@@ -100,10 +109,11 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   if (!wanted || !wanted[0]) result = open_first(&desc, device);
   else {
     const gk_backend *backend = gki_backend_named(wanted);
-    char names[512];
+    char names[512], absence[256];
     gki_backend_names(names, sizeof names);
+    gki_backend_absence(wanted, absence, sizeof absence);
     if (!backend)
-      return gk_fail(GK_ERROR_INVALID, "gk_device_open: there is no backend named \"%s\"%s; there are: %s%s", wanted,
+      return gk_fail(GK_ERROR_INVALID, "gk_device_open: %s%s; there are: %s%s", absence,
                      desc.backend && desc.backend[0] ? "" : " (from $GK_BACKEND)", names, gki_modules_trouble());
     desc.backend = backend->name;
     result = open_one(backend, &desc, device);
@@ -148,8 +158,7 @@ static gk_result list_devices(const gk_backend *backend, gk_device_visit visit, 
   gk_device_desc desc = {.backend = backend->name};
   for (int failures = 0; desc.ordinal < ORDINALS_MAX && failures < FAILURES_MAX; ++desc.ordinal) {
     gk_device *device = NULL;
-    gki_begin();
-    gk_result result = open_one(backend, &desc, &device);
+    gk_result result = try_one(backend, &desc, &device);
     if (result == GK_ERROR_MEMORY) return result;
     if (result == GK_OK) visit(user, &(gk_device_entry){backend->name, desc.ordinal, true, device->info.name, ""});
     else if (result != GK_ERROR_NO_DEVICE || desc.ordinal == 0)

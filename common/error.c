@@ -17,6 +17,7 @@ static const char *const result_names[] = {
 static _Thread_local char message[GKI_MESSAGE_BYTES];
 static _Thread_local bool message_is_set;
 static _Thread_local gk_result message_code;
+static _Thread_local int attempts; /* that are under way, one in another */
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 enum { LOG_UNSET = -1 };
@@ -70,9 +71,12 @@ gk_result gk_fail(gk_result code, const char *format, ...) {
   if (length < 0) length = snprintf(text, sizeof text, "%s", "(a message that can't be formatted)");
   set_message(text, (size_t)length);
   message_code = code;
-  gk_log(GK_LOG_ERROR, "%s", message);
+  gk_log(attempts ? GK_LOG_DEBUG : GK_LOG_ERROR, "%s", message);
   return code;
 }
+
+void gki_attempt_begin(void) { ++attempts; }
+void gki_attempt_end(void) { --attempts; }
 
 gk_result gki_fail_memory(const char *what, size_t bytes) {
   return gk_fail(GK_ERROR_MEMORY, "out of host memory: %zu bytes for %s; free some and call again", bytes, what);

@@ -15,6 +15,11 @@ gk_result gki_failure(void);
  */
 gk_result gki_fail_with(gk_result code, const char *message);
 
+/* Between the two, a failure of this thread is logged by GK_LOG_DEBUG: the caller has another way to go on, or logs it.
+ */
+void gki_attempt_begin(void);
+void gki_attempt_end(void);
+
 /* "out of memory for <what>": the one sentence for a NULL from the allocator. */
 gk_result gki_fail_memory(const char *what, size_t bytes);
 

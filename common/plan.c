@@ -25,30 +25,6 @@ typedef struct words {
   size_t length;
 } words;
 
-static const char *skip_blanks(const char *text) { return text + strspn(text, " \t\n"); }
-
-/* Up to the next comma that is in no brackets, blanks left out at both ends. */
-static size_t argument_length(const char *text) {
-  size_t length = 0;
-  for (int depth = 0; text[length] && (depth > 0 || text[length] != ','); ++length)
-    depth += (text[length] == '(') - (text[length] == ')');
-  while (length && strchr(" \t\n", text[length - 1])) --length;
-  return length;
-}
-
-/* The macros of blocks store the whole text of their arguments: "SOLVING, .max_iterations = 200, .label = SOLVE". */
-static const char *block_name(const gk_task *task, const char *text, size_t *length) {
-  static const char key[] = ".label";
-  const char *label = task->label ? strstr(text, key) : NULL;
-  if (label) {
-    label = skip_blanks(label + sizeof key - 1);
-    if (*label == '=') text = label + 1;
-  }
-  text = skip_blanks(text);
-  *length = argument_length(text);
-  return text;
-}
-
 static words words_of(const char *prefix, const char *text) { return (words){prefix, text, strlen(text)}; }
 
 static words node_words(const gki_blocks *blocks, const gki_line *line) {
@@ -59,7 +35,7 @@ static words node_words(const gki_blocks *blocks, const gki_line *line) {
   words name = words_of(blocks->inclusions[line->inclusion].name, text);
   switch (task->op) {
   case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH:
-    name.text = block_name(task, text, &name.length);
+    name.text = gki_block_words(task, &name.length);
     break;
   default: break;
   }

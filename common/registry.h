@@ -5,6 +5,9 @@
 
 const gk_backend *gki_backend_named(const char *name); /* NULL: there is none */
 
+/* What to say of a name that no backend has: "there is no backend named ...", or that it is not in this build. */
+void gki_backend_absence(const char *name, char *text, size_t bytes);
+
 /* "cuda, openmp", for messages. */
 void gki_backend_names(char *text, size_t bytes);
 

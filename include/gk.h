@@ -84,7 +84,7 @@ gk_result gk_set_allocator(const gk_allocator *allocator);
 /** How much gk says. $GK_LOG sets it at first: a number or a name ("debug"). */
 typedef enum gk_log_level {
   GK_LOG_NONE,  /**< Nothing; the default. */
-  GK_LOG_ERROR, /**< Each failure, as gk_error has it. */
+  GK_LOG_ERROR, /**< Each failure, as gk_error has it; not of a backend after which another could start. */
   GK_LOG_WARN,  /**< What works, but not as you may think: a backend that can't start, a lowering that is slow. */
   GK_LOG_INFO,  /**< Devices opened, graphs made. */
   GK_LOG_DEBUG, /**< Each launch, each rebinding. */
@@ -110,7 +110,8 @@ typedef struct gk_extension {
 
 /** Which device to open; all zero: the best there is. */
 typedef struct gk_device_desc {
-  const char *backend;      /**< "cuda", "hip", "vulkan", "openmp", a module's; NULL: $GK_BACKEND, or the first able. */
+  const char *backend;      /**< "cuda", "openmp", a module's ("hip", "vulkan": not yet); NULL: $GK_BACKEND, or the
+                             * first able. */
   int ordinal;              /**< Among the backend's devices; 0: the one it likes best. */
   int threads;              /**< "openmp"; 0: OMP_NUM_THREADS, else all cores this process may use. */
   const gk_extension *next; /**< Sharing a context, a stream ... */
@@ -409,12 +410,19 @@ enum {
   GK_MAX_ARGS = 16, /**< Arguments of a task at most. */
   GK_MAX_DEPTH = 64 /**< Blocks in blocks, and lists in lists, at most. */
 };
-enum { GK_ALWAYS = 1 /**< gk_task.bits: runs once in every launch, whatever is skipped; top level only. */ };
+enum {
+  GK_ALWAYS = 1, /**< gk_task.bits: runs once in every launch, whatever is skipped; top level only. */
+  GK_FLOATS = 2  /**< gk_task.bits of a FILL: its number is pattern_f32. */
+};
+/** gk_task.bits of a KERNEL: its items are given in n dimensions; a kernel with another number is refused. Without it
+ * they aren't compared. */
+#define GK_DIMENSIONS(n) ((uint32_t)(n) << 4)
 
 /** One line of a list; made by the macros below. */
 typedef struct gk_task {
   gk_op op;                   /**< What it is. */
-  uint32_t bits;              /**< GK_ALWAYS or 0; for KERNEL, COPY, FILL and CALL. */
+  uint32_t bits;              /**< GK_ALWAYS or 0; for KERNEL, COPY, FILL and CALL. KERNEL: also GK_DIMENSIONS(n);
+                               * FILL: also GK_FLOATS. */
   const char *name;           /**< In messages and traces. A loop's may be the text of its macro's arguments. */
   const gk_kernel *kernel;    /**< KERNEL. */
   gk_call call;               /**< CALL. */
@@ -425,7 +433,10 @@ typedef struct gk_task {
   gk_slot flag;               /**< Loop, IF, SWITCH, CHECKPOINT: a PTR to an int32, which gk reads and never writes. */
   uint32_t offset;            /**< Bytes from flag or items[0] to that int32; COPY, FILL: bytes into `to`. */
   uint32_t from_offset;       /**< COPY: bytes into `from`. */
-  uint32_t pattern;           /**< FILL: each 4 bytes. */
+  union {
+    uint32_t pattern;         /**< FILL: each 4 bytes. */
+    float pattern_f32;        /**< FILL with GK_FLOATS: each element. */
+  };
   uint32_t max_iterations;    /**< Loop: passes at most; 0: no bound. */
   int32_t label;              /**< CHECKPOINT: not 0; loop: 0 or not; each once. LIST: added to its labels. */
   uint32_t reserved[4];       /**< Zero. */
@@ -445,19 +456,23 @@ typedef struct gk_list {
 
 /** A gk_list named id, of an array t of tasks and an array s of slots. */
 #define GK_LIST(id, t, s) {GK_ABI, #id, (t), GK_COUNT(t), (s), GK_COUNT(s)}
-/** Kernel k over n items (a slot, or GK_ONE), with slots for its parameters. */
-#define GK_RUN(k, n, ...) GKI_KERNEL_TASK(0, k, (n), 0, 0, __VA_ARGS__)
+/** Kernel k, of one dimension, over n items (a slot, or GK_ONE), with slots for its parameters. */
+#define GK_RUN(k, n, ...) GKI_KERNEL_TASK(0, 1, k, (n), 0, 0, __VA_ARGS__)
 /** A kernel of two dimensions. */
-#define GK_RUN_2D(k, x, y, ...) GKI_KERNEL_TASK(0, k, (x), (y), 0, __VA_ARGS__)
+#define GK_RUN_2D(k, x, y, ...) GKI_KERNEL_TASK(0, 2, k, (x), (y), 0, __VA_ARGS__)
 /** A kernel of three dimensions. */
-#define GK_RUN_3D(k, x, y, z, ...) GKI_KERNEL_TASK(0, k, (x), (y), (z), __VA_ARGS__)
+#define GK_RUN_3D(k, x, y, z, ...) GKI_KERNEL_TASK(0, 3, k, (x), (y), (z), __VA_ARGS__)
 /** A kernel that runs once in every launch, whatever is skipped. */
-#define GK_RUN_ALWAYS(k, n, ...) GKI_KERNEL_TASK(GK_ALWAYS, k, (n), 0, 0, __VA_ARGS__)
+#define GK_RUN_ALWAYS(k, n, ...) GKI_KERNEL_TASK(GK_ALWAYS, 1, k, (n), 0, 0, __VA_ARGS__)
 /** n elements from one slot's memory to another's. */
 #define GK_COPY(to, from, n) {.op = GK_OP_COPY, .name = #to " = " #from, .items = {n}, .args = {to, from}}
-/** n elements of slot `to`, each 4 bytes set to the integer v: of floats and doubles only 0 makes sense. */
+/** n elements of slot `to`, each 4 bytes set to the integer v. A float, double or int64_t takes 0 alone (int64_t: -1,
+ * too). */
 #define GK_FILL(to, n, v) \
   {.op = GK_OP_FILL, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern = (uint32_t)((v) | 0)}
+/** n elements of slot `to`, of floats, each set to v. */
+#define GK_FILL_F32(to, n, v) \
+  {.op = GK_OP_FILL, .bits = GK_FLOATS, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern_f32 = (v)}
 /** A gk_call with slots for its args. */
 #define GK_CALL(f, ...) {.op = GK_OP_CALL, .name = #f, .call = (f), .args = {__VA_ARGS__}}
 /** The tasks of list l; labels_from is added to its labels; slots stand for the first of its table (none: write 0). */
@@ -650,8 +665,9 @@ uint64_t gk_passes(const gk_status *status, int32_t label);
 #define GK_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /** @cond behind the macros */
-#define GKI_KERNEL_TASK(b, k, x, y, z, ...) \
-  {.op = GK_OP_KERNEL, .bits = (b), .name = #k, .kernel = &(k), .items = {x, y, z}, .args = {__VA_ARGS__}}
+#define GKI_KERNEL_TASK(b, d, k, x, y, z, ...) \
+  {.op = GK_OP_KERNEL, .bits = (b) | GK_DIMENSIONS(d), .name = #k, .kernel = &(k), .items = {x, y, z}, \
+   .args = {__VA_ARGS__}}
 #define GKI_BLOCK_TASK(o, ...) {.op = GK_OP_##o, .name = #__VA_ARGS__, .flag = __VA_ARGS__}
 #define GKI_TYPE_int GK_I32
 #define GKI_TYPE_uint GK_U32

@@ -107,7 +107,7 @@ CASE(unknown_label) {
 CASE(duplicate_label) {
   static const gk_task twice[] = {GK_CHECKPOINT(FIRST, F), HIT(A), GK_END, GK_TARGET(FIRST), HIT(B), GK_END};
   static const gk_task of_a_loop[] = {GK_DO_WHILE(N, .label = FIRST), GK_TARGET(FIRST), HIT(B), GK_END, GK_END};
-  refuses_list(t, LIST_OF(twice, letters), "label-reused", 3, "label 1|task 0 (FIRST)");
+  refuses_list(t, LIST_OF(twice, letters), "label-reused", 3, "label 1|task 0 (CHECKPOINT FIRST)");
   refuses_list(t, LIST_OF(of_a_loop, letters), "label-reused", 1, "label 1");
 }
 

@@ -283,14 +283,14 @@ CASE(copy_and_fill) {
     GK_FILL(A, N, -2),
     {.op = GK_OP_FILL, .name = "A part", .items = {M}, .args = {A}, .offset = 8, .pattern = 0x01020304},
     {.op = GK_OP_COPY, .name = "B = A", .items = {N}, .args = {B, A}, .offset = 4, .from_offset = 8},
-    {.op = GK_OP_FILL, .name = "WIDE", .items = {GK_ONE}, .args = {WIDE}, .offset = 8, .pattern = 7},
+    {.op = GK_OP_FILL, .name = "WIDE", .items = {GK_ONE}, .args = {WIDE}, .offset = 8, .pattern = UINT32_MAX},
   };
   subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
   bind_int(s, N, 20);
   put(s, M, 3);
   trace(s, 0, "A=-2 A[1]=-2 A[2]=16909060 A[4]=16909060 A[5]=-2 A[19]=-2 A[20]=0");
   holds(s, "B=0 B[1]=16909060 B[3]=16909060 B[4]=-2 B[18]=-2 B[19]=0");
-  holds(s, "WIDE=0 WIDE[1]=0 WIDE[2]=7 WIDE[3]=7 WIDE[4]=0");
+  holds(s, "WIDE=0 WIDE[1]=0 WIDE[2]=-1 WIDE[3]=-1 WIDE[4]=0");
   put(s, M, 0);
   trace(s, 0, "A[2]=-2");
   put(s, M, -5);
@@ -309,7 +309,7 @@ CASE(sums_add_up) {
                                        GK_OWN(FIRST, int, 1), GK_OWN(SECOND, int, 1), GK_OWN(Y, float, 4),
                                        GK_OWN(REAL, float, 1)};
   static const gk_task tasks[] = {
-    GK_FILL(Y, N, 0x3f000000), /* 0.5f, whose sums are exact */
+    GK_FILL_F32(Y, N, 0.5f), /* sums of it are exact */
     GK_PARALLEL,
       GK_SECTION, GK_RUN(total, N, X, ALL), GK_END,
       GK_SECTION, GK_RUN(total, N, X, ALL), GK_RUN(moments, N, X, TIMES, FIRST, SECOND), GK_END,

@@ -17,7 +17,7 @@ static const gk_slot_desc mixed[] = {INT(A), INT(B), INT(F), GK_DEFAULT(N, int, 
 
 CASE(unbalanced_end) {
   REFUSED(letters, "end-without-block", 1, "task 1 (END)|take it out", HIT(A), GK_END);
-  REFUSED(letters, "end-missing", 1, "task 1 (F)|put a GK_END", HIT(A), GK_IF(F), HIT(B));
+  REFUSED(letters, "end-missing", 1, "task 1 (IF F)|put a GK_END", HIT(A), GK_IF(F), HIT(B));
 }
 
 CASE(else_without_if) {
@@ -36,19 +36,19 @@ CASE(task_directly_in_parallel) {
 }
 
 CASE(checkpoint_in_checkpoint) {
-  REFUSED(letters, "checkpoint-in-checkpoint", 2, "task 2 (SECOND)|task 0 (FIRST)|close that one", GK_TARGET(FIRST),
-          GK_DO_WHILE(N), GK_CHECKPOINT(SECOND, F), GK_END, GK_END, GK_END);
+  REFUSED(letters, "checkpoint-in-checkpoint", 2, "task 2 (CHECKPOINT SECOND)|task 0 (CHECKPOINT FIRST)|close that one",
+          GK_TARGET(FIRST), GK_DO_WHILE(N), GK_CHECKPOINT(SECOND, F), GK_END, GK_END, GK_END);
 }
 
 CASE(checkpoint_in_section) {
-  REFUSED(letters, "checkpoint-in-section", 3, "task 3 (FIRST)|task 0 (PARALLEL)|around the GK_PARALLEL", GK_PARALLEL,
-          GK_SECTION, GK_IF(G), GK_CHECKPOINT(FIRST, F), GK_END, GK_END, GK_END, GK_END);
+  REFUSED(letters, "checkpoint-in-section", 3, "task 3 (CHECKPOINT FIRST)|task 0 (PARALLEL)|around the GK_PARALLEL",
+          GK_PARALLEL, GK_SECTION, GK_IF(G), GK_CHECKPOINT(FIRST, F), GK_END, GK_END, GK_END, GK_END);
 }
 
 CASE(always_inside_a_block) {
-  REFUSED(letters, "always-in-block", 1, "task 1 (count)|task 0 (FIRST)|top level", GK_TARGET(FIRST), HIT_ALWAYS(A),
-          GK_END);
-  REFUSED(letters, "always-on-block", 0, "task 0 (N)|drop the bit",
+  REFUSED(letters, "always-in-block", 1, "task 1 (count)|task 0 (CHECKPOINT FIRST)|top level", GK_TARGET(FIRST),
+          HIT_ALWAYS(A), GK_END);
+  REFUSED(letters, "always-on-block", 0, "task 0 (DO_WHILE N)|drop the bit",
           {.op = GK_OP_DO_WHILE, .bits = GK_ALWAYS, .name = "N", .flag = N}, GK_END);
 }
 

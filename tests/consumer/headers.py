@@ -9,11 +9,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import tap
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-C_HEADERS = ["gk.h", "gk_kernel.h", "gk_backend.h", "gk_cuda.h"]
-CPP_HEADERS = ["gk.h", "gk_backend.h", "gk_cuda.h"]  # kernels are for C files
-DIALECTS = [("gcc", ["-std=c11"], C_HEADERS), ("gcc", ["-std=gnu17"], C_HEADERS), ("clang", ["-std=c11"], C_HEADERS),
-            ("g++", ["-std=c++20"], CPP_HEADERS), ("g++", ["-std=gnu++17"], CPP_HEADERS),
-            ("clang++", ["-std=c++20"], CPP_HEADERS), ("clang++", ["-std=gnu++17"], CPP_HEADERS)]
+HEADERS = ["gk.h", "gk_kernel.h", "gk_backend.h", "gk_cuda.h"]
+DIALECTS = [("gcc", ["-std=c11"]), ("gcc", ["-std=gnu17"]), ("clang", ["-std=c11"]), ("g++", ["-std=c++20"]),
+            ("g++", ["-std=gnu++17"]), ("clang++", ["-std=c++20"]), ("clang++", ["-std=gnu++17"])]
 LINK = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
 
 
@@ -35,8 +33,8 @@ def without_pedantic():
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for compiler, flags, headers in DIALECTS:
-            for header in headers:
+        for compiler, flags in DIALECTS:
+            for header in HEADERS:
                 title = f"{header} as {compiler} {' '.join(flags)}"
                 if shutil.which(compiler):
                     tap.case(title, compile_header(header, compiler, flags, folder))

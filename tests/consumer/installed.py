@@ -21,6 +21,13 @@ def readme_program():
     return found[1] if found else None
 
 
+def with_math(program):
+    """The same with a kernel that calls into libm, as most do: what a program is linked with must have it."""
+    kernel = "GK_KERNEL(warm, (inout(float, t))) { t[i] = expf(t[i]); }\nGK_SOURCE_END\n"
+    return program.replace("GK_SOURCE_END\n", kernel) + \
+        "const gk_kernel *warm_kernel(void);\nconst gk_kernel *warm_kernel(void) { return &warm; }\n"
+
+
 def runs(program, libraries=None):
     """None if the program says what README promises; libraries: where libgk.so lies, for programs that need it."""
     env = dict(os.environ, LD_LIBRARY_PATH=str(libraries or ""))
@@ -94,7 +101,7 @@ def main():
     program = readme_program()
     if tap.case("README has a program", None if program else "no block that begins with ```c"):
         source = WORK / "program.c"
-        source.write_text(program)
+        source.write_text(with_math(program))
         cc = tap.config("cc")
         by_pkg_config(cc, moved, source)
         by_cmake(cc, moved)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Builds the small program in flags/ with gcc and clang in every way in which embedding a file's text may go wrong, and
 runs it. Prints TAP; what a compiler here can't do at all (LTO without its plugin) is skipped and says so."""
+import re
 import shutil
 import subprocess
 import sys
@@ -33,7 +34,8 @@ WAYS = {
 }
 # Slips in a parameter list, and what a compiler shall say about them, in few lines.
 SLIPS = {
-    "inuot(float, y)": "inuot(float, y): a parameter is in, out, inout, atomic, value or sum of (type, name)",
+    "inuot(float, y)": "(inuot(float, y))): each parameter is in, out, inout, atomic, value or sum of (type, name)",
+    "out(float *, y)": "float * y: the type must be int, uint, int64_t, float, double or a struct",
     "sum(int64_t, y)": "sum(int64_t, y): the type must be int, uint, float or double",
     "atomic(int64_t, y)": "atomic(int64_t, y): the type must be int, uint, float, double, or a struct of these",
     "out(char, y)": "char y: the type must be int, uint, int64_t, float, double or a struct",
@@ -106,13 +108,40 @@ def with_prefix_map(compiler, folder):
         tap.case(f"{compiler}: the same with -flto", build_and_run(compiler, folder, lto, sources))
 
 
+# Slips around a kernel: C or C++, the text, what is said in one error. DEEP is a list of 17 parameters.
+DEEP = ", ".join(f"in(float, x{k})" for k in range(16)) + ", out(float, y)"
+AROUND = {
+    "no parameter": ("c", "GK_SOURCE(slip)\nGK_KERNEL(bad, ()) { }\n", "and there is one at least"),
+    "17 parameters": ("c", f"GK_SOURCE(slip)\nGK_KERNEL(bad, ({DEEP})) {{ y[i] = x0[i]; }}\n",
+                      "the kernel bad has more than 16 parameters; put some of them into a GK_STRUCT"),
+    "no GK_SOURCE": ("c", "\nGK_KERNEL(bad, (out(float, y))) { y[i] = 0.0f; }\n",
+                     "gki_write_GK_SOURCE_above_GK_KERNEL_GK_THIS_SOURCE"),
+    "a kernel in C++": ("cpp", "GK_SOURCE(slip)\nGK_KERNEL(bad, (in(float, x), out(float, y))) { y[i] = x[i]; }\n",
+                        "GK_KERNEL(bad, ...) is C: write it in a .c file"),
+}
+
+
+def explained(compiler, folder, name, dialect, text, message, lines):
+    (folder / name).write_text(f'#include "gk_kernel.h"\n{text}')
+    said = tap.run(compiler, dialect, f"-I{tap.ROOT}/include", "-c", name, cwd=folder)
+    errors = len(re.findall(r"\berror: ", said or ""))
+    good = said and message in said and f"{name}:3:" in said and len(said.splitlines()) < lines and errors == 1
+    return None if good else said or "it was taken"
+
+
 def slips(compiler, folder):
     for parameter, message in SLIPS.items():
-        (folder / "slip.c").write_text(f'#include "gk_kernel.h"\nGK_SOURCE(slip)\n'
-                                       f"GK_KERNEL(bad, ({parameter}, in(float, x))) {{ }}\n")
-        said = tap.run(compiler, "-std=c11", f"-I{tap.ROOT}/include", "-c", "slip.c", cwd=folder)
-        good = said and message in said and "slip.c:3:" in said and len(said.splitlines()) < 40
-        tap.case(f"{compiler}: {parameter} is explained", None if good else said or "it was taken")
+        text = f"GK_SOURCE(slip)\nGK_KERNEL(bad, ({parameter}, in(float, x))) {{ }}\n"
+        tap.case(f"{compiler}: {parameter} is explained",
+                 explained(compiler, folder, "slip.c", "-std=c11", text, message, 40))
+    for what, (language, text, message) in AROUND.items():
+        command = compiler.replace("gcc", "g++").replace("clang", "clang++") if language == "cpp" else compiler
+        if not shutil.which(command):
+            tap.skip(f"{compiler}: {what} is explained", f"{command} isn't installed")
+            continue
+        dialect = "-std=c++20" if language == "cpp" else "-std=c11"
+        tap.case(f"{compiler}: {what} is explained",
+                 explained(command, folder, f"slip.{language}", dialect, text, message, 40))
 
 
 def in_a_library(compiler, folder):

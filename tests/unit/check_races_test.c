@@ -79,7 +79,7 @@ static const sides cases[] = {
     RACE(8, "task 2 (reads)", GK_PARALLEL, GK_SECTION, DO(reads, A), GK_END, GK_SECTION, DO(reads, A), GK_END,
          GK_SECTION, DO(sums, A), GK_END, GK_END),
     /* flags, items, copies, fills, calls */
-    RACE(6, "it writes slot 3 (C), which task 2 (C) reads",
+    RACE(6, "it writes slot 3 (C), which task 2 (WHILE C) reads",
          GK_PARALLEL, GK_SECTION, GK_WHILE(C), GK_END, GK_END, GK_SECTION, DO(writes, C), GK_END, GK_END),
     RACE(5, "it reads slot 4 (D), which task 2 (writes) writes", SIDES(DO(writes, D), GK_RUN_3D(reads, N, D, N, A))),
     RACE(5, "task 5 (B = A): it reads slot 1 (A), which task 2 (writes)", SIDES(DO(writes, A), GK_COPY(B, A, N))),

@@ -5,11 +5,13 @@
 
 typedef struct body { float mass, drag, size[2]; } body;
 
-enum { X = 1, Y, N, R, B, H, F, RAW, WIDE, HALVES, BODIES };
+enum { X = 1, Y, N, R, B, H, F, RAW, WIDE, HALVES, BODIES, LONGS, DOUBLES };
+enum { LOOP = 7 };
 #define TABLE \
   GK_BUFFER(X, float), GK_BUFFER(Y, float), GK_SCALAR(N, int), GK_SCALAR(R, float), GK_STRUCT_VALUE(B, body), \
       {.slot = H, .type = GK_HOST_PTR, .name = "H"}, GK_BUFFER(F, int32_t), GK_RAW_BUFFER(RAW), \
-      GK_SCALAR(WIDE, int64_t), GK_BUFFER(HALVES, short), GK_BUFFER(BODIES, body)
+      GK_SCALAR(WIDE, int64_t), GK_BUFFER(HALVES, short), GK_BUFFER(BODIES, body), \
+      GK_BUFFER(LONGS, int64_t), GK_BUFFER(DOUBLES, double)
 static const gk_slot_desc table[] = {TABLE};
 
 static void nothing(const gk_value *args, gk_range items) { (void)args, (void)items; }
@@ -58,7 +60,12 @@ static const gk_task fine_tasks[] = {
     {.op = GK_OP_COPY, .items = {N}, .args = {X, X}, .offset = 400},
     {.op = GK_OP_COPY, .args = {X, X}, .from_offset = 4},
     GK_COPY(BODIES, B, GK_ONE),
-    GK_FILL(X, F, 0x7fffffff),
+    GK_FILL_F32(X, F, -1.5f),
+    GK_FILL(X, F, 0),
+    GK_FILL(F, N, 0x7fffffff),
+    GK_FILL(BODIES, N, 1),
+    GK_FILL(LONGS, N, -1),
+    {.op = GK_OP_KERNEL, .kernel = &blur, .items = {N}, .args = {X}},
     {.op = GK_OP_CALL, .name = "all", .call = library, .args = {X, N, R, B, H, F, RAW, WIDE}},
     {.op = GK_OP_CALL, .bits = GK_ALWAYS, .call = library},
     GK_DO_WHILE(F, .max_iterations = 3),
@@ -113,6 +120,7 @@ WRONG_PARAM(pointing, {"x", "float", 4, 4, GK_PTR, GK_ACCESS_VALUE});
 WRONG_PARAM(hosted, {"x", NULL, 8, 8, GK_HOST_PTR, GK_ACCESS_VALUE});
 WRONG_PARAM(sizeless, {"x", "body", 0, 4, GK_BYTES, GK_ACCESS_VALUE});
 WRONG_PARAM(typed, {"x", "float", 4, 4, GK_F32, GK_ACCESS_OUT});
+WRONG_PARAM(nested, {"x", "float *", 8, 8, GK_PTR, GK_ACCESS_IN});
 WRONG_PARAM(long_sum, PTR("s", int64_t, SUM));
 WRONG_PARAM(raw_sum, {"s", NULL, 4, 4, GK_PTR, GK_ACCESS_SUM});
 WRONG_PARAM(short_sum, {"s", "double", 4, 4, GK_PTR, GK_ACCESS_SUM});
@@ -147,7 +155,8 @@ static const wrong wrongs[] = {
     WRONG("op-unknown", 0, "there is no op -1", {.op = (gk_op)-1, .bits = 77, .label = 3}),
     WRONG("bits-unknown", 1, "task 1 (scale): .bits is 2", SCALE,
           {.op = GK_OP_KERNEL, .bits = 2, .name = "scale", .kernel = &no_args}),
-    WRONG("reserved", 0, "task 0 (END)", {.op = GK_OP_IF, .name = "END", .flag = F, .reserved = {0, 0, 0, 1}}, GK_END),
+    WRONG("reserved", 0, "task 0 (IF END)", {.op = GK_OP_IF, .name = "END", .flag = F, .reserved = {0, 0, 0, 1}},
+          GK_END),
     /* fields */
     WRONG("field-unused", 0, "(no_args): .flag is set, but KERNEL",
           {.op = GK_OP_KERNEL, .kernel = &no_args, .flag = F}),
@@ -169,38 +178,38 @@ static const wrong wrongs[] = {
     WRONG("field-unused", 0, "(part): .items[0] is set, but LIST", {.op = GK_OP_LIST, .list = &part, .items = {N}}),
     /* blocks */
     WRONG("end-without-block", 1, "task 1 (END)", SCALE, GK_END),
-    WRONG("end-missing", 0, "task 0 (F)", GK_IF(F), GK_WHILE(F, .label = 3), GK_END),
+    WRONG("end-missing", 0, "task 0 (IF F)", GK_IF(F), GK_WHILE(F, .label = 3), GK_END),
     WRONG("else-without-if", 1, "task 1 (ELSE)", GK_WHILE(F), GK_ELSE, GK_END),
     WRONG("else-without-if", 0, "task 0 (other)", {.op = GK_OP_ELSE, .name = "other"}),
     WRONG("else-twice", 2, "another GK_ELSE already, task 1 (first)", GK_IF(F), {.op = GK_OP_ELSE, .name = "first"},
           GK_ELSE, GK_END),
     WRONG("case-outside-switch", 0, "task 0 (CASE)", GK_CASE, GK_END),
     WRONG("case-outside-switch", 2, "task 2 (CASE)", GK_SWITCH(F), GK_CASE, GK_CASE, GK_END, GK_END, GK_END),
-    WRONG("task-in-switch", 1, "task 1 (scale): it stands directly in task 0 (F)", GK_SWITCH(F), SCALE, GK_END),
+    WRONG("task-in-switch", 1, "task 1 (scale): it stands directly in task 0 (SWITCH F)", GK_SWITCH(F), SCALE, GK_END),
     WRONG("task-in-switch", 1, "task 1 (part), there task 0", GK_SWITCH(F), GK_INCLUDE(part, 0, 0), GK_END),
     WRONG("section-outside-parallel", 1, "task 1 (SECTION)", GK_IF(F), GK_SECTION, GK_END, GK_END),
     WRONG("task-in-parallel", 1, "task 1 (scale): it stands directly in task 0 (PARALLEL)", GK_PARALLEL, SCALE, GK_END),
-    WRONG("checkpoint-in-checkpoint", 2, "inside of task 0 (1)", GK_CHECKPOINT(1, F), GK_WHILE(F),
+    WRONG("checkpoint-in-checkpoint", 2, "inside of task 0 (CHECKPOINT 1)", GK_CHECKPOINT(1, F), GK_WHILE(F),
           GK_TARGET(2), GK_END, GK_END, GK_END),
-    WRONG("checkpoint-in-section", 3, "inside of task 0 (PARALLEL)", GK_PARALLEL, GK_SECTION, GK_IF(F),
-          GK_TARGET(2), GK_END, GK_END, GK_END, GK_END),
-    WRONG("always-in-block", 1, "task 1 (scale): it runs in every launch (GK_ALWAYS), but is inside of task 0 (F)",
+    WRONG("checkpoint-in-section", 3, "inside of task 0 (PARALLEL)", GK_PARALLEL, GK_SECTION, GK_IF(F), GK_TARGET(2),
+          GK_END, GK_END, GK_END, GK_END),
+    WRONG("always-in-block", 1, "task 1 (scale): it runs in every launch (GK_ALWAYS), but is inside of task 0 (IF F)",
           GK_IF(F), GK_RUN_ALWAYS(scale, N, X, R), GK_END),
     WRONG("always-in-block", 1, "task 1 (eager), there task 0 (scale): it runs in every launch (GK_ALWAYS), but is",
           GK_IF(F), GK_INCLUDE(eager, 0, 0), GK_END),
     WRONG("always-on-block", 0, "not for WHILE", {.op = GK_OP_WHILE, .bits = GK_ALWAYS, .flag = F}, GK_END),
     WRONG("always-on-block", 0, "task 0 (part): GK_ALWAYS", {.op = GK_OP_LIST, .bits = GK_ALWAYS, .list = &part}),
     /* labels and flags */
-    WRONG("label-missing", 0, "task 0 (0)", GK_TARGET(0), GK_END),
-    WRONG("label-zero", 0, "task 0 (part), there task 0 (F, .max_iterations = 9, .label = 1)", GK_INCLUDE(part, -1, 0)),
-    WRONG("label-reused", 3, "label 7 is that of task 0 (7)",
-          GK_TARGET(7), GK_END, SCALE, GK_WHILE(F, .label = 7), GK_END),
-    WRONG("label-reused", 2, "label 8 is that of task 0 (8)", GK_TARGET(8), GK_END, GK_INCLUDE(part, 7, 0)),
+    WRONG("label-missing", 0, "task 0 (CHECKPOINT 0)", GK_TARGET(0), GK_END),
+    WRONG("label-zero", 0, "task 0 (part), there task 0 (WHILE 1)", GK_INCLUDE(part, -1, 0)),
+    WRONG("label-reused", 3, "label 7 is that of task 0 (CHECKPOINT 7)", GK_TARGET(7), GK_END, SCALE,
+          GK_WHILE(F, .label = 7), GK_END),
+    WRONG("label-reused", 2, "label 8 is that of task 0 (CHECKPOINT 8)", GK_TARGET(8), GK_END, GK_INCLUDE(part, 7, 0)),
     WRONG("label-range", 0, "2147483648", GK_INCLUDE(part, INT32_MAX, 0)),
     WRONG("flag-missing", 0, "WHILE needs a flag", {.op = GK_OP_WHILE}, GK_END),
     WRONG("flag-missing", 0, "IF needs a flag", {.op = GK_OP_IF}, GK_END),
     WRONG("flag-missing", 0, "SWITCH needs a flag", {.op = GK_OP_SWITCH, .offset = 4}, GK_END),
-    WRONG("flag-unknown", 0, "task 0 (77): its flag is slot 77", GK_IF(77), GK_END),
+    WRONG("flag-unknown", 0, "task 0 (IF 77): its flag is slot 77", GK_IF(77), GK_END),
     WRONG("flag-unknown", 0, "its flag is slot -2", GK_CHECKPOINT(1, -2), GK_END),
     WRONG("flag-type", 0, "its flag is slot 3 (N), of type GK_I32", GK_DO_WHILE(N), GK_END),
     WRONG("flag-element", 0, "its flag is slot 1 (X), whose elements are float", GK_WHILE(X), GK_END),
@@ -231,6 +240,7 @@ static const wrong wrongs[] = {
     WRONG("kernel-param", 0, "the kernel hosted has a parameter x that is a value, but not a number", RUN(hosted, H)),
     WRONG("kernel-param", 0, "a struct of 0 bytes", RUN(sizeless, B)),
     WRONG("kernel-param", 0, "not of type GK_PTR", RUN(typed, X)),
+    WRONG("kernel-param", 0, "the kernel nested has a parameter x that has pointers for elements", RUN(nested, RAW)),
     WRONG("kernel-param", 0, "is a sum, and doesn't have the size", RUN(short_sum, RAW)),
     WRONG("kernel-sum", 0, "sums into elements of type int64_t (parameter s)", RUN(long_sum, RAW)),
     WRONG("kernel-sum", 0, "without a name", RUN(raw_sum, RAW)),
@@ -268,13 +278,25 @@ static const wrong wrongs[] = {
           RUN(total, X, X)),
     WRONG("argument-alias", 0, "slot 1 (X) is its argument sum, which is summed into", RUN(in_and_sum, X, X)),
     WRONG("host-pointer", 0, "its argument x is slot 6 (H)", RUN(add, X, H)),
-    WRONG("items-unknown", 0, "along x is slot 12", GK_RUN(scale, 12, X, R)),
+    WRONG("items-unknown", 0,
+          "along x is slot 1000, which isn't in the list's table; add it there, or name another; a "
+          "fixed number is GK_DEFAULT(N, int, 1000) in the table",
+          GK_RUN(scale, 1000, X, R)),
     WRONG("items-unknown", 0, "along y is slot -1", GK_RUN_2D(blur, N, -1, X)),
-    WRONG("items-unknown", 0, "along x is slot 13", GK_FILL(X, 13, 0)),
+    WRONG("items-unknown", 0, "along x is slot 55", GK_FILL(X, 55, 0)),
     WRONG("items-type", 0, "slot 4 (R), of type GK_F32", GK_RUN(scale, R, X, R)),
     WRONG("items-type", 0, "slot 5 (B), of type GK_BYTES", GK_COPY(X, Y, B)),
-    WRONG("items-dimensions", 0, "along y, but the kernel scale has 1", GK_RUN_2D(scale, N, N, X, R)),
-    WRONG("items-dimensions", 0, "along z, but the kernel blur has 2", GK_RUN_3D(blur, N, N, N, X)),
+    WRONG("items-dimensions", 0, "along y, but the kernel scale has 1",
+          {.op = GK_OP_KERNEL, .kernel = &scale, .items = {N, N}, .args = {X, R}}),
+    WRONG("items-dimensions", 0, "along z, but the kernel blur has 2",
+          {.op = GK_OP_KERNEL, .kernel = &blur, .items = {N, N, N}, .args = {X}}),
+    WRONG("run-dimensions", 0, "given in 2 dimensions, but the kernel scale has 1; use GK_RUN",
+          GK_RUN_2D(scale, N, N, X, R)),
+    WRONG("run-dimensions", 0, "given in 3 dimensions, but the kernel blur has 2; use GK_RUN_2D",
+          GK_RUN_3D(blur, N, N, N, X)),
+    WRONG("run-dimensions", 0,
+          "task 0 (blur): its items are given in 1 dimension, but the kernel blur has 2; use GK_RUN_2D",
+          GK_RUN(blur, N, X)),
     WRONG("copy-units", 0, "elements of 4 bytes from elements of 1 byte", GK_COPY(X, RAW, N)),
     WRONG("copy-struct", 0, "from slot 5 (B), a struct", GK_COPY(BODIES, B, N)),
     WRONG("copy-struct", 0, "from slot 5 (B), a struct", {.op = GK_OP_COPY, .args = {BODIES, B}, .from_offset = 16}),
@@ -284,6 +306,21 @@ static const wrong wrongs[] = {
     WRONG("fill-unit", 0, "slot 8 (RAW) has elements of 1 byte", GK_FILL(RAW, N, 0)),
     WRONG("fill-unit", 0, "slot 10 (HALVES) has elements of 2 bytes", GK_FILL(HALVES, N, 0)),
     WRONG("fill-offset", 0, "from byte 7 on", {.op = GK_OP_FILL, .args = {X}, .offset = 7}),
+    WRONG("fill-number", 0,
+          "fills each 4 bytes with one integer, but slot 1 (X) has elements of float; use GK_FILL_F32",
+          GK_FILL(X, N, 1)),
+    WRONG("fill-number", 0, "slot 12 (LONGS) has elements of int64_t; use a kernel, or 0", GK_FILL(LONGS, N, 1)),
+    WRONG("fill-number", 0, "slot 13 (DOUBLES) has elements of double; use a kernel, or 0", GK_FILL(DOUBLES, N, -1)),
+    WRONG("fill-number", 0, "fills with floats, but slot 7 (F) has elements of int32_t; use GK_FILL",
+          GK_FILL_F32(F, N, 1)),
+    WRONG("fill-number", 0, "fills with floats, but slot 13 (DOUBLES)", GK_FILL_F32(DOUBLES, N, 0)),
+    WRONG("bits-unknown", 0, ".bits is 2, some of which COPY doesn't know",
+          {.op = GK_OP_COPY, .bits = GK_FLOATS, .items = {N}, .args = {X, Y}}),
+    WRONG("bits-unknown", 0, ".bits is 16, some of which FILL",
+          {.op = GK_OP_FILL, .bits = GK_DIMENSIONS(1), .args = {X}}),
+    WRONG("end-missing", 0, "task 0 (DO_WHILE F): its block", GK_DO_WHILE(F, .max_iterations = 3)),
+    WRONG("end-missing", 0, "task 0 (WHILE LOOP): its block", GK_WHILE(F, .max_iterations = 3, .label = LOOP)),
+    WRONG("end-missing", 0, "task 0 (CHECKPOINT LOOP): its block", GK_CHECKPOINT(LOOP, F)),
     WRONG("call-null", 0, "task 0 (CALL)", {.op = GK_OP_CALL, .args = {X}}),
     /* included lists */
     WRONG("include-null", 0, "task 0 (LIST)", {.op = GK_OP_LIST}),
@@ -387,12 +424,13 @@ static void an_unknown_backend_is_told_with_the_list(void **state) {
   judged all = {0};
   const gk_list list = list_of((const gk_task[]){{0}}, 1);
   assert_int_equal(gk_check(&list, "abacus", judged_report, &all), GK_ERROR_INVALID);
-  assert_problem(&all, 0, "backend-unknown", SIZE_MAX, "there is no backend \"abacus\"; take one of ");
+  assert_problem(&all, 0, "backend-unknown", SIZE_MAX, "there is no backend named \"abacus\"; take one of ");
   assert_problem(&all, 1, "task-forgotten", 0, "task 0 (NONE)");
   assert_int_equal(all.count, 2);
   assert_string_equal(gk_error(), all.at[0].message);
   all.count = 0;
-  assert_int_equal(gk_check(NULL, "abacus", judged_report, &all), GK_ERROR_INVALID);
+  assert_int_equal(gk_check(NULL, "vulkan", judged_report, &all), GK_ERROR_INVALID);
+  assert_problem(&all, 0, "backend-unknown", SIZE_MAX, "the backend \"vulkan\" is not in this build; take one of ");
   assert_problem(&all, 1, "list-null", SIZE_MAX, "the list is NULL");
 }
 
@@ -505,7 +543,7 @@ static const struct { const char *code; size_t task; } broken_problems[] = {
     {"argument-type", 1},
     {"items-unknown", 1},
     {"argument-alias", 2},
-    {"items-dimensions", 2},
+    {"run-dimensions", 2},
     {"flag-type", 3},
     {"offset-unaligned", 3},
     {"flag-unknown", 4},

@@ -193,6 +193,26 @@ static void test_not_refused(void **state) {
   }
 }
 
+/* Host code behind a GK_SOURCE without its end is named, for each device, in place of what a compiler makes of it. */
+static void test_host_code(void **state) {
+  (void)state;
+  static const char *const targets[] = {"cuda", "hip", "glsl"};
+  static const char text[] = "GK_SOURCE(t)\n" HEAD "{ y[i] = gk_atomic_load(&y[i]); } /* gk_task */\n"
+                             "#ifndef __CUDACC__\n#define LIST gk_list\nstatic gk_task hidden;\n#endif\n"
+                             "#define ONE gk_task\n"
+                             "enum { X = 1 };\nstatic const gk_slot_desc slots[] = {GK_OWN(X, int, 1)};\n";
+  static const char ended[] = "GK_SOURCE(t)\n" HEAD "{ }\nGK_SOURCE_END\nstatic const gk_slot_desc slots[1];\n";
+  for (size_t k = 0; k < GK_COUNT(targets); ++k) {
+    assert_null(compose_text(targets[k], text));
+    assert_string_equal(gk_error(),
+                        "dir/cloth.c:9: kernel k: gk_slot_desc is for the host alone; put GK_SOURCE_END above "
+                        "the host code");
+    char *composed = compose_text(targets[k], ended);
+    if (!composed) fail_msg("%s: %s", targets[k], gk_error());
+    gk_free_text(composed);
+  }
+}
+
 static void check_fails(const gk_kernel *kernel, const char *target, const char *message) {
   assert_null(gk_compose(kernel, target));
   if (!strstr(gk_error(), message)) fail_msg("wanted %s, got %s", message, gk_error());
@@ -397,10 +417,10 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rewriting),      cmocka_unit_test(test_lines_stay),   cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_not_refused),    cmocka_unit_test(test_bad_calls),    cmocka_unit_test(test_shared_sources),
-      cmocka_unit_test(test_layouts),        cmocka_unit_test(test_broken_texts), cmocka_unit_test(test_deep_nesting),
-      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_rewriting),      cmocka_unit_test(test_lines_stay),    cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_not_refused),    cmocka_unit_test(test_host_code),     cmocka_unit_test(test_bad_calls),
+      cmocka_unit_test(test_shared_sources), cmocka_unit_test(test_layouts),       cmocka_unit_test(test_broken_texts),
+      cmocka_unit_test(test_deep_nesting),   cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

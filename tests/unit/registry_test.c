@@ -152,6 +152,8 @@ static void unknown_name_lists_the_known(void **state) {
                gk_device_open(&(gk_device_desc){.backend = "quantum"}, &device));
   assert_says("fake_native");
   assert_says("openmp");
+  assert_fails(GK_ERROR_INVALID, "gk_device_open: the backend \"hip\" is not in this build; there are: ",
+               gk_device_open(&(gk_device_desc){.backend = "hip"}, &device));
   setenv("GK_BACKEND", "steam", 1);
   assert_fails(GK_ERROR_INVALID, "no backend named \"steam\" (from $GK_BACKEND)", gk_device_open(NULL, &device));
   unsetenv("GK_BACKEND");
@@ -175,6 +177,15 @@ static void variable_chooses(void **state) {
   unsetenv("GK_BACKEND");
 }
 
+typedef struct logged { int errors, warnings; char error[200]; } logged;
+static void log_line(void *user, gk_log_level level, const char *line) {
+  logged *l = user;
+  l->warnings += level == GK_LOG_WARN;
+  if (level != GK_LOG_ERROR) return;
+  ++l->errors;
+  snprintf(l->error, sizeof l->error, "%s", line);
+}
+
 /* The first that is able wins; where none is, every reason is told. Ordinal 9 is none of the fakes'. */
 static void refusals_are_collected(void **state) {
   (void)state;
@@ -182,9 +193,21 @@ static void refusals_are_collected(void **state) {
   gk_backend broken = backend_named("broken");
   assert_ok(gk_backend_register(&broken));
   gk_device *device;
-  assert_ok(gk_device_open(NULL, &device)); /* broken is tried first, and passed over */
+  logged l = {0};
+  gk_set_log(GK_LOG_WARN, log_line, &l);
+  assert_ok(gk_device_open(NULL, &device)); /* broken is tried first, and passed over: no error, a warning */
   assert_string_equal(gk_device_describe(device)->backend, "fake_batched");
+  assert_int_equal(l.errors, 0);
+  assert_int_equal(l.warnings, 1);
   close_fake(device);
+  assert_fails(GK_ERROR_NO_DEVICE, "no broken in this machine", gk_device_open(&(gk_device_desc){.backend = "broken"},
+                                                                               &device));
+  assert_int_equal(l.errors, 1);
+  fake_fail(FAKE_OPEN, 1, GK_ERROR_MEMORY, false); /* after which no other is tried */
+  assert_fails(GK_ERROR_MEMORY, "fake: open failed", gk_device_open(NULL, &device));
+  assert_int_equal(l.errors, 2);
+  assert_non_null(strstr(l.error, "fake: open failed"));
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
   assert_fails(GK_ERROR_NO_DEVICE,
                "; broken: no broken in this machine; fake_batched: fake: there are 2 devices; fake_native: ",
                gk_device_open(&(gk_device_desc){.ordinal = 9}, &device));

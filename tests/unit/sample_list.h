@@ -27,7 +27,8 @@ static const gk_slot_desc sample_slots[] = {
     GK_SCALAR(HEIGHT, int64_t), GK_BUFFER(PICTURE, int), GK_STRUCT_VALUE(SETTINGS, gk_range),
     {.slot = 20, .type = GK_HOST_PTR, .name = "host"}};
 static const gk_task sample_tasks[] = {
-    GK_RUN_ALWAYS(clear_state, GK_ONE, STATE), GK_FILL(FORCE, SIZE, 0x7f),
+    GK_RUN_ALWAYS(clear_state, GK_ONE, STATE),
+    {.op = GK_OP_FILL, .bits = GK_FLOATS, .name = "FORCE = 0x7f", .items = {SIZE}, .args = {FORCE}, .pattern = 0x7f},
     GK_DO_WHILE(STATE, .offset = 8, .max_iterations = 200, .label = NEWTON), GK_CHECKPOINT_AT(CONTACTS, STATE, 16),
     GK_RUN(search, SIZE, POSITION, PAIRS, COUNT_OF_PAIRS), GK_END, GK_PARALLEL, GK_SECTION,
     GK_RUN(advance, SIZE, FORCE, POSITION), GK_RUN(advance, SIZE, POSITION, FORCE), GK_END, GK_SECTION, GK_END,
@@ -36,7 +37,8 @@ static const gk_task sample_tasks[] = {
     {.op = GK_OP_COPY, .items = {SIZE}, .args = {FORCE, POSITION}, .offset = 4, .from_offset = 12}, GK_END, GK_END,
     GK_IF(STATE, .offset = 4), GK_CALL(library, PICTURE, 20), GK_ELSE,
     GK_RUN_2D(paint, WIDTH, HEIGHT, PICTURE, SETTINGS), GK_END, GK_SWITCH(STATE), GK_CASE,
-    GK_RUN(paint, WIDTH, PICTURE, SETTINGS), GK_END, GK_CASE, GK_END, GK_END, GK_END, GK_TARGET(SOLVE), GK_END,
+    {.op = GK_OP_KERNEL, .name = "paint", .kernel = &paint, .items = {WIDTH}, .args = {PICTURE, SETTINGS}},
+    GK_END, GK_CASE, GK_END, GK_END, GK_END, GK_TARGET(SOLVE), GK_END,
     GK_INCLUDE(inner, 100, PICTURE, STATE, SIZE), GK_PARALLEL, GK_SECTION,
     GK_RUN_3D(paint, WIDTH, HEIGHT, SIZE, PICTURE, SETTINGS), GK_END, GK_END,
     GK_RUN_ALWAYS(clear_state, GK_ONE, STATE)};
