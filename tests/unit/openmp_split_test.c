@@ -1,11 +1,14 @@
 /* The OpenMP backend: sections that run side by side for sure, as what was learned about them is set, and their tasks
  * wait for each other. */
+#include "await.h"
+#include "openmp/drive.h"
 #include "openmp_world.h"
 #include "gk_kernel.h"
 #include <pthread.h>
-#include <time.h>
+#include <signal.h>
+#include <sys/mman.h>
 
-enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, MOST_CHUNKS = 64, ITEMS = 1000, LONGEST_S = 120 };
+enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, MOST_CHUNKS = 64, ITEMS = 1000, };
 static const gk_slot_desc slots[] = {
   GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_BUFFER(F, float), GK_BUFFER(G, float), GK_BUFFER(D, double),
   GK_BUFFER(E, double), GK_BUFFER(I, int), GK_BUFFER(J, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int),
@@ -23,28 +26,24 @@ static void split_all(world *w) {
 /* ---- meeting ----------------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned here; /* bits of the sections that have come */
-static bool apart;    /* one waited in vain */
 
-/* Until `all` have come, or LONGEST_S is over: then they run one after the other. */
+static bool have_come(unsigned all) {
+  pthread_mutex_lock(&lock);
+  const bool come = (here & all) == all;
+  pthread_mutex_unlock(&lock);
+  return come;
+}
+
+/* Until `all` have come: sections that run one after the other would wait in vain. */
 static void meet(unsigned section, unsigned all) {
-  struct timespec end;
-  clock_gettime(CLOCK_REALTIME, &end);
-  end.tv_sec += LONGEST_S;
   pthread_mutex_lock(&lock);
   here |= section;
-  pthread_cond_broadcast(&changed);
-  while ((here & all) != all && !apart)
-    if (pthread_cond_timedwait(&changed, &lock, &end) != 0) apart = true;
-  pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
+  await(have_come(all));
 }
 
-static void start_apart(void) {
-  here = 0;
-  apart = false;
-}
+static void begin_meeting(void) { here = 0; }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
@@ -86,10 +85,9 @@ static void check_sums(const gk_list *list, int threads) {
     }
     bind_i32(&w, N, ITEMS);
     bind_ptr(&w, FLAG, &flag);
-    start_apart();
+    begin_meeting();
     split_all(&w);
     assert_runs(&w);
-    assert_false(apart);
     for (int s = 0; s < 2; ++s) {
       assert_true(f[s] == (float)(ITEMS + 1 + s));
       assert_true(d[s] == 2 * ITEMS + 3 + s);
@@ -124,10 +122,59 @@ static void test_sums_side_by_side(void **state) {
     for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) check_sums(&lists[k], thread_counts[t]);
 }
 
+/* What a sum is added to is in a page that faults where it is written: another section adds to it in that moment. */
+static char *page;
+static int faults;
+static enum { OTHER_FLOAT, OTHER_DOUBLE, OTHER_INT } other_sum;
+
+static void add_meanwhile(int signal) {
+  (void)signal;
+  if (++faults > 1 || mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0) abort();
+  if (other_sum == OTHER_FLOAT) *(float *)page += 100;
+  else if (other_sum == OTHER_DOUBLE) *(double *)page += 100;
+  else *(int *)page += 100;
+}
+
+static void test_a_sum_is_added_to_what_is_there(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(adding, N, X, F, D, I)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  struct sigaction before;
+  page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(page, MAP_FAILED);
+  assert_int_equal(sigaction(SIGSEGV, &(struct sigaction){.sa_handler = add_meanwhile}, &before), 0);
+  for (int k = 0; k < 3; ++k) {
+    float f = 1;
+    double d = 1;
+    int i = 1;
+    world w;
+    world_begin(&w, &list, 1, SHARE_NOTHING);
+    of_section[0] = (chunks){.section = 3}; /* it meets itself */
+    bind_ptr(&w, X, &of_section[0]);
+    bind_ptr(&w, F, k == OTHER_FLOAT ? (void *)page : &f);
+    bind_ptr(&w, D, k == OTHER_DOUBLE ? (void *)page : &d);
+    bind_ptr(&w, I, k == OTHER_INT ? (void *)page : &i);
+    bind_i32(&w, N, ITEMS);
+    begin_meeting();
+    faults = 0;
+    other_sum = k;
+    memset(page, 0, 8);
+    assert_int_equal(mprotect(page, 4096, PROT_READ), 0);
+    assert_runs(&w);
+    assert_int_equal(faults, 1);
+    if (k == OTHER_FLOAT) assert_true(*(float *)page == 100 + ITEMS);
+    else if (k == OTHER_DOUBLE) assert_true(*(double *)page == 100 + 2 * ITEMS);
+    else assert_int_equal(*(int *)page, 100 + 3 * ITEMS);
+    world_end(&w);
+  }
+  sigaction(SIGSEGV, &before, NULL);
+  munmap(page, 4096);
+}
+
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 GK_SOURCE(openmp_split_test)
-GK_KERNEL(raise, (inout(int, x))) { x[i] += 1; }
+GK_KERNEL(increase, (inout(int, x))) { x[i] += 1; }
 GK_SOURCE_END
 
 static gk_result answer;
@@ -159,11 +206,10 @@ static void check_failure(const gk_list *list, int threads) {
     bind_ptr(&w, C, &c);
     bind_ptr(&w, FLAG, &flag);
     answer = k % 2 ? GK_OK : GK_ERROR_DEVICE;
-    start_apart();
+    begin_meeting();
     split_all(&w);
     const gk_result result = world_launch(&w, 0);
     assert_int_equal(result, answer);
-    assert_false(apart);
     if (answer != GK_OK) assert_says("the solver says no");
     assert_int_equal(a, answer == GK_OK);
     assert_int_equal(b, 1);
@@ -176,24 +222,24 @@ static void test_call_fails_beside_others(void **state) {
   (void)state;
   static const gk_task straight_tasks[] = {
     GK_PARALLEL,
-      GK_SECTION, GK_CALL(answer_later, X), GK_RUN(raise, GK_ONE, A), GK_END,
+      GK_SECTION, GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END,
       GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
     GK_END,
-    GK_RUN(raise, GK_ONE, C),
+    GK_RUN(increase, GK_ONE, C),
   };
   static const gk_task first_is_other[] = {
     GK_PARALLEL,
       GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
-      GK_SECTION, GK_CALL(answer_later, X), GK_RUN(raise, GK_ONE, A), GK_END,
+      GK_SECTION, GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END,
     GK_END,
-    GK_RUN(raise, GK_ONE, C),
+    GK_RUN(increase, GK_ONE, C),
   };
   static const gk_task walked_tasks[] = {
     GK_PARALLEL,
-      GK_SECTION, GK_IF(FLAG), GK_CALL(answer_later, X), GK_RUN(raise, GK_ONE, A), GK_END, GK_END,
+      GK_SECTION, GK_IF(FLAG), GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END, GK_END,
       GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
     GK_END,
-    GK_RUN(raise, GK_ONE, C),
+    GK_RUN(increase, GK_ONE, C),
   };
   static const gk_task inner_tasks[] = {
     GK_PARALLEL,
@@ -202,10 +248,10 @@ static void test_call_fails_beside_others(void **state) {
           GK_SECTION, GK_CALL(answer_later, X), GK_END,
           GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
         GK_END,
-        GK_RUN(raise, GK_ONE, A),
+        GK_RUN(increase, GK_ONE, A),
       GK_END,
     GK_END,
-    GK_RUN(raise, GK_ONE, C),
+    GK_RUN(increase, GK_ONE, C),
   };
   static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], first_is_other, slots),
                                   GK_LIST(lists[2], walked_tasks, slots), GK_LIST(lists[3], inner_tasks, slots)};
@@ -214,10 +260,132 @@ static void test_call_fails_beside_others(void **state) {
     for (int threads = 2; threads <= 4; ++threads) check_failure(&lists[k], threads);
 }
 
+static world *failing;
+static bool has_failed(void) { return gki_openmp_failed(&failing->program); }
+
+static gk_result fail_first(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  meet(1, 3);
+  return gk_fail(GK_ERROR_DEVICE, "the first one says no");
+}
+static gk_result fail_second(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  meet(2, 3);
+  await(has_failed());
+  return gk_fail(GK_ERROR_INVALID, "the second one says no");
+}
+
+static void test_the_first_failure_is_told(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_CALL(fail_second, X), GK_END,
+      GK_SECTION, GK_CALL(fail_first, Y), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  needs_threads(2);
+  int x = 0;
+  world w;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  failing = &w;
+  bind_ptr(&w, X, &x);
+  bind_ptr(&w, Y, &x);
+  for (int k = 0; k < 20; ++k) {
+    begin_meeting();
+    split_all(&w);
+    assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+    assert_string_equal(gk_error(), "the first one says no");
+  }
+  world_end(&w);
+}
+
+static void outlast(const gk_value *args, gk_range range) {
+  (void)range;
+  meet(2, 3);
+  await(has_failed());
+  *(int *)args[0].ptr += 1;
+}
+static const gk_kernel outlasting = {.name = "outlasting", .params = arriving_params, .param_count = 1,
+                                     .host = outlast};
+
+/* Sections that nobody has begun stay undone, whoever gets to them; tasks that are under way are through. */
+static void test_nothing_is_begun_after_a_failure(void **state) {
+  (void)state;
+  static const gk_task straight_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(outlasting, GK_ONE, B), GK_END,
+      GK_SECTION, GK_CALL(fail_first, X), GK_RUN(increase, GK_ONE, A), GK_END,
+      GK_SECTION, GK_RUN(increase, GK_ONE, C), GK_END,
+    GK_END,
+  };
+  static const gk_task walked_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(outlasting, GK_ONE, B), GK_END, GK_END,
+      GK_SECTION, GK_CALL(fail_first, X), GK_RUN(increase, GK_ONE, A), GK_END,
+      GK_SECTION, GK_RUN(increase, GK_ONE, C), GK_END,
+    GK_END,
+  };
+  static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], walked_tasks, slots)};
+  needs_threads(2);
+  for (size_t l = 0; l < GK_COUNT(lists); ++l) {
+    int x = 0, a = 0, b = 0, c = 0, flag = 1;
+    world w;
+    world_begin(&w, &lists[l], 2, SHARE_ALL);
+    failing = &w;
+    bind_ptr(&w, X, &x);
+    bind_ptr(&w, A, &a);
+    bind_ptr(&w, B, &b);
+    bind_ptr(&w, C, &c);
+    bind_ptr(&w, FLAG, &flag);
+    for (int k = 1; k <= 20; ++k) {
+      begin_meeting();
+      split_all(&w);
+      assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+      assert_int_equal(a, 0);
+      assert_int_equal(b, k); /* an endless loop ends behind its pass */
+      assert_int_equal(c, 0);
+    }
+    world_end(&w);
+  }
+}
+
+static gk_result complain(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  gk_fail(GK_ERROR_INVALID, "which came right in the end");
+  return GK_OK;
+}
+static gk_result fail_silently(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  return GK_ERROR_DEVICE;
+}
+
+/* What an earlier call said isn't the message of one that says nothing. */
+static void test_each_call_says_its_own(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_CALL(complain, X), GK_CALL(fail_silently, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  int x = 0;
+  world w;
+  world_begin(&w, &list, 1, SHARE_NOTHING);
+  bind_ptr(&w, X, &x);
+  assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+  assert_string_equal(gk_error(), "task 1 (fail_silently): the call answered GK_ERROR_DEVICE");
+  world_end(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sums_side_by_side),
+    cmocka_unit_test(test_a_sum_is_added_to_what_is_there),
     cmocka_unit_test(test_call_fails_beside_others),
+    cmocka_unit_test(test_the_first_failure_is_told),
+    cmocka_unit_test(test_nothing_is_begun_after_a_failure),
+    cmocka_unit_test(test_each_call_says_its_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
