@@ -366,6 +366,13 @@ PACKAGES = [
     ("doxygen", "more", lambda: shutil.which("doxygen")),
     ("graphviz", "more", lambda: shutil.which("dot")),
     ("valgrind", "more", lambda: shutil.which("valgrind")),
+    ("glslang-tools", "more", lambda: shutil.which("glslangValidator")),
+    ("glslc", "more", lambda: shutil.which("glslc")),
+    ("spirv-tools", "more", lambda: shutil.which("spirv-val")),
+    ("hipcc", "more", lambda: shutil.which("hipcc") or shutil.which("/opt/rocm/bin/hipcc")),
+    ("qemu-user", "more", lambda: shutil.which("qemu-aarch64")),
+    ("gcc-aarch64-linux-gnu", "more", lambda: shutil.which("aarch64-linux-gnu-gcc")),
+    ("libc6-dev-arm64-cross", "more", lambda: Path("/usr/aarch64-linux-gnu/include/stdio.h").exists()),
     ("python3-venv", "peers", lambda: output(sys.executable, "-c", "import ensurepip") is not None),
     ("mesa-vulkan-drivers", "peers", has_vulkan),
     ("python3-matplotlib", "plots", lambda: output("/usr/bin/python3", "-c", "import matplotlib") is not None or

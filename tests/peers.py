@@ -68,12 +68,13 @@ def call(python, script, *words, **env):
         return json.loads(out.read_text()) if out.exists() else None, done.returncode, done.stdout + done.stderr
 
 
-def try_peer(peer, python):
+def try_peer(peer, python, absent):
+    """absent: reason -> scripts that it keeps from running."""
     report, code, printed = call(python, peer.script, "--quick")
     if report is None:
         tap.case(peer.script.name, f"no JSON, exit code {code}\n{printed}")
     elif "missing" in report and code == 0:
-        tap.skip(peer.script.name, report["missing"])
+        absent.setdefault(report["missing"], []).append(peer.script.name)
     else:
         tap.case(peer.script.name, printed if "missing" in report else trouble(peer, report, code, printed))
 
@@ -260,8 +261,9 @@ def main():
     own = tap.ROOT / "build" / "peers" / "bin" / "python"
     python = str(own) if own.exists() else sys.executable
     tap.case("README.md lists scripts and rows, and run_peers.py knows them", readme())
+    absent = {}
     for peer in PEERS.values():
-        try_peer(peer, python)
+        try_peer(peer, python, absent)
         if peer.script.stem.endswith("_vulkan"):
             tap.case(f"{peer.script.name} without a device", is_missing(
                 peer, python, "there is no Vulkan device", VK_ICD_FILENAMES="/none", VK_DRIVER_FILES="/none"))
@@ -272,6 +274,8 @@ def main():
             if Path(simulated, "libcuda.so.1").exists():
                 tap.case(f"{peer.script.name} on the simulated driver", is_missing(
                     peer, python, "there is no CUDA driver", LD_LIBRARY_PATH=simulated))
+    for why, scripts in absent.items():
+        tap.skip(" ".join(scripts), why)
     for name, test in (("what they have in common", in_common), ("what run.py calls", calls),
                        ("which Python", found_python), ("rounds that were lost", lost_rounds)):
         with tempfile.TemporaryDirectory() as folder:

@@ -50,6 +50,7 @@ SCRIPTS = [
     ("printed", ["tests/printed.py"], False),
     ("no device", ["tests/no_device.py"], False),
     ("gk-info", ["tests/info.py"], False),
+    ("aarch64", ["tests/aarch64.py"], False),
     ("bench", ["tests/bench.py"], PLAIN),
     ("bench pages", ["tests/bench_pages.py"], False),
     ("costs", ["tests/costs.py"], False),

@@ -297,18 +297,6 @@ static void malloc_is_counted(void **state) {
   free(at);
   assert_int_equal(atomic_load(&mallocs), before + 1);
 }
-#else
-static void dump_without_the_backends_part(void **state) {
-  (void)state;
-  print_message("a sanitizer's realloc can't be made to fail\n");
-  skip();
-}
-
-static void malloc_is_counted(void **state) {
-  (void)state;
-  print_message("a sanitizer's malloc isn't counted\n");
-  skip();
-}
 #endif
 
 static void launches_ask_for_nothing(void **state) {
@@ -338,8 +326,10 @@ int main(void) {
     cmocka_unit_test_setup_teardown(without_a_device, setup, teardown),
     WITH_ALL(with_a_device),
     WITH_ALL(with_a_graph),
+#ifdef COUNTED
     cmocka_unit_test(malloc_is_counted),
     cmocka_unit_test(dump_without_the_backends_part),
+#endif
     WITH_ALL(launches_ask_for_nothing),
   };
   return cmocka_run_group_tests(tests_, NULL, NULL);
