@@ -20,12 +20,13 @@ static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (!graph->slots[k].used || graph->slots[k].bound || plan->slots[k].type == GK_HOST_PTR) continue;
     const gk_node *node = user_of(plan, k, 0);
+    char title[GKI_TITLE_BYTES];
     const char *fix = plan->slots[k].type == GK_PTR     ? "gk_bind or gk_resize"
                       : plan->slots[k].type == GK_BYTES ? "gk_bind_bytes"
                       : plan->slots[k].type >= GK_F32   ? "gk_bind_float"
                                                         : "gk_bind_int";
-    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is not bound, and task %u (%s) uses it; call %s before", call,
-                   (unsigned)k, plan->slots[k].name, (unsigned)node->source, node->name, fix);
+    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is not bound, and %s uses it; call %s before", call,
+                   (unsigned)k, plan->slots[k].name, gki_node_title(node, title, sizeof title), fix);
   }
   return GK_OK;
 }
@@ -42,10 +43,11 @@ static gk_result refuse_freed(gk_graph *graph, const char *call) {
     if (bound->block) gki_device_room(graph->device, bound->value.ptr, &number);
     if (number == bound->block) continue;
     const gk_node *node = user_of(plan, slot, 0);
+    char title[GKI_TITLE_BYTES];
     return gk_fail(GK_ERROR_INVALID,
-                   "%s: the memory that slot %u (%s) is bound to was freed, and task %u (%s) uses it; bind other "
+                   "%s: the memory that slot %u (%s) is bound to was freed, and %s uses it; bind other "
                    "memory, or free it after the launch",
-                   call, (unsigned)slot, plan->slots[slot].name, (unsigned)node->source, node->name);
+                   call, (unsigned)slot, plan->slots[slot].name, gki_node_title(node, title, sizeof title));
   }
   graph->freed = freed;
   return GK_OK;
@@ -63,10 +65,11 @@ static gk_result refuse_short(const gk_graph *graph, const char *call) {
     const gki_bound *bound = &graph->slots[k];
     if (plan->slots[k].type != GK_PTR || bound->reach <= bound->room) continue;
     const gk_node *node = &plan->nodes[bound->reached_by];
+    char title[GKI_TITLE_BYTES];
     return gk_fail(GK_ERROR_INVALID,
-                   "%s: slot %u (%s) has %zu bytes, and task %u (%s) touches byte %zu; mend its offset, or %s", call,
-                   (unsigned)k, plan->slots[k].name, bound->room, (unsigned)node->source, node->name, bound->reach - 1,
-                   larger(bound));
+                   "%s: slot %u (%s) has %zu bytes, and %s touches byte %zu; mend its offset, or %s", call,
+                   (unsigned)k, plan->slots[k].name, bound->room, gki_node_title(node, title, sizeof title),
+                   bound->reach - 1, larger(bound));
   }
   return GK_OK;
 }
@@ -87,15 +90,17 @@ static gk_result refuse_long(const gk_graph *graph, const char *call) {
     const gki_span *span = &graph->spans[k];
     const gki_bound *bound = &graph->slots[span->slot];
     const gk_node *node = &plan->nodes[span->node];
+    char title[GKI_TITLE_BYTES];
     int64_t count = number_in(graph, span->count);
     size_t bytes = bound->room;
     if (bytes == SIZE_MAX || count <= 0) continue;
     uint32_t unit = plan->slots[plan->args[node->args]].element_bytes;
     if (span->offset <= bytes && (uint64_t)count <= (bytes - span->offset) / (unit ? unit : 1)) continue;
     return gk_fail(GK_ERROR_INVALID,
-                   "%s: slot %u (%s) has %zu bytes, and task %u (%s) touches %lld elements of %u bytes from byte %u "
+                   "%s: slot %u (%s) has %zu bytes, and %s touches %lld elements of %u bytes from byte %u "
                    "on, by slot %u (%s); bind a smaller number, or %s",
-                   call, (unsigned)span->slot, plan->slots[span->slot].name, bytes, (unsigned)node->source, node->name,
+                   call, (unsigned)span->slot, plan->slots[span->slot].name, bytes,
+                   gki_node_title(node, title, sizeof title),
                    (long long)count, (unsigned)(unit ? unit : 1), (unsigned)span->offset, (unsigned)span->count,
                    plan->slots[span->count].name, larger(bound));
   }
@@ -108,11 +113,12 @@ static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
     uint32_t slot = graph->by_address[k], alignment = graph->slots[slot].alignment;
     if (alignment < 2 || (uintptr_t)graph->slots[slot].value.ptr % alignment == 0) continue;
     const gk_node *node = user_of(plan, slot, alignment);
+    char title[GKI_TITLE_BYTES];
     return gk_fail(GK_ERROR_INVALID,
-                   "%s: slot %u (%s) is bound to an address that is no multiple of %u, as task %u (%s) needs it; "
+                   "%s: slot %u (%s) is bound to an address that is no multiple of %u, as %s needs it; "
                    "bind one that is",
-                   call, (unsigned)slot, plan->slots[slot].name, (unsigned)alignment, (unsigned)node->source,
-                   node->name);
+                   call, (unsigned)slot, plan->slots[slot].name, (unsigned)alignment,
+                   gki_node_title(node, title, sizeof title));
   }
   return GK_OK;
 }

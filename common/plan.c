@@ -1,5 +1,6 @@
 #include "plan.h"
 #include "error.h"
+#include <stdio.h>
 #include <string.h>
 
 #define NO_RUN UINT32_MAX
@@ -303,4 +304,12 @@ uint32_t gki_plan_label(const gk_plan *plan, int32_t label) {
   }
   if (first == plan->checkpoint_count || plan->nodes[plan->by_label[first]].label != label) return 0;
   return plan->by_label[first];
+}
+
+const char *gki_node_title(const gk_node *node, char *text, size_t bytes) {
+  const char *op = gki_op_name(node->op);
+  const bool names_op = gki_op_opens(node->op) && strcmp(node->name, op) != 0;
+  snprintf(text, bytes, "task %u (%s%s%.100s)", (unsigned)node->source, names_op ? op : "", names_op ? " " : "",
+           node->name);
+  return text;
 }

@@ -163,7 +163,7 @@ CASE(unbound_slot_at_launch) {
   static const gk_task tasks[] = {GK_IF(TO), GK_RUN(count, NUMBER, TO), GK_END};
   subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
   buffer *to = buffer_of(t, 2);
-  refuses(t, GK_ERROR_INVALID, "slot 1 (TO) is not bound|task 0 (TO)|gk_bind", gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "slot 1 (TO) is not bound|task 0 (IF TO)|gk_bind", gk_launch(graph(s), 0));
   bind_buffer(s, TO, to);
   refuses(t, GK_ERROR_INVALID, "slot 2 (NUMBER) is not bound|task 1 (count)|gk_bind_int", gk_launch(graph(s), 0));
   bind_int(s, NUMBER, 2);
@@ -182,10 +182,10 @@ CASE(flag_pointer_null) {
   bind_buffer(s, FLAG, flag);
   trace(s, 0, "IN=1");
   must(t, gk_bind(graph(s), FLAG, NULL));
-  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG) is not bound|task 0 (FIRST)", gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG) is not bound|task 0 (CHECKPOINT FIRST)", gk_launch(graph(s), 0));
   refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG) is not bound", gk_launch(graph(s), FIRST));
   must(t, gk_bind(graph(s), FLAG, (char *)buffer_at(flag) + 2)); /* no address that an int32 can have */
-  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG)|no multiple of 4|task 0 (FIRST)", gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "slot 1 (FLAG)|no multiple of 4|task 0 (CHECKPOINT FIRST)", gk_launch(graph(s), 0));
   bind_buffer(s, FLAG, flag);
   trace(s, FIRST, "IN=2");
 }
@@ -195,7 +195,8 @@ CASE(flag_beyond_the_memory) {
   static const gk_slot_desc slots[] = {GK_OWN(STATE, int, 4), GK_OWN(IN, int, 1)};
   static const gk_task tasks[] = {GK_CHECKPOINT_AT(FIRST, STATE, 16), HIT(IN), GK_END};
   subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
-  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 16 bytes|task 0 (FIRST)|gk_resize", gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 16 bytes|task 0 (CHECKPOINT FIRST)|gk_resize",
+          gk_launch(graph(s), 0));
   resize(s, STATE, 5);
   put_at(s, STATE, 4, 1);
   trace(s, 0, "IN=1, yielded FIRST");
@@ -209,10 +210,10 @@ CASE(flag_or_count_beyond_a_block) {
   buffer *small = buffer_of(t, 3), *large = buffer_of(t, 4);
   bind_buffer(s, STATE, small);
   bind_int(s, COUNT, 3);
-  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 12 bytes|task 0 (STATE)|byte 15|bind larger memory",
+  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 12 bytes|task 0 (IF STATE)|byte 15|bind larger memory",
           gk_launch(graph(s), 0));
   must(t, gk_bind(graph(s), STATE, (char *)buffer_at(large) + 4)); /* what counts is the size from there on */
-  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 12 bytes|task 0 (STATE)", gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 12 bytes|task 0 (IF STATE)", gk_launch(graph(s), 0));
   bind_buffer(s, STATE, large);
   bind_int(s, COUNT, 5);
   refuses(t, GK_ERROR_INVALID, "slot 1 (STATE) has 16 bytes|task 1|5 elements|slot 2 (COUNT)", gk_launch(graph(s), 0));

@@ -52,7 +52,7 @@ static void test_flag_behind_memory(void **state) {
   gk_graph *graph = NULL;
   assert_int_equal(run(last, GK_COUNT(last), &graph), GK_OK);
   gk_graph_destroy(graph);
-  refused(behind, GK_COUNT(behind), "slot 1 (FLAG) has 8 bytes, and task 1 (FLAG) touches byte 11");
+  refused(behind, GK_COUNT(behind), "slot 1 (FLAG) has 8 bytes, and task 1 (IF FLAG) touches byte 11");
 }
 
 /* To the byte, in memory that has no elements. */
@@ -67,7 +67,7 @@ static void test_flag_in_raw_memory(void **state) {
     assert_int_equal(gk_graph_create(device, &list, 0, &graph), GK_OK);
     assert_int_equal(gk_resize(graph, FLAG, bytes), GK_OK);
     assert_int_equal(gk_launch(graph, 0), bytes < 8 ? GK_ERROR_INVALID : GK_OK);
-    snprintf(said, sizeof said, "slot 1 (FLAG) has %zu bytes, and task 0 (FLAG) touches byte 7", bytes);
+    snprintf(said, sizeof said, "slot 1 (FLAG) has %zu bytes, and task 0 (IF FLAG) touches byte 7", bytes);
     if (bytes < 8 && !strstr(gk_error(), said)) fail_msg("\"%s\" doesn't say \"%s\"", gk_error(), said);
     if (bytes >= 8) assert_int_equal(gk_wait(graph, NULL), GK_OK);
     gk_graph_destroy(graph);
@@ -143,7 +143,7 @@ static void test_behind_a_block(void **state) {
   assert_int_equal(gk_graph_create(device, &list, 0, &graph), GK_OK);
   static const struct { size_t flag, counts, data; int n; const char *said; } cases[] = {
     {4, 4, 4, 3, NULL},
-    {8, 4, 4, 3, "slot 1 (FLAG) has 8 bytes, and task 3 (FLAG) touches byte 11; mend its offset, or bind larger"},
+    {8, 4, 4, 3, "slot 1 (FLAG) has 8 bytes, and task 3 (IF FLAG) touches byte 11; mend its offset, or bind larger"},
     {4, 12, 4, 3, "slot 2 (COUNTS) has 4 bytes, and task 1 (count_up) touches byte 11"},
     {4, 4, 8, 2, "slot 3 (DATA) has 8 bytes, and task 0 (DATA = 1) touches byte 11"},
     {4, 4, 4, 4, "slot 3 (DATA) has 12 bytes, and task 2 (DATA = 1) touches 4 elements of 4 bytes from byte 0"},
