@@ -1,5 +1,6 @@
 /* Kernels by themselves: their parameters, and whether the backend at hand has code for them. */
 #include "check_parts.h"
+#include "kernel_source.h"
 #include <string.h>
 
 enum { MAX_BLOCK = 1024, /* threads in a block, on every GPU there is */
@@ -82,7 +83,17 @@ static void check_source(gki_judge *judge, const gk_kernel *kernel) {
                      : !source->file                         ? ".file"
                      : source->use_count && !source->uses    ? ".uses"
                                                              : NULL;
-  if (what) gki_say(judge, GKI_KERNEL_SOURCE, gki_word(judge, kernel->name), what, NULL);
+  if (what) {
+    gki_say(judge, GKI_KERNEL_SOURCE, gki_word(judge, kernel->name), what, NULL);
+    return;
+  }
+  for (uint32_t k = 0; k <= source->use_count; ++k) {
+    const gk_source *part = k < source->use_count ? source->uses[k] : source;
+    const char *other = part ? gki_source_of_other(part) : NULL;
+    if (other)
+      gki_say(judge, GKI_KERNEL_TEXT, gki_word(judge, kernel->name), gki_word(judge, part->file),
+              gki_number(judge, part->line), gki_word(judge, other), NULL);
+  }
 }
 
 const gk_code *gki_check_code_by_hand(const gki_judge *judge, const gk_kernel *kernel) {

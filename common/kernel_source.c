@@ -1,5 +1,6 @@
 #include "kernel_source.h"
 #include "error.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
@@ -113,6 +114,42 @@ unsigned gki_source_line(const gk_source *source, const char *at) {
   return line;
 }
 
+static const char *last_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static const char *without_dots(const char *path) {
+  for (;;) {
+    if (strncmp(path, "./", 2) == 0) path += 2;
+    else if (strncmp(path, "../", 3) == 0) path += 3;
+    else return path;
+  }
+}
+
+/* Whether the path ends in the other, at the beginning of a folder or file. */
+static bool ends_in(const char *path, const char *other) {
+  const size_t bytes = strlen(path), others = strlen(other);
+  return bytes >= others && strcmp(path + bytes - others, other) == 0 &&
+         (bytes == others || other[0] == '/' || path[bytes - others - 1] == '/');
+}
+
+/* A header may lie in two folders by a link or a copy, whose paths have nothing else in common. */
+static bool is_same_file(const char *a, const char *b) {
+  const char *name = last_name(a), *dot = strrchr(name, '.');
+  a = without_dots(a);
+  b = without_dots(b);
+  return ends_in(a, b) || ends_in(b, a) || (dot && dot[1] == 'h' && strcmp(name, last_name(b)) == 0);
+}
+
+const char *gki_source_of_other(const gk_source *source) {
+  if (!source->from || !source->file) return NULL;
+  char *end;
+  const unsigned long line = strtoul(source->from, &end, 10);
+  const char *file = *end == ':' ? end + 1 : source->from;
+  return line == source->line && is_same_file(source->file, file) ? NULL : file;
+}
+
 /* Behind so many lines of a text. */
 static const char *behind_lines(const char *s, uint32_t lines) {
   for (uint32_t k = 0; k < lines && *s; ++k) {
@@ -146,6 +183,13 @@ static bool part_is_right(const gk_kernel *kernel, const gk_source *part) {
   if (!part || !part->file || !part->text) {
     gk_fail(GK_ERROR_INVALID, "kernel %s: a source that it needs is NULL, or has no file or text; make sources by "
             "GK_SOURCE and GK_SHARED", kernel->name);
+    return false;
+  }
+  const char *other = gki_source_of_other(part);
+  if (other) {
+    gk_fail(GK_ERROR_INVALID, "kernel %s: the text of %s, line %u, is from %s in this program: both are called the "
+            "same in GK_SOURCE or GK_SHARED; give each file a name of its own", kernel->name, part->file,
+            (unsigned)part->line, other);
     return false;
   }
   if (!part->line) return true; /* by hand: all of the text */

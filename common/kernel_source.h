@@ -34,6 +34,10 @@ void gki_add_slice(gki_text *out, const char *s, const char *end);
 /* The line of a place in a source's text, from 1. */
 unsigned gki_source_line(const gk_source *source, const char *at);
 
+/* The file whose text the linker took for the source's, as both have one name; NULL: it is the source's own, or not
+ * known. One header may be found by several paths. */
+const char *gki_source_of_other(const gk_source *source);
+
 /* A struct of the source and where its end lies: in C, and in GLSL, which puts the next member into padding at the end
  * of a nested struct, or of the last one of an array. */
 typedef struct gki_struct {

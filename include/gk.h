@@ -266,6 +266,7 @@ typedef struct gk_source {
   uint32_t line;                       /**< The line of GK_SOURCE, from 1. */
   const struct gk_source *const *uses; /**< Sources whose functions this one calls. */
   uint32_t use_count;                  /**< Length of uses. */
+  const char *from;                    /**< Where text is from, "line:file" of that GK_SOURCE; NULL: not known. */
 } gk_source;
 
 /** Code written by hand for one backend: one of text, image and function. It gets exactly the kernel's parameters, in

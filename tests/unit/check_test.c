@@ -102,6 +102,8 @@ static const gk_kernel deep = {.name = "deep", .host = nothing, .dimensions = 4}
 static const gk_kernel empty_kernel = {.name = "empty_kernel"};
 static const gk_source textless_source = {.file = "a.c"};
 static const gk_kernel textless = {.name = "textless", .source = &textless_source};
+static const gk_source mixed_source = {.file = "a.c", .text = "GK_SOURCE(a)\n", .line = 1, .from = "1:b.c"};
+static const gk_kernel mixed = {.name = "mixed", .source = &mixed_source};
 #define WRONG_CODE(id, ...) \
   static const gk_code id##_code = {__VA_ARGS__}; \
   static const gk_kernel id = {.name = #id, .cuda = &id##_code}
@@ -225,6 +227,8 @@ static const wrong wrongs[] = {
     WRONG("kernel-params", 0, "1 parameter, but .params is NULL", RUN(paramless, 0)),
     WRONG("kernel-dimensions", 0, "the kernel deep has 4 dimensions", RUN(deep, 0)),
     WRONG("kernel-source", 0, "a source without .text", RUN(textless, 0)),
+    WRONG("kernel-text", 0, "the kernel mixed is of a.c, line 1, but the text that the program has of it is from b.c",
+          RUN(mixed, 0)),
     WRONG("kernel-code", 0, "the kernel formless has code by hand for cuda that has none", RUN(formless, 0)),
     WRONG("kernel-code", 0, "more than one of", RUN(twofold, 0)),
     WRONG("kernel-code", 0, ".image of 0 bytes", RUN(imageless, 0)),

@@ -106,8 +106,8 @@ static const gk_param params[] = {{.name = "sum", .element = "int", .element_byt
 static void print_errors(gk_device *device) {
   static const char text[] = "\nGK_KERNEL(wrong, (inout(int, sum))) {\n  sum[i] = nobody;\n}\n";
   static const char shared_text[] = "// above\nGK_SHARED(shared)\n\nGK_FN int half(int v) { return none; }\n";
-  static const gk_source shared = {"elsewhere/shared.h", shared_text, 2, NULL, 0}, *const uses[] = {&shared};
-  static const gk_source wrong = {"somewhere/wrong.c", text, 0, uses, 1};
+  static const gk_source shared = {"elsewhere/shared.h", shared_text, 2, NULL, 0, NULL}, *const uses[] = {&shared};
+  static const gk_source wrong = {"somewhere/wrong.c", text, 0, uses, 1, NULL};
   static gk_kernel bad[2];
   bad[0] = twice;
   bad[0].name = "thrice";
@@ -124,7 +124,7 @@ static void print_errors(gk_device *device) {
 
 /* A kernel whose text, and the file that this is said to be, are in the environment. */
 static void compile_text(gk_device *device) {
-  const gk_source source = {getenv("CACHE_TEST_FILE"), getenv("CACHE_TEST_TEXT"), 0, NULL, 0};
+  const gk_source source = {getenv("CACHE_TEST_FILE"), getenv("CACHE_TEST_TEXT"), 0, NULL, 0, NULL};
   const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = &source};
   const gk_slot_desc slots[] = {GK_BUFFER(SUM, int)};
   const gk_task tasks[] = {GK_RUN(kernel, GK_ONE, SUM)};

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "gk_backend.h"
+#include "gk.h"
+#include "kernel_source.h"
 #include "kernels/language.h"
+#include "unit/twin.h"
 
 /* A kernel `k` over float y (inout), float x (in), float s (sum), int n (value), written behind a first line. */
 static const gk_param params[] = {
@@ -270,6 +273,76 @@ static void test_bad_calls(void **state) {
   gk_free_text(text);
 }
 
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+typedef struct found { unsigned count; char first[500]; } found;
+static void find(void *user, const gk_problem *problem) {
+  found *f = user;
+  if (f->count++ == 0) snprintf(f->first, sizeof f->first, "%s: %s", problem->code, problem->message);
+}
+
+enum { NONE, TWIN_Y, TWIN_N };
+static found problems_of(const gk_kernel *kernel) {
+  static const gk_slot_desc slots[] = {GK_OWN(TWIN_Y, int, 4), GK_DEFAULT(TWIN_N, int, 4)};
+  const gk_task tasks[] = {{.op = GK_OP_KERNEL, .kernel = kernel, .items = {TWIN_N}, .args = {TWIN_Y}}};
+  const gk_list list = GK_LIST(twins, tasks, slots);
+  found f = {0};
+  gk_check(&list, NULL, find, &f);
+  gk_device *device = NULL;
+  gk_graph *graph = NULL;
+  assert_int_equal(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device), GK_OK);
+  assert_int_equal(gk_graph_create(device, &list, 0, &graph), f.count ? GK_ERROR_INVALID : GK_OK);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  return f;
+}
+
+/* The linker keeps one of the two texts: the kernel of the other file is refused, whichever that is. */
+static void test_two_files_of_one_name(void **state) {
+  (void)state;
+  assert_ptr_equal(twin_one()->source->text, twin_other()->source->text);
+  const bool first = gki_source_of_other(twin_one()->source) != NULL;
+  assert_int_equal(gki_source_of_other(twin_other()->source) == NULL, first);
+  const gk_kernel *right = first ? twin_other() : twin_one(), *wrong = first ? twin_one() : twin_other();
+  assert_int_equal(problems_of(right).count, 0);
+  const found f = problems_of(wrong);
+  assert_int_equal(f.count, 1);
+  if (!strstr(f.first, "kernel-text: ") || !strstr(f.first, "the kernel twin_set is of ") ||
+      !strstr(f.first, "twin_one.c") || !strstr(f.first, "twin_other.c"))
+    fail_msg("%s", f.first);
+  check_fails(wrong, "cuda", "both are called the same in GK_SOURCE or GK_SHARED; give each file a name of its own");
+  char *composed = gk_compose(right, "cuda");
+  assert_non_null(composed);
+  gk_free_text(composed);
+}
+
+static void test_one_header_by_two_paths(void **state) {
+  (void)state;
+  const gk_kernel *const kernels[] = {twin_one_of_header(), twin_other_of_header()};
+  assert_string_not_equal(kernels[0]->source->file, kernels[1]->source->file);
+  assert_ptr_equal(kernels[0]->source->text, kernels[1]->source->text);
+  for (int k = 0; k < 2; ++k) {
+    const found f = problems_of(kernels[k]);
+    if (f.count) fail_msg("%s", f.first);
+  }
+}
+
+static void test_paths(void **state) {
+  (void)state;
+  static const struct { const char *file, *from; bool is_mixed; } cases[] = {
+      {"a.c", NULL, false},        {"a.c", "7:a.c", false},          {"a.c", "8:a.c", true},
+      {"a.c", "7:b.c", true},      {"src/a.c", "7:a.c", false},      {"a.c", "7:/home/me/src/a.c", false},
+      {"src/a.c", "7:../src/a.c", false}, {"./src/a.c", "7:../../src/a.c", false}, {"x/a.c", "7:y/a.c", true},
+      {"xa.c", "7:a.c", true},     {"a.c", "7:xa.c", true},          {"x/a.h", "7:y/a.h", false},
+      {"x/a.h", "7:y/b.h", true},  {"x/a.hpp", "7:y/a.hpp", false},  {"x/a", "7:y/a", true},
+      {"a.c", "nonsense", true},   {"a.c", "7", true},               {"", "7:", false},
+  };
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    const gk_source source = {.file = cases[k].file, .text = "", .line = 7, .from = cases[k].from};
+    if ((gki_source_of_other(&source) != NULL) != cases[k].is_mixed) fail_msg("%s, %s", cases[k].file, cases[k].from);
+  }
+}
+
 /* ---- several sources, layouts ------------------------------------------------------------------------------------ */
 
 static void test_shared_sources(void **state) {
@@ -421,6 +494,8 @@ int main(void) {
       cmocka_unit_test(test_not_refused),    cmocka_unit_test(test_host_code),     cmocka_unit_test(test_bad_calls),
       cmocka_unit_test(test_shared_sources), cmocka_unit_test(test_layouts),       cmocka_unit_test(test_broken_texts),
       cmocka_unit_test(test_deep_nesting),   cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_paths),          cmocka_unit_test(test_two_files_of_one_name),
+      cmocka_unit_test(test_one_header_by_two_paths),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
