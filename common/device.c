@@ -16,11 +16,33 @@ const char *gk_version(void) { return GK_VERSION; }
 /* For gk_device_list, should a backend open whatever it is asked for, or fail at it. */
 enum { ORDINALS_MAX = 256, FAILURES_MAX = 16 };
 
+/* ---- forks ------------------------------------------------------------------------------------------------------- */
+
+unsigned gki_forks;
+static void note_fork(void) { ++gki_forks; }
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, note_fork); }
+
+gk_result gki_refuse_forked(const char *call, const char *which, const char *name) {
+  return gk_fail(GK_ERROR_DEVICE, "%s: %s %s was opened before a fork, and only the parent process can use it; open "
+                 "one in this process", call, which, name);
+}
+
+gk_result gki_device_refuse(const gk_device *device, const char *call) {
+  if (!device) return gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
+  if (gki_refuse_dead(device, call) != GK_OK) return GK_ERROR_INVALID;
+  return device->forks == gki_forks ? GK_OK : gki_refuse_forked(call, "device", device->info.name);
+}
+
+/* ---- opening and closing ----------------------------------------------------------------------------------------- */
+
 static gk_result make(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   gk_result result = GK_ERROR_MEMORY;
   gk_device *device = gki_handle(sizeof *device, "a device");
   if (!device) return result;
+  pthread_once(&forks_once, watch_forks);
   device->backend = backend;
+  device->forks = gki_forks;
   device->state = gki_array(1, backend->device_bytes, "a backend's device");
   if (!device->state) goto done;
   result = gki_worker_start(&device->worker);
@@ -124,11 +146,8 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   return result;
 }
 
-void gk_device_close(gk_device *device) {
-  gki_begin();
-  if (!device || gki_refuse_dead(device, "gk_device_close") != GK_OK) return;
-  gki_bury(device, "device", device->info.name, "closed");
-  gki_graphs_detach(device);
+/* What the device's threads and its driver have of it. */
+static void end(gk_device *device) {
   gki_worker_stop(&device->worker);
   for (size_t k = 0; k < device->code_capacity; ++k)
     if (device->codes[k].kernel && device->backend->unload)
@@ -138,6 +157,14 @@ void gk_device_close(gk_device *device) {
   device->backend->close(device->state);
   pthread_mutex_destroy(&device->code_lock);
   pthread_mutex_destroy(&device->lock);
+}
+
+void gk_device_close(gk_device *device) {
+  gki_begin();
+  if (!device || gki_refuse_dead(device, "gk_device_close") != GK_OK) return;
+  gki_bury(device, "device", device->info.name, "closed");
+  gki_graphs_detach(device);
+  if (device->forks == gki_forks) end(device);
   gk_release(device->codes);
   gk_release(device->blocks);
   gk_release(device->state);

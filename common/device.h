@@ -14,9 +14,13 @@ typedef struct gki_block {
 } gki_block;
 typedef struct gki_code { const gk_kernel *kernel; void *code; } gki_code;
 
+/* How often this process came out of a fork; changes before there is a second thread. */
+extern unsigned gki_forks;
+
 struct gk_device {
   const gk_backend *backend;
   void *state;
+  unsigned forks;                                      /* gki_forks when it was opened */
   gk_device_info info;
   gki_worker worker;
   pthread_mutex_t lock;                                /* guards what follows */
@@ -28,6 +32,10 @@ struct gk_device {
   gki_code *codes; size_t code_count, code_capacity;   /* a power of two; open addressing by the kernel's address */
 };
 
+/* GK_OK, or why the call can't go on: there is no device, it is closed, or its threads and its driver are the parent
+ * process's. */
+gk_result gki_device_refuse(const gk_device *device, const char *call);
+gk_result gki_refuse_forked(const char *call, const char *which, const char *name);
 /* Memory from the backend, zeroed and known by its range. */
 gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **memory);
 /* False: the owner has no block at that address. In the order of the device's work. */

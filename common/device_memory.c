@@ -1,6 +1,5 @@
 /* A device's blocks of memory: given out, found again by address, copied in the order of the device's work. */
 #include "device.h"
-#include "alive.h"
 #include "error.h"
 #include "range.h"
 #include <string.h>
@@ -154,7 +153,7 @@ static gk_result check_range(gk_device *device, const char *call, const void *me
 
 static gk_result refuse_device(const gk_device *device, const char *call) {
   gki_begin();
-  return device ? gki_refuse_dead(device, call) : gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
+  return gki_device_refuse(device, call);
 }
 
 void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind) {

@@ -1,4 +1,3 @@
-#include "alive.h"
 #include "cache.h"
 #include "device.h"
 #include "error.h"
@@ -88,8 +87,7 @@ gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void 
 
 gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *user) {
   gk_result result = refuse_nobody("gk_device_facts", visit);
-  if (result == GK_OK && !device) result = gk_fail(GK_ERROR_INVALID, "gk_device_facts: there is no device (NULL)");
-  if (result == GK_OK) result = gki_refuse_dead(device, "gk_device_facts");
+  if (result == GK_OK) result = gki_device_refuse(device, "gk_device_facts");
   if (result != GK_OK) return result;
   const gk_fact_source *source = source_of(device->backend);
   if (source && source->of_device) source->of_device(device->state, visit, user);

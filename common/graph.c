@@ -10,6 +10,7 @@ gk_result gki_graph_enter(gk_graph *graph, const char *call) {
   gki_begin();
   if (!graph) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL)", call);
   if (gki_refuse_dead(graph, call) != GK_OK) return GK_ERROR_INVALID;
+  if (graph->forks != gki_forks) return gki_refuse_forked(call, "the device of graph", graph->planned.plan.name);
   if (atomic_flag_test_and_set_explicit(&graph->inside, memory_order_acquire))
     return gk_fail(GK_ERROR_BUSY, "%s: another thread is in a call of graph %s; a graph is for one thread at a time",
                    call, graph->planned.plan.name);
@@ -25,6 +26,10 @@ void gki_graph_leave(gk_graph *graph) { atomic_flag_clear_explicit(&graph->insid
 static void let_go(gk_graph *graph) {
   gk_device *device = graph->device;
   if (!device) return;
+  if (graph->forks != gki_forks) {
+    graph->device = NULL;
+    return;
+  }
   gki_launches_end(graph);
   atomic_store(&graph->stoppable, false);
   while (atomic_load(&graph->stoppers) > 0) sched_yield(); /* no lock: a signal's handler may call gk_cancel */
@@ -34,16 +39,20 @@ static void let_go(gk_graph *graph) {
   graph->device = NULL;
 }
 
+/* After a fork the device's own lock may be held for ever, by a thread of the parent process. */
+static pthread_mutex_t forked_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static void unlink_graph(gk_graph *graph) {
   gk_device *device = graph->device;
   if (!device) return;
-  pthread_mutex_lock(&device->lock);
+  pthread_mutex_t *lock = graph->forks == gki_forks ? &device->lock : &forked_lock;
+  pthread_mutex_lock(lock);
   for (gk_graph **at = &device->graphs; *at; at = &(*at)->next_of_device)
     if (*at == graph) {
       *at = graph->next_of_device;
       break;
     }
-  pthread_mutex_unlock(&device->lock);
+  pthread_mutex_unlock(lock);
 }
 
 void gki_graphs_detach(gk_device *device) {
@@ -149,6 +158,7 @@ gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits
   gki_memory_hold(); /* The graph may outlive its device. */
   atomic_flag_clear(&graph->inside);
   graph->device = device;
+  graph->forks = gki_forks;
   graph->outside = way != NULL;
   gki_range_begin(0, "create %s", list && list->abi == GK_ABI ? gki_list_name(list) : "what is no list");
   gk_result result = make(graph, list, bits, way);
@@ -174,8 +184,8 @@ gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits,
   gki_begin();
   if (created) *created = NULL;
   if (!created) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: nowhere to put the graph (NULL)");
-  if (!device) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: there is no device (NULL)");
-  if (gki_refuse_dead(device, "gk_graph_create") != GK_OK) return GK_ERROR_INVALID;
+  gk_result result = gki_device_refuse(device, "gk_graph_create");
+  if (result != GK_OK) return result;
   if (bits & ~(uint32_t)known)
     return gk_fail(GK_ERROR_INVALID,
                    "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",

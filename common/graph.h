@@ -45,6 +45,7 @@ typedef struct gki_span {
 
 struct gk_graph {
   gk_device *device;   /* NULL: it was closed */
+  unsigned forks;      /* the device's */
   struct gk_graph *next_of_device;
   atomic_flag inside;  /* a thread is in a call of this graph */
   atomic_bool stoppable;  /* it was made, and its device isn't being closed */

@@ -15,11 +15,7 @@ _Static_assert(sizeof(uintptr_t) == 8, "a block's operation and its bound in one
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 gki_cuda_device *gki_cuda_device_of(gk_device *device, const char *call) {
-  if (!device) {
-    gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
-    return NULL;
-  }
-  if (gki_refuse_dead(device, call) != GK_OK) return NULL;
+  if (gki_device_refuse(device, call) != GK_OK) return NULL;
   if (device->backend == &gki_cuda) return device->state;
   gk_fail(GK_ERROR_INVALID, "%s: the device is one of backend %s; open one of backend cuda", call,
           device->backend->name);

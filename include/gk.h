@@ -19,6 +19,9 @@
  * - Threads: any number may use one device. A graph is for one thread at a time: a call that meets another is answered
  *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, while the graph lives: also while its
  *   device is being closed, and after.
+ * - Forks: a device, its memory and its graphs are of the process that opened it. In a child process calls with them
+ *   fail (GK_ERROR_DEVICE), and closing and destroying them only frees what gk itself had; it may open devices of its
+ *   own, on CUDA if its parent had none.
  * - Order: launches, uploads, downloads and copies on a device happen as if one after the other, in the order of the
  *   calls. Launches of gk_launch_on follow earlier ones of their graph, and all but launches of other graphs follow
  *   them; else their order is that of their streams.

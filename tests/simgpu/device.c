@@ -3,16 +3,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { DEVICES = 4, DEPTH = 64 };
 
 sim_device sim_devices[DEVICES];
 static bool initialised;
+static pid_t process; /* that initialised it */
 static pthread_cond_t closed = PTHREAD_COND_INITIALIZER;
 static _Thread_local uint64_t stack[DEPTH]; /* handles, so that a context that is gone is seen */
 static _Thread_local int depth;
 
-bool sim_is_initialised(void) { return initialised; }
+bool sim_is_initialised(void) { return initialised && process == getpid(); }
+bool sim_is_forked(void) { return initialised && process != getpid(); }
 
 sim_context *sim_current_or_null(void) {
   if (depth == 0 || !sim_is_alive(stack[depth - 1], SIM_CONTEXT)) return NULL;
@@ -69,6 +72,7 @@ CUresult sim_cuInit(unsigned int flags) {
     sim_devices[k].ordinal = k;
     sim_devices[k].random = sim_seed;
   }
+  if (!initialised) process = getpid();
   initialised = true;
   return CUDA_SUCCESS;
 }

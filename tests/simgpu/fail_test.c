@@ -175,11 +175,27 @@ static void environment_is_read(void **state) {
   assert_non_null(strstr(text, "started 100, retained 3")); /* no device, not initialised */
 }
 
+static void forked_process_is_told(void **state) {
+  (void)state;
+  int status;
+  fflush(NULL);
+  const pid_t forked = fork();
+  if (forked == 0) {
+    int devices;
+    const CUresult result = cu.cuDeviceGetCount(&devices);
+    const bool told = strncmp(sim->first_broken(), "forked: cuDeviceGetCount", 24) == 0;
+    _exit(result == CUDA_ERROR_NOT_INITIALIZED && told ? 0 : 1);
+  }
+  assert_int_equal(waitpid(forked, &status, 0), forked);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(int count, char **words) {
   if (count > 1) return child(words[1]);
   if (readlink("/proc/self/exe", program, sizeof program - 1) < 0) return 1;
   const struct CMUnitTest tests[] = {
     CASE(call_k_fails_once),
+    CASE(forked_process_is_told),
     CASE(names_of_errors_are_not_counted),
     CASE(giving_back_works_even_if_it_fails),
     CASE(capture_that_fails_to_end_leaves_nothing),

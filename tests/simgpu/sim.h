@@ -152,6 +152,7 @@ sim_context *sim_current_or_null(void);
 CUresult sim_check_context(const sim_object *object, const char *what);
 void sim_fail_context(sim_context *context, CUresult code, const char *why);
 bool sim_is_initialised(void);
+bool sim_is_forked(void); /* by a process that had initialised it */
 
 /* ---- memory (memory.c) ------------------------------------------------------------------------------------------- */
 

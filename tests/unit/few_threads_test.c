@@ -1,5 +1,5 @@
-/* Where a process may have few threads, as in a container: the OpenMP backend goes on with those that there can be. Each
- * case is a process of its own, since OpenMP's runtimes keep their threads, and end the process where they get none. */
+/* Where a process may have few threads, as in a container, the OpenMP backend goes on with those that there can be.
+ * Each case is a process of its own, since OpenMP's runtimes keep their threads, and end it where they get none. */
 #include "elsewhere.h"
 #include "openmp_world.h"
 #include "gk_kernel.h"

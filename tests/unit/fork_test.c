@@ -1,0 +1,153 @@
+/* A process that was forked: its parent's devices and graphs are refused by name, and can be freed; it may open some of
+ * its own. A child that hangs is ended by its alarm. */
+#include "cuda_world.h"
+#include "runtime_kernels.h"
+#include <sys/wait.h>
+
+enum { X = 1, A, N };
+static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1)};
+static const gk_task tasks[] = {GK_RUN(add, GK_ONE, X, A)};
+static const gk_list list = GK_LIST(list, tasks, slots);
+
+/* In the child: no assert of cmocka's, which would go on with the parent's tests. */
+#define must(condition) \
+  do { \
+    if (!(condition)) { \
+      fprintf(stderr, "%s:%d: not %s; %s\n", __FILE__, __LINE__, #condition, gk_error()); \
+      _exit(1); \
+    } \
+  } while (0)
+#define must_refuse(call) must((call) == GK_ERROR_DEVICE && strstr(gk_error(), " was opened before a fork"))
+#define must_give_none(call) must(!(call) && strstr(gk_error(), " was opened before a fork"))
+
+static void note_nothing(void *user, const gk_fact *fact) { (void)user, (void)fact; }
+
+static void refuse_device(gk_device *device, void *memory) {
+  char byte[4];
+  gk_graph *graph;
+  must_give_none(gk_alloc(device, 4, GK_DEVICE_MEMORY));
+  must_refuse(gk_upload(device, memory, byte, 4));
+  must_refuse(gk_download(device, byte, memory, 4));
+  must_refuse(gk_copy(device, memory, memory, 4));
+  must_give_none(gk_host_address(device, memory));
+  must_refuse(gk_graph_create(device, &list, 0, &graph));
+  must_refuse(gk_device_facts(device, note_nothing, NULL));
+  gk_free(device, memory);
+  must(gk_device_describe(device)); /* nobody needs to be asked for that */
+}
+
+static void refuse_graph(gk_graph *graph) {
+  const gk_status *status;
+  must_refuse(gk_launch(graph, 0));
+  must_refuse(gk_launch_on(graph, 0, NULL));
+  must_refuse(gk_wait(graph, &status));
+  must_refuse(gk_poll(graph, &status));
+  must_refuse(gk_cancel(graph));
+  must_refuse(gk_bind(graph, X, &status));
+  must_refuse(gk_bind_int(graph, A, 2));
+  must_refuse(gk_resize(graph, X, 5));
+  must_give_none(gk_bound(graph, X));
+  must_give_none(gk_dump(NULL, graph, "text"));
+  must_give_none(gk_find_slot(graph, "X"));
+}
+
+static int add_once(const char *backend) {
+  gk_device *device;
+  gk_graph *graph;
+  int x = 0;
+  must(gk_device_open(&(gk_device_desc){.backend = backend}, &device) == GK_OK);
+  must(gk_graph_create(device, &list, 0, &graph) == GK_OK);
+  must(gk_launch(graph, 0) == GK_OK);
+  must(gk_wait(graph, NULL) == GK_OK);
+  must(gk_download(device, &x, gk_bound(graph, X), sizeof x) == GK_OK);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  return x;
+}
+
+static void assert_child_is_fine(pid_t child) {
+  int status;
+  assert_true(child > 0);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the child's status is 0x%x", (unsigned)status);
+}
+
+/* One graph is destroyed before the device is closed, one after it; both were launched. */
+static void child_can_only_free(void **state) {
+  gk_device *device = *state;
+  gk_graph *graphs[2] = {graph_on(device, &list, GK_CANCELLABLE), graph_on(device, &list, GK_CANCELLABLE)};
+  void *memory = gk_alloc(device, 4, GK_DEVICE_MEMORY);
+  for (int k = 0; k < 2; ++k) assert_ok(gk_launch(graphs[k], 0));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    refuse_device(device, memory);
+    for (int k = 0; k < 2; ++k) refuse_graph(graphs[k]);
+    gk_graph_destroy(graphs[0]);
+    gk_device_close(device);
+    refuse_graph(graphs[1]);
+    gk_graph_destroy(graphs[1]);
+    must(!sim->broken());
+    must(add_once("openmp") == 1);
+    _exit(0);
+  }
+  assert_child_is_fine(child);
+  for (int k = 0; k < 2; ++k) assert_ok(gk_wait(graphs[k], NULL)); /* the parent's are as they were */
+  assert_ok(gk_launch(graphs[0], 0));
+  assert_ok(gk_wait(graphs[0], NULL));
+  assert_int_equal(int_at(device, gk_bound(graphs[0], X)), 2);
+  for (int k = 0; k < 2; ++k) gk_graph_destroy(graphs[k]);
+  gk_free(device, memory);
+}
+
+/* CUDA's driver serves one process, which gk says when a device is opened, and the simulated one where it is called. */
+static void child_has_no_cuda(void **state) {
+  (void)state;
+  const pid_t child = fork();
+  if (child == 0) {
+    gk_device *device;
+    alarm(20);
+    must(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) == GK_ERROR_NO_DEVICE);
+    must(strstr(gk_error(), "this process was forked from one that had started CUDA"));
+    _exit(0);
+  }
+  assert_child_is_fine(child);
+}
+
+/* In the middle of a launch: the parent's thread is in gk_wait, and the child is the worker's thread. */
+static pid_t from_inside;
+static gk_graph *running;
+static gk_result fork_inside(const gk_value *args, void *stream) {
+  (void)args, (void)stream;
+  from_inside = fork();
+  if (from_inside != 0) return GK_OK;
+  alarm(20);
+  refuse_graph(running);
+  gk_graph_destroy(running);
+  must(add_once("openmp") == 1);
+  _exit(0);
+}
+
+static void child_of_a_launch(void **state) {
+  static const gk_task forking_tasks[] = {GK_CALL(fork_inside, X), GK_RUN(add, GK_ONE, X, A)};
+  static const gk_list forking = GK_LIST(forking, forking_tasks, slots);
+  gk_device *device = *state;
+  running = graph_on(device, &forking, GK_CANCELLABLE);
+  assert_ok(gk_launch(running, 0));
+  assert_ok(gk_wait(running, NULL));
+  assert_child_is_fine(from_inside);
+  assert_int_equal(int_at(device, gk_bound(running, X)), 1);
+  gk_graph_destroy(running);
+}
+
+int main(int argc, char **argv) {
+  (void)argc;
+  with_simgpu(argv);
+  const struct CMUnitTest tests[] = {
+    ON_ALL(child_can_only_free),
+    ON_CUDA(child_can_only_free),
+    ON_CUDA(child_has_no_cuda),
+    ON(openmp, child_of_a_launch),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
