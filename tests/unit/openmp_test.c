@@ -1,5 +1,5 @@
-/* The OpenMP backend: devices, memory, single tasks. Sums, and how many threads a task wakes, are in
- * openmp_team_test.c, sections and loops in openmp_sections_test.c, which way sections run in openmp_choices_test.c. */
+/* The OpenMP backend: devices, memory, single tasks. Sums are in openmp_team_test.c, sections and loops in
+ * openmp_sections_test.c, what is learned of time in openmp_costs_test.c and openmp_choices_test.c. */
 #include "openmp_items.h"
 #include <omp.h>
 #include <stdio.h>

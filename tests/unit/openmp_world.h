@@ -122,6 +122,15 @@ static inline gk_result world_launch(world *w, uint32_t target) {
   return gki_openmp.run(&w->program, &launch, r);
 }
 
+/* As it is when the team has met where each hand-over took so long. */
+static inline void begin_slow_moment(gki_openmp_device *device, float handoff_ns, uint64_t doubted_at) {
+  device->handoff_ns = device->handoff_floor_ns = handoff_ns;
+  for (size_t k = 0; k < GK_COUNT(device->at_meeting_ns); ++k) device->at_meeting_ns[k] = handoff_ns;
+  if (device->meetings == 0) device->meetings = 1;
+  device->pause_ns = 1e6f;
+  device->doubted_at = doubted_at;
+}
+
 #define assert_runs(w) \
   do { \
     gk_result result_ = world_launch((w), 0); \
