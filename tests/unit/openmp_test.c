@@ -278,6 +278,27 @@ enum { TO = 1, FROM, HOW_MANY, BLOCK, WORDS };
 static const gk_slot_desc copy_slots[] = {GK_BUFFER(TO, six), GK_BUFFER(FROM, six), GK_SCALAR(HOW_MANY, int),
                                           GK_STRUCT_VALUE(BLOCK, block), GK_BUFFER(WORDS, block)};
 
+/* The offset is that of the first extent. */
+static void test_planes_read_when_they_run(void **state) {
+  (void)state;
+  static const gk_slot_desc read_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(N, int), GK_BUFFER(NY, int),
+                                            GK_BUFFER(NZ, int)};
+  static const gk_task tasks[] = {
+    {.op = GK_OP_KERNEL, .name = "read", .kernel = &touching, .items = {N, NY, NZ}, .args = {X}, .offset = 4}};
+  static const gk_list list = GK_LIST(list, tasks, read_slots);
+  int32_t n[2] = {7, 3}, ny[2] = {5, 11}, nz[2] = {2, 13};
+  world w;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  bind_ptr(&w, X, touched_bytes);
+  bind_ptr(&w, N, n);
+  bind_ptr(&w, NY, ny);
+  bind_ptr(&w, NZ, nz);
+  memset(touched_bytes, 0, sizeof touched_bytes);
+  assert_runs(&w);
+  assert_touched(3 * 5 * 2);
+  world_end(&w);
+}
+
 static void test_copies(void **state) {
   (void)state;
   static const gk_task tasks[] = {{.op = GK_OP_COPY, .name = "copy", .items = {HOW_MANY}, .args = {TO, FROM},
@@ -431,6 +452,7 @@ int main(void) {
     cmocka_unit_test(test_too_many_items),
     cmocka_unit_test(test_most_items),
     cmocka_unit_test(test_items_read_when_it_runs),
+    cmocka_unit_test(test_planes_read_when_they_run),
     cmocka_unit_test(test_copies),
     cmocka_unit_test(test_copy_of_a_struct),
     cmocka_unit_test(test_fills),
