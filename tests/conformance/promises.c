@@ -350,6 +350,27 @@ CASE(counts_read_on_the_device) {
   trace(s, 0, "TO=8 TO[6]=8 TO[7]=7");
 }
 
+/* The offset is the first extent's; the others are read where their slots begin. */
+CASE(planes_counted_on_the_device) {
+  enum { TO = 1, SIZES, ROWS, WIDTH, ALL };
+  static const gk_slot_desc slots[] = {GK_OWN(TO, int, 64), GK_OWN(SIZES, int, 2), GK_OWN(ROWS, int, 2),
+                                       GK_DEFAULT(WIDTH, int, 8), GK_DEFAULT(ALL, int, 64)};
+  static const gk_task tasks[] = {
+    GK_FILL(TO, ALL, -1),
+    {.op = GK_OP_KERNEL, .name = "number", .kernel = &number, .items = {SIZES, ROWS}, .offset = 4, .args = {TO, WIDTH}}};
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  put_at(s, SIZES, 0, 7);
+  put_at(s, SIZES, 1, 3);
+  put_at(s, ROWS, 0, 2);
+  put_at(s, ROWS, 1, 5);
+  trace(s, 0, "TO=0 TO[2]=2 TO[3]=-1 TO[8]=100 TO[10]=102 TO[11]=-1 TO[16]=-1 TO[32]=-1");
+  put_at(s, ROWS, 0, 0);
+  trace(s, 0, "TO=-1 TO[8]=-1");
+  put_at(s, ROWS, 0, 4);
+  put_at(s, SIZES, 1, -1);
+  trace(s, 0, "TO=-1 TO[8]=-1");
+}
+
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
 CASE(launches_on_the_default_stream) {
