@@ -1,5 +1,6 @@
 #include "device.h"
 #include "alive.h"
+#include "cancel.h"
 #include "error.h"
 #include "graph.h"
 #include "range.h"
@@ -19,7 +20,10 @@ enum { ORDINALS_MAX = 256, FAILURES_MAX = 16 };
 /* ---- forks ------------------------------------------------------------------------------------------------------- */
 
 unsigned gki_forks;
-static void note_fork(void) { ++gki_forks; }
+static void note_fork(void) {
+  ++gki_forks;
+  gki_log_forked();
+}
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, note_fork); }
 
@@ -69,10 +73,12 @@ done:
 }
 
 static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
+  const int cancel = gki_cancel_hold();
   gki_range_listen();
   gki_range_begin(0, "open %s %d", backend->name, desc->ordinal);
   const gk_result result = make(backend, desc, opened);
   gki_range_end();
+  gki_cancel_let_go(cancel);
   return result;
 }
 
@@ -162,6 +168,7 @@ static void end(gk_device *device) {
 void gk_device_close(gk_device *device) {
   gki_begin();
   if (!device || gki_refuse_dead(device, "gk_device_close") != GK_OK) return;
+  const int cancel = gki_cancel_hold();
   gki_bury(device, "device", device->info.name, "closed");
   gki_graphs_detach(device);
   if (device->forks == gki_forks) end(device);
@@ -170,6 +177,7 @@ void gk_device_close(gk_device *device) {
   gk_release(device->state);
   gk_release(device);
   gki_memory_drop();
+  gki_cancel_let_go(cancel);
 }
 
 const gk_device_info *gk_device_describe(const gk_device *device) {

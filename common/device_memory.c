@@ -1,5 +1,6 @@
 /* A device's blocks of memory: given out, found again by address, copied in the order of the device's work. */
 #include "device.h"
+#include "cancel.h"
 #include "error.h"
 #include "range.h"
 #include <string.h>
@@ -57,9 +58,11 @@ done:
 }
 
 gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
+  const int cancel = gki_cancel_hold();
   gki_range_begin(bytes, "allocate");
   const gk_result result = alloc(device, bytes, kind, owner, given);
   gki_range_end();
+  gki_cancel_let_go(cancel);
   return result;
 }
 

@@ -1,5 +1,5 @@
 #include "error.h"
-#include <pthread.h>
+#include "cancel.h"
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,6 +24,11 @@ enum { LOG_UNSET = -1 };
 static atomic_int log_level = LOG_UNSET; /* by itself, so that a launch which nobody listens to takes no lock */
 static gk_log_sink log_sink;
 static void *log_user;
+/* Threads in a sink, those that came before the last change apart from the others: gk_set_log waits for these. */
+static unsigned in_sink[2], log_turn;
+static bool log_changes;
+static pthread_cond_t log_changed = PTHREAD_COND_INITIALIZER;
+static _Thread_local bool is_in_sink;
 
 const char *gk_error(void) { return message; }
 
@@ -93,12 +98,31 @@ static gk_log_level level_named(const char *text) {
   return number < 0 ? GK_LOG_NONE : number > GK_LOG_DEBUG ? GK_LOG_DEBUG : (gk_log_level)number;
 }
 
+/* A sink mustn't call gk; one that does all the same changes what comes next, and waits for nobody. */
 void gk_set_log(gk_log_level level, gk_log_sink sink, void *user) {
+  const int cancel = gki_cancel_hold();
   pthread_mutex_lock(&log_lock);
+  while (log_changes && !is_in_sink) pthread_cond_wait(&log_changed, &log_lock);
   atomic_store_explicit(&log_level, (int)level, memory_order_relaxed);
   log_sink = sink;
   log_user = user;
+  if (!is_in_sink) {
+    const unsigned before = log_turn;
+    log_changes = true;
+    log_turn = 1 - before;
+    while (in_sink[before] > 0) pthread_cond_wait(&log_changed, &log_lock);
+    log_changes = false;
+    pthread_cond_broadcast(&log_changed);
+  }
   pthread_mutex_unlock(&log_lock);
+  gki_cancel_let_go(cancel);
+}
+
+void gki_log_forked(void) {
+  log_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+  log_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  log_changes = false;
+  in_sink[0] = in_sink[1] = 0;
 }
 
 static int level_now(void) {
@@ -115,17 +139,31 @@ static int level_now(void) {
   return level;
 }
 
+static void say(gk_log_level level, const char *line) {
+  const int cancel = gki_cancel_hold();
+  const bool is_nested = is_in_sink;
+  pthread_mutex_lock(&log_lock);
+  const gk_log_sink sink = log_sink;
+  void *const user = log_user;
+  const unsigned turn = log_turn;
+  ++in_sink[turn];
+  pthread_mutex_unlock(&log_lock);
+  is_in_sink = true;
+  if (sink) sink(user, level, line);
+  else fprintf(stderr, "gk: %s\n", line);
+  is_in_sink = is_nested;
+  pthread_mutex_lock(&log_lock);
+  if (in_sink[turn] > 0 && --in_sink[turn] == 0) pthread_cond_broadcast(&log_changed); /* 0: the sink forked */
+  pthread_mutex_unlock(&log_lock);
+  gki_cancel_let_go(cancel);
+}
+
 void gk_log(gk_log_level level, const char *format, ...) {
   if (level == GK_LOG_NONE || (int)level > level_now()) return;
-  pthread_mutex_lock(&log_lock);
-  gk_log_sink sink = log_sink;
-  void *user = log_user;
-  pthread_mutex_unlock(&log_lock);
   char line[GKI_MESSAGE_BYTES];
   va_list args;
   va_start(args, format);
   vsnprintf(line, sizeof line, format, args);
   va_end(args);
-  if (sink) sink(user, level, line);
-  else fprintf(stderr, "gk: %s\n", line);
+  say(level, line);
 }

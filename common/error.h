@@ -23,6 +23,9 @@ void gki_attempt_end(void);
 /* "out of memory for <what>": the one sentence for a NULL from the allocator. */
 gk_result gki_fail_memory(const char *what, size_t bytes);
 
+/* In a child process: its parent's other threads aren't in a sink any more. */
+void gki_log_forked(void);
+
 /* "GK_PTR"; NULL: there is no such type. */
 const char *gki_type_name(gk_type type);
 #endif

@@ -1,5 +1,6 @@
 #include "graph.h"
 #include "alive.h"
+#include "cancel.h"
 #include "check.h"
 #include "range.h"
 #include <sched.h>
@@ -66,6 +67,7 @@ void gki_graphs_detach(gk_device *device) {
 void gk_graph_destroy(gk_graph *graph) {
   gki_begin();
   if (!graph || gki_refuse_dead(graph, "gk_graph_destroy") != GK_OK) return;
+  const int cancel = gki_cancel_hold();
   gki_bury(graph, "graph", graph->planned.plan.name, "destroyed");
   unlink_graph(graph);
   let_go(graph);
@@ -76,6 +78,7 @@ void gk_graph_destroy(gk_graph *graph) {
   gki_plan_free(&graph->planned);
   gk_release(graph);
   gki_memory_drop();
+  gki_cancel_let_go(cancel);
 }
 
 static gk_result lower_by(gk_graph *graph, const gki_lowering *way, void *const *code) {
@@ -160,9 +163,11 @@ gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits
   graph->device = device;
   graph->forks = gki_forks;
   graph->outside = way != NULL;
+  const int cancel = gki_cancel_hold();
   gki_range_begin(0, "create %s", list && list->abi == GK_ABI ? gki_list_name(list) : "what is no list");
   gk_result result = make(graph, list, bits, way);
   gki_range_end();
+  gki_cancel_let_go(cancel);
   if (result != GK_OK) {
     gk_graph_destroy(graph);
     return result;

@@ -1,6 +1,7 @@
 /* Launching: one hand-over per launch, filled in place, with nothing allocated and nobody waited for. */
 #include "graph.h"
 #include "alive.h"
+#include "cancel.h"
 #include "range.h"
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +121,9 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
     const bool asked = native && launch->result == GK_OK;
     if (asked) {
       gki_begin();
+      const int cancel = gki_cancel_hold();
       launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
+      gki_cancel_let_go(cancel);
       if (launch->result == GK_ERROR_BUSY) { /* it can't be asked now, which says nothing about the launch */
         gk_fail(GK_ERROR_BUSY, "backend %s can't be asked now and didn't say why", graph->device->backend->name);
         launch->result = GK_OK;
@@ -221,7 +224,9 @@ static gk_result refuse_behind_others(gk_graph *graph, const char *call, uint64_
 
 /* A launch that failed at once was none. */
 static gk_result launch_here(gk_graph *graph, gki_launch *launch, uint64_t before) {
+  const int cancel = gki_cancel_hold();
   run_launch(&launch->job);
+  gki_cancel_let_go(cancel);
   if (launch->result == GK_OK) return GK_OK;
   atomic_store_explicit(&graph->launched, before, memory_order_relaxed);
   return gki_fail_with(launch->result, launch->message);
@@ -267,7 +272,9 @@ static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
   if (result != GK_OK) return result;
   if (atomic_exchange(&graph->stale, false)) hand_again(launch);
   log_launch(launch);
+  const int cancel = gki_cancel_hold();
   result = arm(graph->state, &launch->hand_over, data);
+  gki_cancel_let_go(cancel);
   if (result != GK_OK) {
     atomic_store(&graph->stale, true);
     return result;
@@ -302,7 +309,9 @@ gk_result gki_launch_disarmed(gk_graph *graph, const char *call,
   const uint64_t before = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   uint64_t launched = before;
   result = refuse_inside(graph, call);
+  const int cancel = gki_cancel_hold();
   if (result == GK_OK) result = disarm(graph->state, graph->settled, &launched);
+  gki_cancel_let_go(cancel);
   if (launched != before) {
     atomic_store_explicit(&graph->launched, launched, memory_order_relaxed);
     atomic_store(&graph->stale, true);
@@ -390,7 +399,9 @@ static gk_result cancel_open(gk_graph *graph) {
   if (graph->mode == GK_MODE_NATIVE && !backend->cancel)
     return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
   gki_mark(0, "cancel %s", graph->planned.plan.name);
+  const int cancel = gki_cancel_hold();
   const gk_result result = cancel_all(graph);
+  gki_cancel_let_go(cancel);
   return result == GK_OK ? GK_OK : gk_fail(result, "gk_cancel: backend %s failed to and didn't say why", backend->name);
 }
 

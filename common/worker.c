@@ -1,4 +1,5 @@
 #include "worker.h"
+#include "cancel.h"
 #include "error.h"
 #include "pause.h"
 #include <sched.h>
@@ -132,6 +133,7 @@ static bool run_here(gki_worker *worker, gki_job *job) {
 }
 
 void gki_worker_run(gki_worker *worker, gki_job *job) {
+  const int cancel = gki_cancel_hold();
   atomic_store_explicit(&job->done, false, memory_order_relaxed);
   pthread_mutex_lock(&worker->lock);
   if (!run_here(worker, job)) {
@@ -140,13 +142,16 @@ void gki_worker_run(gki_worker *worker, gki_job *job) {
       pthread_cond_wait(&worker->finished, &worker->lock);
   }
   pthread_mutex_unlock(&worker->lock);
+  gki_cancel_let_go(cancel);
 }
 
 void gki_worker_hand(gki_worker *worker, gki_job *job) {
+  const int cancel = gki_cancel_hold();
   atomic_store_explicit(&job->done, false, memory_order_relaxed);
   pthread_mutex_lock(&worker->lock);
   if (!run_here(worker, job)) append(worker, job);
   pthread_mutex_unlock(&worker->lock);
+  gki_cancel_let_go(cancel);
 }
 
 static bool is_done(const gki_job *job) { return atomic_load_explicit(&job->done, memory_order_acquire); }
@@ -159,7 +164,9 @@ void gki_worker_wait(gki_worker *worker, gki_job *job) {
     for (const uint64_t ends = now + AWAKE_NS; now && now < ends && !is_done(job);) now = give_way(worker, now);
   }
   if (is_done(job)) return;
+  const int cancel = gki_cancel_hold();
   pthread_mutex_lock(&worker->lock);
   while (!atomic_load_explicit(&job->done, memory_order_relaxed)) pthread_cond_wait(&worker->finished, &worker->lock);
   pthread_mutex_unlock(&worker->lock);
+  gki_cancel_let_go(cancel);
 }

@@ -19,6 +19,7 @@
  * - Threads: any number may use one device. A graph is for one thread at a time: a call that meets another is answered
  *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, while the graph lives: also while its
  *   device is being closed, and after.
+ * - A thread that is cancelled (pthread_cancel) finishes the call that it is in.
  * - Forks: a device, its memory and its graphs are of the process that opened it. In a child process calls with them
  *   fail (GK_ERROR_DEVICE), and closing and destroying them only frees what gk itself had; it may open devices of its
  *   own, on CUDA if its parent had none.
@@ -96,7 +97,8 @@ typedef enum gk_log_level {
 /** Gets one line without its end. May be called from any thread, even by several at once; must not call gk. */
 typedef void (*gk_log_sink)(void *user, gk_log_level level, const char *line);
 
-/** Sets level and sink for the process; sink NULL: standard error. Thread-safe. */
+/** Sets level and sink for the process; sink NULL: standard error. Once it returns, no thread is in the sink before any
+ * more: it waits for those that are. Thread-safe. */
 void gk_set_log(gk_log_level level, gk_log_sink sink, void *user);
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */

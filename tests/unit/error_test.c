@@ -1,5 +1,7 @@
 #include "error.h"
 #include "runtime.h"
+#include "await.h"
+#include "waits.h"
 #include <unistd.h>
 
 static void names_every_result(void **state) {
@@ -133,6 +135,94 @@ static void variable_sets_the_level(void **state) {
   }
 }
 
+/* ---- gk_set_log and sinks that are at work ----------------------------------------------------------------------- */
+
+enum { NOT_YET, IN_SINK, WAITED_FOR, SET };
+static atomic_int change;
+
+/* Stays until gk_set_log waits for it, or doesn't. */
+static void stay(void *user, gk_log_level level, const char *line) {
+  (void)level, (void)line;
+  atomic_store(&change, IN_SINK);
+  await(atomic_load(&change) > IN_SINK);
+  *(int *)user = atomic_load(&change);
+}
+
+static void *log_once(void *at) {
+  gk_log(GK_LOG_ERROR, "a line");
+  return at;
+}
+
+static void note_wait(void) {
+  int in_sink = IN_SINK;
+  atomic_compare_exchange_strong(&change, &in_sink, WAITED_FOR);
+}
+
+static void change_waits_for_the_sink(void **state) {
+  (void)state;
+  int *seen = calloc(1, sizeof *seen);
+  pthread_t thread;
+  atomic_store(&change, NOT_YET);
+  gk_set_log(GK_LOG_ERROR, stay, seen);
+  assert_int_equal(pthread_create(&thread, NULL, log_once, NULL), 0);
+  await(atomic_load(&change) == IN_SINK);
+  on_wait = note_wait;
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+  on_wait = NULL;
+  int waited_for = WAITED_FOR;
+  atomic_compare_exchange_strong(&change, &waited_for, SET);
+  assert_int_equal(*seen, WAITED_FOR);
+  free(seen); /* the sink is through with it */
+  pthread_join(thread, NULL);
+}
+
+/* It mustn't call gk, and hangs nobody if it does. */
+static void change_log(void *user, gk_log_level level, const char *line) {
+  (void)level, (void)line;
+  ++*(int *)user;
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+}
+
+static void sink_that_changes_the_log_goes_on(void **state) {
+  (void)state;
+  int lines = 0;
+  gk_set_log(GK_LOG_ERROR, change_log, &lines);
+  gk_log(GK_LOG_ERROR, "one");
+  gk_log(GK_LOG_ERROR, "two");
+  assert_int_equal(lines, 1);
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+}
+
+static atomic_bool enough;
+static void *log_on_and_on(void *at) {
+  while (!atomic_load(&enough)) gk_log(GK_LOG_ERROR, "a line");
+  return at;
+}
+
+static void count_line(void *user, gk_log_level level, const char *line) {
+  (void)level, (void)line;
+  atomic_fetch_add((atomic_int *)user, 1);
+}
+
+/* Each change frees what the sink before had. */
+static void sinks_change_under_way(void **state) {
+  (void)state;
+  pthread_t threads[3];
+  atomic_store(&enough, false);
+  for (int k = 0; k < 3; ++k) assert_int_equal(pthread_create(&threads[k], NULL, log_on_and_on, NULL), 0);
+  atomic_int *before = NULL;
+  for (int k = 0; k < 3000; ++k) {
+    atomic_int *lines = calloc(1, sizeof *lines);
+    gk_set_log(GK_LOG_ERROR, count_line, lines);
+    free(before);
+    before = lines;
+  }
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+  free(before);
+  atomic_store(&enough, true);
+  for (int k = 0; k < 3; ++k) pthread_join(threads[k], NULL);
+}
+
 static int say_all_levels(void) {
   for (int level = GK_LOG_ERROR; level <= GK_LOG_DEBUG; ++level) gk_log((gk_log_level)level, "level %d", level);
   return 0;
@@ -148,6 +238,9 @@ int main(int argc, char **argv) {
     cmocka_unit_test(threads_have_their_own_message),
     cmocka_unit_test(log_level_decides),
     cmocka_unit_test(variable_sets_the_level),
+    cmocka_unit_test(change_waits_for_the_sink),
+    cmocka_unit_test(sink_that_changes_the_log_goes_on),
+    cmocka_unit_test(sinks_change_under_way),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

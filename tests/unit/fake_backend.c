@@ -89,12 +89,14 @@ static void leak(int change) {
 }
 
 static void called(fake_entry entry) {
+  pthread_testcancel(); /* as in a driver that waits */
   lock();
   ++fake.calls[entry];
   unlock();
 }
 
 static gk_result called_or_failed(fake_entry entry) {
+  pthread_testcancel();
   lock();
   ++fake.calls[entry];
   bool fails = fake.fail_in && (fake.fail_entry == entry || fake.fail_entry == FAKE_ENTRIES) && --fake.fail_in == 0;
