@@ -232,6 +232,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuStreamSynchronize, 2000, 0, (CUstream stream)) \
   X(cuStreamQuery, 2000, 0, (CUstream stream)) \
   X(cuStreamGetCtx, 9020, 0, (CUstream stream, CUcontext *context)) \
+  X(cuStreamGetId, 12000, 12000, (CUstream stream, unsigned long long *id)) \
+  X(cuThreadExchangeStreamCaptureMode, 10010, 0, (CUstreamCaptureMode *mode)) \
   X(cuStreamIsCapturing, 10000, 0, (CUstream stream, CUstreamCaptureStatus *status)) \
   X(cuStreamBeginCapture, 10010, 0, (CUstream stream, CUstreamCaptureMode mode)) \
   X(cuStreamEndCapture, 10000, 0, (CUstream stream, CUgraph *graph)) \

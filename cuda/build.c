@@ -160,7 +160,7 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
   gki_range_begin(variant->gates->node_count, "build nodes");
   builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
                          .values = graph->calls.values, .parameters = &graph->parameters,
-                         .updates = &variant->updates, .whole = variant->graph, .refused = graph->refused,
+                         .updates = &variant->updates, .whole = &variant->graph, .refused = graph->refused,
                          .refused_bytes = sizeof graph->refused},
                .graph = graph, .variant = variant, .gates = variant->gates, .handles = handles};
   gk_result result = take_places(variant);

@@ -64,8 +64,8 @@ gk_result gki_cuda_enter_on(const gki_cuda_device *device, CUstream stream, CUst
     result = push(device);
     *pushed = result == GK_OK;
   }
-  if (result == GK_OK && stream != known) result = refuse_stream(device, stream);
   if (result == GK_OK) result = refuse_capture(device, stream);
+  if (result == GK_OK && stream != known) result = refuse_stream(device, stream); /* which may spoil a capture */
   if (result == GK_OK && device->shares_stream && stream != known) /* where it was last is marked there */
     result = refuse_capture(device, device->stream);
   if (result == GK_OK || !*pushed) return result;

@@ -97,17 +97,17 @@ static gk_result instantiate(gki_cuda_gated *graph, uint32_t run, CUgraph from) 
 static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
   const gki_cuda_driver *driver = graph->device->driver;
   const gk_run *at = &graph->plan->runs[run];
+  CUgraph made = NULL;
   gki_cuda_nodes nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
                           .values = graph->calls.values, .parameters = &graph->parameters,
-                          .updates = &graph->updates};
-  CUgraph made = NULL;
+                          .updates = &graph->updates, .whole = &made};
   if (!gki_cuda_nodes_grow(&nodes, 1)) return GK_ERROR_MEMORY;
   gk_result result = judge_run(graph, driver->cuGraphCreate(&made, 0), "cuGraphCreate", run);
   if (result == GK_OK) {
     result = add_nodes(&nodes, made, at->begin, at->end, 0);
     if (result == GK_OK) result = instantiate(graph, run, made);
     if (result == GK_OK && graph->parameters.count) graph->runs[run].graph = made;
-    else (void)driver->cuGraphDestroy(made);
+    else if (made) (void)driver->cuGraphDestroy(made);
   }
   gki_cuda_updates_belong(&graph->updates, &graph->parameters, at->begin, at->end, graph->runs[run].exec);
   gk_release(nodes.fronts);

@@ -107,98 +107,59 @@ static gk_result refuse_in_body(const gki_cuda_nodes *n, const gk_node *node, co
   return GK_ERROR_UNSUPPORTED;
 }
 
-/* Whether a capture ended so by what the call did: it waited, left another stream forked off, or ended it itself. */
-static bool is_of_call(CUresult end) {
-  return end == CUDA_ERROR_ILLEGAL_STATE ||
-         (end >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && end <= CUDA_ERROR_CAPTURED_EVENT);
+/* A capture that ends so was spoiled by the call: it waited, left another stream forked off, or ended it itself. */
+static gk_result judge_capture(const gki_cuda_nodes *n, uint32_t task, CUresult end) {
+  const bool is_of_call = end == CUDA_ERROR_ILLEGAL_STATE ||
+                          (end >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && end <= CUDA_ERROR_CAPTURED_EVENT);
+  return is_of_call ? refuse_recorded(&n->slots->plan->nodes[task])
+                    : gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task);
 }
 
-/* In a graph of its own, which for drivers before 12.3 is the only way. GK_OK without *child: that wasn't possible.
- * What the call itself answers is the result. */
-static gk_result record_apart(const gki_cuda_nodes *n, const gk_node *node, uint32_t task, CUstream stream,
-                              CUgraph *child) {
+/* In a graph of its own: the driver frees the graph of a capture that goes wrong, with all that it is part of. That
+ * may leave *own there although it fails. */
+static gk_result record_own(const gki_cuda_nodes *n, uint32_t task, CUstream stream, CUgraph *own) {
   const gki_cuda_driver *driver = n->device->driver;
-  *child = NULL;
+  const gk_node *node = &n->slots->plan->nodes[task];
+  *own = NULL;
   CUresult begun = driver->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
   if (begun != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, begun, "cuStreamBeginCapture", task);
   gk_result result = judge_library(node, call_library(n, node, stream));
-  CUresult end = driver->cuStreamEndCapture(stream, child);
-  if (end != CUDA_SUCCESS) *child = NULL;
-  if (result == GK_OK && end != CUDA_SUCCESS && !is_of_call(end))
-    return gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task);
-  return result;
-}
-
-/* What went wrong in a body may be right elsewhere; which of the two it is tells another try. */
-static gk_result explain_invalid(const gki_cuda_nodes *n, const gk_node *node, uint32_t task, bool in_body,
-                                 CUstream stream) {
-  if (!in_body) return refuse_recorded(node);
-  CUgraph apart;
-  gk_result result = record_apart(n, node, task, stream, &apart);
-  if (result != GK_OK) return result;
-  if (!apart) return refuse_recorded(node);
-  (void)n->device->driver->cuGraphDestroy(apart);
-  return refuse_in_body(n, node, "what the driver takes up in whole graphs alone");
-}
-
-typedef struct fronts { const CUgraphNode *nodes; size_t count; } fronts;
-
-static bool is_front(const void *data, CUgraphNode node) {
-  const fronts *f = data;
-  for (size_t k = 0; k < f->count; ++k)
-    if (f->nodes[k] == node) return true;
-  return false;
-}
-
-static gk_result check_body(const gki_cuda_nodes *n, const gk_node *node, uint32_t task, const fronts *before,
-                            const CUgraphNode *last, size_t count) {
-  const gki_cuda_driver *driver = n->device->driver;
-  gki_cuda_found found = {0};
-  const char *what = NULL;
-  CUresult result = gki_cuda_find_recorded(driver, last, count, is_front, before, &found);
-  if (result == CUDA_SUCCESS) result = gki_cuda_find_unfit(driver, found.nodes, found.count, &what);
-  gk_release(found.nodes);
-  if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "looking at what was recorded", task);
-  return what ? refuse_in_body(n, node, what) : GK_OK;
+  CUresult end = driver->cuStreamEndCapture(stream, own);
+  if (end != CUDA_SUCCESS) *own = NULL;
+  return result == GK_OK ? judge_capture(n, task, end) : result;
 }
 
 /* What has been recorded comes next, instead of what it came behind. */
-static gk_result take_recorded(gki_cuda_nodes *n, const gk_node *node, uint32_t task, size_t first, bool in_body,
-                               const CUgraphNode *last, size_t count) {
-  const fronts before = {n->fronts + first, n->count - first};
-  gk_result result = in_body ? check_body(n, node, task, &before, last, count) : GK_OK;
-  if (result == GK_OK && !gki_cuda_nodes_grow(n, count)) result = GK_ERROR_MEMORY;
-  if (result != GK_OK) return result;
-  if (count) memmove(n->fronts + first, last, count * sizeof(CUgraphNode));
+static gk_result take_recorded(gki_cuda_nodes *n, size_t first, const CUgraphNode *last, size_t count) {
+  if (!gki_cuda_nodes_grow(n, count)) return GK_ERROR_MEMORY;
+  if (count) memmove(n->fronts + first, last, count * sizeof *last);
   n->count = first + count;
   return GK_OK;
 }
 
-/* Its nodes become nodes of this graph. The stream that is captured is one of its own: others may work on the
- * device's meanwhile. */
-static gk_result record(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUstream stream) {
+/* For what no child graph can hold: its nodes become nodes of the whole graph. If that goes wrong, though it went well
+ * before, the driver has freed that graph. */
+static gk_result record_into_whole(gki_cuda_nodes *n, uint32_t task, size_t first, CUstream stream, const char *what) {
   const gki_cuda_driver *driver = n->device->driver;
   const gk_node *node = &n->slots->plan->nodes[task];
-  const bool in_body = n->whole && into != n->whole;
-  CUresult begun = driver->cuStreamBeginCaptureToGraph(stream, into, gki_cuda_nodes_from(n, first), NULL,
-                                                       n->count - first, CU_STREAM_CAPTURE_MODE_RELAXED);
-  if (begun != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, begun, "cuStreamBeginCaptureToGraph", task);
-  const gk_result answer = call_library(n, node, stream);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode *last = NULL;
   const CUgraphEdgeData *edges = NULL;
   size_t count = 0;
+  if (!driver->cuStreamBeginCaptureToGraph)
+    return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s) recorded %s, which drivers before CUDA 12.3 can't put into a "
+                   "larger graph; update NVIDIA's driver", (unsigned)node->source, node->name, what);
+  CUresult begun = driver->cuStreamBeginCaptureToGraph(stream, *n->whole, gki_cuda_nodes_from(n, first), NULL,
+                                                       n->count - first, CU_STREAM_CAPTURE_MODE_RELAXED);
+  if (begun != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, begun, "cuStreamBeginCaptureToGraph", task);
+  gk_result result = judge_library(node, call_library(n, node, stream));
   const CUresult asked = driver->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &last, &edges, &count);
-  const bool invalid = asked == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  const bool explains = invalid && (answer == GK_OK || in_body);
-  gk_result result = explains ? GK_OK : judge_library(node, answer);
-  if (result == GK_OK && asked != CUDA_SUCCESS) result = gki_cuda_nodes_judge(n, asked, "cuStreamGetCaptureInfo", task);
-  if (result == GK_OK && !invalid) result = take_recorded(n, node, task, first, in_body, last, count);
+  if (result == GK_OK) result = gki_cuda_nodes_judge(n, asked, "cuStreamGetCaptureInfo", task);
+  if (result == GK_OK && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) result = take_recorded(n, first, last, count);
   CUgraph ended;
   const CUresult end = driver->cuStreamEndCapture(stream, &ended);
-  if (explains) return explain_invalid(n, node, task, in_body, stream);
-  if (result != GK_OK || end == CUDA_SUCCESS) return result;
-  return is_of_call(end) ? refuse_recorded(node) : gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task);
+  if (end != CUDA_SUCCESS) *n->whole = NULL;
+  return result == GK_OK ? judge_capture(n, task, end) : result;
 }
 
 /* An empty child graph, as of a call that records nothing, mustn't be instantiated. */
@@ -210,27 +171,34 @@ static gk_result add_child(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_
   CUgraphNode made;
   result = n->device->driver->cuGraphAddChildGraphNode(&made, into, gki_cuda_nodes_from(n, first), n->count - first,
                                                        child);
+  if (into != *n->whole && (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED))
+    return refuse_in_body(n, &n->slots->plan->nodes[task], "what the driver takes in whole graphs alone");
   if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "cuGraphAddChildGraphNode", task);
   return gki_cuda_nodes_advance(n, first, made);
 }
 
-static gk_result record_as_child(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUstream stream) {
-  const gk_node *node = &n->slots->plan->nodes[task];
-  CUgraph child;
-  gk_result result = record_apart(n, node, task, stream, &child);
-  if (result == GK_OK) result = child ? add_child(n, into, task, first, child) : refuse_recorded(node);
-  if (child) (void)n->device->driver->cuGraphDestroy(child);
-  return result;
+static gk_result add_recorded(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUstream stream,
+                              CUgraph own) {
+  const bool in_body = into != *n->whole;
+  const char *what;
+  CUresult result = gki_cuda_find_unfit(n->device->driver, own, in_body, &what);
+  if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "looking at what was recorded", task);
+  if (!what) return add_child(n, into, task, first, own);
+  return in_body ? refuse_in_body(n, &n->slots->plan->nodes[task], what)
+                 : record_into_whole(n, task, first, stream, what);
 }
 
-/* An empty node behind it: a call that records nothing mustn't leave a body empty. */
+/* The stream that is captured is one of its own: others may work on the device's meanwhile. An empty node behind it: a
+ * call that records nothing mustn't leave a body empty. */
 static gk_result add_call(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first) {
   const gki_cuda_driver *driver = n->device->driver;
   CUstream stream;
+  CUgraph own;
   CUresult made = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
   if (made != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, made, "cuStreamCreate", task);
-  gk_result result = driver->cuStreamBeginCaptureToGraph ? record(n, into, task, first, stream)
-                                                         : record_as_child(n, into, task, first, stream);
+  gk_result result = record_own(n, task, stream, &own);
+  if (result == GK_OK) result = add_recorded(n, into, task, first, stream, own);
+  if (own) (void)driver->cuGraphDestroy(own);
   (void)driver->cuStreamDestroy(stream);
   return result == GK_OK ? add_empty(n, into, task, first) : result;
 }

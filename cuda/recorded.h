@@ -11,12 +11,12 @@ typedef struct gki_cuda_found {
   size_t count, capacity;
 } gki_cuda_found;
 
-/* Adds those nodes and all that they come behind, up to where `stops` says that somebody else made a node. */
+/* Adds those nodes, what is in child graphs among them, and all that they come behind, up to where `stops` says that somebody else made a node. */
 typedef bool (*gki_cuda_stops)(const void *data, CUgraphNode node);
 CUresult gki_cuda_find_recorded(const gki_cuda_driver *driver, const CUgraphNode *ends, size_t count,
                                 gki_cuda_stops stops, const void *data, gki_cuda_found *found);
 
-/* *what: the first of them that no body may hold, in words ("a host function"), also in child graphs; NULL: all fit.
- * Kinds of nodes as CUDA's guide has them. */
-CUresult gki_cuda_find_unfit(const gki_cuda_driver *driver, const CUgraphNode *nodes, size_t count, const char **what);
+/* *what: the first in it, or in its child graphs, that no body of a conditional node, or else no child graph, may hold,
+ * in words ("a host function"); NULL: all fit. Kinds of nodes as CUDA's guide has them. */
+CUresult gki_cuda_find_unfit(const gki_cuda_driver *driver, CUgraph recorded, bool in_body, const char **what);
 #endif

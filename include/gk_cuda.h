@@ -60,7 +60,8 @@ gk_result gk_cuda_graph(gk_graph *graph, int32_t label, CUgraph *whole, CUgraphE
 
 /** The node of a task, in the graph that gk_cuda_graph gives for that label. A loop, IF or SWITCH answers its
  * conditional node (of a SWITCH made of IF nodes, the first), a CHECKPOINT the kernel that decides whether it yields,
- * if that has a node of its own, a CALL the first node that it recorded.
+ * if that has a node of its own, a CALL the child graph node of what it recorded; where that holds what no child graph
+ * can, conditional nodes or memory, it answers the first node that was recorded.
  * @param task  Its index in the list that the graph was made of; of a LIST, the first node of its tasks.
  * @param in    May be NULL; gets the graph or body that the node is in.
  * @param node  Gets the node.

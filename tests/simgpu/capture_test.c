@@ -114,10 +114,24 @@ static CUresult copies_pageable(void) {
   static uint64_t here;
   return cu.cuMemcpyHtoDAsync((CUdeviceptr)(uintptr_t)counters, &here, 8, stream);
 }
+static CUresult asks_whose(void) {
+  CUcontext found;
+  return cu.cuStreamGetCtx(stream, &found);
+}
+static CUresult asks_which(void) {
+  unsigned long long id;
+  return cu.cuStreamGetId(stream, &id);
+}
+static CUresult unloads(void) { return cu.cuModuleUnload(module); }
+static CUresult instantiates(void) {
+  CUgraphExec exec;
+  return cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
+}
 
 static void what_spoils_a_capture(void **state) {
   (void)state;
-  static CUresult (*const spoilers[])(void) = {waits, asks, allocates, pins, loads, copies_pageable};
+  static CUresult (*const spoilers[])(void) = {waits,  asks,    allocates,    pins, loads, copies_pageable, asks_whose,
+                                                asks_which, unloads, instantiates};
   for (size_t k = 0; k < sizeof spoilers / sizeof *spoilers; ++k) {
     CUgraph ended = graph;
     begin_capture();
@@ -203,18 +217,21 @@ static void capture_ends_where_it_began(void **state) {
 
 static void spoilt_body_is_never_used_again(void **state) {
   (void)state;
-  CUgraph body, ended;
+  CUgraph body, ended = graph;
   CUgraphNode node;
   size_t count;
   add_condition(graph, NULL, handle_of(1), IF, &body);
   RIGHT(cu.cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuStreamSynchronize(stream));
   WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
+  assert_null(ended);
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphGetNodes(body, NULL, &count));
   expect_broken("invalid-capture");
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddEmptyNode(&node, graph, NULL, 0));
   expect_broken("invalid-capture");
-  RIGHT(cu.cuGraphDestroy(graph)); /* all that is left to do */
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphDestroy(graph)); /* the driver has freed what is in it */
+  expect_broken("invalid-capture");
+  assert_int_equal(sim->alive(SIMGPU_GRAPHS), 0);
   RIGHT(cu.cuGraphCreate(&graph, 0));
 }
 
@@ -265,6 +282,209 @@ static void ends_in_the_middle_of_a_capture(void **state) {
   graph = mine;
 }
 
+/* ---- forks and joins ---- */
+
+static CUstream other;
+static CUevent forked, joined;
+
+static void make_fork(unsigned flags) {
+  RIGHT(cu.cuStreamCreate(&other, flags));
+  RIGHT(cu.cuEventCreate(&forked, CU_EVENT_DISABLE_TIMING));
+  RIGHT(cu.cuEventCreate(&joined, CU_EVENT_DISABLE_TIMING));
+}
+
+static void end_fork(void) {
+  RIGHT(cu.cuEventDestroy(forked));
+  RIGHT(cu.cuEventDestroy(joined));
+  RIGHT(cu.cuStreamDestroy(other));
+}
+
+static void put_on(CUstream where, char letter) {
+  CUstream before = stream;
+  stream = where;
+  put(letter);
+  stream = before;
+}
+
+static CUstreamCaptureStatus asked(CUstream where) {
+  CUstreamCaptureStatus status;
+  RIGHT(cu.cuStreamIsCapturing(where, &status));
+  return status;
+}
+
+static void another_stream_is_drawn_in(void **state) {
+  (void)state;
+  size_t count = 0;
+  RIGHT(cu.cuGraphDestroy(graph));
+  make_fork(CU_STREAM_NON_BLOCKING);
+  begin_capture();
+  put('a');
+  RIGHT(cu.cuEventRecord(forked, stream));
+  RIGHT(cu.cuStreamWaitEvent(other, forked, 0));
+  assert_int_equal(asked(other), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  WRONG(903, cu.cuStreamEndCapture(other, &graph));
+  put_on(other, 'b');
+  put('c');
+  RIGHT(cu.cuEventRecord(joined, other));
+  RIGHT(cu.cuStreamWaitEvent(stream, joined, 0));
+  put('d');
+  RIGHT(cu.cuStreamEndCapture(stream, &graph));
+  assert_int_equal(asked(other), CU_STREAM_CAPTURE_STATUS_NONE);
+  RIGHT(cu.cuGraphGetNodes(graph, NULL, &count));
+  assert_int_equal(count, 4);
+  RIGHT(cu.cuGraphGetEdges(graph, NULL, NULL, NULL, &count));
+  assert_int_equal(count, 4);
+  CUgraphExec exec = exec_of();
+  const char *ran = trace_of(exec);
+  assert_true(strcmp(ran, "abcd") == 0 || strcmp(ran, "acbd") == 0);
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  WRONG(CUDA_ERROR_CAPTURED_EVENT, cu.cuStreamWaitEvent(other, forked, 0)); /* of a capture that is over */
+  end_fork();
+}
+
+static void fork_has_to_be_joined(void **state) {
+  (void)state;
+  for (int work = 0; work < 2; ++work) {
+    CUgraph ended = graph;
+    make_fork(CU_STREAM_NON_BLOCKING);
+    begin_capture();
+    put('a');
+    RIGHT(cu.cuEventRecord(forked, stream));
+    RIGHT(cu.cuStreamWaitEvent(other, forked, 0));
+    if (work) put_on(other, 'b'); /* without it there is nothing to join */
+    const CUresult result = cu.cuStreamEndCapture(stream, &ended);
+    assert_int_equal(result, work ? CUDA_ERROR_STREAM_CAPTURE_UNJOINED : CUDA_SUCCESS);
+    assert_int_equal(asked(other), CU_STREAM_CAPTURE_STATUS_NONE);
+    if (work) assert_null(ended);
+    else RIGHT(cu.cuGraphDestroy(ended));
+    end_fork();
+  }
+}
+
+static void captures_stay_apart(void **state) {
+  (void)state;
+  CUgraph ended;
+  make_fork(CU_STREAM_NON_BLOCKING);
+  RIGHT(cu.cuEventRecord(joined, other));
+  begin_capture();
+  WRONG(905, cu.cuStreamWaitEvent(stream, joined, 0)); /* from outside */
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
+  begin_capture();
+  RIGHT(cu.cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  RIGHT(cu.cuEventRecord(forked, stream));
+  WRONG(902, cu.cuStreamWaitEvent(other, forked, 0));
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(other, &ended));
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
+  begin_capture();
+  RIGHT(cu.cuEventRecord(forked, stream));
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuStreamWaitEvent(NULL, forked, 0));
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
+  end_fork();
+}
+
+/* What a library adds by itself, as conditional nodes. */
+static void nodes_are_added_by_hand(void **state) {
+  (void)state;
+  CUgraph captured, body;
+  RIGHT(cu.cuGraphDestroy(graph));
+  WRONG(CUDA_ERROR_ILLEGAL_STATE, cu.cuStreamUpdateCaptureDependencies(stream, NULL, NULL, 0, 1));
+  begin_capture();
+  put('a');
+  CUgraphNode last;
+  assert_int_equal(status_of(&captured, &last), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  graph = captured;
+  CUgraphNode node = add_condition(captured, last, handle_of(1), IF, &body);
+  add_log(body, NULL, 'b');
+  RIGHT(cu.cuStreamUpdateCaptureDependencies(stream, &node, NULL, 1, 1));
+  put('c');
+  RIGHT(cu.cuStreamEndCapture(stream, &graph));
+  expect_trace("abc");
+}
+
+/* ---- who else is bound ---- */
+
+static CUstreamCaptureMode exchange(CUstreamCaptureMode mode) {
+  RIGHT(cu.cuThreadExchangeStreamCaptureMode(&mode));
+  return mode;
+}
+
+static CUresult queries(void) {
+  CUresult result = cu.cuEventQuery(forked);
+  return result == CUDA_SUCCESS ? cu.cuStreamSynchronize(other) : result;
+}
+
+/* In: the thread's mode. Out: what an unsafe call answered. */
+static void *query_elsewhere(void *data) {
+  int *both = data;
+  RIGHT(cu.cuCtxPushCurrent(context));
+  assert_int_equal(exchange((CUstreamCaptureMode)both[0]), CU_STREAM_CAPTURE_MODE_GLOBAL); /* each thread's at first */
+  both[1] = queries();
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  return NULL;
+}
+
+static void threads_may_be_relaxed(void **state) {
+  (void)state;
+  CUstreamCaptureMode wrong = (CUstreamCaptureMode)3;
+  make_fork(CU_STREAM_NON_BLOCKING);
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuThreadExchangeStreamCaptureMode(NULL));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuThreadExchangeStreamCaptureMode(&wrong));
+  for (int capture = 0; capture < 3; ++capture)
+    for (int mode = 0; mode < 3; ++mode)
+      for (int here = 0; here < 2; ++here) {
+        CUgraph ended;
+        pthread_t thread;
+        int both[2] = {mode, 0};
+        RIGHT(cu.cuStreamBeginCapture(stream, (CUstreamCaptureMode)capture));
+        if (here) {
+          exchange((CUstreamCaptureMode)mode);
+          both[1] = queries();
+          assert_int_equal(exchange(CU_STREAM_CAPTURE_MODE_GLOBAL), mode);
+        } else {
+          assert_int_equal(pthread_create(&thread, NULL, query_elsewhere, both), 0);
+          pthread_join(thread, NULL);
+        }
+        const bool spoiled = capture != CU_STREAM_CAPTURE_MODE_RELAXED && mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+                             (here || (capture == CU_STREAM_CAPTURE_MODE_GLOBAL && mode == capture));
+        assert_int_equal(both[1], spoiled ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS);
+        assert_int_equal(cu.cuStreamEndCapture(stream, &ended),
+                         spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
+        if (!spoiled) RIGHT(cu.cuGraphDestroy(ended));
+      }
+  end_fork();
+}
+
+/* While a blocking stream is captured; a question doesn't spoil that, a use does. */
+static void default_stream_is_unusable(void **state) {
+  (void)state;
+  CUgraph ended;
+  CUstreamCaptureStatus status;
+  make_fork(CU_STREAM_DEFAULT);
+  for (int use = 0; use < 4; ++use) {
+    RIGHT(cu.cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_RELAXED));
+    WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuStreamIsCapturing(NULL, &status));
+    WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+          cu.cuStreamGetCaptureInfo((CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY, &status, NULL, NULL, NULL, NULL, NULL));
+    if (use == 1) WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuEventRecord(forked, NULL));
+    if (use == 2) WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuStreamSynchronize(NULL));
+    if (use == 3) WRONG(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cu.cuCtxSynchronize());
+    assert_int_equal(asked(other), use ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    WRONG(use ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS, cu.cuStreamEndCapture(other, &ended));
+    if (!use) RIGHT(cu.cuGraphDestroy(ended));
+  }
+  RIGHT(cu.cuStreamIsCapturing(NULL, &status));
+  end_fork();
+}
+
+static void no_capture_survives_a_wait_for_the_context(void **state) {
+  (void)state;
+  CUgraph ended;
+  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cu.cuCtxSynchronize());
+  WRONG(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cu.cuStreamEndCapture(stream, &ended));
+  RIGHT(cu.cuCtxSynchronize());
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(capture_becomes_a_graph),
@@ -279,6 +499,13 @@ int main(void) {
     CASE(captured_event_has_no_time),
     CASE(launches_of_graphs_are_not_captured),
     CASE(ends_in_the_middle_of_a_capture),
+    CASE(another_stream_is_drawn_in),
+    CASE(fork_has_to_be_joined),
+    CASE(captures_stay_apart),
+    CASE(nodes_are_added_by_hand),
+    CASE(threads_may_be_relaxed),
+    CASE(default_stream_is_unusable),
+    CASE(no_capture_survives_a_wait_for_the_context),
   };
   return cmocka_run_group_tests(tests, load_driver, NULL);
 }

@@ -299,6 +299,8 @@ CUresult sim_cuCtxSynchronize(void) {
   SIM_ENTER(cuCtxSynchronize);
   sim_context *context;
   CUresult result = sim_current(&context);
+  if (result == CUDA_SUCCESS) result = sim_capture_context(context, "cuCtxSynchronize");
+  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuCtxSynchronize");
   if (result != CUDA_SUCCESS) return result;
   sim_wait_idle(context);
   return sim_state(context);
@@ -350,6 +352,12 @@ static const struct { CUresult code; const char *name, *text; } errors[] = {
    "operation not permitted when stream is capturing"},
   {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
    "operation failed due to a previous error during capture"},
+  {CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
+   "capturing stream has unjoined work"},
+  {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
+   "operation would make the legacy stream depend on a capturing blocking stream"},
+  {CUDA_ERROR_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
+   "operation not permitted on an event last recorded in a capturing stream"},
   {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 

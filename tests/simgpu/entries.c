@@ -18,6 +18,7 @@ static const struct { const char *name; int first, until; } older[] = {
   {"cuCtxCreate", 2000, 3020},            {"cuCtxDestroy", 2000, 4000},
   {"cuMemHostGetDevicePointer", 2020, 3020},
   {"cuGraphAddNode", 12020, 12030},       {"cuStreamGetCaptureInfo", 10010, 12030},
+  {"cuStreamUpdateCaptureDependencies", 11030, 12030},
   {"cuGraphAddDependencies", 10000, 12030}, {"cuGraphNodeGetDependencies", 10000, 12030},
   {"cuDevicePrimaryCtxRelease", 7000, 11000},
   {"cuGraphGetEdges", 10000, 12030},

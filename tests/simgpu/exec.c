@@ -127,6 +127,7 @@ static CUresult check_whole(check *c, const sim_graph *graph) {
 static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long flags, check *c) {
   sim_graph *graph;
   CUresult result = sim_current(&c->context);
+  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuGraphInstantiate");
   if (result == CUDA_SUCCESS) result = sim_graph_find(handle, &graph);
   if (result != CUDA_SUCCESS) return result;
   if (!out || (flags & ~2ull) != 0) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "instantiation: flags");
@@ -184,7 +185,9 @@ static CUresult exec_find(CUgraphExec handle, sim_exec **exec) {
 static CUresult exec_destroy(CUgraphExec handle) {
   sim_exec *exec = SIM_OF(sim_exec, handle, SIM_EXEC);
   if (!exec) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphExecDestroy: no graph exec");
-  CUresult state = sim_check_context(&exec->base, "graph exec");
+  CUresult state = sim_capture_unsafe("cuGraphExecDestroy");
+  if (state != CUDA_SUCCESS) return state;
+  state = sim_check_context(&exec->base, "graph exec");
   sim_object_end(&exec->base);
   exec->gone = true;
   if (exec->queued == 0) exec_free(exec);
@@ -203,6 +206,7 @@ CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream where) {
   CUresult result = exec_find(handle, &exec);
   if (result == CUDA_SUCCESS) result = sim_stream_find(where, "cuGraphUpload", &stream);
   if (result == CUDA_SUCCESS && stream->capture) result = sim_capture_refuses(stream, "cuGraphUpload");
+  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuGraphUpload");
   return result;
 }
 

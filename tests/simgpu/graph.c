@@ -10,13 +10,16 @@ const char *sim_node_name(CUgraphNodeType type) {
   return (unsigned)type < sizeof names / sizeof *names ? names[type] : "unknown";
 }
 
+static CUresult use_freed(const char *what) {
+  sim_broken("invalid-capture", "%s: a capture into the graph went wrong, and the driver freed it with that: crashes",
+             what);
+  return sim_refuse(CUDA_ERROR_INVALID_VALUE, "%s: a capture into the graph went wrong", what);
+}
+
 CUresult sim_graph_find(CUgraph handle, sim_graph **out) {
   sim_graph *graph = SIM_OF(sim_graph, handle, SIM_GRAPH);
   if (!graph) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "no graph");
-  if (graph->root->poisoned) {
-    sim_broken("invalid-capture", "a graph was used after a capture into it went wrong, which crashes drivers");
-    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a capture into the graph went wrong");
-  }
+  if (graph->root->poisoned) return use_freed("a graph");
   *out = graph;
   return CUDA_SUCCESS;
 }
@@ -163,6 +166,7 @@ CUresult sim_cuGraphCreate(CUgraph *graph, unsigned int flags) {
 static CUresult graph_destroy(CUgraph handle) {
   sim_graph *graph = SIM_OF(sim_graph, handle, SIM_GRAPH);
   if (!graph) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDestroy: no graph");
+  if (graph->root->poisoned) return use_freed("cuGraphDestroy");
   if (graph->owner) {
     sim_broken("body", "the graph of a %s node was destroyed: it is the driver's", sim_node_name(graph->owner->type));
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDestroy: the graph is a node's");

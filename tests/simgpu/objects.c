@@ -1,4 +1,5 @@
-/* What callers hold: numbers that are never given out twice, so that a use after the end is always seen. */
+/* What callers hold: numbers that are never given out twice, so that a use after the end is always seen. Streams are
+ * the exception: drivers give a new one the handle of one that was destroyed, and so it is here. */
 #include "sim.h"
 #include <stdlib.h>
 
@@ -13,6 +14,8 @@ typedef struct entry {
 
 static entry *entries;
 static size_t entry_count;
+static uint64_t *ended; /* handles of streams, the last one at the end */
+static size_t ended_count;
 static size_t alive[SIM_KIND_COUNT];
 static const char *const names[SIM_KIND_COUNT] = {"thing", "context", "module", "function", "stream", "event", "graph",
                                                   "graph node", "graph exec", "conditional handle"};
@@ -39,19 +42,34 @@ uint64_t sim_random(uint64_t *state) {
 }
 
 static bool counts_as_left(const sim_object *object) { return !object->inner; }
+static bool is_given_again(const sim_object *object) { return object->kind == SIM_STREAM && !object->inner; }
 
 void sim_object_begin(sim_object *object, sim_kind kind, sim_context *context) {
-  entries = sim_grow(entries, entry_count, sizeof *entries);
-  entries[entry_count] = (entry){object, kind};
   object->kind = kind;
   object->context = context;
-  object->handle = FIRST + STEP * (uint64_t)++entry_count;
+  if (is_given_again(object) && ended_count) {
+    object->handle = ended[--ended_count];
+    entries[(object->handle - FIRST) / STEP - 1].object = object;
+  } else {
+    entries = sim_grow(entries, entry_count, sizeof *entries);
+    entries[entry_count] = (entry){object, kind};
+    object->handle = FIRST + STEP * (uint64_t)++entry_count;
+  }
   if (counts_as_left(object)) ++alive[kind];
 }
 
 void sim_object_end(sim_object *object) {
   entries[(object->handle - FIRST) / STEP - 1].object = NULL;
+  if (is_given_again(object)) {
+    ended = sim_grow(ended, ended_count, sizeof *ended);
+    ended[ended_count++] = object->handle;
+  }
   if (counts_as_left(object)) --alive[object->kind];
+}
+
+void sim_object_forget(sim_object *object) {
+  if (counts_as_left(object)) --alive[object->kind];
+  object->inner = true;
 }
 
 static entry *entry_of(uint64_t handle) {
@@ -62,6 +80,11 @@ static entry *entry_of(uint64_t handle) {
 bool sim_is_alive(uint64_t handle, sim_kind kind) {
   entry *found = entry_of(handle);
   return found && found->kind == kind && found->object;
+}
+
+bool sim_is(uint64_t handle, const void *object) {
+  entry *found = entry_of(handle);
+  return found && found->object == object;
 }
 
 void *sim_find(uint64_t handle, sim_kind kind) {

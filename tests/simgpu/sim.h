@@ -8,10 +8,10 @@
 
 /* Error codes that gk doesn't tell apart. */
 enum {
-  SIM_ERROR_CAPTURE_WRONG_THREAD = 908,
+  SIM_ERROR_CAPTURE_MERGE = 902,
   SIM_ERROR_CAPTURE_UNMATCHED = 903,
-  SIM_ERROR_CAPTURED_EVENT = 907,
-  SIM_ERROR_CAPTURE_ILLEGAL = 904
+  SIM_ERROR_CAPTURE_ISOLATION = 905,
+  SIM_ERROR_CAPTURE_WRONG_THREAD = 908
 };
 
 /* Larger parameters crash drivers when a node gets them. */
@@ -79,7 +79,8 @@ typedef enum sim_kind {
   SIM_KIND_COUNT
 } sim_kind;
 
-/* What a caller holds is a number that no memory has, and that is never given out again. */
+/* What a caller holds is a number that no memory has. It is never given out again, but for that of a stream, which the
+ * next stream gets. */
 typedef struct sim_object {
   sim_kind kind;
   uint64_t handle;
@@ -89,9 +90,11 @@ typedef struct sim_object {
 
 void sim_object_begin(sim_object *object, sim_kind kind, struct sim_context *context);
 void sim_object_end(sim_object *object); /* the memory is the caller's */
+void sim_object_forget(sim_object *object); /* it isn't waited for to be given back any more */
 /* NULL, and a broken rule, if it is no such thing or is destroyed. */
 void *sim_find(uint64_t handle, sim_kind kind);
 bool sim_is_alive(uint64_t handle, sim_kind kind);
+bool sim_is(uint64_t handle, const void *object); /* alive, and that one */
 size_t sim_alive(simgpu_kind kind);
 size_t sim_alive_in(const struct sim_context *context, simgpu_kind kind);
 #define SIM_OF(type, handle, kind) ((type *)sim_find((uint64_t)(uintptr_t)(handle), kind))
@@ -224,21 +227,29 @@ typedef struct sim_stream {
   struct sim_stream *next;
   bool blocking; /* waits for the default stream, and that for it */
   bool is_default;
+  uint64_t id; /* never given out again */
   sim_item *first, *last;
   struct sim_capture *capture;
+  CUgraphNode *last_nodes; /* in a capture: what the next node comes behind */
+  CUgraphEdgeData *last_edges; /* all zero */
+  size_t last_count;
   bool gone; /* destroyed with work left: ends when that is done */
 } sim_stream;
 
 typedef struct sim_event {
   sim_object base;
   uint64_t recorded, reached; /* numbers of records */
-  bool captured;
+  uint64_t capture; /* the capture that it was last recorded in, 0: none, */
+  CUgraphNode *nodes; /* and behind what there */
+  size_t node_count;
   unsigned items; /* in streams that have to do with it */
   bool gone;      /* ends with the last of them */
 } sim_event;
 
-/* Of the current context; NULL: the default stream. */
+/* Of the current context; NULL: the default stream, which can't be used while it would wait for a captured one. */
 CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream);
+/* For questions about captures: of any context, and nothing is spoiled by them. */
+CUresult sim_stream_asked(CUstream handle, const char *entry, sim_stream **stream);
 sim_stream *sim_stream_make(sim_context *context, bool is_default, bool blocking);
 void sim_stream_drop(sim_stream *stream);
 void sim_post(sim_stream *stream, sim_item *item); /* takes the item, by malloc */
@@ -394,22 +405,27 @@ bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t wh
 
 typedef struct sim_capture {
   struct sim_capture *next;
-  sim_stream *stream;
+  sim_stream *origin; /* others are drawn in by events */
   sim_graph *graph;
   bool into; /* the caller's graph */
   CUstreamCaptureMode mode;
   pthread_t thread;
   uint64_t id;
   bool invalid;
-  CUgraphNode *last; /* what the next node comes behind */
-  CUgraphEdgeData *edges; /* all zero */
-  size_t last_count;
 } sim_capture;
 
 /* For a call that no capture takes up: refuses, and the capture is invalid. */
 CUresult sim_capture_refuses(sim_stream *stream, const char *entry);
-/* For a call that might wait: refuses if a capture under way forbids it to this thread. */
+/* For a call that might wait: refuses if a capture under way forbids it to this thread, and that capture is invalid. */
 CUresult sim_capture_unsafe(const char *entry);
+/* For a call that waits for a whole context: no capture in it survives that. */
+CUresult sim_capture_context(const sim_context *context, const char *entry);
+/* A capture that the default stream would wait for; NULL: none, or it is another stream. The second one refuses. */
+sim_capture *sim_capture_implicit(const sim_stream *stream);
+CUresult sim_capture_unusable(const sim_stream *stream, const char *entry);
+/* An event recorded on a stream that is being captured; a wait where the stream or the event is. */
+void sim_capture_record(sim_stream *stream, sim_event *event);
+CUresult sim_capture_wait(sim_stream *stream, const sim_event *event);
 /* Takes up a kernel (call, which becomes its own), a copy, or a host function. */
 CUresult sim_capture_add(sim_stream *stream, sim_call *call, const sim_copy *copy, const CUDA_HOST_NODE_PARAMS *host);
 void sim_capture_drop(sim_stream *stream);

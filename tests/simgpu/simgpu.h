@@ -119,6 +119,8 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams'
     (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x, \
      unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **parameters)) \
   X(cuLaunchHostFunc, 10000, 0, (CUstream stream, CUhostFn function, void *data)) \
+  X(cuStreamUpdateCaptureDependencies, 12030, 12030, \
+    (CUstream stream, CUgraphNode *nodes, const CUgraphEdgeData *edges, size_t count, unsigned int flags)) \
   X(cuGraphClone, 10000, 0, (CUgraph *clone, CUgraph graph)) \
   X(cuGraphAddDependencies, 12030, 12030, \
     (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)) \

@@ -4,10 +4,15 @@
 
 /* ---- work ---- */
 
+static void event_free(sim_event *event) {
+  free(event->nodes);
+  free(event);
+}
+
 void sim_item_end(sim_item *item) {
   if (item->program) sim_program_release(item->program);
   if (item->exec) sim_exec_over(item->exec);
-  if (item->event && --item->event->items == 0 && item->event->gone) free(item->event);
+  if (item->event && --item->event->items == 0 && item->event->gone) event_free(item->event);
   free(item->call);
   free(item->staged);
   free(item);
@@ -78,6 +83,8 @@ static void stream_free(sim_stream *stream) {
   sim_stream **link = &stream->base.context->device->streams;
   while (*link != stream) link = &(*link)->next;
   *link = stream->next;
+  free(stream->last_nodes);
+  free(stream->last_edges);
   free(stream);
 }
 
@@ -154,7 +161,7 @@ void sim_wait_stream(sim_stream *stream) {
   sim_device *device = stream->base.context->device;
   uint64_t until = stream->last ? stream->last->number : 0, handle = stream->base.handle;
   sim_busy_over();
-  while (sim_is_alive(handle, SIM_STREAM) && stream->first && stream->first->number <= until)
+  while (sim_is(handle, stream) && stream->first && stream->first->number <= until)
     pthread_cond_wait(&device->done, &sim_lock);
 }
 
@@ -187,7 +194,9 @@ void sim_wait_idle(sim_context *context) {
 /* ---- streams ---- */
 
 sim_stream *sim_stream_make(sim_context *context, bool is_default, bool blocking) {
+  static uint64_t id;
   sim_stream *stream = sim_obtain(sizeof *stream);
+  stream->id = ++id;
   stream->base.inner = is_default;
   sim_object_begin(&stream->base, SIM_STREAM, context);
   stream->is_default = is_default;
@@ -210,13 +219,25 @@ static sim_stream *find(CUstream handle, const sim_context *current) {
   return SIM_OF(sim_stream, handle, SIM_STREAM);
 }
 
+CUresult sim_stream_asked(CUstream handle, const char *entry, sim_stream **stream) {
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  *stream = find(handle, context);
+  if (!*stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "%s: no stream", entry);
+  if (!sim_capture_implicit(*stream)) return CUDA_SUCCESS;
+  return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "%s: a blocking stream of the context is being captured",
+                    entry);
+}
+
 CUresult sim_stream_find(CUstream handle, const char *entry, sim_stream **stream) {
   sim_context *context;
   CUresult result = sim_current(&context);
   if (result != CUDA_SUCCESS) return result;
   *stream = find(handle, context);
   if (!*stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "%s: no stream", entry);
-  return sim_check_context(&(*stream)->base, "stream");
+  result = sim_check_context(&(*stream)->base, "stream");
+  return result == CUDA_SUCCESS ? sim_capture_unusable(*stream, entry) : result;
 }
 
 CUresult sim_cuStreamCreate(CUstream *stream, unsigned int flags) {
@@ -250,6 +271,8 @@ CUresult sim_cuStreamSynchronize(CUstream handle) {
   CUresult result = sim_stream_find(handle, "cuStreamSynchronize", &stream);
   if (result != CUDA_SUCCESS) return result;
   if (stream->capture) return sim_capture_refuses(stream, "cuStreamSynchronize");
+  result = sim_capture_unsafe("cuStreamSynchronize");
+  if (result != CUDA_SUCCESS) return result;
   sim_context *context = stream->base.context;
   ++sim_count.waits;
   sim_wait_stream(stream);
@@ -262,6 +285,8 @@ CUresult sim_cuStreamQuery(CUstream handle) {
   CUresult result = sim_stream_find(handle, "cuStreamQuery", &stream);
   if (result != CUDA_SUCCESS) return result;
   if (stream->capture) return sim_capture_refuses(stream, "cuStreamQuery");
+  result = sim_capture_unsafe("cuStreamQuery");
+  if (result != CUDA_SUCCESS) return result;
   if (!stream->first) return sim_state(stream->base.context);
   sim_busy_step();
   return CUDA_ERROR_NOT_READY;
@@ -273,9 +298,23 @@ CUresult sim_cuStreamGetCtx(CUstream handle, CUcontext *context) {
   if (!context) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = sim_current(&current);
   if (result != CUDA_SUCCESS) return result;
-  const sim_stream *stream = find(handle, current);
+  sim_stream *stream = find(handle, current);
   if (!stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamGetCtx: no stream");
+  if (stream->capture) return sim_capture_refuses(stream, "cuStreamGetCtx");
   *context = SIM_HANDLE(CUcontext, stream->base.context);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuStreamGetId(CUstream handle, unsigned long long *id) {
+  SIM_ENTER(cuStreamGetId);
+  sim_context *current;
+  if (!id) return CUDA_ERROR_INVALID_VALUE;
+  CUresult result = sim_current(&current);
+  if (result != CUDA_SUCCESS) return result;
+  sim_stream *stream = find(handle, current);
+  if (!stream) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuStreamGetId: no stream");
+  if (stream->capture) return sim_capture_refuses(stream, "cuStreamGetId");
+  *id = stream->id;
   return CUDA_SUCCESS;
 }
 
@@ -283,7 +322,7 @@ CUresult sim_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status)
   SIM_ENTER(cuStreamIsCapturing);
   sim_stream *stream;
   if (!status) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = sim_stream_find(handle, "cuStreamIsCapturing", &stream);
+  CUresult result = sim_stream_asked(handle, "cuStreamIsCapturing", &stream);
   if (result != CUDA_SUCCESS) return result;
   *status = !stream->capture          ? CU_STREAM_CAPTURE_STATUS_NONE
             : stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
@@ -330,11 +369,13 @@ CUresult sim_cuEventRecord(CUevent handle, CUstream where) {
   CUresult result = event_find(handle, &event);
   if (result == CUDA_SUCCESS) result = sim_stream_find(where, "cuEventRecord", &stream);
   if (result != CUDA_SUCCESS) return result;
+  if (stream->capture && stream->capture->invalid)
+    return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "cuEventRecord: the capture is invalid");
   if (stream->capture) {
-    event->captured = true;
+    sim_capture_record(stream, event);
     return CUDA_SUCCESS;
   }
-  event->captured = false;
+  event->capture = 0;
   ++event->recorded;
   post_event(stream, SIM_ITEM_EVENT, event);
   return CUDA_SUCCESS;
@@ -348,14 +389,15 @@ CUresult sim_cuStreamWaitEvent(CUstream where, CUevent handle, unsigned int flag
   CUresult result = event_find(handle, &event);
   if (result == CUDA_SUCCESS) result = sim_stream_find(where, "cuStreamWaitEvent", &stream);
   if (result != CUDA_SUCCESS) return result;
-  if (stream->capture) return sim_capture_refuses(stream, "cuStreamWaitEvent");
-  if (event->captured) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "captures that fork aren't simulated");
+  if (stream->capture || event->capture) return sim_capture_wait(stream, event);
   post_event(stream, SIM_ITEM_WAIT, event);
   return CUDA_SUCCESS;
 }
 
-static CUresult captured_event(const char *entry) {
-  return sim_refuse((CUresult)SIM_ERROR_CAPTURED_EVENT, "%s: the event was recorded in a capture", entry);
+/* What asks for an event, or waits for it. */
+static CUresult check_asked(const sim_event *event, const char *entry) {
+  if (event->capture) return sim_refuse(CUDA_ERROR_CAPTURED_EVENT, "%s: the event was recorded in a capture", entry);
+  return sim_capture_unsafe(entry);
 }
 
 CUresult sim_cuEventQuery(CUevent handle) {
@@ -363,7 +405,8 @@ CUresult sim_cuEventQuery(CUevent handle) {
   sim_event *event;
   CUresult result = event_find(handle, &event);
   if (result != CUDA_SUCCESS) return result;
-  if (event->captured) return captured_event("cuEventQuery");
+  result = check_asked(event, "cuEventQuery");
+  if (result != CUDA_SUCCESS) return result;
   if (event->reached >= event->recorded) return sim_state(event->base.context);
   sim_busy_step();
   return CUDA_ERROR_NOT_READY;
@@ -374,7 +417,8 @@ CUresult sim_cuEventSynchronize(CUevent handle) {
   sim_event *event;
   CUresult result = event_find(handle, &event);
   if (result != CUDA_SUCCESS) return result;
-  if (event->captured) return captured_event("cuEventSynchronize");
+  result = check_asked(event, "cuEventSynchronize");
+  if (result != CUDA_SUCCESS) return result;
   uint64_t until = event->recorded, number = event->base.handle;
   sim_context *context = event->base.context;
   ++sim_count.waits;
@@ -390,7 +434,7 @@ static CUresult event_destroy(CUevent handle) {
   CUresult state = sim_check_context(&event->base, "event");
   sim_object_end(&event->base);
   event->gone = true;
-  if (event->items == 0) free(event);
+  if (event->items == 0) event_free(event);
   return state;
 }
 

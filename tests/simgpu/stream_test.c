@@ -232,6 +232,36 @@ static void stream_waits_for_an_event(void **state) {
   }
 }
 
+static unsigned long long id_of(CUstream where) {
+  unsigned long long id = 0;
+  RIGHT(cu.cuStreamGetId(where, &id));
+  return id;
+}
+
+/* The next stream has the handle of the one that was destroyed, even with work left; its id is another one. */
+static void handle_is_given_again(void **state) {
+  (void)state;
+  CUstream first, second;
+  RIGHT(cu.cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+  const unsigned long long id = id_of(first);
+  assert_true(id != id_of(stream) && id == id_of(first));
+  sim->hold(1);
+  put(first, 'a');
+  RIGHT(cu.cuStreamDestroy(first));
+  RIGHT(cu.cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+  assert_ptr_equal(second, first);
+  assert_true(id_of(second) != id);
+  RIGHT(cu.cuStreamQuery(second)); /* it has none of that work */
+  put(second, 'b');
+  sim->hold(0);
+  RIGHT(cu.cuStreamSynchronize(second));
+  RIGHT(cu.cuStreamDestroy(second));
+  CUdeviceptr memory;
+  RIGHT(cu.cuMemAlloc(&memory, 8));
+  RIGHT(cu.cuMemFree(memory)); /* waits for all */
+  assert_int_equal(strlen(trace), 2);
+}
+
 static void captures_are_told(void **state) {
   (void)state;
   CUstreamCaptureStatus status;
@@ -292,6 +322,7 @@ int main(void) {
     CASE(many_threads_use_one_stream),
     CASE(contexts_come_and_go_in_many_threads),
     CASE(stream_waits_for_an_event),
+    CASE(handle_is_given_again),
     CASE(captures_are_told),
     CASE(contexts_are_apart),
   };

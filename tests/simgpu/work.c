@@ -43,6 +43,8 @@ static CUresult hand_over_copy(CUstream where, sim_copy copy, const void *host, 
     if (!pageable) return sim_capture_add(stream, NULL, &copy, NULL);
     return sim_capture_refuses(stream, entry);
   }
+  if (pageable) result = sim_capture_unsafe(entry);
+  if (result != CUDA_SUCCESS) return result;
   ++sim_count.copies;
   if (!pageable) {
     post_copy(stream, copy, NULL);
@@ -147,7 +149,9 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned in
 static CUresult unload(CUmodule handle) {
   sim_module_object *module = SIM_OF(sim_module_object, handle, SIM_MODULE);
   if (!module) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuModuleUnload: no module");
-  CUresult state = sim_check_context(&module->base, "module");
+  CUresult state = sim_capture_unsafe("cuModuleUnload");
+  if (state != CUDA_SUCCESS) return state;
+  state = sim_check_context(&module->base, "module");
   sim_wait_idle(module->base.context);
   for (sim_function *next, *each = module->functions; each; each = next) {
     next = each->next;

@@ -1,50 +1,21 @@
 /* Work of another library on CUDA: recorded into the graph, wherever its task stands, and again when what it got was
  * bound to something else. */
 #include "cuda/recorded.h"
-#include "cuda_world.h"
-#include "gk_cuda.h"
+#include "user_driver.h"
 #include "runtime_kernels.h"
 
 enum { X = 1, BYTE, N, FLAG, A, SLOTS };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_SCALAR(BYTE, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int),
                                      GK_DEFAULT(A, int, 1)};
 
-static CUresult (*memset_async)(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream);
-static CUresult (*synchronize)(CUstream stream);
-static CUresult (*launch_host)(CUstream stream, CUhostFn function, void *data);
-static CUresult (*add_host_node)(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
-                                 const CUDA_HOST_NODE_PARAMS *parameters);
-static CUresult (*alloc_managed)(CUdeviceptr *memory, size_t bytes, unsigned flags);
-static CUresult (*give_back)(CUdeviceptr memory);
-static CUresult (*push)(CUcontext context);
-static CUresult (*pop)(CUcontext *context);
 static int called;
 static gk_result answer;
-
-static void find_entry(const char *name, int version, void *into) {
-  CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = NULL;
-  *(void **)&find = dlsym(library, "cuGetProcAddress");
-  assert_int_equal(find(name, &entry, version, 0), CUDA_SUCCESS);
-  memcpy(into, &entry, sizeof entry);
-}
-
-static void find_entries(void) {
-  find_entry("cuMemsetD8Async", 3020, &memset_async);
-  find_entry("cuStreamSynchronize", 2000, &synchronize);
-  find_entry("cuLaunchHostFunc", 10000, &launch_host);
-  find_entry("cuGraphAddHostNode", 10000, &add_host_node);
-  find_entry("cuMemAllocManaged", 6000, &alloc_managed);
-  find_entry("cuMemFree", 3020, &give_back);
-  find_entry("cuCtxPushCurrent", 4000, &push);
-  find_entry("cuCtxPopCurrent", 4000, &pop);
-}
 
 /* As a library does that fills memory: by work on the stream that it gets. */
 static gk_result fill_bytes(const gk_value *args, void *native) {
   ++called;
   if (answer != GK_OK) return answer;
-  CUresult result = memset_async((CUdeviceptr)(uintptr_t)args[0].ptr, (unsigned char)args[1].i32, sizeof(int), native);
+  CUresult result = cu.cuMemsetD8Async((CUdeviceptr)(uintptr_t)args[0].ptr, (unsigned char)args[1].i32, sizeof(int), native);
   return result == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
 }
 
@@ -58,7 +29,7 @@ static gk_result do_nothing(const gk_value *args, void *native) {
 static gk_result wait_there(const gk_value *args, void *native) {
   (void)args;
   ++called;
-  (void)synchronize(native);
+  (void)cu.cuStreamSynchronize(native);
   return GK_OK;
 }
 
@@ -69,7 +40,7 @@ static void count_on_host(void *data) { ++*(int *)data; }
 static gk_result ask_host(const gk_value *args, void *native) {
   (void)args;
   ++called;
-  return launch_host(native, count_on_host, &on_host) == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
+  return cu.cuLaunchHostFunc(native, count_on_host, &on_host) == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
 }
 
 static const gk_status *run(gk_graph *graph) {
@@ -202,25 +173,156 @@ static void test_capture_fails(void **state) {
   gk_graph_destroy(graph);
 }
 
-/* In a body, and the driver says it only in the end: as of one that leaves another stream forked off. */
+/* What the creation comes to whose first call of that entry fails so. */
+static gk_result create_failing(gk_device *device, const gk_list *list, const char *entry, CUresult code,
+                                gk_graph **graph) {
+  for (uint64_t k = 1;; ++k) {
+    sim->mark();
+    (sim->fail)(k, code, SIMGPU_NOW);
+    const gk_result result = gk_graph_create(device, list, 0, graph);
+    const char *failed = sim->failed();
+    sim->mark();
+    if (!failed) fail_msg("nothing calls %s", entry);
+    if (strcmp(failed, entry) == 0) return result;
+    gk_graph_destroy(*graph);
+  }
+}
+
+/* In a body, and the driver says it only in the end. */
 static void test_capture_ends_badly(void **state) {
   static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(do_nothing, A), GK_END};
   static const gk_list list = GK_LIST(list, tasks, slots);
-  const char *failed = "";
-  for (uint64_t k = 1; failed && strcmp(failed, "cuStreamEndCapture") != 0; ++k) {
-    gk_graph *graph = NULL;
-    sim->mark();
-    (sim->fail)(k, CUDA_ERROR_STREAM_CAPTURE_UNJOINED, SIMGPU_NOW);
-    const gk_result result = gk_graph_create(*state, &list, 0, &graph);
-    failed = sim->failed();
-    sim->mark();
-    if (failed && strcmp(failed, "cuStreamEndCapture") == 0) {
-      assert_int_equal(result, GK_ERROR_INVALID);
-      assert_says("task 1 (do_nothing): what the call did can't be recorded");
-    }
+  gk_graph *graph = NULL;
+  assert_fails(GK_ERROR_INVALID, "task 1 (do_nothing): what the call did can't be recorded",
+               create_failing(*state, &list, "cuStreamEndCapture", CUDA_ERROR_STREAM_CAPTURE_UNJOINED, &graph));
+}
+
+/* Another stream is drawn into the capture; without `joins` it is left there. */
+static CUstream other;
+static CUevent events[2];
+static bool joins;
+static gk_result fork_there(const gk_value *args, void *native) {
+  ++called;
+  CUresult result = cu.cuEventRecord(events[0], native);
+  if (result == CUDA_SUCCESS) result = cu.cuStreamWaitEvent(other, events[0], 0);
+  if (result == CUDA_SUCCESS)
+    result = cu.cuMemsetD8Async((CUdeviceptr)(uintptr_t)args[0].ptr, (unsigned char)args[1].i32, sizeof(int), other);
+  if (result == CUDA_SUCCESS && joins) result = cu.cuEventRecord(events[1], other);
+  if (result == CUDA_SUCCESS && joins) result = cu.cuStreamWaitEvent(native, events[1], 0);
+  return result == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
+}
+
+/* At the top and in a loop, native and gated by the host. */
+static void test_forked(void **state) {
+  static const gk_task tasks[] = {GK_CALL(fork_there, X, BYTE), GK_DO_WHILE(FLAG), GK_RUN(add, N, X, A),
+                                  GK_CALL(fork_there, X, BYTE), GK_RUN(decrease, GK_ONE, FLAG), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_device *device = *state;
+  CUcontext context;
+  assert_ok(gk_cuda_context(device, &context, NULL));
+  RIGHT(cu.cuCtxPushCurrent(context));
+  RIGHT(cu.cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+  for (int k = 0; k < 2; ++k) RIGHT(cu.cuEventCreate(&events[k], CU_EVENT_DISABLE_TIMING));
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
+    gk_graph *graph = graph_on(device, &list, bits);
+    int *x = int_on(device, 5);
+    gk_bind(graph, X, x);
+    gk_bind(graph, FLAG, int_on(device, 3));
+    gk_bind_int(graph, N, 1);
+    gk_bind_int(graph, BYTE, 2);
+    joins = false;
+    assert_ok(gk_launch(graph, 0));
+    assert_fails(GK_ERROR_INVALID, "task 0 (fork_there): what the call did can't be recorded", gk_wait(graph, NULL));
+    joins = true;
+    run(graph);
+    assert_int_equal(int_at(device, x), 0x02020202);
     gk_graph_destroy(graph);
   }
-  assert_non_null(failed);
+  for (int k = 0; k < 2; ++k) RIGHT(cu.cuEventDestroy(events[k]));
+  RIGHT(cu.cuStreamDestroy(other));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+}
+
+/* What a library makes of its own beside what it puts on the stream: no child graph can hold a conditional node, a
+ * whole graph can. `spoils`: at that call the capture goes wrong behind it. */
+static int spoils, added;
+static gk_result add_condition(const gk_value *args, void *native) {
+  CUstreamCaptureStatus status;
+  CUgraph graph;
+  CUgraphNode node, inside;
+  const CUgraphNode *after;
+  const CUgraphEdgeData *edges;
+  size_t count;
+  CUgraphNodeParams asked = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+  RIGHT(cu.cuStreamGetCaptureInfo(native, &status, NULL, &graph, &after, &edges, &count));
+  RIGHT(cu.cuCtxGetCurrent(&asked.conditional.ctx));
+  asked.conditional.size = 1;
+  RIGHT(cu.cuGraphConditionalHandleCreate(&asked.conditional.handle, graph, asked.conditional.ctx, 1,
+                                          GKI_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  RIGHT(cu.cuGraphAddNode(&node, graph, after, NULL, count, &asked));
+  RIGHT(cu.cuGraphAddEmptyNode(&inside, asked.conditional.phGraph_out[0], NULL, 0));
+  RIGHT(cu.cuStreamUpdateCaptureDependencies(native, &node, NULL, 1, 1));
+  if (++added != spoils) return fill_bytes(args, native);
+  (void)cu.cuStreamSynchronize(native);
+  return GK_OK;
+}
+
+static void test_in_no_child(void **state) {
+  static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_CALL(add_condition, X, BYTE), GK_RUN(add, N, X, A)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_device *device = *state;
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
+    gk_graph *graph = graph_on(device, &list, bits);
+    int *x = int_on(device, 5);
+    gk_bind(graph, X, x);
+    gk_bind_int(graph, N, 1);
+    gk_bind_int(graph, BYTE, 1);
+    for (spoils = 1; spoils <= 2; ++spoils) { /* the second time the driver frees the graph that it went into */
+      added = 0;
+      assert_ok(gk_launch(graph, 0));
+      assert_fails(GK_ERROR_INVALID, "task 1 (add_condition): what the call did can't be recorded",
+                   gk_wait(graph, NULL));
+      assert_int_equal(added, spoils);
+    }
+    added = 0;
+    run(graph);
+    assert_int_equal(added, 2);
+    assert_int_equal(int_at(device, x), 0x01010102);
+    gk_graph_destroy(graph);
+  }
+}
+
+static void test_in_no_body(void **state) {
+  static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(add_condition, X, BYTE), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(*state, &list, 0);
+  spoils = 0;
+  gk_bind(graph, X, int_on(*state, 1));
+  gk_bind(graph, FLAG, int_on(*state, 1));
+  gk_bind_int(graph, BYTE, 1);
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (add_condition) recorded a conditional node, which no body",
+               gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+}
+
+static int *known;
+static gk_result fill_known(const gk_value *args, void *native) {
+  const gk_value both[] = {{.ptr = known}, args[0]};
+  return fill_bytes(both, native);
+}
+
+/* What only the driver knows: the host gates the list. */
+static void test_refused_in_a_body(void **state) {
+  static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(fill_known, A), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = NULL;
+  known = int_on(*state, 0);
+  CUgraph whole;
+  assert_ok(create_failing(*state, &list, "cuGraphAddChildGraphNode", CUDA_ERROR_NOT_SUPPORTED, &graph));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (fill_known) recorded what the driver takes in whole graphs alone",
+               gk_cuda_graph(graph, 0, &whole, NULL));
+  gk_graph_destroy(graph);
 }
 
 static void test_host_function_at_the_top(void **state) {
@@ -247,8 +349,7 @@ static void check_unfit(gk_device *device, const char *says_no) {
   CUgraph whole;
   assert_fails(GK_ERROR_UNSUPPORTED, "the host gates it: task 2 (ask_host) recorded",
                gk_cuda_graph(graph, 0, &whole, NULL));
-  const bool told = strstr(gk_error(), "recorded a host function, which no body of a conditional node can") != NULL;
-  assert_int_equal(told, says_no != NULL); /* else it was refused as it was recorded */
+  assert_non_null(strstr(gk_error(), "recorded a host function, which no body of a conditional node can"));
   assert_null(strstr(gk_error(), "the driver refuses"));
   gk_bind(graph, FLAG, int_on(device, 3));
   on_host = 0;
@@ -289,8 +390,8 @@ static void test_blamed(void **state) {
   CUcontext context;
   CUdeviceptr managed;
   assert_ok(gk_cuda_context(device, &context, NULL));
-  assert_int_equal(push(context), CUDA_SUCCESS);
-  assert_int_equal(alloc_managed(&managed, sizeof(int), CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+  RIGHT(cu.cuCtxPushCurrent(context));
+  RIGHT(cu.cuMemAllocManaged(&managed, sizeof(int), CU_MEM_ATTACH_GLOBAL));
   gk_bind(graph, X, (void *)(uintptr_t)managed);
   gk_bind(graph, FLAG, int_on(device, 1));
   gk_bind_int(graph, N, 1);
@@ -299,8 +400,8 @@ static void test_blamed(void **state) {
   assert_fails(GK_ERROR_UNSUPPORTED, "the driver refuses the graph of conditional nodes at task 2 (fill_bytes), "
                "recorded, it holds what no graph or body may hold", gk_wait(graph, NULL));
   gk_graph_destroy(graph);
-  assert_int_equal(give_back(managed), CUDA_SUCCESS);
-  assert_int_equal(pop(NULL), CUDA_SUCCESS);
+  RIGHT(cu.cuMemFree(managed));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
 }
 
 /* As of a library that puts a graph of its own on the stream. */
@@ -319,14 +420,16 @@ static void test_unfit_in_a_child(void **state) {
   assert_int_equal(driver->cuGraphCreate(&outer, 0), CUDA_SUCCESS);
   assert_int_equal(driver->cuGraphAddEmptyNode(&node, inner, NULL, 0), CUDA_SUCCESS);
   assert_int_equal(driver->cuGraphAddChildGraphNode(&child, outer, NULL, 0, inner), CUDA_SUCCESS);
-  assert_int_equal(gki_cuda_find_unfit(driver, &child, 1, &what), CUDA_SUCCESS);
+  assert_int_equal(gki_cuda_find_unfit(driver, outer, true, &what), CUDA_SUCCESS);
   assert_null(what);
   const CUDA_HOST_NODE_PARAMS host = {count_on_host, &on_host};
-  assert_int_equal(add_host_node(&node, inner, NULL, 0, &host), CUDA_SUCCESS);
+  RIGHT(cu.cuGraphAddHostNode(&node, inner, NULL, 0, &host));
   assert_int_equal(driver->cuGraphAddChildGraphNode(&child, middle, NULL, 0, inner), CUDA_SUCCESS);
   assert_int_equal(driver->cuGraphAddChildGraphNode(&child, outer, NULL, 0, middle), CUDA_SUCCESS);
-  assert_int_equal(gki_cuda_find_unfit(driver, &child, 1, &what), CUDA_SUCCESS);
+  assert_int_equal(gki_cuda_find_unfit(driver, outer, true, &what), CUDA_SUCCESS);
   assert_string_equal(what, "a host function");
+  assert_int_equal(gki_cuda_find_unfit(driver, outer, false, &what), CUDA_SUCCESS);
+  assert_null(what);
   assert_int_equal(driver->cuGraphDestroy(inner), CUDA_SUCCESS);
   assert_int_equal(driver->cuGraphDestroy(middle), CUDA_SUCCESS);
   assert_int_equal(driver->cuGraphDestroy(outer), CUDA_SUCCESS);
@@ -336,15 +439,16 @@ static void test_unfit_in_a_child(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  find_entries();
 #define ON_CALL(test) cmocka_unit_test_setup_teardown(test, setup_call, teardown_cuda)
   const struct CMUnitTest tests[] = {ON_CALL(test_recorded), ON_CALL(test_recorded_gated),
                                      ON_CALL(test_recorded_again_behind_others),
                                      ON_CALL(test_in_bodies),       ON_CALL(test_known_when_made),
                                      ON_CALL(test_call_fails),      ON_CALL(test_capture_fails),
-                                     ON_CALL(test_capture_ends_badly),
+                                     ON_CALL(test_capture_ends_badly), ON_CALL(test_forked),
+                                     ON_CALL(test_in_no_child), ON_CALL(test_in_no_body),
+                                     ON_CALL(test_refused_in_a_body),
                                      ON_CALL(test_host_function_at_the_top), ON_CALL(test_unfit_for_a_body),
                                      ON_CALL(test_unfit_for_a_body_late), ON_CALL(test_unfit_at_launch),
                                      ON_CALL(test_blamed), ON_CALL(test_unfit_in_a_child)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }

@@ -181,14 +181,14 @@ static void test_each_kind(void **state) {
   gk_graph *graph = bound(device, &list, 0);
   assert_fails(GK_ERROR_INVALID, "launch it once first", gk_cuda_graph(graph, 0, NULL, NULL));
   run(graph, 0);
-  const CUgraphNodeType kernel = CU_GRAPH_NODE_TYPE_KERNEL, fill = CU_GRAPH_NODE_TYPE_MEMSET;
+  const CUgraphNodeType kernel = CU_GRAPH_NODE_TYPE_KERNEL, child = CU_GRAPH_NODE_TYPE_GRAPH;
   const CUgraphNodeType conditional = CU_GRAPH_NODE_TYPE_CONDITIONAL;
   static const struct { size_t task; int kind, in_body; } wanted[] = {
     {0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {3, 1, 0}, {5, 0, 0}, {6, 2, 0}, {7, 1, 1}, {9, 2, 0}, {10, 0, 1}, {12, 2, 0},
     {13, 0, 1}, {15, 0, 1}, {17, 2, 0}, {19, 0, 1}, {22, 0, 1}, {27, 0, 0}, {30, 1, 0}, {33, 1, 0}, {34, 0, 0}};
   CUgraphNode seen[GK_COUNT(wanted)];
   for (size_t k = 0; k < GK_COUNT(wanted); ++k) {
-    const CUgraphNodeType type = wanted[k].kind == 0 ? kernel : wanted[k].kind == 1 ? fill : conditional;
+    const CUgraphNodeType type = wanted[k].kind == 0 ? kernel : wanted[k].kind == 1 ? child : conditional;
     seen[k] = expect(graph, 0, wanted[k].task, type, wanted[k].in_body);
     for (size_t other = 0; other < k; ++other) assert_ptr_not_equal(seen[other], seen[k]);
   }
