@@ -107,7 +107,8 @@ static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   CUgraphNode at;
   CUresult result = gki_cuda_instantiate(device, variant->graph, &variant->exec, &why, &at);
   if (result == CUDA_SUCCESS) return GK_OK;
-  if (result == CUDA_ERROR_OUT_OF_MEMORY || !gki_cuda_is_alive(device))
+  /* LAUNCH_FAILED is no answer to a graph, but of work before it. */
+  if (result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_LAUNCH_FAILED || !gki_cuda_is_alive(device))
     return gki_cuda_judge(device->driver, result, "cuGraphInstantiate of graph %s%s", graph->plan->name, why);
   char text[300];
   gki_cuda_describe_result(device->driver, result, text, sizeof text);

@@ -157,7 +157,7 @@ static CUresult wait_captured(sim_stream *stream, const sim_event *event) {
                                                : (CUresult)SIM_ERROR_CAPTURE_MERGE,
                       "cuStreamWaitEvent", "this stream can't take part in the event's capture; it is invalid now");
   }
-  if (from->invalid) return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "cuStreamWaitEvent: the capture is invalid");
+  if (from->invalid) return sim_refuse(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "cuStreamWaitEvent: it is invalid");
   stream->capture = from;
   add_last(stream, event->nodes, event->node_count);
   return CUDA_SUCCESS;

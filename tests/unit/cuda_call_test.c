@@ -15,7 +15,7 @@ static gk_result answer;
 static gk_result fill_bytes(const gk_value *args, void *native) {
   ++called;
   if (answer != GK_OK) return answer;
-  CUresult result = cu.cuMemsetD8Async((CUdeviceptr)(uintptr_t)args[0].ptr, (unsigned char)args[1].i32, sizeof(int), native);
+  CUresult result = cu.cuMemsetD8Async(at(args[0].ptr), (unsigned char)args[1].i32, sizeof(int), native);
   return result == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
 }
 
@@ -206,7 +206,7 @@ static gk_result fork_there(const gk_value *args, void *native) {
   CUresult result = cu.cuEventRecord(events[0], native);
   if (result == CUDA_SUCCESS) result = cu.cuStreamWaitEvent(other, events[0], 0);
   if (result == CUDA_SUCCESS)
-    result = cu.cuMemsetD8Async((CUdeviceptr)(uintptr_t)args[0].ptr, (unsigned char)args[1].i32, sizeof(int), other);
+    result = cu.cuMemsetD8Async(at(args[0].ptr), (unsigned char)args[1].i32, sizeof(int), other);
   if (result == CUDA_SUCCESS && joins) result = cu.cuEventRecord(events[1], other);
   if (result == CUDA_SUCCESS && joins) result = cu.cuStreamWaitEvent(native, events[1], 0);
   return result == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;

@@ -143,7 +143,7 @@ static const elsewhere_case found[] = {
     {BOTH, {"FAKE_CUDA_VERSION=12020"}, "say", {"12020" OF_12_3 " cuFuncGetParamInfo", "$"}},
     {BOTH, {"FAKE_CUDA_VERSION=12000"}, "say", {"12000" OF_12_3 " cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"}},
     {FIRST, {"FAKE_CUDA_VERSION=11040"}, "say",
-     {"11040" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"}},
+     {"11040 cuStreamGetId" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"}},
 };
 
 static const elsewhere_case kept[] = {
