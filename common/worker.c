@@ -1,22 +1,15 @@
 #include "worker.h"
 #include "cancel.h"
+#include "clock.h"
 #include "error.h"
-#include "pause.h"
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 /* Waking a thread takes 5 to 50 us where this was measured, most of all on a virtual machine's core that went idle. So
  * whoever waits stays awake about as long, and loses at most twice what one would who knew beforehand. It yields, so
  * that nobody who has something to do waits for its core. But who gets it may keep it for milliseconds, where a sleeper
  * that is woken would be let in at once: after that the thread sleeps and others only spin, so many times as long. */
 enum { AWAKE_NS = 50000, LOST_NS = 20000, MOST_LOST_NS = 10000000, PENALTY = 64, SPINS = 400 };
-
-static uint64_t clock_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static bool is_crowded(const gki_worker *worker, uint64_t now) {
   return now < atomic_load_explicit(&worker->crowded_until, memory_order_relaxed);
@@ -25,7 +18,7 @@ static bool is_crowded(const gki_worker *worker, uint64_t now) {
 /* The core to whoever wants it. @return the time; 0: it took so long that one better sleeps */
 static uint64_t give_way(gki_worker *worker, uint64_t now) {
   sched_yield();
-  const uint64_t then = clock_ns(), lost = then - now;
+  const uint64_t then = gki_now_ns(), lost = then - now;
   if (lost < LOST_NS) return then;
   const uint64_t counts = lost < MOST_LOST_NS ? lost : MOST_LOST_NS; /* a debugger may have been at it */
   atomic_store_explicit(&worker->crowded_until, then + PENALTY * counts, memory_order_relaxed);
@@ -63,7 +56,7 @@ static void await_work(gki_worker *worker) {
   if (!has_nothing_to_do(worker)) return;
   const uint32_t told = atomic_load_explicit(&worker->told, memory_order_relaxed);
   pthread_mutex_unlock(&worker->lock);
-  uint64_t now = clock_ns();
+  uint64_t now = gki_now_ns();
   for (const uint64_t ends = is_crowded(worker, now) ? now : now + AWAKE_NS; now && now < ends;) {
     if (atomic_load_explicit(&worker->told, memory_order_relaxed) != told) break;
     now = give_way(worker, now);
@@ -157,7 +150,7 @@ void gki_worker_hand(gki_worker *worker, gki_job *job) {
 static bool is_done(const gki_job *job) { return atomic_load_explicit(&job->done, memory_order_acquire); }
 
 void gki_worker_wait(gki_worker *worker, gki_job *job) {
-  uint64_t now = clock_ns();
+  uint64_t now = gki_now_ns();
   if (is_crowded(worker, now)) {
     for (int spins = 0; spins < SPINS && !is_done(job); ++spins) gki_pause();
   } else {

@@ -3,7 +3,6 @@
 #include "costs.h"
 #include "error.h"
 #include "launch.h"
-#include "pause.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -34,12 +33,12 @@ static CUresult wait_for_event(const gki_cuda_gated *graph) {
   const gki_cuda_driver *driver = graph->device->driver;
   CUresult result = driver->cuEventRecord(graph->event, graph->at);
   if (result != CUDA_SUCCESS) return result;
-  const int64_t begin = gki_cuda_now_ns();
+  const uint64_t begin = gki_now_ns();
   do {
     result = driver->cuEventQuery(graph->event);
     if (result != CUDA_ERROR_NOT_READY) return result;
     gki_pause();
-  } while (gki_cuda_now_ns() - begin < GKI_COST_SPIN_NS);
+  } while (gki_now_ns() - begin < GKI_COST_SPIN_NS);
   return driver->cuEventSynchronize(graph->event);
 }
 

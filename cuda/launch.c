@@ -2,7 +2,6 @@
 #include "build.h"
 #include "clock.h"
 #include "costs.h"
-#include "pause.h"
 #include <string.h>
 
 static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
@@ -264,8 +263,8 @@ static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool blo
 }
 
 static void spin(const gki_cuda_graph *graph, uint64_t number) {
-  const int64_t begin = gki_cuda_now_ns();
-  while (!gki_cuda_is_posted(graph, number) && gki_cuda_now_ns() - begin < GKI_COST_SPIN_NS) gki_pause();
+  const uint64_t begin = gki_now_ns();
+  while (!gki_cuda_is_posted(graph, number) && gki_now_ns() - begin < GKI_COST_SPIN_NS) gki_pause();
 }
 
 /* A kernel that writes beyond its memory may hit what the status is made of. */

@@ -10,8 +10,6 @@ enum { LAUNCHES = 2, SPINS_NS = 2000000, PAUSE_NS = 100000, CALL_BYTES = 300 };
 /* A graph is stuck if in so much time so many plain kernels went past it, or after the longest time. */
 enum { PATIENCE_MS = 3000, BEATS = 20, BEAT_MS = 100, LONGEST_MS = 60000, NS_PER_MS = 1000000 };
 
-int64_t (*gki_cuda_probe_clock)(void) = gki_cuda_now_ns;
-
 const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT] = {
 #define QUESTION(id, name, way, text) {name, text, way},
     GKI_CUDA_QUESTIONS(QUESTION)
@@ -32,7 +30,7 @@ typedef struct asking {
   char failure[CALL_BYTES]; /* the first call that failed, if it was needed */
 } asking;
 
-static uint32_t us_of(int64_t from, int64_t to) { return (uint32_t)((to - from) / 1000); }
+static uint32_t us_of(uint64_t from, uint64_t to) { return (uint32_t)((to - from) / 1000); }
 
 /* graph: whose call it is, or NULL. */
 static bool judge(asking *a, CUresult result, const char *call, const char *graph) {
@@ -122,19 +120,19 @@ typedef enum outcome { ENDED, FAILED, IS_STUCK, TOOK_TOO_LONG } outcome;
 
 /* Kernels on the stream beside, to tell a graph that is stuck from a device that has other work. */
 typedef struct beats {
-  int64_t last; /* by the probe's clock */
+  uint64_t last; /* the time then */
   int done;
   bool is_under_way;
 } beats;
 
 /* What fails here fails again where it matters. */
-static void beat(const asking *a, beats *b, int64_t now) {
+static void beat(const asking *a, beats *b, uint64_t now) {
   const gki_cuda_driver *d = a->driver;
   if (b->is_under_way && d->cuStreamQuery(a->beside) == CUDA_SUCCESS) {
     b->is_under_way = false;
     ++b->done;
   }
-  if (b->is_under_way || now - b->last < (int64_t)BEAT_MS * NS_PER_MS) return;
+  if (b->is_under_way || now - b->last < (uint64_t)BEAT_MS * NS_PER_MS) return;
   b->last = now;
   b->is_under_way = d->cuGraphLaunch(a->beat, a->beside) == CUDA_SUCCESS;
 }
@@ -142,7 +140,7 @@ static void beat(const asking *a, beats *b, int64_t now) {
 /* Until the stream is done. What can't be asked may still be at work, so it is asked twice; nothing here waits for the
  * device. */
 static outcome wait_for(asking *a, const char *graph, bool with_beats) {
-  const int64_t begin = gki_cuda_probe_clock();
+  const uint64_t begin = gki_now_ns();
   beats b = {.last = begin};
   for (int failures = 0;;) {
     const CUresult result = a->driver->cuStreamQuery(a->stream);
@@ -152,9 +150,9 @@ static outcome wait_for(asking *a, const char *graph, bool with_beats) {
       if (++failures == 2) return FAILED;
       continue;
     }
-    const int64_t now = gki_cuda_probe_clock(), waited = now - begin;
-    if (waited >= (int64_t)LONGEST_MS * NS_PER_MS) return TOOK_TOO_LONG;
-    if (waited >= (int64_t)PATIENCE_MS * NS_PER_MS && b.done >= BEATS) return IS_STUCK;
+    const uint64_t now = gki_now_ns(), waited = now - begin;
+    if (waited >= (uint64_t)LONGEST_MS * NS_PER_MS) return TOOK_TOO_LONG;
+    if (waited >= (uint64_t)PATIENCE_MS * NS_PER_MS && b.done >= BEATS) return IS_STUCK;
     if (with_beats) beat(a, &b, now);
     if (waited > SPINS_NS) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
   }
@@ -233,14 +231,14 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilitie
   const gki_cuda_driver *d = a->driver;
   gki_probe_trial t = trial_of(a);
   CUgraphExec exec = NULL;
-  const int64_t begin = gki_cuda_now_ns();
+  const uint64_t begin = gki_now_ns();
   build(&t, graph->build);
-  const int64_t built = gki_cuda_now_ns();
+  const uint64_t built = gki_now_ns();
   if (t.result == CUDA_SUCCESS) (void)instantiate(a, &t, &exec);
-  const int64_t instantiated = gki_cuda_now_ns();
+  const uint64_t instantiated = gki_now_ns();
   const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec, graph->name);
   const gki_cuda_probe_timing it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
-                                   us_of(instantiated, gki_cuda_now_ns())};
+                                   us_of(instantiated, gki_now_ns())};
   if (ran) compare(a, &t, &it, abilities);
   if (a->hangs) return false;
   if (exec) (void)d->cuGraphExecDestroy(exec);
@@ -350,7 +348,7 @@ static bool blocks_launches(const wishes *wanted) {
 
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities) {
-  const int64_t begin = gki_cuda_now_ns();
+  const uint64_t begin = gki_now_ns();
   wishes wanted;
   *abilities = (gki_cuda_abilities){.driver_version = driver->version};
   if (read_wishes(&wanted) != GK_OK) {
@@ -385,7 +383,7 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
   give_back(&a);
   abilities->ways = ways_of(abilities);
   if (!abilities->conditional || a.failure[0]) say_why(abilities, &a);
-  abilities->microseconds = us_of(begin, gki_cuda_now_ns());
+  abilities->microseconds = us_of(begin, gki_now_ns());
 }
 
 /* ---- once per device --------------------------------------------------------------------------------------------- */

@@ -126,9 +126,6 @@ typedef struct gki_cuda_abilities {
 gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
                          const char *why_none, gki_cuda_abilities *abilities);
 
-/* The time in ns, by which the probe counts. Tests put a clock of theirs in its place. */
-extern int64_t (*gki_cuda_probe_clock)(void);
-
 /* Before a device is touched: fails as gki_cuda_probe did if a graph hangs there. */
 gk_result gki_cuda_probe_refuses(CUdevice device);
 

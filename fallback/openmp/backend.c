@@ -71,7 +71,7 @@ static float clock_overhead(void) {
   enum { TIMES = 31 };
   uint64_t seen[TIMES];
   for (int k = 0; k < TIMES; ++k) {
-    uint64_t begun = gki_now(), took = gki_now() - begun;
+    uint64_t begun = gki_now_ns(), took = gki_now_ns() - begun;
     int at = k;
     for (; at > 0 && seen[at - 1] > took; --at) seen[at] = seen[at - 1];
     seen[at] = took;

@@ -39,7 +39,7 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op);
 gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
 void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns);
 /* Measures what a hand-over takes: at each meeting, and where what was measured is doubted. The crew must be idle.
- * since: when the trouble for it began (gki_now). */
+ * since: when the trouble for it began (gki_now_ns). */
 void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since);
 /* Lets hand-overs that took long count for less. @return Whether what was measured is doubted: GKI_HANDOFF_NS is in its
  * place then, until it is measured again. */

@@ -18,7 +18,7 @@ typedef struct gki_openmp_device {
   float handoff_floor_ns; /* the least of what was measured the last times; while doubted, GKI_HANDOFF_NS */
   float at_meeting_ns[8]; /* these */
   uint32_t meetings;      /* how often it was measured */
-  uint64_t doubted_at;    /* when (gki_now) handoff_floor_ns is doubted, if it is above GKI_HANDOFF_NS */
+  uint64_t doubted_at;    /* when (gki_now_ns) handoff_floor_ns is doubted, if it is above GKI_HANDOFF_NS */
   float pause_ns;         /* until then, from when it was measured; 0: it wasn't above */
   bool fixed;             /* costs are given, by a test */
   float clock_ns;         /* what reading the clock adds to what it measures */

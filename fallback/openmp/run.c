@@ -69,25 +69,25 @@ static gki_outcome split_sections(gki_drive *drive, gki_fork *fork, gk_walk *aro
   gki_team *team = &program->device->team;
   split_order split = {.order.work = run_sections, .from = drive, .fork = fork, .around = around};
   split.groups = fork->count < drive->count ? fork->count : drive->count;
-  uint64_t begun = timed ? gki_now() : 0;
+  uint64_t begun = timed ? gki_now_ns() : 0;
   gki_team_post(team, &split.order, drive->first, drive->count, split.groups);
   run_sections(&split.order, 0);
   gki_team_wait(team, &split.order);
   if (gki_openmp_failed(program)) return GKI_FAILED;
   for (uint32_t k = 0; k < fork->count && !fork->straight; ++k)
     gk_walk_join(around, program->sections[fork->first + k].walk);
-  if (timed) gki_trial_report(&fork->trial, true, gki_now() - begun);
+  if (timed) gki_trial_report(&fork->trial, true, gki_now_ns() - begun);
   return GKI_DONE;
 }
 
 static void begin_series(gki_drive *drive, gki_fork *fork, bool timed) {
-  fork->began = timed ? gki_now() : 0;
+  fork->began = timed ? gki_now_ns() : 0;
   fork->met = drive->met;
 }
 
 static void end_series(gki_drive *drive, gki_fork *fork) {
   if (fork->began && fork->met == drive->met)
-    gki_trial_report(&fork->trial, false, gki_now() - fork->began);
+    gki_trial_report(&fork->trial, false, gki_now_ns() - fork->began);
   fork->began = 0;
 }
 
@@ -301,12 +301,12 @@ static void lead(void *at) {
   drive->met = true;
   drive->missed_ns = 0;
   gki_openmp_gather(device);
-  drive->meeting_ns = (float)(gki_now() - drive->moment);
+  drive->meeting_ns = (float)(gki_now_ns() - drive->moment);
   if (device->team.size == 1) device->alone = true;
-  else if (!device->fixed) gki_openmp_calibrate(device, gki_now());
+  else if (!device->fixed) gki_openmp_calibrate(device, gki_now_ns());
   gki_openmp_crew(drive, 0, device->team.size, device->handoff_ns);
   (void)walk(drive);
-  drive->moment = gki_now();
+  drive->moment = gki_now_ns();
 }
 
 gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *record) {
@@ -326,9 +326,9 @@ gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *rec
   gk_walk_start(&whole, program->plan, launch, takes, record);
   go_on(&drive, 0);
   if (walk(&drive) == GKI_WANTS_TEAM) {
-    drive.moment = gki_now();
+    drive.moment = gki_now_ns();
     gki_team_meet(&device->team, lead, &drive);
-    gki_openmp_adapt_wake(device, drive.meeting_ns + (float)(gki_now() - drive.moment));
+    gki_openmp_adapt_wake(device, drive.meeting_ns + (float)(gki_now_ns() - drive.moment));
   }
   program->eager = drive.gained_ns > device->wake_ns;
   gk_result failed = (gk_result)atomic_load_explicit(&program->failed, memory_order_relaxed);

@@ -61,10 +61,10 @@ void gki_openmp_gather(gki_openmp_device *device) {
 void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
   enum { TIMES = 4, TOO_LONG_NS = 100000, PAUSES = 32, MOST_PAUSE_NS = 100000000 };
   float least = INFINITY, next = INFINITY;
-  uint64_t start = gki_now(), before = start;
+  uint64_t start = gki_now_ns(), before = start;
   for (int k = 0; k < TIMES && before - start < TOO_LONG_NS; ++k) {
     gki_openmp_gather(device);
-    uint64_t after = gki_now();
+    uint64_t after = gki_now_ns();
     float seen = (float)(after - before);
     next = fminf(next, fmaxf(least, seen));
     least = fminf(least, seen);
@@ -88,7 +88,8 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
  * above all a new one its maker's. So after a pause it is doubted, and measured again when a task seems worth it,
  * however few launches there were meanwhile; each time in vain the pause is doubled, up to MOST_PAUSE_NS. */
 bool gki_openmp_forget(gki_openmp_device *device) {
-  const bool doubtful = !device->fixed && device->handoff_floor_ns > GKI_HANDOFF_NS && gki_now() >= device->doubted_at;
+  const bool is_long = device->handoff_floor_ns > GKI_HANDOFF_NS;
+  const bool doubtful = !device->fixed && is_long && gki_now_ns() >= device->doubted_at;
   if (doubtful) device->handoff_ns = device->handoff_floor_ns = GKI_HANDOFF_NS;
   const float floor_ns = device->handoff_floor_ns;
   if (device->handoff_ns > floor_ns) device->handoff_ns += (floor_ns - device->handoff_ns) / 16;
@@ -114,7 +115,7 @@ static void reconsider(gki_drive *drive) {
   if (!drive->top) return;
   gki_openmp_device *device = drive->program->device;
   if (gki_openmp_forget(device) && drive->met) {
-    const uint64_t since = gki_now();
+    const uint64_t since = gki_now_ns();
     gki_openmp_gather(device);
     gki_openmp_calibrate(device, since);
   }
@@ -252,11 +253,11 @@ static void run_pieces(part_of *job, uint32_t part, own_work *own) {
   }
   /* One's own part, then what is there for others of a few parts: looking at all would take too long where there are
    * many. */
-  const uint64_t begun = job->timed ? gki_now() : 0;
+  const uint64_t begun = job->timed ? gki_now_ns() : 0;
   take_pieces(job, part, job->pieces, own);
   const uint32_t for_others = job->pieces - job->keeps_last;
   for (uint32_t k = 1; k < job->parts; k *= 2) take_pieces(job, (part + k) % job->parts, for_others, own);
-  if (job->timed) atomic_fetch_add_explicit(&job->spent_ns, gki_now() - begun, memory_order_relaxed);
+  if (job->timed) atomic_fetch_add_explicit(&job->spent_ns, gki_now_ns() - begun, memory_order_relaxed);
 }
 
 static void run_items(const part_of *job, own_work *own, gk_range range) { job->host(own->args, range); }
@@ -422,7 +423,7 @@ static void share_out(gki_drive *drive, part_of *job) {
 static void learn_shared(gki_drive *drive, const part_of *job, gki_op *op, uint64_t posted, uint64_t begun,
                          uint64_t ended) {
   gki_openmp_device *device = drive->program->device;
-  const uint64_t joined = gki_now();
+  const uint64_t joined = gki_now_ns();
   const size_t own = in_chunks(job) ? job->range.end * (job->chunks / job->parts) / job->chunks
                                     : piece_of(job, 0, 0).end;
   if (job->pieces > 1) learn(device, op, job->range.end, job->spent_ns);
@@ -452,11 +453,11 @@ static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
   const bool timed = op->countdown <= 1 || op->timed == 0 || job->order.part_ns >= LONG_NS ||
                      gki_team_sleeps(team, gki_team_seat(drive->first, drive->count, parts - 1, parts));
   job->timed = timed;
-  const uint64_t posted = timed ? gki_now() : 0;
+  const uint64_t posted = timed ? gki_now_ns() : 0;
   share_out(drive, job);
-  const uint64_t begun = timed ? gki_now() : 0;
+  const uint64_t begun = timed ? gki_now_ns() : 0;
   job->order.work(&job->order, 0);
-  const uint64_t ended = timed ? gki_now() : 0;
+  const uint64_t ended = timed ? gki_now_ns() : 0;
   gki_team_wait(team, &job->order);
   if (timed) learn_shared(drive, job, op, posted, begun, ended);
   else --op->countdown;
@@ -497,9 +498,9 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
   if (advice == GKI_CALL_TEAM) return GKI_WANTS_TEAM;
   if (advice == GKI_SHARE) run_shared(drive, &job, op);
   else if (divisible && drive->worth_ns < INFINITY && (large || op->countdown <= 1)) {
-    uint64_t begun = gki_now();
+    uint64_t begun = gki_now_ns();
     run_alone(&job);
-    learn(program->device, op, job.range.end, gki_now() - begun);
+    learn(program->device, op, job.range.end, gki_now_ns() - begun);
     if (!large && alone_ns > 2 * GKI_HANDOFF_NS) reconsider(drive);
   } else {
     op->countdown = op->countdown > 1 ? (uint16_t)(op->countdown - 1) : UINT16_MAX;

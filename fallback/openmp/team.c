@@ -1,6 +1,5 @@
 #include "team.h"
 #include "gk_backend.h"
-#include "pause.h"
 #include <linux/futex.h>
 #include <math.h>
 #include <omp.h>
@@ -129,7 +128,7 @@ static void serve(gki_team *team, uint32_t number) {
     const bool slept = await_bell(team, seat, heard, part_ns);
     gki_order *order = seat->order;
     if (slept) {
-      atomic_store_explicit(&order->woken_at, gki_now(), memory_order_relaxed);
+      atomic_store_explicit(&order->woken_at, gki_now_ns(), memory_order_relaxed);
       known = -1;
     }
     note_core(seat, &known);

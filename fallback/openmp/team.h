@@ -2,11 +2,11 @@
  * wait at their doorbells: they spin shortly, yield a while, then sleep until an order is posted to them. */
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
+#include "clock.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 enum { GKI_APART = 128 /* bytes between what different threads write: two lines, as CPUs fetch them in pairs */ };
 
@@ -18,7 +18,7 @@ typedef struct gki_order {
   float part_ns;             /* what one's part may take, 0: not known; who is done waits about as long awake */
   uint32_t first, count;     /* the asker's seat, and how many there are in its crew */
   uint32_t parts;            /* of them that got it, and the asker's own */
-  _Atomic uint64_t woken_at; /* when the last of those who slept began (gki_now), 0: nobody did */
+  _Atomic uint64_t woken_at; /* when the last of those who slept began (gki_now_ns), 0: nobody did */
 } gki_order;
 
 typedef struct gki_seat {
@@ -59,9 +59,4 @@ static inline bool gki_team_sleeps(const gki_team *team, uint32_t seat) {
   return atomic_load_explicit(&team->seats[seat].asleep, memory_order_relaxed) != 0;
 }
 
-static inline uint64_t gki_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 #endif

@@ -1,10 +1,9 @@
 /* Whether a cancel that comes as a launch on CUDA begins can be lost: the backend's source on a model of memory. */
 #include "memory_model.h"
 #include "cuda/build.h"
-#include "cuda/clock.h"
 #include "cuda/launch.h"
+#include "clock.h"
 #include "costs.h"
-#include "pause.h"
 
 #include "memory_model_atomics.h"
 #include "cuda/launch.c"

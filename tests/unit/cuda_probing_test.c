@@ -2,6 +2,7 @@
  * device of its own. */
 #include "cuda/probe.h"
 #include "cuda_world.h"
+#include "set_clock.h"
 #include <sys/wait.h>
 
 enum { DEVICES = 4 };
@@ -122,14 +123,10 @@ static void context_fails(void **state) {
 
 /* ---- a graph that never ends ------------------------------------------------------------------------------------- */
 
-/* A clock that goes by the questions that are asked. */
-static int64_t now;
-static int64_t count_steps(void) { return now += 10000000; }
-
 /* The whole life of a process: the next backend is taken, and nothing waits, as that would never end. */
 static int live_with_a_hang(void) {
   gk_device *device = NULL;
-  gki_cuda_probe_clock = count_steps;
+  reading_ns = 10000000; /* on this thread the clock goes by the questions that are asked */
   if (gk_device_open(NULL, &device) != GK_OK || strcmp(gk_device_describe(device)->backend, "openmp") != 0) return 3;
   gk_device_close(device);
   sim->mark();
@@ -174,6 +171,7 @@ static void launches_wait(void **state) {
 
 int main(int count, char **words) {
   setenv("SIMGPU_DEVICES", "4", 1);
+  atomic_store(&clock_runs, true);
   with_simgpu(words);
   if (count > 1) return strcmp(words[1], "hang") == 0 ? live_with_a_hang() : live_with_launches_that_wait();
   const struct CMUnitTest tests[] = {

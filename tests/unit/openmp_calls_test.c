@@ -102,10 +102,10 @@ static void test_a_slow_moment_is_forgotten(void **state) {
   (void)state;
   world w;
   begin_toil(&w);
-  begin_slow_moment(&w.device, 1e12f, gki_now() + 100 * ITEM_NS);
+  begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 100 * ITEM_NS);
   const uint32_t meetings = w.device.meetings;
   int launches = 0;
-  for (; gki_now() < w.device.doubted_at; ++launches) assert_runs(&w);
+  for (; gki_now_ns() < w.device.doubted_at; ++launches) assert_runs(&w);
   assert_int_equal(launches, 100 / TOIL_ITEMS + 1);
   assert_int_equal(w.device.meetings, meetings);
   assert_int_equal(atomic_load(&other_threads), 0);
@@ -156,7 +156,7 @@ enum { MOST_PASSES = 2000, DOUBTED_PASS = 100 };
 /* Ends the loop when the team has met, which it can't before that pass. */
 static gk_result doubt_in_time(const gk_value *args, void *stream) {
   (void)stream;
-  if (++passes == DOUBTED_PASS) let_pass_here(looping->device.doubted_at - gki_now());
+  if (++passes == DOUBTED_PASS) let_pass_here(looping->device.doubted_at - gki_now_ns());
   if (met_at == 0 && looping->device.meetings > 1) met_at = passes;
   *(int *)args[0].ptr = met_at == 0 && passes < MOST_PASSES;
   return GK_OK;
@@ -188,7 +188,7 @@ static void test_a_slow_moment_is_forgotten_in_a_loop(void **state) {
   int again;
   world w;
   begin_loop(&w, &list, &again);
-  begin_slow_moment(&w.device, 1e12f, gki_now() + 1000 * ITEM_NS);
+  begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 1000 * ITEM_NS);
   assert_runs(&w);
   assert_in_range(met_at, DOUBTED_PASS + 1, DOUBTED_PASS + 2 * 64);
   assert_true(w.device.handoff_floor_ns == READING_NS);
@@ -202,7 +202,7 @@ static gk_result slow_down(const gk_value *args, void *stream) {
   gki_openmp_device *device = &looping->device;
   if (met_at == 0 && device->meetings > 0) {
     met_at = passes;
-    begin_slow_moment(device, 1e12f, gki_now());
+    begin_slow_moment(device, 1e12f, gki_now_ns());
   } else if (again_at == 0 && device->meetings > 1) {
     again_at = passes;
   }

@@ -14,7 +14,7 @@ static uint64_t calibrate(world *w, const uint64_t *readings, uint64_t since) {
   readings_ns = readings;
   gki_openmp_calibrate(&w->device, since);
   readings_ns = NULL;
-  return gki_now();
+  return gki_now_ns();
 }
 
 /* Of four: one at most was quicker than a hand-over is, by chance. */
@@ -25,7 +25,7 @@ static void test_the_least_but_one(void **state) {
   for (size_t k = 0; k < GK_COUNT(readings); ++k) {
     world w;
     open_one(&w);
-    calibrate(&w, readings[k], gki_now());
+    calibrate(&w, readings[k], gki_now_ns());
     assert_true(w.device.handoff_ns == 400 && w.device.handoff_floor_ns == 400);
     gki_openmp.close(&w.device);
   }
@@ -37,7 +37,7 @@ static void test_a_long_hand_over_is_measured_once(void **state) {
   static const uint64_t readings[] = {200000, 7, 7, 7, 0};
   world w;
   open_one(&w);
-  const uint64_t begun = gki_now();
+  const uint64_t begun = gki_now_ns();
   assert_int_equal(calibrate(&w, readings, begun) - begun, 200000 + 7);
   assert_true(w.device.handoff_ns == 200000);
   gki_openmp.close(&w.device);
@@ -49,13 +49,13 @@ static void test_other_meetings_know_better(void **state) {
   static const uint64_t few[] = {400, 400, 400, 400, 0}, many[] = {900, 900, 900, 900, 0};
   world w;
   open_one(&w);
-  calibrate(&w, few, gki_now());
+  calibrate(&w, few, gki_now_ns());
   for (int k = 1; k < 8; ++k) {
-    calibrate(&w, many, gki_now());
+    calibrate(&w, many, gki_now_ns());
     assert_true(w.device.handoff_floor_ns == 400);
   }
   assert_true(w.device.handoff_ns == 400);
-  calibrate(&w, many, gki_now()); /* that was long ago */
+  calibrate(&w, many, gki_now_ns()); /* that was long ago */
   assert_true(w.device.handoff_floor_ns == 900 && w.device.handoff_ns == 900);
   assert_int_equal(w.device.meetings, 9);
   gki_openmp.close(&w.device);
@@ -68,14 +68,14 @@ static void test_a_long_hand_over_is_doubted(void **state) {
   static const uint64_t readings[] = {200000, 0};
   world w;
   open_one(&w);
-  uint64_t since = gki_now();
+  uint64_t since = gki_now_ns();
   let_pass_here(100000); /* what it took until the team had met */
   uint64_t now = calibrate(&w, readings, since);
   float pause_ns = 32 * 300000.0f;
   assert_true(w.device.pause_ns == pause_ns);
   assert_int_equal(w.device.doubted_at, now + (uint64_t)pause_ns);
   assert_false(gki_openmp_forget(&w.device));
-  now = calibrate(&w, readings, gki_now()); /* by another launch that met: nothing was in vain */
+  now = calibrate(&w, readings, gki_now_ns()); /* by another launch that met: nothing was in vain */
   assert_true(w.device.pause_ns == pause_ns);
   for (int k = 0; k < 6; ++k) {
     let_pass_here(w.device.doubted_at - now - 1);
@@ -84,7 +84,7 @@ static void test_a_long_hand_over_is_doubted(void **state) {
     let_pass_here(1);
     assert_true(gki_openmp_forget(&w.device));
     assert_true(w.device.handoff_floor_ns == GKI_HANDOFF_NS && w.device.handoff_ns == GKI_HANDOFF_NS);
-    now = calibrate(&w, readings, gki_now());
+    now = calibrate(&w, readings, gki_now_ns());
     pause_ns = fminf(2 * pause_ns, 1e8f);
     assert_true(w.device.pause_ns == pause_ns);
     assert_int_equal(w.device.doubted_at, now + (uint64_t)pause_ns);
@@ -101,7 +101,7 @@ static void test_a_good_moment_ends_a_slow_one(void **state) {
   world w;
   open_one(&w);
   begin_slow_moment(&w.device, 1e9f, UINT64_MAX);
-  calibrate(&w, readings, gki_now());
+  calibrate(&w, readings, gki_now_ns());
   assert_true(w.device.handoff_ns == 600 && w.device.handoff_floor_ns == 600);
   assert_true(w.device.pause_ns == 0);
   gki_openmp.close(&w.device);

@@ -1,8 +1,8 @@
 /* Whether a wake-up of the OpenMP backend's team can be lost, or an order be read once its asker has gone: its source
  * on a model of memory. */
 #include "memory_model.h"
+#include "clock.h"
 #include "gk_backend.h"
-#include "pause.h"
 #include <linux/futex.h>
 #include <math.h>
 #include <omp.h>
