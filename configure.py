@@ -238,6 +238,19 @@ def sanitizers(names):
     return f" -fsanitize={names} -fno-sanitize-recover=all -fno-omit-frame-pointer"
 
 
+def kernel_flags(options, compiler, symbols):
+    """Of the simulated GPU's kernels: each load and store calls a function, so that the driver sees what they touch.
+
+    Threads change stacks there, which only the library itself tells ThreadSanitizer."""
+    parameters = ("asan-instrumentation-with-call-threshold", "asan-stack", "asan-globals")
+    lead = "-mllvm -" if compiler.kind == "clang" else "--param "
+    chosen = options.sanitize.split(",")
+    names = "kernel-address" + (",undefined" if "undefined" in chosen and not options.coverage else "")
+    return (f"-O1 {symbols} -fsanitize={names} -fno-sanitize-recover=all -fsanitize-recover=kernel-address "
+            "-fno-omit-frame-pointer " + " ".join(f"{lead}{name}=0" for name in parameters)
+            + ("" if "address" in chosen else " -DSIM_WITHOUT_ASAN"))
+
+
 def look_around(options):
     """The compiler, and everything found with it, the reasons for what isn't included."""
     compiler = find_compiler(options.cc)
@@ -263,10 +276,7 @@ def settings(options, compiler, found):
         "checked": debug + counted if counted else
                    (optimise if not checked else f"-O1 {symbols} -DGK_DEBUG") + checked,
         "werror": "-Werror" if options.werror else "",
-        # Of the simulated GPU: threads change stacks there, which only the library itself tells ThreadSanitizer.
-        "kernels": f"-O1 {symbols}" + ("" if counted else
-                                       sanitizers(",".join(name for name in options.sanitize.split(",")
-                                                           if name in ("address", "undefined")))),
+        "kernels": kernel_flags(options, compiler, symbols),
         "prefix": os.path.abspath(options.prefix),
     }
     for one in found:

@@ -196,12 +196,32 @@ static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const ch
 }
 
 static void bind_value(gk_graph *graph, uint32_t slot, gk_value value, bool bound) {
-  gki_bound *at = &graph->slots[slot];
-  at->value = value;
-  at->bound = bound;
-  if (graph->planned.plan.slots[slot].type == GK_PTR)
-    at->room = gki_device_room(graph->device, value.ptr, &at->block);
+  graph->slots[slot].value = value;
+  graph->slots[slot].bound = bound;
   mark_changed(graph, slot);
+}
+
+static gk_result refuse_unreachable(const gk_graph *graph, uint32_t slot, const void *memory) {
+  const gk_backend *backend = graph->device->backend;
+  gk_result result = backend->reaches ? backend->reaches(graph->device->state, memory) : GK_OK;
+  if (result == GK_OK) return result;
+  char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
+  snprintf(why, sizeof why, "%s", gk_error());
+  snprintf(text, sizeof text, "gk_bind: slot %u (%s): %.*s", (unsigned)slot,
+           graph->planned.plan.slots[slot].name, 4096, why);
+  return gki_fail_with(result, text);
+}
+
+static gk_result bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
+  gki_bound *at = &graph->slots[slot];
+  uint64_t block = 0;
+  const size_t room = gki_device_room(graph->device, memory, &block);
+  gk_result result = memory && !block && at->used ? refuse_unreachable(graph, slot, memory) : GK_OK;
+  if (result != GK_OK) return result;
+  at->room = room;
+  at->block = block;
+  bind_value(graph, slot, (gk_value){.ptr = memory}, memory != NULL);
+  return GK_OK;
 }
 
 gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory) {
@@ -209,6 +229,7 @@ gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory) {
   if (result != GK_OK) return result;
   const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind", 1u << GK_PTR | 1u << GK_HOST_PTR);
   if (!desc) result = GK_ERROR_INVALID;
+  else if (desc->type == GK_PTR) result = bind_memory(graph, (uint32_t)slot, (void *)(uintptr_t)memory);
   else bind_value(graph, (uint32_t)slot, (gk_value){.ptr = (void *)(uintptr_t)memory}, memory != NULL);
   keep_failure(graph, (uint32_t)slot, result);
   gki_graph_leave(graph);
@@ -306,8 +327,7 @@ static gk_result take_memory(gk_graph *graph, uint32_t slot, size_t count) {
     bound->owned = memory;
     bound->owned_count = count;
   }
-  bind_value(graph, slot, (gk_value){.ptr = bound->owned}, true);
-  return GK_OK;
+  return bind_memory(graph, slot, bound->owned);
 }
 
 static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {

@@ -72,9 +72,13 @@ typedef enum CUdevice_attribute_enum {
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
   CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY = 83,
+  CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS = 88,
   CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89,
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 } CUdevice_attribute;
+
+typedef enum CUpointer_attribute_enum { CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2 } CUpointer_attribute;
+typedef enum CUmemorytype_enum { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 } CUmemorytype;
 
 typedef enum CUdriverProcAddressQueryResult_enum {
   CU_GET_PROC_ADDRESS_SUCCESS = 0,
@@ -254,6 +258,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuMemHostAlloc, 2020, 0, (void **memory, size_t bytes, unsigned int flags)) \
   X(cuMemHostGetDevicePointer, 3020, 0, (CUdeviceptr *at, void *memory, unsigned int flags)) \
   X(cuMemFreeHost, 2000, 0, (void *memory)) \
+  X(cuPointerGetAttribute, 4000, 0, (void *value, CUpointer_attribute attribute, CUdeviceptr at)) \
   X(cuMemcpyHtoDAsync, 3020, 0, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream)) \
   X(cuMemcpyDtoHAsync, 3020, 0, (void *to, CUdeviceptr from, size_t bytes, CUstream stream)) \
   X(cuMemcpyDtoDAsync, 3020, 0, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)) \

@@ -312,4 +312,5 @@ const gk_backend gki_cuda = {
   .read_flag = read_flag,
   .query = query,
   .shares = shares,
+  .reaches = gki_cuda_reaches,
 };

@@ -140,6 +140,8 @@ static gk_result find_device(gki_cuda_device *device, int ordinal) {
   if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, "minor", &minor);
   if (result == GK_OK)
     result = ask(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, "multiprocessors", &device->multiprocessors);
+  if (result == GK_OK)
+    result = ask(device, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, "pageable memory", &device->reaches_pageable);
   if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, "unified addressing", &unified);
   if (result != GK_OK) return result;
   device->arch = 10 * major + minor;
@@ -354,6 +356,20 @@ void *gki_cuda_host_address(void *at, void *memory) {
   bool found = *pinned_at(device, memory) != NULL;
   pthread_mutex_unlock(&device->lock);
   return found ? memory : NULL;
+}
+
+/* The driver knows all memory but the host's that isn't page-locked. What else it may answer, a launch finds out. */
+gk_result gki_cuda_reaches(void *at, const void *memory) {
+  gki_cuda_device *device = at;
+  unsigned type = 0;
+  if (device->reaches_pageable || !gki_cuda_enter_to_free(device)) return GK_OK;
+  CUresult result =
+      device->driver->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory));
+  gki_cuda_leave(device);
+  if (result != CUDA_ERROR_INVALID_VALUE) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "%p is host memory that CUDA device %d (%s) can't touch; bind memory of gk_alloc, "
+                 "or allocate it by CUDA (cuMemAlloc, cuMemHostAlloc), or register it (cuMemHostRegister)", memory,
+                 device->ordinal, device->name);
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */

@@ -35,6 +35,7 @@ typedef struct gki_cuda_device {
   int ordinal;
   int arch;            /* 89 is sm_89 */
   int multiprocessors;
+  int reaches_pageable; /* memory of the host that isn't page-locked (HMM, ATS); else 0 */
   atomic_bool lost;    /* it answers nothing any more, and why_lost, which is there by then, says since when */
   char why_lost[1400];
   bool locks;          /* the lock was made */
@@ -85,6 +86,7 @@ gk_result gki_cuda_alloc(void *device, size_t bytes, gk_memory kind, void **memo
 void gki_cuda_free(void *device, void *memory);
 gk_result gki_cuda_copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
 void *gki_cuda_host_address(void *device, void *memory);
+gk_result gki_cuda_reaches(void *device, const void *memory);
 
 /* For graphs, in the device's context: memory of the device; page-locked memory, zeroed, with its address on the device
  * unless `at` is NULL. `what` is for the message. */

@@ -434,6 +434,9 @@ typedef struct gk_backend {
   /** Whether users put work of their own on the stream that the device works on: then gk_launch, as gk_launch_on, calls
    * `launch`, or the walk, before it returns, not in the device's line of work. Optional: no. */
   bool (*shares)(void *device);
+  /** Whether the device can touch memory that `alloc` didn't give; asked when a slot is bound to it, on any thread.
+   * GK_OK, or gk_fail with what to bind instead. Optional: it can. */
+  gk_result (*reaches)(void *device, const void *memory);
 } gk_backend;
 
 /** Puts a backend before those in gk. It must live as long as the process uses gk. Another ABI, a second one of the

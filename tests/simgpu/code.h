@@ -16,6 +16,7 @@ typedef struct sim_services {
   void (*set_conditional)(unsigned long long handle, unsigned value);
   void (*stop)(const char *why); /* doesn't return */
   void (*pause)(void); /* here kernels beside this one may go on */
+  void (*touch)(unsigned long long at, unsigned long long bytes); /* before a load or store; may not return */
 } sim_services;
 
 typedef struct sim_code_kernel {
@@ -37,5 +38,5 @@ typedef struct sim_code {
   int shares; /* some kernel has shared memory, so each is carried out in one go */
 } sim_code;
 
-enum { SIM_CODE_VERSION = 3 };
+enum { SIM_CODE_VERSION = 4 };
 #endif

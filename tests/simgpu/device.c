@@ -128,6 +128,7 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = sim_arch % 10; break;
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: *value = managed; break;
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: *value = managed && !sim_says_no("concurrent"); break;
+    case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS: *value = sim_allows("pageable"); break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = sim_shared_most(); break;
     default: return sim_refuse(CUDA_ERROR_INVALID_VALUE, "device attribute %d isn't simulated", (int)attribute);
   }

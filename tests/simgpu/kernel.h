@@ -45,6 +45,9 @@ bool sim_kernel_go_on(sim_grid *grid, uint64_t *random);
 /* The driver's: what cudaGraphSetConditional does in a kernel. */
 extern void sim_set_conditional(unsigned long long handle, unsigned value);
 
+/* The driver's: what a kernel is about to load or store. Doesn't return, but jumps, if it mustn't. */
+extern void sim_touch(unsigned long long at, unsigned long long bytes);
+
 /* After such a jump, on that thread: tells sanitizers on which stack it is. All kernels under way there are given
  * up. */
 void sim_kernel_left(void);

@@ -16,6 +16,7 @@ enum { PAGE = 4096, ALIGNMENT = 256, RUBBISH = 0xA7 };
 /* ---- touching what mustn't be ---- */
 
 static _Thread_local sigjmp_buf *leave; /* of the work that this thread guards */
+static _Thread_local const sim_context *guarded; /* whose memory it may touch; NULL: it has pageable memory, too */
 static _Thread_local volatile uintptr_t touched;
 static struct sigaction before_segv, before_bus;
 
@@ -50,8 +51,8 @@ static void watch(int number, struct sigaction *before) {
 }
 
 bool sim_guarded(sim_device *device, void (*work)(void *data), void *data, uintptr_t *at) {
-  (void)device;
   sigjmp_buf here;
+  guarded = sim_allows("pageable") ? NULL : device->open;
   if (sigsetjmp(here, 0) != 0) {
     leave = NULL;
     sim_kernel_left();
@@ -163,6 +164,18 @@ void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, siz
       return;
     }
   snprintf(text, bytes, "%#llx, which is no memory of this device", (unsigned long long)at);
+}
+
+/* Device memory is closed where it mustn't be touched. Of the host's a kernel may touch what is page-locked or managed;
+ * all of it on a device whose attribute says so. */
+void sim_touch(unsigned long long at, unsigned long long bytes) {
+  if (!leave || !guarded || is_device_memory(at)) return;
+  pthread_mutex_lock(&sim_lock);
+  const bool known = find_in(guarded, guarded->hosts, at, bytes) != NULL;
+  pthread_mutex_unlock(&sim_lock);
+  if (known) return;
+  touched = at;
+  siglongjmp(*leave, 1);
 }
 
 /* ---- taking and giving back ---- */
@@ -358,6 +371,19 @@ CUresult sim_cuMemHostGetDevicePointer(CUdeviceptr *at, void *memory, unsigned i
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostGetDevicePointer: this isn't pinned memory");
   size_t offset = (size_t)((unsigned char *)memory - block->at);
   *at = (CUdeviceptr)(uintptr_t)((block->shadow ? block->shadow : block->at) + offset);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr at) {
+  SIM_ENTER(cuPointerGetAttribute);
+  if (!value || attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: attribute %d isn't simulated", (int)attribute);
+  sim_context *context;
+  const CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  const sim_block *block = sim_block_of(context, (uintptr_t)at, 1);
+  if (!block) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuPointerGetAttribute: no memory of the driver's");
+  *(unsigned *)value = block->kind == SIMGPU_PINNED ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
   return CUDA_SUCCESS;
 }
 

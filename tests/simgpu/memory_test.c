@@ -113,6 +113,30 @@ static void copies_stay_in_their_block(void **state) {
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemcpyDtoDAsync(memory, 4096, 8, stream));
 }
 
+static void memory_of_the_driver_is_known(void **state) {
+  (void)state;
+  unsigned type = 0;
+  uint64_t here;
+  const CUpointer_attribute what = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+  CUdeviceptr managed;
+  RIGHT(cu.cuPointerGetAttribute(&type, what, memory + 63));
+  assert_int_equal(type, CU_MEMORYTYPE_DEVICE);
+  RIGHT(cu.cuPointerGetAttribute(&type, what, (CUdeviceptr)(uintptr_t)(pinned + 1)));
+  assert_int_equal(type, CU_MEMORYTYPE_HOST);
+  RIGHT(cu.cuMemAllocManaged(&managed, 8, CU_MEM_ATTACH_GLOBAL));
+  RIGHT(cu.cuPointerGetAttribute(&type, what, managed));
+  RIGHT(cu.cuMemFree(managed));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuPointerGetAttribute(&type, what, managed));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuPointerGetAttribute(&type, what, (CUdeviceptr)(uintptr_t)&here));
+  int value = -1;
+  RIGHT(cu.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0));
+  assert_int_equal(value, 0);
+  sim->allow("pageable");
+  RIGHT(cu.cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, 0));
+  sim->allow(NULL);
+  assert_int_equal(value, 1);
+}
+
 static void kernel_reaches_pinned_and_managed_memory(void **state) {
   (void)state;
   CUdeviceptr at, managed;
@@ -403,6 +427,7 @@ int main(void) {
     CASE(pageable_copies_are_counted),
     CASE(new_memory_holds_rubbish),
     CASE(copies_stay_in_their_block),
+    CASE(memory_of_the_driver_is_known),
     CASE(kernel_reaches_pinned_and_managed_memory),
     CASE(what_is_posted_may_be_seen_late),
     CASE(kernel_touches_freed_memory),

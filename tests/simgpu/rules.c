@@ -39,6 +39,13 @@ bool sim_says_no(const char *probe) {
   return no;
 }
 
+bool sim_allows(const char *rule) {
+  pthread_mutex_lock(&lock);
+  bool allows = is_listed(allowed, rule);
+  pthread_mutex_unlock(&lock);
+  return allows;
+}
+
 bool sim_broken(const char *rule, const char *text, ...) {
   char message[SIM_TEXT];
   int used = snprintf(message, sizeof message, "%s: ", rule);

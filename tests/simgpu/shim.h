@@ -69,6 +69,31 @@ SIM_INLINE unsigned sim_lane() {
   return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32u;
 }
 
+// What kernels are compiled with calls one of these before each load and store (-fsanitize=kernel-address). Variables
+// of the module, and the stack, aren't looked at.
+#define SIM_UNSEEN __attribute__((no_sanitize("kernel-address")))
+extern "C" SIM_OWN char __ehdr_start[], _end[];
+SIM_UNSEEN SIM_INLINE void sim_touch(size_t at, size_t bytes) {
+  enum { NEAR = 256 * 1024 };
+  const size_t stack = (size_t)__builtin_frame_address(0);
+  if (at - (size_t)__ehdr_start < (size_t)(_end - __ehdr_start) || at - stack + NEAR / 4 < NEAR) return;
+  sim_services_at->touch(at, bytes);
+}
+#define SIM_TOUCH(name) \
+  extern "C" SIM_OWN void sim_##name(size_t at, size_t bytes) __asm__("__asan_" #name "N_noabort"); \
+  SIM_UNSEEN void sim_##name(size_t at, size_t bytes) { sim_touch(at, bytes); } \
+  SIM_TOUCH_OF(name, 1) SIM_TOUCH_OF(name, 2) SIM_TOUCH_OF(name, 4) SIM_TOUCH_OF(name, 8) SIM_TOUCH_OF(name, 16)
+#define SIM_TOUCH_OF(name, bytes) \
+  extern "C" SIM_OWN void sim_##name##bytes(size_t at) __asm__("__asan_" #name #bytes "_noabort"); \
+  SIM_UNSEEN void sim_##name##bytes(size_t at) { sim_touch(at, bytes); }
+SIM_TOUCH(load) SIM_TOUCH(store)
+#ifdef SIM_WITHOUT_ASAN
+#define SIM_NOTHING(name) \
+  extern "C" SIM_OWN void sim_##name() __asm__("__asan_" #name); \
+  void sim_##name() {}
+SIM_NOTHING(handle_no_return) SIM_NOTHING(before_dynamic_init) SIM_NOTHING(after_dynamic_init)
+#endif
+
 // Where kernels that wait for each other look, or do what others may see: there those of parallel branches go on.
 SIM_INLINE void sim_pause() { sim_services_at->pause(); }
 
@@ -316,7 +341,7 @@ template <unsigned... K> struct sim_up_to<0, K...> { typedef sim_numbers<K...> n
 template <auto Function> struct sim_caller;
 template <typename... T, void (*Function)(T...)> struct sim_caller<Function> {
   static constexpr sim_layout<T...> layout{};
-  template <unsigned... K> static void spread(const char *at, sim_numbers<K...>) {
+  template <unsigned... K> SIM_UNSEEN static void spread(const char *at, sim_numbers<K...>) {
     Function(*reinterpret_cast<const T *>(at + layout.offsets[K])...);
   }
   static void call(const void *at) {

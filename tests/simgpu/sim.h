@@ -26,6 +26,7 @@ bool sim_broken(const char *rule, const char *text, ...);
 __attribute__((format(printf, 2, 3)))
 CUresult sim_refuse(CUresult code, const char *text, ...);
 bool sim_says_no(const char *probe);
+bool sim_allows(const char *rule);
 void sim_rules_read(void); /* the environment */
 
 /* ---- control (control.c) ----------------------------------------------------------------------------------------- */

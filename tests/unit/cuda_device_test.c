@@ -1,5 +1,6 @@
 /* Devices on CUDA: opening, contexts, memory of both kinds, copies. */
 #include "cuda_world.h"
+#include "runtime_kernels.h"
 
 static void test_report(void **state) {
   const gk_device_info *info = gk_device_describe(*state);
@@ -80,6 +81,67 @@ static void test_overlapping_copies(void **state) {
   gk_free(device, memory);
 }
 
+/* ---- memory of the host that isn't page-locked ------------------------------------------------------------------- */
+
+enum { X = 1, BY, FLAG, TO, UNUSED };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(BY, int, 7), GK_BUFFER(FLAG, int),
+                                     GK_BUFFER(TO, int), GK_BUFFER(UNUSED, int)};
+static const gk_task tasks[] = {GK_IF(FLAG), GK_RUN(add, GK_ONE, X, BY), GK_COPY(TO, X, GK_ONE), GK_END};
+static const gk_list list = GK_LIST(list, tasks, slots);
+static int of_host[4] = {1, 1, 1, 1};
+
+static void test_memory_of_the_host_is_refused(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph = graph_on(device, &list, 0);
+  int *on_device = ints_on(device, of_host, 4), *page = gk_alloc(device, sizeof *page, GK_HOST_MEMORY);
+  int on_stack = 0, *obtained = malloc(sizeof *obtained);
+  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 1 (X): ", gk_bind(graph, X, of_host));
+  assert_says("is host memory that CUDA device 0 (simulated GPU 0) can't touch; bind memory of gk_alloc");
+  assert_fails(GK_ERROR_INVALID, "slot 3 (FLAG)", gk_bind(graph, FLAG, &on_stack));
+  assert_fails(GK_ERROR_INVALID, "slot 4 (TO)", gk_bind(graph, TO, obtained));
+  assert_null(gk_bound(graph, X));
+  assert_ok(gk_bind(graph, UNUSED, obtained));
+  assert_fails(GK_ERROR_INVALID, "a call before it failed: gk_bind: slot 1 (X)", gk_launch(graph, 0));
+  assert_ok(gk_bind(graph, X, on_device + 1)); /* all that the device can touch, whoever gave it */
+  assert_ok(gk_bind(graph, FLAG, on_device));
+  assert_ok(gk_bind(graph, TO, page));
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal(*page, 8);
+  gk_graph_destroy(graph);
+  gk_free(device, on_device);
+  gk_free(device, page);
+  free(obtained);
+}
+
+/* A device that reaches it (HMM, ATS) gets it; on one that says so and doesn't, as it might on one that gk can't ask,
+ * the context fails. */
+static void test_memory_of_the_host_where_it_is_reached(void **state) {
+  (void)state;
+  static const int tried[] = {X, FLAG, TO};
+  for (size_t n = 0; n < GK_COUNT(tried); ++n) {
+    const int slot = tried[n];
+    gk_device *device = NULL;
+    sim->allow("pageable");
+    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+    gk_graph *graph = graph_on(device, &list, 0);
+    int *on_device = ints_on(device, (int[]){1, 1, 1}, 3);
+    for (int k = X; k <= TO; ++k)
+      if (k != BY) assert_ok(gk_bind(graph, k, k == slot ? of_host + k - 1 : on_device + k / 2));
+    assert_ok(gk_launch(graph, 0));
+    assert_ok(gk_wait(graph, NULL));
+    sim->allow(NULL);
+    assert_ok(gk_launch(graph, 0));
+    assert_int_equal(gk_wait(graph, NULL), GK_ERROR_DEVICE);
+    assert_non_null(strstr(sim->first_broken(), "which is no memory of this device"));
+    sim->forgive();
+    gk_graph_destroy(graph);
+    gk_device_close(device);
+  }
+  assert_int_equal(of_host[X - 1], 8);
+  assert_int_equal(of_host[TO - 1], 8);
+}
+
 static void test_listed(void **state) {
   (void)state;
   gk_device *first = NULL, *again = NULL;
@@ -97,6 +159,8 @@ int main(int count, char **words) {
   with_simgpu(words);
   const struct CMUnitTest tests[] = {ON_CUDA(test_report),      ON_CUDA(test_no_such_device),
                                      ON_CUDA(test_host_memory), ON_CUDA(test_overlapping_copies),
-                                     ON_CUDA(test_context_is_left_alone), ON_CUDA(test_listed)};
+                                     ON_CUDA(test_context_is_left_alone), ON_CUDA(test_listed),
+                                     ON_CUDA(test_memory_of_the_host_is_refused),
+                                     cmocka_unit_test(test_memory_of_the_host_where_it_is_reached)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
