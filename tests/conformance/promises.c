@@ -357,7 +357,8 @@ CASE(planes_counted_on_the_device) {
                                        GK_DEFAULT(WIDTH, int, 8), GK_DEFAULT(ALL, int, 64)};
   static const gk_task tasks[] = {
     GK_FILL(TO, ALL, -1),
-    {.op = GK_OP_KERNEL, .name = "number", .kernel = &number, .items = {SIZES, ROWS}, .offset = 4, .args = {TO, WIDTH}}};
+    {.op = GK_OP_KERNEL, .name = "number", .kernel = &number, .items = {SIZES, ROWS}, .offset = 4,
+     .args = {TO, WIDTH}}};
   subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
   put_at(s, SIZES, 0, 7);
   put_at(s, SIZES, 1, 3);

@@ -8,11 +8,13 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, MOST_CHUNKS = 64, ITEMS = 1000, };
+enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, BIG, MOST_CHUNKS = 64, ITEMS = 1000, };
+typedef struct big { char bytes[4096]; } big;
 static const gk_slot_desc slots[] = {
   GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_BUFFER(F, float), GK_BUFFER(G, float), GK_BUFFER(D, double),
   GK_BUFFER(E, double), GK_BUFFER(I, int), GK_BUFFER(J, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int),
   GK_BUFFER(A, int), GK_BUFFER(B, int), GK_BUFFER(C, int), GK_SCALAR(ONE, int),
+  GK_STRUCT_VALUE(BIG, big),
 };
 
 /* From the next launch on every PARALLEL runs its sections side by side. */
@@ -70,8 +72,11 @@ static const gk_kernel adding = {.name = "adding", .params = adding_params, .par
 
 /* Whole numbers, so that no order matters. */
 static void check_sums(const gk_list *list, int threads) {
+  static big whole, now;
+  memset(&whole, 0xA5, sizeof whole);
   world w;
   world_begin(&w, list, threads, SHARE_ALL);
+  bind_ptr(&w, BIG, &whole);
   for (int k = 0; k < 10; ++k) {
     float f[2] = {1, 2};
     double d[2] = {3, 4};
@@ -97,6 +102,8 @@ static void check_sums(const gk_list *list, int threads) {
     for (uint32_t a = 0; a < of_section[0].count; ++a)
       for (uint32_t b = 0; b < of_section[1].count; ++b) assert_ptr_not_equal(of_section[0].at[a], of_section[1].at[b]);
   }
+  memcpy(&now, w.program.structs[BIG], sizeof now); /* which lies behind the sums of chunks */
+  assert_memory_equal(&now, &whole, sizeof whole);
   world_end(&w);
 }
 
