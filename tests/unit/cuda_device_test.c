@@ -50,6 +50,9 @@ static void test_host_memory(void **state) {
   assert_non_null(page);
   assert_ptr_equal(gk_host_address(device, page + 1), page + 1);
   assert_null(gk_host_address(device, far));
+  assert_ptr_equal(gk_host_address(device, (char *)page + 15), (char *)page + 15);
+  assert_null(gk_host_address(device, (char *)page + 16)); /* right behind it */
+  assert_null(gk_host_address(device, (char *)page - 1));
   assert_int_equal(page[3], 0);
   page[1] = 11;
   assert_ok(gk_copy(device, far, page + 1, sizeof *far)); /* to the device, back, within */

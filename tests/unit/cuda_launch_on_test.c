@@ -187,6 +187,34 @@ static void test_memory_follows(void **state) {
   end_world(w);
 }
 
+/* One that is launched on the device's own stream again, or destroyed, leaves the others to be followed. */
+static void test_memory_follows_each(void **state) {
+  world *w = begin_world(state);
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    gk_graph *graphs[3];
+    int *memory[3];
+    const uint64_t leaves = seed % 3;
+    for (uint64_t k = 0; k < 3; ++k) {
+      graphs[k] = bound(w, seed / 3 % 2 ? &straight : &looping, 0);
+      memory[k] = int_on(w->device, 0);
+      gk_bind(graphs[k], X, memory[k]);
+    }
+    sim->set_seed(seed);
+    for (uint64_t k = 0; k < 3; ++k) {
+      const CUstream stream = w->streams[k == leaves];
+      for (int n = 0; n < 20; ++n) fill_on(stream, memory[k], 1);
+      assert_ok(gk_launch_on(graphs[k], 0, stream));
+    }
+    if (seed % 2) gk_graph_destroy(graphs[leaves]);
+    else assert_ok(gk_launch(graphs[leaves], 0));
+    for (uint64_t k = 0; k < 3; ++k)
+      assert_int_equal(int_at(w->device, memory[k]), 0x01010102 + (k == leaves && seed % 2 == 0));
+    for (uint64_t k = 0; k < 3; ++k)
+      if (k != leaves || seed % 2 == 0) gk_graph_destroy(graphs[k]);
+  }
+  end_world(w);
+}
+
 /* ---- whose the stream is ----------------------------------------------------------------------------------------- */
 
 /* From the call's return on it is the caller's alone: he may destroy or capture it while the launch is under way. */
@@ -388,8 +416,8 @@ int main(int count, char **words) {
   with_simgpu(words);
   const struct CMUnitTest tests[] = {
     ON_CUDA(test_order_on_a_stream), ON_CUDA(test_one_after_the_other), ON_CUDA(test_resumed_on_another),
-    ON_CUDA(test_recorded_again), ON_CUDA(test_memory_follows), ON_CUDA(test_stream_is_left_alone),
-    ON_CUDA(test_wait_for_the_launch_alone), ON_CUDA(test_captured_is_refused),
+    ON_CUDA(test_recorded_again), ON_CUDA(test_memory_follows), ON_CUDA(test_memory_follows_each),
+    ON_CUDA(test_stream_is_left_alone), ON_CUDA(test_wait_for_the_launch_alone), ON_CUDA(test_captured_is_refused),
     ON_CUDA(test_other_context_is_refused), ON_CUDA(test_line_of_work), ON_CUDA(test_counts),
     ON_CUDA(test_each_call_fails)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
