@@ -1,5 +1,6 @@
 /* The team's threads on cores of their own: those that don't come, or came to their leader's core, are sent to others.
- * The test plays the system, so it runs on any machine; what it is good for on a real one, the benches see. */
+ * How long a leader stays awake meanwhile. The test plays the system, so it runs on any machine; what it is good for on
+ * a real one, the benches see. */
 #include "await.h"
 #include "openmp_world.h"
 #include <linux/futex.h>
@@ -46,6 +47,17 @@ int __wrap_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores)
   return moves_left-- > 0 ? 0 : -1;
 }
 
+static _Thread_local int *yields; /* of this thread, if they are counted */
+static int done_at; /* the yield in which the order is done, or 0 */
+static void finish(void);
+
+/* In front of the C library's. */
+int sched_yield(void) {
+  if (!yields) return (int)syscall(SYS_sched_yield);
+  if (++*yields == done_at) finish();
+  return 0;
+}
+
 /* ---- a team whose threads never come ----------------------------------------------------------------------------- */
 
 static pthread_t sleepers[SLEEPER_COUNT];
@@ -90,6 +102,8 @@ static int begin(void **state) {
   when_moved = NULL;
   return 0;
 }
+
+static void finish(void) { atomic_store(&order.pending, 0); }
 
 static int end(void **state) {
   (void)state;
@@ -250,6 +264,50 @@ static void test_sleepers_may_wake_anywhere(void **state) {
   assert_sent(0, 2, 0x3);
 }
 
+/* ---- how long one stays awake ------------------------------------------------------------------------------------ */
+
+/* @return how often it yielded before it slept */
+static int yields_of_wait(float part_ns) {
+  int count = 0;
+  order.part_ns = part_ns;
+  yields = &count;
+  wait_for(0, 2);
+  yields = NULL;
+  return count;
+}
+
+/* As long as a waking takes, or as a part does, up to a millisecond; where threads take turns not at all, nearly. */
+static void test_how_often_it_yields(void **state) {
+  (void)state;
+  assert_int_equal(yields_of_wait(0), 40);
+  assert_int_equal(yields_of_wait(300 * 39), 40);
+  assert_int_equal(yields_of_wait(300 * 100), 100);
+  assert_int_equal(yields_of_wait(1e12f), 3000);
+  team.crowded = true;
+  assert_int_equal(yields_of_wait(300 * 100), 4);
+}
+
+/* @return how often it yielded, where the others come in that yield */
+static int yields_until(int at) {
+  int count = 0;
+  done_at = at;
+  yields = &count;
+  gki_team_post(&team, &order, 0, 2, 2);
+  gki_team_wait(&team, &order);
+  yields = NULL;
+  return count;
+}
+
+/* Whoever comes meanwhile is noticed at once, and nobody sleeps: also in the last yield before that. */
+static void test_it_notices_who_comes(void **state) {
+  (void)state;
+  assert_int_equal(yields_until(25), 25);
+  assert_int_equal(yields_until(40), 40);
+  when_moved = finish; /* before it yields */
+  call_count = 0;
+  assert_int_equal(yields_until(0), 0);
+}
+
 /* ---- threads that come ------------------------------------------------------------------------------------------- */
 
 static void nothing(gki_order *at, uint32_t index) {
@@ -302,6 +360,8 @@ int main(void) {
     CASE(test_threads_that_are_no_more),
     CASE(test_nothing_is_left_of_it),
     CASE(test_sleepers_may_wake_anywhere),
+    CASE(test_how_often_it_yields),
+    CASE(test_it_notices_who_comes),
     CASE(test_who_comes_says_where),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
