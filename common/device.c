@@ -40,6 +40,28 @@ gk_result gki_device_refuse(const gk_device *device, const char *call) {
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
+static const char *missing_of(const gk_device_info *info) {
+  if (!info->name) return "name";
+  if (!info->driver) return "driver";
+  if (info->capability_count && !info->capabilities) return "capabilities";
+  for (size_t k = 0; k < info->capability_count; ++k) {
+    const gk_capability *capability = &info->capabilities[k];
+    if (!capability->construct || !capability->why || (unsigned)capability->how > GK_NATIVE)
+      return "capability that is whole";
+  }
+  return NULL;
+}
+
+static gk_result describe(gk_device *device, int ordinal) {
+  const gk_backend *backend = device->backend;
+  device->info = (gk_device_info){.name = "", .driver = "", .ordinal = ordinal, .threads = 1, .backend = backend->name};
+  backend->describe(device->state, &device->info);
+  device->info.backend = backend->name;
+  const char *missing = missing_of(&device->info);
+  if (!missing) return GK_OK;
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its entry describe gives no %s", backend->name, missing);
+}
+
 static gk_result make(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   gk_result result = GK_ERROR_MEMORY;
   gk_device *device = gki_handle(sizeof *device, "a device");
@@ -51,7 +73,8 @@ static gk_result make(const gk_backend *backend, const gk_device_desc *desc, gk_
   if (!device->state) goto done;
   result = gki_worker_start(&device->worker);
   if (result != GK_OK) goto done;
-  result = backend->open(device->state, desc);
+  result = gki_answer(backend, "open", backend->open(device->state, desc));
+  if (result == GK_OK) result = describe(device, desc->ordinal);
   if (result != GK_OK) {
     gk_fail(result, "backend %s failed to open its device and didn't say why", backend->name);
     backend->close(device->state);
@@ -60,9 +83,6 @@ static gk_result make(const gk_backend *backend, const gk_device_desc *desc, gk_
   }
   pthread_mutex_init(&device->lock, NULL);
   pthread_mutex_init(&device->code_lock, NULL);
-  device->info =
-      (gk_device_info){.backend = backend->name, .name = "", .driver = "", .ordinal = desc->ordinal, .threads = 1};
-  backend->describe(device->state, &device->info);
   gki_memory_hold();
   *opened = device;
   return GK_OK;
@@ -248,7 +268,7 @@ gk_result gki_device_code(gk_device *device, const gk_kernel *kernel, void **cod
   if (!entry->kernel) {
     void *made = NULL;
     gki_range_begin(0, "kernel %s", kernel->name);
-    result = device->backend->load(device->state, kernel, &made);
+    result = gki_answer(device->backend, "load", device->backend->load(device->state, kernel, &made));
     gki_range_end();
     if (result != GK_OK) goto done;
     *entry = (gki_code){kernel, made};

@@ -3,6 +3,7 @@
 #include "cancel.h"
 #include "error.h"
 #include "range.h"
+#include "registry.h"
 #include <string.h>
 
 /* The first block that begins behind the address; the one before may hold it. Under the device's lock, as the next. */
@@ -36,6 +37,7 @@ size_t gki_device_room(gk_device *device, const void *address, uint64_t *number)
 static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
   void *memory = NULL;
   gk_result result = device->backend->alloc(device->state, bytes ? bytes : 1, kind, &memory);
+  result = gki_answer(device->backend, "alloc", result);
   if (result == GK_OK && !memory) result = GK_ERROR_MEMORY;
   if (result != GK_OK) return gk_fail(result, "out of device memory: %zu bytes; free some and call again", bytes);
   if (bytes) result = gki_device_copy(device, GK_ZERO, memory, NULL, bytes);
@@ -109,6 +111,7 @@ static void run_copy(gki_job *at) {
   gki_begin();
   job->result = job->device->backend->copy(job->device->state, job->direction, job->to, job->from, job->bytes);
   if (job->result == GK_OK) return;
+  job->result = gki_answer(job->device->backend, "copy", job->result);
   gk_fail(job->result, "backend %s failed to copy %zu bytes and didn't say why", job->device->backend->name,
           job->bytes);
   size_t length = strlen(gk_error()); /* the job may run on another thread than its caller */

@@ -20,6 +20,11 @@ gk_result gki_fail_with(gk_result code, const char *message);
 void gki_attempt_begin(void);
 void gki_attempt_end(void);
 
+/* Of a backend or a library call: GK_OK or an error. */
+static inline bool gki_is_answer(gk_result result) {
+  return result == GK_OK || ((unsigned)result > GK_NOT_READY && (unsigned)result <= GK_ERROR_DEVICE);
+}
+
 /* "out of memory for <what>": the one sentence for a NULL from the allocator. */
 gk_result gki_fail_memory(const char *what, size_t bytes);
 

@@ -3,6 +3,7 @@
 #include "cancel.h"
 #include "check.h"
 #include "range.h"
+#include "registry.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static gk_result lower_by(gk_graph *graph, const gki_lowering *way, void *const 
   const gk_result result = way ? way->lower(device->state, graph->state, plan, code, &graph->mode, way->data)
                                : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
   gki_range_end();
-  return result;
+  return gki_answer(device->backend, "lower", result);
 }
 
 static gk_result lower(gk_graph *graph, const gki_lowering *way) {

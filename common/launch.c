@@ -3,6 +3,7 @@
 #include "alive.h"
 #include "cancel.h"
 #include "range.h"
+#include "registry.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,24 @@ static void keep_message(gki_launch *launch) {
 }
 
 /* A launch that is over is ready, whatever a library call answered: else gk_poll would say for ever that it runs. */
-static gk_result ended(gk_result result) { return result == GK_NOT_READY ? GK_ERROR_INVALID : result; }
+static gk_result ended(gk_result result) { return gki_is_answer(result) ? result : GK_ERROR_INVALID; }
+
+static bool is_node(const gk_plan *plan, uint32_t node, gk_op op, gk_op other) {
+  return node < plan->node_count && (plan->nodes[node].op == op || plan->nodes[node].op == other);
+}
+
+/* What a backend says of a launch that ended well is what its user sees. */
+static gk_result judge_record(const gki_launch *launch) {
+  const gk_plan *plan = &launch->graph->planned.plan;
+  const gk_record *record = &launch->record;
+  if ((unsigned)record->state <= GK_CANCELLED && (unsigned)record->applied <= GK_BY_RECORDING &&
+      (record->state != GK_YIELDED || is_node(plan, record->yielded, GK_OP_CHECKPOINT, GK_OP_CHECKPOINT)) &&
+      (record->limit == 0 || is_node(plan, record->limit, GK_OP_WHILE, GK_OP_DO_WHILE)))
+    return GK_OK;
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s can't be: state %d, yielded at node "
+                 "%u, limit at node %u, applied %d", launch->graph->device->backend->name, plan->name, (int)record->state,
+                 (unsigned)record->yielded, (unsigned)record->limit, (int)record->applied);
+}
 
 /* A launch before failed, and what it was to take over may not have reached the device: this one, which may have
  * been queued already, hands over everything. */
@@ -59,6 +77,7 @@ static void run_launch(gki_job *job) {
   case GK_MODE_NATIVE: launch->result = backend->launch(graph->state, &launch->hand_over); break;
   }
   launch->result = ended(launch->result);
+  if (launch->result == GK_OK && !native) launch->result = judge_record(launch);
   if (launch->result != GK_OK) atomic_store(&graph->stale, true);
   keep_message(launch);
   if (!native || launch->result != GK_OK) mark_end(launch);
@@ -129,7 +148,8 @@ static gk_result settle(gk_graph *graph, uint64_t upto, bool block) {
         launch->result = GK_OK;
         return gki_failure();
       }
-      if (block) launch->result = ended(launch->result);
+      if (block || launch->result != GK_NOT_READY) launch->result = ended(launch->result);
+      if (launch->result == GK_OK) launch->result = judge_record(launch);
       keep_message(launch);
       gki_begin(); /* That failure isn't the one of the call at hand. */
       if (launch->result == GK_NOT_READY) {
@@ -391,7 +411,8 @@ gk_result gk_poll(gk_graph *graph, const gk_status **status) { return finish(gra
 static gk_result cancel_all(gk_graph *graph) {
   const gk_backend *backend = graph->device->backend;
   for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_RELAXED);
-  return graph->mode == GK_MODE_NATIVE && backend->cancel ? backend->cancel(graph->state) : GK_OK;
+  if (graph->mode != GK_MODE_NATIVE || !backend->cancel) return GK_OK;
+  return gki_answer(backend, "cancel", backend->cancel(graph->state));
 }
 
 static gk_result cancel_open(gk_graph *graph) {

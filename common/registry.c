@@ -1,4 +1,5 @@
 #include "registry.h"
+#include "cancel.h"
 #include "error.h"
 #include "memory.h"
 #include "cuda/backend.h"
@@ -16,6 +17,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static gk_backend modules[MODULES_MAX]; /* copies: an older module's struct may be shorter than ours */
 static size_t module_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local bool is_loading; /* what $GK_MODULES lists, on this thread */
 static char trouble[1024];
 
 /* Under the lock. */
@@ -103,9 +105,25 @@ gk_result gk_backend_register(const gk_backend *backend) {
   return GK_OK;
 }
 
+gk_result gki_answer(const gk_backend *backend, const char *entry, gk_result result) {
+  if (gki_is_answer(result)) return result;
+  char text[256];
+  snprintf(text, sizeof text, "backend %s: its entry %s answered %d, which it can't", backend->name, entry,
+           (int)result);
+  return gki_fail_with(GK_ERROR_DEVICE, text);
+}
+
+static size_t count_modules(void) {
+  pthread_mutex_lock(&lock);
+  const size_t count = module_count;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
 gk_result gk_backend_load(const char *path) {
   gki_begin();
   if (!path || !path[0]) return gk_fail(GK_ERROR_INVALID, "gk_backend_load: no path was given");
+  const size_t before = count_modules();
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) return gk_fail(GK_ERROR_INVALID, "gk_backend_load: %s can't be loaded: %s", path, dlerror());
   const gk_backend *(*export)(void);
@@ -115,7 +133,9 @@ gk_result gk_backend_load(const char *path) {
     result = gk_fail(GK_ERROR_INVALID, "gk_backend_load: %s has no function gk_backend_export; it is no backend of gk",
                      path);
   else result = gk_backend_register(export());
-  if (result == GK_OK) gki_memory_hold(); /* for good: what a module got from the allocator may stay with it */
+  /* For good: what a module got from the allocator may stay with it. One that is refused may have registered a backend
+   * by itself, as it was loaded. */
+  if (count_modules() != before) gki_memory_hold();
   else dlclose(library);
   return result;
 }
@@ -128,6 +148,7 @@ static void note_trouble(const char *what) {
 
 static void load_listed(void) {
   const char *at = secure_getenv("GK_MODULES");
+  is_loading = true;
   while (at && *at) {
     size_t length = strcspn(at, ":");
     char path[1024];
@@ -139,7 +160,13 @@ static void load_listed(void) {
     }
     at += length + (at[length] == ':');
   }
+  is_loading = false;
 }
 
-void gki_modules_load(void) { pthread_once(&once, load_listed); }
+void gki_modules_load(void) {
+  if (is_loading) return; /* a module opens a device as it is loaded, and finds what there is so far */
+  const int cancel = gki_cancel_hold();
+  pthread_once(&once, load_listed);
+  gki_cancel_let_go(cancel);
+}
 const char *gki_modules_trouble(void) { return trouble; }

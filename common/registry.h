@@ -11,6 +11,9 @@ void gki_backend_absence(const char *name, char *text, size_t bytes);
 /* "cuda, openmp", for messages. */
 void gki_backend_names(char *text, size_t bytes);
 
+/* What an entry answered, where it can: anything else is GK_ERROR_DEVICE, and a message that names both. */
+gk_result gki_answer(const gk_backend *backend, const char *entry, gk_result result);
+
 /* Loads what $GK_MODULES lists, once for the process. What can't be loaded is said in the log, and here. */
 void gki_modules_load(void);
 const char *gki_modules_trouble(void); /* "" if none; a sentence per module */

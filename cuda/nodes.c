@@ -87,7 +87,7 @@ static gk_result call_library(const gki_cuda_nodes *n, const gk_node *node, CUst
   gk_value args[GK_MAX_ARGS];
   for (uint32_t k = 0; k < node->arg_count; ++k) args[k] = n->values[n->slots->plan->args[node->args + k]];
   const gk_result result = node->call(args, stream);
-  return result == GK_NOT_READY ? GK_ERROR_INVALID : result;
+  return gki_is_answer(result) ? result : GK_ERROR_INVALID;
 }
 
 static gk_result judge_library(const gk_node *node, gk_result result) {

@@ -152,9 +152,12 @@ static void test_call_fails(void **state) {
   assert_ok(gk_launch(graph, 0));
   assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (fill_bytes)", gk_wait(graph, NULL));
   assert_int_equal(int_at(device, x), 7);
-  answer = GK_NOT_READY; /* says nothing */
-  assert_ok(gk_launch(graph, 0));
-  assert_fails(GK_ERROR_INVALID, "task 0 (fill_bytes)", gk_wait(graph, NULL));
+  static const int say_nothing[] = {GK_NOT_READY, 1000, -3};
+  for (size_t k = 0; k < GK_COUNT(say_nothing); ++k) {
+    answer = (gk_result)say_nothing[k];
+    assert_ok(gk_launch(graph, 0));
+    assert_fails(GK_ERROR_INVALID, "task 0 (fill_bytes)", gk_wait(graph, NULL));
+  }
   answer = GK_OK;
   run(graph);
   assert_int_equal(int_at(device, x), 1);

@@ -242,8 +242,20 @@ static void modules_are_loaded(void **state) {
                gk_device_open(&(gk_device_desc){.backend = "module"}, &device));
 }
 
+/* It put itself in place as it was loaded, so its second registration is refused, and it stays loaded all the same. */
+static void module_that_registers_itself_stays(void **state) {
+  (void)state;
+  gk_device *device;
+  assert_fails(GK_ERROR_INVALID, "named module that registers already",
+               gk_backend_load(beside("module_that_registers.so")));
+  assert_string_equal(gk_backend_at(0)->name, "module that registers");
+  assert_fails(GK_ERROR_NO_DEVICE, "backend module that registers failed to open",
+               gk_device_open(&(gk_device_desc){.backend = "module that registers"}, &device));
+}
+
 /* Run in a process of its own: $GK_MODULES is read once. */
 static int list_modules(void) {
+  alarm(60); /* what hangs is ended */
   gk_device *device;
   gk_result result = gk_device_open(&(gk_device_desc){.backend = "none"}, &device);
   printf("%s\nnames %s\n", gk_error(), gk_backend_at(0)->name);
@@ -268,6 +280,9 @@ static void variable_lists_modules(void **state) {
   run_with_modules(list, said, sizeof said);
   if (!strstr(said, "names module")) fail_msg("%s", said);
   if (!strstr(said, "$GK_MODULES: gk_backend_load: /nowhere/gk_none.so can't be loaded")) fail_msg("%s", said);
+  snprintf(list, sizeof list, "%s", beside("module_that_opens.so"));
+  run_with_modules(list, said, sizeof said);
+  if (!strstr(said, "names module that opens")) fail_msg("%s", said);
   memset(list, 'x', 5000); /* a path that is too long is no reason to say nothing */
   strcpy(list + 5000, ".so");
   run_with_modules(list, said, sizeof said);
@@ -350,6 +365,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(variable_chooses),
     cmocka_unit_test(refusals_are_collected),
     cmocka_unit_test(modules_are_loaded),
+    cmocka_unit_test(module_that_registers_itself_stays),
     cmocka_unit_test(variable_lists_modules),
     cmocka_unit_test(list_ends),
     cmocka_unit_test(name_is_taken_once_by_many_threads),

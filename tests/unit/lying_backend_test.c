@@ -1,0 +1,261 @@
+/* Backends that answer what can't be: what they say is checked before a user sees it, and the error names them. Each is
+ * one of the fakes with another answer in one place. */
+#include "runtime.h"
+#include "runtime_kernels.h"
+
+enum { IN_PROCESS, NATIVE, KINDS };
+static gk_backend fakes[KINDS], liars[KINDS];
+static const char *const liar_names[KINDS] = {"liar in process", "native liar"};
+
+/* The entry that lies, and what it answers; or what it does to what it fills in. */
+static struct {
+  const char *entry;
+  int answer;
+  void (*info)(gk_device_info *info);
+  void (*record)(gk_record *record);
+} lie;
+
+static bool lies(const char *entry) { return lie.entry && strcmp(lie.entry, entry) == 0; }
+static gk_result or_lie(const char *entry, gk_result truth) { return lies(entry) ? (gk_result)lie.answer : truth; }
+
+static gk_result open_it(void *device, const gk_device_desc *desc) {
+  gk_device_desc as_fake = *desc;
+  const int kind = strcmp(desc->backend, liar_names[NATIVE]) == 0;
+  as_fake.backend = fakes[kind].name;
+  return or_lie("open", fakes[kind].open(device, &as_fake));
+}
+static void describe_it(void *device, gk_device_info *info) {
+  fakes[0].describe(device, info);
+  if (lie.info) lie.info(info);
+}
+static gk_result alloc_it(void *device, size_t bytes, gk_memory kind, void **memory) {
+  if (lies("alloc")) return (gk_result)lie.answer;
+  return fakes[0].alloc(device, bytes, kind, memory);
+}
+static gk_result copy_it(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+  return or_lie("copy", fakes[0].copy(device, direction, to, from, bytes));
+}
+static gk_result load_it(void *device, const gk_kernel *kernel, void **code) {
+  if (lies("load")) return (gk_result)lie.answer;
+  return fakes[0].load(device, kernel, code);
+}
+static gk_result lower_it(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
+  return or_lie("lower", fakes[0].lower(device, graph, plan, code, mode));
+}
+static gk_result run_it(void *graph, const gk_hand_over *launch, gk_record *record) {
+  const gk_result result = fakes[IN_PROCESS].run(graph, launch, record);
+  if (lie.record) lie.record(record);
+  return or_lie("run", result);
+}
+static gk_result wait_for_it(void *graph, bool block, gk_record *record) {
+  const gk_result result = fakes[NATIVE].wait(graph, true, record);
+  (void)block;
+  if (lie.record) lie.record(record);
+  return or_lie("wait", result);
+}
+static gk_result cancel_it(void *graph) { return or_lie("cancel", fakes[NATIVE].cancel(graph)); }
+
+static int make_liars(void **state) {
+  (void)state;
+  fake_register();
+  fake_reset();
+  for (int kind = 0; kind < KINDS; ++kind) {
+    for (size_t k = 0; gk_backend_at(k); ++k)
+      if (strcmp(gk_backend_at(k)->name, fake_names[kind ? FAKE_NATIVE : FAKE_IN_PROCESS]) == 0)
+        fakes[kind] = *gk_backend_at(k);
+    gk_backend *liar = &liars[kind];
+    *liar = fakes[kind];
+    liar->name = liar_names[kind];
+    liar->open = open_it;
+    liar->describe = describe_it;
+    liar->alloc = alloc_it;
+    liar->copy = copy_it;
+    liar->load = load_it;
+    liar->lower = lower_it;
+    if (liar->run) liar->run = run_it;
+    if (liar->wait) liar->wait = wait_for_it;
+    if (liar->cancel) liar->cancel = cancel_it;
+    if (gk_backend_register(liar) != GK_OK) return -1;
+  }
+  return 0;
+}
+
+static void tell_the_truth(void) { memset(&lie, 0, sizeof lie); }
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+static const int answers[] = {GK_NOT_READY, 77, -3, 1000};
+
+enum { X = 1, A, N, FLAG };
+static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1), GK_OWN(FLAG, int, 1)};
+static const gk_task tasks[] = {GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A), GK_END, GK_CHECKPOINT(5, FLAG),
+                                GK_RUN(add, GK_ONE, X, A), GK_END};
+static const gk_list list = GK_LIST(list, tasks, slots);
+
+#define assert_lies(code, words, call) \
+  do { \
+    assert_fails(code, words, call); \
+    tell_the_truth(); \
+  } while (0)
+
+/* Whether the launch is told to have failed so, and the next one not. */
+static void assert_launch_fails(gk_graph *graph, gk_result code, const char *words) {
+  const gk_status *status = NULL;
+  assert_ok(gk_launch(graph, 0));
+  gk_result result = gk_wait(graph, &status);
+  tell_the_truth();
+  if (result != code || !strstr(gk_error(), words)) fail_msg("%s: %s", gk_result_name(result), gk_error());
+  assert_null(status);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->state, GK_FINISHED);
+}
+
+static void result_is_one(void **state) {
+  (void)state;
+  gk_device *device;
+  gk_graph *graph;
+  for (int kind = 0; kind < KINDS; ++kind)
+    for (size_t k = 0; k < GK_COUNT(answers); ++k) {
+      const gk_device_desc desc = {.backend = liar_names[kind]};
+      int byte = 0;
+      lie.answer = answers[k];
+      lie.entry = "open";
+      assert_fails(GK_ERROR_DEVICE, liar_names[kind], gk_device_open(&desc, &device));
+      assert_says(": its entry open answered ");
+      assert_null(device);
+      tell_the_truth();
+      assert_ok(gk_device_open(&desc, &device));
+      void *memory = gk_alloc(device, 4, GK_DEVICE_MEMORY);
+      lie.answer = answers[k];
+      lie.entry = "alloc";
+      assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
+      assert_says(": its entry alloc answered ");
+      lie.entry = "copy";
+      assert_fails(GK_ERROR_DEVICE, ": its entry copy answered ", gk_upload(device, memory, &byte, 1));
+      lie.entry = "lower";
+      assert_fails(GK_ERROR_DEVICE, ": its entry lower answered ", gk_graph_create(device, &list, 0, &graph));
+      tell_the_truth();
+      assert_ok(gk_graph_create(device, &list, GK_CANCELLABLE, &graph));
+      lie.answer = answers[k];
+      lie.entry = kind == NATIVE ? "wait" : "run";
+      assert_launch_fails(graph, GK_ERROR_INVALID, liar_names[kind]);
+      lie.answer = answers[k];
+      lie.entry = "cancel";
+      if (kind == NATIVE) assert_fails(GK_ERROR_DEVICE, ": its entry cancel answered ", gk_cancel(graph));
+      tell_the_truth();
+      gk_graph_destroy(graph);
+      gk_free(device, memory);
+      close_fake(device);
+    }
+}
+
+static void load_answers_a_result(void **state) {
+  (void)state;
+  gk_graph *graph;
+  gk_device *device = open_named(liar_names[NATIVE]);
+  lie.answer = 1000;
+  lie.entry = "load";
+  assert_lies(GK_ERROR_DEVICE, ": its entry load answered 1000", gk_graph_create(device, &list, 0, &graph));
+  close_fake(device);
+}
+
+/* A library call is the user's: no number of its own gets through either. */
+static int call_answer;
+static gk_result answer_it(const gk_value *args, void *stream) {
+  (void)args, (void)stream;
+  return (gk_result)call_answer;
+}
+
+static void call_answers_a_result(void **state) {
+  static const gk_task call_tasks[] = {GK_CALL(answer_it, X)};
+  static const gk_list call_list = GK_LIST(call_list, call_tasks, slots);
+  gk_device *device = *state;
+  gk_graph *graph;
+  assert_ok(gk_graph_create(device, &call_list, 0, &graph));
+  for (size_t k = 0; k < GK_COUNT(answers); ++k) {
+    call_answer = answers[k];
+    assert_ok(gk_launch(graph, 0));
+    assert_fails(GK_ERROR_INVALID, "task 0 (answer_it): the call answered ", gk_wait(graph, NULL));
+  }
+  gk_graph_destroy(graph);
+}
+
+/* ---- descriptions ------------------------------------------------------------------------------------------------ */
+
+static const gk_capability nameless[] = {{NULL, GK_NATIVE, "why"}}, unexplained[] = {{"WHILE", GK_NATIVE, NULL}},
+                           strange[] = {{"WHILE", (gk_support)99, "why"}};
+static void blank_name(gk_device_info *info) { info->name = NULL; }
+static void blank_driver(gk_device_info *info) { info->driver = NULL; }
+static void blank_backend(gk_device_info *info) { info->backend = NULL; }
+static void blank_report(gk_device_info *info) { info->capabilities = NULL; }
+static void report(gk_device_info *info, const gk_capability *capability) {
+  info->capabilities = capability;
+  info->capability_count = 1;
+}
+static void report_nameless(gk_device_info *info) { report(info, nameless); }
+static void report_unexplained(gk_device_info *info) { report(info, unexplained); }
+static void report_strange(gk_device_info *info) { report(info, strange); }
+
+static void description_is_whole(void **state) {
+  (void)state;
+  static const struct { void (*lie)(gk_device_info *); const char *missing; } cases[] = {
+      {blank_name, "name"},           {blank_driver, "driver"},
+      {blank_report, "capabilities"}, {report_nameless, "capability that is whole"},
+      {report_unexplained, "capability that is whole"}, {report_strange, "capability that is whole"}};
+  gk_device *device;
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    char words[100];
+    snprintf(words, sizeof words, "backend native liar: its entry describe gives no %s", cases[k].missing);
+    lie.info = cases[k].lie;
+    assert_lies(GK_ERROR_DEVICE, words, gk_device_open(&(gk_device_desc){.backend = liar_names[NATIVE]}, &device));
+    assert_null(device);
+    assert_int_equal(fake_leaks(), 0);
+  }
+  lie.info = blank_backend; /* gk knows better */
+  device = open_named(liar_names[NATIVE]);
+  tell_the_truth();
+  assert_string_equal(gk_device_describe(device)->backend, liar_names[NATIVE]);
+  close_fake(device);
+}
+
+/* ---- records ----------------------------------------------------------------------------------------------------- */
+
+static void state_55(gk_record *record) { record->state = (gk_state)55; }
+static void yielded_at_none(gk_record *record) { record->state = GK_YIELDED, record->yielded = 0; }
+static void yielded_far_off(gk_record *record) { record->state = GK_YIELDED, record->yielded = UINT32_MAX; }
+static void yielded_in_a_loop(gk_record *record) { record->state = GK_YIELDED, record->yielded = 1; }
+static void limit_far_off(gk_record *record) { record->limit = 1u << 30; }
+static void limit_at_a_task(gk_record *record) { record->limit = 2; }
+static void applied_99(gk_record *record) { record->applied = (gk_applied)99; }
+
+static void record_can_be(void **state) {
+  (void)state;
+  static void (*const records[])(gk_record *) = {state_55,          yielded_at_none, yielded_far_off,
+                                                 yielded_in_a_loop, limit_far_off,   limit_at_a_task, applied_99};
+  for (int kind = 0; kind < KINDS; ++kind) {
+    gk_device *device = open_named(liar_names[kind]);
+    gk_graph *graph;
+    char words[100];
+    snprintf(words, sizeof words, "backend %s: its record of a launch of graph list can't be: state ",
+             liar_names[kind]);
+    assert_ok(gk_graph_create(device, &list, 0, &graph));
+    for (size_t k = 0; k < GK_COUNT(records); ++k) {
+      lie.record = records[k];
+      assert_launch_fails(graph, GK_ERROR_DEVICE, words);
+    }
+    gk_graph_destroy(graph);
+    close_fake(device);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(result_is_one),
+    cmocka_unit_test(load_answers_a_result),
+    ON_ALL(call_answers_a_result),
+    cmocka_unit_test(description_is_whole),
+    cmocka_unit_test(record_can_be),
+  };
+  return cmocka_run_group_tests(tests, make_liars, NULL);
+}
