@@ -139,16 +139,16 @@ static void describe(void *at, gk_device_info *info) {
 
 /* Linux promises more than there is and kills whoever comes to use it: so what can't be there is refused here. Large
  * memory asks for large pages, the last one if it is half full: kernels stream through it, and virtual machines look
- * each page's address up twice. */
+ * each page's address up twice. Smaller memory has its exact size, so that sanitizers and valgrind see its end. */
 static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
   enum { ALIGNMENT = 256, PAGE = 2 << 20 };
   (void)device;
   (void)kind;
   size_t there = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   size_t alignment = bytes >= (size_t)PAGE ? PAGE : ALIGNMENT;
-  size_t whole = bytes > there ? 0 : (bytes + alignment - 1) / alignment * alignment;
-  *memory = bytes > there ? NULL : aligned_alloc(alignment, whole);
-  if (!*memory)
+  size_t whole = alignment == PAGE && bytes <= there ? (bytes + PAGE - 1) / PAGE * PAGE : bytes;
+  *memory = NULL;
+  if (bytes > there || posix_memalign(memory, alignment, whole) != 0)
     return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had; this machine has %zu in all", bytes,
                    there);
   if (alignment == PAGE) (void)madvise(*memory, (bytes + PAGE / 2) / PAGE * PAGE, MADV_HUGEPAGE);

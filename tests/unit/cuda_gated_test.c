@@ -386,13 +386,20 @@ static void test_reason_is_told(void **state) {
   assert_int_equal(line_of(device, "PARALLEL")->how, GK_IN_SERIES);
 }
 
+/* A device of which gk believes that it reaches all memory of the host. */
+static gk_device *open_credulous(void) {
+  sim->allow("pageable");
+  gk_device *device = open_named("cuda");
+  sim->allow(NULL);
+  return device;
+}
+
 /* With GK_ISOLATE the one that faults is named, else those up to which it was. */
 static void test_fault_names_the_task(void **state) {
   static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, Y), GK_RUN(add, N, X, A)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   for (int isolate = 0; isolate < 2; ++isolate) {
-    gk_device *device = NULL;
-    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+    gk_device *device = open_credulous();
     gk_graph *graph = gated(device, &list, isolate ? GK_ISOLATE : 0);
     gk_bind(graph, X, int_on(device, 0));
     gk_bind(graph, Y, (void *)(uintptr_t)0x1000);
@@ -416,8 +423,7 @@ static void test_fault_of_another_graph(void **state) {
   static const gk_task bad_tasks[] = {GK_RUN(decrease, GK_ONE, Y)}, good_tasks[] = {GK_RUN(add, N, X, A)};
   static const gk_list bad = GK_LIST(bad, bad_tasks, slots), good = GK_LIST(good, good_tasks, slots);
   for (int abroad = 0; abroad < 2; ++abroad) {
-    gk_device *device = NULL;
-    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+    gk_device *device = open_credulous();
     gk_graph *first = graph_on(device, &bad, 0), *isolated = graph_on(device, &good, GK_ISOLATE);
     gk_bind(first, Y, (void *)(uintptr_t)0x1000);
     gk_bind(isolated, X, int_on(device, 0));

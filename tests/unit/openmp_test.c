@@ -1,6 +1,7 @@
 /* The OpenMP backend: devices, memory, single tasks. Sums are in openmp_team_test.c, sections and loops in
  * openmp_sections_test.c, what is learned of time in openmp_costs_test.c and openmp_choices_test.c. */
 #include "openmp_items.h"
+#include <malloc.h>
 #include <omp.h>
 #include <stdio.h>
 
@@ -95,6 +96,7 @@ static void test_memory(void **state) {
     void *memory = NULL;
     assert_int_equal(gki_openmp.alloc(&w.device, bytes, GK_DEVICE_MEMORY, &memory), GK_OK);
     assert_int_equal((uintptr_t)memory % 256, 0);
+    assert_true(malloc_usable_size(memory) < bytes + 64); /* sanitizers see its end */
     memset(memory, 7, bytes);
     assert_ptr_equal(gki_openmp.host_address(&w.device, memory), memory);
     gki_openmp.free(&w.device, memory);

@@ -5,11 +5,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 GK_SOURCE(reach)
 GK_KERNEL(count_up, (atomic(int, n))) { gk_atomic_add(&n[0], 1); }
+GK_KERNEL(raise, (inout(float, y))) { y[i] += 1; }
 GK_SOURCE_END
 
 enum { FLAG = 1, COUNTS, DATA, OTHER, N, BIG };
@@ -266,6 +270,39 @@ static void test_freed_while_bound(void **state) {
   recycled->free(NULL, kept);
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN
+#endif
+#endif
+#ifdef WITH_ASAN
+/* What the program is started for once more: 11 items, and memory for 10. */
+static int overrun(void) {
+  static const gk_slot_desc ten[] = {GK_OWN(DATA, float, 10), GK_DEFAULT(N, int, 11)};
+  static const gk_task task = GK_RUN(raise, N, DATA);
+  const gk_list list = {GK_ABI, "list", &task, 1, ten, GK_COUNT(ten)};
+  gk_graph *graph = NULL;
+  if (gk_device_open(&(gk_device_desc){.backend = "openmp", .threads = 1}, &device) != GK_OK ||
+      gk_graph_create(device, &list, 0, &graph) != GK_OK || gk_launch(graph, 0) != GK_OK)
+    return 2;
+  return gk_wait(graph, NULL) == GK_OK ? 0 : 3;
+}
+
+static void test_overrun_is_seen_by_sanitizers(void **state) {
+  (void)state;
+  char path[4096] = "", command[4200], said[20000];
+  assert_true(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+  snprintf(command, sizeof command, "'%s' overrun 2>&1", path);
+  FILE *child = popen(command, "r");
+  assert_non_null(child);
+  said[fread(said, 1, sizeof said - 1, child)] = 0;
+  assert_int_not_equal(pclose(child), 0);
+  if (!strstr(said, "heap-buffer-overflow") || !strstr(said, "reach_test.c")) fail_msg("%s", said);
+}
+#endif
+
 /* Whose memory there isn't room for, is said. */
 static void test_resize_without_memory(void **state) {
   (void)state;
@@ -300,7 +337,12 @@ static void test_where_counts_are_read(void **state) {
   gk_graph_destroy(graph);
 }
 
-int main(void) {
+int main(int count, char **words) {
+#ifdef WITH_ASAN
+  if (count > 1 && strcmp(words[1], "overrun") == 0) return overrun();
+#endif
+  (void)count;
+  (void)words;
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_flag_behind_memory), cmocka_unit_test(test_flag_in_raw_memory),
      cmocka_unit_test(test_count_behind_memory),
@@ -310,6 +352,9 @@ int main(void) {
     cmocka_unit_test(test_bound_counts_of_every_type),
     cmocka_unit_test(test_behind_a_block),
     cmocka_unit_test(test_freed_while_bound),
+#ifdef WITH_ASAN
+    cmocka_unit_test(test_overrun_is_seen_by_sanitizers),
+#endif
     cmocka_unit_test(test_where_counts_are_read),
   };
   return cmocka_run_group_tests(tests, open_device, close_device);
