@@ -370,6 +370,7 @@ CUresult sim_cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, size_t *count) 
 }
 
 /* Without their data it refuses edges that aren't full ones; none such is kept here. */
+/* The manual names no order: by odd seeds the last one comes first. */
 CUresult sim_cuGraphGetEdges(CUgraph handle, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
                              size_t *count) {
   SIM_ENTER(cuGraphGetEdges);
@@ -377,13 +378,15 @@ CUresult sim_cuGraphGetEdges(CUgraph handle, CUgraphNode *from, CUgraphNode *to,
   if (!count || !from != !to || (edges && !from)) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = sim_graph_find(handle, &graph);
   if (result != CUDA_SUCCESS) return result;
-  size_t all = 0;
+  size_t all = 0, next = 0;
+  for (size_t k = 0; k < graph->count; ++k) all += graph->nodes[k]->after_count;
   for (size_t k = 0; k < graph->count; ++k)
-    for (size_t before = 0; before < graph->nodes[k]->after_count; ++before, ++all) {
-      if (!from || all >= *count) continue;
-      from[all] = SIM_HANDLE(CUgraphNode, graph->nodes[k]->after[before]);
-      to[all] = SIM_HANDLE(CUgraphNode, graph->nodes[k]);
-      if (edges) edges[all] = (CUgraphEdgeData){0};
+    for (size_t before = 0; before < graph->nodes[k]->after_count; ++before, ++next) {
+      const size_t at = sim_seed % 2 ? all - 1 - next : next;
+      if (!from || at >= *count) continue;
+      from[at] = SIM_HANDLE(CUgraphNode, graph->nodes[k]->after[before]);
+      to[at] = SIM_HANDLE(CUgraphNode, graph->nodes[k]);
+      if (edges) edges[at] = (CUgraphEdgeData){0};
     }
   for (size_t k = all; from && k < *count; ++k) from[k] = to[k] = NULL;
   if (!from || *count > all) *count = all;
