@@ -110,7 +110,8 @@ typedef enum CUfunction_attribute_enum {
 } CUfunction_attribute;
 
 /* Macros in cuda.h, with a prefix here. */
-enum { GKI_CU_MEMHOSTALLOC_PORTABLE = 1, GKI_CU_MEMHOSTALLOC_DEVICEMAP = 2, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT = 1,
+enum { GKI_CU_MEMHOSTALLOC_PORTABLE = 1, GKI_CU_MEMHOSTALLOC_DEVICEMAP = 2, GKI_CU_MEMHOSTREGISTER_PORTABLE = 1,
+       GKI_CU_MEMHOSTREGISTER_DEVICEMAP = 2, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT = 1,
        GKI_CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE = 1, GKI_CU_STREAM_LEGACY = 1, GKI_CU_STREAM_PER_THREAD = 2 };
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
@@ -226,6 +227,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuDeviceGetAttribute, 2000, 0, (int *value, CUdevice_attribute attribute, CUdevice device)) \
   X(cuDevicePrimaryCtxRetain, 7000, 0, (CUcontext *context, CUdevice device)) \
   X(cuDevicePrimaryCtxRelease, 11000, 0, (CUdevice device)) \
+  X(cuDevicePrimaryCtxGetState, 7000, 0, (CUdevice device, unsigned int *flags, int *active)) \
   X(cuCtxPushCurrent, 4000, 0, (CUcontext context)) \
   X(cuCtxPopCurrent, 4000, 0, (CUcontext *context)) \
   X(cuCtxGetCurrent, 4000, 0, (CUcontext *context)) \
@@ -259,6 +261,8 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuMemHostGetDevicePointer, 3020, 0, (CUdeviceptr *at, void *memory, unsigned int flags)) \
   X(cuMemFreeHost, 2000, 0, (void *memory)) \
   X(cuPointerGetAttribute, 4000, 0, (void *value, CUpointer_attribute attribute, CUdeviceptr at)) \
+  X(cuMemHostRegister, 6050, 0, (void *memory, size_t bytes, unsigned int flags)) \
+  X(cuMemHostUnregister, 4000, 0, (void *memory)) \
   X(cuMemcpyHtoDAsync, 3020, 0, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream)) \
   X(cuMemcpyDtoHAsync, 3020, 0, (void *to, CUdeviceptr from, size_t bytes, CUstream stream)) \
   X(cuMemcpyDtoDAsync, 3020, 0, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)) \

@@ -149,6 +149,14 @@ static void describe_moves(gki_cuda_device *device) {
   }
 }
 
+static void describe_calls(gki_cuda_device *device) {
+  const char *lacked = device->driver->lacks[GKI_CUDA_FOR_CALLS];
+  if (!lacked) return;
+  snprintf(device->no_calls, sizeof device->no_calls,
+           "The driver has no %s, without which nothing is recorded; install NVIDIA's driver anew.", lacked);
+  *line_of(device, "CALL") = (gk_capability){"CALL", GK_REFUSED, device->no_calls};
+}
+
 static void describe(void *at, gk_device_info *info) {
   gki_cuda_device *device = at;
   memcpy(device->capabilities, native, sizeof native);
@@ -156,6 +164,7 @@ static void describe(void *at, gk_device_info *info) {
   else describe_gated(device);
   describe_kernels(device);
   describe_moves(device);
+  describe_calls(device);
   info->name = device->name;
   info->driver = device->driver_text;
   info->ordinal = device->ordinal;
@@ -196,12 +205,22 @@ static void say_why_gated(const gki_cuda_device *device, const gk_plan *plan, ch
              "doesn't update nodes of graphs with conditional nodes");
 }
 
+static gk_result refuse_calls(const gki_cuda_device *device, const gk_plan *plan) {
+  const char *lacked = device->driver->lacks[GKI_CUDA_FOR_CALLS];
+  for (uint32_t k = 0; lacked && k < plan->node_count; ++k)
+    if (plan->nodes[k].op == GK_OP_CALL)
+      return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): library calls can't be recorded, as the CUDA driver has no "
+                     "%s; install NVIDIA's driver anew", (unsigned)plan->nodes[k].source, plan->nodes[k].name, lacked);
+  return GK_OK;
+}
+
 static gk_result lower_either(gki_cuda_device *device, void *state, const gk_plan *plan, void *const *code,
                               gk_mode *mode) {
   any_graph *graph = state;
   char *why = graph->why;
   say_why_gated(device, plan, why, sizeof graph->why);
-  gk_result result = gki_cuda_enter(device);
+  gk_result result = refuse_calls(device, plan);
+  if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   bool refused = false;
   graph->is_gated = why[0] != 0;

@@ -79,11 +79,21 @@ CUstream gki_cuda_stream_of(const gki_cuda_device *device, const gk_hand_over *l
   return launch->stream ? launch->stream : (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY;
 }
 
-bool gki_cuda_enter_to_free(const gki_cuda_device *device) {
-  bool entered = false;
-  for (int tries = 0; tries < 2 && !entered; ++tries) /* without it nothing can be given back */
-    entered = device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
-  return entered;
+/* A primary context that was reset can be pushed, but holds nothing any more. */
+static bool is_reset(const gki_cuda_device *device) {
+  const gki_cuda_driver *driver = device->driver;
+  unsigned int flags;
+  int active = 1;
+  return device->retained && driver->cuDevicePrimaryCtxGetState &&
+         driver->cuDevicePrimaryCtxGetState(device->device, &flags, &active) == CUDA_SUCCESS && !active;
+}
+
+bool gki_cuda_enter_to_free(gki_cuda_device *device) {
+  CUresult result = CUDA_ERROR_UNKNOWN;
+  for (int tries = 0; tries < 2 && result != CUDA_SUCCESS; ++tries) /* without it nothing can be given back */
+    result = device->driver->cuCtxPushCurrent(device->context);
+  if (gki_cuda_is_gone(result) || is_reset(device)) device->driver = gki_cuda_driver_of_gone();
+  return result == CUDA_SUCCESS;
 }
 
 gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call) {
@@ -106,9 +116,10 @@ bool gki_cuda_is_alive(const gki_cuda_device *device) {
 }
 
 gk_result gki_cuda_note(gki_cuda_device *device, gk_result result) {
-  if (result != GK_ERROR_DEVICE || atomic_load(&device->lost) || !gki_cuda_enter_to_free(device)) return result;
-  const bool alive = gki_cuda_is_alive(device);
-  gki_cuda_leave(device);
+  if (result != GK_ERROR_DEVICE || atomic_load(&device->lost)) return result;
+  const bool entered = gki_cuda_enter_to_free(device), gone = device->driver == gki_cuda_driver_of_gone();
+  const bool alive = !gone && (!entered || gki_cuda_is_alive(device));
+  if (entered) gki_cuda_leave(device);
   if (alive) return result;
   pthread_mutex_lock(&device->lock);
   if (!atomic_load(&device->lost)) snprintf(device->why_lost, sizeof device->why_lost, "%s", gk_error());
@@ -186,6 +197,13 @@ static gk_result take_context(gki_cuda_device *device, CUcontext shared) {
   return result;
 }
 
+static gk_result make_stream(const gki_cuda_device *device, CUstream *stream) {
+  const gki_cuda_driver *driver = device->driver;
+  gk_result result = gki_cuda_judge(driver, driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  if (result != GK_OK) *stream = NULL;
+  return result;
+}
+
 /* In the device's context. */
 static gk_result take_stream(gki_cuda_device *device, CUstream shared) {
   const gki_cuda_driver *driver = device->driver;
@@ -203,10 +221,7 @@ static gk_result take_stream(gki_cuda_device *device, CUstream shared) {
     device->shares_stream = result == GK_OK;
     return result;
   }
-  gk_result result =
-      gki_cuda_judge(driver, driver->cuStreamCreate(&device->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  if (result != GK_OK) device->stream = NULL;
-  return result;
+  return make_stream(device, &device->stream);
 }
 
 static gk_result take_both(gki_cuda_device *device, const gk_cuda_sharing *sharing) {
@@ -214,18 +229,22 @@ static gk_result take_both(gki_cuda_device *device, const gk_cuda_sharing *shari
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   result = take_stream(device, sharing ? sharing->stream : NULL);
+  if (result == GK_OK) result = make_stream(device, &device->uploads);
   gki_cuda_leave(device);
   return result;
 }
 
 gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_sharing *sharing) {
-  gk_result result = gki_cuda_driver_get(&device->driver);
+  const gki_cuda_driver *driver;
+  gk_result result = gki_cuda_driver_get(&driver);
+  device->driver = driver;
   if (result == GK_OK && sharing && sharing->context)
     result = find_ordinal(device->driver, sharing->context, &ordinal);
   if (result == GK_OK) result = find_device(device, ordinal);
   if (result == GK_OK) result = gki_cuda_probe_refuses(device->device);
   if (result == GK_OK) result = take_both(device, sharing);
   if (result != GK_OK) return result;
+  gki_cuda_pool_make(&device->pool);
   pthread_mutex_init(&device->lock, NULL);
   device->locks = true;
   snprintf(device->driver_text, sizeof device->driver_text, "CUDA %d.%d", device->driver->version / 1000,
@@ -238,10 +257,12 @@ void gki_cuda_close(gki_cuda_device *device) {
   if (!leaves && device->stream) {
     bool entered = gki_cuda_enter_to_free(device);
     gki_cuda_counts_drop(device);
+    gki_cuda_pool_drop(device);
+    if (device->uploads) (void)device->driver->cuStreamDestroy(device->uploads);
     if (!device->shares_stream) (void)device->driver->cuStreamDestroy(device->stream);
     if (entered) gki_cuda_leave(device);
   }
-  device->stream = NULL;
+  device->stream = device->uploads = NULL;
   if (!leaves && device->retained) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
   device->context = NULL;
   if (device->locks) pthread_mutex_destroy(&device->lock);
@@ -252,57 +273,47 @@ void gki_cuda_close(gki_cuda_device *device) {
 
 static CUdeviceptr address(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
 
-gk_result gki_cuda_take(const gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory) {
+static gk_result judge_alloc(const gki_cuda_device *device, CUresult result, const char *call, size_t bytes) {
+  return gki_cuda_judge(device->driver, result, "%s of %zu bytes", call, bytes);
+}
+
+/* What graphs left for later ones is given back before there is no memory. */
+static CUresult alloc_device(gki_cuda_device *device, size_t bytes, CUdeviceptr *taken) {
   const gki_cuda_driver *driver = device->driver;
-  CUdeviceptr taken = 0;
-  gk_result result = gki_cuda_judge(driver, driver->cuMemAlloc(&taken, bytes), "cuMemAlloc of %zu bytes for %s", bytes,
-                                    what);
-  if (result == GK_OK) *memory = taken;
+  CUresult result = driver->cuMemAlloc(taken, bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device)) result = driver->cuMemAlloc(taken, bytes);
+  if (result != CUDA_SUCCESS) *taken = 0;
   return result;
 }
 
-gk_result gki_cuda_take_pinned(const gki_cuda_device *device, size_t bytes, const char *what, void **memory,
-                               CUdeviceptr *at) {
+static CUresult alloc_host(gki_cuda_device *device, size_t bytes, void **taken) {
+  enum { FLAGS = GKI_CU_MEMHOSTALLOC_PORTABLE | GKI_CU_MEMHOSTALLOC_DEVICEMAP };
   const gki_cuda_driver *driver = device->driver;
-  void *taken = NULL;
-  gk_result result = gki_cuda_judge(
-      driver, driver->cuMemHostAlloc(&taken, bytes, GKI_CU_MEMHOSTALLOC_PORTABLE | GKI_CU_MEMHOSTALLOC_DEVICEMAP),
-      "cuMemHostAlloc of %zu bytes for %s", bytes, what);
-  if (result != GK_OK) return result;
-  if (at) result = gki_cuda_judge(driver, driver->cuMemHostGetDevicePointer(at, taken, 0),
-                                  "cuMemHostGetDevicePointer of %s", what);
-  if (result != GK_OK) {
-    gki_cuda_give_pinned(device, taken);
-    return result;
-  }
-  memset(taken, 0, bytes);
-  *memory = taken;
-  return GK_OK;
-}
-
-void gki_cuda_give(const gki_cuda_device *device, CUdeviceptr memory) {
-  if (memory) (void)device->driver->cuMemFree(memory);
-}
-
-void gki_cuda_give_pinned(const gki_cuda_device *device, void *memory) {
-  if (memory) (void)device->driver->cuMemFreeHost(memory);
+  CUresult result = driver->cuMemHostAlloc(taken, bytes, FLAGS);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device))
+    result = driver->cuMemHostAlloc(taken, bytes, FLAGS);
+  if (result != CUDA_SUCCESS) *taken = NULL;
+  return result;
 }
 
 static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memory) {
   gki_cuda_pinned *block = gk_obtain(sizeof *block);
   if (!block) return gk_fail(GK_ERROR_MEMORY, "out of memory for the record of a block");
+  const gki_cuda_driver *driver = device->driver;
   CUdeviceptr at = 0;
   void *taken = NULL;
-  gk_result result = gki_cuda_take_pinned(device, bytes, "gk_alloc", &taken, &at);
-  if (result == GK_OK && at != address(taken)) {
+  gk_result result = judge_alloc(device, alloc_host(device, bytes, &taken), "cuMemHostAlloc", bytes);
+  if (result == GK_OK)
+    result = gki_cuda_judge(driver, driver->cuMemHostGetDevicePointer(&at, taken, 0), "cuMemHostGetDevicePointer");
+  if (result == GK_OK && at != address(taken))
     result = gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: page-locked memory has another address on device %d (%s); "
                      "use GK_DEVICE_MEMORY", device->ordinal, device->name);
-    gki_cuda_give_pinned(device, taken);
-  }
+  if (result != GK_OK && taken) (void)driver->cuMemFreeHost(taken);
   if (result != GK_OK) {
     gk_release(block);
     return result;
   }
+  memset(taken, 0, bytes);
   *block = (gki_cuda_pinned){NULL, taken, bytes};
   pthread_mutex_lock(&device->lock);
   block->next = device->pinned;
@@ -320,8 +331,7 @@ gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) 
     result = alloc_pinned(device, bytes, memory);
   } else {
     CUdeviceptr taken = 0;
-    result = gki_cuda_judge(device->driver, device->driver->cuMemAlloc(&taken, bytes), "cuMemAlloc of %zu bytes",
-                            bytes);
+    result = judge_alloc(device, alloc_device(device, bytes, &taken), "cuMemAlloc", bytes);
     if (result == GK_OK) *memory = (void *)(uintptr_t)taken;
   }
   gki_cuda_leave(device);
@@ -344,8 +354,9 @@ void gki_cuda_free(void *at, void *memory) {
   if (block) *place = block->next;
   pthread_mutex_unlock(&device->lock);
   bool entered = gki_cuda_enter_to_free(device);
-  if (block) gki_cuda_give_pinned(device, memory);
-  else gki_cuda_give(device, address(memory));
+  const gki_cuda_driver *driver = device->driver;
+  if (block) (void)driver->cuMemFreeHost(memory);
+  else (void)driver->cuMemFree(address(memory));
   if (entered) gki_cuda_leave(device);
   gk_release(block);
 }
@@ -389,7 +400,7 @@ static gk_result copy_overlapping(const gki_cuda_device *device, CUdeviceptr to,
   if (result == GK_OK)
     result = gki_cuda_judge(driver, driver->cuMemcpyDtoDAsync(to, between, bytes, device->stream), "cuMemcpyDtoDAsync");
   if (result == GK_OK) result = finish(device);
-  gki_cuda_give(device, between);
+  (void)driver->cuMemFree(between);
   return result;
 }
 

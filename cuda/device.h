@@ -5,6 +5,7 @@
 #include "driver.h"
 #include "gk_cuda.h"
 #include "image.h"
+#include "pool.h"
 #include "probe.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,10 +27,10 @@ typedef struct gki_cuda_pinned { struct gki_cuda_pinned *next; char *at; size_t 
 typedef struct gki_cuda_counts gki_cuda_counts; /* single.c */
 
 typedef struct gki_cuda_device {
-  const gki_cuda_driver *driver;
+  const gki_cuda_driver *_Atomic driver; /* another one once the context is gone */
   CUdevice device;
   CUcontext context;
-  CUstream stream;
+  CUstream stream, uploads; /* what new graphs send goes by the second, past what is under way on the first */
   bool retained;       /* the primary context, to be released */
   bool shares_stream;  /* it is the caller's, who may put work of his own on it, and capture it */
   int ordinal;
@@ -45,12 +46,14 @@ typedef struct gki_cuda_device {
   struct gki_cuda_graph *abroad; /* through their next_abroad: their last launches are on streams of others, and the
                                   * device's own hasn't been told to follow them */
   struct gki_cuda_graph *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
+  gki_cuda_pool pool;  /* under a lock of its own */
   struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
   gki_cuda_own own;    /* gk's own kernels, if there is a module */
   gki_cuda_kernel copy_kernel, fill_kernel;
   CUmodule moves;      /* those two by themselves, compiled here, if the driver takes none of gk's images */
   char no_moves[1400]; /* why there are none */
-  char no_kernels[1400]; /* for the capability report, as the next ones */
+  char no_calls[200];    /* for the capability report, as the next ones */
+  char no_kernels[1400];
   char why_loops[3500], why_chained[3500]; /* for the capability report: of DO_WHILE, of PARALLEL */
   gki_cuda_abilities abilities; /* what its driver does with conditional nodes */
   char name[256], driver_text[64];
@@ -78,8 +81,9 @@ bool gki_cuda_is_alive(const gki_cuda_device *device);
 gk_result gki_cuda_note(gki_cuda_device *device, gk_result result);
 /* For a call that failed: "<call> of graph <name>: <driver's text> ...", as gki_cuda_judge. */
 gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call);
-/* For giving things back, which is tried whatever this answers, and said nowhere; leave it if true. */
-bool gki_cuda_enter_to_free(const gki_cuda_device *device);
+/* For giving things back, which is tried whatever this answers, and said nowhere; leave it if true. It finds out if the
+ * context is gone, so the device's driver is to be read behind it. */
+bool gki_cuda_enter_to_free(gki_cuda_device *device);
 
 /* The backend's entries. */
 gk_result gki_cuda_alloc(void *device, size_t bytes, gk_memory kind, void **memory);
@@ -87,12 +91,4 @@ void gki_cuda_free(void *device, void *memory);
 gk_result gki_cuda_copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
 void *gki_cuda_host_address(void *device, void *memory);
 gk_result gki_cuda_reaches(void *device, const void *memory);
-
-/* For graphs, in the device's context: memory of the device; page-locked memory, zeroed, with its address on the device
- * unless `at` is NULL. `what` is for the message. */
-gk_result gki_cuda_take(const gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory);
-gk_result gki_cuda_take_pinned(const gki_cuda_device *device, size_t bytes, const char *what, void **memory,
-                               CUdeviceptr *at);
-void gki_cuda_give(const gki_cuda_device *device, CUdeviceptr memory); /* 0 is fine */
-void gki_cuda_give_pinned(const gki_cuda_device *device, void *memory); /* NULL is fine */
 #endif

@@ -12,13 +12,38 @@ enum { OLDEST = 11040, TEXT_BYTES = 1024 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library; /* never closed, not even if it can't be started: it may have threads by then */
-static gki_cuda_driver started;
+static gki_cuda_driver started, of_gone;
 static pid_t starter; /* 0: it hasn't started */
 
 static const struct { const char *name; int version, since; size_t at; } entries[] = {
 #define ENTRY(name, version, since, parameters) {#name, version, since, offsetof(gki_cuda_driver, name)},
     GKI_CUDA_ENTRIES(ENTRY)
 #undef ENTRY
+};
+
+/* Those that a driver may lack. With GKI_CUDA_NEEDS nothing but a text, or what makes something faster. */
+static const struct { const char *name; gki_cuda_need need; } optional[] = {
+    {"cuGraphAddNode", GKI_CUDA_FOR_CONDITIONAL},
+    {"cuGraphConditionalHandleCreate", GKI_CUDA_FOR_CONDITIONAL},
+    {"cuGraphInstantiateWithParams", GKI_CUDA_FOR_CONDITIONAL},
+    {"cuGraphExecNodeSetParams", GKI_CUDA_FOR_CONDITIONAL},
+    {"cuGraphGetEdges", GKI_CUDA_FOR_CONDITIONAL},
+    {"cuGraphNodeGetDependencies", GKI_CUDA_FOR_CONDITIONAL},
+    {"cuStreamBeginCaptureToGraph", GKI_CUDA_FOR_CONDITIONAL},
+    {"cuStreamGetCaptureInfo", GKI_CUDA_FOR_CONDITIONAL},
+    {"cuStreamBeginCapture", GKI_CUDA_FOR_CALLS},
+    {"cuStreamEndCapture", GKI_CUDA_FOR_CALLS},
+    {"cuGraphAddChildGraphNode", GKI_CUDA_FOR_CALLS},
+    {"cuGraphChildGraphNodeGetGraph", GKI_CUDA_FOR_CALLS},
+    {"cuGraphNodeGetType", GKI_CUDA_FOR_CALLS},
+    {"cuGraphDebugDotPrint", GKI_CUDA_FOR_DRAWINGS},
+    {"cuGetErrorName", GKI_CUDA_NEEDS},
+    {"cuGetErrorString", GKI_CUDA_NEEDS},
+    {"cuDevicePrimaryCtxGetState", GKI_CUDA_NEEDS},
+    {"cuGraphUpload", GKI_CUDA_NEEDS},
+    {"cuMemHostRegister", GKI_CUDA_NEEDS},
+    {"cuDeviceGraphMemTrim", GKI_CUDA_NEEDS},
+    {"cuFuncGetParamInfo", GKI_CUDA_NEEDS},
 };
 
 /* What to do if the driver is there and doesn't start. */
@@ -84,6 +109,45 @@ static void *find(const finder *at, const char *name, int version) {
   return result == CUDA_SUCCESS ? entry : NULL;
 }
 
+/* What stands in for what is only faster with it. */
+static CUresult upload_nothing(CUgraphExec exec, CUstream stream) {
+  (void)exec;
+  (void)stream;
+  return CUDA_SUCCESS;
+}
+static CUresult trim_nothing(CUdevice device) {
+  (void)device;
+  return CUDA_SUCCESS;
+}
+
+static bool may_lack(gki_cuda_driver *driver, const char *name) {
+  for (size_t k = 0; k < GK_COUNT(optional); ++k) {
+    if (strcmp(optional[k].name, name) != 0) continue;
+    const gki_cuda_need need = optional[k].need;
+    if (need < GKI_CUDA_NEEDS && !driver->lacks[need]) driver->lacks[need] = optional[k].name;
+    gk_log(GK_LOG_WARN, "the CUDA driver %s is for CUDA %d.%d but has no %s; gk does without: %s", path_of_library(),
+           driver->version / 1000, driver->version % 1000 / 10, name,
+           need == GKI_CUDA_FOR_CONDITIONAL ? "the host decides"
+           : need == GKI_CUDA_FOR_CALLS     ? "lists with library calls are refused"
+           : need == GKI_CUDA_FOR_DRAWINGS  ? "graphs can't be drawn"
+                                            : "nothing else changes");
+    return true;
+  }
+  return false;
+}
+
+static void set_entry(gki_cuda_driver *driver, size_t at, void *entry) {
+  memcpy((char *)driver + at, &entry, sizeof entry);
+}
+
+/* Without one of them all are as on drivers that are too old for them. */
+static void leave_out_conditional(gki_cuda_driver *driver) {
+  for (size_t k = 0; k < GK_COUNT(optional); ++k)
+    for (size_t e = 0; e < GK_COUNT(entries); ++e)
+      if (optional[k].need == GKI_CUDA_FOR_CONDITIONAL && strcmp(optional[k].name, entries[e].name) == 0)
+        set_entry(driver, entries[e].at, NULL);
+}
+
 static gk_result find_entries(gki_cuda_driver *driver) {
   finder at;
   *(void **)&at.first = dlsym(library, "cuGetProcAddress");
@@ -94,14 +158,74 @@ static gk_result find_entries(gki_cuda_driver *driver) {
   for (size_t k = 0; k < GK_COUNT(entries); ++k) {
     if (entries[k].since > driver->version) continue;
     void *entry = find(&at, entries[k].name, entries[k].version);
-    if (!entry)
+    if (!entry && !may_lack(driver, entries[k].name))
       return gk_fail(GK_ERROR_NO_DEVICE,
                      "the CUDA driver %s is for CUDA %d.%d but has no %s of %d.%d; install NVIDIA's driver anew",
                      path_of_library(), driver->version / 1000, driver->version % 1000 / 10, entries[k].name,
                      entries[k].version / 1000, entries[k].version % 1000 / 10);
-    memcpy((char *)driver + entries[k].at, &entry, sizeof entry);
+    set_entry(driver, entries[k].at, entry);
   }
+  if (driver->lacks[GKI_CUDA_FOR_CONDITIONAL]) leave_out_conditional(driver);
+  if (!driver->cuGraphUpload) driver->cuGraphUpload = upload_nothing;
+  if (!driver->cuDeviceGraphMemTrim) driver->cuDeviceGraphMemTrim = trim_nothing;
   return GK_OK;
+}
+
+/* ---- a context that is gone -------------------------------------------------------------------------------------- */
+
+/* The driver may not survive what is asked of things in it. */
+static CUresult stream_of_gone(CUstream stream) {
+  (void)stream;
+  return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+static CUresult event_of_gone(CUevent event) {
+  (void)event;
+  return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+static CUresult record_of_gone(CUevent event, CUstream stream) {
+  (void)event;
+  return stream_of_gone(stream);
+}
+static CUresult wait_of_gone(CUstream stream, CUevent event, unsigned int flags) {
+  (void)flags;
+  return record_of_gone(event, stream);
+}
+static CUresult memory_of_gone(CUdeviceptr memory) {
+  (void)memory;
+  return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+static CUresult pinned_of_gone(void *memory) {
+  (void)memory;
+  return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+static CUresult module_of_gone(CUmodule module) {
+  (void)module;
+  return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+static CUresult exec_of_gone(CUgraphExec exec) {
+  (void)exec;
+  return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+static CUresult nothing_of_gone(void) { return CUDA_ERROR_CONTEXT_IS_DESTROYED; }
+
+static void make_gone(gki_cuda_driver *gone) {
+  *gone = started;
+  gone->cuCtxSynchronize = nothing_of_gone;
+  gone->cuStreamDestroy = gone->cuStreamSynchronize = gone->cuStreamQuery = stream_of_gone;
+  gone->cuStreamWaitEvent = wait_of_gone;
+  gone->cuEventDestroy = gone->cuEventSynchronize = gone->cuEventQuery = event_of_gone;
+  gone->cuEventRecord = record_of_gone;
+  gone->cuMemFree = memory_of_gone;
+  gone->cuMemFreeHost = gone->cuMemHostUnregister = pinned_of_gone;
+  gone->cuModuleUnload = module_of_gone;
+  gone->cuGraphExecDestroy = exec_of_gone;
+}
+
+const gki_cuda_driver *gki_cuda_driver_of_gone(void) { return &of_gone; }
+
+bool gki_cuda_is_gone(CUresult result) {
+  return result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_INVALID_CONTEXT ||
+         result == CUDA_ERROR_DEINITIALIZED;
 }
 
 static gk_result load(gki_cuda_driver *driver) {
@@ -135,6 +259,7 @@ static gk_result start(void) {
   if (answer == CUDA_SUCCESS && count < 1) answer = CUDA_ERROR_NO_DEVICE;
   if (answer != CUDA_SUCCESS) return refuse(&driver, "cuDeviceGetCount", answer);
   started = driver;
+  make_gone(&of_gone);
   starter = getpid();
   gk_log(GK_LOG_INFO, "CUDA driver %s for CUDA %d.%d", path_of_library(), driver.version / 1000,
          driver.version % 1000 / 10);
@@ -160,6 +285,11 @@ static const char *hint_for(CUresult result) {
   case CUDA_ERROR_OUT_OF_MEMORY: return "; free some and call again";
   case CUDA_ERROR_ILLEGAL_ADDRESS:
     return "; some task touched memory that isn't its own: of a graph created with GK_ISOLATE it is named";
+  case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+  case CUDA_ERROR_INVALID_CONTEXT:
+    return "; the context that gk works in was destroyed, as cudaDeviceReset and cuCtxDestroy do: close gk's device "
+           "before that, and open it again now";
+  case CUDA_ERROR_DEINITIALIZED: return "; the process ends, and the driver with it: close gk's device before";
   default: return "";
   }
 }

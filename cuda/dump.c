@@ -30,6 +30,10 @@ static gk_result read_all(int file, char **drawn) {
 static gk_result draw_graph(const gki_cuda_graph *graph, CUgraph whole, char **drawn) {
   const gki_cuda_device *device = graph->device;
   char path[64];
+  const char *lacked = device->driver->lacks[GKI_CUDA_FOR_DRAWINGS];
+  if (lacked)
+    return gk_fail(GK_ERROR_UNSUPPORTED, "graph %s can't be drawn, as the CUDA driver has no %s; install NVIDIA's "
+                   "driver anew", graph->plan->name, lacked);
   const int file = memfd_create("gk", MFD_CLOEXEC);
   if (file < 0) return gk_fail(GK_ERROR_DEVICE, "there is no file to draw in: %s", strerror(errno));
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);

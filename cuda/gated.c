@@ -177,18 +177,23 @@ static gk_result take_memory(gki_cuda_gated *graph) {
 
 gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
-  graph->at = device->stream;
+  graph->at = device->uploads;
   graph->plan = plan;
   graph->last = GK_NONE;
   gk_result result = take_memory(graph);
   if (result == GK_OK) result = take_arrays(graph, code);
-  return result == GK_OK ? make_runs(graph, gki_cuda_calls_can_record(&graph->calls)) : result;
+  if (result == GK_OK) result = make_runs(graph, gki_cuda_calls_can_record(&graph->calls));
+  if (result != GK_OK) return result;
+  result = gki_cuda_judge_graph(device, plan, device->driver->cuStreamSynchronize(graph->at), "cuStreamSynchronize");
+  graph->busy = result != GK_OK;
+  graph->at = device->stream;
+  return result;
 }
 
 void gki_cuda_gated_drop(gki_cuda_gated *graph) {
   if (!graph->device) return;
+  const bool entered = gki_cuda_enter_to_free(graph->device);
   const gki_cuda_driver *driver = graph->device->driver;
-  bool entered = gki_cuda_enter_to_free(graph->device);
   if (graph->busy) (void)driver->cuStreamSynchronize(graph->at);
   for (uint32_t k = 0; graph->runs && k < graph->plan->run_count; ++k) drop_run(graph, k);
   gki_cuda_updates_drop(&graph->updates);

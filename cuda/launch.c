@@ -201,7 +201,7 @@ void gki_cuda_settle(gki_cuda_graph *graph) {
   const uint64_t launched = atomic_load(&graph->launched);
   CUresult result = CUDA_SUCCESS;
   if (graph->outside) { /* launches of his that weren't armed may be under way, too */
-    if (launched) (void)driver->cuCtxSynchronize();
+    (void)driver->cuCtxSynchronize();
     return;
   }
   pthread_mutex_lock(&device->lock);

@@ -264,9 +264,21 @@ static gk_result make_events(gki_cuda_graph *graph) {
   return result;
 }
 
+/* Then nothing of the graph is under way until it is launched. */
+static gk_result end_uploads(gki_cuda_graph *graph) {
+  gki_cuda_device *device = graph->device;
+  gk_result result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuStreamSynchronize(graph->at),
+                                          "cuStreamSynchronize");
+  if (result != GK_OK) return result;
+  graph->busy_until = 0;
+  graph->at = device->stream;
+  return GK_OK;
+}
+
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
-  graph->at = graph->stream = device->stream;
+  graph->at = device->uploads; /* not behind what is under way, which may take long */
+  graph->stream = device->stream;
   graph->plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   atomic_init(&graph->launched, 0);
@@ -277,7 +289,7 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   gki_cuda_variant *variant;
   if (result == GK_OK && gki_cuda_calls_can_record(&graph->calls))
     result = gki_cuda_variant_get(graph, false, &variant);
-  return result;
+  return result == GK_OK ? end_uploads(graph) : result;
 }
 
 /* The arming node's parameters are the one thing that changes from launch to launch: until it is armed, there are none.
@@ -320,8 +332,8 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
 
 void gki_cuda_graph_drop(gki_cuda_graph *graph) {
   if (!graph->device) return;
+  const bool entered = gki_cuda_enter_to_free(graph->device);
   const gki_cuda_driver *driver = graph->device->driver;
-  bool entered = gki_cuda_enter_to_free(graph->device);
   gki_cuda_settle(graph);
   gki_cuda_variant_drop(graph, &graph->fresh);
   gki_cuda_variant_drop(graph, &graph->resume);

@@ -365,6 +365,13 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
     refuse(abilities, true, why);
     return;
   }
+  if (driver->lacks[GKI_CUDA_FOR_CONDITIONAL]) {
+    char why[200];
+    snprintf(why, sizeof why, "the driver has no %s, which graphs with conditional nodes need; install NVIDIA's driver "
+             "anew", driver->lacks[GKI_CUDA_FOR_CONDITIONAL]);
+    refuse(abilities, true, why);
+    return;
+  }
   if (!gates) {
     refuse(abilities, false, why_none ? why_none : "gk's own kernels can't be loaded");
     return;

@@ -66,7 +66,7 @@ static gk_result find_extents(gki_cuda_slots *slots, gki_arena *arena) {
   return slots->extents ? GK_OK : gki_fail_memory("a graph's extents", different * sizeof *found);
 }
 
-gk_result gki_cuda_slots_make(gki_cuda_slots *slots, const gki_cuda_device *device, const gk_plan *plan, uint32_t depth,
+gk_result gki_cuda_slots_make(gki_cuda_slots *slots, gki_cuda_device *device, const gk_plan *plan, uint32_t depth,
                               gki_arena *arena) {
   *slots = (gki_cuda_slots){.device = device, .plan = plan, .depth = depth};
   size_t ring = 0;

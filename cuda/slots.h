@@ -10,7 +10,7 @@
 typedef struct gki_cuda_extents { uint32_t items[3], node; } gki_cuda_extents;
 
 typedef struct gki_cuda_slots {
-  const gki_cuda_device *device;
+  gki_cuda_device *device;
   const gk_plan *plan;
   CUdeviceptr at;       /* whoever has memory for it says where: 8 bytes per slot, the structs behind them, */
   size_t bytes;         /* so many, at a multiple of GKI_STRUCT_ALIGNMENT */
@@ -22,7 +22,7 @@ typedef struct gki_cuda_slots {
 } gki_cuda_slots;
 
 /* `depth` launches may be under way at once. In the device's context; all that isn't the driver's is in the arena. */
-gk_result gki_cuda_slots_make(gki_cuda_slots *slots, const gki_cuda_device *device, const gk_plan *plan, uint32_t depth,
+gk_result gki_cuda_slots_make(gki_cuda_slots *slots, gki_cuda_device *device, const gk_plan *plan, uint32_t depth,
                               gki_arena *arena);
 /* In the device's context; nothing may be on its way to the table any more. Fine if nothing was made. */
 void gki_cuda_slots_drop(gki_cuda_slots *slots);

@@ -122,6 +122,7 @@ void sim_leave(const CUresult *entered) {
 
 void sim_answer_no(const char *probes);
 void sim_allow(const char *rules);
+void sim_lack(const char *entries);
 unsigned sim_broken_count(void);
 const char *sim_first_broken(void);
 void sim_forgive(void);
@@ -234,4 +235,5 @@ const simgpu simgpu_control = {
   .alive = alive,
   .hold = hold,
   .busy = busy,
+  .lack = sim_lack,
 };

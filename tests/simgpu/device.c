@@ -181,6 +181,8 @@ CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number) {
   if (!device) return no_device(number);
   while (device->closing) pthread_cond_wait(&closed, &sim_lock);
   if (!device->primary) device->primary = make_context(device, true);
+  if (device->primary->is_reset) device->primary->sticky = CUDA_SUCCESS;
+  device->primary->is_reset = false;
   ++device->primary->retains;
   *context = SIM_HANDLE(CUcontext, device->primary);
   return CUDA_SUCCESS;
@@ -205,11 +207,21 @@ static void drop_streams(const sim_context *context) {
   }
 }
 
+/* What is in it ends, whoever holds it. */
+static void empty(sim_context *context) {
+  sim_wait_idle(context);
+  if (depth == DEPTH) abort();
+  stack[depth++] = context->base.handle;
+  sim_objects_reset(context);
+  --depth;
+}
+
 static void end_context(sim_context *context) {
   sim_device *device = context->device;
   device->closing = true;
   sim_wait_idle(context);
   report_left(context);
+  empty(context);
   sim_context **link = &device->contexts;
   while (*link != context) link = &(*link)->next;
   *link = context->next;
@@ -238,6 +250,30 @@ static CUresult release(CUdevice number) {
 CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) {
   SIM_ENTER_BACK(cuDevicePrimaryCtxRelease);
   SIM_LEAVE(release(device));
+}
+
+/* What cudaDeviceReset does. Those who retained it hold it as before, but nothing in it. */
+CUresult sim_cuDevicePrimaryCtxReset(CUdevice number) {
+  SIM_ENTER(cuDevicePrimaryCtxReset);
+  sim_device *device = device_of(number);
+  if (!device) return no_device(number);
+  sim_context *context = device->primary;
+  if (!context || context->is_reset) return CUDA_SUCCESS;
+  empty(context);
+  sim_memory_end(context);
+  context->is_reset = true;
+  sim_fail_context(context, CUDA_ERROR_CONTEXT_IS_DESTROYED, "it was reset");
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuDevicePrimaryCtxGetState(CUdevice number, unsigned int *flags, int *active) {
+  SIM_ENTER(cuDevicePrimaryCtxGetState);
+  const sim_device *device = device_of(number);
+  if (!flags || !active) return CUDA_ERROR_INVALID_VALUE;
+  if (!device) return no_device(number);
+  *flags = 0;
+  *active = device->primary && !device->primary->is_reset;
+  return CUDA_SUCCESS;
 }
 
 /* It is current to the caller, as if it had been pushed. */

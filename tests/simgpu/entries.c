@@ -16,11 +16,11 @@ static const struct { const char *name; int first, until; } older[] = {
   {"cuDeviceTotalMem", 2000, 3020},       {"cuCtxPushCurrent", 2000, 4000},    {"cuCtxPopCurrent", 2000, 4000},
   {"cuStreamDestroy", 2000, 4000},        {"cuEventDestroy", 2000, 4000},
   {"cuCtxCreate", 2000, 3020},            {"cuCtxDestroy", 2000, 4000},
-  {"cuMemHostGetDevicePointer", 2020, 3020},
+  {"cuMemHostGetDevicePointer", 2020, 3020}, {"cuMemHostRegister", 4000, 6050},
   {"cuGraphAddNode", 12020, 12030},       {"cuStreamGetCaptureInfo", 10010, 12030},
   {"cuStreamUpdateCaptureDependencies", 11030, 12030},
   {"cuGraphAddDependencies", 10000, 12030}, {"cuGraphNodeGetDependencies", 10000, 12030},
-  {"cuDevicePrimaryCtxRelease", 7000, 11000},
+  {"cuDevicePrimaryCtxRelease", 7000, 11000}, {"cuDevicePrimaryCtxReset", 7000, 11000},
   {"cuGraphGetEdges", 10000, 12030},
 };
 /* And those that have another one from `first` on. */
@@ -57,6 +57,7 @@ static const known_entry known[] = {
 static CUdriverProcAddressQueryResult find(const char *name, int version, any_function *function) {
   *function = NULL;
   bool is_known = false;
+  if (sim_lacks(name)) return CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   if (is_other(name, version, &is_known)) {
     *function = (any_function)other_signature;
     return CU_GET_PROC_ADDRESS_SUCCESS;

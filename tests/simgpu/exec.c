@@ -182,7 +182,7 @@ static CUresult exec_find(CUgraphExec handle, sim_exec **exec) {
   return sim_check_context(&(*exec)->base, "graph exec");
 }
 
-static CUresult exec_destroy(CUgraphExec handle) {
+CUresult sim_exec_end(CUgraphExec handle) {
   sim_exec *exec = SIM_OF(sim_exec, handle, SIM_EXEC);
   if (!exec) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphExecDestroy: no graph exec");
   CUresult state = sim_capture_unsafe("cuGraphExecDestroy");
@@ -196,7 +196,7 @@ static CUresult exec_destroy(CUgraphExec handle) {
 
 CUresult sim_cuGraphExecDestroy(CUgraphExec exec) {
   SIM_ENTER_BACK(cuGraphExecDestroy);
-  SIM_LEAVE(exec_destroy(exec));
+  SIM_LEAVE(sim_exec_end(exec));
 }
 
 CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream where) {

@@ -225,6 +225,18 @@ static CUresult take_device(sim_context *context, size_t bytes, sim_block **out)
   return CUDA_SUCCESS;
 }
 
+static void add_host(sim_context *context, sim_block *block) {
+  const size_t bytes = block->bytes;
+  if (block->kind == SIMGPU_PINNED && sim_says_no("P13")) {
+    block->shadow = sim_obtain(bytes + 8);
+    block->before = sim_obtain(bytes + 8);
+    if (context->device->open) memcpy(block->shadow, block->at, bytes);
+    if (context->device->open) memcpy(block->before, block->at, bytes);
+  }
+  block->next = context->hosts;
+  context->hosts = block;
+}
+
 static CUresult take_host(sim_context *context, simgpu_kind kind, size_t bytes, sim_block **out) {
   sim_block *block = block_make(context, kind, bytes);
   void *memory = NULL;
@@ -234,14 +246,7 @@ static CUresult take_host(sim_context *context, simgpu_kind kind, size_t bytes, 
   }
   block->at = memory;
   memset(block->at, RUBBISH, (bytes + 7) / 8 * 8);
-  if (kind == SIMGPU_PINNED && sim_says_no("P13")) {
-    block->shadow = sim_obtain(bytes + 8);
-    block->before = sim_obtain(bytes + 8);
-    if (context->device->open) memcpy(block->shadow, block->at, bytes);
-    if (context->device->open) memcpy(block->before, block->at, bytes);
-  }
-  block->next = context->hosts;
-  context->hosts = block;
+  add_host(context, block);
   *out = block;
   return CUDA_SUCCESS;
 }
@@ -256,7 +261,7 @@ static void block_end(sim_block *block) {
     device->freed = sim_grow(device->freed, device->freed_count, sizeof *device->freed);
     device->freed[device->freed_count++] = (sim_freed){(uintptr_t)block->at, block->bytes};
   } else {
-    free(block->at);
+    if (!block->registered) free(block->at);
     free(block->shadow);
     free(block->before);
   }
@@ -264,7 +269,7 @@ static void block_end(sim_block *block) {
 }
 
 /* Frees wait for what is under way, as drivers do. */
-static CUresult give_back(uintptr_t at, simgpu_kind kind, simgpu_kind other, const char *entry) {
+static CUresult give_back(uintptr_t at, simgpu_kind kind, simgpu_kind other, bool registered, const char *entry) {
   sim_context *context;
   ++sim_count.memory;
   if (at == 0) return CUDA_SUCCESS;
@@ -278,6 +283,7 @@ static CUresult give_back(uintptr_t at, simgpu_kind kind, simgpu_kind other, con
     while (*link && (uintptr_t)(*link)->at != at) link = &(*link)->next;
     sim_block *block = *link;
     if (!block || block->context != context || (block->kind != kind && block->kind != other)) continue;
+    if (block->registered != registered) continue;
     sim_wait_idle(context);
     for (link = blocks[k]; *link != block; link = &(*link)->next) {} /* others came while it waited */
     *link = block->next;
@@ -389,10 +395,36 @@ CUresult sim_cuPointerGetAttribute(void *value, CUpointer_attribute attribute, C
 
 CUresult sim_cuMemFree(CUdeviceptr memory) {
   SIM_ENTER_BACK(cuMemFree);
-  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_MEMORY, SIMGPU_MANAGED, "cuMemFree"));
+  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_MEMORY, SIMGPU_MANAGED, false, "cuMemFree"));
 }
 
 CUresult sim_cuMemFreeHost(void *memory) {
   SIM_ENTER_BACK(cuMemFreeHost);
-  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_PINNED, SIMGPU_PINNED, "cuMemFreeHost"));
+  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_PINNED, SIMGPU_PINNED, false, "cuMemFreeHost"));
+}
+
+/* Memory of the caller's, which stays that; whole pages, and none twice. */
+CUresult sim_cuMemHostRegister(void *memory, size_t bytes, unsigned int flags) {
+  SIM_ENTER(cuMemHostRegister);
+  sim_context *context;
+  ++sim_count.memory;
+  CUresult result = sim_current(&context);
+  if (result == CUDA_SUCCESS) result = sim_capture_unsafe("cuMemHostRegister");
+  if (result != CUDA_SUCCESS) return result;
+  if (!memory || bytes == 0 || flags > 3 || (uintptr_t)memory % PAGE || bytes % PAGE)
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemHostRegister: whole pages, and known flags");
+  for (const sim_block *each = context->hosts; each; each = each->next)
+    if ((uintptr_t)each->at < (uintptr_t)memory + bytes && (uintptr_t)memory < (uintptr_t)each->at + each->bytes)
+      return sim_refuse((CUresult)SIM_ERROR_REGISTERED, "cuMemHostRegister: it is registered, or page-locked anyhow");
+  if (bytes > sim_memory_bytes) return sim_refuse(CUDA_ERROR_OUT_OF_MEMORY, "%zu bytes of host memory", bytes);
+  sim_block *block = block_make(context, SIMGPU_PINNED, bytes);
+  block->at = memory;
+  block->registered = true;
+  add_host(context, block);
+  return CUDA_SUCCESS;
+}
+
+CUresult sim_cuMemHostUnregister(void *memory) {
+  SIM_ENTER_BACK(cuMemHostUnregister);
+  SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_PINNED, SIMGPU_PINNED, true, "cuMemHostUnregister"));
 }

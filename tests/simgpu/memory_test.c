@@ -420,6 +420,50 @@ static void what_is_alive_is_counted(void **state) {
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+static void begin_again(void) {
+  RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  load_module(kernels);
+  RIGHT(cu.cuMemAlloc(&memory, 64));
+  RIGHT(cu.cuMemHostAlloc((void **)&pinned, 64, GKI_CU_MEMHOSTALLOC_PORTABLE));
+}
+
+/* The caller's own pages, which stay that when the context is reset. */
+static void registered_memory(void **state) {
+  (void)state;
+  enum { PAGE = 4096 };
+  CUdeviceptr at = 0;
+  CUresult (*reset)(CUdevice device);
+  int active = 1;
+  unsigned flags;
+  unsigned char *pages = aligned_alloc(PAGE, 2 * PAGE);
+  RIGHT(cu.cuMemHostRegister(pages, 2 * PAGE, 3));
+  WRONG(712, cu.cuMemHostRegister(pages + PAGE, PAGE, 3));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostRegister(pages + 8, PAGE, 3));
+  RIGHT(cu.cuMemHostGetDevicePointer(&at, pages + 8, 0));
+  assert_int_equal(at, (uintptr_t)pages + 8);
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemFreeHost(pages));
+  expect_broken("free");
+  RIGHT(cu.cuMemHostUnregister(pages));
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostUnregister(pages));
+  expect_broken("free");
+  RIGHT(cu.cuMemHostRegister(pages, PAGE, 3));
+  load("cuDevicePrimaryCtxReset", 11000, &reset);
+  RIGHT(cu.cuDevicePrimaryCtxGetState(0, &flags, &active));
+  assert_int_equal(active, 1);
+  RIGHT(reset(0));
+  RIGHT(cu.cuDevicePrimaryCtxGetState(0, &flags, &active));
+  assert_int_equal(active, 0);
+  memset(pages, 1, PAGE);
+  WRONG(CUDA_ERROR_CONTEXT_IS_DESTROYED, cu.cuStreamQuery(stream)); /* before its handle is looked at */
+  WRONG(CUDA_ERROR_INVALID_HANDLE, cu.cuStreamDestroy(stream));
+  expect_broken("destroyed");
+  assert_int_equal(sim->alive(SIMGPU_STREAMS), 0);
+  RIGHT(cu.cuDevicePrimaryCtxRetain(&context, 0)); /* begins anew */
+  RIGHT(cu.cuDevicePrimaryCtxRelease(0));
+  begin_again();
+  free(pages);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(copies_follow_each_other),
@@ -441,7 +485,7 @@ int main(void) {
     CASE(memory_runs_out), CASE(memory_that_is_left),
     CASE(memory_is_given_back_once),
     CASE(free_waits_for_what_is_under_way),
-    CASE(what_is_alive_is_counted),
+    CASE(what_is_alive_is_counted), CASE(registered_memory),
   };
   return cmocka_run_group_tests(tests, load_driver, NULL);
 }

@@ -135,3 +135,15 @@ size_t sim_alive_in(const sim_context *context, simgpu_kind kind) {
   }
   return count;
 }
+
+void sim_objects_reset(const sim_context *context) {
+  for (size_t k = 0; k < entry_count; ++k) {
+    const sim_object *object = entries[k].object;
+    if (!object || object->context != context || object->inner) continue;
+    const uintptr_t handle = (uintptr_t)object->handle;
+    if (object->kind == SIM_MODULE) (void)sim_unload((CUmodule)handle);
+    else if (object->kind == SIM_EVENT) (void)sim_event_end((CUevent)handle);
+    else if (object->kind == SIM_EXEC) (void)sim_exec_end((CUgraphExec)handle);
+    else if (object->kind == SIM_STREAM) sim_stream_drop((sim_stream *)entries[k].object);
+  }
+}

@@ -11,7 +11,7 @@ enum { SIM_TEXT = 512, SIM_EXIT = 70 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned broken_count;
 static char first_broken[SIM_TEXT];
-static char *says_no, *allowed; /* as in the environment */
+static char *says_no, *allowed, *lacked; /* as in the environment */
 static enum { COUNT, AT_EXIT, AT_ONCE } strict = AT_EXIT;
 static _Thread_local char refused[SIM_TEXT];
 
@@ -46,6 +46,13 @@ bool sim_allows(const char *rule) {
   return allows;
 }
 
+bool sim_lacks(const char *entry) {
+  pthread_mutex_lock(&lock);
+  bool lacks = is_listed(lacked, entry);
+  pthread_mutex_unlock(&lock);
+  return lacks;
+}
+
 bool sim_broken(const char *rule, const char *text, ...) {
   char message[SIM_TEXT];
   int used = snprintf(message, sizeof message, "%s: ", rule);
@@ -78,18 +85,21 @@ void sim_rules_read(void) {
   if (how) strict = strcmp(how, "0") == 0 ? COUNT : strcmp(how, "abort") == 0 ? AT_ONCE : AT_EXIT;
   set_list(&says_no, getenv("SIMGPU_NO"));
   set_list(&allowed, getenv("SIMGPU_ALLOW"));
+  set_list(&lacked, getenv("SIMGPU_LACKS"));
 }
 
 /* ---- for simgpu_control ---- */
 
 void sim_answer_no(const char *probes);
 void sim_allow(const char *rules);
+void sim_lack(const char *entries);
 unsigned sim_broken_count(void);
 const char *sim_first_broken(void);
 void sim_forgive(void);
 const char *sim_last_refused(void);
 
 void sim_answer_no(const char *probes) { set_list(&says_no, probes); }
+void sim_lack(const char *entries) { set_list(&lacked, entries); }
 void sim_allow(const char *rules) { set_list(&allowed, rules); }
 
 unsigned sim_broken_count(void) {

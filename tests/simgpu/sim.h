@@ -11,7 +11,8 @@ enum {
   SIM_ERROR_CAPTURE_MERGE = 902,
   SIM_ERROR_CAPTURE_UNMATCHED = 903,
   SIM_ERROR_CAPTURE_ISOLATION = 905,
-  SIM_ERROR_CAPTURE_WRONG_THREAD = 908
+  SIM_ERROR_CAPTURE_WRONG_THREAD = 908,
+  SIM_ERROR_REGISTERED = 712
 };
 
 /* Larger parameters crash drivers when a node gets them. */
@@ -27,6 +28,7 @@ __attribute__((format(printf, 2, 3)))
 CUresult sim_refuse(CUresult code, const char *text, ...);
 bool sim_says_no(const char *probe);
 bool sim_allows(const char *rule);
+bool sim_lacks(const char *entry);
 void sim_rules_read(void); /* the environment */
 
 /* ---- control (control.c) ----------------------------------------------------------------------------------------- */
@@ -111,6 +113,7 @@ typedef struct sim_block { /* of memory */
   size_t bytes;
   unsigned char *pages; /* device memory: what is opened and closed */
   size_t page_bytes;
+  bool registered; /* the caller's own */
   unsigned char *shadow, *before; /* P13: what the device has of it, and had when it began */
 } sim_block;
 
@@ -142,6 +145,7 @@ typedef struct sim_context {
   struct sim_context *next; /* of its device */
   sim_device *device;
   unsigned retains; /* of the primary one */
+  bool is_reset;    /* until it is retained again; nothing is in it, and it answers nothing */
   CUresult sticky, late;
   char *why; /* of sticky */
   struct sim_stream *default_stream;
@@ -156,6 +160,11 @@ sim_context *sim_current_or_null(void);
 CUresult sim_check_context(const sim_object *object, const char *what);
 void sim_fail_context(sim_context *context, CUresult code, const char *why);
 bool sim_is_initialised(void);
+/* Ends what is in it, whoever holds it. */
+void sim_objects_reset(const sim_context *context);
+CUresult sim_unload(CUmodule module);
+CUresult sim_event_end(CUevent event);
+CUresult sim_exec_end(CUgraphExec exec);
 bool sim_is_forked(void); /* by a process that had initialised it */
 
 /* ---- memory (memory.c) ------------------------------------------------------------------------------------------- */

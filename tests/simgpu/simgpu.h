@@ -80,6 +80,7 @@ typedef struct simgpu {
   /* As SIMGPU_BUSY: others' work stands in front of all kernels and graphs, until so many questions (cuStreamQuery,
    * cuEventQuery) were answered with CUDA_ERROR_NOT_READY, or something waits. */
   void (*busy)(uint64_t questions);
+  void (*lack)(const char *entries); /* as SIMGPU_LACKS: from now on they aren't found; NULL: all are */
 } simgpu;
 
 extern const simgpu simgpu_control;
@@ -106,6 +107,7 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams'
 
 #define SIMGPU_ENTRIES(X) \
   X(cuDeviceTotalMem, 3020, 0, (size_t *bytes, CUdevice device)) \
+  X(cuDevicePrimaryCtxReset, 11000, 0, (CUdevice device)) \
   X(cuDeviceGetPCIBusId, 4010, 0, (char *bus, int length, CUdevice device)) \
   X(cuCtxCreate, 3020, 0, (CUcontext *context, unsigned int flags, CUdevice device)) \
   X(cuCtxDestroy, 4000, 0, (CUcontext context)) \

@@ -428,7 +428,7 @@ CUresult sim_cuEventSynchronize(CUevent handle) {
   return sim_state(context);
 }
 
-static CUresult event_destroy(CUevent handle) {
+CUresult sim_event_end(CUevent handle) {
   sim_event *event = SIM_OF(sim_event, handle, SIM_EVENT);
   if (!event) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuEventDestroy: no event");
   CUresult state = sim_check_context(&event->base, "event");
@@ -440,5 +440,5 @@ static CUresult event_destroy(CUevent handle) {
 
 CUresult sim_cuEventDestroy(CUevent event) {
   SIM_ENTER_BACK(cuEventDestroy);
-  SIM_LEAVE(event_destroy(event));
+  SIM_LEAVE(sim_event_end(event));
 }

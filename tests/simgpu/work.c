@@ -146,7 +146,7 @@ CUresult sim_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned in
   return CUDA_SUCCESS;
 }
 
-static CUresult unload(CUmodule handle) {
+CUresult sim_unload(CUmodule handle) {
   sim_module_object *module = SIM_OF(sim_module_object, handle, SIM_MODULE);
   if (!module) return sim_refuse(CUDA_ERROR_INVALID_HANDLE, "cuModuleUnload: no module");
   CUresult state = sim_capture_unsafe("cuModuleUnload");
@@ -168,7 +168,7 @@ static CUresult unload(CUmodule handle) {
 
 CUresult sim_cuModuleUnload(CUmodule module) {
   SIM_ENTER_BACK(cuModuleUnload);
-  SIM_LEAVE(unload(module));
+  SIM_LEAVE(sim_unload(module));
 }
 
 static sim_function *function_make(sim_module_object *module, const sim_kernel *kernel, const char *name) {

@@ -109,8 +109,8 @@ static const elsewhere_case no_driver[] = {
     {FIRST, {"FAKE_CUDA_VERSION=11030"}, "say", {REFUSED, "is for CUDA 11.3 and gk needs one for 11.4"}},
     {BOTH, {"FAKE_CUDA_VERSION_ANSWER=34"}, "say",
      {REFUSED, "can't be started, cuDriverGetVersion: error 34; ", "it is the toolkit's stub"}},
-    {BOTH, {"FAKE_CUDA_LACKS=cuGraphAddNode"}, "say",
-     {REFUSED, "both/libcuda.so.1 is for CUDA 13.0 but has no cuGraphAddNode of 12.3; install"}},
+    {BOTH, {"FAKE_CUDA_LACKS=cuGraphLaunch"}, "say",
+     {REFUSED, "both/libcuda.so.1 is for CUDA 13.0 but has no cuGraphLaunch of 10.0; install"}},
     {FIRST, {"FAKE_CUDA_VERSION=11080", "FAKE_CUDA_LACKS=cuInit"}, "say", {REFUSED, "11.8 but has no cuInit of 2.0"}},
 };
 
@@ -139,6 +139,13 @@ static const elsewhere_case not_started[] = {
 static const elsewhere_case found[] = {
     {BOTH, {0}, "say", {"13000", "$"}},
     {BOTH, {"FAKE_CUDA_VERSION=12040"}, "say", {"12040", "$"}},
+    /* Without one that conditional nodes need there is none of those. */
+    {BOTH, {"FAKE_CUDA_LACKS=cuGraphGetEdges"}, "say",
+     {"13000 cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo cuGraphAddNode cuGraphConditionalHandleCreate "
+      "cuGraphGetEdges cuGraphNodeGetDependencies cuGraphInstantiateWithParams cuGraphExecNodeSetParams", "$"}},
+    {BOTH, {"FAKE_CUDA_LACKS=cuFuncGetParamInfo"}, "say", {"13000 cuFuncGetParamInfo", "$"}},
+    {BOTH, {"FAKE_CUDA_LACKS=cuGraphUpload"}, "say", {"13000", "$"}},
+    {BOTH, {"FAKE_CUDA_LACKS=cuStreamEndCapture"}, "say", {"13000 cuStreamEndCapture", "$"}},
     {BOTH, {"FAKE_CUDA_VERSION=12030"}, "say", {"12030 cuFuncGetParamInfo", "$"}},
     {BOTH, {"FAKE_CUDA_VERSION=12020"}, "say", {"12020" OF_12_3 " cuFuncGetParamInfo", "$"}},
     {BOTH, {"FAKE_CUDA_VERSION=12000"}, "say", {"12000" OF_12_3 " cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"}},

@@ -169,10 +169,10 @@ static void refuse(gk_device *device, gk_code code, const gk_param *params, uint
   const gk_task tasks[] = {{.op = GK_OP_KERNEL, .name = "refused", .kernel = &kernel,
                             .args = {count > 0 ? X : 0, count > 1 ? A : 0, count > 2 ? N : 0, count > 3 ? B : 0}}};
   const gk_list list = GK_LIST(list, tasks, slots);
-  const size_t alive = sim->alive(SIMGPU_ALL);
+  const size_t alive = alive_but_memory();
   assert_fails(result, words, gk_graph_create(device, &list, BITS, &graph));
   assert_null(graph);
-  assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  assert_int_equal(alive_but_memory(), alive);
 }
 
 /* A module's that was unloaded meanwhile. */

@@ -1,0 +1,38 @@
+/* Memory that graphs work with: their tables, states, slots and statuses. CUDA frees memory only once the whole device
+ * is idle, so what a graph gives back is kept for the next one. */
+#ifndef GKI_CUDA_POOL_H
+#define GKI_CUDA_POOL_H
+#include "driver.h"
+#include <pthread.h>
+
+typedef struct gki_cuda_device gki_cuda_device;
+
+typedef struct gki_cuda_pooled {
+  struct gki_cuda_pooled *next;
+  void *host;      /* page-locked; NULL: memory of the device */
+  CUdeviceptr at;  /* as the device sees it */
+  size_t bytes;
+  bool registered; /* the process's own pages, which outlive a context that is reset; else the driver's */
+} gki_cuda_pooled;
+
+typedef struct gki_cuda_pool {
+  pthread_mutex_t lock; /* of what follows */
+  bool locks;           /* the lock was made */
+  gki_cuda_pooled *used, *spare;
+  size_t spare_bytes, spare_count;
+} gki_cuda_pool;
+
+void gki_cuda_pool_make(gki_cuda_pool *pool);
+/* What is spare goes back to the driver, and that waits for the device; false: there was nothing. In the device's
+ * context, also when all ends with its lock. */
+bool gki_cuda_pool_trim(gki_cuda_device *device);
+void gki_cuda_pool_drop(gki_cuda_device *device);
+
+/* In the device's context: memory of the device; page-locked memory, zeroed, with its address on the device unless `at`
+ * is NULL. `what` is for the message. */
+gk_result gki_cuda_take(gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory);
+gk_result gki_cuda_take_pinned(gki_cuda_device *device, size_t bytes, const char *what, void **memory, CUdeviceptr *at);
+/* Nothing uses it any more, on the device neither. 0 and NULL are fine. */
+void gki_cuda_give(gki_cuda_device *device, CUdeviceptr memory);
+void gki_cuda_give_pinned(gki_cuda_device *device, void *memory);
+#endif
