@@ -85,6 +85,36 @@ static void check_recorded(gk_device *device, uint32_t bits) {
 static void test_recorded(void **state) { check_recorded(*state, 0); }
 static void test_recorded_gated(void **state) { check_recorded(*state, GK_HOST_GATED); }
 
+static gk_result fill_factor(const gk_value *args, void *native) {
+  const line *l = args[1].ptr;
+  ++called;
+  CUresult result = cu.cuMemsetD8Async(at(args[0].ptr), (unsigned char)l->factor, sizeof(int), native);
+  return result == CUDA_SUCCESS ? GK_OK : GK_ERROR_DEVICE;
+}
+
+/* A struct that was bound anew is another one, though it may lie where the last one did, as in a graph that yields. */
+static void check_struct(gk_device *device, uint32_t bits) {
+  enum { WHAT = 2, BREAK = 9 };
+  static const gk_slot_desc with_struct[] = {GK_BUFFER(X, int), GK_STRUCT_VALUE(WHAT, line), GK_BUFFER(FLAG, int)};
+  static const gk_task yielding[] = {GK_CALL(fill_factor, X, WHAT), GK_CHECKPOINT(BREAK, FLAG), GK_END};
+  static const gk_task straight[] = {GK_CALL(fill_factor, X, WHAT)};
+  static const gk_list lists[] = {GK_LIST(lists[0], yielding, with_struct), GK_LIST(lists[1], straight, with_struct)};
+  for (size_t l = 0; l < GK_COUNT(lists); ++l) {
+    gk_graph *graph = graph_on(device, &lists[l], bits);
+    int *x = int_on(device, 0);
+    gk_bind(graph, X, x);
+    if (l == 0) gk_bind(graph, FLAG, int_on(device, 0));
+    for (int k = 1; k <= 4; ++k) {
+      gk_bind_bytes(graph, WHAT, &(line){k, 0}, sizeof(line));
+      assert_int_equal(run(graph)->applied, k > 1 ? GK_BY_RECORDING : GK_BY_TABLE);
+      assert_int_equal(int_at(device, x), 0x01010101 * k);
+    }
+    gk_graph_destroy(graph);
+  }
+}
+static void test_struct(void **state) { check_struct(*state, 0); }
+static void test_struct_gated(void **state) { check_struct(*state, GK_HOST_GATED); }
+
 /* What waits in a queue keeps what was recorded for it. */
 static void test_recorded_again_behind_others(void **state) {
   gk_device *device = *state;
@@ -443,8 +473,8 @@ int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
 #define ON_CALL(test) cmocka_unit_test_setup_teardown(test, setup_call, teardown_cuda)
-  const struct CMUnitTest tests[] = {ON_CALL(test_recorded), ON_CALL(test_recorded_gated),
-                                     ON_CALL(test_recorded_again_behind_others),
+  const struct CMUnitTest tests[] = {ON_CALL(test_recorded), ON_CALL(test_recorded_gated), ON_CALL(test_struct),
+                                     ON_CALL(test_struct_gated), ON_CALL(test_recorded_again_behind_others),
                                      ON_CALL(test_in_bodies),       ON_CALL(test_known_when_made),
                                      ON_CALL(test_call_fails),      ON_CALL(test_capture_fails),
                                      ON_CALL(test_capture_ends_badly), ON_CALL(test_forked),

@@ -127,10 +127,53 @@ static void test_cancel_of_a_refused_launch(void **state) {
   }
 }
 
+/* Launches from there, of which a call fails each time, then one that goes through. */
+static void check_target(gk_device *device, gk_graph *graph, int32_t label, int adds) {
+  for (uint64_t k = 1;; ++k) {
+    gk_bind_int(graph, A, 1);
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    gk_result result = gk_launch(graph, label);
+    if (result == GK_OK) result = gk_wait(graph, NULL);
+    const char *failed = sim->failed();
+    sim->mark();
+    set_int(device, x, 0);
+    assert_ok(gk_launch(graph, label));
+    assert_ok(gk_wait(graph, NULL));
+    assert_int_equal(int_at(device, x), adds);
+    /* And the other way round: the next one that fails has to aim. */
+    set_int(device, x, 0);
+    assert_ok(gk_launch(graph, label ? 0 : HERE));
+    assert_ok(gk_wait(graph, NULL));
+    assert_int_equal(int_at(device, x), 3 - adds);
+    if (!failed) break;
+  }
+}
+
+/* Where a launch begins isn't taken for said after a launch that failed to say it, by updating a node or by a copy. */
+static void test_target_of_the_next(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
+                                  GK_RUN(decrease, GK_ONE, LEFT)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  for (int k = 0; k < 2; ++k) { /* devices of their own, since what was found out about one is kept */
+    gk_device *device = NULL;
+    sim->answer_no(k ? "P1d" : NULL);
+    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = k + 1}, &device));
+    gk_graph *graph = graph_of(device, &list);
+    check_target(device, graph, HERE, 1);
+    check_target(device, graph, 0, 2);
+    gk_graph_destroy(graph);
+    gk_device_close(device);
+    sim->answer_no(NULL);
+  }
+}
+
 int main(int count, char **words) {
   (void)count;
+  setenv("SIMGPU_DEVICES", "3", 1);
   with_simgpu(words);
   const struct CMUnitTest tests[] = {ON_CUDA(test_next_is_right), ON_CUDA(test_queue_behind),
-                                     ON_CUDA(test_cancel_of_a_refused_launch)};
+                                     ON_CUDA(test_cancel_of_a_refused_launch), ON_CUDA(test_target_of_the_next)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

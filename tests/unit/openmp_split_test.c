@@ -178,6 +178,67 @@ static void test_a_sum_is_added_to_what_is_there(void **state) {
   munmap(page, 4096);
 }
 
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+enum { PIECED = 20000 };
+static pthread_t first_leader;
+static _Atomic(void *) leaders_own; /* what its section works on */
+static atomic_bool leader_begun, other_begun;
+
+static gk_result begin_second(const gk_value *args, void *stream) {
+  (void)stream;
+  if (!pthread_equal(pthread_self(), first_leader)) return GK_OK;
+  atomic_store(&leaders_own, args[0].ptr);
+  await(atomic_load(&other_begun));
+  return GK_OK;
+}
+
+static void touch_each(const gk_value *args, gk_range range) {
+  unsigned char *x = args[0].ptr;
+  for (size_t k = range.begin; k < range.end; ++k) __atomic_fetch_add(&x[k], 1, __ATOMIC_RELAXED);
+  if (atomic_load(&leaders_own) == (void *)x) {
+    atomic_store(&leader_begun, true);
+  } else {
+    atomic_store(&other_begun, true);
+    await(atomic_load(&leader_begun));
+  }
+}
+static const gk_param touching_params[] = {{"x", "uint8_t", 1, 1, GK_PTR, GK_ACCESS_INOUT}};
+static const gk_kernel touching = {.name = "touching", .params = touching_params, .param_count = 1,
+                                   .host = touch_each};
+
+/* A task is cut into pieces while the crew behind is at its own: neither does an item twice, or leaves one out. */
+static void test_pieces_side_by_side(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_CALL(begin_second, X), GK_RUN(touching, N, X), GK_END,
+      GK_SECTION, GK_CALL(begin_second, Y), GK_RUN(touching, N, Y), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static unsigned char touched[2][PIECED];
+  needs_threads(4);
+  world w;
+  world_begin(&w, &list, 4, SHARE_ALL);
+  bind_ptr(&w, X, touched[0]);
+  bind_ptr(&w, Y, touched[1]);
+  bind_i32(&w, N, PIECED);
+  first_leader = pthread_self();
+  for (int k = 0; k < 20; ++k) {
+    memset(touched, 0, sizeof touched);
+    atomic_store(&leaders_own, NULL);
+    atomic_store(&leader_begun, false);
+    atomic_store(&other_begun, false);
+    for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].cost_ns = 1000; /* worth many pieces */
+    split_all(&w);
+    assert_runs(&w);
+    for (int s = 0; s < 2; ++s)
+      for (int i = 0; i < PIECED; ++i) assert_int_equal(touched[s][i], 1);
+  }
+  world_end(&w);
+}
+
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 GK_SOURCE(openmp_split_test)
@@ -392,6 +453,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sums_side_by_side),
     cmocka_unit_test(test_a_sum_is_added_to_what_is_there),
+    cmocka_unit_test(test_pieces_side_by_side),
     cmocka_unit_test(test_call_fails_beside_others),
     cmocka_unit_test(test_the_first_failure_is_told),
     cmocka_unit_test(test_nothing_is_begun_after_a_failure),
