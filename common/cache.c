@@ -178,6 +178,14 @@ static found read_entry(int file, const gki_cache_key *key, void **bytes, size_t
   return FOUND;
 }
 
+/* What is there is no entry: a file, a link, or a folder, which goes aside if it isn't empty. */
+static void clear_place(int folder, const char *name) {
+  char aside[NAME_BYTES + 8];
+  if (unlinkat(folder, name, 0) == 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0) return;
+  snprintf(aside, sizeof aside, "%s.aside", name);
+  (void)renameat(folder, name, folder, aside);
+}
+
 bool gki_cache_find(const gki_cache_key *key, void **bytes, size_t *size) {
   char name[NAME_BYTES];
   int folder = open_or_say();
@@ -187,7 +195,7 @@ bool gki_cache_find(const gki_cache_key *key, void **bytes, size_t *size) {
   const bool is_link = file < 0 && errno == ELOOP;
   const found answer = file < 0 ? NO_ENTRY : read_entry(file, key, bytes, size);
   if (answer == FOUND) (void)futimens(file, NULL); /* used just now; no matter where it can't be said */
-  else if (is_link || (file >= 0 && answer == NO_ENTRY)) (void)unlinkat(folder, name, 0);
+  else if (is_link || (file >= 0 && answer == NO_ENTRY)) clear_place(folder, name);
   if (file >= 0) close(file);
   close(folder);
   return answer == FOUND;
@@ -203,9 +211,8 @@ typedef struct entry {
 
 static uint64_t limit_bytes(void) {
   const char *text = secure_getenv("GK_CACHE_LIMIT");
-  char *end = NULL;
-  unsigned long long mib = text && text[0] ? strtoull(text, &end, 10) : LIMIT_MIB;
-  if (end && (*end || text[0] == '-')) mib = LIMIT_MIB;
+  const bool is_number = text && text[0] && !text[strspn(text, "0123456789")];
+  const unsigned long long mib = is_number ? strtoull(text, NULL, 10) : LIMIT_MIB;
   return mib > UINT64_MAX >> 20 ? UINT64_MAX : (uint64_t)mib << 20;
 }
 

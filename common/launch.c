@@ -37,9 +37,9 @@ static gk_result judge_record(const gki_launch *launch) {
       (record->state != GK_YIELDED || is_node(plan, record->yielded, GK_OP_CHECKPOINT, GK_OP_CHECKPOINT)) &&
       (record->limit == 0 || is_node(plan, record->limit, GK_OP_WHILE, GK_OP_DO_WHILE)))
     return GK_OK;
-  return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s can't be: state %d, yielded at node "
-                 "%u, limit at node %u, applied %d", launch->graph->device->backend->name, plan->name, (int)record->state,
-                 (unsigned)record->yielded, (unsigned)record->limit, (int)record->applied);
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s can't be: state %d, yielded at "
+                 "node %u, limit at node %u, applied %d", launch->graph->device->backend->name, plan->name,
+                 (int)record->state, (unsigned)record->yielded, (unsigned)record->limit, (int)record->applied);
 }
 
 /* A launch before failed, and what it was to take over may not have reached the device: this one, which may have

@@ -7,6 +7,7 @@ tests check that it does so, that its last line is what programs expect, and tha
 import json
 import math
 import re
+import resource
 import struct
 import subprocess
 import tempfile
@@ -168,9 +169,8 @@ def hostile(program, folder):
 def command_lines(program, folder):
     mesh = folder / "cloth.obj"
     bad = [[], ["--steps"], [mesh, "--steps", "0"], [mesh, "--steps", "x"], [mesh, "--steps", "1.5"],
-           [mesh, "--pairs", "-1"],
-           [mesh, "--threads", "nan"], [mesh, "--drop", "1e99"], [mesh, "--what"], [mesh, "--backend"], ["--plan"],
-           [mesh, mesh]]
+           [mesh, "--pairs", "-1"], [mesh, "--threads", "nan"], [mesh, "--threads", "1025"], [mesh, "--drop", "1e99"],
+           [mesh, "--what"], [mesh, "--backend"], ["--plan"], [mesh, mesh]]
     for words in bad:
         done = start(program, *words)
         tap.case(f"not understood: {' '.join(Path(str(word)).name for word in words)}",
@@ -182,6 +182,26 @@ def command_lines(program, folder):
                         (["--out", "/dev/null"], "no folder")):
         done = start(program, mesh, "--steps", 1, "--out", folder / "x", *words)
         tap.case(f"refused: {' '.join(words)}", None if done.returncode == 1 and said in done.stderr else
+                 f"exit code {done.returncode}\n{done.stderr}")
+
+
+def full_disks(program, folder):
+    """What can't be written whole is an error, and leaves what was there before."""
+    mesh, out = folder / "cloth.obj", folder / "full"
+    start(program, mesh, "--steps", 1, "--out", out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))  # noqa: E731
+    done = subprocess.run([program, mesh, "--steps", "2", "--out", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, preexec_fn=limit, restore_signals=False)  # Python ignores SIGXFSZ
+    after = {path.name: path.read_bytes() for path in out.iterdir()}
+    tap.case("a mesh cut short doesn't replace a whole one",
+             None if done.returncode == 1 and "final.obj.part: writing failed: " in done.stderr and before == after and
+             len(before) == 2 else f"exit code {done.returncode}, {[*before]}, {[*after]}\n{done.stderr}")
+    for words in ((mesh, "--steps", "1", "--out", out), ("--help",), ("--plan", "text")):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([program, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+        tap.case(f"standard output is full: {Path(str(words[0])).name}",
+                 None if done.returncode == 1 and "No space left" in done.stderr else
                  f"exit code {done.returncode}\n{done.stderr}")
 
 
@@ -226,6 +246,7 @@ def main():
         same_again(plain, folder)
         hostile(checked, folder)
         command_lines(checked, folder)
+        full_disks(plain, folder)
         plans(checked)
     tap.finish()
 

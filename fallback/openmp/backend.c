@@ -11,14 +11,20 @@ enum { THREADS_MAX = 1024 };
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */
 
-/* The first of a list such as "4,2", which is for teams in teams; 0: not set, -1: none we can use. */
+/* The first of a list such as "4,2", which is for teams in teams; 0: not set, -1: none that gk and OpenMP's runtimes can
+ * use. */
 static int threads_of_environment(void) {
   const char *text = secure_getenv("OMP_NUM_THREADS");
+  int first = 0;
   if (!text || !*text) return 0;
-  char *end;
-  long threads = strtol(text, &end, 10);
-  while (*end == ' ') ++end;
-  return end != text && (*end == 0 || *end == ',') && threads > 0 && threads <= THREADS_MAX ? (int)threads : -1;
+  for (char *end;; text = end + 1) {
+    const long threads = strtol(text, &end, 10);
+    if (end == text || threads < 1 || (first == 0 && threads > THREADS_MAX)) return -1;
+    if (first == 0) first = (int)threads;
+    while (*end == ' ') ++end;
+    if (*end == 0) return first;
+    if (*end != ',') return -1;
+  }
 }
 
 static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads) {

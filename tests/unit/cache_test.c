@@ -253,12 +253,16 @@ static void odd_things_in_an_entrys_place(void **state) {
   unlink(path);
   assert_int_equal(mkfifo(path, 0600), 0);
   assert_false(is_kept("a")); /* and doesn't wait for somebody who writes */
-  assert_int_equal(mkdir(path, 0700), 0);
-  assert_false(is_kept("a"));
-  keep("a");
-  assert_false(is_kept("a"));
-  assert_int_equal(count_files(NULL), 1);
-  rmdir(path);
+  for (int full = 0; full < 2; ++full) { /* a folder, empty and not */
+    char inside[PATH_MAX + 8];
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(inside, sizeof inside, "%s/inside", path);
+    if (full) write_file(inside, "x", 1);
+    assert_false(is_kept("a"));
+    keep("a");
+    assert_true(is_kept("a"));
+    unlink(path);
+  }
   unlink(target);
 }
 
@@ -372,6 +376,27 @@ static void oldest_go_first(void **state) {
   unsetenv("GK_CACHE_LIMIT");
   assert_false(is_kept("too much"));
   free(large);
+}
+
+/* An entry of 300 MiB, all of it a hole, stays only where a whole number says that there is room. */
+static void limit_is_a_whole_number(void **state) {
+  (void)state;
+  static const struct { const char *limit; bool stays; } cases[] = {
+      {"400", true}, {"99999999999999999999999", true}, {"", false}, {" -5", false}, {"-5", false},
+      {"+400", false}, {"400x", false}, {" 400", false}, {"400 ", false}, {"256", false}};
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%.2000s/0123456789abcdef0123456789abcdef.gk", folder);
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    keep("a"); /* makes the folder */
+    write_file(path, "", 0);
+    assert_int_equal(truncate(path, 300 << 20), 0);
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){{1000, 0}, {1000, 0}}, 0), 0);
+    setenv("GK_CACHE_LIMIT", cases[k].limit, 1);
+    keep("b");
+    if ((access(path, F_OK) == 0) != cases[k].stays) fail_msg("GK_CACHE_LIMIT=\"%s\"", cases[k].limit);
+    unsetenv("GK_CACHE_LIMIT");
+    unlink(path);
+  }
 }
 
 static void what_was_left_half_written_goes(void **state) {
@@ -535,6 +560,7 @@ int main(void) {
     cmocka_unit_test_setup(entry_outlasts_a_lack_of_memory, begin),
     cmocka_unit_test_setup(oldest_go_first, begin),
     cmocka_unit_test_setup(what_was_left_half_written_goes, begin),
+    cmocka_unit_test_setup(limit_is_a_whole_number, begin),
     cmocka_unit_test_setup(files_may_be_limited, begin),
     cmocka_unit_test_setup(disk_may_be_full, begin),
     cmocka_unit_test_setup(disk_may_be_read_only, begin),

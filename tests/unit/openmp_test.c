@@ -40,7 +40,8 @@ static void test_threads(void **state) {
   assert_int_equal(threads_with(" 5 ", 0), 5);
   assert_int_equal(threads_with("3", 7), 7);
   assert_int_equal(threads_with(NULL, 1024), 1024);
-  static const char *const useless[] = {"many", "0", "-2", "2x", "1025", "99999999999999999999"};
+  static const char *const useless[] = {"many", "0", "-2", "2x", "4,", "4,,2", "4,0", ",4",
+                                       "1025", "99999999999999999999"};
   for (size_t k = 0; k < GK_COUNT(useless); ++k) {
     assert_int_equal(threads_with(useless[k], 0), -1);
     assert_says("OMP_NUM_THREADS");

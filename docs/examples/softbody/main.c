@@ -67,7 +67,7 @@ static bool read_options(int argc, char **argv, options *o) {
     const char *name = argv[k], *text = k + 1 < argc ? argv[k + 1] : NULL;
     bool good = true, one_word = false;
     if (strcmp(name, "--steps") == 0) good = read_count(name, text, 1, 1000000, &o->steps);
-    else if (strcmp(name, "--threads") == 0) good = read_count(name, text, 1, 4096, &o->threads);
+    else if (strcmp(name, "--threads") == 0) good = read_count(name, text, 1, 1024, &o->threads);
     else if (strcmp(name, "--pairs") == 0) good = read_count(name, text, 1, 100000000, &o->pairs);
     else if (strcmp(name, "--drop") == 0) good = read_number(name, text, 0.01, 100.0, &o->drop);
     else if (strcmp(name, "--stretch") == 0) good = read_number(name, text, 1.0, 1e6, &o->stretch);
@@ -210,17 +210,24 @@ static bool check(const watch *w, const simulation *s, double depth) {
   return calm && honest && still && above && w->finite;
 }
 
+/* Nothing takes a file's place that isn't whole. */
+static bool put_in_place(const char *part, const char *path, bool written, complaint *why) {
+  if (written && rename(part, path) != 0) written = complain(why, "%s: can't be written: %s", path, strerror(errno));
+  if (written) printf("wrote  %s\n", path);
+  else remove(part);
+  return written;
+}
+
 static bool write_results(const options *o, const mesh *body, v3 *x, const strip *pictures, complaint *why) {
-  char path[4200];
+  char path[4200], part[4210];
   obj last = {.vertices = x, .triangles = body->triangles, .vertex_count = body->vertex_count,
               .triangle_count = body->triangle_count};
   snprintf(path, sizeof path, "%s/final.obj", o->out);
-  if (!obj_write(path, &last, why)) return false;
-  printf("wrote  %s\n", path);
+  snprintf(part, sizeof part, "%s.part", path);
+  if (!put_in_place(part, path, obj_write(part, &last, why), why)) return false;
   snprintf(path, sizeof path, "%s/fall.png", o->out);
-  if (!strip_write(pictures, path, why)) return false;
-  printf("wrote  %s\n", path);
-  return true;
+  snprintf(part, sizeof part, "%s.part", path);
+  return put_in_place(part, path, strip_write(pictures, part, why), why);
 }
 
 static void introduce(const mesh *m, const simulation *s) {
@@ -282,6 +289,13 @@ static bool show_plan(const char *format) {
   return text != NULL;
 }
 
+/* The exit code, unless what was said before didn't arrive. */
+static int leave(int code) {
+  const bool arrived = fflush(stdout) == 0 && !ferror(stdout);
+  if (!arrived) fprintf(stderr, "softbody: standard output can't be written: %s\n", strerror(errno));
+  return arrived || code ? code : 1;
+}
+
 int main(int argc, char **argv) {
   options o = {.out = "build/softbody-out", .steps = 240, .pairs = 8, .drop = 0.4, .stretch = 1500.0, .bend = 0.004};
   obj file = {0};
@@ -290,9 +304,9 @@ int main(int argc, char **argv) {
   if (!read_options(argc, argv, &o)) return 2;
   if (o.help) {
     fputs(help, stdout);
-    return 0;
+    return leave(0);
   }
-  if (o.plan) return show_plan(o.plan) ? 0 : 1;
+  if (o.plan) return leave(show_plan(o.plan) ? 0 : 1);
   material stuff = {.density = 1.0, .membrane = o.stretch, .bending = o.bend};
   bool good = obj_read(o.mesh, &file, &why) && mesh_build(o.mesh, &file, &stuff, &body, &why);
   obj_free(&file);
@@ -302,5 +316,5 @@ int main(int argc, char **argv) {
     fflush(stdout);
     fprintf(stderr, "softbody: %s\n", why.text);
   }
-  return good ? 0 : 1;
+  return leave(good ? 0 : 1);
 }
