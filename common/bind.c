@@ -2,7 +2,6 @@
 #include "graph.h"
 #include "range.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { FAILED_BYTES = 1024 };
@@ -54,37 +53,20 @@ static void note_node(gk_graph *graph, uint32_t at) {
   }
 }
 
-static bool is_counted(const gk_plan *plan, const gk_node *node) {
-  bool moves = node->op == GK_OP_COPY || node->op == GK_OP_FILL;
-  return moves && node->items[0] && plan->slots[node->items[0]].type != GK_PTR;
-}
-
-static int compare_spans(const void *a, const void *b) {
-  const gki_span *x = a, *y = b;
-  if (x->slot != y->slot) return x->slot < y->slot ? -1 : 1;
-  if (x->count != y->count) return x->count < y->count ? -1 : 1;
-  if (x->offset != y->offset) return x->offset > y->offset ? -1 : 1; /* the farthest first */
-  return x->node < y->node ? -1 : x->node > y->node;
-}
-
-/* Which memory each number has to do with, once per pair: a launch looks at pairs, however many tasks there are. */
-static gk_result make_spans(gk_graph *graph) {
+/* The slots whose room a launch has to know: those of copies and fills of a number of elements. */
+static gk_result find_measured(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
-  uint32_t most = 0, kept = 0;
-  for (uint32_t k = 0; k < plan->node_count; ++k) most += is_counted(plan, &plan->nodes[k]) ? 2 : 0;
-  gki_span *spans = graph->spans = gki_arena_take(&graph->arena, most, sizeof *spans);
-  if (!spans) return gki_fail_memory("the counts of copies and fills", most * sizeof *spans);
-  most = 0;
+  graph->measured = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->measured);
+  if (!graph->measured) return gki_fail_memory("a graph's slots", plan->slot_count * sizeof *graph->measured);
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
-    for (uint32_t a = 0; a < node->arg_count && is_counted(plan, node); ++a)
-      spans[most++] = (gki_span){plan->args[node->args + a], node->items[0], a ? node->from_offset : node->offset, k};
+    const bool counted = (node->op == GK_OP_COPY || node->op == GK_OP_FILL) && node->items[0];
+    for (uint32_t a = node->args; counted && a < node->args + node->arg_count; ++a) {
+      gki_bound *bound = &graph->slots[plan->args[a]];
+      if (!bound->measured) graph->measured[graph->measured_count++] = plan->args[a];
+      bound->measured = true;
+    }
   }
-  if (most) qsort(spans, most, sizeof *spans, compare_spans);
-  for (uint32_t k = 0; k < most; ++k)
-    if (!kept || spans[kept - 1].slot != spans[k].slot || spans[kept - 1].count != spans[k].count)
-      spans[kept++] = spans[k];
-  graph->span_count = kept;
   return GK_OK;
 }
 
@@ -100,8 +82,11 @@ static gk_result lay_out_bytes(gk_graph *graph) {
   graph->bytes_size = total;
   graph->bytes = gki_arena_take_aligned(&graph->arena, total, GKI_STRUCT_ALIGNMENT);
   if (!graph->bytes) return gki_fail_memory("the structs bound to slots", total);
-  for (uint32_t k = 1; k < plan->slot_count; ++k)
-    if (plan->slots[k].type == GK_BYTES) graph->slots[k].value.ptr = graph->bytes + graph->slots[k].bytes_at;
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    if (plan->slots[k].type != GK_BYTES) continue;
+    graph->slots[k].value.ptr = graph->bytes + graph->slots[k].bytes_at;
+    graph->slots[k].room = plan->slots[k].element_bytes;
+  }
   return GK_OK;
 }
 
@@ -125,7 +110,7 @@ gk_result gki_slots_make(gk_graph *graph) {
   if (!graph->failed_message) return GK_ERROR_MEMORY;
   for (uint32_t k = 0; k < plan->node_count; ++k) note_node(graph, k);
   gk_result result = lay_out_bytes(graph);
-  if (result == GK_OK) result = make_spans(graph);
+  if (result == GK_OK) result = find_measured(graph);
   for (uint32_t k = 1; k < plan->slot_count && result == GK_OK; ++k) {
     const gk_slot_desc *desc = &plan->slots[k];
     if (desc->type == GK_PTR && graph->slots[k].used) graph->by_address[graph->pointer_count++] = k;

@@ -74,39 +74,6 @@ static gk_result refuse_short(const gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-static int64_t number_in(const gk_graph *graph, uint32_t slot) {
-  gk_value value = graph->slots[slot].value;
-  switch (graph->planned.plan.slots[slot].type) {
-  case GK_I32: return value.i32;
-  case GK_U32: return value.u32;
-  default: return value.i64;
-  }
-}
-
-/* The same for copies and fills of a number of elements that is bound. */
-static gk_result refuse_long(const gk_graph *graph, const char *call) {
-  const gk_plan *plan = &graph->planned.plan;
-  for (uint32_t k = 0; k < graph->span_count; ++k) {
-    const gki_span *span = &graph->spans[k];
-    const gki_bound *bound = &graph->slots[span->slot];
-    const gk_node *node = &plan->nodes[span->node];
-    char title[GKI_TITLE_BYTES];
-    int64_t count = number_in(graph, span->count);
-    size_t bytes = bound->room;
-    if (bytes == SIZE_MAX || count <= 0) continue;
-    uint32_t unit = plan->slots[plan->args[node->args]].element_bytes;
-    if (span->offset <= bytes && (uint64_t)count <= (bytes - span->offset) / (unit ? unit : 1)) continue;
-    return gk_fail(GK_ERROR_INVALID,
-                   "%s: slot %u (%s) has %zu bytes, and %s touches %lld elements of %u bytes from byte %u "
-                   "on, by slot %u (%s); bind a smaller number, or %s",
-                   call, (unsigned)span->slot, plan->slots[span->slot].name, bytes,
-                   gki_node_title(node, title, sizeof title),
-                   (long long)count, (unsigned)(unit ? unit : 1), (unsigned)span->offset, (unsigned)span->count,
-                   plan->slots[span->count].name, larger(bound));
-  }
-  return GK_OK;
-}
-
 static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 0; k < graph->pointer_count; ++k) {
@@ -202,7 +169,6 @@ gk_result gki_slots_judge(gk_graph *graph, const char *call) {
   gk_result result = refuse_unbound(graph, call);
   if (result == GK_OK) result = refuse_freed(graph, call);
   if (result == GK_OK) result = refuse_short(graph, call);
-  if (result == GK_OK) result = refuse_long(graph, call);
   if (result == GK_OK) result = refuse_unaligned(graph, call);
   if (result == GK_OK) result = refuse_overlap(graph, call);
   graph->dirty = result != GK_OK;

@@ -16,6 +16,7 @@ typedef struct gki_launch {
   gk_value *values;
   unsigned char *bytes;   /* BYTES slots */
   uint32_t *changed;
+  size_t *room;           /* NULL: no slot is measured */
   int32_t cancel;         /* set atomically, from any thread */
   gk_record record;
   gk_result result;
@@ -28,20 +29,14 @@ typedef struct gki_bound {
   size_t bytes_at;     /* BYTES: where its copy is, in graph->bytes and in each launch's */
   void *owned;         /* the graph's own memory; NULL: none */
   size_t owned_count;  /* elements of it */
-  size_t room;         /* PTR: bytes known to lie behind its address; SIZE_MAX: unknown */
+  size_t room;         /* PTR: bytes known to lie behind its address; SIZE_MAX: unknown. BYTES: its size */
   uint64_t block;      /* PTR: number of the device's block that it lies in; 0: none */
   size_t reach;        /* bytes from its address on that flags, counts, copies and fills surely touch */
   uint32_t reached_by; /* the node that touches the last of them */
   bool written;        /* by some task */
   uint32_t alignment;  /* PTR: what the tasks that use it ask of an address */
-  bool bound, used, changed;
+  bool bound, used, changed, measured;
 } gki_bound;
-
-/* A COPY or FILL whose count is a number in a slot; of those alike but for offsets, the one that goes farthest. */
-typedef struct gki_span {
-  uint32_t slot, count;  /* the memory's, the number's */
-  uint32_t offset, node; /* bytes; for messages */
-} gki_span;
 
 struct gk_graph {
   gk_device *device;   /* NULL: it was closed */
@@ -62,7 +57,7 @@ struct gk_graph {
   bool dirty;          /* something was bound since the bindings were last judged */
   uint64_t freed;      /* the device's bound_freed when they were last found right */
   uint32_t *by_address; uint32_t pointer_count; /* PTR slots in use; sorted when they are judged */
-  gki_span *spans; uint32_t span_count;
+  uint32_t *measured; uint32_t measured_count; /* slots whose room a launch has to know */
   uint32_t failed_slot;                         /* its bind or resize failed, no launch said so yet; 0: several */
   gk_result failed_result;
   char *failed_message;

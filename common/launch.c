@@ -106,6 +106,9 @@ gk_result gki_queue_make(gk_graph *graph) {
     launch->record.passes = gki_arena_take(arena, plan->loop_count, sizeof *launch->record.passes);
     launch->record.hit_bound = gki_arena_take(arena, plan->loop_count, 1);
     launch->record.ran = gki_arena_take(arena, plan->checkpoint_count, 1);
+    if (graph->measured_count) launch->room = gki_arena_take(arena, plan->slot_count, sizeof *launch->room);
+    if (graph->measured_count && !launch->room)
+      return gki_fail_memory("a graph's queue of launches", plan->slot_count * sizeof *launch->room);
     if (!launch->values || !launch->bytes || !launch->changed || !launch->record.passes || !launch->record.hit_bound ||
         !launch->record.ran)
       return gki_fail_memory("a graph's queue of launches", plan->slot_count * sizeof *launch->values);
@@ -215,6 +218,8 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
     launch->changed[k] = graph->changed[k];
     graph->slots[graph->changed[k]].changed = false;
   }
+  for (uint32_t k = 0; k < graph->measured_count; ++k)
+    launch->room[graph->measured[k]] = graph->slots[graph->measured[k]].room;
   gk_record *record = &launch->record;
   record->state = GK_FINISHED;
   record->yielded = record->limit = 0;
@@ -226,7 +231,7 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
   __atomic_store_n(&launch->cancel, 0, __ATOMIC_RELAXED);
   launch->hand_over = (gk_hand_over){.target = target, .changed_count = graph->changed_count, .values = launch->values,
                                      .changed = launch->changed, .entries = graph->entries,
-                                     .cancel = &launch->cancel, .applied = &record->applied};
+                                     .cancel = &launch->cancel, .applied = &record->applied, .room = launch->room};
   graph->changed_count = 0;
 }
 

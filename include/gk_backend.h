@@ -264,7 +264,20 @@ typedef struct gk_hand_over {
   uint64_t *entries;       /**< Per loop: passes of the entry that waits; kept by common from launch to launch. */
   const int32_t *cancel;   /**< Not 0 once the launch shall stop; for the walker, or to be read atomically. */
   gk_applied *applied;     /**< Of the record; `launch` may say another way than GK_BY_TABLE here. */
+  const size_t *room;      /**< Of every slot that a COPY or FILL with a count has, by index: bytes that are known to lie
+                            * behind its address; SIZE_MAX: that isn't known. NULL: the plan has none such. Yours until
+                            * the launch ends. A slot's changes only where the slot is among those changed. */
 } gk_hand_over;
+
+/** Judges the count of a KERNEL, COPY or FILL that was reached (docs/contract.md, rule 12). Never allocates.
+ * @param plan    The launch's.
+ * @param node    Index of the task.
+ * @param launch  `room` is used.
+ * @param extent  What its extents are just now; 1 where node.items has no slot.
+ * @param items   What there is to do: items of a kernel, elements of a COPY or FILL; perhaps 0.
+ * @return GK_OK; GK_ERROR_INVALID after gk_fail: there are too many, the task must do nothing, and the launch fails. */
+gk_result gk_judge_count(const gk_plan *plan, uint32_t node, const gk_hand_over *launch, const int64_t extent[3],
+                         uint64_t *items);
 
 /** What became of a launch; filled by `wait`, `run` or the walker. The arrays are there already, zeroed. */
 typedef struct gk_record {

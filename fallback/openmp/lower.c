@@ -273,16 +273,21 @@ static int64_t extent_of(const gk_plan *plan, uint32_t slot, uint32_t offset, co
   }
 }
 
-bool gki_openmp_count(const gki_program *program, const gki_op *op, const gk_value *values, gk_range *range) {
+void gki_openmp_extents(const gki_program *program, const gki_op *op, const gk_value *values, int64_t extent[3]) {
   const gk_node *node = &program->plan->nodes[op->node];
+  uint32_t offset = node->op == GK_OP_KERNEL ? node->offset : 0; /* theirs leads into what they write */
+  for (int axis = 0; axis < 3; ++axis)
+    extent[axis] = extent_of(program->plan, node->items[axis], axis == 0 ? offset : 0, values);
+}
+
+/* False: there are too many. */
+static bool count_items(const gki_program *program, const gki_op *op, const gk_value *values, gk_range *range) {
   int64_t extent[3], product = 1;
   bool fits = true;
-  uint32_t offset = node->op == GK_OP_KERNEL ? node->offset : 0; /* theirs leads into what they write */
   *range = (gk_range){0};
-  for (int axis = 0; axis < 3; ++axis) {
-    extent[axis] = extent_of(program->plan, node->items[axis], axis == 0 ? offset : 0, values);
+  gki_openmp_extents(program, op, values, extent);
+  for (int axis = 0; axis < 3; ++axis)
     if (extent[axis] <= 0) return true;
-  }
   for (int axis = 0; axis < 3; ++axis) fits = fits && !__builtin_mul_overflow(product, extent[axis], &product);
   if (!fits || product > INT32_MAX) return false;
   range->end = (size_t)product;
@@ -298,7 +303,7 @@ static void set_range(gki_op *op, bool fits) {
 
 static void recount(gki_program *program, gki_op *op, const gk_value *values) {
   if (op->bits & GKI_READS) return;
-  set_range(op, gki_openmp_count(program, op, values, &op->range));
+  set_range(op, count_items(program, op, values, &op->range));
 }
 
 /* Many tasks have their items from one slot and nothing else: then its number is all there is to know. */

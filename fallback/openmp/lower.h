@@ -116,8 +116,8 @@ void gki_openmp_drop(void *graph);
 /* Takes over what was bound since the launch before. */
 void gki_openmp_patch(gki_program *program, const gk_hand_over *launch);
 
-/* Item counts of an op from slots' values, those in memory too; false: too many. */
-bool gki_openmp_count(const gki_program *program, const gki_op *op, const gk_value *values, gk_range *range);
+/* An op's extents from slots' values, those in memory too. */
+void gki_openmp_extents(const gki_program *program, const gki_op *op, const gk_value *values, int64_t extent[3]);
 
 char *gki_openmp_dump(void *graph, const char *format);
 

@@ -24,16 +24,6 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
   return GKI_FAILED;
 }
 
-static gki_outcome too_many(gki_program *program, const gki_op *op) {
-  const gk_node *node = &program->plan->nodes[op->node];
-  gki_begin();
-  return gki_openmp_fail(program,
-                         gk_fail(GK_ERROR_INVALID,
-                                 "task %u (%s): more than 2147483647 items; split the task, or mend "
-                                 "the number in slot %s",
-                                 (unsigned)node->source, node->name, program->plan->slots[node->items[0]].name));
-}
-
 /* ---- what things take -------------------------------------------------------------------------------------------- */
 
 void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns) {
@@ -391,8 +381,7 @@ static bool overlap(const char *a, const char *b, size_t bytes) {
   return (x < y ? y - x : x - y) < bytes;
 }
 
-/* False: the bytes can't be counted. */
-static bool set_bytes(const gki_drive *drive, const gki_op *op, part_of *job) {
+static void set_bytes(const gki_drive *drive, const gki_op *op, part_of *job) {
   const gki_program *program = drive->program;
   const gk_node *node = &program->plan->nodes[op->node];
   const gk_slot_desc *to = &program->plan->slots[program->plan->args[node->args]];
@@ -400,7 +389,7 @@ static bool set_bytes(const gki_drive *drive, const gki_op *op, part_of *job) {
   if (op->kind == GKI_COPY) job->bytes[1].ptr = (char *)job->args[1].ptr + node->from_offset;
   else job->bytes[1].u32 = node->pattern;
   job->args = job->bytes;
-  return gki_multiply(job->range.end, to->element_bytes ? to->element_bytes : 1, &job->range.end);
+  job->range.end *= to->element_bytes ? to->element_bytes : 1; /* fewer than 2^31 elements of fewer than 2^32 bytes */
 }
 
 /* ---- one op ------------------------------------------------------------------------------------------------------ */
@@ -473,18 +462,30 @@ static gki_outcome call(gki_drive *drive, const gki_op *op) {
   return gki_openmp_fail(program, result);
 }
 
+/* Where a count may be too large: it is read just now, or doesn't fit, or there is memory to be left. */
+static gk_result judge(const gki_drive *drive, const gki_op *op, gk_range *range) {
+  int64_t extent[3];
+  uint64_t items;
+  gki_begin();
+  gki_openmp_extents(drive->program, op, drive->launch->values, extent);
+  gk_result result = gk_judge_count(drive->program->plan, op->node, drive->launch, extent, &items);
+  *range = (gk_range){0, (size_t)items, {(uint32_t)extent[0], (uint32_t)extent[1], (uint32_t)extent[2]}};
+  return result;
+}
+
 gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
   gki_program *program = drive->program;
   if (op->kind == GKI_CALL) return call(drive, op);
   const gk_node *node = &program->plan->nodes[op->node];
   part_of job = {.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
                  .host = op->host, .range = op->range, .order.work = run_part};
-  if (op->bits & GKI_TOO_MANY) return too_many(program, op);
-  if ((op->bits & GKI_READS) && !gki_openmp_count(program, op, drive->launch->values, &job.range))
-    return too_many(program, op);
+  if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0])) {
+    gk_result result = judge(drive, op, &job.range);
+    if (result != GK_OK) return gki_openmp_fail(program, result);
+  }
   if (job.range.end == 0) return GKI_DONE;
   if (op->kind > GKI_KERNEL) {
-    if (!set_bytes(drive, op, &job)) return too_many(program, op);
+    set_bytes(drive, op, &job);
     job.order.work = op->kind == GKI_COPY ? copy_part : fill_part;
   } else if (op->more) {
     cut_sums(drive, op, &job);

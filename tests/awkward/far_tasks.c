@@ -37,24 +37,17 @@ static gk_result read_extent(const far_tasks *t, const gk_node *node, uint32_t a
   return result;
 }
 
-static gk_result read_extents(const far_tasks *t, const gk_node *node, uint32_t extent[3], size_t *count) {
-  int64_t items[3], all = 1;
-  for (uint32_t k = 0; k < 3; ++k) {
-    gk_result result = read_extent(t, node, k, &items[k]);
-    if (result != GK_OK) return result;
-  }
-  *count = 0;
-  if (items[0] <= 0 || items[1] <= 0 || items[2] <= 0) return GK_OK;
-  for (uint32_t k = 0; k < 3; ++k) {
+static gk_result read_extents(const far_tasks *t, uint32_t at, uint32_t extent[3], size_t *count) {
+  int64_t items[3];
+  uint64_t all = 0;
+  gk_result result = GK_OK;
+  for (uint32_t k = 0; k < 3 && result == GK_OK; ++k) {
+    result = read_extent(t, &t->plan->nodes[at], k, &items[k]);
     extent[k] = (uint32_t)items[k];
-    if (items[k] > INT32_MAX / all)
-      return gk_fail(GK_ERROR_INVALID,
-                     "task %u (%s): more than 2147483647 items; split the task, or mend the number in slot %s",
-                     (unsigned)node->source, node->name, t->plan->slots[node->items[k]].name);
-    all *= items[k];
   }
+  if (result == GK_OK) result = gk_judge_count(t->plan, at, &(gk_hand_over){.room = t->room}, items, &all);
   *count = (size_t)all;
-  return GK_OK;
+  return result;
 }
 
 static gk_result translate(const far_tasks *t, const gk_node *node, gk_value *args) {
@@ -135,7 +128,7 @@ gk_result far_run_node(const far_tasks *t, uint32_t at) {
   if (node->op != GK_OP_KERNEL && node->op != GK_OP_COPY && node->op != GK_OP_FILL) return GK_OK;
   uint32_t extent[3];
   size_t count;
-  gk_result result = read_extents(t, node, extent, &count);
+  gk_result result = read_extents(t, at, extent, &count);
   if (result != GK_OK || !count) return result;
   return node->op == GK_OP_KERNEL ? run_kernel(t, node, extent, count) : move(t, node, count);
 }
@@ -154,5 +147,8 @@ const char *far_bad_hand_over(const gk_plan *plan, const gk_hand_over *launch, u
   if (launch->target && plan->nodes[launch->target].op != GK_OP_CHECKPOINT) return "target: no checkpoint";
   if (!launch->cancel) return "cancel: nowhere to read";
   if (plan->loop_count && !launch->entries) return "entries: nowhere to count";
+  for (uint32_t k = 0; k < plan->node_count; ++k)
+    if ((plan->nodes[k].op == GK_OP_COPY || plan->nodes[k].op == GK_OP_FILL) && plan->nodes[k].items[0] && !launch->room)
+      return "room: a count has none";
   return NULL;
 }

@@ -82,6 +82,10 @@ void begin_launch(subject *s, int32_t label);
 /* The same by gk_launch_on, on the default stream of the backend. */
 void begin_launch_on_default(subject *s, int32_t label);
 const gk_status *finish_launches(subject *s);
+/* A launch whose end says GK_ERROR_INVALID and has these words ('|' in between), and that fails on the reference, too;
+ * what is in memory then isn't compared. */
+#define launch_fails(s, label, words) launch_fails_at((s), __FILE__, __LINE__, (label), (words))
+void launch_fails_at(subject *s, const char *file, int line, int32_t label, const char *words);
 
 /* launch, and what must have come of it:
  *   "A=1 B=1 C=0, yielded B"            ints at [0] of the slots of that name; the checkpoint that yielded

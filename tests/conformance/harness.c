@@ -396,6 +396,13 @@ void begin_launch_on_default(subject *s, int32_t label) {
   note_launch(s, label);
 }
 
+void launch_fails_at(subject *s, const char *file, int line, int32_t label, const char *words) {
+  must_at(s->t, file, line, "gk_launch", gk_launch(s->graph, label));
+  ++s->launches;
+  refuses_at(s->t, file, line, "gk_wait", GK_ERROR_INVALID, words, gk_wait(s->graph, NULL));
+  if (reference_launch(s->reference, label)) fail_at(s->t, file, line, "the reference launches at %d", (int)label);
+}
+
 const gk_status *finish_launches(subject *s) {
   const gk_status *status = NULL;
   must(s->t, gk_wait(s->graph, &status));

@@ -36,6 +36,7 @@ struct reference {
   bool no_memory;
   /* the launch at hand */
   bool stopped, cancelled, failed;
+  reference_bad bad;
   size_t target; /* the line of a checkpoint, or NONE */
 };
 
@@ -287,6 +288,13 @@ static int64_t count_of(const reference *r, size_t index, size_t offset) {
   }
 }
 
+/* The first of a launch counts. memory: the place that has too little, or NONE: there are too many in any case. */
+static void refuse_count(reference *r, const line *l, size_t memory, int64_t count) {
+  if (r->failed) return;
+  r->failed = true;
+  r->bad = (reference_bad){(size_t)(l - r->lines), memory, count};
+}
+
 static void add_up(const char *element, void *to, const void *sum) {
   if (strcmp(element, "float") == 0) *(float *)to += *(const float *)sum;
   else if (strcmp(element, "double") == 0) *(double *)to += *(const double *)sum;
@@ -297,14 +305,19 @@ static void run_kernel(reference *r, const line *l) { /* 12 */
   const gk_kernel *kernel = l->task->kernel;
   gk_range range = {.extent = {1, 1, 1}};
   int64_t count = 1;
+  int64_t extent[3];
   for (int d = 0; d < 3; ++d) {
-    int64_t n = count_of(r, l->items[d], d == 0 ? l->task->offset : 0);
-    if (n <= 0) return;
-    if (n > INT32_MAX) r->failed = true;
-    if (r->failed) return;
-    range.extent[d] = (uint32_t)n;
-    count *= n;
-    if (count > INT32_MAX) r->failed = true;
+    extent[d] = count_of(r, l->items[d], d == 0 ? l->task->offset : 0);
+    if (extent[d] <= 0) count = 0;
+  }
+  if (!count) return;
+  for (int d = 0; d < 3 && !r->failed; ++d) {
+    if (extent[d] > INT32_MAX / count) {
+      refuse_count(r, l, NONE, extent[0]);
+      return;
+    }
+    range.extent[d] = (uint32_t)extent[d];
+    count *= extent[d];
   }
   if (!kernel->host) r->failed = true;
   if (r->failed) return;
@@ -321,19 +334,31 @@ static void run_kernel(reference *r, const line *l) { /* 12 */
       add_up(kernel->params[k].element, value_of(r, l->args[k]).ptr, &sums[k]);
 }
 
-static void run_copy(const reference *r, const line *l) {
-  int64_t count = count_of(r, l->items[0], 0);
-  uint32_t unit = r->places[l->args[0]].shown.desc->element_bytes;
-  if (count <= 0) return;
-  memmove((char *)value_of(r, l->args[0]).ptr + l->task->offset,
-          (const char *)value_of(r, l->args[1]).ptr + l->task->from_offset, (size_t)count * (unit ? unit : 1));
+/* How many bytes a copy or fill has to move; 0, and the launch fails: more than its memory holds. */
+static size_t bytes_of(reference *r, const line *l) { /* 12 */
+  const int64_t count = count_of(r, l->items[0], 0);
+  const uint32_t own = r->places[l->args[0]].shown.desc->element_bytes, unit = own ? own : 1;
+  if (count <= 0) return 0;
+  if (count > INT32_MAX) refuse_count(r, l, NONE, count);
+  for (size_t k = 0; k < l->arg_count && !r->failed; ++k) {
+    const size_t room = r->places[l->args[k]].shown.bytes, offset = k ? l->task->from_offset : l->task->offset;
+    const bool known = r->places[l->args[k]].shown.owned;
+    if (known && (offset > room || (uint64_t)count * unit > room - offset)) refuse_count(r, l, l->args[k], count);
+  }
+  return r->failed ? 0 : (size_t)count * unit;
 }
 
-static void run_fill(const reference *r, const line *l) {
-  int64_t count = count_of(r, l->items[0], 0);
-  uint32_t unit = r->places[l->args[0]].shown.desc->element_bytes;
+static void run_copy(reference *r, const line *l) {
+  const size_t bytes = bytes_of(r, l);
+  if (bytes)
+    memmove((char *)value_of(r, l->args[0]).ptr + l->task->offset,
+            (const char *)value_of(r, l->args[1]).ptr + l->task->from_offset, bytes);
+}
+
+static void run_fill(reference *r, const line *l) {
+  const size_t bytes = bytes_of(r, l);
   char *to = (char *)value_of(r, l->args[0]).ptr + l->task->offset;
-  for (int64_t k = 0; k < count * (unit ? unit : 1); k += 4) memcpy(to + k, &l->task->pattern, 4);
+  for (size_t k = 0; k < bytes; k += 4) memcpy(to + k, &l->task->pattern, bytes - k < 4 ? bytes - k : 4);
 }
 
 static void run_call(reference *r, const line *l) {
@@ -475,6 +500,7 @@ bool reference_launch(reference *r, int32_t label) {
   if (label && target == NONE) return false;
   r->target = target;
   r->stopped = r->failed = false;
+  r->bad = (reference_bad){NONE, NONE, 0};
   r->status.yielded = 0;
   r->status.yielded_name = "";
   r->status.limit = NULL;
@@ -490,6 +516,7 @@ bool reference_launch(reference *r, int32_t label) {
   return !r->failed;
 }
 
+const reference_bad *reference_bad_count(const reference *r) { return r->bad.line == NONE ? NULL : &r->bad; }
 const reference_status *reference_last(const reference *r) { return &r->status; }
 
 size_t reference_lines(const reference *r) { return r->line_count; }

@@ -57,6 +57,13 @@ bool reference_resize(reference *r, size_t index, size_t count); /* false: no me
 bool reference_launch(reference *r, int32_t label);
 const reference_status *reference_last(const reference *r);
 
+/* Why it failed, where that was a count (rule 12); else NULL. */
+typedef struct reference_bad {
+  size_t line, memory; /* memory: the slot that has too little, or SIZE_MAX: more than a task may have */
+  int64_t count;       /* a kernel's: its first extent */
+} reference_bad;
+const reference_bad *reference_bad_count(const reference *r);
+
 /* How often a task of the list as composed has run, in all launches, over no items, too; lines are numbered with
  * included lists written out in their places (the LIST lines themselves gone). */
 uint64_t reference_runs(const reference *r, size_t line);

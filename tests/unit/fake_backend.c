@@ -1,5 +1,6 @@
 #include "fake_backend.h"
 #include "awkward/far_tasks.h"
+#include "error.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -308,21 +309,21 @@ static void fake_unload(void *state, void *code) {
 
 static void *here_for(void *state, const void *address, size_t bytes) { return here(state, address, bytes); }
 
-static far_tasks tasks_of(graph *g, const gk_value *values) {
-  return (far_tasks){g->plan, values, here_for, g->device, NULL};
+static far_tasks tasks_of(graph *g, const gk_hand_over *launch) {
+  return (far_tasks){g->plan, launch->values, launch->room, here_for, g->device, NULL};
 }
 
-static gk_result run_run(graph *g, const gk_value *values, uint32_t run) {
+static gk_result run_run(graph *g, const gk_hand_over *launch, uint32_t run) {
   while_held();
-  far_tasks tasks = tasks_of(g, values);
+  far_tasks tasks = tasks_of(g, launch);
   gk_result result = GK_OK;
   for (uint32_t k = g->plan->runs[run].begin; k < g->plan->runs[run].end && result == GK_OK; ++k)
     result = far_run_node(&tasks, k);
   return result;
 }
 
-static int32_t flag_of(graph *g, const gk_value *values, uint32_t node) {
-  far_tasks tasks = tasks_of(g, values);
+static int32_t flag_of(graph *g, const gk_hand_over *launch, uint32_t node) {
+  far_tasks tasks = tasks_of(g, launch);
   int32_t flag = 0;
   far_read_flag(&tasks, node, &flag);
   return flag;
@@ -390,10 +391,10 @@ static void check_hand_over(graph *g, const gk_hand_over *launch) {
 
 /* ---- in process and native: by the walker ------------------------------------------------------------------------ */
 
-static gk_result walk_on(graph *g, const gk_value *values, gk_walk *walk);
+static gk_result walk_on(graph *g, const gk_hand_over *launch, gk_walk *walk);
 
 /* The last section first: they have no order. */
-static gk_result walk_sections(graph *g, const gk_value *values, gk_walk *walk, uint32_t parallel) {
+static gk_result walk_sections(graph *g, const gk_hand_over *launch, gk_walk *walk, uint32_t parallel) {
   const gk_node *nodes = g->plan->nodes;
   gk_result result = GK_OK;
   for (uint32_t first = parallel + 1; first < nodes[parallel].end && result == GK_OK;) {
@@ -401,21 +402,21 @@ static gk_result walk_sections(graph *g, const gk_value *values, gk_walk *walk, 
     uint32_t count = 0;
     for (; first < nodes[parallel].end && count < SECTIONS; first = nodes[first].end)
       gk_walk_fork(walk, first, &walks[count++]);
-    for (uint32_t k = count; k-- > 0 && result == GK_OK;) result = walk_on(g, values, &walks[k]);
+    for (uint32_t k = count; k-- > 0 && result == GK_OK;) result = walk_on(g, launch, &walks[k]);
     for (uint32_t k = 0; k < count && result == GK_OK; ++k) gk_walk_join(walk, &walks[k]);
   }
   return result;
 }
 
-static gk_result walk_on(graph *g, const gk_value *values, gk_walk *walk) {
+static gk_result walk_on(graph *g, const gk_hand_over *launch, gk_walk *walk) {
   gk_result result = GK_OK;
   for (int64_t answer = 0; result == GK_OK;) {
     gk_step step = gk_walk_next(walk, answer);
     answer = 0;
     if (step.kind == GK_STEP_END) break;
-    if (step.kind == GK_STEP_FLAG) answer = flag_of(g, values, step.at);
-    else if (step.kind == GK_STEP_FORK) result = walk_sections(g, values, walk, step.at);
-    else result = run_run(g, values, step.at);
+    if (step.kind == GK_STEP_FLAG) answer = flag_of(g, launch, step.at);
+    else if (step.kind == GK_STEP_FORK) result = walk_sections(g, launch, walk, step.at);
+    else result = run_run(g, launch, step.at);
   }
   return result;
 }
@@ -423,7 +424,7 @@ static gk_result walk_on(graph *g, const gk_value *values, gk_walk *walk) {
 static gk_result walk_launch(graph *g, const gk_hand_over *launch, gk_record *record) {
   gk_walk walk;
   gk_walk_start(&walk, g->plan, launch, 1u << GK_STEP_FORK, record);
-  return walk_on(g, launch->values, &walk);
+  return walk_on(g, launch, &walk);
 }
 
 static gk_result fake_run(void *state, const gk_hand_over *launch, gk_record *record) {
@@ -444,6 +445,7 @@ static void *ride_all(void *at) {
     ride *r = d->first;
     pthread_mutex_unlock(&d->lock);
     while_held();
+    gki_begin();
     r->result = walk_launch(r->graph, &r->hand_over, &r->record);
     if (r->result != GK_OK) snprintf(r->message, sizeof r->message, "%s", gk_error());
     pthread_mutex_lock(&d->lock);
@@ -514,7 +516,7 @@ static void settle(device *d) {
   for (unsigned k = 0; k < d->pending_count; ++k) {
     graph *g = d->pending[k].graph;
     if (g->late != GK_OK) continue;
-    g->late = run_run(g, g->hand_over.values, d->pending[k].run);
+    g->late = run_run(g, &g->hand_over, d->pending[k].run);
     if (g->late != GK_OK) snprintf(g->late_message, sizeof g->late_message, "%s", gk_error());
   }
   pthread_mutex_lock(&d->lock);
@@ -567,7 +569,7 @@ static gk_result fake_read_flag(void *state, uint32_t node, int32_t *flag) {
   gk_result result = called_or_failed(FAKE_READ_FLAG);
   settle(g->device);
   if (result == GK_OK) result = late(g);
-  if (result == GK_OK && node) *flag = flag_of(g, g->hand_over.values, node);
+  if (result == GK_OK && node) *flag = flag_of(g, &g->hand_over, node);
   return leave(g, result);
 }
 
