@@ -119,8 +119,8 @@ static gk_result update_nodes(gki_cuda_graph *graph, const gk_hand_over *launch,
   gki_cuda_updates *updates = &graph->fresh.updates;
   gk_applied applied = GK_UNCHANGED;
   if (!parameters->count) return GK_OK;
-  gk_result result = gki_cuda_parameters_take(&graph->parameters, launch);
-  if (result == GK_OK) result = set_arming(graph, exec, graph->armed);
+  gki_cuda_parameters_take(&graph->parameters, launch);
+  gk_result result = set_arming(graph, exec, graph->armed);
   if (result != GK_OK) return result;
   for (uint32_t k = 0; k < parameters->count; ++k) updates->known[k] = false;
   updates->given.version = 0;
@@ -132,8 +132,9 @@ static gk_result arm(gki_cuda_graph *graph, const gk_hand_over *launch, CUgraphE
   const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
   const bool brings = launch->changed_count || !has_slots(graph);
   gk_result result = update_nodes(graph, launch, exec);
-  if (result == GK_OK && brings) result = gki_cuda_slots_write(&graph->slots, launch, number - 1);
   if (result != GK_OK) return result;
+  if (brings) gki_cuda_slots_write(&graph->slots, launch, number - 1);
+  gki_cuda_counts_expect(&graph->counts, launch, number);
   gki_cuda_arming arming = {
       .control = graph->state, .number = number, .to = graph->slots.at, .target = GKI_CUDA_NONE,
       .from = graph->ring_at + (number - 1) % graph->slots.depth * graph->slots.bytes,

@@ -29,8 +29,7 @@ static gk_result add_task(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *node = &b->gates->nodes[at];
   const bool has_word = node->word != GK_NONE;
   return gki_cuda_add_task(&b->nodes, into, node->node, first,
-                           has_word ? b->variant->words + node->word * sizeof(uint64_t) : 0,
-                           has_word ? b->graph->state + offsetof(gki_cuda_control, number) : 0);
+                           has_word ? b->variant->words + node->word * sizeof(uint64_t) : 0);
 }
 
 /* ---- gates ------------------------------------------------------------------------------------------------------- */

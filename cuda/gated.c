@@ -3,10 +3,13 @@
 #include "costs.h"
 #include "error.h"
 #include "launch.h"
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_BYTES = 600 };
+_Static_assert(GKI_CUDA_TABLE_AT >= sizeof(gki_cuda_control) && GKI_CUDA_TABLE_AT % GKI_STRUCT_ALIGNMENT == 0,
+               "the table is behind the control block");
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -42,13 +45,14 @@ static CUresult wait_for_event(const gki_cuda_gated *graph) {
   return driver->cuEventSynchronize(graph->event);
 }
 
-/* Until nothing of the launch is under way any more, whatever becomes of it. */
+/* Until nothing of the launch is under way any more, whatever becomes of it; a bad count fails it then. */
 static gk_result finish(gki_cuda_gated *graph) {
   if (!graph->busy) return GK_OK;
   CUresult result = wait_for_event(graph);
   if (result != CUDA_SUCCESS) (void)graph->device->driver->cuStreamSynchronize(graph->at);
   graph->busy = false;
-  if (result == CUDA_SUCCESS || graph->last == GK_NONE)
+  if (result == CUDA_SUCCESS) return gki_cuda_counts_judge(&graph->counts, 1);
+  if (graph->last == GK_NONE)
     return gki_cuda_judge_graph(graph->device, graph->plan, result, "waiting for the device");
   return judge_run(graph, result,
                    graph->plan->bits & GK_ISOLATE ? "waiting"
@@ -78,7 +82,7 @@ static gk_result add_nodes(gki_cuda_nodes *nodes, CUgraph into, uint32_t begin, 
   gk_result result = GK_OK;
   for (uint32_t at = begin; at < end && result == GK_OK; at = all[at].end)
     result = all[at].op == GK_OP_PARALLEL ? add_parallel(nodes, into, at, first)
-                                          : gki_cuda_add_task(nodes, into, at, first, 0, 0);
+                                          : gki_cuda_add_task(nodes, into, at, first, 0);
   return result;
 }
 
@@ -158,14 +162,29 @@ static gk_result take_arrays(gki_cuda_gated *graph, void *const *code) {
   return result == GK_OK ? gki_cuda_calls_find(&graph->calls, plan, &graph->arena) : result;
 }
 
+/* The control block begins as where launches aren't counted, and so does the table, with the slot that there isn't. */
+static gk_result begin_control(gki_cuda_gated *graph) {
+  void *pinned = NULL;
+  CUdeviceptr at;
+  gk_result result = gki_cuda_take_pinned(graph->device, sizeof *graph->pinned, "a graph's flag", &pinned, &at);
+  if (result != GK_OK) return result;
+  graph->pinned = pinned;
+  graph->slots.control = graph->table;
+  graph->slots.at = graph->table + GKI_CUDA_TABLE_AT;
+  gki_cuda_counts_make(&graph->counts, &graph->parameters, &graph->pinned->posts, true);
+  graph->pinned->begin.control = (gki_cuda_control){.number = 1, .failures = at + offsetof(gki_cuda_gated_pinned, posts)};
+  graph->busy = true;
+  const CUresult sent = graph->device->driver->cuMemcpyHtoDAsync(graph->table, &graph->pinned->begin,
+                                                                 sizeof graph->pinned->begin.bytes, graph->at);
+  return gki_cuda_judge_graph(graph->device, graph->plan, sent, "cuMemcpyHtoDAsync of the control block");
+}
+
 static gk_result take_memory(gki_cuda_gated *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_slots_make(&graph->slots, device, graph->plan, 1, &graph->arena);
-  if (result == GK_OK) result = gki_cuda_take(device, graph->slots.bytes, "a graph's table of slots", &graph->table);
-  graph->slots.at = graph->table;
-  void *flag = NULL;
-  if (result == GK_OK) result = gki_cuda_take_pinned(device, sizeof *graph->flag, "a graph's flag", &flag, NULL);
-  graph->flag = flag;
+  if (result == GK_OK)
+    result = gki_cuda_take(device, GKI_CUDA_TABLE_AT + graph->slots.bytes, "a graph's table of slots", &graph->table);
+  if (result == GK_OK) result = begin_control(graph);
   CUevent event;
   if (result == GK_OK)
     result = gki_cuda_judge_graph(
@@ -200,7 +219,7 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
   if (graph->event) (void)driver->cuEventDestroy(graph->event);
   gki_cuda_slots_drop(&graph->slots);
   gki_cuda_give(graph->device, graph->table);
-  gki_cuda_give_pinned(graph->device, graph->flag);
+  if (graph->pinned) gki_cuda_give_pinned(graph->device, graph->pinned);
   if (entered) gki_cuda_leave(graph->device);
   gki_arena_free(&graph->arena);
 }
@@ -247,7 +266,9 @@ static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch, CUstre
   graph->busy = true;
   if (graph->plan->bits & GK_ISOLATE) result = await_others(graph);
   if (result != GK_OK) return result;
-  result = gki_cuda_parameters_take(&graph->parameters, launch);
+  gki_cuda_parameters_take(&graph->parameters, launch);
+  gki_cuda_counts_expect(&graph->counts, launch, 1);
+  result = gki_cuda_counts_renumber(&graph->counts, graph->at);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);
   if (result == GK_OK && launch->changed_count) {
     result = follow(graph);
@@ -287,7 +308,7 @@ gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
 /* Page-locked memory of gk's is the host's, too. */
 static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char *at, int32_t *flag) {
   const gki_cuda_device *device = graph->device;
-  const volatile int32_t *value = graph->flag;
+  const volatile int32_t *value = &graph->pinned->flag;
   gk_result result = GK_OK;
   if (gki_cuda_host_address(graph->device, (void *)(uintptr_t)at)) {
     value = (const volatile int32_t *)(const volatile void *)at;
@@ -296,8 +317,8 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
     result = follow(graph);
     if (result == GK_OK)
       result = gki_cuda_judge(device->driver,
-                              device->driver->cuMemcpyDtoHAsync(graph->flag, (CUdeviceptr)(uintptr_t)at,
-                                                                sizeof *graph->flag, graph->at),
+                              device->driver->cuMemcpyDtoHAsync(&graph->pinned->flag, (CUdeviceptr)(uintptr_t)at,
+                                                                sizeof graph->pinned->flag, graph->at),
                               "cuMemcpyDtoHAsync of the flag of task %u (%s) of graph %s", (unsigned)node->source,
                               node->name, graph->plan->name);
   }

@@ -5,6 +5,7 @@
 #ifndef GKI_CUDA_GATED_H
 #define GKI_CUDA_GATED_H
 #include "calls.h"
+#include "counts.h"
 #include "nodes.h"
 
 typedef struct gki_cuda_run {
@@ -13,19 +14,31 @@ typedef struct gki_cuda_run {
   bool calls;       /* there are library calls in it */
 } gki_cuda_run;
 
+enum { GKI_CUDA_TABLE_AT = 640 }; /* in the graph's memory on the device */
+
+typedef struct gki_cuda_gated_pinned {
+  gki_cuda_posts posts;
+  union {
+    gki_cuda_control control;
+    unsigned char bytes[GKI_CUDA_TABLE_AT + sizeof(uint64_t)]; /* up to the slot that there isn't */
+  } begin;
+  int32_t flag;
+} gki_cuda_gated_pinned;
+
 typedef struct gki_cuda_gated {
   gki_cuda_device *device;
   const gk_plan *plan;
   gki_arena arena;
   gki_cuda_kernel **code; /* by node */
   gki_cuda_slots slots;
-  CUdeviceptr table;      /* of slots */
+  CUdeviceptr table;      /* the control block, the table of slots behind it */
+  gki_cuda_counts counts;
   gki_cuda_calls calls;
   gki_cuda_parameters parameters;
   gki_cuda_updates updates; /* of all runs */
   gki_cuda_run *runs;
   bool complete;          /* all of them are made, those with library calls too */
-  int32_t *flag;          /* page-locked: the one that is read */
+  gki_cuda_gated_pinned *pinned;
   CUstream at;            /* where its work goes: in a launch on another stream not the device's own */
   CUevent event;          /* behind what is waited for */
   const gk_value *values; /* by slot, of the launch at hand */

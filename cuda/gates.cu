@@ -285,6 +285,7 @@ GKI_INLINE uint32_t gki_branch(const gki_walk *w, const gki_cuda_point *p, const
 
 GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki_early *e, int is_plain) {
   const int cancelled = gki_cancelled(w);
+  const uint64_t failed = GKI_LOOK(uint64_t, &w->control->failed); /* a launch whose count was bad has no more passes */
   gki_cuda_loop *const r = gki_touch(w, p->loop);
   const uint64_t entry = r->entry + 1;
   r->entry = entry;
@@ -295,7 +296,7 @@ GKI_INLINE uint32_t gki_loop_end(gki_walk *w, const gki_cuda_point *p, const gki
     if (atomicExch((unsigned long long *)&w->control->reopens, 0) == w->number) gki_aim(gki_far(w), w->target, 1);
     w->reopens = 0;
   }
-  int again = GKI_CONSULT(e->at, e->flag) != 0;
+  int again = failed != w->number && GKI_CONSULT(e->at, e->flag) != 0;
   if (again && p->bound && entry >= p->bound) {
     again = 0;
     if (r->limited != w->number) gki_hit_bound(gki_far(w), p->node, p->block);
@@ -526,15 +527,32 @@ GKI_ENTRY gki_repeat(const int32_t *flag, uint32_t *count, uint64_t handle, uint
 
 /* ---- COPY and FILL ----------------------------------------------------------------------------------------------- */
 
-/* How many bytes; none too if it is skipped. */
+/* The first bad count of a launch is posted, by one thread; the task does nothing. */
+GKI_CALLED void gki_refuse(gki_cuda_control *control, uint32_t node, int64_t count) {
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+  const uint64_t number = GKI_LOOK(uint64_t, &control->number), told = control->arms ? control->told : number;
+  if (atomicExch((unsigned long long *)&control->failed, number) == number || !told) return;
+  gki_cuda_failure *const post = (gki_cuda_failure *)control->failures + (told - 1) % GKI_CUDA_RING;
+  post->node = node;
+  post->extent[0] = count;
+  post->extent[1] = post->extent[2] = 1;
+  __threadfence_system();
+  *(volatile uint64_t *)&post->number = told;
+}
+
+/* How many bytes; none too if it is skipped, or its count is bad. */
 GKI_INLINE uint64_t gki_bytes_of(const gki_cuda_task *task) {
   if (task->word && GKI_LOOK(uint64_t, task->word) == GKI_LOOK(uint64_t, task->number)) return 0;
-  uint64_t count = 1;
-  if (task->items[0]) {
-    const uint64_t value = ((const uint64_t *)task->slots)[task->items[0]];
-    count = task->read & 1 ? (uint64_t)GKI_LOOK(int32_t, value + task->offset) : value;
-  }
-  return count <= 0x7fffffff ? count * task->element : 0; /* negative ones are larger */
+  if (!task->items[0]) return task->element;
+  const uint64_t *const slots = (const uint64_t *)task->slots;
+  const uint64_t value = slots[task->items[0]];
+  const uint64_t to_room = slots[task->args[GKI_CUDA_ROOMS]], from_room = slots[task->args[GKI_CUDA_ROOMS + 1]];
+  const int64_t count = task->read & 1 ? GKI_LOOK(int32_t, value + task->offset) : (int64_t)value;
+  if (count <= 0) return 0;
+  const uint64_t bytes = (uint64_t)count * task->element; /* fewer than 2^63, if the count is right */
+  if (count <= 0x7fffffff && bytes + task->to_offset <= to_room && bytes + task->from_offset <= from_room) return bytes;
+  gki_refuse((gki_cuda_control *)task->number, task->node, count);
+  return 0;
 }
 
 #define GKI_FIRST ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x)

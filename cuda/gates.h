@@ -6,6 +6,7 @@
 #ifdef __CUDACC_RTC__
 typedef int int32_t;
 typedef unsigned int uint32_t;
+typedef long long int64_t;
 typedef unsigned long long uint64_t;
 #else
 #include <stdint.h>
@@ -60,21 +61,32 @@ typedef struct gki_cuda_loop {
  * `target` and `aimed` are GKI_CUDA_NONE, the rest zero. */
 typedef struct gki_cuda_control {
   uint64_t number;     /* of the launch under way, from 1; the epilogue advances it */
+  uint64_t failed;     /* the last launch in which a task's count was bad: its loops end */
+  uint64_t failures;   /* GKI_CUDA_RING times gki_cuda_failure in pinned memory */
+  uint64_t told;       /* `arms`: the arming under which a launch posts; 0: not at all, as it isn't that arming's first */
+  uint32_t arms;       /* 1: GKI_CUDA_WITH_ARMING, for tasks, which have no tables; else 0 */
+  uint32_t target;     /* of the launch under way: number of the checkpoint or GKI_CUDA_NONE */
   uint64_t fresh;      /* the last launch before it that began at the top */
+  uint64_t reopens;    /* the launch whose first loop end has still to open what its target closed; 0: none */
   uint64_t stopped;    /* the last launch that was stopped, */
   uint64_t limited;    /* and in which a loop hit its bound */
-  uint64_t reopens;    /* the launch whose first loop end has still to open what its target closed; 0: none */
   uint32_t stopped_at; /* of `stopped`: node of the checkpoint; GKI_CUDA_NONE: cancelled */
   uint32_t limit;      /* of `limited`: node of the first loop */
-  uint32_t target;     /* of the launch under way: number of the checkpoint or GKI_CUDA_NONE */
   uint32_t limit_lock; /* of `limited`, `limit` and what follows: sections may run side by side */
   uint32_t limit_block; /* the block that is the body of that loop, */
-  uint32_t aimed; /* number of the checkpoint to resume at or GKI_CUDA_NONE, if it is copied here before a launch */
   uint64_t limit_passes[GKI_CUDA_DEPTH]; /* and of each loop around it, from inside, the passes at that time */
-  uint64_t armed; /* GKI_CUDA_WITH_ARMING: the number of the arming that the launch under way goes by, which cancels go
-                   * by, and */
-  uint64_t told;  /* under which it posts its status; 0: not at all, as it isn't that arming's first */
+  uint64_t armed; /* `arms`: the number of the arming that the launch under way goes by, which cancels go by */
+  uint32_t aimed; /* number of the checkpoint to resume at or GKI_CUDA_NONE, if it is copied here before a launch */
+  uint32_t reserved;
 } gki_cuda_control;
+
+/* The first bad count of a launch, as its task posts it, in pinned memory: launch n at (n - 1) % GKI_CUDA_RING. */
+typedef struct gki_cuda_failure {
+  uint64_t number; /* written last, behind a fence */
+  uint32_t node;   /* the task's */
+  uint32_t reserved;
+  int64_t extent[3]; /* as it saw them; of slots that hold numbers, those needn't be right */
+} gki_cuda_failure;
 
 /* What gki_arm gets, as parameters of its node: where to resume, and all slots. */
 typedef struct gki_cuda_arming {
@@ -120,20 +132,21 @@ typedef struct gki_cuda_tables {
 /* Parameters of a composed kernel, of COPY and of FILL: the task by slots, so that what is rebound reaches all tasks
  * through one table. The same struct stands in gk_kernel.h for device compilers as gki_task, with the way to read it:
  * in the table integers of 32 bits are widened to 64, so that an extent is an int64_t whatever its slot's type; extents
- * of which one is 0 or less, or that are more than 2^31 - 1 items in all, are no items. */
-enum { GKI_CUDA_ARGS = 16 };
+ * of which one is 0 or less are no items; more than 2^31 - 1 in all are a bad count, which the task posts. */
+enum { GKI_CUDA_ARGS = 16, GKI_CUDA_ROOMS = 2 };
 typedef struct gki_cuda_task {
   uint64_t slots;          /* gk_value by slot */
   uint64_t word;           /* uint64_t: the task is skipped while it holds the launch's number; 0: never */
-  uint64_t number;         /* the control block's `number`; with `word` */
+  uint64_t number;         /* gki_cuda_control, which begins with it */
   uint32_t items[3];       /* slots of its extents; 0: one */
   uint32_t read;           /* bit k: items[k] is a PTR: the extent is the int32 there, items[0]'s at `offset` */
   uint32_t offset;         /* bytes, for items[0]; COPY, FILL: 0 */
-  uint32_t args[GKI_CUDA_ARGS]; /* slots; COPY: to, from; FILL: to */
+  uint32_t args[GKI_CUDA_ARGS]; /* slots; COPY: to, from; FILL: to; with items[0], at GKI_CUDA_ROOMS for each of the
+                            * two where in the table the bytes stand that its memory is known to have; ~0: unknown */
   uint32_t to_offset, from_offset; /* COPY, FILL: bytes */
   uint32_t element;        /* COPY, FILL: bytes of one */
   uint32_t pattern;        /* FILL */
-  uint32_t reserved;
+  uint32_t node;           /* the plan's, for gki_cuda_failure */
 } gki_cuda_task;
 
 /* What gki_set_list does in its run number `run`, from 0, or GKI_CUDA_NONE: in every run. */

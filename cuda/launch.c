@@ -148,11 +148,13 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
   gki_cuda_variant *variant = NULL;
   gk_result result = again ? record_again(graph) : GK_OK;
-  if (result == GK_OK) result = gki_cuda_parameters_take(&graph->parameters, launch);
+  gki_cuda_parameters_take(&graph->parameters, launch);
+  gki_cuda_counts_expect(&graph->counts, launch, number);
   if (result == GK_OK) result = go_to(graph, gki_cuda_stream_of(graph->device, launch));
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
   if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
     return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
+  if (result == GK_OK) result = gki_cuda_counts_renumber(&graph->counts, graph->at);
   if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1, graph->at);
   if (result == GK_OK) result = gki_cuda_updates_send(&variant->updates, &graph->parameters, launch->applied);
   if (result != GK_OK) return result;
@@ -277,9 +279,10 @@ static bool can_be(const gk_plan *plan, const gki_cuda_status *status) {
          (status->limit < plan->node_count && plan->nodes[status->limit].loop < plan->loop_count);
 }
 
-static gk_result fill_record(const gki_cuda_graph *graph, uint64_t number, gk_record *record) {
+static gk_result fill_record(gki_cuda_graph *graph, uint64_t number, gk_record *record) {
   const gk_plan *plan = graph->plan;
-  if (graph->events) return GK_OK; /* with neither loops nor checkpoints there is nothing to say */
+  const gk_result result = gki_cuda_counts_judge(&graph->counts, number);
+  if (result != GK_OK || graph->events) return result; /* with neither loops nor checkpoints there is nothing to say */
   const gki_cuda_status *status = status_of(graph, number);
   if (!can_be(plan, status))
     return gk_fail(GK_ERROR_DEVICE, "graph %s: launch %llu posted a status that can't be (%u, nodes %u and %u), so "

@@ -18,6 +18,8 @@ static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
          (graph->is_plain ? (uint32_t)GK_WITH_PLAIN : 0);
 }
 
+_Static_assert(GKI_CUDA_POSTS_AT + sizeof(gki_cuda_posts) <= GKI_CUDA_STATUSES_AT && GKI_CUDA_STATUSES_AT % 64 == 0,
+               "statuses are behind bad counts");
 _Static_assert((GKI_CUDA_WAYS_TAKEN | GKI_CUDA_HOST_GATED) == (GKI_CUDA_CODE_ON_HOST << 1) - 1,
                "graphs are made as each way asks, if there are conditional nodes at all");
 
@@ -228,9 +230,12 @@ static gk_result take_state(gki_cuda_graph *graph) {
     result = gki_cuda_take_pinned(device, begins_at + shared->bytes, "a graph's status", &pinned, &graph->pinned_at);
   if (result != GK_OK) return result;
   graph->pinned = pinned;
+  graph->slots.control = graph->state;
   graph->slots.at = graph->state + shared->slots;
+  gki_cuda_counts_make(&graph->counts, &graph->parameters, graph->pinned + GKI_CUDA_POSTS_AT,
+                       !graph->outside && !graph->plan->loop_count && !graph->plan->checkpoint_count);
   keep_busy(graph);
-  gki_cuda_shared_write(shared, graph->pinned + begins_at);
+  gki_cuda_shared_write(shared, graph->pinned_at + GKI_CUDA_POSTS_AT, graph->outside, graph->pinned + begins_at);
   return gki_cuda_judge_graph(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
                                                                 graph->at),

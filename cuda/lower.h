@@ -3,7 +3,7 @@
 #ifndef GKI_CUDA_LOWER_H
 #define GKI_CUDA_LOWER_H
 #include "calls.h"
-#include "parameters.h"
+#include "counts.h"
 #include "tables.h"
 #include <stdatomic.h>
 
@@ -29,7 +29,7 @@ typedef struct gki_cuda_variant {
   gki_cuda_updates updates;
 } gki_cuda_variant;
 
-enum { GKI_CUDA_TARGETS_AT = 64, GKI_CUDA_STATUSES_AT = 128 }; /* in a graph's page-locked memory */
+enum { GKI_CUDA_TARGETS_AT = 64, GKI_CUDA_POSTS_AT = 128, GKI_CUDA_STATUSES_AT = 832 }; /* in a graph's page-locked memory */
 
 /* A graph, native. */
 typedef struct gki_cuda_graph {
@@ -41,7 +41,7 @@ typedef struct gki_cuda_graph {
   gki_cuda_shared shared;
   CUdeviceptr state;       /* what all variants share, the table of slots at its end */
   unsigned char *pinned;   /* uint64_t: launches up to this number are cancelled; targets, by place in the ring, as
-                            * they are copied from; statuses; the state as it begins */
+                            * they are copied from; bad counts; statuses; the state as it begins */
   CUdeviceptr pinned_at;
   gki_cuda_variant fresh, resume; /* the first serves both if `one` */
   bool one;
@@ -51,6 +51,7 @@ typedef struct gki_cuda_graph {
   uint64_t busy_until;     /* until this launch is over, something may use the graph's memory; UINT64_MAX: a wait
                             * failed, or a launch half way */
   gki_cuda_parameters parameters;
+  gki_cuda_counts counts;
   gki_cuda_calls calls;    /* the variants are made again when a slot of theirs was bound anew */
   CUstream at;             /* where all goes that is put on a stream: the device's own, but in a launch on another */
   CUstream stream;         /* of the last launch */

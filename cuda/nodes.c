@@ -215,8 +215,7 @@ static gk_result add_by_hand(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_
   return result;
 }
 
-gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first, CUdeviceptr word,
-                            CUdeviceptr number) {
+gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first, CUdeviceptr word) {
   const gk_node *node = &n->slots->plan->nodes[at];
   if (node->op == GK_OP_CALL) return add_call(n, into, at, first);
   if (node->op == GK_OP_KERNEL && n->code[at]->foreign) return add_by_hand(n, into, at, first);
@@ -225,7 +224,6 @@ gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t
                                                            : &n->device->fill_kernel;
   gki_cuda_task task = gki_cuda_task_of(n->slots, at);
   task.word = word;
-  task.number = number;
   void *parameters[] = {&task};
   /* How many items there will be isn't known now; kernels stride, so that any grid will do. */
   const bool one = !node->items[0] && !node->items[1] && !node->items[2] && task.element <= GKI_COST_SMALL_BYTES;

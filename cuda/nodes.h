@@ -48,8 +48,7 @@ gk_result gki_cuda_add_kernel(gki_cuda_nodes *nodes, CUgraph into, uint32_t task
 CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgraphExec *exec, const char **why,
                               CUgraphNode *at);
 
-/* A KERNEL, COPY, FILL or CALL. With `word`, an address, the kernel does nothing while the word there is the one at
- * `number`. */
-gk_result gki_cuda_add_task(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUdeviceptr word,
-                            CUdeviceptr number);
+/* A KERNEL, COPY, FILL or CALL. With `word`, an address, the kernel does nothing while the word there is the control
+ * block's number. */
+gk_result gki_cuda_add_task(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUdeviceptr word);
 #endif

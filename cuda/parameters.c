@@ -104,30 +104,37 @@ static void write_parameters(gki_cuda_parameters *p, uint32_t number, const gk_v
 
 static gk_result refuse_grid(const gki_cuda_parameters *p, uint32_t number, int axis, int64_t blocks) {
   const gk_node *node = node_of(p, number);
-  return gk_fail(GK_ERROR_INVALID, "task %u (%s): %lld blocks along %c, by slot %s, and a grid has at most %d; let a "
-                 "block cover more items (.per_block of the kernel's code), or change the number",
-                 (unsigned)node->source, node->name, (long long)blocks, "xyz"[axis],
+  return gk_fail(GK_ERROR_INVALID, "task %u (%s): %lld blocks along %c, by slot %u (%s), and a grid has at most %d; let "
+                 "a block cover more items (.per_block of the kernel's code), or change the number",
+                 (unsigned)node->source, node->name, (long long)blocks, "xyz"[axis], (unsigned)node->items[axis],
                  p->slots->plan->slots[node->items[axis]].name, (int)MOST_ALONG);
 }
 
-/* No more items than 2^31 - 1 in all: who hands slots over refuses others. */
-static gk_result write_grid(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
+/* grid: all 0 if there are no items. Answers the axis of which there are too many blocks, 3 if there are too many items,
+ * or -1. */
+static int count_blocks(const gki_cuda_parameters *p, uint32_t number, const gk_value *values, int64_t grid[3]) {
   const gki_cuda_kernel *kernel = p->tasks[number].kernel;
   const gk_node *node = node_of(p, number);
-  int64_t items[3];
-  unsigned grid[3] = {0};
-  bool none = false;
+  int64_t items[3], all = 1;
+  int bad = -1;
   for (int axis = 0; axis < 3; ++axis) {
     items[axis] = node->items[axis] ? gki_cuda_slots_number(p->slots, node->items[axis], values) : 1;
-    none = none || items[axis] <= 0;
+    grid[axis] = 0;
+    if (items[axis] <= 0) all = 0;
   }
-  for (int axis = 0; axis < 3 && !none; ++axis) {
-    const int64_t blocks = items[axis] / kernel->per_block[axis] + (items[axis] % kernel->per_block[axis] != 0);
-    if (axis && blocks > MOST_ALONG) return refuse_grid(p, number, axis, blocks);
-    grid[axis] = (unsigned)blocks;
+  for (int axis = 0; axis < 3 && all; ++axis) {
+    grid[axis] = items[axis] / kernel->per_block[axis] + (items[axis] % kernel->per_block[axis] != 0);
+    if (axis && grid[axis] > MOST_ALONG && bad < 0) bad = axis;
+    if (__builtin_mul_overflow(all, items[axis], &all) || all > INT32_MAX) return 3;
   }
-  memcpy(p->wanted.grids[number], grid, sizeof grid);
-  return GK_OK;
+  return bad;
+}
+
+/* Of a bad count the grid is {0, 1, 0}. */
+static void write_grid(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
+  int64_t grid[3];
+  const bool bad = count_blocks(p, number, values, grid) >= 0;
+  for (int axis = 0; axis < 3; ++axis) p->wanted.grids[number][axis] = bad ? axis == 1 : (unsigned)grid[axis];
 }
 
 static void put_first(gki_cuda_parameters *p, uint32_t number) {
@@ -139,29 +146,21 @@ static void put_first(gki_cuda_parameters *p, uint32_t number) {
   head->earlier = number;
 }
 
-static gk_result take_task(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
-  if (p->changes[number].version == p->wanted.version) return GK_OK; /* another slot of its was bound anew, too */
+static void take_task(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
+  if (p->changes[number].version == p->wanted.version) return; /* another slot of its was bound anew, too */
   put_first(p, number);
   write_parameters(p, number, values);
-  return write_grid(p, number, values);
+  write_grid(p, number, values);
 }
 
-/* After a failure the next launch hands over all slots again, so what is refused comes again. */
-gk_result gki_cuda_parameters_take(gki_cuda_parameters *p, const gk_hand_over *launch) {
+void gki_cuda_parameters_take(gki_cuda_parameters *p, const gk_hand_over *launch) {
   const bool first = !p->wanted.version;
-  gk_result result = GK_OK;
-  if (!p->count || (!first && !launch->changed_count)) return GK_OK;
+  if (!p->count || (!first && !launch->changed_count)) return;
   ++p->wanted.version;
-  for (uint32_t n = 0; first && n < p->count; ++n) {
-    const gk_result taken = take_task(p, n, launch->values);
-    if (result == GK_OK) result = taken;
-  }
+  for (uint32_t n = 0; first && n < p->count; ++n) take_task(p, n, launch->values);
   for (uint32_t k = 0; k < launch->changed_count; ++k)
-    for (uint32_t u = p->users_at[launch->changed[k]]; u < p->users_at[launch->changed[k] + 1]; ++u) {
-      const gk_result taken = take_task(p, p->users[u], launch->values);
-      if (result == GK_OK) result = taken;
-    }
-  return result;
+    for (uint32_t u = p->users_at[launch->changed[k]]; u < p->users_at[launch->changed[k] + 1]; ++u)
+      take_task(p, p->users[u], launch->values);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
@@ -254,16 +253,33 @@ static bool is_up_to_date(const gki_cuda_updates *u, const gki_cuda_parameters *
          memcmp(u->given.bytes + task->at, p->wanted.bytes + task->at, task->bytes) == 0;
 }
 
-/* FILL, with nothing to fill: one warp that returns at once. */
+gk_result gki_cuda_parameters_judge(const gki_cuda_parameters *p, uint32_t node, const gk_value *values) {
+  const uint32_t number = number_of(p, node);
+  int64_t grid[3];
+  if (number == p->count || p->tasks[number].node != node) return GK_OK;
+  const int axis = count_blocks(p, number, values, grid);
+  return axis > 0 && axis < 3 ? refuse_grid(p, number, axis, grid[axis]) : GK_OK;
+}
+
+/* As FILL sees a bad count: that of one element or more, where there is room for none (slot 0 holds 0). */
+static gki_cuda_task bad_task(const gki_cuda_parameters *p, uint32_t number) {
+  const gk_node *node = node_of(p, number);
+  int axis = 0;
+  while (!node->items[axis]) ++axis;
+  return (gki_cuda_task){.slots = p->slots->at, .number = p->slots->control, .items = {node->items[axis]},
+                         .element = 1, .node = p->tasks[number].node};
+}
+
+/* FILL, with nothing to fill: one warp that returns at once, or first posts that the count is bad. */
 static gk_result shape_nothing(const gki_cuda_parameters *p, uint32_t number, CUDA_KERNEL_NODE_PARAMS_v1 *shape,
-                               void **pointers) {
-  static gki_cuda_task nothing;
+                               gki_cuda_task *task, void **pointers) {
   const gki_cuda_device *device = p->slots->device;
   const gk_node *node = node_of(p, number);
   if (!device->fill_kernel.function)
     return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): it has no items, and code by hand is then left out by a kernel "
                    "of gk's own, but %s", (unsigned)node->source, node->name, device->no_moves);
-  pointers[0] = &nothing;
+  *task = p->wanted.grids[number][1] ? bad_task(p, number) : (gki_cuda_task){0};
+  pointers[0] = task;
   *shape = (CUDA_KERNEL_NODE_PARAMS_v1){.func = device->fill_kernel.function, .gridDimX = 1, .gridDimY = 1,
                                         .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
                                         .kernelParams = pointers};
@@ -288,9 +304,10 @@ static gk_result update(gki_cuda_updates *u, const gki_cuda_parameters *p, uint3
   const gk_node *node = node_of(p, number);
   CUDA_KERNEL_NODE_PARAMS_v1 shape;
   void *pointers[GK_MAX_ARGS];
+  gki_cuda_task task;
   gk_result result = GK_OK;
   if (has_items(p, number)) shape_task(p, number, &shape, pointers);
-  else result = shape_nothing(p, number, &shape, pointers);
+  else result = shape_nothing(p, number, &shape, &task, pointers);
   if (result != GK_OK) return result;
   CUresult answer = set(device, u->execs[number], u->nodes[number], &shape);
   u->known[number] = false;

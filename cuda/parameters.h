@@ -9,7 +9,7 @@
 /* What nodes have or are to have, by the task's number. */
 typedef struct gki_cuda_given {
   unsigned char *bytes;  /* parameters, each task's from its `at` on */
-  unsigned (*grids)[3];  /* all 0: no items */
+  unsigned (*grids)[3];  /* {0, 0, 0}: no items; {0, 1, 0}: a bad count */
   uint64_t version;      /* raised at each change; 0: nothing is known */
 } gki_cuda_given;
 
@@ -41,8 +41,12 @@ typedef struct gki_cuda_updates {
 gk_result gki_cuda_parameters_find(gki_cuda_parameters *parameters, const gki_cuda_slots *slots,
                                    gki_cuda_kernel *const *code, gki_arena *arena);
 
-/* Takes a launch's values over. GK_ERROR_INVALID: more blocks than a grid can have. */
-gk_result gki_cuda_parameters_take(gki_cuda_parameters *parameters, const gk_hand_over *launch);
+/* Takes a launch's values over. A task with more items than there may be, or more blocks than a grid can have, becomes
+ * one that posts it. */
+void gki_cuda_parameters_take(gki_cuda_parameters *parameters, const gk_hand_over *launch);
+
+/* Of a node that posted: GK_ERROR_INVALID if it is the blocks that are too many. */
+gk_result gki_cuda_parameters_judge(const gki_cuda_parameters *parameters, uint32_t node, const gk_value *values);
 
 gk_result gki_cuda_updates_make(gki_cuda_updates *updates, const gki_cuda_parameters *parameters);
 void gki_cuda_updates_drop(gki_cuda_updates *updates);

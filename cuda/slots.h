@@ -6,19 +6,19 @@
 #include "gates.h"
 #include "memory.h"
 
-/* Extents that are numbers, and a task that has them. */
-typedef struct gki_cuda_extents { uint32_t items[3], node; } gki_cuda_extents;
-
 typedef struct gki_cuda_slots {
   gki_cuda_device *device;
   const gk_plan *plan;
-  CUdeviceptr at;       /* whoever has memory for it says where: 8 bytes per slot, the structs behind them, */
+  CUdeviceptr control;  /* gki_cuda_control, and */
+  CUdeviceptr at;       /* the table; whoever has memory for them says where: 8 bytes per slot, then 8 per slot whose
+                         * room tasks look at, then the structs, */
   size_t bytes;         /* so many, at a multiple of GKI_STRUCT_ALIGNMENT */
   size_t *structs;      /* by slot: where its struct is; 0: it has none */
   unsigned char *ring;  /* `depth` times all of it */
   uint32_t depth;
-  gki_cuda_extents *extents;
-  uint32_t extent_count;
+  uint32_t *rooms;      /* by slot: where in the table its room stands, counted in 8 bytes; 0: nowhere */
+  uint32_t room_count;
+  size_t *known;        /* by slot: the room that the table has, or will have by what is on its way */
 } gki_cuda_slots;
 
 /* `depth` launches may be under way at once. In the device's context; all that isn't the driver's is in the arena. */
@@ -33,7 +33,7 @@ gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *l
 /* What an I32, U32 or I64 has. */
 int64_t gki_cuda_slots_number(const gki_cuda_slots *slots, uint32_t slot, const gk_value *values);
 /* Writes all of the table to the launch's place in the ring, for whoever takes it from there. */
-gk_result gki_cuda_slots_write(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place);
+void gki_cuda_slots_write(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place);
 
 /* A KERNEL, COPY or FILL as its kernel gets it. */
 gki_cuda_task gki_cuda_task_of(const gki_cuda_slots *slots, uint32_t node);

@@ -30,7 +30,8 @@ SAME(sizeof(gki_cuda_closer), 12);
 SAME(sizeof(gki_cuda_block), 40);
 SAME(sizeof(gki_cuda_target), 8);
 SAME(sizeof(gki_cuda_loop), 32);
-SAME(sizeof(gki_cuda_control), 80 + 8 * GK_MAX_DEPTH);
+SAME(sizeof(gki_cuda_control), 104 + 8 * GK_MAX_DEPTH);
+SAME(sizeof(gki_cuda_failure), 40);
 SAME(sizeof(gki_cuda_arming), 40);
 SAME(sizeof(gki_cuda_status), 24);
 SAME(sizeof(gki_cuda_tables), 128);
@@ -137,7 +138,8 @@ void gki_cuda_tables_write(const gk_gates *gates, const gki_cuda_layout *layout,
   if (gates->handle_count) memcpy((char *)memory + layout->handles, handles, gates->handle_count * sizeof *handles);
 }
 
-void gki_cuda_shared_write(const gki_cuda_shared *shared, void *memory) {
+void gki_cuda_shared_write(const gki_cuda_shared *shared, uint64_t failures, bool arms, void *memory) {
   memset(memory, 0, shared->bytes);
-  *(gki_cuda_control *)memory = (gki_cuda_control){.number = 1, .target = GKI_CUDA_NONE, .aimed = GKI_CUDA_NONE};
+  *(gki_cuda_control *)memory = (gki_cuda_control){.number = 1, .failures = failures, .arms = arms,
+                                                   .target = GKI_CUDA_NONE, .aimed = GKI_CUDA_NONE};
 }

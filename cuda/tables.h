@@ -27,8 +27,9 @@ typedef struct gki_cuda_shared {
 /* GK_ERROR_MEMORY: a launch's status would be larger than 4 GB. */
 gk_result gki_cuda_shared_lay_out(const gk_plan *plan, gki_cuda_shared *shared);
 
-/* Writes all of shared->bytes, as it is before the first launch; slots are zero. */
-void gki_cuda_shared_write(const gki_cuda_shared *shared, void *memory);
+/* Writes all of shared->bytes, as it is before the first launch; slots are zero. failures: where bad counts are posted;
+ * arms: GKI_CUDA_WITH_ARMING. */
+void gki_cuda_shared_write(const gki_cuda_shared *shared, uint64_t failures, bool arms, void *memory);
 
 /* What the tables lead to. */
 typedef struct gki_cuda_places {

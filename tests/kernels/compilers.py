@@ -57,8 +57,17 @@ TASKS = """#define __CUDACC__
   static_assert(offsetof(gki_task, field) == offsetof(gki_cuda_task, field) && \\
                 sizeof(gki_task::field) == sizeof(gki_cuda_task::field), #field)
 SAME(slots); SAME(word); SAME(number); SAME(items); SAME(read); SAME(offset); SAME(args); SAME(to_offset);
-SAME(from_offset); SAME(element); SAME(pattern); SAME(reserved);
+SAME(from_offset); SAME(element); SAME(pattern); SAME(node);
 static_assert(sizeof(gki_task) == sizeof(gki_cuda_task), "size");
+#define SAME_CONTROL(field) \
+  static_assert(offsetof(gki_control, field) == offsetof(gki_cuda_control, field) && \
+                sizeof(gki_control::field) == sizeof(gki_cuda_control::field), #field)
+SAME_CONTROL(number); SAME_CONTROL(failed); SAME_CONTROL(failures); SAME_CONTROL(told); SAME_CONTROL(arms);
+#define SAME_FAILURE(field) \
+  static_assert(offsetof(gki_failure, field) == offsetof(gki_cuda_failure, field) && \
+                sizeof(gki_failure::field) == sizeof(gki_cuda_failure::field), #field)
+SAME_FAILURE(number); SAME_FAILURE(node); SAME_FAILURE(extent);
+static_assert(sizeof(gki_failure) == sizeof(gki_cuda_failure) && GKI_CUDA_RING == 16, "size");
 """
 
 # GLSL's own functions by C's, and what is written in GLSL for want of one, held against C's.

@@ -74,7 +74,7 @@ static void test_shape(void **state) {
   gk_bind_int(graph, N, 1);
   gk_bind_int(graph, A, 4 * 65535 + 1);
   assert_ok(gk_launch(graph, 0));
-  assert_fails(GK_ERROR_INVALID, "task 1 (deep): 65536 blocks along y, by slot A, and a grid has at most 65535",
+  assert_fails(GK_ERROR_INVALID, "task 1 (deep): 65536 blocks along y, by slot 4 (A), and a grid has at most 65535",
                gk_wait(graph, NULL));
   gk_bind_int(graph, A, 3);
   run_from(graph, 0); /* what else was bound before comes, too */

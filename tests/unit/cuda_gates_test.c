@@ -105,7 +105,7 @@ static void rig_begin(rig *r, const gk_plan *plan, uint32_t bits) {
   assert_int_equal(gki_cuda_shared_lay_out(plan, &r->shared), GK_OK);
   r->control = piece_of(r->shared.bytes);
   r->statuses = piece_of((size_t)GKI_CUDA_RING * r->shared.status_bytes);
-  gki_cuda_shared_write(&r->shared, r->control);
+  gki_cuda_shared_write(&r->shared, 0, false, r->control);
   ((gk_value *)(r->control + r->shared.slots))[FLAG].ptr = flags;
   for (uint32_t k = 0; k < 2; ++k) {
     const gk_gates *gates;

@@ -520,6 +520,7 @@ static void test_posted_nonsense(void **state) {
     assert_int_equal(gki_cuda_shared_lay_out(&plan, &graph.shared), GK_OK);
     graph.pinned = calloc(1, GKI_CUDA_STATUSES_AT + graph.shared.status_bytes);
     memcpy(graph.pinned + GKI_CUDA_STATUSES_AT, &posted[k], sizeof *posted);
+    gki_cuda_counts_make(&graph.counts, &graph.parameters, graph.pinned + GKI_CUDA_POSTS_AT, false);
     gki_begin();
     const gk_result result = gki_cuda_wait(&graph, true, &record);
     assert_int_equal(result, k < 2 ? GK_OK : GK_ERROR_DEVICE);

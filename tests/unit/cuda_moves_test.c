@@ -26,21 +26,25 @@ static int32_t host_consult(const char *at, int32_t value) {
 
 /* ---- COPY and FILL ----------------------------------------------------------------------------------------------- */
 
-enum { TO = 1, FROM, ITEMS, COUNT, SLOTS, MOST = 400 };
+enum { TO = 1, FROM, ITEMS, COUNT, TO_ROOM, FROM_ROOM, SLOTS, MOST = 400 };
 
 typedef struct mover {
-  uint64_t slots[SLOTS], word, number;
+  uint64_t slots[SLOTS], word;
+  gki_cuda_control control;
+  gki_cuda_failure posts[GKI_CUDA_RING];
   int32_t count[4];
   gki_cuda_task task;
 } mover;
 
 static void mover_begin(mover *m, const void *to, const void *from) {
-  *m = (mover){.number = 7, .word = 6};
+  *m = (mover){.control.number = 7, .word = 6};
+  m->control.failures = (uint64_t)m->posts;
+  m->slots[TO_ROOM] = m->slots[FROM_ROOM] = UINT64_MAX;
   m->slots[TO] = (uint64_t)to;
   m->slots[FROM] = (uint64_t)from;
   m->slots[COUNT] = (uint64_t)m->count;
-  m->task = (gki_cuda_task){.slots = (uint64_t)m->slots, .number = (uint64_t)&m->number, .args = {TO, FROM},
-                            .element = 1};
+  m->task = (gki_cuda_task){.slots = (uint64_t)m->slots, .number = (uint64_t)&m->control,
+                            .args = {TO, FROM, TO_ROOM, FROM_ROOM}, .element = 1, .node = 5};
 }
 
 /* Memory of just so many bytes, from an address of that remainder; freed by its whole. */
@@ -147,10 +151,24 @@ static uint32_t copied(mover *m) {
   return count;
 }
 
+/* The one post of so many elements; it is forgotten then. */
+static void expect_post(mover *m, uint64_t number, int64_t count) {
+  const gki_cuda_failure *post = &m->posts[(number - 1) % GKI_CUDA_RING];
+  assert_int_equal(post->number, number);
+  assert_int_equal(post->node, 5);
+  assert_true(post->extent[0] == count && post->extent[1] == 1 && post->extent[2] == 1);
+  for (uint64_t k = 0; k < GKI_CUDA_RING; ++k) assert_true(k == (number - 1) % GKI_CUDA_RING || !m->posts[k].number);
+  memset(m->posts, 0, sizeof m->posts);
+}
+
+static void expect_none(const mover *m) {
+  for (uint64_t k = 0; k < GKI_CUDA_RING; ++k) assert_int_equal(m->posts[k].number, 0);
+}
+
 static void test_counts(void **state) {
   (void)state;
-  static const int64_t none[] = {0, -1, INT32_MIN, INT64_MIN, (int64_t)INT32_MAX + 1, UINT32_MAX, INT64_MAX,
-                                 -(INT64_C(1) << 32) + 5};
+  static const int64_t none[] = {0, -1, INT32_MIN, INT64_MIN, -(INT64_C(1) << 32) + 5};
+  static const int64_t bad[] = {(int64_t)INT32_MAX + 1, UINT32_MAX, INT64_MAX, (INT64_C(1) << 32) + 1};
   mover m;
   mover_begin(&m, NULL, NULL);
   assert_int_equal(copied(&m), 1); /* GK_ONE */
@@ -160,6 +178,14 @@ static void test_counts(void **state) {
   for (size_t k = 0; k < GK_COUNT(none); ++k) {
     m.slots[ITEMS] = (uint64_t)none[k];
     assert_int_equal(copied(&m), 0);
+    expect_none(&m);
+  }
+  for (size_t k = 0; k < GK_COUNT(bad); ++k) {
+    m.slots[ITEMS] = (uint64_t)bad[k];
+    m.control.number = k + 16; /* round the ring */
+    assert_int_equal(copied(&m), 0);
+    assert_int_equal(m.control.failed, k + 16);
+    expect_post(&m, k + 16, bad[k]);
   }
   m.task.items[0] = COUNT;
   m.task.read = 1;
@@ -170,6 +196,64 @@ static void test_counts(void **state) {
   assert_int_equal(copied(&m), 0);
   m.count[2] = -3;
   assert_int_equal(copied(&m), 0);
+  expect_none(&m);
+}
+
+/* One element too many at either end, by the offset too. */
+static void test_room(void **state) {
+  (void)state;
+  mover m;
+  mover_begin(&m, NULL, NULL);
+  m.task.items[0] = ITEMS;
+  for (int from = 0; from < 2; ++from) {
+    for (uint32_t offset = 0; offset < 8; offset += 7) {
+      const uint64_t room = 24;
+      m.slots[TO_ROOM] = from ? UINT64_MAX : room;
+      m.slots[FROM_ROOM] = from ? room : UINT64_MAX;
+      m.task.from_offset = from ? offset : 0;
+      m.task.to_offset = from ? 0 : offset;
+      m.control.number += 1;
+      m.slots[ITEMS] = room - offset + 1;
+      unsigned char to[64] = {0};
+      m.slots[TO] = m.slots[FROM] = (uint64_t)to;
+      HOST_RUN(2, 3, gki_copy(m.task));
+      expect_post(&m, m.control.number, (int64_t)(room - offset + 1));
+      m.slots[ITEMS] = room + 1; /* the first of a launch alone is told */
+      HOST_RUN(2, 3, gki_copy(m.task));
+      if (!from) HOST_RUN(2, 3, gki_fill(m.task));
+      expect_none(&m);
+      m.control.number += 1;
+      m.slots[ITEMS] = room - offset;
+      HOST_RUN(2, 3, gki_copy(m.task));
+      m.slots[ITEMS] = 0;
+      HOST_RUN(2, 3, gki_copy(m.task));
+      expect_none(&m);
+    }
+  }
+  m.slots[TO_ROOM] = 6; /* less than the offset */
+  m.task.to_offset = 7;
+  m.slots[ITEMS] = 1;
+  m.control.number += 1;
+  HOST_RUN(1, 3, gki_fill(m.task));
+  expect_post(&m, m.control.number, 1);
+}
+
+/* In graphs of others a launch posts under its arming's number, or not at all. */
+static void test_posts_by_arming(void **state) {
+  (void)state;
+  mover m;
+  mover_begin(&m, NULL, NULL);
+  m.task.items[0] = ITEMS;
+  m.slots[ITEMS] = UINT32_MAX;
+  m.control.arms = 1;
+  m.control.told = 3;
+  assert_int_equal(copied(&m), 0);
+  expect_post(&m, 3, UINT32_MAX);
+  m.control.number += 1;
+  m.control.told = 0;
+  assert_int_equal(copied(&m), 0);
+  assert_int_equal(m.control.failed, m.control.number);
+  expect_none(&m);
 }
 
 static void test_word(void **state) {
@@ -178,7 +262,7 @@ static void test_word(void **state) {
   mover_begin(&m, NULL, NULL);
   m.task.word = (uint64_t)&m.word;
   assert_int_equal(copied(&m), 1); /* closed in another launch */
-  m.word = m.number;
+  m.word = m.control.number;
   assert_int_equal(copied(&m), 0);
   unsigned char to[4] = {1, 2, 3, 4};
   m.slots[TO] = (uint64_t)to;
@@ -225,7 +309,8 @@ static void test_set_beside(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_copy), cmocka_unit_test(test_copy_onto_itself), cmocka_unit_test(test_fill),
-    cmocka_unit_test(test_counts), cmocka_unit_test(test_word),
+    cmocka_unit_test(test_counts), cmocka_unit_test(test_room), cmocka_unit_test(test_posts_by_arming),
+    cmocka_unit_test(test_word),
     cmocka_unit_test(test_set_list), cmocka_unit_test(test_set_beside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static void check_tables(const gk_gates *g) {
   memset(shared, 0x5a, s.bytes);
   const gki_cuda_places places = {.tables = 1 << 20, .control = 2 << 20, .cancel = 5, .status = 6};
   gki_cuda_tables_write(g, &l, &s, &places, handles, memory);
-  gki_cuda_shared_write(&s, shared);
+  gki_cuda_shared_write(&s, 7, true, shared);
   const gki_cuda_tables wanted = {
     .points = (1 << 20) + l.points, .exits = (1 << 20) + l.exits, .arms = (1 << 20) + l.arms,
     .closers = (1 << 20) + l.closers, .blocks = (1 << 20) + l.blocks, .targets = (1 << 20) + l.targets,
@@ -120,7 +120,8 @@ static void check_tables(const gk_gates *g) {
   assert_memory_equal(memory, &wanted, sizeof wanted);
   check_points(g, (const gki_cuda_point *)(memory + l.points));
   check_rest(g, &l, memory);
-  const gki_cuda_control first = {.number = 1, .target = GKI_CUDA_NONE, .aimed = GKI_CUDA_NONE};
+  const gki_cuda_control first = {.number = 1, .failures = 7, .arms = 1, .target = GKI_CUDA_NONE,
+                                  .aimed = GKI_CUDA_NONE};
   assert_memory_equal(shared, &first, sizeof first);
   for (size_t k = sizeof first; k < s.bytes; ++k) assert_int_equal(shared[k], 0);
   free(handles);

@@ -1,0 +1,55 @@
+#include "counts.h"
+#include "error.h"
+#include <stddef.h>
+
+static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
+
+void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *parameters, void *posts, bool fixed) {
+  *counts = (gki_cuda_counts){.parameters = parameters, .posts = posts, .fixed = fixed ? 1 : 0};
+}
+
+void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_hand_over *launch, uint64_t number) {
+  counts->launches[place_of(number)].values = launch->values;
+  counts->launches[place_of(number)].room = launch->room;
+}
+
+gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream) {
+  if (!counts->moved) return GK_OK;
+  const gki_cuda_slots *slots = counts->parameters->slots;
+  const gki_cuda_driver *driver = slots->device->driver;
+  counts->posts->number = counts->fixed;
+  const CUresult result = driver->cuMemcpyHtoDAsync(slots->control + offsetof(gki_cuda_control, number),
+                                                    &counts->posts->number, sizeof counts->posts->number, stream);
+  counts->moved = result != CUDA_SUCCESS;
+  return gki_cuda_judge(driver, result, "cuMemcpyHtoDAsync of the number of graph %s", slots->plan->name);
+}
+
+gk_result gki_cuda_counts_judge(gki_cuda_counts *counts, uint64_t number) {
+  const uint64_t posted = counts->fixed ? counts->fixed : number;
+  const gki_cuda_failure *post = &counts->posts->ring[place_of(posted)];
+  if (__atomic_load_n(&post->number, __ATOMIC_ACQUIRE) != posted) return GK_OK;
+  const gki_cuda_slots *slots = counts->parameters->slots;
+  const gk_plan *plan = slots->plan;
+  if (post->node >= plan->node_count)
+    return gk_fail(GK_ERROR_DEVICE, "graph %s: a launch posted a bad count of a task that can't be (%u), so something "
+                   "wrote over gk's memory on the device: look for a kernel that writes beyond its own, and close the "
+                   "device", plan->name, (unsigned)post->node);
+  const gk_node *node = &plan->nodes[post->node];
+  const gk_hand_over launch = {.values = counts->launches[place_of(number)].values,
+                               .room = counts->launches[place_of(number)].room};
+  int64_t extent[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    const uint32_t slot = node->items[axis];
+    extent[axis] = !slot                                ? 1
+                   : plan->slots[slot].type == GK_PTR ? post->extent[axis]
+                                                        : gki_cuda_slots_number(slots, slot, launch.values);
+  }
+  uint64_t items;
+  gk_result result = gk_judge_count(plan, post->node, &launch, extent, &items);
+  if (result == GK_OK) result = gki_cuda_parameters_judge(counts->parameters, post->node, launch.values);
+  if (!counts->fixed) return result;
+  if (result == GK_OK) return GK_OK; /* of a launch behind this one, which is under way */
+  ++counts->fixed;
+  counts->moved = true;
+  return result;
+}

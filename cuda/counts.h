@@ -1,0 +1,33 @@
+/* Bad counts: the task that has one posts it, and the host says it when the launch is waited for. */
+#ifndef GKI_CUDA_COUNTS_H
+#define GKI_CUDA_COUNTS_H
+#include "parameters.h"
+
+/* In page-locked memory. */
+typedef struct gki_cuda_posts {
+  gki_cuda_failure ring[GKI_CUDA_RING];
+  uint64_t number; /* on its way to the control block */
+} gki_cuda_posts;
+
+/* Of a graph. */
+typedef struct gki_cuda_counts {
+  const gki_cuda_parameters *parameters;
+  gki_cuda_posts *posts;
+  uint64_t fixed; /* the number under which all launches post, where no epilogue counts them; else 0 */
+  bool moved;     /* the control block has another one still */
+  struct { const gk_value *values; const size_t *room; } launches[GKI_CUDA_RING]; /* by place in the ring */
+} gki_cuda_counts;
+
+/* fixed: no epilogue counts launches. */
+void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *parameters, void *posts, bool fixed);
+
+/* Before a launch is handed to the driver, or armed: what its message would be made of. */
+void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_hand_over *launch, uint64_t number);
+
+/* Before what is put on the stream next: after a failure the control block gets another number. In the device's
+ * context. */
+gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream);
+
+/* Once the launch is over: GK_ERROR_INVALID if a count was bad. */
+gk_result gki_cuda_counts_judge(gki_cuda_counts *counts, uint64_t number);
+#endif
