@@ -54,7 +54,8 @@ gk_result gk_judge_count(const gk_plan *plan, uint32_t at, const gk_hand_over *l
   if (node->op != GK_OP_KERNEL && node->items[0]) {
     const uint32_t own = plan->slots[plan->args[node->args]].element_bytes, unit = own ? own : 1;
     for (uint32_t arg = 0; arg < node->arg_count; ++arg)
-      if (leaves_room(plan, node, arg, launch, all * unit)) return refuse_long(plan, node, arg, launch, extent[0], unit);
+      if (leaves_room(plan, node, arg, launch, all * unit))
+        return refuse_long(plan, node, arg, launch, extent[0], unit);
   }
   *items = all;
   return GK_OK;

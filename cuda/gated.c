@@ -172,7 +172,8 @@ static gk_result begin_control(gki_cuda_gated *graph) {
   graph->slots.control = graph->table;
   graph->slots.at = graph->table + GKI_CUDA_TABLE_AT;
   gki_cuda_counts_make(&graph->counts, &graph->parameters, &graph->pinned->posts, true);
-  graph->pinned->begin.control = (gki_cuda_control){.number = 1, .failures = at + offsetof(gki_cuda_gated_pinned, posts)};
+  graph->pinned->begin.control =
+      (gki_cuda_control){.number = 1, .failures = at + offsetof(gki_cuda_gated_pinned, posts)};
   graph->busy = true;
   const CUresult sent = graph->device->driver->cuMemcpyHtoDAsync(graph->table, &graph->pinned->begin,
                                                                  sizeof graph->pinned->begin.bytes, graph->at);

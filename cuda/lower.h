@@ -29,7 +29,8 @@ typedef struct gki_cuda_variant {
   gki_cuda_updates updates;
 } gki_cuda_variant;
 
-enum { GKI_CUDA_TARGETS_AT = 64, GKI_CUDA_POSTS_AT = 128, GKI_CUDA_STATUSES_AT = 832 }; /* in a graph's page-locked memory */
+/* In a graph's page-locked memory. */
+enum { GKI_CUDA_TARGETS_AT = 64, GKI_CUDA_POSTS_AT = 128, GKI_CUDA_STATUSES_AT = 832 };
 
 /* A graph, native. */
 typedef struct gki_cuda_graph {

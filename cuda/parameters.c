@@ -104,14 +104,14 @@ static void write_parameters(gki_cuda_parameters *p, uint32_t number, const gk_v
 
 static gk_result refuse_grid(const gki_cuda_parameters *p, uint32_t number, int axis, int64_t blocks) {
   const gk_node *node = node_of(p, number);
-  return gk_fail(GK_ERROR_INVALID, "task %u (%s): %lld blocks along %c, by slot %u (%s), and a grid has at most %d; let "
-                 "a block cover more items (.per_block of the kernel's code), or change the number",
+  return gk_fail(GK_ERROR_INVALID, "task %u (%s): %lld blocks along %c, by slot %u (%s), and a grid has at most %d; "
+                 "let a block cover more items (.per_block of the kernel's code), or change the number",
                  (unsigned)node->source, node->name, (long long)blocks, "xyz"[axis], (unsigned)node->items[axis],
                  p->slots->plan->slots[node->items[axis]].name, (int)MOST_ALONG);
 }
 
-/* grid: all 0 if there are no items. Answers the axis of which there are too many blocks, 3 if there are too many items,
- * or -1. */
+/* grid: all 0 if there are no items. Answers the axis of which there are too many blocks, 3 if there are too many
+ * items, or -1. */
 static int count_blocks(const gki_cuda_parameters *p, uint32_t number, const gk_value *values, int64_t grid[3]) {
   const gki_cuda_kernel *kernel = p->tasks[number].kernel;
   const gk_node *node = node_of(p, number);

@@ -435,7 +435,9 @@ typedef struct gk_task {
   gk_call call;               /**< CALL. */
   const struct gk_list *list; /**< LIST: its tasks; args stand for the first slots of its table. */
   gk_slot items[3];           /**< KERNEL: x, y, z; COPY, FILL: elements. GK_ONE, a number's slot, or a PTR to an int32;
-                               * at most 2^31 - 1 in all; none or a negative one: the task does nothing. */
+                               * none or a negative one: the task does nothing. More than 2^31 - 1 in all, or of a
+                               * COPY or FILL more than the memory of gk's behind it holds: the launch fails, if the
+                               * task is reached. */
   gk_slot args[GK_MAX_ARGS];  /**< Up to the first 0. COPY: to, from. FILL: to. */
   gk_slot flag;               /**< Loop, IF, SWITCH, CHECKPOINT: a PTR to an int32, which gk reads and never writes. */
   uint32_t offset;            /**< Bytes from flag or items[0] to that int32; COPY, FILL: bytes into `to`. */

@@ -264,9 +264,9 @@ typedef struct gk_hand_over {
   uint64_t *entries;       /**< Per loop: passes of the entry that waits; kept by common from launch to launch. */
   const int32_t *cancel;   /**< Not 0 once the launch shall stop; for the walker, or to be read atomically. */
   gk_applied *applied;     /**< Of the record; `launch` may say another way than GK_BY_TABLE here. */
-  const size_t *room;      /**< Of every slot that a COPY or FILL with a count has, by index: bytes that are known to lie
-                            * behind its address; SIZE_MAX: that isn't known. NULL: the plan has none such. Yours until
-                            * the launch ends. A slot's changes only where the slot is among those changed. */
+  const size_t *room;      /**< Of every slot that a COPY or FILL with a count has, by index: bytes that are known to
+                            * lie behind its address; SIZE_MAX: that isn't known. NULL: the plan has no such slot. Yours
+                            * until the launch ends. A slot's changes only where the slot is among those changed. */
 } gk_hand_over;
 
 /** Judges the count of a KERNEL, COPY or FILL that was reached (docs/contract.md, rule 12). Never allocates.

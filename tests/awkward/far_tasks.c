@@ -147,8 +147,9 @@ const char *far_bad_hand_over(const gk_plan *plan, const gk_hand_over *launch, u
   if (launch->target && plan->nodes[launch->target].op != GK_OP_CHECKPOINT) return "target: no checkpoint";
   if (!launch->cancel) return "cancel: nowhere to read";
   if (plan->loop_count && !launch->entries) return "entries: nowhere to count";
-  for (uint32_t k = 0; k < plan->node_count; ++k)
-    if ((plan->nodes[k].op == GK_OP_COPY || plan->nodes[k].op == GK_OP_FILL) && plan->nodes[k].items[0] && !launch->room)
-      return "room: a count has none";
+  for (uint32_t k = 0; k < plan->node_count && !launch->room; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    if ((node->op == GK_OP_COPY || node->op == GK_OP_FILL) && node->items[0]) return "room: a count has none";
+  }
   return NULL;
 }

@@ -65,7 +65,7 @@ CASE(one_more_than_there_is_room_for) {
       for (size_t at = 0; at < 8; ++at) put_at(s, FROM, at, (int)at + 1);
       if (counts[k] == COUNT) put(s, COUNT, 9);
       else bind_int(s, counts[k], 9);
-      launch_fails(s, 0, place == 2 ? "task 1 (TO = FROM)|slot 2 (FROM)|32 bytes" : "task 1 (TO = |slot 1 (TO)|32 bytes");
+      launch_fails(s, 0, place == 2 ? "task 1 (TO = FROM)|slot 2 (FROM)|32 bytes" : "task 1 (TO = |slot 1 (TO)|32 by");
       launch_fails(s, 0, names[k]);
       expect_int(t, get(s, HITS), 2);
       expect_int(t, get(s, TO), 0);
@@ -107,7 +107,8 @@ CASE(more_than_a_task_may_have) {
 }
 
 CASE(products_of_extents) {
-  static const gk_task tasks[] = {GK_RUN_2D(number, COUNT, LARGE, TO, N), GK_RUN_3D(number_3d, BIG, LARGE, N, TO, N, N)};
+  static const gk_task tasks[] = {GK_RUN_2D(number, COUNT, LARGE, TO, N),
+                                  GK_RUN_3D(number_3d, BIG, LARGE, N, TO, N, N)};
   subject *s = GRAPH(t, tasks);
   clear(s);
   bind_int(s, BIG, 0);
@@ -131,6 +132,34 @@ CASE(products_of_extents) {
   bind_int(s, BIG, 2);
   bind_int(s, LARGE, 2);
   trace(s, 0, "TO=0 TO[1]=1 TO[2]=100 TO[7]=10101");
+}
+
+/* The same in blocks of gk_alloc, from the address on that is bound; a launch has what was bound to it. */
+CASE(counts_in_blocks) {
+  static const gk_slot_desc bound[] = {GK_BUFFER(TO, int), GK_BUFFER(FROM, int), GK_OWN(COUNT, int, 1)};
+  static const gk_task tasks[] = {GK_COPY(TO, FROM, COUNT)};
+  subject *s = graph_of(t, LIST_OF(tasks, bound), 0);
+  buffer *small = buffer_of(t, 3), *large = buffer_of(t, 100);
+  for (size_t k = 0; k < 100; ++k) buffer_put(large, k, (int)k + 1);
+  bind_buffer(s, TO, small);
+  bind_buffer(s, FROM, large);
+  put(s, COUNT, 3);
+  launch(s, 0);
+  expect_int(t, buffer_get(small, 2), 3);
+  put(s, COUNT, 4);
+  launch_fails(s, 0, "task 0 (TO = FROM)|4 elements of 4 bytes|slot 3 (COUNT)|slot 1 (TO)|12 bytes");
+  must(t, gk_launch(graph(s), 0)); /* of one that is queued still, memory is bound for the next */
+  bind_buffer(s, TO, large);
+  bind_buffer(s, FROM, small);
+  must(t, gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "slot 1 (TO)|12 bytes", gk_wait(graph(s), NULL));
+  launch_fails(s, 0, "task 0 (TO = FROM)|4 elements of 4 bytes|slot 2 (FROM)|12 bytes");
+  bind_buffer(s, FROM, buffer_of(t, 100));
+  put(s, COUNT, 100);
+  launch(s, 0);
+  must(t, gk_bind(graph(s), TO, (char *)buffer_at(large) + 4 * 90));
+  must(t, gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "100 elements|slot 1 (TO)|40 bytes", gk_wait(graph(s), NULL));
 }
 
 /* ---- when -------------------------------------------------------------------------------------------------------- */

@@ -50,6 +50,9 @@ TASKS = """#define __CUDACC__
 #define __global__
 #define __forceinline__
 #define __restrict__ __restrict
+static struct { unsigned x; } blockIdx, threadIdx;
+unsigned long long atomicExch(unsigned long long *at, unsigned long long value);
+void __threadfence_system();
 #include "gk_kernel.h"
 #include "gates.h"
 #include <stddef.h>

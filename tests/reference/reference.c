@@ -342,7 +342,7 @@ static size_t bytes_of(reference *r, const line *l) { /* 12 */
   if (count > INT32_MAX) refuse_count(r, l, NONE, count);
   for (size_t k = 0; k < l->arg_count && !r->failed; ++k) {
     const size_t room = r->places[l->args[k]].shown.bytes, offset = k ? l->task->from_offset : l->task->offset;
-    const bool known = r->places[l->args[k]].shown.owned;
+    const bool known = r->places[l->args[k]].shown.owned || room;
     if (known && (offset > room || (uint64_t)count * unit > room - offset)) refuse_count(r, l, l->args[k], count);
   }
   return r->failed ? 0 : (size_t)count * unit;

@@ -124,6 +124,30 @@ static void test_straight(void **state) {
   end_world(&w);
 }
 
+/* A bad count is told of the arming that had it; a launch that wasn't armed by itself isn't told of, here either. */
+static void test_bad_count(void **state) {
+  static const gk_task tasks[] = {GK_FILL(X, N, 7), GK_DO_WHILE(FLAG), GK_RUN(add, COUNT, LEFT, A), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  world w = world_with(*state, &list, 0);
+  set(&w, w.flag, 1); /* its loop ends by the bad count alone */
+  gk_bind_int(w.graph, N, 2);
+  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  hand_launch(w.exec);
+  const char *said = "task 0 (X = 7): 2 elements of 4 bytes, by slot 6 (N), from byte 0 of slot 1 (X) on, which has "
+                     "4 bytes";
+  assert_fails(GK_ERROR_INVALID, said, gk_poll(w.graph, NULL));
+  assert_int_equal(int_at(w.device, w.x), 0);
+  hand_launch(w.exec); /* and so it ends once more, told or not */
+  assert_fails(GK_ERROR_INVALID, said, gk_poll(w.graph, NULL));
+  set(&w, w.flag, 0);
+  gk_bind_int(w.graph, N, 1);
+  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  hand_launch(w.exec);
+  assert_int_equal(told(w.graph)->loops[0].passes, 1);
+  assert_int_equal(int_at(w.device, w.x), 7);
+  end_world(&w);
+}
+
 static void test_yields(void **state) {
   world w = world_with(*state, &yields, GK_CUDA_RESUMABLE);
   set(&w, w.left, 3);
@@ -671,7 +695,8 @@ int main(int count, char **words) {
   with_simgpu(words);
   hand_find_entries();
   const struct CMUnitTest tests[] = {
-    ON_HAND(test_between_others), ON_HAND(test_straight), ON_HAND(test_yields), ON_HAND(test_yields_without_resuming),
+    ON_HAND(test_between_others), ON_HAND(test_straight), ON_HAND(test_bad_count),
+    ON_HAND(test_yields), ON_HAND(test_yields_without_resuming),
     ON_HAND(test_two), ON_HAND(test_behind_a_block), ON_HAND(test_any_order), ON_HAND(test_queue),
     ON_HAND(test_exec_made_again), ON_HAND(test_disarmed), ON_HAND(test_disarmed_after_binding),
     ON_HAND(test_cancel), ON_HAND(test_own_memory), ON_HAND(test_code_by_hand),

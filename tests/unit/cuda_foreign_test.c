@@ -87,6 +87,32 @@ static void test_shape(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* Of a task that is skipped the number isn't looked at. */
+static void test_bad_count_is_skipped(void **state) {
+  gk_device *device = *state;
+  static const gk_task tasks[] = {GK_RUN(add_to, GK_ONE, X, A, A), GK_IF(FLAG), GK_RUN(add_to, L, Y, A, A), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_of(device, &list);
+  int *x = zeros(device, 2), *y = zeros(device, 2), *flag = int_on(device, 0);
+  gk_bind(graph, X, x);
+  gk_bind(graph, Y, y);
+  gk_bind(graph, FLAG, flag);
+  gk_bind_int(graph, A, 1);
+  gk_bind_int(graph, L, (int64_t)1 << 40);
+  for (int k = 0; k < 2; ++k) {
+    assert_ok(gk_upload(device, flag, &(int){0}, sizeof(int)));
+    run_from(graph, 0);
+    assert_ok(gk_upload(device, flag, &(int){1}, sizeof(int)));
+    assert_ok(gk_launch(graph, 0));
+    assert_fails(GK_ERROR_INVALID, "task 2 (add_to): more than 2147483647 items: 1099511627776 by slot",
+                 gk_wait(graph, NULL));
+  }
+  gk_bind_int(graph, L, 2);
+  run_from(graph, 0);
+  assert_int_equal(int_at(device, y), 1);
+  gk_graph_destroy(graph);
+}
+
 static void test_no_items(void **state) {
   gk_device *device = *state;
   static const gk_task tasks[] = {GK_RUN(add_to, N, X, A, N), GK_RUN(add_to, B, Y, A, B)};
@@ -459,7 +485,8 @@ int main(int count, char **words) {
   (void)count;
   begin_foreign(words);
   const struct CMUnitTest tests[] = {
-    ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_no_items), ON_CUDA(test_shared_memory),
+    ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_bad_count_is_skipped),
+    ON_CUDA(test_no_items), ON_CUDA(test_shared_memory),
     ON_CUDA(test_beside_portable_text), ON_CUDA(test_just_the_nodes_concerned), ON_CUDA(test_queue),
     ON_CUDA(test_yield_and_resume), ON_CUDA(test_updates_of_both_graphs), ON_CUDA(test_nested_and_beside),
     ON_CUDA(test_updates_in_blocks_are_refused),
