@@ -224,6 +224,17 @@ def find_hip():
     return Found("HIP", version[1], {"hipcc": hipcc})
 
 
+def find_linker(compiler):
+    """LLVM's, for test programs: there are hundreds, and it takes half as long as the usual one."""
+    found = try_compile(compiler, "int main(void) { return 0; }\n", "-fuse-ld=lld") is not None
+    return ["-fuse-ld=lld"] if found else []
+
+
+def find_launcher():
+    """ccache, where it is: trees that are made again take their objects from it."""
+    return "ccache" if shutil.which("ccache") else ""
+
+
 # ---- build/config.ninja ---------------------------------------------------------------------------------------------
 
 def sanitizers(names):
@@ -266,15 +277,22 @@ def settings(options, compiler, found):
     debug = f"-O0 {symbols} -DGK_DEBUG"  # GK_DEBUG: calls after the end are caught
     optimise = debug if options.debug else f"-O2 {symbols}"
     checked = sanitizers(options.sanitize)
-    counted = " --coverage -fprofile-update=atomic" if options.coverage else ""
+    lines = "-g1 -DGK_DEBUG"  # sanitizers print file and line, but no variables
+    apart = bool(checked or options.coverage)  # the tests need a library of their own, not the one that is shipped
     values = {
         "python": sys.executable or "python3",
         "arguments": shlex.join(recordable(options)),
         "cc": compiler.command,
+        "launcher": find_launcher(),
         "ar": "ar",
         "optimise": optimise,
-        "checked": debug + counted if counted else
-                   (optimise if not checked else f"-O1 {symbols} -DGK_DEBUG") + checked,
+        "checked": f"-O0 {lines} --coverage -fprofile-update=atomic" if options.coverage else
+                   f"-O1 {lines}{checked}" if checked else optimise,
+        "checked_tree": "build/checked" if apart else "build",
+        "checked_library": "tests/checked_library.ninja" if apart else os.devnull,
+        # A test program's own source, not optimised: compiling it takes longer than running it.
+        "tested": f"-O0 {lines}{checked}" if apart else optimise.replace("-O2", "-O0"),
+        "linked": " ".join([*find_linker(compiler), *(["--coverage"] if options.coverage else [])]),
         "werror": "-Werror" if options.werror else "",
         "kernels": kernel_flags(options, compiler, symbols),
         "prefix": os.path.abspath(options.prefix),
@@ -371,6 +389,7 @@ PACKAGES = [
     ("clang", "more", lambda: has_compiler("clang")),
     ("libomp-dev", "more", has_libomp),
     ("libclang-rt-dev", "more", has_clang_sanitizers),
+    ("lld", "more", lambda: shutil.which("ld.lld")),
     ("cmake", "more", lambda: shutil.which("cmake")),
     ("pkg-config", "more", lambda: shutil.which("pkg-config")),
     ("doxygen", "more", lambda: shutil.which("doxygen")),

@@ -287,7 +287,7 @@ def interrupted(folder):
                 return f"nothing slept: {process.communicate()[1]}"
             time.sleep(0.01)
         process.send_signal(number)
-        said, sleeps = process.communicate(timeout=60)[1], (folder / "sleeps").read_text().strip()
+        said, sleeps = process.communicate(timeout=tap.HANGS)[1], (folder / "sleeps").read_text().strip()
         while goes_on(sleeps) and time.monotonic() < ends:  # what was killed may take a moment to be gone
             time.sleep(0.01)
         if goes_on(sleeps):

@@ -60,7 +60,7 @@ def main():
         asked = tap.run("./configure.py", "--ready-gates", cwd=folder)
         image = settings((folder / "build/config.ninja").read_text())["gates_fatbin"]
         tap.case("kernels as they are checked in", asked or (None if image == "cuda/image/gates.fatbin" else image))
-        bare = tap.run("./configure.py", "--without-xxhash", "--without-nvtx", "--ready-gates", cwd=folder)
+        bare = tap.run("./configure.py", "--without-xxhash", "--without-nvtx", "--ready-gates", "--debug", cwd=folder)
         chosen = settings((folder / "build/config.ninja").read_text())
         wrong = [f"{name}: {chosen[name]}" for name, wanted in BARE.items() if chosen[name] != wanted]
         tap.case("without xxHash and NVTX", bare or "\n".join(wrong))

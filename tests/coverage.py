@@ -24,7 +24,6 @@ import run  # noqa: E402
 FOLDERS = ["common", "cuda", "fallback/openmp"]
 IN_ALL = "cuda/"  # counted as a whole, with floors: what only a driver's failure reaches isn't listed line by line
 PAGE = ROOT / "docs/coverage.md"
-SECONDS = 300
 LONG = ["endurance_test"]  # does the same again and again
 SIMULATED = ["conformance on simulated CUDA 13.0"]  # of the suites there: other ways have unit tests
 LESS = {"random_lists": ["--random", "500"]}  # what thousands of lists run, the first ones do
@@ -118,14 +117,14 @@ def run_programs(tree):
         tap.finish()
     for old in (tree / "build").rglob("*.gcda"):
         old.unlink()
-    env = run.environment(False)
+    env = run.environment()
     env.pop("GK_TEST_SCALE", None)
     alone = [(program.removeprefix("build/tests/"), [program, *LESS.get(Path(program).name, [])])
              for program in programs]
     suites = [(name, command) for name, command, *_ in run.SUITES
               if "--sweep" not in command and ("cuda" not in command or name in SIMULATED)]
     for name, command in alone + suites:
-        outcome = run.execute([str(tree / command[0]), *command[1:]], tree, env, SECONDS)
+        outcome = run.execute([str(tree / command[0]), *command[1:]], tree, env, tap.HANGS)
         tap.case(name, outcome.text if outcome.failed else None)
 
 

@@ -49,7 +49,7 @@ def attempt(unit):
         if not run_it:
             return title, tap.run(*cc, *FLAGS, *UNUSED, "-I.", "-c", file, "-o", program)
         libs = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
-        problem = tap.run(*cc, *FLAGS, file, *libs, "-o", program) or tap.run(program, timeout=60)
+        problem = tap.run(*cc, *FLAGS, file, *libs, "-o", program) or tap.run(program, timeout=tap.HANGS)
         return title, problem
 
 

@@ -53,7 +53,7 @@ def simulated(version, **more):
 
 def start(program, env):
     done = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          timeout=120, env=env)
+                          timeout=tap.HANGS, env=env)
     return done.returncode, done.stdout
 
 
@@ -68,7 +68,7 @@ def compiled(name, folder, changed=None):
     """The program with the stand-ins, or one that was changed; and what is wrong with it."""
     source = changed or FOLDER / f"{name}.c"
     program = folder / source.stem
-    gk = [] if name in WITHOUT_GK else [INCLUDE, "build/checked/libgk.a"]
+    gk = [] if name in WITHOUT_GK else [INCLUDE, tap.checked("libgk.a")]
     cublas = [f"-I{CUBLAS}", CUBLAS / "cublas.c"] if name == "power_iteration" else []
     problem = tap.run(*tap.config("cc"), *WARNINGS, *STAND_INS, *cublas, source, *tap.config("checked"), *gk,
                       *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm", "-o", program)

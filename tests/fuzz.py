@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Arbitrary bytes as task lists, kernels' text and OBJ files: libFuzzer's targets, tests/fuzz/NAME.c. First what is
-kept in tests/fuzz/corpus (an input per line, in hex) is replayed, then new inputs are made for a while. A crash leaves
-its input and says how to replay it. Started outside of a tree for fuzzing, it makes and builds build/fuzz and goes
-there.
+kept in tests/fuzz/corpus (an input per line, in hex) is replayed, then so many new inputs are made, always the same
+ones. With $GK_TEST_SEED it goes on from what it found before, by that seed. A crash leaves its input and says how to
+replay it. Started outside of a tree for fuzzing, it makes and builds build/fuzz and goes there.
 
-  tests/fuzz.py [--seconds N] [NAME ...]   15 seconds each, times $GK_TEST_SCALE
+  tests/fuzz.py [--runs N] [NAME ...]      so many runs, times $GK_TEST_SCALE
   tests/fuzz.py --keep [NAME ...]          keeps what was found since, as few inputs as reach the same code
 """
 import argparse
@@ -19,7 +19,9 @@ from pathlib import Path
 import tap
 
 TARGETS = {"list": 400, "compose": 600, "obj": 600}  # and the longest input that is tried
-SECONDS = 15
+RUNS = {"list": 3000, "compose": 5000, "obj": 100000}
+SCALE = int(os.environ.get("GK_TEST_SCALE", "1"))
+SEED = os.environ.get("GK_TEST_SEED")
 KEPT = tap.ROOT / "tests/fuzz/corpus"
 OPTIONS = "allocator_may_return_null=1:detect_stack_use_after_return=1:quarantine_size_mb=16"
 
@@ -58,7 +60,7 @@ def unpack(name):
 def fuzz(name, *arguments):
     """What is wrong, or None; then the last line that libFuzzer printed about its progress."""
     env = dict(os.environ, ASAN_OPTIONS=":".join(filter(None, (OPTIONS, os.environ.get("ASAN_OPTIONS")))))
-    command = [f"build/tests/fuzz/{name}", f"-artifact_prefix=build/tests/fuzz/{name}-", "-timeout=60",
+    command = [f"build/tests/fuzz/{name}", f"-artifact_prefix=build/tests/fuzz/{name}-", f"-timeout={tap.HANGS}",
                "-malloc_limit_mb=0", "-print_final_stats=1", *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           env=env)
@@ -102,7 +104,7 @@ def keep(name):
 
 def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    usage.add_argument("--seconds", type=int, default=SECONDS * int(os.environ.get("GK_TEST_SCALE", "1")))
+    usage.add_argument("--runs", type=int, help=", ".join(f"{name}: {RUNS[name] * SCALE}" for name in TARGETS))
     usage.add_argument("--keep", action="store_true")
     usage.add_argument("names", nargs="*", metavar="NAME", help=", ".join(TARGETS))
     options = usage.parse_args()
@@ -118,11 +120,13 @@ def main():
         problem, _ = fuzz(name, *sorted(kept.iterdir()))
         if not tap.case(f"{name}: the {len(list(kept.iterdir()))} kept inputs", problem):
             continue
-        words = tap.ROOT / f"tests/fuzz/{name}.dict"
-        problem, progress = fuzz(name, f"-max_total_time={options.seconds}", f"-max_len={TARGETS[name]}",
-                                 *([f"-dict={words}"] if words.exists() else []), found(name), kept)
-        print(f"# {progress}")
-        tap.case(f"{name}: {options.seconds} seconds of new ones", problem)
+        words, runs = tap.ROOT / f"tests/fuzz/{name}.dict", options.runs or RUNS[name] * SCALE
+        with tempfile.TemporaryDirectory() as nothing:
+            problem, progress = fuzz(name, f"-runs={runs}", f"-seed={SEED or 1}", f"-max_len={TARGETS[name]}",
+                                     *([f"-dict={words}"] if words.exists() else []),
+                                     found(name) if SEED else nothing, kept)
+        print(f"# seed {SEED or 1}: {progress}")
+        tap.case(f"{name}: {runs} runs", problem)
     tap.finish()
 
 

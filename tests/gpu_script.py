@@ -54,7 +54,7 @@ def start(folder, words, sanitizer=None, **variables):
 
 def run(folder, words, sanitizer=None, **variables):
     process = start(folder, words, sanitizer, **variables)
-    text = process.communicate(timeout=280)[0]
+    text = process.communicate(timeout=tap.HANGS)[0]
     try:
         return process.returncode, json.loads((folder / "out/summary.json").read_text()), text
     except (OSError, ValueError):
@@ -141,7 +141,7 @@ def is_stopped(folder):
         time.sleep(0.1)
     begun = left_running()
     process.send_signal(signal.SIGTERM)
-    text = process.communicate(timeout=30)[0]
+    text = process.communicate(timeout=tap.HANGS)[0]
     if not begun or process.returncode != 1 or "FAIL the rest" not in text:
         return f"exit code {process.returncode}\n{text}"
     return f"still running: {left_running()}" if left_running() else None

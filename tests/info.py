@@ -30,7 +30,7 @@ def ask(*arguments, code=0, **env):
     """What it prints, or an exception with all there is to say."""
     clean = {name: os.environ[name] for name in KEPT if name in os.environ}
     done = subprocess.run([PROGRAM, *arguments], env=dict(clean, HOME=HOME.name, **env), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=250)
+                          stderr=subprocess.PIPE, timeout=tap.HANGS)
     text, errors = done.stdout.decode(), done.stderr.decode(errors="replace")
     if done.returncode != code:
         raise ValueError(f"exit code {done.returncode}, not {code}: {arguments} {env}\n{text}{errors}")

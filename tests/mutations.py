@@ -205,9 +205,9 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_DATA, (GIBIBYTES << 30, GIBIBYTES << 30))
 
 
-def first_failure(command):
+def first_failure(command, seconds=SECONDS):
     """The first failed case of a program, or how else it failed; None if all went well."""
-    env = dict(run.environment(False), CMOCKA_TEST_ABORT="0")
+    env = dict(run.environment(), CMOCKA_TEST_ABORT="0")
     env.pop("GK_TEST_SCALE", None)
     process = subprocess.Popen([str(TREE / command[0]), *command[1:]], cwd=TREE, env=env, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -219,7 +219,7 @@ def first_failure(command):
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    timer = threading.Timer(SECONDS, lambda: (late.append(True), stop()))
+    timer = threading.Timer(seconds, lambda: (late.append(True), stop()))
     timer.start()
     failed = None
     for line in process.stdout:
@@ -233,7 +233,7 @@ def first_failure(command):
     code = process.wait()
     if failed or not late and code == 0:
         return failed
-    return f"no end after {SECONDS} seconds" if late else f"exit code {code}"
+    return f"no end after {seconds} seconds" if late else f"exit code {code}"
 
 
 class Programs:
@@ -265,7 +265,7 @@ class Programs:
     def is_sound(self, name, command):
         """Whether the test passes without a mutation; if it doesn't, that is a failure of its own.."""
         if tuple(command) not in self.sound:
-            problem = self.build(command[0]) or first_failure(command)
+            problem = self.build(command[0]) or first_failure(command, tap.HANGS)
             self.sound[tuple(command)] = tap.case(f"without a mutation: {name}",
                                                   problem and f"it fails, too: {problem}")
         return self.sound[tuple(command)]

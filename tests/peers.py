@@ -64,7 +64,7 @@ def call(python, script, *words, **env):
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         done = subprocess.run([python, script, *words, "--json", out], capture_output=True, text=True, errors="replace",
-                              timeout=240, env={**os.environ, **env})
+                              timeout=tap.HANGS, env={**os.environ, **env})
         return json.loads(out.read_text()) if out.exists() else None, done.returncode, done.stdout + done.stderr
 
 

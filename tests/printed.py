@@ -35,25 +35,25 @@ def main():
             program, problem = compile_text(printed.stdout, folder, f"seed{seed}")
             if printed.returncode:
                 problem = f"--print {seed}: exit code {printed.returncode}"
-            tap.case(f"the list of seed {seed} as a program", problem or tap.run(program, timeout=60))
+            tap.case(f"the list of seed {seed} as a program", problem or tap.run(program, timeout=tap.HANGS))
             seen += printed.stdout
         far = subprocess.run([PROGRAM, "--backend", "awkward", "--print", "2"], stdout=subprocess.PIPE, text=True)
         program, problem = compile_text(far.stdout, folder, "far", AWKWARD)
-        tap.case("a list on the awkward backend as a program", problem or tap.run(program, timeout=60))
+        tap.case("a list on the awkward backend as a program", problem or tap.run(program, timeout=tap.HANGS))
         recorded = subprocess.run([PROGRAM, "--backend", "cuda", "--print", "1"], stdout=subprocess.PIPE, text=True,
                                   env=SIMULATED)
         program, problem = compile_text(recorded.stdout, folder, "recorded", tap.config("checked"),
-                                        "build/checked/libgk.a")
+                                        tap.checked("libgk.a"))
         for word in ("GK_CALL(note", "GK_RUN(stay", "bring_door(", "cancel();"):
             if word not in recorded.stdout:
                 problem = f"{word} isn't printed\n{recorded.stdout}"
-        tap.case("a list on simulated CUDA as a program", problem or tap.run(program, timeout=60, env=SIMULATED))
+        tap.case("a list on simulated CUDA as a program", problem or tap.run(program, timeout=tap.HANGS, env=SIMULATED))
         for word in ("GK_INCLUDE_AS", "GK_CHECKPOINT", "GK_PARALLEL", "cancel();", "resize(", "holds(", "launch(0);"):
             tap.case(f"{word} is printed", None if word in seen else "by none of these seeds")
         wrong = re.sub(r'(holds\("\w+", INTS\()(-?\d+)', lambda at: f"{at[1]}{int(at[2]) ^ 1}", printed.stdout, count=1)
         program, problem = compile_text(wrong, folder, "wrong")
         if not problem:
-            done = subprocess.run([program], stdout=subprocess.PIPE, text=True, timeout=60)
+            done = subprocess.run([program], stdout=subprocess.PIPE, text=True, timeout=tap.HANGS)
             well = done.returncode == 1 and "by the contract" in done.stdout and wrong != printed.stdout
             problem = None if well else f"exit code {done.returncode}\n{done.stdout}"
         tap.case("a number that is wrong is found", problem)

@@ -11,6 +11,7 @@ tests whose name contains one of them, --without leaves such out.
 """
 import argparse
 import os
+import random
 import re
 import signal
 import subprocess
@@ -20,12 +21,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import tap
+
 ROOT = Path(os.path.abspath(__file__)).parent.parent
-SECONDS = 300
-MORE_SECONDS = {"mutations": 600}  # builds the library again and again
+SECONDS, FULL_SECONDS = tap.HANGS, 8 * 60 * 60
 NO_DEVICE = 77  # what the suite and random lists exit with where a backend has no device
 BUILD_SECONDS = 3600
+CORES = len(os.sched_getaffinity(0))
 LONGEST = 10  # that are named at the end
+TIMES = "build/times.txt"  # of all
+FOUND = "build/found"  # what failed with --full: its output, which names seeds and lists
 SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 
 # What isn't a program: its name, its command, and whether each tree has its own, the first speaks for all, or the first
@@ -147,6 +152,11 @@ THREADED = [f"build/tests/unit/{name}_test"
 THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture", "memory", "condition", "fail")]
 THREADED += ["build/tests/conformance/random_lists"]
 
+# These need no tree that is built: they come first, while trees are built.
+ALONE = ["coverage", "mutations", "analyzer", "aarch64", "lint", "configured", "doxygen", "conformance docs"]
+# Then what takes long, the longest first, so that no core waits for another at the end; then all others.
+LONG = ["with calls that fail", "without memory", "softbody", "valgrind", "random", "fuzz", "kernel compilers"]
+
 TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# (?:SKIP|(?P<known>TO" r"DO))\s*(?P<reason>.*))?$", re.I)
 
 
@@ -202,9 +212,10 @@ def judge(text, code, late):
     return outcome
 
 
-def environment(full):
+def environment(seed=None):
     """As a test sees it: TAP from cmocka; sanitizers let an allocation fail, since tests ask for absurd ones. What was
-    freed is kept from use for 16 MiB, not 256, all of which the kernel would have to clear in each process."""
+    freed is kept from use for 16 MiB, not 256, all of which the kernel would have to clear in each process. With a seed
+    (--full) random cases begin there and are more, else they are always the same."""
     sanitizers = {"ASAN_OPTIONS": "allocator_may_return_null=1:detect_stack_use_after_return=1:quarantine_size_mb=16",
                   "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "allocator_may_return_null=1"}
     inherited = dict(os.environ)
@@ -213,7 +224,10 @@ def environment(full):
     inherited["CMOCKA_MESSAGE_OUTPUT"] = "TAP"
     inherited["GK_CACHE"] = "off"  # nothing in the user's folders, and nothing from another test
     inherited.pop("GK_LOG", None)
-    if full:
+    inherited["PYTHONHASHSEED"] = "0"
+    inherited.pop("GK_TEST_SEED", None)
+    if seed:
+        inherited.update(GK_TEST_SEED=str(seed))
         inherited.setdefault("GK_TEST_SCALE", SCALE)
     return inherited
 
@@ -281,22 +295,29 @@ def tree_name(tree):
     return (compiler[1] if compiler else "cc") + (f" ({sanitizers[1]})" if sanitizers else "")
 
 
-def build(tree):
-    """Builds all of a tree, going on after an error: a test that doesn't compile mustn't hide the others."""
+def build(tree, benches):
+    """Builds all of a tree, the benchmarks if so told; goes on after an error: a test that doesn't compile mustn't hide
+    the others."""
     rules = ["suite"] if is_threaded(tree) else ["fuzz"] if is_fuzzed(tree) else \
-        ["test", "suite", "suite_shared", "single"]
+        ["test", "suite", "suite_shared"] + (["single"] if benches else [])
     wanted = THREADED if is_threaded(tree) else [] if is_fuzzed(tree) else ["all"]
     wanted = wanted + [target for rule in rules for target in targets(tree, rule)]
-    command = ["ninja", "-k", "0", *wanted]
-    text, code, _, used = start(command, tree, dict(os.environ), BUILD_SECONDS)
+    command = ["ninja", "-j", str(CORES), "-k", "0", *wanted]
+    # The same sources in another folder are the same to ccache.
+    text, code, _, used = start(command, tree, dict(os.environ, CCACHE_NOHASHDIR="1"), BUILD_SECONDS)
     if code == 0:
         return Outcome(passed=1, text=text, seconds=used)
     return Outcome(failed=["(doesn't build)"], text=text, seconds=used)
 
 
-def jobs(trees, full, wanted):
+def plain_of(trees):
+    """The one without sanitizers, if there is one."""
+    return next((tree for tree in trees if "(" not in tree_name(tree)), trees[0])
+
+
+def jobs(trees, full):
     """(name, command, folder) of everything there is to run."""
-    plain = next((tree for tree in trees if "(" not in tree_name(tree)), trees[0])
+    plain = plain_of(trees)
     for position, tree in enumerate(trees):
         if is_fuzzed(tree):
             for target in targets(tree, "fuzz"):
@@ -321,60 +342,133 @@ def jobs(trees, full, wanted):
             yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
 
 
-def main():
-    usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    usage.add_argument("--tree", action="append", metavar="DIR", help="a folder with a build/config.ninja; default: .")
-    usage.add_argument("--skip", action="append", default=[], metavar="'WHAT: WHY'", help="count this as skipped")
-    usage.add_argument("--full", action="store_true", help="also what takes long")
-    usage.add_argument("--without", action="append", default=[], metavar="NAME")
-    usage.add_argument("--no-build", action="store_true", help="what isn't built fails")
-    usage.add_argument("names", nargs="*", metavar="NAME")
-    options = usage.parse_args()
-    trees = [ROOT / tree for tree in options.tree or ["."]]
-    env, lock = environment(options.full), threading.Lock()
-    total, used = Outcome(), []
+def rank(job):
+    """By what jobs are ordered."""
+    for number, word in enumerate(ALONE + LONG):
+        if job[0] == word if word in ALONE else word in job[0]:
+            return number
+    return len(ALONE + LONG)
 
-    def report(name, outcome):
-        with lock:
-            used.append((outcome.seconds, name))
-            bad, skips = len(outcome.failed), len(outcome.skipped)
-            counts = f"{outcome.passed} passed" + (f", {bad} failed" if bad else "") + \
-                (f", {skips} skipped" if skips else "")
+
+class Jobs:
+    """What is still to be run. Each job waits until its tree is built. While there is one to build, which takes all
+    cores, one job at a time runs beside it, else one more than there are cores: many tests wait now and then."""
+
+    def __init__(self, waiting, built):
+        self.waiting, self.built, self.building, self.running = sorted(waiting, key=rank), set(built), True, 0
+        self.changed = threading.Condition()
+
+    def take(self):
+        """The next one, as soon as there is one; None after the last."""
+        with self.changed:
+            while self.waiting:
+                ready = [job for job in self.waiting if job[2] in self.built or job[0] in ALONE]
+                if ready and self.running < (1 if self.building else CORES + 1):
+                    self.waiting.remove(ready[0])
+                    self.running += 1
+                    return ready[0]
+                self.changed.wait()
+            return None
+
+    def end(self):
+        with self.changed:
+            self.running -= 1
+            self.changed.notify_all()
+
+    def has_built(self, tree, last):
+        with self.changed:
+            self.built.add(tree)
+            self.building = not last
+            self.changed.notify_all()
+
+
+def keep(name, text, seed):
+    """What a test printed that failed with a fresh seed."""
+    path = ROOT / FOUND / (re.sub(r"[^\w.-]+", "_", name) + f".{seed}.txt")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"GK_TEST_SEED={seed}\n{text}")
+
+
+class Report:
+    """The counts of all, and what each printed if it failed."""
+
+    def __init__(self, seed):
+        self.total, self.used, self.lock, self.seed = Outcome(), [], threading.Lock(), seed
+
+    def add(self, name, outcome):
+        total, bad, skips = self.total, len(outcome.failed), len(outcome.skipped)
+        counts = f"{outcome.passed} passed" + (f", {bad} failed" if bad else "") + \
+            (f", {skips} skipped" if skips else "")
+        with self.lock:
+            self.used.append((outcome.seconds, name))
             print(f"{'FAIL' if bad else 'ok  '} {name}: {counts}", flush=True)
             if bad:
                 print("".join(f"     | {line}\n" for line in outcome.text.splitlines()), end="", flush=True)
             total.passed += outcome.passed
             total.failed += [f"{name}: {case}" for case in outcome.failed]
             total.skipped += [(f"{name}: {case}", why) for case, why in outcome.skipped]
+        if bad and self.seed:
+            keep(name, outcome.text, self.seed)
 
-    for tree in [] if options.no_build else trees:
-        report(f"{tree_name(tree)}: build", build(tree))
-    seconds = SECONDS * (int(SCALE) if options.full else 1)
-    chosen = [job for job in jobs(trees, options.full, options.names)
-              if (not options.names or any(name in job[0] for name in options.names)) and
-              not any(name in job[0] for name in options.without)]
-    # One more than there are cores: many tests wait now and then.
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)) + 1) as pool:
-        def one(job):
-            name, command, folder = job
-            path = folder / command[0]
-            if not command[0].startswith(sys.executable) and not path.exists():
-                report(name, Outcome(failed=["(wasn't built)"]))
-            else:
-                report(name, execute([str(path), *command[1:]], folder, environment_of(folder, env),
-                                     max(seconds, MORE_SECONDS.get(name, 0))))
-        list(pool.map(one, chosen))
+    def end(self):
+        total, times = self.total, [f"{seconds:6.1f} s {name}" for seconds, name in sorted(self.used, reverse=True)]
+        (ROOT / TIMES).parent.mkdir(exist_ok=True)
+        (ROOT / TIMES).write_text("".join(f"{line}\n" for line in times))
+        minutes = sum(seconds for seconds, _ in self.used) / 60
+        print(f"{minutes:.1f} minutes of processor time; the longest ({TIMES} has all):")
+        print("\n".join(times[:LONGEST]))
+        for name, why in total.skipped:
+            print(f"skipped: {name}: {why}")
+        for name in total.failed:
+            print(f"failed: {name}")
+        if self.seed:
+            print(f"GK_TEST_SEED={self.seed}" + (f"; {FOUND} has what failed" if total.failed else ""))
+        print(f"{total.passed} passed, {len(total.failed)} failed, {len(total.skipped)} skipped", flush=True)
 
-    print(f"{sum(seconds for seconds, _ in used) / 60:.1f} minutes of processor time; the longest:")
-    for seconds, name in sorted(used, reverse=True)[:LONGEST]:
-        print(f"{seconds:6.1f} s {name}")
-    total.skipped += [tuple(skip.split(": ", 1)) for skip in options.skip]
-    for name, why in total.skipped:
-        print(f"skipped: {name}: {why}")
-    for name in total.failed:
-        print(f"failed: {name}")
-    print(f"{total.passed} passed, {len(total.failed)} failed, {len(total.skipped)} skipped", flush=True)
-    return 1 if total.failed or not total.passed else 0
+
+def run_one(job, env, seconds):
+    name, command, folder = job
+    path = folder / command[0]
+    if not command[0].startswith(sys.executable) and not path.exists():
+        return Outcome(failed=["(wasn't built)"])
+    return execute([str(path), *command[1:]], folder, environment_of(folder, env), seconds)
+
+
+def main():
+    usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    usage.add_argument("--tree", action="append", metavar="DIR", help="a folder with a build/config.ninja; default: .")
+    usage.add_argument("--skip", action="append", default=[], metavar="'WHAT: WHY'", help="count this as skipped")
+    usage.add_argument("--full", action="store_true", help="also what takes long, and random cases from a fresh seed")
+    usage.add_argument("--seed", type=int, help="with --full: this one, not a fresh one")
+    usage.add_argument("--without", action="append", default=[], metavar="NAME")
+    usage.add_argument("--no-build", action="store_true", help="what isn't built fails")
+    usage.add_argument("names", nargs="*", metavar="NAME")
+    options = usage.parse_args()
+    trees = [ROOT / tree for tree in options.tree or ["."]]
+    seed = (options.seed or random.SystemRandom().randrange(1, 2**31)) if options.full else None
+    if seed:
+        print(f"GK_TEST_SEED={seed}", flush=True)
+    env, report = environment(seed), Report(seed)
+    chosen = Jobs([job for job in jobs(trees, options.full)
+                   if (not options.names or any(name in job[0] for name in options.names)) and
+                   not any(name in job[0] for name in options.without)], trees if options.no_build else [])
+
+    def work():
+        for job in iter(chosen.take, None):
+            report.add(job[0], run_one(job, env, FULL_SECONDS if options.full else SECONDS))
+            chosen.end()
+
+    with ThreadPoolExecutor(max_workers=CORES + 1) as pool:
+        workers = [pool.submit(work) for _ in range(CORES + 1)]
+        for tree in trees:
+            if not options.no_build:
+                report.add(f"{tree_name(tree)}: build", build(tree, options.full or tree == plain_of(trees)))
+            chosen.has_built(tree, tree == trees[-1])
+        for worker in workers:
+            worker.result()
+    report.total.skipped += [tuple(skip.split(": ", 1)) for skip in options.skip]
+    report.end()
+    return 1 if report.total.failed or not report.total.passed else 0
 
 
 if __name__ == "__main__":

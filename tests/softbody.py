@@ -79,7 +79,7 @@ def write(path, mesh):
 
 def start(program, *words):
     return subprocess.run([program, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          errors="replace", timeout=280)
+                          errors="replace", timeout=tap.HANGS)
 
 
 def last_line(done):
@@ -227,7 +227,7 @@ def plans(program):
 
 
 def main():
-    programs = ["build/softbody"] + ["build/checked/softbody"] * CHECKED
+    programs = ["build/softbody"] + [tap.checked("softbody")] * CHECKED
     problem = tap.run("ninja", *programs)
     if not tap.case("builds", problem):
         tap.finish()

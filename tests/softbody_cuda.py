@@ -48,7 +48,7 @@ def fall(folder, backend, env):
     """The numbers of its last line and where the vertices are, or what went wrong."""
     done = subprocess.run(["build/softbody", folder / "balls.obj", "--backend", backend, "--steps", str(STEPS),
                            "--pairs", "1", "--quiet", "--out", folder / backend], env=env, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=280)
+                          stderr=subprocess.STDOUT, text=True, timeout=tap.HANGS)
     if done.returncode != 0:
         return None, None, f"{backend}: exit code {done.returncode}\n{done.stdout}"
     last = done.stdout.splitlines()[-1].split()

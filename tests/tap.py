@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(os.path.abspath(__file__)).parent.parent  # of the sources; a build tree is where a script is started
+HANGS = 20 * 60  # seconds after which a program is taken to hang: busy machines are slow
 count = failures = 0
 
 
@@ -45,6 +46,11 @@ def config(name, tree="."):
     """A setting of the build tree, as a list of words."""
     found = re.search(rf"^{name} = (.*)$", (Path(tree) / "build/config.ninja").read_text(), re.M)
     return shlex.split(found[1].replace("$$", "$")) if found else []
+
+
+def checked(name):
+    """The path of what the tests are made of: the library and more, with sanitizers where the tree has some."""
+    return f"{config('checked_tree')[0]}/{name}"
 
 
 def version(tree="."):

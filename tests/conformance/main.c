@@ -22,7 +22,7 @@ static const char usage[] =
   "  --most N         not each k but so many of each case, evenly spread\n"
   "  --at K           this k alone\n"
   "  --every-way      calls: each k in every way of failing, not by turns\n"
-  "  --seconds N      stop a case after so long (60)\n"
+  "  --seconds N      stop a case after so long (300)\n"
   "  --seed N         for what a backend of gk's tests leaves to chance (1)\n"
   "  --host-gated     every graph as GK_HOST_GATED asks for it\n"
   "  --here           all in this process, for debuggers\n"
@@ -236,7 +236,7 @@ static const char *value_of(int count, char **words, int *at) {
 
 static void read_options(int count, char **words) {
   the.program = words[0];
-  the_session.seconds = 60;
+  the_session.seconds = 300;
   the_session.seed = UINT64_MAX;
   the.filters = words; /* what is none of the options moves to the front */
   for (int k = 1; k < count; ++k) {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SECONDS = 30, SECONDS_AGAIN = 10 }; /* of a story at most; of one that is tried again and again, to shrink it */
+enum { SECONDS = 300, SECONDS_AGAIN = 60 }; /* of a story at most; of one that is tried again and again, to shrink it */
 enum { DIFFERS = 1, NO_DEVICE = 77, CLOSED }; /* what a child exits with; CLOSED: it can't be opened otherwise */
 
 static story tale;

@@ -14,7 +14,7 @@ import tap
 
 EXAMPLE = Path("docs/examples/embedded")
 FILES = [EXAMPLE / "kernels.h", EXAMPLE / "shared.h"]
-TOOL = Path("build/checked/gk-embed")
+TOOL = Path(tap.checked("gk-embed"))
 SIMULATED = dict(os.environ, LD_LIBRARY_PATH="build/simgpu", CUDA_HOME="build/simgpu", GK_CACHE="off")
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-Iinclude"]
 
@@ -63,7 +63,8 @@ def as_in_the_docs(folder):
     shutil.copytree(EXAMPLE, build)
     root = Path(".").absolute()
     (bin_folder / "gk-embed").symlink_to(TOOL.absolute())
-    flags = " ".join([f"-I{root}/include {root}/build/checked/libgk.a", *tap.config("openmp_libs"), "-lpthread -ldl"])
+    flags = " ".join([f"-I{root}/include {root}/{tap.checked('libgk.a')}", *tap.config("openmp_libs"),
+                      "-lpthread -ldl"])
     cc = " ".join(tap.config("cc") + tap.config("checked"))  # as the simulated driver is built
     for name, text in (("pkg-config", f"echo '{flags}'"), ("cc", f'exec {cc} "$@"')):
         (bin_folder / name).write_text(f"#!/bin/sh\n{text}\n")

@@ -418,7 +418,7 @@ static void *query_elsewhere(void *data) {
   int *both = data;
   RIGHT(cu.cuCtxPushCurrent(context));
   assert_int_equal(exchange((CUstreamCaptureMode)both[0]), CU_STREAM_CAPTURE_MODE_GLOBAL); /* each thread's at first */
-  both[1] = queries();
+  both[1] = (int)queries();
   RIGHT(cu.cuCtxPopCurrent(NULL));
   return NULL;
 }
@@ -438,7 +438,7 @@ static void threads_may_be_relaxed(void **state) {
         RIGHT(cu.cuStreamBeginCapture(stream, (CUstreamCaptureMode)capture));
         if (here) {
           exchange((CUstreamCaptureMode)mode);
-          both[1] = queries();
+          both[1] = (int)queries();
           assert_int_equal(exchange(CU_STREAM_CAPTURE_MODE_GLOBAL), mode);
         } else {
           assert_int_equal(pthread_create(&thread, NULL, query_elsewhere, both), 0);

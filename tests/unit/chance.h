@@ -20,4 +20,10 @@ static inline uint64_t scaled(uint64_t times) {
   const char *text = getenv("GK_TEST_SCALE");
   return text ? times * strtoull(text, NULL, 10) : times;
 }
+
+/* Where the seeds of random cases begin: at 0, or with --full at $GK_TEST_SEED, which is another each time. */
+static inline uint64_t first_seed(void) {
+  const char *text = getenv("GK_TEST_SEED");
+  return text ? strtoull(text, NULL, 10) : 0;
+}
 #endif

@@ -90,7 +90,7 @@ static void garbage_is_judged(void **state) {
   static world w;
   static judged first, again;
   size_t refused = 0;
-  for (uint64_t seed = 0; seed < scaled(20000); ++seed) {
+  for (uint64_t seed = first_seed(), end = seed + scaled(20000); seed < end; ++seed) {
     make_world(&w, seed);
     first = again = (judged){0};
     gk_result result = gk_check(&w.lists[LISTS - 1], NULL, judged_report, &first);
@@ -121,7 +121,7 @@ static void what_is_found_right_can_be_planned(void **state) {
                               GK_OP_ELSE,   GK_OP_CASE, GK_OP_CHECKPOINT, GK_OP_PARALLEL, GK_OP_SECTION,
                               GK_OP_SWITCH, GK_OP_END,  GK_OP_END,        GK_OP_END,      GK_OP_END};
   size_t right = 0, ops_seen[GK_OP_END + 1] = {0};
-  for (uint64_t seed = 0; seed < scaled(40000); ++seed) {
+  for (uint64_t seed = first_seed(), end = seed + scaled(40000); seed < end; ++seed) {
     uint64_t random = mix(seed);
     gk_task tasks[12];
     size_t count = pick(&random, 8);

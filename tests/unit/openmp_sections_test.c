@@ -536,7 +536,8 @@ static void test_random_lists(void **state) {
     one_list(strtoull(seed, NULL, 10));
     return;
   }
-  for (uint64_t k = 0; k < (lists ? strtoull(lists, NULL, 10) : scaled(150)); ++k) one_list(k);
+  const uint64_t first = first_seed(), count = lists ? strtoull(lists, NULL, 10) : scaled(150);
+  for (uint64_t k = 0; k < count; ++k) one_list(first + k);
 }
 
 /* ---- several at once --------------------------------------------------------------------------------------------- */

@@ -132,7 +132,8 @@ static void test_sums_side_by_side(void **state) {
 /* What a sum is added to is in a page that faults where it is written: another section adds to it in that moment. */
 static char *page;
 static int faults;
-static enum { OTHER_FLOAT, OTHER_DOUBLE, OTHER_INT } other_sum;
+enum { OTHER_FLOAT, OTHER_DOUBLE, OTHER_INT };
+static int other_sum;
 
 static void add_meanwhile(int signal) {
   (void)signal;

@@ -268,6 +268,6 @@ static void each_list(void (*test)(uint64_t), long lists) {
     return;
   }
   lists = count ? atol(count) : (long)scaled((uint64_t)lists);
-  for (long k = 0; k < lists; ++k) test((uint64_t)k);
+  for (long k = 0; k < lists; ++k) test(first_seed() + (uint64_t)k);
 }
 #endif

@@ -306,7 +306,7 @@ static double seconds(void) {
 }
 
 /* Kernels with three arguments; now and then a loop, a checkpoint or sections. */
-static size_t write_long_list(gk_task *tasks, size_t count, char (*names)[16]) {
+static size_t write_long_list(gk_task *tasks, size_t count, char (*names)[32]) {
   static const gk_task block[] = {GK_DO_WHILE(F, .max_iterations = 9), GK_END, GK_CHECKPOINT(G, F), GK_END,
                                   GK_PARALLEL, GK_SECTION, GK_END, GK_SECTION, GK_END, GK_END};
   for (size_t k = 0; k < count; ++k) {
@@ -346,7 +346,7 @@ static void test_linear(void **state) {
   (void)state;
   enum { SMALL = 10000, LARGE = 100000 };
   gk_task *tasks = calloc(LARGE, sizeof *tasks);
-  char(*names)[16] = calloc(LARGE, sizeof *names);
+  char(*names)[32] = calloc(LARGE, sizeof *names);
   size_t small_bytes, large_bytes;
   write_long_list(tasks, LARGE, names);
   assert_int_equal(gk_set_allocator(&allocator), GK_OK);
