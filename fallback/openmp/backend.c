@@ -11,8 +11,8 @@ enum { THREADS_MAX = 1024 };
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */
 
-/* The first of a list such as "4,2", which is for teams in teams; 0: not set, -1: none that gk and OpenMP's runtimes can
- * use. */
+/* The first of a list such as "4,2", which is for teams in teams; 0: not set, -1: none that OpenMP's runtimes and gk
+ * can use. */
 static int threads_of_environment(void) {
   const char *text = secure_getenv("OMP_NUM_THREADS");
   int first = 0;
