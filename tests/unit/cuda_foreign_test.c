@@ -137,6 +137,35 @@ static void test_no_items(void **state) {
   gk_graph_destroy(graph);
 }
 
+static gk_result record_nothing(const gk_value *args, void *stream) {
+  (void)args;
+  return stream ? GK_OK : GK_ERROR_INVALID;
+}
+
+/* Beside a library call that is recorded again its node is a new one, which knows nothing of its having no items. */
+static void check_new_node(gk_device *device, uint32_t bits) {
+  static const gk_task tasks[] = {GK_CALL(record_nothing, A), GK_RUN(down, N, X), GK_RUN(down, B, Y)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static const int counts[] = {0, 0, 1, 1, 0, 0}, want[] = {0, 0, -1, -2, -2, -2};
+  gk_graph *graph = graph_on(device, &list, bits);
+  int *x = zeros(device, 1), *y = zeros(device, 1);
+  gk_bind(graph, X, x);
+  gk_bind(graph, Y, y);
+  gk_bind_int(graph, B, 1);
+  for (int k = 0; k < (int)GK_COUNT(counts); ++k) {
+    gk_bind_int(graph, A, k);
+    if (k == 0 || counts[k] != counts[k - 1]) gk_bind_int(graph, N, counts[k]);
+    run_from(graph, 0);
+    ASSERT_INTS(x, want[k]);
+    ASSERT_INTS(y, -k - 1);
+  }
+  gk_graph_destroy(graph);
+}
+static void test_no_items_in_a_new_node(void **state) {
+  check_new_node(*state, BITS);
+  check_new_node(*state, BITS | GK_ISOLATE); /* then each task is a graph of its own, and the next one's stays */
+}
+
 static void test_shared_memory(void **state) {
   gk_device *device = *state;
   static const gk_code large_code = {.text = text, .options = "-DSAID=7", .entry = "back", .block = {1024},
@@ -485,8 +514,8 @@ int main(int count, char **words) {
   (void)count;
   begin_foreign(words);
   const struct CMUnitTest tests[] = {
-    ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_bad_count_is_skipped),
-    ON_CUDA(test_no_items), ON_CUDA(test_shared_memory),
+    ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_bad_count_is_skipped), ON_CUDA(test_no_items),
+    ON_CUDA(test_no_items_in_a_new_node), ON_CUDA(test_shared_memory),
     ON_CUDA(test_beside_portable_text), ON_CUDA(test_just_the_nodes_concerned), ON_CUDA(test_queue),
     ON_CUDA(test_yield_and_resume), ON_CUDA(test_updates_of_both_graphs), ON_CUDA(test_nested_and_beside),
     ON_CUDA(test_updates_in_blocks_are_refused),
