@@ -58,7 +58,7 @@ FIRST = {
     "gated": ["gated_test", "gated_stops_test", "gated_random_test"],
     "openmp": ["openmp_test", "openmp_team_test", "openmp_cores_test", "openmp_costs_test", "openmp_calls_test",
                "openmp_pieces_test", "openmp_sections_test", "openmp_choices_test", "openmp_split_test",
-               "openmp_wake_test"],
+               "openmp_wake_test", "few_threads_test"],
     "cache": ["cache_test"],
     "cuda": ["cuda_driver_test", "nvrtc_test", "cuda_gated_test", "cuda_gated_11_4_test", "cuda_executed_test",
              "cuda_launch_test", "cuda_taken_back_test", "cuda_cancel_race_test", "cuda_launch_on_test",
@@ -66,7 +66,8 @@ FIRST = {
              "cuda_cache_test", "cuda_single_test", "cuda_added_test", "cuda_foreign_test", "cuda_foreign_code_test",
              "cuda_call_test", "cuda_dump_test"],
     "range": ["range_test", "cuda_range_test"],
-    "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test"],
+    "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test", "registry_test",
+                "lying_backend_test", "error_test", "threads_test", "fork_test", "thread_cancel_test"],
     "simgpu": ["simgpu/memory_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.
