@@ -198,7 +198,7 @@ def calls(folder):
     script, out = folder / "hangs.py", folder / "hangs.json"
     script.write_text(f"import subprocess, sys\nsubprocess.run(['sleep', '{SLEEP}'])\n")
     report, why = run.call([sys.executable, script], out, 1.5)
-    ends = time.monotonic() + 10  # what was killed may take a moment to be gone
+    ends = time.monotonic() + 600  # what was killed may take a moment to be gone
     left = True
     while left and time.monotonic() < ends:
         left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if is_sleep(path)]

@@ -2,6 +2,7 @@
  * malloc's statistics, and by what the system says the process holds. */
 #include "runtime.h"
 #include "runtime_kernels.h"
+#include <sys/prctl.h>
 #include <unistd.h>
 #if defined(__has_feature)
 #define HAS_FEATURE(feature) __has_feature(feature)
@@ -133,6 +134,7 @@ static int teardown(void **state) {
 #define LASTING(backend, test) {#test " on " #backend, test, setup, teardown, (void *)(uintptr_t)#backend}
 
 int main(void) {
+  (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* the system makes large pages when it likes: that isn't growth */
   const struct CMUnitTest tests[] = {
     LASTING(openmp, a_million_launches),
     LASTING(awkward, a_million_launches),

@@ -3,9 +3,9 @@
 #include "oracle.h"
 #include "gates_bench.h"
 #include "plan.h"
+#include "work.h"
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { LAUNCHES = 6, MOST_TASKS = 4096 };
 
@@ -466,7 +466,9 @@ static uint32_t many_in_deep(gk_task *tasks, uint32_t room) {
   return at;
 }
 
-static size_t bytes_of(shape fill, uint32_t room, uint32_t bits) {
+typedef struct effort { size_t bytes; uint64_t work; } effort;
+
+static effort effort_of(shape fill, uint32_t room, uint32_t bits) {
   gk_task *tasks = calloc(room, sizeof *tasks);
   const uint32_t count = fill(tasks, room);
   const gk_list list = {GK_ABI, "long", tasks, count, slots, GK_COUNT(slots)};
@@ -477,7 +479,9 @@ static size_t bytes_of(shape fill, uint32_t room, uint32_t bits) {
   tally t = {.bytes = 0};
   assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
   const gk_gates *gates;
+  const uint64_t before = work_done;
   assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
+  const uint64_t work = work_done - before;
   if (fill == straight && !(bits & GK_WITH_PLAIN)) {
     const uint32_t resume = (bits & GK_WITH_RESUME) != 0, n = planned.plan.checkpoint_count;
     assert_int_equal(gates->conditional_count, n - 1 + resume);
@@ -491,7 +495,8 @@ static size_t bytes_of(shape fill, uint32_t room, uint32_t bits) {
   gki_plan_free(&planned);
   gki_blocks_free(&blocks);
   free(tasks);
-  return t.bytes;
+  assert_true(work >= count);
+  return (effort){t.bytes, work};
 }
 
 static void test_linear(void **state) {
@@ -499,11 +504,10 @@ static void test_linear(void **state) {
   static const shape shapes[] = {straight, ways_to_marks, many_in_deep};
   for (size_t k = 0; k < GK_COUNT(shapes); ++k)
     for (uint32_t bits = 0; bits < 32; bits += bits ? 16 : 7) {
-      const clock_t start = clock();
-      const size_t some = bytes_of(shapes[k], 3000, bits), more = bytes_of(shapes[k], 30000, bits);
-      const size_t most = bytes_of(shapes[k], 300000, bits);
-      assert_true(more < 11 * some && most < 11 * more);
-      assert_true(clock() - start < 20 * CLOCKS_PER_SEC); /* what is quadratic takes minutes */
+      const effort some = effort_of(shapes[k], 3000, bits), more = effort_of(shapes[k], 30000, bits);
+      const effort most = effort_of(shapes[k], 300000, bits);
+      assert_true(more.bytes < 11 * some.bytes && most.bytes < 11 * more.bytes);
+      assert_true(more.work < 11 * some.work && most.work < 11 * more.work);
     }
 }
 
