@@ -215,6 +215,7 @@ static int tell_tally(const tally *t, const char *backend, bool demanded) {
   TELL(polled); TELL(zero_passes); TELL(ten_deep); TELL(heavy);
   TELL(two_deep_includes); TELL(always); TELL(sections_in_sections); TELL(counts_in_memory); TELL(two_dimensions);
   TELL(three_dimensions); TELL(sums); TELL(offsets); TELL(shared_flags); TELL(guarantees); TELL(interruptions);
+  TELL(counts_of_any_size); TELL(bad_counts); TELL(swarms);
   m = tell("cancelled", t->cancelled, cancels, m);
   m = tell("queued_cancelled", t->queued_cancelled, cancels, m);
   for (size_t k = 1; k < DEED_KINDS; ++k) m = tell(deeds[k], t->deeds[k], demanded, m);

@@ -1,5 +1,6 @@
 /* What random lists run: kernels whose results depend on what ran before, how often, and over which items. Memory of a
- * list comes in groups that one section may write: data (x), flags and counts (f), what chance is made of (s). */
+ * list comes in groups that one section may write: data (x), flags and counts (f), what chance is made of (s), a count
+ * of any size (e). */
 #ifndef RANDOM_KERNELS_H
 #define RANDOM_KERNELS_H
 #include "gk_kernel.h"
@@ -56,6 +57,16 @@ GK_KERNEL(roll, (inout(int, f), inout(uint, s), value(int, what))) {
   else if (dice == 3) thrown = (int)(side % 6u) - 1;
   else thrown = (int)(side % 10u) - 1;
   f[what % 16] = thrown;
+}
+
+/* A count of any size. */
+GK_KERNEL(draw, (out(int, e), inout(uint, s), value(int, id))) {
+  s[0] += 1u;
+  uint h = scramble(s[0] * 16u + s[1] + (uint)id), size = h % 8u, rest = h >> 8;
+  if (size < 5u) e[0] = (int)(rest % 9u);
+  else if (size == 5u) e[0] = (int)(rest % 40u);
+  else if (size == 6u) e[0] = (rest & 1u) != 0u ? 2147483647 : 1000;
+  else e[0] = -(int)rest;
 }
 
 /* The beginning of a block that is safe to run again: asks for room for as many items as chance wants, and for leave

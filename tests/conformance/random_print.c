@@ -20,8 +20,8 @@ static const char *slot_text(const gk_list *list, gk_slot slot) {
 }
 
 static void print_slot(FILE *to, const gk_slot_desc *desc) {
-  static const char *const types[] = {[GK_I32] = "int", [GK_U32] = "uint", [GK_I64] = "int64_t", [GK_F32] = "float",
-                                      [GK_F64] = "double"};
+  static const char *const types[] = {[GK_I32] = "I32", [GK_U32] = "U32", [GK_I64] = "I64", [GK_F32] = "F32",
+                                      [GK_F64] = "F64"};
   switch (desc->type) {
   case GK_PTR: fprintf(to, "  GK_OWN(%s, %s, %zu),\n", desc->name, desc->element, desc->count); break;
   case GK_BYTES: fprintf(to, "  GK_STRUCT_VALUE(%s, %s),\n", desc->name, desc->element); break;
@@ -29,11 +29,8 @@ static void print_slot(FILE *to, const gk_slot_desc *desc) {
     fprintf(to, "  {.slot = %s, .type = GK_HOST_PTR, .name = \"%s\"},\n", desc->name, desc->name);
     break;
   default:
-    fprintf(to, "  GK_DEFAULT(%s, %s, %d),\n", desc->name, types[desc->type],
-            desc->type == GK_F32   ? (int)desc->value.f32
-            : desc->type == GK_F64 ? (int)desc->value.f64
-            : desc->type == GK_I64 ? (int)desc->value.i64
-                                   : (int)desc->value.i32);
+    fprintf(to, "  {.slot = %s, .type = GK_%s, .name = \"%s\", .bits = GK_HAS_VALUE, .value.i64 = (int64_t)%lluu},\n",
+            desc->name, types[desc->type], desc->name, (unsigned long long)desc->value.i64);
   }
 }
 

@@ -66,7 +66,7 @@ static inline void bring_door(const char *slot) {
 static inline void give_pair(const char *slot, int a, int b) {
   must(gk_bind_bytes(graph, gk_find_slot(graph, slot), &(pair){a, b}, sizeof(pair)), slot);
 }
-static inline void give_int(const char *slot, int value) {
+static inline void give_int(const char *slot, int64_t value) {
   must(gk_bind_int(graph, gk_find_slot(graph, slot), value), slot);
 }
 static inline void give_float(const char *slot, int value) {
@@ -94,6 +94,15 @@ static inline void ended(gk_state state, int32_t yielded) {
   if (status->state == state && status->yielded == yielded) return;
   printf("launch %llu: state %d, yielded %d; by the contract %d, %d\n", (unsigned long long)status->launch,
          (int)status->state, (int)status->yielded, (int)state, (int)yielded);
+  wrong = 1;
+}
+
+/* The launch fails by a count; what the host counted of calls begins anew. */
+static inline void fails(void) {
+  const gk_result result = gk_wait(graph, NULL);
+  for (size_t k = 0; k < host_count && k < 64; ++k) hosts[k].calls = 0, hosts[k].trail = 0;
+  if (result == GK_ERROR_INVALID) return;
+  printf("%s, by the contract %s\n", gk_result_name(result), gk_result_name(GK_ERROR_INVALID));
   wrong = 1;
 }
 

@@ -45,6 +45,7 @@ typedef struct world {
   uint64_t launches;
   bool too_long, can_yield, failed;
   bool bound, last_bound; /* something was: since the last launch, before it */
+  bool fails, has_failed; /* the launch at hand, by a count; the one before */
 } world;
 
 static uint32_t asked_for; /* bits of every graph */
@@ -77,6 +78,7 @@ static int32_t fitting(char kind, size_t at, uint64_t random) {
   if (kind == 'F' && at < FIRST_COUNT) return (int32_t)(h % 6) - 1;
   if (kind == 'F' && at < REFUSED) return (int32_t)(h % 10) - 1;
   if (kind == 'X' || kind == 'S') return (int32_t)h;
+  if (kind == 'E') return (int32_t)any_count(random, GK_I32);
   return kind == 'B' ? (int32_t)(h % 100) : 0;
 }
 
@@ -87,6 +89,13 @@ static bool put(world *w, cell *c, size_t at, const int32_t *ints, size_t count)
   snprintf(call, sizeof call, "put(\"%s\", %zu", name_of(c), at);
   record_ints(w->record, call, ints, bytes);
   return must(w, gk_upload(w->device, (int32_t *)gk_bound(w->graph, c->gk) + at, ints, bytes), "gk_upload");
+}
+
+static bool put_all(world *w, cell *c, uint64_t random) {
+  int32_t ints[CELL_BYTES / 4];
+  const size_t count = c->slot->bytes / sizeof *ints;
+  for (size_t k = 0; k < count; ++k) ints[k] = fitting(c->kind, k, random + k);
+  return put(w, c, 0, ints, count);
 }
 
 static bool put_chance(world *w, cell *c, uint64_t random) {
@@ -120,17 +129,19 @@ static bool give_struct(world *w, cell *c, uint64_t random) {
   return must(w, gk_bind_bytes(w->graph, c->gk, &p, sizeof p), "gk_bind_bytes");
 }
 
-static bool give_number(world *w, cell *c, int value) {
-  gk_value v = {.i32 = value};
+static bool give_number(world *w, cell *c, int64_t value) {
+  gk_value v = {.i64 = 0};
+  v.u32 = (uint32_t)value;
   gk_type type = c->slot->desc->type;
   if (type == GK_I64) v.i64 = value;
   else if (type == GK_F32) v.f32 = (float)value;
-  else if (type == GK_F64) v.f64 = value;
+  else if (type == GK_F64) v.f64 = (double)value;
   reference_bind_value(w->reference, (size_t)(c - w->cells), v);
   w->bound = true;
   bool real = type == GK_F32 || type == GK_F64;
-  record(w->record, "give_%s(\"%s\", %d);", real ? "float" : "int", name_of(c), value);
-  return real ? must(w, gk_bind_float(w->graph, c->gk, value), "gk_bind_float")
+  if (real) record(w->record, "give_float(\"%s\", %d);", name_of(c), (int)value);
+  else record(w->record, "give_int(\"%s\", (int64_t)%lluu);", name_of(c), (unsigned long long)value);
+  return real ? must(w, gk_bind_float(w->graph, c->gk, (double)value), "gk_bind_float")
               : must(w, gk_bind_int(w->graph, c->gk, value), "gk_bind_int");
 }
 
@@ -207,7 +218,7 @@ static bool world_open(world *w, story *s, gk_device *device, tally *t, recorder
   w->device = device;
   w->cell_count = w->retired_count = w->pending = 0;
   w->launches = w->tasks = 0;
-  w->too_long = w->failed = false;
+  w->too_long = w->failed = w->fails = w->has_failed = false;
   const gk_list *list = &whole_of(s)->list;
   w->can_yield = may_yield(list);
   for (int side = 0; side < 2; ++side) {
@@ -352,6 +363,7 @@ static void count_launch(world *w, int32_t label) {
   const reference_status *status = w->wanted;
   ++w->launches;
   ++w->t->launches;
+  w->t->bad_counts += w->fails;
   w->t->finished += status->state == GK_FINISHED;
   w->t->yielded += status->state == GK_YIELDED;
   w->t->cancelled += status->state == GK_CANCELLED;
@@ -363,7 +375,8 @@ static void count_launch(world *w, int32_t label) {
 /* On the reference. */
 static bool launch_reference(world *w, int32_t label) {
   w->tasks = 0;
-  if (!reference_launch(w->reference, label)) return !differs(w, "the reference refuses it");
+  w->fails = !reference_launch(w->reference, label);
+  if (w->fails && !reference_bad_count(w->reference)) return !differs(w, "the reference refuses it");
   return !w->too_long;
 }
 
@@ -422,14 +435,39 @@ static bool launch_and_cancel(world *w, const deed *d, int32_t label) {
   return well && wait_for_all(w, d->polls);
 }
 
+/* It says why, and all memory is written anew: what else ran isn't specified. */
+static bool see_failure(world *w) {
+  const reference_bad *bad = reference_bad_count(w->reference);
+  const gk_result result = gk_wait(w->graph, NULL);
+  w->pending = 0;
+  w->has_failed = w->bound = true;
+  record(w->record, "fails();");
+  if (result != GK_ERROR_INVALID) return !differs(w, "%s, by the contract a bad count", gk_result_name(result));
+  char count[40];
+  const char *name = bad->memory == SIZE_MAX ? "" : reference_slot_at(w->reference, bad->memory)->name;
+  snprintf(count, sizeof count, ": %s%lld ", bad->memory == SIZE_MAX ? "more than 2147483647 items: " : "",
+           (long long)bad->count);
+  if (!bad->in_section && (!strstr(gk_error(), count) || !strstr(gk_error(), name)))
+    return !differs(w, "\"%s\" doesn't say \"%s\" of %s", gk_error(), count, name);
+  bool well = true;
+  for (size_t k = 0; k < w->cell_count && well; ++k) {
+    cell *c = &w->cells[k];
+    for (int side = 0; side < 2; ++side) c->hosts[side].calls = 0, c->hosts[side].trail = 0;
+    if (c->slot->desc->type == GK_PTR && c->kind != 'D') well = put_all(w, c, w->launches + k);
+  }
+  return well;
+}
+
 static bool do_launch(world *w, const deed *d) {
-  int32_t label = label_of(w, d);
+  int32_t label = w->has_failed ? 0 : label_of(w, d); /* what a launch that failed leaves behind isn't resumed */
   w->t->elsewhere += label && label != w->wanted->yielded;
   if (d->cancel && w->s->bits & GK_CANCELLABLE) return launch_and_cancel(w, d, label);
-  if (w->can_yield || w->pending >= MAX_PENDING) {
+  if (w->can_yield || w->pending >= MAX_PENDING || w->s->counts) {
     if (!wait_for_all(w, d->polls)) return false;
   }
   if (!launch_reference(w, label) || !launch_backend(w, label)) return false;
+  if (w->fails) return see_failure(w);
+  w->has_failed = false;
   w->t->queued += w->pending > 1;
   return !(w->can_yield || d->waits) || wait_for_all(w, d->polls);
 }
@@ -446,7 +484,7 @@ static cell *some_cell(world *w, const char *kinds, uint32_t random) {
 }
 
 static bool poke(world *w, const deed *d) {
-  cell *c = some_cell(w, d->slot % 4 ? "F" : "XS", d->slot / 4);
+  cell *c = some_cell(w, d->slot % 4 ? "F" : "XSE", d->slot / 4);
   if (!c) return true;
   int32_t ints[FLAGS];
   size_t have = c->slot->bytes / 4, at = d->at % have, count = d->count < have - at ? d->count : have - at;
@@ -455,13 +493,16 @@ static bool poke(world *w, const deed *d) {
 }
 
 static bool change_number(world *w, const deed *d) {
-  cell *c = some_cell(w, "INMGJRQ", d->slot);
+  cell *c = some_cell(w, "INMGJRQOL", d->slot);
   if (!c) return true;
-  int value = d->value % 100;
+  int64_t value = d->value % 100;
+  const gk_type type = c->slot->desc->type;
   if (c->kind == 'N') value = d->value % 11 - 2;
   else if (c->kind == 'M') value = d->value % 6 - 1;
+  else if (c->kind == 'O') value = any_count((uint64_t)d->value, type);
+  else if (c->kind == 'L') value = kernel_count((uint64_t)d->value, type);
   else if (c->kind != 'G') value -= 40;
-  if (c->slot->desc->type == GK_U32 && value < 0) value = 0;
+  if (type == GK_U32 && value < 0) value = 0;
   return give_number(w, c, value);
 }
 

@@ -15,6 +15,7 @@ enum {
 /* A slot's kind is the first letter of its name, behind the list's "L1_":
  *   X data   F flags   S chance   H the host's   A atomic int   T U V W sums of int, uint, float, double
  *   N a count up to 8   M one up to 4   I a number   K a number that stays   G J R Q uint, int64_t, float, double
+ *   E one int, O a number: a count of a copy or fill, of any size   L a number, up to 8 or more than 2^31 - 1
  *   P a struct   B a struct in memory   C leave   Y kept items   Z room for them   D a door (stay.h) */
 typedef struct listing {
   gk_list list;
@@ -62,6 +63,8 @@ typedef struct story {
   bool heavy;    /* some kernels take long */
   bool bounds;   /* every loop has one, and checkpoints stand in loops */
   bool plain;    /* memory begins with zeroes */
+  bool counts;   /* of any size: some launches fail by them */
+  uint64_t without; /* constructs, by their letter - 'A': so those that are left meet more often (swarm testing) */
   uint32_t list_count, deed_count;
   listing lists[MAX_LISTS]; /* each includes only those before it; the last is the whole */
   deed deeds[MAX_DEEDS];
@@ -72,14 +75,31 @@ typedef struct tally {
   uint64_t seed, lists, too_long, launches, finished, yielded, resumed, elsewhere, cancelled, queued_cancelled, queued,
       bounded, polled, zero_passes;
   uint64_t ops[GK_OP_END + 1], deeds[DEED_KINDS], deepest, two_deep_includes, ten_deep, heavy, always,
-      sections_in_sections, counts_in_memory, two_dimensions, three_dimensions, sums, offsets, shared_flags, guarantees,
-      interruptions;
+      sections_in_sections, counts_in_memory, counts_of_any_size, bad_counts, swarms, two_dimensions, three_dimensions,
+      sums, offsets, shared_flags, guarantees, interruptions;
   story_calls calls; /* how the backend has them */
   bool printed; /* to the end */
   char why[1024];
 } tally;
 
 typedef struct recorder recorder; /* writes down what a run does, as C */
+
+/* A count of any size, as such a number can be. */
+static inline int64_t any_count(uint64_t random, gk_type type) {
+  static const int64_t far[] = {INT32_MAX, INT32_MIN, (int64_t)INT32_MAX + 1, UINT32_MAX, (INT64_C(1) << 32) + 1,
+                                INT64_MAX, INT64_MIN, 1000};
+  const uint32_t h = (uint32_t)(mix(random) >> 16), rest = h / 8;
+  int64_t count = h % 8 < 5 ? (int64_t)(rest % 9) : h % 8 == 5 ? (int64_t)(rest % 40) : far[rest % 8];
+  if (h % 8 == 7) count = -(int64_t)rest;
+  const int64_t low = type == GK_I64 ? INT64_MIN : type == GK_U32 ? 0 : INT32_MIN;
+  const int64_t high = type == GK_I64 ? INT64_MAX : type == GK_U32 ? UINT32_MAX : INT32_MAX;
+  return count < low ? low : count > high ? high : count;
+}
+/* One of a kernel, which writes as many elements: those that there is room for, or more than there may be. */
+static inline int64_t kernel_count(uint64_t random, gk_type type) {
+  const int64_t count = any_count(random, type);
+  return count > 8 && count <= INT32_MAX ? count % 8 : count;
+}
 
 typedef enum verdict { ALIKE, DIFFERENT, TOO_LONG } verdict;
 

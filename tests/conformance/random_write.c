@@ -1,6 +1,6 @@
 /* Writes a story from a seed. Lists are right by construction: who is in a section writes only to the groups of memory
  * that are its own, every loop throws dice for its flag at the end of its body or has a bound, and counts stay within
- * the memory there is. */
+ * the memory there is, but in stories of `counts`. */
 #include "random_kernels.h"
 #include "random_story.h"
 #include <stdio.h>
@@ -9,7 +9,7 @@
 enum { MAX_GROUPS = 6, MAX_LINES = 400 };
 
 typedef struct group {
-  gk_slot x, f, s, h;
+  gk_slot x, f, s, h, e;
 } group;
 
 typedef struct writer {
@@ -52,16 +52,17 @@ static gk_slot add_memory(writer *w, char kind, const char *element, uint32_t by
   return add_slot(w, kind, (gk_slot_desc){.type = GK_PTR, .element = element, .element_bytes = bytes, .count = count});
 }
 
-static gk_slot add_number(writer *w, char kind, gk_type type, int value) {
-  gk_value v = {.i32 = value};
+static gk_slot add_number(writer *w, char kind, gk_type type, int64_t value) {
+  gk_value v = {.i64 = 0};
+  v.u32 = (uint32_t)value;
   if (type == GK_I64) v.i64 = value;
   else if (type == GK_F32) v.f32 = (float)value;
-  else if (type == GK_F64) v.f64 = value;
+  else if (type == GK_F64) v.f64 = (double)value;
   return add_slot(w, kind, (gk_slot_desc){.type = type, .bits = GK_HAS_VALUE, .value = v});
 }
 
 /* One of that kind, mostly one that is there already. */
-static gk_slot some_number(writer *w, char kind, gk_type type, int value, bool same) {
+static gk_slot some_number(writer *w, char kind, gk_type type, int64_t value, bool same) {
   const listing *l = w->l;
   gk_slot found = 0;
   uint32_t seen = 0;
@@ -80,6 +81,10 @@ static gk_slot identity(writer *w) { return some_number(w, 'I', GK_I32, (int)bel
 static gk_slot count_slot(writer *w) {
   static const gk_type types[] = {GK_I32, GK_I32, GK_U32, GK_I64};
   gk_type type = types[below(w, 4)];
+  if (w->s->counts && chance(w, 3)) {
+    type = chance(w, 2) ? GK_U32 : GK_I64;
+    return some_number(w, 'L', type, kernel_count(below(w, 1u << 20), type), false);
+  }
   int value = (int)below(w, 11) - 2;
   return some_number(w, 'N', type, type == GK_U32 && value < 0 ? 0 : value, false);
 }
@@ -91,6 +96,7 @@ static void add_group(writer *w) {
   g->f = add_memory(w, 'F', "int", 4, mine && chance(w, 2) ? 0 : FLAGS);
   g->s = add_memory(w, 'S', "uint", 4, 2);
   g->h = add_slot(w, 'H', (gk_slot_desc){.type = GK_HOST_PTR});
+  g->e = add_memory(w, 'E', "int", 4, 1);
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
@@ -179,10 +185,20 @@ static void add_planes(writer *w, const spot *at, const group *g) {
   ARGS(task, g->x, id);
 }
 
+static gk_slot any_count_slot(writer *w, const spot *at) {
+  static const gk_type types[] = {GK_I32, GK_U32, GK_I64};
+  const gk_type type = types[below(w, 3)];
+  if (chance(w, 2)) return some_number(w, 'O', type, any_count(below(w, 1u << 20), type), false);
+  const group *g = other_group(w, at, NULL);
+  return g->e;
+}
+
 static void add_move(writer *w, const spot *at, const group *g, bool copies) {
   const group *from = copies ? other_group(w, at, g) : NULL;
+  gk_slot count = w->s->counts && chance(w, 2) ? any_count_slot(w, at) : 0;
   gk_task *task = add(w, (gk_task){.op = from ? GK_OP_COPY : GK_OP_FILL, .args = {g->x}});
-  choose_items(w, at, task, true);
+  if (count) task->items[0] = count;
+  else choose_items(w, at, task, true);
   task->offset = 4 * below(w, 12);
   if (from) {
     task->args[1] = from->x;
@@ -219,6 +235,15 @@ static void add_typed(writer *w, const spot *at, const group *g) {
   ARGS(task, g->x, u, j, r, q);
 }
 
+/* One of those that this story has. */
+static char draw_kind(writer *w, const char *kinds, uint32_t count, char otherwise) {
+  for (int tries = 0; tries < 8; ++tries) {
+    const char kind = kinds[below(w, count)];
+    if (!(w->s->without >> (kind - 'A') & 1)) return kind;
+  }
+  return otherwise;
+}
+
 story_calls story_calls_are;
 
 /* A CALL (or what does its work), and an IF without tasks: wherever flags are read, nobody is ahead of it when it is
@@ -237,7 +262,7 @@ static void add_halt(writer *w, const group *g) {
 }
 
 static void add_task(writer *w, const spot *at) {
-  static const char kinds[] = "ssssssbbbrrrrppttwwaaymmmmfffcccS";
+  static const char kinds[] = "ssssssbbbrrrrppttwwaaymmmmfffcccSdd";
   const group *g = own_group(w, at), *other;
   if (!has_room(w)) {
     add_rolls(w, at);
@@ -251,7 +276,8 @@ static void add_task(writer *w, const spot *at) {
   size_t before = w->l->list.task_count;
   gk_slot id = identity(w);
   gk_task *task = NULL;
-  switch (kinds[below(w, sizeof kinds - 1)]) {
+  const bool counts = w->s->counts && chance(w, 3);
+  switch (counts ? draw_kind(w, "mmffd", 5, 'd') : draw_kind(w, kinds, sizeof kinds - 1, 's')) {
   case 'b':
     other = other_group(w, at, g);
     if (!other) goto stirs;
@@ -273,6 +299,10 @@ static void add_task(writer *w, const spot *at) {
     add(w, (gk_task){.op = GK_OP_CALL, .name = "note", .call = note, .args = {g->h, g->x}});
     break;
   case 'S': add_struct(w, at, g); break;
+  case 'd':
+    if (!w->s->counts) goto stirs;
+    ARGS(add_kernel(w, &draw), g->e, g->s, id);
+    break;
   default:
   stirs:
     ARGS(task = add_kernel(w, w->s->heavy ? &toil : &stir), g->x, id);
@@ -413,8 +443,8 @@ static bool add_include(writer *w, const spot *at) {
   snprintf(task_name(w, task), NAME_BYTES, "inc%zu", w->l->list.task_count);
   task->name = task_name(w, task);
   const group *a = own_group(w, at), *b = own_group(w, at);
-  gk_slot given[] = {a->x, a->f, a->s, a->h, b->x, b->f, b->s, b->h, w->a, w->t, w->u, w->v, w->w};
-  uint32_t count = below(w, (a == b ? 4 : inner->arguments) + 1);
+  gk_slot given[] = {a->x, a->f, a->s, a->h, a->e, b->x, b->f, b->s, b->h, b->e, w->a, w->t, w->u, w->v, w->w};
+  uint32_t count = below(w, (a == b ? 5 : inner->arguments) + 1);
   memcpy(task->args, given, count * sizeof *given);
   w->l->has_checkpoint |= inner->has_checkpoint;
   w->l->has_always |= inner->has_always;
@@ -425,7 +455,8 @@ static bool add_include(writer *w, const spot *at) {
 
 static void add_item(writer *w, spot at) {
   static const char kinds[] = "ttttttttttttDDDDDIIISSPPPPCCCCLLL";
-  char kind = at.tower ? "DDIPSC"[below(w, 6)] : kinds[below(w, at.depth < 6 ? sizeof kinds - 1 : 12)];
+  char kind = at.tower ? draw_kind(w, "DDIPSC", 6, 'D')
+                       : draw_kind(w, kinds, at.depth < 6 ? sizeof kinds - 1 : 12, 't');
   if (is_full(w)) return;
   if (w->budget) --w->budget;
   if (at.tower) --at.tower;
@@ -513,6 +544,9 @@ void story_write(story *s, uint64_t seed) {
   s->bounds = pick(&random, 6) == 0;
   s->bits = pick(&random, 3) || s->safe ? 0 : GK_CANCELLABLE;
   s->bits |= (pick(&random, 4) ? 0 : GK_HOST_GATED) | (pick(&random, 5) ? 0 : GK_ISOLATE);
+  s->counts = !s->safe && pick(&random, 3) == 0;
+  if (s->counts) s->bits &= ~(uint32_t)GK_CANCELLABLE; /* where a launch fails, nobody knows which halts it came to */
+  s->without = pick(&random, 2) ? mix(random) & mix(random + 1) : 0;
   s->list_count = pick(&random, 2) ? 1 : 2 + pick(&random, MAX_LISTS - 1);
   for (uint32_t k = 0; k < s->list_count; ++k) write_list(s, k, mix(random + k));
   write_deeds(s, mix(random + MAX_LISTS));
@@ -537,6 +571,7 @@ static void count_list(const gk_list *list, tally *t, uint32_t depth, uint32_t l
     bool does = task->op == GK_OP_KERNEL || task->op == GK_OP_COPY || task->op == GK_OP_FILL;
     if (task->bits & GK_ALWAYS) ++t->always;
     if (does && task->items[0] && kind_of(list->slots[task->items[0] - 1].name) == 'F') ++t->counts_in_memory;
+    if (does && task->items[0] && strchr("EOL", kind_of(list->slots[task->items[0] - 1].name))) ++t->counts_of_any_size;
     if (task->op == GK_OP_KERNEL && (task->kernel == &total || task->kernel == &weigh)) ++t->sums;
     if (task->items[2]) ++t->three_dimensions;
     else if (task->items[1]) ++t->two_dimensions;
@@ -567,4 +602,5 @@ void story_count(const story *s, tally *t) {
   for (uint32_t k = 0; k < s->list_count; ++k) count_sections(&s->lists[k].list, t);
   ++t->lists;
   t->heavy += s->heavy;
+  t->swarms += s->without != 0;
 }

@@ -38,6 +38,7 @@ struct reference {
   bool stopped, cancelled, failed;
   reference_bad bad;
   size_t target; /* the line of a checkpoint, or NONE */
+  size_t sections; /* that are open */
 };
 
 /* ---- the list as composed ---------------------------------------------------------------------------------------- */
@@ -292,7 +293,7 @@ static int64_t count_of(const reference *r, size_t index, size_t offset) {
 static void refuse_count(reference *r, const line *l, size_t memory, int64_t count) {
   if (r->failed) return;
   r->failed = true;
-  r->bad = (reference_bad){(size_t)(l - r->lines), memory, count};
+  r->bad = (reference_bad){(size_t)(l - r->lines), memory, count, r->sections != 0};
 }
 
 static void add_up(const char *element, void *to, const void *sum) {
@@ -457,7 +458,9 @@ static void run_parallel(reference *r, size_t at) { /* 7, 11 */
   bool stopped = false;
   for (size_t k = at + 1; k < r->lines[at].end; k = r->lines[k].end + 1) {
     r->stopped = false;
+    ++r->sections;
     run_lines(r, k + 1, r->lines[k].end);
+    --r->sections;
     stopped = stopped || r->stopped;
   }
   r->stopped = stopped;
@@ -500,7 +503,7 @@ bool reference_launch(reference *r, int32_t label) {
   if (label && target == NONE) return false;
   r->target = target;
   r->stopped = r->failed = false;
-  r->bad = (reference_bad){NONE, NONE, 0};
+  r->bad = (reference_bad){NONE, NONE, 0, false};
   r->status.yielded = 0;
   r->status.yielded_name = "";
   r->status.limit = NULL;

@@ -61,6 +61,7 @@ const reference_status *reference_last(const reference *r);
 typedef struct reference_bad {
   size_t line, memory; /* memory: the slot that has too little, or SIZE_MAX: more than a task may have */
   int64_t count;       /* a kernel's: its first extent */
+  bool in_section;     /* then a device may come to another one first */
 } reference_bad;
 const reference_bad *reference_bad_count(const reference *r);
 
