@@ -146,9 +146,9 @@ FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
-            for name in ("worker", "worker_clock", "device", "launch", "graph", "threads", "openmp", "openmp_team",
-                         "openmp_cores", "openmp_costs", "openmp_calls", "openmp_pieces", "openmp_sections",
-                         "openmp_choices", "openmp_split", "cuda_launch", "range")]
+            for name in ("error", "worker", "worker_clock", "device", "launch", "graph", "threads", "few_threads",
+                         "openmp", "openmp_team", "openmp_cores", "openmp_costs", "openmp_calls", "openmp_pieces",
+                         "openmp_sections", "openmp_choices", "openmp_split", "cuda_launch", "range")]
 THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture", "memory", "condition", "fail")]
 THREADED += ["build/tests/conformance/random_lists"]
 
