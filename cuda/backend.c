@@ -5,6 +5,7 @@
 #include "images.h"
 #include "launch.h"
 #include "nvrtc.h"
+#include "outline.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -299,6 +300,12 @@ static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   return note(graph, gki_cuda_gated_read_flag(&graph->gated, node, flag));
 }
 
+static char *dump(void *state, const char *format) {
+  const any_graph *graph = state;
+  return graph->is_gated ? gki_cuda_outline_gated(&graph->gated, graph->why, format)
+                         : gki_cuda_outline_native(&graph->native, format);
+}
+
 static const void *query(const char *name) { return strcmp(name, GK_FACTS) == 0 ? &gki_cuda_facts : NULL; }
 
 static gk_result cancel(void *state) { return gki_cuda_cancel(&((any_graph *)state)->native); }
@@ -329,6 +336,7 @@ const gk_backend gki_cuda = {
   .cancel = cancel,
   .submit = submit,
   .read_flag = read_flag,
+  .dump = dump,
   .query = query,
   .shares = shares,
   .reaches = gki_cuda_reaches,

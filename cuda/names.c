@@ -90,7 +90,7 @@ void gki_cuda_names_drop(gki_cuda_names *names) {
 
 /* ---- saying ------------------------------------------------------------------------------------------------------ */
 
-static void say_task(const gk_plan *plan, uint32_t at, gki_quoting how, gki_text *text) {
+void gki_cuda_task_say(const gk_plan *plan, uint32_t at, gki_quoting how, gki_text *text) {
   const gk_node *node = &plan->nodes[at];
   const char *op = gki_op_name(node->op);
   gki_text_add(text, "task %" PRIu32 " (", node->source);
@@ -104,7 +104,7 @@ static void say_point(const gk_gates *gates, uint32_t point, gki_quoting how, gk
                                      [GK_POINT_HEAD] = "the beginning of", [GK_POINT_BRANCH] = "the way into",
                                      [GK_POINT_MARK] = "the end of", [GK_POINT_ENTER] = "the way into"};
   gki_text_add(text, "decides: %s ", what[gates->points[point].kind]);
-  say_task(gates->plan, gates->points[point].node, how, text);
+  gki_cuda_task_say(gates->plan, gates->points[point].node, how, text);
 }
 
 void gki_cuda_name_say(const gki_cuda_names *names, const gki_cuda_name *name, gki_quoting how, gki_text *text) {
@@ -119,10 +119,10 @@ void gki_cuda_name_say(const gki_cuda_names *names, const gki_cuda_name *name, g
     return;
   case GK_GATE_PIECE: gki_text_add(text, "gk: what a yield or resume may skip, from the node inside on"); return;
   case GK_GATE_TASK:
-    say_task(gates->plan, gate->node, how, text);
+    gki_cuda_task_say(gates->plan, gate->node, how, text);
     if (gates->plan->nodes[gate->node].op == GK_OP_CALL)
       gki_text_add(text, name->recorded ? ", recorded" : ", its end");
     return;
-  default: say_task(gates->plan, gate->node, how, text);
+  default: gki_cuda_task_say(gates->plan, gate->node, how, text);
   }
 }

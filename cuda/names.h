@@ -24,6 +24,9 @@ void gki_cuda_names_drop(gki_cuda_names *names);
 /* NULL: none of them. */
 gki_cuda_name *gki_cuda_names_find(const gki_cuda_names *names, uintptr_t node);
 
+/* "task 3 (improve)", of the plan's node. */
+void gki_cuda_task_say(const gk_plan *plan, uint32_t at, gki_quoting how, gki_text *text);
+
 /* "task 3 (improve)", "decides: the end of a pass of task 5 (DO_WHILE BUSY)". */
 void gki_cuda_name_say(const gki_cuda_names *names, const gki_cuda_name *name, gki_quoting how, gki_text *text);
 #endif

@@ -215,6 +215,12 @@ static gk_result add_by_hand(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_
   return result;
 }
 
+bool gki_cuda_is_small(const gk_plan *plan, uint32_t at) {
+  const gk_node *node = &plan->nodes[at];
+  if (node->items[0] || node->items[1] || node->items[2]) return false;
+  return node->op == GK_OP_KERNEL || plan->slots[plan->args[node->args]].element_bytes <= GKI_COST_SMALL_BYTES;
+}
+
 gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first, CUdeviceptr word) {
   const gk_node *node = &n->slots->plan->nodes[at];
   if (node->op == GK_OP_CALL) return add_call(n, into, at, first);
@@ -226,9 +232,9 @@ gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t
   task.word = word;
   void *parameters[] = {&task};
   /* How many items there will be isn't known now; kernels stride, so that any grid will do. */
-  const bool one = !node->items[0] && !node->items[1] && !node->items[2] && task.element <= GKI_COST_SMALL_BYTES;
-  return gki_cuda_add_kernel(n, into, at, first, kernel->function, one ? 1 : kernel->blocks,
-                             one ? 32 : kernel->threads, parameters, NULL);
+  const bool small = gki_cuda_is_small(n->slots->plan, at);
+  return gki_cuda_add_kernel(n, into, at, first, kernel->function, small ? 1 : kernel->blocks,
+                             small ? GKI_CUDA_SMALL_THREADS : kernel->threads, parameters, NULL);
 }
 
 /* ---- the graph --------------------------------------------------------------------------------------------------- */

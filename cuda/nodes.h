@@ -48,6 +48,10 @@ gk_result gki_cuda_add_kernel(gki_cuda_nodes *nodes, CUgraph into, uint32_t task
 CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgraphExec *exec, const char **why,
                               CUgraphNode *at);
 
+/* Whether a KERNEL, COPY or FILL gets one block of so many threads, as it has one item, and a small one. */
+enum { GKI_CUDA_SMALL_THREADS = 32 };
+bool gki_cuda_is_small(const gk_plan *plan, uint32_t task);
+
 /* A KERNEL, COPY, FILL or CALL. With `word`, an address, the kernel does nothing while the word there is the control
  * block's number. */
 gk_result gki_cuda_add_task(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUdeviceptr word);

@@ -1,0 +1,11 @@
+/* What a list became on the device, for gk_dump: graphs, nodes, bodies, kernels. The driver is asked nothing. */
+#ifndef GKI_CUDA_OUTLINE_H
+#define GKI_CUDA_OUTLINE_H
+#include "gated.h"
+#include "lower.h"
+
+/* In "text", "dot" or "json"; freed by free(). NULL: out of memory. */
+char *gki_cuda_outline_native(const gki_cuda_graph *graph, const char *format);
+/* `why`: the reason, as a sentence without its end. */
+char *gki_cuda_outline_gated(const gki_cuda_gated *graph, const char *why, const char *format);
+#endif

@@ -1,0 +1,159 @@
+/* What gk_dump says of a graph on CUDA: golden files (--update-golden writes them anew), JSON and DOT that others read,
+ * and as many nodes as the driver was asked for. */
+#include "cuda_world.h"
+#include "runtime_kernels.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE, X, Y, N, A, LEFT, FLAG };
+enum { HERE = 5 };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_DEFAULT(N, int, 1), GK_DEFAULT(A, int, 1),
+                                     GK_BUFFER(LEFT, int), GK_BUFFER(FLAG, int)};
+
+static gk_result put_nothing(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  return GK_OK;
+}
+
+#define THREE GK_FILL(X, N, 1), GK_FILL(X, N, 2), GK_FILL(X, N, 3)
+static const gk_task tasks[] = {
+  /*  0 */ GK_RUN(add, N, X, A), {.op = GK_OP_FILL, .name = "a|{b} \"c\" <d>", .items = {N}, .args = {X}},
+  /*  2 */ GK_DO_WHILE(LEFT), GK_RUN(decrease, GK_ONE, LEFT),
+  /*  4 */   GK_IF(FLAG), GK_CALL(put_nothing, X), GK_FILL(X, N, 1), GK_ELSE, GK_RUN(add, N, X, A), GK_END,
+  /* 10 */   GK_SWITCH(FLAG), GK_CASE, GK_FILL(X, N, 3), GK_END, GK_CASE, GK_FILL(X, N, 4), GK_END, GK_END,
+  /* 18 */ GK_END,
+  /* 19 */ GK_PARALLEL, GK_SECTION, GK_RUN(add, N, X, A), GK_END, GK_SECTION, GK_FILL(Y, GK_ONE, 2), GK_END, GK_END,
+  /* 27 */ GK_COPY(Y, X, N),
+  /* 28 */ THREE, THREE, THREE,
+  /* 37 */ GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, N, X, A), GK_END,
+  /* 40 */ GK_RUN_ALWAYS(add, N, X, A)};
+static const gk_list list = GK_LIST(list, tasks, slots);
+
+static bool update;
+
+static char *read_file(const char *path) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return NULL;
+  char *text = calloc(1, 1 << 20);
+  text[fread(text, 1, (1 << 20) - 1, file)] = 0;
+  fclose(file);
+  return text;
+}
+
+static void compare_golden(const char *name, const char *text) {
+  char path[200];
+  snprintf(path, sizeof path, "tests/golden/%s", name);
+  if (update) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    fclose(file);
+    return;
+  }
+  char *golden = read_file(path);
+  if (!golden) fail_msg("%s is missing; --update-golden writes it", path);
+  if (strcmp(golden, text) != 0) fail_msg("%s says:\n%s\nbut now it is:\n%s", path, golden, text);
+  free(golden);
+}
+
+/* What follows the plan's own. */
+static char *lowered(gk_graph *graph, const char *format) {
+  char *text = gk_dump(NULL, graph, format);
+  if (!text) fail_msg("%s", gk_error());
+  const char *mark = strcmp(format, "text") == 0 ? "\non cuda:\n" : strcmp(format, "json") == 0 ? "\"lowered\": " : "";
+  const char *at = strstr(text, mark);
+  if (!at) fail_msg("no \"%s\" in:\n%s", mark, text);
+  char *part = strdup(at + strlen(mark));
+  if (strcmp(format, "json") == 0) part[strlen(part) - 1] = 0; /* the brace around both */
+  gk_free_text(text);
+  return part;
+}
+
+static void compare(gk_graph *graph, const char *format, const char *name) {
+  char *part = lowered(graph, format);
+  compare_golden(name, part);
+  free(part);
+}
+
+static void run_from(gk_device *device, gk_graph *graph, int32_t label) {
+  static const gk_slot pointers[] = {X, Y, LEFT, FLAG};
+  for (size_t k = 0; k < GK_COUNT(pointers); ++k)
+    if (!gk_bound(graph, pointers[k])) assert_ok(gk_bind(graph, pointers[k], int_on(device, 0)));
+  set_int(device, gk_bound(graph, LEFT), 1);
+  assert_ok(gk_launch(graph, label));
+  assert_ok(gk_wait(graph, NULL));
+}
+
+static void free_bound(gk_device *device, gk_graph *graph) {
+  for (gk_slot slot = X; slot <= FLAG; ++slot)
+    if (slot != N && slot != A) gk_free(device, gk_bound(graph, slot));
+}
+
+static void what_the_device_decides(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph = graph_on(device, &list, 0);
+  run_from(device, graph, 0); /* a library call's slots are known by then */
+  compare(graph, "text", "cuda_outline.txt");
+  run_from(device, graph, HERE);
+  compare(graph, "text", "cuda_outline_resumed.txt");
+  compare(graph, "dot", "cuda_outline.dot");
+  compare(graph, "json", "cuda_outline.json");
+  free_bound(device, graph);
+  gk_graph_destroy(graph);
+}
+
+static void what_the_host_decides(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph = graph_on(device, &list, GK_HOST_GATED);
+  run_from(device, graph, 0);
+  compare(graph, "text", "cuda_outline_gated.txt");
+  compare(graph, "json", "cuda_outline_gated.json");
+  char *dot = lowered(graph, "dot");
+  assert_int_equal(strncmp(dot, "digraph", 7), 0);
+  free(dot);
+  free_bound(device, graph);
+  gk_graph_destroy(graph);
+}
+
+/* Kernels and conditional nodes, as many as the driver has got. */
+static void counts_are_the_drivers(void **state) {
+  gk_device *device = *state;
+  static const gk_task some[] = {GK_RUN(add, N, X, A), GK_DO_WHILE(LEFT), GK_RUN(decrease, GK_ONE, LEFT), GK_IF(FLAG),
+                                 GK_FILL(X, N, 1), GK_END, GK_END, GK_COPY(Y, X, N)};
+  static const gk_list few = GK_LIST(few, some, slots);
+  sim->mark();
+  gk_graph *graph = graph_on(device, &few, 0);
+  unsigned tasks_said, controls, conditionals, bodies;
+  char *text = lowered(graph, "text");
+  const char *at = strstr(text, "all launches: ");
+  if (!at || sscanf(at, "all launches: %u nodes of tasks, %u control kernels, %u conditional nodes with %u bodies",
+                    &tasks_said, &controls, &conditionals, &bodies) != 4)
+    fail_msg("%s", text);
+  assert_int_equal(tasks_said, 4);
+  assert_int_equal(tasks_said + controls, sim->calls("cuGraphAddKernelNode"));
+  assert_int_equal(conditionals, sim->calls("cuGraphAddNode"));
+  assert_int_equal(bodies, conditionals);
+  free(text);
+  gk_graph_destroy(graph);
+}
+
+static void others_read_it(void **state) {
+  (void)state;
+  if (system("command -v python3 >/dev/null") == 0)
+    assert_int_equal(system("python3 -c 'import json, sys\nfor path in sys.argv[1:]: json.load(open(path))' "
+                            "tests/golden/cuda_outline.json tests/golden/cuda_outline_gated.json"), 0);
+  if (system("command -v dot >/dev/null") == 0)
+    assert_int_equal(system("dot -Tsvg tests/golden/cuda_outline.dot 2>&1 >/dev/null | (! grep .)"), 0);
+}
+
+int main(int count, char **words) {
+  with_simgpu(words);
+  const char *wish = getenv("GK_UPDATE_GOLDEN");
+  update = (wish && *wish == '1') || (count > 1 && strcmp(words[1], "--update-golden") == 0);
+  const struct CMUnitTest tests_here[] = {
+    ON_CUDA(what_the_device_decides), ON_CUDA(what_the_host_decides), ON_CUDA(counts_are_the_drivers),
+    cmocka_unit_test(others_read_it),
+  };
+  return cmocka_run_group_tests(tests_here, NULL, NULL);
+}
