@@ -244,8 +244,8 @@ static gk_result note_help(const gk_value *args, void *stream) {
   return GK_OK;
 }
 
-/* On all threads' clock, so that a waking is seen to take nothing, or on their own, so that each is seen to take as long
- * as it does. */
+/* On all threads' clock, so that a waking is seen to take nothing, or on their own, so that each is seen to take as
+ * long as it does. */
 static void toil_for_all(const gk_value *args, gk_range range) {
   touch(args, range);
   let_pass((range.end - range.begin) * 1000);
