@@ -215,6 +215,37 @@ static void test_memory_follows_each(void **state) {
   end_world(w);
 }
 
+/* What a launch put on the caller's stream before it failed there isn't on its way any more: it would come in the middle
+ * of the next one. */
+static void test_failed_launch_leaves_nothing(void **state) {
+  world *w = begin_world(state);
+  int *more = int_on(w->device, 0);
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    gk_graph *graph = bound(w, seed % 2 ? &straight : &looping, 0);
+    assert_ok(gk_launch(graph, 0));
+    assert_ok(gk_wait(graph, NULL));
+    sim->set_seed(seed);
+    bool refused = false;
+    for (uint64_t k = 1; !refused; ++k) {
+      for (int n = 0; n < 20; ++n) fill_on(w->streams[0], more, n);
+      gk_bind_bytes(graph, LINE, &(line){0, 5}, sizeof(line));
+      sim->mark();
+      (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+      const gk_result result = gk_launch_on(graph, 0, w->streams[0]);
+      assert_non_null(sim->failed());
+      refused = strcmp(sim->failed(), "cuGraphLaunch") == 0;
+      sim->mark();
+      if (result == GK_OK) (void)gk_wait(graph, NULL);
+      gk_bind_bytes(graph, LINE, &(line){0, 7}, sizeof(line));
+      assert_ok(gk_launch(graph, 0));
+      assert_ok(gk_wait(graph, NULL));
+      assert_int_equal(int_at(w->device, w->x), 7);
+    }
+    gk_graph_destroy(graph);
+  }
+  end_world(w);
+}
+
 /* ---- whose the stream is ----------------------------------------------------------------------------------------- */
 
 /* From the call's return on it is the caller's alone: he may destroy or capture it while the launch is under way. */
@@ -417,7 +448,8 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {
     ON_CUDA(test_order_on_a_stream), ON_CUDA(test_one_after_the_other), ON_CUDA(test_resumed_on_another),
     ON_CUDA(test_recorded_again), ON_CUDA(test_memory_follows), ON_CUDA(test_memory_follows_each),
-    ON_CUDA(test_stream_is_left_alone), ON_CUDA(test_wait_for_the_launch_alone), ON_CUDA(test_captured_is_refused),
+    ON_CUDA(test_failed_launch_leaves_nothing), ON_CUDA(test_stream_is_left_alone),
+    ON_CUDA(test_wait_for_the_launch_alone), ON_CUDA(test_captured_is_refused),
     ON_CUDA(test_other_context_is_refused), ON_CUDA(test_line_of_work), ON_CUDA(test_counts),
     ON_CUDA(test_each_call_fails)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
