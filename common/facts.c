@@ -72,6 +72,15 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   return GK_OK;
 }
 
+typedef struct listener { gk_fact_visit visit; void *user; } listener;
+
+/* What a backend tells, as far as it is a fact. */
+static void pass_on(void *at, const gk_fact *fact) {
+  const listener *to = at;
+  if (fact && fact->group && fact->name)
+    tell(to->visit, to->user, fact->group, fact->name, fact->value, fact->why ? fact->why : "");
+}
+
 static const gk_fact_source *source_of(const gk_backend *backend) {
   return backend->query ? backend->query(GK_FACTS) : NULL;
 }
@@ -81,7 +90,7 @@ gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void 
   if (result != GK_OK) return result;
   if (!backend) return gk_fail(GK_ERROR_INVALID, "gk_backend_facts: there is no backend (NULL)");
   const gk_fact_source *source = source_of(backend);
-  if (source && source->of_backend) source->of_backend(visit, user);
+  if (source && source->of_backend) source->of_backend(pass_on, &(listener){visit, user});
   return GK_OK;
 }
 
@@ -90,6 +99,6 @@ gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *us
   if (result == GK_OK) result = gki_device_refuse(device, "gk_device_facts");
   if (result != GK_OK) return result;
   const gk_fact_source *source = source_of(device->backend);
-  if (source && source->of_device) source->of_device(device->state, visit, user);
+  if (source && source->of_device) source->of_device(device->state, pass_on, &(listener){visit, user});
   return GK_OK;
 }

@@ -8,8 +8,8 @@ void gki_range_begin_run(const gk_plan *plan, uint32_t run) {
 }
 
 #ifdef GK_NVTX
+#include "cancel.h"
 #include <nvtx3/nvToolsExt.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,10 +51,16 @@ void gki_range_push(uint64_t number, const char *format, ...) {
   va_start(args, format);
   const nvtxEventAttributes_t event = event_of(number, name, format, args);
   va_end(args);
+  const int cancel = gki_cancel_hold();
   nvtxDomainRangePushEx(gki_listener, &event);
+  gki_cancel_let_go(cancel);
 }
 
-void gki_range_pop(void) { nvtxDomainRangePop(gki_listener); }
+void gki_range_pop(void) {
+  const int cancel = gki_cancel_hold();
+  nvtxDomainRangePop(gki_listener);
+  gki_cancel_let_go(cancel);
+}
 
 void gki_range_say(uint64_t number, const char *format, ...) {
   char name[NAME_BYTES];
@@ -62,7 +68,9 @@ void gki_range_say(uint64_t number, const char *format, ...) {
   va_start(args, format);
   const nvtxEventAttributes_t event = event_of(number, name, format, args);
   va_end(args);
+  const int cancel = gki_cancel_hold();
   nvtxDomainMarkEx(gki_listener, &event);
+  gki_cancel_let_go(cancel);
 }
 
 bool gki_range_describe(const char **why) {

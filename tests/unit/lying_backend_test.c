@@ -55,6 +55,22 @@ static gk_result wait_for_it(void *graph, bool block, gk_record *record) {
 }
 static gk_result cancel_it(void *graph) { return or_lie("cancel", fakes[NATIVE].cancel(graph)); }
 
+/* Of what it tells, one is a fact; another lacks only its reason. */
+static void tell_facts(gk_fact_visit visit, void *user) {
+  static const gk_fact facts[] = {{"group", "name", NULL, "why"}, {"group", "bare", "value", NULL},
+                                  {NULL, "name", "value", "why"}, {"group", NULL, "value", "why"}};
+  for (size_t k = 0; k < GK_COUNT(facts); ++k) visit(user, &facts[k]);
+  visit(user, NULL);
+}
+static void tell_facts_of(void *device, gk_fact_visit visit, void *user) {
+  (void)device;
+  tell_facts(visit, user);
+}
+static const void *query_it(const char *name) {
+  static const gk_fact_source source = {sizeof source, tell_facts, tell_facts_of};
+  return strcmp(name, GK_FACTS) == 0 ? &source : NULL;
+}
+
 static int make_liars(void **state) {
   (void)state;
   fake_register();
@@ -72,6 +88,7 @@ static int make_liars(void **state) {
     liar->copy = copy_it;
     liar->load = load_it;
     liar->lower = lower_it;
+    liar->query = query_it;
     if (liar->run) liar->run = run_it;
     if (liar->wait) liar->wait = wait_for_it;
     if (liar->cancel) liar->cancel = cancel_it;
@@ -217,6 +234,23 @@ static void description_is_whole(void **state) {
   close_fake(device);
 }
 
+static void note_fact(void *user, const gk_fact *fact) {
+  char *said = user;
+  const size_t used = strlen(said);
+  snprintf(said + used, 200 - used, "%s.%s=%s;%s;", fact->group, fact->name, fact->value ? fact->value : "", fact->why);
+}
+
+static void facts_are_whole(void **state) {
+  (void)state;
+  char backend[200] = "", of_device[200] = "";
+  gk_device *device = open_named(liar_names[NATIVE]);
+  assert_ok(gk_backend_facts(&liars[NATIVE], note_fact, backend));
+  assert_ok(gk_device_facts(device, note_fact, of_device));
+  assert_string_equal(backend, "group.name=;why;group.bare=value;;");
+  assert_string_equal(of_device, backend);
+  close_fake(device);
+}
+
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
 static void state_55(gk_record *record) { record->state = (gk_state)55; }
@@ -253,6 +287,7 @@ int main(void) {
     cmocka_unit_test(load_answers_a_result),
     ON_ALL(call_answers_a_result),
     cmocka_unit_test(description_is_whole),
+    cmocka_unit_test(facts_are_whole),
     cmocka_unit_test(record_can_be),
   };
   return cmocka_run_group_tests(tests, make_liars, NULL);
