@@ -107,10 +107,8 @@ gk_result gki_queue_make(gk_graph *graph) {
     launch->record.hit_bound = gki_arena_take(arena, plan->loop_count, 1);
     launch->record.ran = gki_arena_take(arena, plan->checkpoint_count, 1);
     if (graph->measured_count) launch->room = gki_arena_take(arena, plan->slot_count, sizeof *launch->room);
-    if (graph->measured_count && !launch->room)
-      return gki_fail_memory("a graph's queue of launches", plan->slot_count * sizeof *launch->room);
     if (!launch->values || !launch->bytes || !launch->changed || !launch->record.passes || !launch->record.hit_bound ||
-        !launch->record.ran)
+        !launch->record.ran || (graph->measured_count && !launch->room))
       return gki_fail_memory("a graph's queue of launches", plan->slot_count * sizeof *launch->values);
   }
   return GK_OK;
