@@ -32,7 +32,7 @@ static pid_t fork_child(void) {
   if (child != 0) return child;
   is_child = true;
   sim->allow("leak");
-  alarm(20);
+  alarm(600);
   return 0;
 }
 
