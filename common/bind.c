@@ -200,7 +200,7 @@ static gk_result refuse_unreachable(const gk_graph *graph, uint32_t slot, const 
 static gk_result bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
   gki_bound *at = &graph->slots[slot];
   uint64_t block = 0;
-  const size_t room = gki_device_room(graph->device, memory, &block);
+  const size_t room = memory ? gki_device_room(graph->device, memory, &block) : 0;
   gk_result result = memory && !block && at->used ? refuse_unreachable(graph, slot, memory) : GK_OK;
   if (result != GK_OK) return result;
   at->room = room;

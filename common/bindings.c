@@ -15,11 +15,47 @@ static const gk_node *user_of(const gk_plan *plan, uint32_t slot, uint32_t align
   return &plan->nodes[0];
 }
 
+static int64_t number_in(const gk_graph *graph, uint32_t slot) {
+  gk_value value = graph->slots[slot].value;
+  switch (graph->planned.plan.slots[slot].type) {
+  case GK_I32: return value.i32;
+  case GK_U32: return value.u32;
+  default: return value.i64;
+  }
+}
+
+/* Whether a number that is bound says that the kernel has no items. */
+static bool has_no_items(const gk_graph *graph, const gk_node *node) {
+  for (uint32_t d = 0; d < 3; ++d) {
+    uint32_t slot = node->items[d];
+    if (slot && graph->planned.plan.slots[slot].type != GK_PTR && graph->slots[slot].bound &&
+        number_in(graph, slot) <= 0)
+      return true;
+  }
+  return false;
+}
+
+/* The first task that needs the slot's memory in a launch; NULL: none. What a COPY or FILL of several elements touches
+ * is known when it is reached. */
+static const gk_node *needer_of(const gk_graph *graph, uint32_t slot) {
+  const gk_plan *plan = &graph->planned.plan;
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    if (node->flag == slot || node->items[0] == slot || node->items[1] == slot || node->items[2] == slot) return node;
+    if (node->op == GK_OP_KERNEL ? has_no_items(graph, node) : node->op != GK_OP_CALL && node->items[0]) continue;
+    for (uint32_t a = 0; a < node->arg_count; ++a)
+      if (plan->args[node->args + a] == slot) return node;
+  }
+  return NULL;
+}
+
+/* NULL is memory of no bytes. */
 static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (!graph->slots[k].used || graph->slots[k].bound || plan->slots[k].type == GK_HOST_PTR) continue;
-    const gk_node *node = user_of(plan, k, 0);
+    const gk_node *node = plan->slots[k].type == GK_PTR ? needer_of(graph, k) : user_of(plan, k, 0);
+    if (!node) continue;
     char title[GKI_TITLE_BYTES];
     const char *fix = plan->slots[k].type == GK_PTR     ? "gk_bind or gk_resize"
                       : plan->slots[k].type == GK_BYTES ? "gk_bind_bytes"
@@ -93,6 +129,7 @@ static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
 /* What is surely touched through a slot: the graph's own memory as a whole, of anyone else's the first element. */
 static uintptr_t end_of(const gk_graph *graph, uint32_t slot) {
   const gki_bound *bound = &graph->slots[slot];
+  if (!bound->value.ptr) return 0;
   size_t element = graph->planned.plan.slots[slot].element_bytes;
   if (!element) element = 1;
   size_t bytes = bound->value.ptr == bound->owned && bound->owned ? bound->owned_count * element : element;

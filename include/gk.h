@@ -572,7 +572,7 @@ void gk_free_text(char *text);
 /** Binds memory to a slot of type PTR or HOST_PTR. Binding never rebuilds, and counts from the next launch on. A bind
  * or resize that fails makes that launch fail with its message: a row of them needs no checks in between. Memory may be
  * anyone's that the device can reach (PyTorch, CuPy ...). On CUDA, memory of malloc or a static array is refused unless
- * the GPU reaches it (HMM, ATS). NULL unbinds. */
+ * the GPU reaches it (HMM, ATS). NULL unbinds: it is memory of no bytes, which is fine where nothing touches it. */
 gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory);
 
 /** Binds a number to a slot of type I32, U32 or I64; one that is out of range is refused. */

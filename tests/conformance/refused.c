@@ -174,6 +174,38 @@ CASE(unbound_slot_at_launch) {
   expect_int(t, buffer_get(to, 1), 1);
 }
 
+CASE(no_memory_for_no_items) {
+  enum { TO = 1, FROM, NUMBER, COUNT, IN, SUMS };
+  static const gk_slot_desc slots[] = {GK_BUFFER(TO, int), GK_BUFFER(FROM, int), GK_SCALAR(NUMBER, int),
+                                       GK_OWN(COUNT, int, 1), GK_OWN(IN, int, 1), GK_BUFFER(SUMS, int)};
+  static const gk_task tasks[] = {GK_RUN(add_to, NUMBER, TO, FROM), GK_RUN_2D(number, GK_ONE, NUMBER, TO, NUMBER),
+                                  GK_RUN(total, NUMBER, FROM, SUMS), GK_FILL(FROM, NUMBER, 3),
+                                  GK_COPY(TO, FROM, COUNT), HIT(IN)};
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  buffer *to = buffer_of(t, 3), *from = buffer_of(t, 2), *sums = buffer_of(t, 1);
+  refuses(t, GK_ERROR_INVALID, "slot 1 (TO) is not bound|gk_bind", gk_launch(graph(s), 0)); /* of what size, unknown */
+  bind_int(s, NUMBER, 0);
+  trace(s, 0, "IN=1"); /* nothing was ever bound */
+  bind_buffer(s, TO, to);
+  bind_buffer(s, FROM, NULL);
+  bind_int(s, NUMBER, -3);
+  trace(s, 0, "IN=2");
+  bind_int(s, NUMBER, 2);
+  refuses(t, GK_ERROR_INVALID, "slot 2 (FROM) is not bound|add_to", gk_launch(graph(s), 0));
+  bind_buffer(s, FROM, from);
+  refuses(t, GK_ERROR_INVALID, "slot 6 (SUMS) is not bound|total", gk_launch(graph(s), 0));
+  bind_buffer(s, SUMS, sums);
+  put(s, COUNT, 1);
+  trace(s, 0, "IN=3 TO=3 TO[2]=100 FROM[1]=3 SUMS=0");
+  put(s, COUNT, 0);
+  bind_buffer(s, TO, NULL);
+  bind_buffer(s, SUMS, NULL);
+  refuses(t, GK_ERROR_INVALID, "slot 1 (TO) is not bound", gk_launch(graph(s), 0));
+  bind_int(s, NUMBER, 0);
+  resize(s, FROM, 0);
+  trace(s, 0, "IN=4");
+}
+
 CASE(flag_pointer_null) {
   enum { FLAG = 1, IN };
   static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int), GK_OWN(IN, int, 1)};

@@ -343,7 +343,7 @@ static size_t bytes_of(reference *r, const line *l) { /* 12 */
   if (count > INT32_MAX) refuse_count(r, l, NONE, count);
   for (size_t k = 0; k < l->arg_count && !r->failed; ++k) {
     const size_t room = r->places[l->args[k]].shown.bytes, offset = k ? l->task->from_offset : l->task->offset;
-    const bool known = r->places[l->args[k]].shown.owned || room;
+    const bool known = r->places[l->args[k]].shown.owned || room || !value_of(r, l->args[k]).ptr;
     if (known && (offset > room || (uint64_t)count * unit > room - offset)) refuse_count(r, l, l->args[k], count);
   }
   return r->failed ? 0 : (size_t)count * unit;
@@ -358,6 +358,7 @@ static void run_copy(reference *r, const line *l) {
 
 static void run_fill(reference *r, const line *l) {
   const size_t bytes = bytes_of(r, l);
+  if (!bytes) return;
   char *to = (char *)value_of(r, l->args[0]).ptr + l->task->offset;
   for (size_t k = 0; k < bytes; k += 4) memcpy(to + k, &l->task->pattern, bytes - k < 4 ? bytes - k : 4);
 }
