@@ -231,7 +231,7 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch)
   gk_result result = GK_OK;
   if (gki_cuda_calls_changed(&graph->calls, launch)) {
     if (graph->complete) {
-      *launch->applied = GK_BY_RECORDING;
+      graph->records_again = true; /* perhaps for a later launch, if this one fails at it */
       result = finish(graph); /* they may still be on their way to the device */
     }
     for (uint32_t k = 0; k < graph->plan->run_count; ++k)
@@ -239,7 +239,10 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch)
     graph->complete = false;
   }
   if (result == GK_OK && !graph->complete) result = make_runs(graph, true);
-  return result;
+  if (result != GK_OK) return result;
+  if (graph->records_again) *launch->applied = GK_BY_RECORDING;
+  graph->records_again = false;
+  return GK_OK;
 }
 
 static gk_result follow(const gki_cuda_gated *graph) {

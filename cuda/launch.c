@@ -148,6 +148,7 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
   gki_cuda_variant *variant = NULL;
   gk_result result = again ? record_again(graph) : GK_OK;
+  graph->records_again = graph->records_again || again; /* perhaps for a launch before, which failed at it */
   gki_cuda_parameters_take(&graph->parameters, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);
   if (result == GK_OK) result = go_to(graph, gki_cuda_stream_of(graph->device, launch));
@@ -164,7 +165,8 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
     graph->busy_until = UINT64_MAX;
     return result;
   }
-  if (again) *launch->applied = GK_BY_RECORDING;
+  if (graph->records_again) *launch->applied = GK_BY_RECORDING;
+  graph->records_again = false;
   gki_cuda_announce(graph, launch, number);
   pthread_mutex_lock(&graph->device->lock);
   result = put(graph, variant, number);

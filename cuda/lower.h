@@ -54,6 +54,7 @@ typedef struct gki_cuda_graph {
   gki_cuda_parameters parameters;
   gki_cuda_counts counts;
   gki_cuda_calls calls;    /* the variants are made again when a slot of theirs was bound anew */
+  bool records_again;      /* for that they were dropped, and no launch since has run */
   CUstream at;             /* where all goes that is put on a stream: the device's own, but in a launch on another */
   CUstream stream;         /* of the last launch */
   CUevent end;             /* behind that launch alone, where others may put work behind it; NULL: it is on a stream of

@@ -297,3 +297,17 @@ CASE(bad_count_of_a_queued_launch) {
   clear(s);
   trace(s, 0, "HITS=1 TO=7 TO[1]=0");
 }
+
+/* A fresh launch counts the passes of each loop from zero, however the one before ended. */
+CASE(bound_after_a_bad_count) {
+  static const gk_task tasks[] = {GK_DO_WHILE(FLAG, .max_iterations = 4), HIT, GK_RUN(count, GK_ONE, COUNT),
+                                  GK_FILL(TO, COUNT, 7), GK_END};
+  subject *s = GRAPH(t, tasks);
+  clear(s);
+  put(s, FLAG, 1);
+  put(s, COUNT, ROOM - 2);
+  launch_fails(s, 0, "task 3 (TO = 7)|9 elements");
+  clear(s);
+  put(s, FLAG, 1);
+  trace(s, 0, "HITS=4 COUNT=5, passes FLAG=4, bound FLAG");
+}

@@ -2,6 +2,7 @@
 #include "conformance.h"
 #include "kernels.h"
 #include "stay.h"
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -377,6 +378,51 @@ static void recorded_calls(trial *t) {
   put(s, I, 1);
   expect_int(t, launch(s, 0)->applied, GK_BY_RECORDING);
   expect_int(t, buffer_get(after, 0), 24); /* shifted three times, then counted */
+}
+
+static atomic_int made;
+static gk_result count_made(const gk_value *args, void *native) {
+  (void)native;
+  if (args[0].ptr) atomic_fetch_add(&made, 1);
+  return GK_OK;
+}
+
+/* Recorded or not, no call is made before all its slots have values. */
+CASE(calls_wait_for_their_slots) {
+  enum { WHERE = 1, X, A };
+  static const gk_slot_desc slots[] = {{.slot = WHERE, .type = GK_HOST_PTR, .name = "WHERE"}, GK_BUFFER(X, int),
+                                       GK_OWN(A, int, 1)};
+  static const gk_task tasks[] = {GK_CALL(count_made, WHERE, X), GK_RUN(count, GK_ONE, A)};
+  int here = 0, there = 0;
+  atomic_store(&made, 0);
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  expect_int(t, atomic_load(&made), 0);
+  bind_host(s, WHERE, &here, &there);
+  refuses(t, GK_ERROR_INVALID, "slot 2 (X) is not bound|count_made", gk_launch(graph(s), 0));
+  expect_int(t, atomic_load(&made), 0);
+  bind_buffer(s, X, buffer_of(t, 1));
+  expect_int(t, atomic_load(&made), 0);
+  trace(s, 0, "A=1");
+  expect(t, atomic_load(&made) >= 2, "the call was made for the reference alone");
+}
+
+/* It is as if all of them were read before the first is written. */
+CASE(copy_within_one_slot) {
+  enum { X = 1, N, M, LONG = 30000 };
+  static const gk_slot_desc slots[] = {GK_OWN(X, int, LONG), GK_SCALAR(N, int), GK_OWN(M, int, 1)};
+  static const gk_task tasks[] = {
+    {.op = GK_OP_COPY, .name = "up", .items = {N}, .args = {X, X}, .offset = 4},
+    {.op = GK_OP_COPY, .name = "down", .items = {M}, .args = {X, X}, .from_offset = 12},
+    {.op = GK_OP_COPY, .name = "far", .items = {N}, .args = {X, X}, .offset = 4000, .from_offset = 8},
+  };
+  static const int counts[] = {7, 1, 0, 700, LONG - 1000};
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  for (int k = 0; k < LONG; k += 9) put_at(s, X, (size_t)k, k + 1);
+  for (size_t k = 0; k < GK_COUNT(counts); ++k) {
+    bind_int(s, N, counts[k]);
+    put(s, M, counts[k]);
+    launch(s, 0); /* the reference's memmove compares */
+  }
 }
 
 CASE(library_call_recorded) {

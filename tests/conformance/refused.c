@@ -158,6 +158,27 @@ CASE(zero_or_oversize_launch_shape) {
   trace(s, 0, "TO=2 TO[1]=2 TO[2]=1 TO[3]=1 BEHIND=3"); /* and later launches are possible */
 }
 
+CASE(race_between_sections) {
+  static const gk_task wrong[][8] = {
+    {GK_PARALLEL, GK_SECTION, HIT(A), GK_END, GK_SECTION, GK_COPY(B, A, GK_ONE), GK_END, GK_END},
+    {GK_PARALLEL, GK_SECTION, GK_RUN(assign, GK_ONE, C, A), GK_END, GK_SECTION, SET(A, 1), GK_END, GK_END},
+    {GK_PARALLEL, GK_SECTION, SET(A, 2), GK_END, GK_SECTION, SET(A, 1), GK_END, GK_END},
+    {GK_PARALLEL, GK_SECTION, GK_RUN(total, GK_ONE, B, A), GK_END, GK_SECTION, GK_RUN(assign, GK_ONE, C, A), GK_END,
+     GK_END},
+  };
+  for (size_t k = 0; k < GK_COUNT(wrong); ++k)
+    refuses_list(t, LIST_OF(wrong[k], letters), "race", 5, "slot 1 (A)|task 2|in another section");
+  static const gk_task flags[] = {GK_PARALLEL, GK_SECTION, GK_WHILE(A), SET(B, 1), GK_END, GK_END,
+                                  GK_SECTION, SET(A, 0), GK_END, GK_END};
+  refuses_list(t, LIST_OF(flags, letters), "race", 7, "slot 1 (A)|in another section");
+  static const gk_task right[] = {
+    GK_PARALLEL, GK_SECTION, GK_RUN(assign, GK_ONE, B, A), GK_RUN(total, GK_ONE, A, U), GK_END,
+    GK_SECTION, GK_RUN(assign, GK_ONE, C, A), GK_RUN(total, GK_ONE, A, U), GK_END, GK_END, HIT(A)};
+  subject *s = GRAPH(t, right); /* only read, or only summed into, in both */
+  put(s, A, 3);
+  trace(s, 0, "A=4 B=3 C=3 U=6");
+}
+
 CASE(unbound_slot_at_launch) {
   enum { TO = 1, NUMBER, UNUSED };
   static const gk_slot_desc slots[] = {GK_BUFFER(TO, int), GK_SCALAR(NUMBER, int), GK_BUFFER(UNUSED, int)};
@@ -204,6 +225,9 @@ CASE(no_memory_for_no_items) {
   bind_int(s, NUMBER, 0);
   resize(s, FROM, 0);
   trace(s, 0, "IN=4");
+  put(s, COUNT, 1); /* what a count on the device needs is known when it is read */
+  must(t, gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "task 4 (TO = FROM)|slot 1 (TO)|0 bytes", gk_wait(graph(s), NULL));
 }
 
 CASE(flag_pointer_null) {

@@ -194,6 +194,17 @@ CASE(cancel_inside_of_a_checkpoint) {
   trace(s, FIRST, "A=5 B=1 C=1 N=4, passes N=3, bound N, ran FIRST");
 }
 
+CASE(bound_counts_across_a_cancel) {
+  static const gk_task tasks[] = {GK_DO_WHILE(N, .max_iterations = 5), GK_TARGET(FIRST), HIT(B), GK_END, HIT(A), PAUSE,
+                                  GK_END, HIT(C)};
+  subject *s = CANCELLABLE(t, tasks);
+  put(s, N, 1);
+  CANCELLED(s, 0, 2, "A=2 B=2 C=0, cancelled, passes N=2, ran FIRST"); /* the pass whose end it stops at counts */
+  trace(s, FIRST, "A=5 B=5 C=1, passes N=3, bound N, ran FIRST");
+  CANCELLED(s, 0, 3, "A=8 B=8 C=1, cancelled, passes N=3, ran FIRST");
+  trace(s, 0, "A=13 B=13 C=2, passes N=5, bound N, ran FIRST"); /* a fresh launch starts at zero */
+}
+
 CASE(sections_stop_each_at_their_own_loop_end) {
   static const gk_task tasks[] = {
     PAUSE, GK_PARALLEL,
@@ -338,6 +349,41 @@ static gk_result fail_on_request(const gk_value *args, void *native) {
   (void)args;
   if (native) atomic_store(&hold.recorded, true);
   return atomic_load(&failing) ? GK_ERROR_UNSUPPORTED : GK_OK;
+}
+
+static atomic_int failures_left;
+static gk_result fail_a_while(const gk_value *args, void *native) {
+  (void)args;
+  if (native) atomic_store(&hold.recorded, true);
+  return atomic_fetch_sub(&failures_left, 1) > 0 ? GK_ERROR_UNSUPPORTED : GK_OK;
+}
+
+/* It runs from memory as the other left it; the wait tells the failure all the same. */
+CASE(launch_behind_a_failing_one) {
+  static const gk_slot_desc slots[] = {INT(A), INT(B), GK_DEFAULT(N, int, 0), INT(S)};
+  static const gk_task tasks[] = {HIT_ALWAYS(S), HIT(A), GK_CALL(fail_a_while, N), HIT(B)};
+  atomic_store(&failures_left, 0);
+  atomic_store(&hold.recorded, false);
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  bind_int(s, N, 1);
+  const gk_status *status = NULL;
+  for (int twice = 1; twice <= 2; ++twice) {
+    atomic_store(&failures_left, 1);
+    bind_int(s, N, twice);
+    must(t, gk_launch(graph(s), 0));
+    must(t, gk_launch(graph(s), 0));
+    must(t, gk_launch(graph(s), 0));
+    refuses(t, GK_ERROR_UNSUPPORTED, "fail_a_while", gk_wait(graph(s), &status));
+    refuses(t, GK_ERROR_UNSUPPORTED, "fail_a_while", gk_poll(graph(s), &status));
+    expect(t, !status, "a failed wait answered a status");
+    const int behind = 2 * twice, all = atomic_load(&hold.recorded) ? behind : 3 * twice;
+    expect_int(t, get(s, B), behind);
+    expect_int(t, get(s, A), all); /* recorded, a call fails before anything of its launch runs */
+    expect_int(t, get(s, S), all);
+  }
+  must(t, gk_launch(graph(s), 0));
+  must(t, gk_wait(graph(s), &status));
+  expect_int(t, status->launch, 7);
 }
 
 /* Recorded, it fails as it is recorded again, before anything runs. */

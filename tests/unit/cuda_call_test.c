@@ -79,6 +79,16 @@ static void check_recorded(gk_device *device, uint32_t bits) {
   assert_int_equal(called, 2);
   assert_int_equal(int_at(device, y), 0x01010103);
   assert_int_equal(int_at(device, x), 0x01010103);
+  answer = GK_ERROR_UNSUPPORTED;
+  gk_bind(graph, X, x);
+  for (int k = 0; k < 2; ++k) {
+    assert_ok(gk_launch(graph, 0));
+    assert_fails(GK_ERROR_UNSUPPORTED, "(fill_bytes)", gk_wait(graph, NULL));
+  }
+  answer = GK_OK;
+  assert_int_equal(run(graph)->applied, GK_BY_RECORDING); /* what the failed launches didn't come to */
+  assert_int_equal(run(graph)->applied, GK_UNCHANGED);
+  assert_int_equal(called, 5);
   gk_graph_destroy(graph);
 }
 
