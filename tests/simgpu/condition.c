@@ -20,6 +20,7 @@ CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
   sim_object_begin(&condition->base, SIM_CONDITION, asked);
   sim_graph *root = graph->root;
   condition->root = root;
+  condition->of = graph;
   condition->initial = initial;
   condition->assigned = flags != 0;
   root->conditions = sim_grow(root->conditions, root->condition_count, sizeof *root->conditions);
@@ -49,7 +50,9 @@ static CUresult check_handle(const sim_graph *graph, const CUDA_CONDITIONAL_NODE
                              sim_condition **condition) {
   *condition = SIM_OF(sim_condition, asked->handle, SIM_CONDITION);
   if (!*condition) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "no such conditional handle");
-  if ((*condition)->root != graph->root)
+  const sim_graph *around = graph; /* a graph's handles are also for bodies in it */
+  while (around != (*condition)->of && around->owner) around = around->owner->graph;
+  if (around != (*condition)->of)
     return sim_refuse(CUDA_ERROR_INVALID_VALUE, "the conditional handle was made for another graph");
   if ((*condition)->node) {
     sim_broken("shared", "a conditional handle was given to a second node");

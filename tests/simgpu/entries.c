@@ -25,7 +25,7 @@ static const struct { const char *name; int first, until; } older[] = {
 };
 /* And those that have another one from `first` on. */
 static const struct { const char *name; int first; } newer[] = {
-  {"cuGraphAddKernelNode", 12000}, {"cuGraphInstantiateWithParams", 99000}, {"cuCtxCreate", 11040},
+  {"cuGraphInstantiateWithParams", 99000}, {"cuCtxCreate", 11040},
   {"cuCtxGetDevice", 13000},       {"cuStreamGetCtx", 12050},
   {"cuGraphKernelNodeGetParams", 12000},
   {"cuGraphExecKernelNodeSetParams", 12000}};
@@ -55,6 +55,8 @@ static const known_entry known[] = {
 };
 
 static CUdriverProcAddressQueryResult find(const char *name, int version, any_function *function) {
+  if (strcmp(name, "cuGraphAddKernelNode") == 0 && version >= 12000 && sim_version >= 12000)
+    name = "cuGraphAddKernelNode_v2";
   *function = NULL;
   bool is_known = false;
   if (sim_lacks(name)) return CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;

@@ -240,6 +240,55 @@ CUresult sim_cuGraphAddKernelNode(CUgraphNode *node, CUgraph handle, const CUgra
   return added(result, made, node);
 }
 
+CUresult sim_cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                     const CUDA_KERNEL_NODE_PARAMS_v2 *asked) {
+  SIM_ENTER(cuGraphAddKernelNode_v2);
+  sim_graph *graph;
+  sim_node *made = NULL;
+  if (!node || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddKernelNode: a bad argument");
+  if (asked->kern) return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "kernels of libraries (CUkernel) aren't simulated");
+  CUresult result = sim_graph_find(handle, &graph);
+  const CUDA_KERNEL_NODE_PARAMS_v3 all = {
+    .func = asked->func, .gridDimX = asked->gridDimX, .gridDimY = asked->gridDimY, .gridDimZ = asked->gridDimZ,
+    .blockDimX = asked->blockDimX, .blockDimY = asked->blockDimY, .blockDimZ = asked->blockDimZ,
+    .sharedMemBytes = asked->sharedMemBytes, .kernelParams = asked->kernelParams, .extra = asked->extra,
+    .ctx = asked->ctx};
+  if (result == CUDA_SUCCESS) result = add_kernel(graph, after, count, &all, &made);
+  return added(result, made, node);
+}
+
+/* Rows of bytes are enough here. */
+static CUresult add_fill(sim_graph *graph, const CUgraphNode *after, size_t count,
+                         const CUDA_MEMSET_NODE_PARAMS_v2 *asked, sim_node **node) {
+  sim_context *context;
+  CUresult result = sim_current(&context);
+  if (result != CUDA_SUCCESS) return result;
+  if (asked->ctx) context = SIM_OF(sim_context, asked->ctx, SIM_CONTEXT);
+  if (!context) return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "a fill node: no such context");
+  if (asked->elementSize != 1 || asked->height != 1 || asked->value > UINT8_MAX)
+    return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "fills but of one row of bytes aren't simulated");
+  if (!sim_block_of(context, (uintptr_t)asked->dst, asked->width))
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "a fill of what isn't within one block of its context's memory");
+  result = sim_node_add(graph, CU_GRAPH_NODE_TYPE_MEMSET, after, count, node);
+  if (result == CUDA_SUCCESS)
+    (*node)->copy =
+      (sim_copy){(unsigned char *)(uintptr_t)asked->dst, NULL, asked->width, (unsigned char)asked->value};
+  return result;
+}
+
+CUresult sim_cuGraphAddMemsetNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count,
+                                  const CUDA_MEMSET_NODE_PARAMS_v1 *asked, CUcontext context) {
+  SIM_ENTER(cuGraphAddMemsetNode);
+  sim_graph *graph;
+  sim_node *made = NULL;
+  if (!node || !asked) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphAddMemsetNode: a bad argument");
+  CUresult result = sim_graph_find(handle, &graph);
+  const CUDA_MEMSET_NODE_PARAMS_v2 all = {.dst = asked->dst, .value = asked->value, .elementSize = asked->elementSize,
+                                          .width = asked->width, .height = asked->height, .ctx = context};
+  if (result == CUDA_SUCCESS) result = add_fill(graph, after, count, &all, &made);
+  return added(result, made, node);
+}
+
 CUresult sim_cuGraphAddEmptyNode(CUgraphNode *node, CUgraph handle, const CUgraphNode *after, size_t count) {
   SIM_ENTER(cuGraphAddEmptyNode);
   sim_graph *graph;
@@ -321,8 +370,13 @@ CUresult sim_cuGraphAddNode(CUgraphNode *node, CUgraph handle, const CUgraphNode
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
       result = sim_condition_add(graph, after, count, &asked->conditional, &made);
       break;
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      CUDA_MEMSET_NODE_PARAMS_v2 fill;
+      memcpy(&fill, asked->reserved1, sizeof fill);
+      result = add_fill(graph, after, count, &fill, &made);
+      break;
+    }
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-    case CU_GRAPH_NODE_TYPE_MEMSET:
       return sim_refuse(CUDA_ERROR_NOT_SUPPORTED, "%s nodes are simulated in captures only",
                         sim_node_name(asked->type));
     default: result = check_type(graph, asked->type); break;

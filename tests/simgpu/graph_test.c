@@ -95,6 +95,52 @@ static void both_ways_to_add_a_kernel(void **state) {
   expect_trace("kl");
 }
 
+/* The entry of 12.0 takes a struct that ends in two more members. */
+static void newer_way_to_add_a_kernel(void **state) {
+  (void)state;
+  CUresult (*add_newer)(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
+                  const CUDA_KERNEL_NODE_PARAMS_v2 *parameters);
+  uint64_t letter = 'k';
+  void *parameters[] = {&letter};
+  CUDA_KERNEL_NODE_PARAMS_v2 asked = {.func = kernel("log"), .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                      .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .kernelParams = parameters,
+                                      .ctx = context};
+  CUgraphNode node;
+  load("cuGraphAddKernelNode", 12000, &add_newer);
+  RIGHT(add_newer(&node, graph, NULL, 0, &asked));
+  asked.ctx = NULL; /* the current one */
+  letter = 'l';
+  RIGHT(add_newer(&node, graph, &node, 1, &asked));
+  asked.kern = (CUkernel)(uintptr_t)1;
+  WRONG(CUDA_ERROR_NOT_SUPPORTED, add_newer(&node, graph, NULL, 0, &asked));
+  expect_trace("kl");
+}
+
+static void fills_are_nodes(void **state) {
+  (void)state;
+  enum { BYTES = 16 };
+  CUgraphNode first, second;
+  CUgraphExec exec;
+  CUdeviceptr at = (CUdeviceptr)(uintptr_t)counters;
+  CUDA_MEMSET_NODE_PARAMS_v1 old = {.dst = at, .value = 1, .elementSize = 1, .width = BYTES, .height = 1};
+  CUDA_MEMSET_NODE_PARAMS_v2 fill = {.dst = at, .value = 2, .elementSize = 1, .width = 8, .height = 1};
+  CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+  memcpy(all.reserved1, &fill, sizeof fill);
+  RIGHT(cu.cuGraphAddMemsetNode(&first, graph, NULL, 0, &old, context));
+  RIGHT(cu.cuGraphAddNode(&second, graph, &first, NULL, 1, &all));
+  old.elementSize = 4;
+  WRONG(CUDA_ERROR_NOT_SUPPORTED, cu.cuGraphAddMemsetNode(&first, graph, NULL, 0, &old, context));
+  old = (CUDA_MEMSET_NODE_PARAMS_v1){.dst = 64, .elementSize = 1, .width = BYTES, .height = 1};
+  WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuGraphAddMemsetNode(&first, graph, NULL, 0, &old, context));
+  expect_refused("within one block");
+  RIGHT(cu.cuGraphInstantiateWithFlags(&exec, graph, 0));
+  RIGHT(cu.cuGraphLaunch(exec, stream));
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_int_equal(counters[0], UINT64_C(0x0202020202020202));
+  assert_int_equal(counters[1], UINT64_C(0x0101010101010101));
+  RIGHT(cu.cuGraphExecDestroy(exec));
+}
+
 static void node_parameters_end_at_4096_bytes(void **state) {
   (void)state;
   static unsigned char bytes[4096], four[4];
@@ -284,7 +330,7 @@ int main(void) {
     CASE(dependencies_are_checked),
     CASE(programmatic_edges_stand_between_kernels),
     CASE(what_is_reserved_must_be_zero),
-    CASE(both_ways_to_add_a_kernel),
+    CASE(both_ways_to_add_a_kernel), CASE(newer_way_to_add_a_kernel), CASE(fills_are_nodes),
     CASE(node_parameters_end_at_4096_bytes),
     CASE(child_graphs_are_copies),
     CASE(clone_is_a_graph_of_its_own),

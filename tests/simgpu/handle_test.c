@@ -35,6 +35,22 @@ static void handle_of_another_graph(void **state) {
   RIGHT(cu.cuGraphDestroy(other));
 }
 
+/* Made for a body it is for nodes in that, at any depth, and for none around it or beside it. */
+static void handle_of_a_body(void **state) {
+  (void)state;
+  CUgraph body, beside, inner, *bodies;
+  CUgraphNode node;
+  CUgraphConditionalHandle handle = 0;
+  add_condition(graph, NULL, handle_of(0), IF, &body);
+  add_condition(graph, NULL, handle_of(0), IF, &beside);
+  RIGHT(cu.cuGraphConditionalHandleCreate(&handle, body, context, 0, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  WRONG(CUDA_ERROR_INVALID_VALUE, try_condition(&node, graph, NULL, handle, IF, 1, &bodies));
+  expect_refused("another graph");
+  WRONG(CUDA_ERROR_INVALID_VALUE, try_condition(&node, beside, NULL, handle, IF, 1, &bodies));
+  add_condition(body, NULL, handle_of(0), IF, &inner);
+  RIGHT(try_condition(&node, inner, NULL, handle, IF, 1, &bodies));
+}
+
 static void handle_of_an_ended_graph(void **state) {
   (void)state;
   CUgraph *bodies;
@@ -198,7 +214,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(unattached_handle),
     CASE(shared_handle),
-    CASE(handle_of_another_graph),
+    CASE(handle_of_another_graph), CASE(handle_of_a_body),
     CASE(handle_of_an_ended_graph),
     CASE(handle_without_default_is_undefined),
     CASE(handles_set_by_two_threads),

@@ -33,7 +33,12 @@ void sim_rules_read(void); /* the environment */
 
 /* ---- control (control.c) ----------------------------------------------------------------------------------------- */
 
-#define SIM_ALL_ENTRIES(X) GKI_CUDA_ENTRIES(X) SIMGPU_ENTRIES(X)
+/* Second signatures: what an entry is from that version on. */
+#define SIM_SECOND_ENTRIES(X) \
+  X(cuGraphAddKernelNode_v2, 12000, 12000, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, \
+     const CUDA_KERNEL_NODE_PARAMS_v2 *parameters))
+#define SIM_ALL_ENTRIES(X) GKI_CUDA_ENTRIES(X) SIMGPU_ENTRIES(X) SIM_SECOND_ENTRIES(X)
 #define SIM_ENTRY(name, version, since, parameters) SIM_##name,
 typedef enum sim_entry { SIM_ALL_ENTRIES(SIM_ENTRY) SIM_ENTRIES } sim_entry;
 #undef SIM_ENTRY
@@ -279,7 +284,7 @@ CUresult sim_state(sim_context *context);
 
 typedef struct sim_condition { /* a handle */
   sim_object base;
-  struct sim_graph *root;
+  struct sim_graph *root, *of; /* the graph that it was made for; a body may be one */
   unsigned initial;
   bool assigned; /* has a default */
   struct sim_node *node;

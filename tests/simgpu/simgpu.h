@@ -105,6 +105,30 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams'
   CUcontext ctx;
 } CUDA_MEMSET_NODE_PARAMS_v2;
 
+typedef struct CUDA_MEMSET_NODE_PARAMS_st {
+  CUdeviceptr dst;
+  size_t pitch;
+  unsigned int value;
+  unsigned int elementSize;
+  size_t width;
+  size_t height;
+} CUDA_MEMSET_NODE_PARAMS_v1;
+
+typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st { /* from 12.0 on also what cuGraphAddKernelNode takes */
+  CUfunction func;
+  unsigned int gridDimX;
+  unsigned int gridDimY;
+  unsigned int gridDimZ;
+  unsigned int blockDimX;
+  unsigned int blockDimY;
+  unsigned int blockDimZ;
+  unsigned int sharedMemBytes;
+  void **kernelParams;
+  void **extra;
+  CUkernel kern;
+  CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS_v2;
+
 #define SIMGPU_ENTRIES(X) \
   X(cuDeviceTotalMem, 3020, 0, (size_t *bytes, CUdevice device)) \
   X(cuDevicePrimaryCtxReset, 11000, 0, (CUdevice device)) \
@@ -129,6 +153,9 @@ typedef struct CUDA_MEMSET_NODE_PARAMS_v2_st { /* a member of CUgraphNodeParams'
   X(cuGraphAddHostNode, 10000, 0, \
     (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, \
      const CUDA_HOST_NODE_PARAMS *parameters)) \
+  X(cuGraphAddMemsetNode, 10000, 0, \
+    (CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, \
+     const CUDA_MEMSET_NODE_PARAMS_v1 *parameters, CUcontext context)) \
   X(cuGraphKernelNodeGetParams, 10000, 0, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1 *parameters)) \
   X(cuGraphExecUpdate, 12000, 12000, (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *result))
 
