@@ -156,10 +156,10 @@ static gk_result arm_entered(void *state, const gk_hand_over *launch, void *data
   if (launch->target && !graph->fresh.gates->target_count)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_arm: graph %s was added without GK_CUDA_RESUMABLE; arm it with 0, or add "
                    "it with that bit", graph->plan->name);
-  gk_result result = gki_cuda_enter(graph->device);
+  gk_result result = gki_cuda_enter_unrelaxed(graph->device);
   if (result == GK_OK) {
     result = arm(graph, launch, data);
-    gki_cuda_leave(graph->device);
+    gki_cuda_leave_unrelaxed(graph->device);
   }
   return gki_cuda_note(graph->device, result);
 }

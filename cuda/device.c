@@ -17,30 +17,67 @@ static gk_result push(const gki_cuda_device *device) {
   return gki_cuda_judge(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
 }
 
-/* What the stream is asked or given would be recorded by who captures it, or spoil that. The default stream can't be
- * captured, but takes nothing while one is that it would wait for. */
-static CUresult is_captured(const gki_cuda_device *device, CUstream stream, bool *captured) {
+void gki_cuda_leave_unrelaxed(const gki_cuda_device *device) {
+  CUcontext own;
+  (void)device->driver->cuCtxPopCurrent(&own);
+}
+
+/* Of the thread's calls of gk, which may be one in another (a GK_CALL may call gk), the first relaxes it. */
+static _Thread_local struct {
+  unsigned depth;
+  const gki_cuda_driver *driver; /* NULL: it refused */
+  CUstreamCaptureMode before;
+} relaxed;
+
+void gki_cuda_relax(const gki_cuda_device *device) {
+  if (relaxed.depth++) return;
+  relaxed.before = CU_STREAM_CAPTURE_MODE_RELAXED;
+  const CUresult result = device->driver->cuThreadExchangeStreamCaptureMode(&relaxed.before);
+  relaxed.driver = result == CUDA_SUCCESS ? device->driver : NULL;
+}
+
+void gki_cuda_unrelax(void) {
+  if (--relaxed.depth || !relaxed.driver) return;
+  for (int tries = 0; tries < 2; ++tries)
+    if (relaxed.driver->cuThreadExchangeStreamCaptureMode(&relaxed.before) == CUDA_SUCCESS) return;
+}
+
+/* What the stream is asked or given would be recorded by the capture, or spoil it. The default stream can't be
+ * captured, but takes nothing while a stream is that it would wait for: `implicit`. */
+static CUresult is_captured(const gki_cuda_device *device, CUstream stream, bool *captured, bool *implicit) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUresult result = device->driver->cuStreamIsCapturing(stream, &status);
-  *captured = result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || status != CU_STREAM_CAPTURE_STATUS_NONE;
+  *implicit = result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  *captured = *implicit || (result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE);
   return *captured ? CUDA_SUCCESS : result;
 }
 
 static gk_result refuse_capture(const gki_cuda_device *device, CUstream stream) {
-  bool captured;
-  CUresult result = is_captured(device, stream, &captured);
+  bool captured, implicit;
+  CUresult result = is_captured(device, stream, &captured, &implicit);
   if (!captured) return gki_cuda_judge(device->driver, result, "cuStreamIsCapturing");
+  if (implicit)
+    return gk_fail(GK_ERROR_INVALID, "the default stream%s can't be used while a stream is captured that waits for it; "
+                   "end the capture first, make that stream with CU_STREAM_NON_BLOCKING, or use another one than the "
+                   "default stream", device->shares_stream && stream == device->stream ? ", which the device shares,"
+                                                                                       : "");
   return gk_fail(GK_ERROR_INVALID, "the stream %sis being captured, and what gk puts there can't be recorded; end the "
                  "capture first, or use another stream",
                  device->shares_stream && stream == device->stream ? "that the device shares " : "");
 }
 
-gk_result gki_cuda_enter(const gki_cuda_device *device) {
+gk_result gki_cuda_enter_unrelaxed(const gki_cuda_device *device) {
   gk_result result = refuse_lost(device);
   if (result == GK_OK) result = push(device);
   if (result != GK_OK || !device->shares_stream) return result;
   result = refuse_capture(device, device->stream);
-  if (result != GK_OK) gki_cuda_leave(device);
+  if (result != GK_OK) gki_cuda_leave_unrelaxed(device);
+  return result;
+}
+
+gk_result gki_cuda_enter(const gki_cuda_device *device) {
+  gk_result result = gki_cuda_enter_unrelaxed(device);
+  if (result == GK_OK) gki_cuda_relax(device);
   return result;
 }
 
@@ -54,29 +91,63 @@ static gk_result refuse_stream(const gki_cuda_device *device, CUstream stream) {
                  "that of gk_cuda_context, or open the device with gk_cuda_sharing");
 }
 
-gk_result gki_cuda_enter_on(const gki_cuda_device *device, CUstream stream, CUstream known, bool *pushed) {
+/* Of a stream that is being captured that mustn't be asked. */
+static unsigned long long id_of(const gki_cuda_device *device, CUstream stream) {
+  unsigned long long id = GKI_CUDA_STREAM_UNKNOWN;
+  if (stream == device->stream || (uintptr_t)stream == GKI_CU_STREAM_LEGACY) return 0; /* stays as long as the device */
+  if ((uintptr_t)stream == GKI_CU_STREAM_PER_THREAD || !device->driver->cuStreamGetId) return id;
+  return device->driver->cuStreamGetId(stream, &id) == CUDA_SUCCESS ? id : GKI_CUDA_STREAM_UNKNOWN;
+}
+
+bool gki_cuda_is_same(const gki_cuda_on *one, const gki_cuda_on *other) {
+  return one->stream == other->stream && one->id == other->id && one->id != GKI_CUDA_STREAM_UNKNOWN;
+}
+
+static gk_result push_if_other(const gki_cuda_device *device, bool *pushed) {
   CUcontext now = NULL;
-  *pushed = false;
-  gk_result result = refuse_lost(device);
-  if (result == GK_OK)
-    result = gki_cuda_judge(device->driver, device->driver->cuCtxGetCurrent(&now), "cuCtxGetCurrent");
-  if (result == GK_OK && now != device->context) {
-    result = push(device);
-    *pushed = result == GK_OK;
-  }
-  if (result == GK_OK) result = refuse_capture(device, stream);
-  if (result == GK_OK && stream != known) result = refuse_stream(device, stream); /* which may spoil a capture */
-  if (result == GK_OK && device->shares_stream && stream != known) /* where it was last is marked there */
-    result = refuse_capture(device, device->stream);
-  if (result == GK_OK || !*pushed) return result;
-  gki_cuda_leave(device);
-  *pushed = false;
+  gk_result result = gki_cuda_judge(device->driver, device->driver->cuCtxGetCurrent(&now), "cuCtxGetCurrent");
+  if (result != GK_OK || now == device->context) return result;
+  result = push(device);
+  *pushed = result == GK_OK;
   return result;
 }
 
-CUstream gki_cuda_stream_of(const gki_cuda_device *device, const gk_hand_over *launch) {
+/* Whether it is captured is asked first, as that is the one question that spoils no capture. */
+static gk_result refuse_launch_on(const gki_cuda_device *device, CUstream stream, const gki_cuda_on *last,
+                                  gki_cuda_on *now) {
+  gk_result result = refuse_capture(device, stream);
+  if (result != GK_OK) return result;
+  now->id = id_of(device, stream);
+  if (gki_cuda_is_same(now, last)) return GK_OK;
+  result = refuse_stream(device, stream);
+  if (result == GK_OK && device->shares_stream) /* where it was last is marked there */
+    result = refuse_capture(device, device->stream);
+  return result;
+}
+
+/* The device's own, or the caller's, whose default one has one name here. */
+static CUstream stream_of(const gki_cuda_device *device, const gk_hand_over *launch) {
   if (!launch->on_stream) return device->stream;
   return launch->stream ? launch->stream : (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY;
+}
+
+gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_over *launch, const gki_cuda_on *last,
+                                   gki_cuda_on *now, bool *pushed) {
+  *pushed = false;
+  *now = (gki_cuda_on){stream_of(device, launch), 0};
+  gk_result result;
+  if (!launch->on_stream) {
+    result = gki_cuda_enter_unrelaxed(device);
+    *pushed = result == GK_OK;
+    return result;
+  }
+  result = refuse_lost(device);
+  if (result == GK_OK) result = push_if_other(device, pushed);
+  if (result == GK_OK) result = refuse_launch_on(device, now->stream, last, now);
+  if (result == GK_OK || !*pushed) return result;
+  gki_cuda_leave_unrelaxed(device);
+  *pushed = false;
+  return result;
 }
 
 /* A primary context that was reset can be pushed, but holds nothing any more. */
@@ -92,6 +163,7 @@ bool gki_cuda_enter_to_free(gki_cuda_device *device) {
   CUresult result = CUDA_ERROR_UNKNOWN;
   for (int tries = 0; tries < 2 && result != CUDA_SUCCESS; ++tries) /* without it nothing can be given back */
     result = device->driver->cuCtxPushCurrent(device->context);
+  if (result == CUDA_SUCCESS) gki_cuda_relax(device);
   if (gki_cuda_is_gone(result) || is_reset(device)) device->driver = gki_cuda_driver_of_gone();
   return result == CUDA_SUCCESS;
 }
@@ -101,15 +173,15 @@ gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *pla
 }
 
 void gki_cuda_leave(const gki_cuda_device *device) {
-  CUcontext own;
-  (void)device->driver->cuCtxPopCurrent(&own);
+  gki_cuda_unrelax();
+  gki_cuda_leave_unrelaxed(device);
 }
 
 /* ---- losing it --------------------------------------------------------------------------------------------------- */
 
 bool gki_cuda_is_alive(const gki_cuda_device *device) {
-  bool captured = false;
-  if (device->shares_stream && is_captured(device, device->stream, &captured) != CUDA_SUCCESS) return false;
+  bool captured = false, implicit;
+  if (device->shares_stream && is_captured(device, device->stream, &captured, &implicit) != CUDA_SUCCESS) return false;
   if (captured) return true; /* to ask it would spoil the capture */
   const CUresult result = device->driver->cuStreamQuery(device->stream);
   return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
@@ -225,7 +297,9 @@ static gk_result take_stream(gki_cuda_device *device, CUstream shared) {
 }
 
 static gk_result take_both(gki_cuda_device *device, const gk_cuda_sharing *sharing) {
+  gki_cuda_relax(device);
   gk_result result = take_context(device, sharing ? sharing->context : NULL);
+  gki_cuda_unrelax();
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
   result = take_stream(device, sharing ? sharing->stream : NULL);
@@ -263,7 +337,11 @@ void gki_cuda_close(gki_cuda_device *device) {
     if (entered) gki_cuda_leave(device);
   }
   device->stream = device->uploads = NULL;
-  if (!leaves && device->retained) (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
+  if (!leaves && device->retained) {
+    gki_cuda_relax(device);
+    (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
+    gki_cuda_unrelax();
+  }
   device->context = NULL;
   if (device->locks) pthread_mutex_destroy(&device->lock);
   device->locks = false;

@@ -65,16 +65,35 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_shar
 /* Copes with what open left half done. On a device that hangs nothing is given back, as that might never return. */
 void gki_cuda_close(gki_cuda_device *device);
 
-/* Between the two the device's context is the thread's; then it is again what it was. GK_ERROR_DEVICE, with what it
- * began with, if the device is lost; GK_ERROR_INVALID while a stream that it shares is being captured. */
+/* Between the two the device's context is the thread's, and the thread is relaxed; then both are again what they were.
+ * GK_ERROR_DEVICE, with what it began with, if the device is lost; GK_ERROR_INVALID while a stream that it shares is
+ * being captured. */
 gk_result gki_cuda_enter(const gki_cuda_device *device);
 void gki_cuda_leave(const gki_cuda_device *device);
-/* The same for a launch on a stream; nothing is pushed, hence *pushed false, where the context is the thread's anyhow.
- * GK_ERROR_INVALID, and nothing entered, if the stream is being captured, or, unless it is `known`, of another
- * context. */
-gk_result gki_cuda_enter_on(const gki_cuda_device *device, CUstream stream, CUstream known, bool *pushed);
-/* The stream of a launch: the device's own, or the caller's; its default one has one name then. */
-CUstream gki_cuda_stream_of(const gki_cuda_device *device, const gk_hand_over *launch);
+
+/* While other threads, or other code of this one, capture streams, the driver forbids a thread what might wait, and
+ * such a call spoils the capture: memory, modules, graphs that are instantiated, waits. Between these two the thread is
+ * relaxed (cuThreadExchangeStreamCaptureMode): nothing is forbidden, and nothing spoiled. A pair may stand within
+ * another one. */
+void gki_cuda_relax(const gki_cuda_device *device);
+void gki_cuda_unrelax(void);
+/* For what a launch does each time, which nothing forbids. */
+gk_result gki_cuda_enter_unrelaxed(const gki_cuda_device *device);
+void gki_cuda_leave_unrelaxed(const gki_cuda_device *device);
+
+/* A stream, and which: the driver gives its handle to another one once it is destroyed. */
+typedef struct gki_cuda_on {
+  CUstream stream;
+  unsigned long long id; /* 0: it stays as long as the device */
+} gki_cuda_on;
+#define GKI_CUDA_STREAM_UNKNOWN UINT64_MAX /* each thread's own, and before CUDA 12.0: may be another one each time */
+bool gki_cuda_is_same(const gki_cuda_on *one, const gki_cuda_on *other);
+
+/* For a launch, whose stream `now` gets. On a stream of the caller's nothing is pushed, hence *pushed false, where the
+ * context is the thread's anyhow; GK_ERROR_INVALID, and nothing entered, if it is being captured, or, unless it is the
+ * `last` one, of another context. gki_cuda_leave_unrelaxed if *pushed. */
+gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_over *launch, const gki_cuda_on *last,
+                                   gki_cuda_on *now, bool *pushed);
 /* Whether the device still answers, so that what failed was what it was asked for. In its context. */
 bool gki_cuda_is_alive(const gki_cuda_device *device);
 /* What an entry answered; if that was a failure and the device doesn't answer any more, it is lost from now on. */

@@ -48,8 +48,10 @@ static CUresult wait_for_event(const gki_cuda_gated *graph) {
 /* Until nothing of the launch is under way any more, whatever becomes of it; a bad count fails it then. */
 static gk_result finish(gki_cuda_gated *graph) {
   if (!graph->busy) return GK_OK;
+  gki_cuda_relax(graph->device);
   CUresult result = wait_for_event(graph);
   if (result != CUDA_SUCCESS) (void)graph->device->driver->cuStreamSynchronize(graph->at);
+  gki_cuda_unrelax();
   graph->busy = false;
   if (result == CUDA_SUCCESS) return gki_cuda_counts_judge(&graph->counts, 1);
   if (graph->last == GK_NONE)
@@ -229,6 +231,7 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
 
 static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch) {
   gk_result result = GK_OK;
+  gki_cuda_relax(graph->device);
   if (gki_cuda_calls_changed(&graph->calls, launch)) {
     if (graph->complete) {
       graph->records_again = true; /* perhaps for a later launch, if this one fails at it */
@@ -239,6 +242,7 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch)
     graph->complete = false;
   }
   if (result == GK_OK && !graph->complete) result = make_runs(graph, true);
+  gki_cuda_unrelax();
   if (result != GK_OK) return result;
   if (graph->records_again) *launch->applied = GK_BY_RECORDING;
   graph->records_again = false;
@@ -255,8 +259,10 @@ static gk_result await_others(gki_cuda_gated *graph) {
   gk_result result = follow(graph);
   if (result == GK_OK && graph->at == device->stream) result = gki_cuda_follow_abroad(device);
   if (result != GK_OK) return result;
-  return gki_cuda_judge(device->driver, device->driver->cuStreamSynchronize(graph->at),
-                        "waiting for what was launched before graph %s", graph->plan->name);
+  gki_cuda_relax(device);
+  const CUresult answer = device->driver->cuStreamSynchronize(graph->at);
+  gki_cuda_unrelax();
+  return gki_cuda_judge(device->driver, answer, "waiting for what was launched before graph %s", graph->plan->name);
 }
 
 /* Nothing of this graph's launch before is under way, as its end was waited for, but of other graphs' there may be:
@@ -281,21 +287,29 @@ static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch, CUstre
   return result == GK_OK ? gki_cuda_updates_send(&graph->updates, &graph->parameters, launch->applied) : result;
 }
 
+/* Nothing is under way any more: the caller may destroy its stream. */
+static gk_result come_home(gki_cuda_gated *graph) {
+  const gk_result result = finish(graph);
+  graph->at = graph->device->stream;
+  return result;
+}
+
 gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch) {
-  const CUstream stream = gki_cuda_stream_of(graph->device, launch);
-  bool pushed = true;
-  gk_result result = launch->on_stream ? gki_cuda_enter_on(graph->device, stream, graph->at, &pushed)
-                                       : gki_cuda_enter(graph->device);
+  const gki_cuda_device *device = graph->device;
+  const gki_cuda_on last = {device->stream, 0};
+  gki_cuda_on on;
+  bool pushed;
+  gk_result result = gki_cuda_enter_to_launch(device, launch, &last, &on, &pushed);
   if (result != GK_OK) return result;
-  result = start(graph, launch, stream);
-  if (result != GK_OK) (void)finish(graph); /* nobody will */
-  if (pushed) gki_cuda_leave(graph->device);
+  result = start(graph, launch, on.stream);
+  if (result != GK_OK) (void)come_home(graph); /* nobody will */
+  if (pushed) gki_cuda_leave_unrelaxed(device);
   return result;
 }
 
 gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
   const gki_cuda_device *device = graph->device;
-  gk_result result = gki_cuda_enter(device);
+  gk_result result = gki_cuda_enter_unrelaxed(device);
   if (result != GK_OK) return result;
   result = follow(graph);
   if (result == GK_OK) {
@@ -305,7 +319,7 @@ gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
                        run);
   }
   if (result == GK_OK && graph->plan->bits & GK_ISOLATE) result = finish(graph);
-  gki_cuda_leave(device);
+  gki_cuda_leave_unrelaxed(device);
   return result;
 }
 
@@ -334,19 +348,19 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
 /* Nothing of a launch that failed stays on a stream that the device's own doesn't follow. */
 static void leave_stream(gki_cuda_gated *graph) {
   if (graph->at == graph->device->stream || !gki_cuda_enter_to_free(graph->device)) return;
-  (void)finish(graph);
+  (void)come_home(graph);
   gki_cuda_leave(graph->device);
 }
 
 gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t at, int32_t *flag) {
-  gk_result result = gki_cuda_enter(graph->device);
+  gk_result result = gki_cuda_enter_unrelaxed(graph->device);
   if (result != GK_OK) {
     leave_stream(graph);
     return result;
   }
   const gk_node *node = &graph->plan->nodes[at];
   if (at) result = read_at(graph, node, (const char *)graph->values[node->flag].ptr + node->offset, flag);
-  else result = finish(graph);
-  gki_cuda_leave(graph->device);
+  else result = come_home(graph);
+  gki_cuda_leave_unrelaxed(graph->device);
   return result;
 }

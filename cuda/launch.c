@@ -13,8 +13,10 @@ static gk_result record_again(gki_cuda_graph *graph) {
   const gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_judge_graph(device, graph->plan, gki_cuda_catch_up(graph), "waiting for its launches");
   if (result != GK_OK) graph->busy_until = UINT64_MAX;
+  gki_cuda_relax(device);
   gki_cuda_variant_drop(graph, &graph->fresh); /* also then: what they recorded isn't to run again */
   gki_cuda_variant_drop(graph, &graph->resume);
+  gki_cuda_unrelax();
   return result;
 }
 
@@ -41,16 +43,19 @@ static bool is_own(const gki_cuda_device *device, CUstream stream) {
 
 CUresult gki_cuda_catch_up(const gki_cuda_graph *graph) {
   const gki_cuda_driver *driver = graph->device->driver;
-  if (graph->at != graph->device->stream) return driver->cuStreamSynchronize(graph->at);
-  return graph->end ? driver->cuEventSynchronize(graph->end) : driver->cuStreamSynchronize(graph->at);
+  const bool by_event = graph->at == graph->device->stream && graph->end;
+  gki_cuda_relax(graph->device);
+  const CUresult result = by_event ? driver->cuEventSynchronize(graph->end) : driver->cuStreamSynchronize(graph->at);
+  gki_cuda_unrelax();
+  return result;
 }
 
 /* The launch before, and what was sent, may be on another stream than the next launch. */
-static gk_result go_to(gki_cuda_graph *graph, CUstream stream) {
+static gk_result go_to(gki_cuda_graph *graph, const gki_cuda_on *on) {
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
   CUresult result = CUDA_SUCCESS;
-  if (stream != graph->stream || (uintptr_t)stream == GKI_CU_STREAM_PER_THREAD) {
+  if (!gki_cuda_is_same(on, &graph->last_on)) {
     CUevent before = graph->end;
     if (!before) {
       before = graph->event;
@@ -60,9 +65,9 @@ static gk_result go_to(gki_cuda_graph *graph, CUstream stream) {
       pthread_mutex_unlock(&device->lock);
     }
     if (result != CUDA_SUCCESS) return gki_cuda_judge_graph(device, graph->plan, result, "cuEventRecord");
-    result = driver->cuStreamWaitEvent(stream, before, 0);
+    result = driver->cuStreamWaitEvent(on->stream, before, 0);
   }
-  if (result == CUDA_SUCCESS) graph->at = stream;
+  if (result == CUDA_SUCCESS) graph->at = on->stream;
   return gki_cuda_judge_graph(device, graph->plan, result, "cuStreamWaitEvent");
 }
 
@@ -88,10 +93,10 @@ gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
 
 /* From here on the stream isn't touched any more: it may be captured, or destroyed. If the end can't be marked, it is
  * waited for. */
-static CUresult mark_end(gki_cuda_graph *graph, CUevent event) {
+static CUresult mark_end(gki_cuda_graph *graph, const gki_cuda_on *on, CUevent event) {
   const gki_cuda_driver *driver = graph->device->driver;
   const CUresult result = driver->cuEventRecord(event, graph->at);
-  graph->stream = graph->at;
+  graph->last_on = *on;
   graph->end = event;
   stay_home(graph);
   if (result == CUDA_SUCCESS && graph->at != graph->device->stream) {
@@ -99,13 +104,13 @@ static CUresult mark_end(gki_cuda_graph *graph, CUevent event) {
     graph->device->abroad = graph;
   }
   if (result == CUDA_SUCCESS) return result;
-  graph->stream = graph->device->stream;
+  graph->last_on = (gki_cuda_on){graph->device->stream, 0};
   graph->end = NULL;
-  return driver->cuStreamSynchronize(graph->at);
+  return gki_cuda_catch_up(graph);
 }
 
 /* Under the device's lock. */
-static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, uint64_t number) {
+static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, const gki_cuda_on *on, uint64_t number) {
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
   const bool own = is_own(device, graph->at);
@@ -115,9 +120,9 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, uin
     result = gki_cuda_judge_graph(device, graph->plan, driver->cuGraphLaunch(variant->exec, graph->at),
                                   "cuGraphLaunch");
   if (result != GK_OK) return result;
-  if (!own) return gki_cuda_judge_graph(device, graph->plan, mark_end(graph, event), "cuEventRecord");
+  if (!own) return gki_cuda_judge_graph(device, graph->plan, mark_end(graph, on, event), "cuEventRecord");
   stay_home(graph);
-  graph->stream = graph->at;
+  graph->last_on = *on;
   graph->end = NULL;
   if (!graph->events) {
     device->last = graph;
@@ -142,7 +147,7 @@ void gki_cuda_announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64
   if (__atomic_load_n(launch->cancel, __ATOMIC_RELAXED)) stop_up_to(graph, number);
 }
 
-static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
+static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const gki_cuda_on *on) {
   const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
   const bool made = graph->fresh.exec != NULL;
   const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
@@ -151,7 +156,7 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   graph->records_again = graph->records_again || again; /* perhaps for a launch before, which failed at it */
   gki_cuda_parameters_take(&graph->parameters, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);
-  if (result == GK_OK) result = go_to(graph, gki_cuda_stream_of(graph->device, launch));
+  if (result == GK_OK) result = go_to(graph, on);
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
   if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
     return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
@@ -169,7 +174,7 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
   graph->records_again = false;
   gki_cuda_announce(graph, launch, number);
   pthread_mutex_lock(&graph->device->lock);
-  result = put(graph, variant, number);
+  result = put(graph, variant, on, number);
   pthread_mutex_unlock(&graph->device->lock);
   if (result == GK_OK) return GK_OK;
   atomic_store(&graph->launched, number - 1);
@@ -179,15 +184,14 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch) {
 
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch) {
   const gki_cuda_device *device = graph->device;
-  bool pushed = true;
-  gk_result result = launch->on_stream ? gki_cuda_enter_on(device, gki_cuda_stream_of(device, launch), graph->stream,
-                                                           &pushed)
-                                       : gki_cuda_enter(device);
+  gki_cuda_on on;
+  bool pushed;
+  gk_result result = gki_cuda_enter_to_launch(device, launch, &graph->last_on, &on, &pushed);
   if (result != GK_OK) return result;
-  result = start(graph, launch);
+  result = start(graph, launch, &on);
   if (result != GK_OK && graph->at != device->stream) (void)gki_cuda_catch_up(graph); /* while that stream is there */
   graph->at = device->stream;
-  if (pushed) gki_cuda_leave(device);
+  if (pushed) gki_cuda_leave_unrelaxed(device);
   return result;
 }
 

@@ -202,14 +202,23 @@ static gk_result make_first(gki_cuda_graph *graph) {
   return make_variant(graph, &graph->fresh, graph->one ? both : fresh);
 }
 
-gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_variant **variant) {
+static gk_result make_missing(gki_cuda_graph *graph, bool resumes) {
   gk_result result = graph->fresh.exec ? GK_OK : make_first(graph);
-  if (result != GK_OK) return result;
-  *variant = resumes && !graph->one ? &graph->resume : &graph->fresh;
-  if ((*variant)->exec) return GK_OK;
+  if (result != GK_OK || !resumes || graph->one) return result;
   const gk_gates *gates = NULL;
   result = gk_gates_make(graph->plan, bits_of(graph, true), &gates);
   return result == GK_OK ? make_variant(graph, &graph->resume, gates) : result;
+}
+
+gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_variant **variant) {
+  gk_result result = GK_OK;
+  if (!graph->fresh.exec || (resumes && !graph->one && !graph->resume.exec)) {
+    gki_cuda_relax(graph->device);
+    result = make_missing(graph, resumes);
+    gki_cuda_unrelax();
+  }
+  *variant = resumes && !graph->one ? &graph->resume : &graph->fresh;
+  return result;
 }
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
@@ -283,7 +292,7 @@ static gk_result end_uploads(gki_cuda_graph *graph) {
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
   graph->at = device->uploads; /* not behind what is under way, which may take long */
-  graph->stream = device->stream;
+  graph->last_on.stream = device->stream;
   graph->plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   atomic_init(&graph->launched, 0);
@@ -318,7 +327,7 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
   graph->plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   graph->outside = graph->one = true;
-  graph->at = graph->stream = device->stream;
+  graph->at = graph->last_on.stream = device->stream;
   atomic_init(&graph->launched, 0);
   gk_result result = choose_gates(graph);
   if (result == GK_OK) result = take_state(graph);

@@ -68,13 +68,13 @@ CUresult sim_capture_context(const sim_context *context, const char *entry) {
 }
 
 CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) {
-  SIM_ENTER_BACK(cuThreadExchangeStreamCaptureMode);
+  SIM_ENTER(cuThreadExchangeStreamCaptureMode);
   const CUstreamCaptureMode before = thread_mode;
   if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-    SIM_LEAVE(sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuThreadExchangeStreamCaptureMode: mode"));
+    return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuThreadExchangeStreamCaptureMode: mode");
   thread_mode = *mode;
   *mode = before;
-  SIM_LEAVE(CUDA_SUCCESS);
+  return CUDA_SUCCESS;
 }
 
 /* ---- what the next node of a stream comes behind ---- */

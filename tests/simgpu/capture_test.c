@@ -409,7 +409,7 @@ static CUstreamCaptureMode exchange(CUstreamCaptureMode mode) {
 }
 
 static CUresult queries(void) {
-  CUresult result = cu.cuEventQuery(forked);
+  const CUresult result = cu.cuEventQuery(forked);
   return result == CUDA_SUCCESS ? cu.cuStreamSynchronize(other) : result;
 }
 

@@ -14,7 +14,8 @@ extern "C" {
 typedef enum simgpu_how {
   SIMGPU_NOW,  /* it does nothing and answers the code; what gives something back does so all the same */
   SIMGPU_LATE, /* it works, then the device fails: its context answers the code from the next wait on, for ever */
-  SIMGPU_LOST  /* it and every later call answer the code, but for pushes and pops of contexts, which ask no device;
+  SIMGPU_LOST  /* it and every later call answer the code, but for pushes and pops of contexts and exchanges of the
+                * capture mode, which ask no device;
                 * what gives something back does so all the same */
 } simgpu_how;
 

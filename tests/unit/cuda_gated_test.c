@@ -101,14 +101,14 @@ static void test_straight_is_one_launch(void **state) {
     assert_int_equal(sim->calls("cuGraphLaunch"), 1);
     assert_int_equal(sim->calls("cuEventRecord"), 1);
     assert_int_equal(counts.copies, 0);
-    assert_int_equal(counts.calls, 8); /* the context comes and goes three times */
+    assert_int_equal(counts.calls, 10); /* the context comes and goes three times, and for the wait the mode */
     gk_bind(graph, X, y);
     gk_bind_int(graph, A, 3);
     counts = counts_of_launch(graph);
     assert_light(&counts);
     assert_int_equal(sim->calls("cuMemcpyHtoDAsync"), 1);
     assert_int_equal(counts.copies, 1);
-    assert_int_equal(counts.calls, 9);
+    assert_int_equal(counts.calls, 11);
     assert_int_equal(int_at(device, x), 2 * (int)count);
     assert_int_equal(int_at(device, y), 3 * (int)count);
     gk_graph_destroy(graph);

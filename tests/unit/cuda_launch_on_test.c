@@ -215,8 +215,8 @@ static void test_memory_follows_each(void **state) {
   end_world(w);
 }
 
-/* What a launch put on the caller's stream before it failed there isn't on its way any more: it would come in the middle
- * of the next one. */
+/* What a launch put on the caller's stream before it failed there isn't on its way any more: it would come in the
+ * middle of the next one. */
 static void test_failed_launch_leaves_nothing(void **state) {
   world *w = begin_world(state);
   int *more = int_on(w->device, 0);
@@ -304,6 +304,68 @@ static void test_wait_for_the_launch_alone(void **state) {
   end_world(w);
 }
 
+/* A stream made anew may have the handle of the one before: the launch there still comes behind the one on that. */
+static void launch_unknown(gk_graph *graph, CUstream stream, bool unknown) {
+  sim->mark();
+  if (unknown) (sim->fail)(3, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* as before CUDA 12.0, which has no cuStreamGetId */
+  assert_ok(gk_launch_on(graph, 0, stream));
+  if (unknown) assert_string_equal(sim->failed(), "cuStreamGetId");
+}
+
+static void check_handle_given_again(world *w, const gk_list *list, uint32_t bits, uint64_t seed) {
+  gk_graph *graph = bound(w, list, bits);
+  CUstream first, second;
+  sim->set_seed(seed);
+  set_int(w->device, w->x, 1);
+  gk_bind_bytes(graph, LINE, &(line){1, 1}, sizeof(line));
+  RIGHT(cu.cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+  if (!bits) sim->hold(1);
+  for (int n = 0; n < 5; ++n) fill_on(first, w->x, 0);
+  launch_unknown(graph, first, seed % 2);
+  RIGHT(cu.cuStreamDestroy(first));
+  RIGHT(cu.cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+  assert_ptr_equal(second, first);
+  gk_bind_bytes(graph, LINE, &(line){3, 2}, sizeof(line));
+  launch_unknown(graph, second, seed % 2);
+  sim->hold(0);
+  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal(int_at(w->device, w->x), 5);
+  RIGHT(cu.cuStreamDestroy(second));
+  gk_graph_destroy(graph);
+}
+
+static void test_handle_given_again(void **state) {
+  world *w = begin_world(state);
+  for (uint64_t seed = 1; seed <= 16; ++seed) {
+    check_handle_given_again(w, &looping, 0, seed);
+    check_handle_given_again(w, &straight, 0, seed);
+    check_handle_given_again(w, &looping, GK_HOST_GATED, seed);
+  }
+  end_world(w);
+}
+
+/* And it may be one of another context. */
+static void test_handle_given_again_elsewhere(void **state) {
+  world *w = begin_world(state);
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
+    gk_graph *graph = bound(w, &looping, bits);
+    CUstream first, second;
+    CUcontext other;
+    RIGHT(cu.cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+    assert_ok(gk_launch_on(graph, 0, first));
+    assert_ok(gk_wait(graph, NULL));
+    RIGHT(cu.cuStreamDestroy(first));
+    RIGHT(cu.cuCtxCreate(&other, 0, 0));
+    RIGHT(cu.cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
+    assert_ptr_equal(second, first);
+    assert_fails(GK_ERROR_INVALID, "belongs to another context", gk_launch_on(graph, 0, second));
+    RIGHT(cu.cuStreamDestroy(second));
+    RIGHT(cu.cuCtxDestroy(other));
+    gk_graph_destroy(graph);
+  }
+  end_world(w);
+}
+
 /* ---- refused ----------------------------------------------------------------------------------------------------- */
 
 static void test_captured_is_refused(void **state) {
@@ -328,6 +390,29 @@ static void test_captured_is_refused(void **state) {
       assert_int_equal(int_at(w->device, w->x), 2);
       gk_graph_destroy(graph);
     }
+  end_world(w);
+}
+
+/* The default stream would wait for the one that is captured. */
+static void test_default_stream_while_captured(void **state) {
+  world *w = begin_world(state);
+  CUstream blocking;
+  RIGHT(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
+    gk_graph *graph = bound(w, &looping, bits);
+    CUgraph captured;
+    assert_ok(gk_launch_on(graph, 0, NULL));
+    RIGHT(cu.cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+    assert_ok(gk_wait(graph, NULL));
+    assert_fails(GK_ERROR_INVALID, "the default stream can't be used while a stream is captured that waits for it",
+                 gk_launch_on(graph, 0, NULL));
+    assert_ok(gk_launch_on(graph, 0, w->streams[0]));
+    assert_ok(gk_wait(graph, NULL));
+    gk_graph_destroy(graph);
+    RIGHT(cu.cuStreamEndCapture(blocking, &captured));
+    RIGHT(cu.cuGraphDestroy(captured));
+  }
+  RIGHT(cu.cuStreamDestroy(blocking));
   end_world(w);
 }
 
@@ -388,25 +473,25 @@ static simgpu_counts counts_on(gk_graph *graph, bool on_stream, CUstream stream)
   return counts;
 }
 
-/* Where the context is the thread's, as it is in a program that uses CUDA itself, one call more than on gk's own stream
- * if there are loops, for the event; without loops that is there in any case, and none more. */
+/* Where the context is the thread's, as it is in a program that uses CUDA itself: to look whether it is, whether the
+ * stream is captured, and, unless it is the default one, which it is; the launch, and the event behind it. */
 static void test_counts(void **state) {
   world *w = begin_world(state);
   for (int k = 0; k < 2; ++k) {
     gk_graph *graph = bound(w, k ? &straight : &looping, 0);
     const simgpu_counts own = counts_on(graph, false, NULL), there = counts_on(graph, true, w->streams[0]);
     assert_int_equal(own.calls, k ? 4 : 3);
-    assert_int_equal(there.calls, 4);
+    assert_int_equal(there.calls, 5);
     assert_int_equal(there.launches, 1);
     assert_int_equal(there.copies + there.waits + there.memory, 0);
     assert_int_equal(counts_on(graph, true, NULL).calls, 4);
     RIGHT(cu.cuCtxPopCurrent(NULL));
-    assert_int_equal(counts_on(graph, true, w->streams[0]).calls, 6); /* the context comes and goes */
+    assert_int_equal(counts_on(graph, true, w->streams[0]).calls, 7); /* the context comes and goes */
     RIGHT(cu.cuCtxPushCurrent(w->context));
     sim->mark();
     gk_bind_bytes(graph, LINE, &(line){1, 2}, sizeof(line));
     assert_ok(gk_launch_on(graph, 0, w->streams[0]));
-    assert_int_equal(sim->counts().calls, 5);
+    assert_int_equal(sim->counts().calls, 6);
     assert_int_equal(sim->counts().copies, 1);
     assert_int_equal(sim->counts().pageable, 0);
     assert_ok(gk_wait(graph, NULL));
@@ -449,7 +534,9 @@ int main(int count, char **words) {
     ON_CUDA(test_order_on_a_stream), ON_CUDA(test_one_after_the_other), ON_CUDA(test_resumed_on_another),
     ON_CUDA(test_recorded_again), ON_CUDA(test_memory_follows), ON_CUDA(test_memory_follows_each),
     ON_CUDA(test_failed_launch_leaves_nothing), ON_CUDA(test_stream_is_left_alone),
-    ON_CUDA(test_wait_for_the_launch_alone), ON_CUDA(test_captured_is_refused),
+    ON_CUDA(test_wait_for_the_launch_alone), ON_CUDA(test_handle_given_again),
+    ON_CUDA(test_handle_given_again_elsewhere), ON_CUDA(test_captured_is_refused),
+    ON_CUDA(test_default_stream_while_captured),
     ON_CUDA(test_other_context_is_refused), ON_CUDA(test_line_of_work), ON_CUDA(test_counts),
     ON_CUDA(test_each_call_fails)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);

@@ -66,7 +66,7 @@ static void goes_back_when_memory_runs_out(void **state) {
     gk_graph_destroy(graph_on(device, &list, 0));
     assert_true(sim->alive(SIMGPU_PINNED) > 0);
     sim->mark();
-    (sim->fail)(2, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW); /* behind the context's push */
+    (sim->fail)(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW); /* behind the context's push and the mode's exchange */
     void *memory = gk_alloc(device, 100, kind ? GK_HOST_MEMORY : GK_DEVICE_MEMORY);
     assert_string_equal(sim->failed(), kind ? "cuMemHostAlloc" : "cuMemAlloc");
     assert_non_null(memory);
@@ -74,7 +74,7 @@ static void goes_back_when_memory_runs_out(void **state) {
     gk_free(device, memory);
   }
   sim->mark();
-  (sim->fail)(2, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW); /* nothing is kept: it is so */
+  (sim->fail)(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW); /* nothing is kept: it is so */
   assert_null(gk_alloc(device, 100, GK_DEVICE_MEMORY));
   assert_says("cuMemAlloc of 100 bytes: out of memory");
 }
@@ -82,7 +82,7 @@ static void goes_back_when_memory_runs_out(void **state) {
 /* Where the driver registers no memory it gives its own. */
 static void takes_the_drivers(void **state) {
   gk_device *device = *state;
-  uint64_t k = 0;
+  uint64_t k = 2; /* behind the context's push and the mode's exchange */
   gk_graph *graph = NULL;
   do { /* which call it is */
     sim->mark();

@@ -230,6 +230,98 @@ static void test_asked_while_captured(void **state) {
   RIGHT(cu.cuCtxDestroy(context));
 }
 
+/* ---- captures of others ------------------------------------------------------------------------------------------ */
+
+static gk_result fill_bytes(const gk_value *args, void *native) {
+  fill_on(native, args[0].ptr, 0);
+  return GK_OK;
+}
+
+static const gk_task calling_tasks[] = {GK_CALL(fill_bytes, X), GK_RUN(add, N, X, A), GK_CHECKPOINT(7, LEFT),
+                                        GK_RUN(add, N, X, A), GK_END};
+static const gk_list calling = GK_LIST(calling, calling_tasks, slots);
+
+/* All that gk does with a device, from its opening on. */
+static void do_everything(CUstream stream, uint32_t bits) {
+  gk_device *device = open_named("cuda");
+  int *x = int_on(device, 1), *y = int_on(device, 1), *left = int_on(device, 3);
+  void *page = gk_alloc(device, 4, GK_HOST_MEMORY);
+  gk_graph *loop = graph_on(device, &looping, bits), *call = graph_on(device, &calling, bits);
+  gk_bind(loop, X, x);
+  gk_bind(loop, LEFT, left);
+  assert_ok(gk_launch(loop, 0));
+  assert_ok(gk_wait(loop, NULL));
+  set_int(device, left, 1);
+  assert_ok(gk_launch_on(loop, 0, stream));
+  while (gk_poll(loop, NULL) == GK_NOT_READY) {}
+  assert_int_equal(int_at(device, x), 5);
+  const gk_status *status;
+  gk_bind(call, LEFT, left);
+  for (int k = 0; k < 2; ++k) {
+    gk_bind(call, X, k ? x : y);
+    set_int(device, left, 1);
+    assert_ok(gk_launch_on(call, 0, stream)); /* the first one makes the graph, the second one makes it anew */
+    assert_ok(gk_wait(call, &status));
+    assert_int_equal(status->yielded, 7);
+    set_int(device, left, 0);
+    assert_ok(gk_launch_on(call, 7, stream));
+    assert_ok(gk_wait(call, NULL));
+    assert_int_equal(int_at(device, k ? x : y), 3); /* what the checkpoint holds ran twice */
+  }
+  assert_ok(gk_resize(loop, X, 5));
+  set_int(device, left, 1);
+  assert_ok(gk_launch(loop, 0));
+  gk_graph_destroy(loop); /* waits */
+  gk_graph_destroy(call);
+  gk_free(device, x);
+  gk_free(device, page);
+  gk_device_close(device);
+}
+
+typedef struct capture { CUcontext context; CUstream stream; CUstreamCaptureMode mode; bool ends; } capture;
+
+static void *capture_elsewhere(void *data) {
+  const capture *c = data;
+  CUgraph captured;
+  RIGHT(cu.cuCtxPushCurrent(c->context));
+  if (!c->ends) RIGHT(cu.cuStreamBeginCapture(c->stream, c->mode));
+  else RIGHT(cu.cuStreamEndCapture(c->stream, &captured));
+  if (c->ends) RIGHT(cu.cuGraphDestroy(captured));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  return NULL;
+}
+
+static CUstreamCaptureMode mode_of_thread(void) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL, global = mode;
+  RIGHT(cu.cuThreadExchangeStreamCaptureMode(&mode));
+  RIGHT(cu.cuThreadExchangeStreamCaptureMode(&global));
+  return mode;
+}
+
+/* By this thread, and by one that waits meanwhile; nothing of gk's is forbidden, and nothing of theirs is spoiled. */
+static void test_captures_of_others(void **state) {
+  (void)state;
+  capture c;
+  CUstream streams[2];
+  RIGHT(cu.cuDevicePrimaryCtxRetain(&c.context, 0));
+  RIGHT(cu.cuCtxPushCurrent(c.context));
+  for (int k = 0; k < 2; ++k) RIGHT(cu.cuStreamCreate(&streams[k], CU_STREAM_NON_BLOCKING));
+  c.stream = streams[0];
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
+    c.ends = false;
+    c.mode = bits ? CU_STREAM_CAPTURE_MODE_THREAD_LOCAL : CU_STREAM_CAPTURE_MODE_GLOBAL;
+    (void)capture_elsewhere(&c);
+    do_everything(streams[1], bits);
+    assert_int_equal(mode_of_thread(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+    c.ends = true;
+    (void)capture_elsewhere(&c);
+  }
+  RIGHT(cu.cuStreamDestroy(streams[1]));
+  RIGHT(cu.cuStreamDestroy(streams[0]));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  RIGHT(cu.cuDevicePrimaryCtxRelease(0));
+}
+
 /* ---- refused ----------------------------------------------------------------------------------------------------- */
 
 static void refused(int ordinal, const gk_extension *next, const char *words) {
@@ -332,6 +424,7 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {
     CLEAN(test_context_of_the_callers), CLEAN(test_primary_context), CLEAN(test_order_on_the_stream),
     CLEAN(test_captured), CLEAN(test_captured_elsewhere), CLEAN(test_asked_while_captured),
+    CLEAN(test_captures_of_others),
     CLEAN(test_refused_extensions),
     CLEAN(test_refused_context_and_stream), CLEAN(test_each_call_fails), CLEAN(test_whose_device_it_is)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
