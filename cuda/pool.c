@@ -26,6 +26,7 @@ static void release(const gki_cuda_device *device, gki_cuda_pooled *block) {
 
 /* Shared pages, so that a fork of the process doesn't give it copies which the device knows nothing of. */
 static CUresult map(const gki_cuda_driver *driver, gki_cuda_pooled *block) {
+  if (block->bytes > SIZE_MAX - PAGE) return CUDA_ERROR_OUT_OF_MEMORY;
   const size_t bytes = (block->bytes + PAGE - 1) / PAGE * PAGE;
   void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -3,7 +3,8 @@
  *   probe REPEATS busy  meanwhile copies go to and fro on a stream beside: what a kernel wrote, the node behind it sees
  *                       all the same, every time
  * Without a driver or device that is what the one line says, and the exit code is 2. After a graph that never ends, or
- * under which the context failed, nothing more is asked of that device: the line says why, and the exit code is 1. */
+ * under which the context failed, or where other work keeps the device busy, nothing more is asked of that device: the
+ * line says why, and the exit code is 1. */
 #include "cuda/image.h"
 #include "cuda/probe.h"
 #include <pthread.h>
@@ -37,7 +38,7 @@ typedef struct summary {
   uint32_t overlaps, least_us;
 } summary;
 
-static bool is_lost(const summary *s) { return s->last.hangs || s->last.broke; }
+static bool is_lost(const summary *s) { return s->last.hangs || s->last.busy || s->last.broke; }
 
 static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda_own *own, int repeats, summary *s) {
   for (int k = 0; k < repeats && !is_lost(s); ++k) {
@@ -63,9 +64,9 @@ static void print_summary(const summary *s, int ordinal, const char *name, int a
                           uint64_t copies) {
   printf("{\"device\":%d", ordinal);
   put_text("name", name);
-  printf(",\"sm\":%d,\"driver\":%d,\"conditional\":%s,\"hangs\":%s,\"broke\":%s,\"ways\":%u", arch,
+  printf(",\"sm\":%d,\"driver\":%d,\"conditional\":%s,\"hangs\":%s,\"busy\":%s,\"broke\":%s,\"ways\":%u", arch,
          s->last.driver_version, s->last.conditional ? "true" : "false", s->last.hangs ? "true" : "false",
-         s->last.broke ? "true" : "false", s->last.ways);
+         s->last.busy ? "true" : "false", s->last.broke ? "true" : "false", s->last.ways);
   printf(",\"first_us\":%u,\"least_us\":%u,\"overlaps\":%u,\"copies\":%llu",
          s->first.microseconds, s->least_us, s->overlaps, (unsigned long long)copies);
   put_text("kernels", kernels);
