@@ -16,7 +16,7 @@ typedef struct sim_services {
   void (*set_conditional)(unsigned long long handle, unsigned value);
   void (*stop)(const char *why); /* doesn't return */
   void (*pause)(void); /* here kernels beside this one may go on */
-  void (*touch)(unsigned long long at, unsigned long long bytes); /* before a load or store; may not return */
+  void (*touch)(unsigned long long at, unsigned long long bytes); /* before a load or store */
 } sim_services;
 
 typedef struct sim_code_kernel {

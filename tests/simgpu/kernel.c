@@ -33,6 +33,7 @@ typedef struct sim_grid {
   unsigned current;              /* thread */
   bool inside;                   /* a kernel is being carried out */
   bool stopped;                  /* and goes no further */
+  bool faulted;                  /* as it would touch what it mustn't */
   bool ending;
   uint64_t *random;              /* NULL: it mustn't pause */
   sim_fiber *outside, *at;       /* the caller's stack, and where we are */
@@ -211,7 +212,11 @@ static const sim_services services = {meet, barrier, set_conditional, stop, paus
 /* Parameters, what meetings bring and this table aren't the GPU's memory, and kernels look at them all the same. */
 static void touch(unsigned long long at, unsigned long long bytes) {
   if (at - (uintptr_t)own < sizeof *own || at - (uintptr_t)&services < sizeof services) return;
-  sim_touch(at, bytes);
+  if (sim_touch(at, bytes)) return;
+  own->faulted = own->stopped = true;
+  own->lanes[own->current].state = WAITING; /* for ever */
+  go(own, own->outside);
+  abort();
 }
 
 /* Nobody can go on, and somebody waits. */
@@ -297,7 +302,7 @@ static void tidy_up(machine *m) {
   }
   m->spares = m->fibers;
   m->paused = NULL;
-  m->inside = m->stopped = false;
+  m->inside = m->stopped = m->faulted = false;
 }
 
 /* ---- machines ---------------------------------------------------------------------------------------------------- */
@@ -404,8 +409,10 @@ bool sim_kernel_go_on(sim_grid *m, uint64_t *random) {
   take_places(m);
   do {
     if (m->stopped || (m->left == m->threads && !m->paused && !next_block(m))) {
+      const bool faulted = m->faulted;
       if (m->stopped) tidy_up(m);
       m->inside = false;
+      if (faulted) sim_give_up();
       return true;
     }
     go_on_once(m);

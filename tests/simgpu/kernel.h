@@ -45,8 +45,10 @@ bool sim_kernel_go_on(sim_grid *grid, uint64_t *random);
 /* The driver's: what cudaGraphSetConditional does in a kernel. */
 extern void sim_set_conditional(unsigned long long handle, unsigned value);
 
-/* The driver's: what a kernel is about to load or store. Doesn't return, but jumps, if it mustn't. */
-extern void sim_touch(unsigned long long at, unsigned long long bytes);
+/* The driver's: whether a kernel may load or store there. */
+extern bool sim_touch(unsigned long long at, unsigned long long bytes);
+/* The driver's: leaves the work in which a kernel may not, by a jump from the stack on which that kernel was begun. */
+extern void sim_give_up(void);
 
 /* After such a jump, on that thread: tells sanitizers on which stack it is. All kernels under way there are given
  * up. */

@@ -168,15 +168,16 @@ void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, siz
 
 /* Device memory is closed where it mustn't be touched. Of the host's a kernel may touch what is page-locked or managed;
  * all of it on a device whose attribute says so. */
-void sim_touch(unsigned long long at, unsigned long long bytes) {
-  if (!leave || !guarded || is_device_memory(at)) return;
+bool sim_touch(unsigned long long at, unsigned long long bytes) {
+  if (!leave || !guarded || is_device_memory(at)) return true;
   pthread_mutex_lock(&sim_lock);
   const bool known = find_in(guarded, guarded->hosts, at, bytes) != NULL;
   pthread_mutex_unlock(&sim_lock);
-  if (known) return;
-  touched = at;
-  siglongjmp(*leave, 1);
+  if (!known) touched = at;
+  return known;
 }
+
+void sim_give_up(void) { siglongjmp(*leave, 1); }
 
 /* ---- taking and giving back ---- */
 
