@@ -249,7 +249,7 @@ def sanitizers(names):
     return f" -fsanitize={names} -fno-sanitize-recover=all -fno-omit-frame-pointer"
 
 
-def kernel_flags(options, compiler, symbols):
+def kernel_flags(options, compiler):
     """Of the simulated GPU's kernels: each load and store calls a function, so that the driver sees what they touch.
 
     Threads change stacks there, which only the library itself tells ThreadSanitizer."""
@@ -257,7 +257,7 @@ def kernel_flags(options, compiler, symbols):
     lead = "-mllvm -" if compiler.kind == "clang" else "--param "
     chosen = options.sanitize.split(",")
     names = "kernel-address" + (",undefined" if "undefined" in chosen and not options.coverage else "")
-    return (f"-O1 {symbols} -fsanitize={names} -fno-sanitize-recover=all -fsanitize-recover=kernel-address "
+    return (f"-O1 -g1 -fsanitize={names} -fno-sanitize-recover=all -fsanitize-recover=kernel-address "
             "-fno-omit-frame-pointer " + " ".join(f"{lead}{name}=0" for name in parameters)
             + ("" if "address" in chosen else " -DSIM_WITHOUT_ASAN"))
 
@@ -294,7 +294,7 @@ def settings(options, compiler, found):
         "tested": f"-O0 {lines}{checked}" if apart else optimise.replace("-O2", "-O0"),
         "linked": " ".join([*find_linker(compiler), *(["--coverage"] if options.coverage else [])]),
         "werror": "-Werror" if options.werror else "",
-        "kernels": kernel_flags(options, compiler, symbols),
+        "kernels": kernel_flags(options, compiler),
         "prefix": os.path.abspath(options.prefix),
     }
     for one in found:

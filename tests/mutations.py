@@ -44,7 +44,7 @@ import run  # noqa: E402
 TREE = ROOT / "build/mutations"
 TABLES = ROOT / "tests/mutations"
 SOURCES = ["build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
-FEW = 9  # evenly over the tables, however many there are
+FEW = 5  # evenly over the tables, however many there are
 # Of a program, and of a case of the conformance suite: mutations make loops that never end, and memory that ever grows.
 SECONDS, CASE_SECONDS, GIBIBYTES = 60, 30, 8
 LISTS = 1000  # random ones

@@ -123,6 +123,13 @@ static bool fail_once(const char *backend, const case_entry *c, unsigned long kt
   return slip->outcome == PASSED;
 }
 
+/* Where a sample begins: another k in each case, and the same each time. */
+static unsigned long start_of(const case_entry *c) {
+  unsigned long sum = 0;
+  for (const char *at = c->name; *at; ++at) sum = sum * 31 + (unsigned char)*at;
+  return sum;
+}
+
 void sweep_case(const char *backend, const case_entry *c) {
   answer *slip = the_session.slip;
   bool over = false;
@@ -141,17 +148,21 @@ void sweep_case(const char *backend, const case_entry *c) {
   }
   if (!enter_session()) return;
   gk_set_log(GK_LOG_ERROR, hear, NULL);
-  unsigned long stride = 1;
+  unsigned long stride = 1, start = 0;
   /* How many there are shows when none fails, and nothing is new; which one is k-th, too, but for the first. */
   if (the_session.most || the_session.at > 1) {
     if (!fail_once(backend, c, ULONG_MAX, 0, &over) || !fail_once(backend, c, ULONG_MAX, 0, &over)) return;
-    if (!the_session.at) stride = all_calls / the_session.most + 1;
+    if (!the_session.at) {
+      stride = all_calls / the_session.most + 1;
+      start = start_of(c);
+      first = start % stride + 1;
+    }
   }
   over = false;
   for (unsigned long k = first; !over; k += stride) {
     size_t ways = fault.own ? sizeof failures / sizeof failures[0] : 1;
     for (size_t f = 0; f < ways && !over; ++f) {
-      if (!the_session.every_way && f != k / stride % ways) continue;
+      if (!the_session.every_way && f != (k / stride + start) % ways) continue;
       if (!fail_once(backend, c, k, f, &over)) return;
       slip->tried += !over;
     }

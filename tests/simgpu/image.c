@@ -36,7 +36,13 @@ static CUresult refuse(const reader *r, CUresult code, const char *format, ...) 
 
 uint64_t sim_hash(const void *at, size_t bytes, uint64_t seed) {
   uint64_t hash = seed ^ 0xcbf29ce484222325u;
-  for (const unsigned char *s = at, *end = s + bytes; s < end; ++s) hash = (hash ^ *s) * 0x100000001b3u;
+  const unsigned char *s = at, *end = s + bytes;
+  for (uint64_t word; end - s >= 8; s += 8) {
+    memcpy(&word, s, 8);
+    hash = (hash ^ word) * 0x100000001b3u;
+    hash ^= hash >> 32;
+  }
+  for (; s < end; ++s) hash = (hash ^ *s) * 0x100000001b3u;
   return hash ^ hash >> 29;
 }
 
@@ -102,13 +108,17 @@ void *sim_image_ptx(int toolkit, sim_arch arch, const void *code, size_t code_by
           arch.feature ? (char[]){arch.feature, 0} : "", PTX_CODE, code_bytes,
           (unsigned long long)sim_hash(code, code_bytes, 0));
   const unsigned char *s = code;
+  char line[112]; /* of 84 bytes */
+  size_t length = 0;
   for (size_t k = 0; k < code_bytes; k += 3) {
     unsigned word = (unsigned)s[k] << 16;
     if (k + 1 < code_bytes) word |= (unsigned)s[k + 1] << 8;
     if (k + 2 < code_bytes) word |= s[k + 2];
-    if (k % 84 == 0) fputs("\n// ", out);
-    const char four[] = {DIGITS[word >> 18 & 63], DIGITS[word >> 12 & 63], DIGITS[word >> 6 & 63], DIGITS[word & 63]};
-    fwrite(four, 1, sizeof four, out);
+    for (int shift = 18; shift >= 0; shift -= 6) line[length++] = DIGITS[word >> shift & 63];
+    if (length < sizeof line && k + 3 < code_bytes) continue;
+    fputs("\n// ", out);
+    fwrite(line, 1, length, out);
+    length = 0;
   }
   fputs("\n\n", out);
   fputc(0, out);
