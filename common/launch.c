@@ -359,7 +359,8 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
   if (graph->outside) result = refuse_outside(graph, call, "call gk_cuda_arm and launch your exec");
   else if (on_stream && !(device->backend->bits & GK_BACKEND_STREAMS))
     result = gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, device->backend->name);
-  else result = prepare(graph, call, label, here, &launch);
+  else if (device->backend->alive) result = device->backend->alive(device->state);
+  if (result == GK_OK) result = prepare(graph, call, label, here, &launch);
   if (result == GK_OK) {
     launch->hand_over.on_stream = on_stream;
     launch->hand_over.stream = stream;

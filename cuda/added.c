@@ -177,8 +177,7 @@ static gk_result disarm_entered(void *state, uint64_t over, uint64_t *launched) 
   gki_cuda_graph *graph = gki_cuda_native_of(state);
   gk_result result = gki_cuda_enter(graph->device);
   if (result != GK_OK) return gki_cuda_note(graph->device, result);
-  result = gki_cuda_judge(graph->device->driver, graph->device->driver->cuCtxSynchronize(),
-                          "gk_cuda_disarm: cuCtxSynchronize for graph %s", graph->plan->name);
+  result = gki_cuda_await_all(graph->device, graph->plan, "gk_cuda_disarm");
   gki_cuda_leave(graph->device);
   if (result != GK_OK) return gki_cuda_note(graph->device, result);
   while (*launched > over && !gki_cuda_is_posted(graph, *launched)) --*launched;

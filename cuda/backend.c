@@ -310,6 +310,8 @@ static const void *query(const char *name) { return strcmp(name, GK_FACTS) == 0 
 
 static gk_result cancel(void *state) { return gki_cuda_cancel(&((any_graph *)state)->native); }
 
+static gk_result alive(void *device) { return gki_cuda_refuse_lost(device); }
+
 static bool shares(void *device) { return ((const gki_cuda_device *)device)->shares_stream; }
 
 const gk_backend gki_cuda = {
@@ -340,4 +342,5 @@ const gk_backend gki_cuda = {
   .query = query,
   .shares = shares,
   .reaches = gki_cuda_reaches,
+  .alive = alive,
 };

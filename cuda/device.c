@@ -7,7 +7,7 @@
 
 /* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
-static gk_result refuse_lost(const gki_cuda_device *device) {
+gk_result gki_cuda_refuse_lost(const gki_cuda_device *device) {
   if (!atomic_load_explicit(&device->lost, memory_order_acquire)) return GK_OK;
   return gk_fail(GK_ERROR_DEVICE, "CUDA device %d (%s) is lost; close it, and if it can't be opened again, start the "
                  "program again. It began with: %s", device->ordinal, device->name, device->why_lost);
@@ -25,15 +25,17 @@ void gki_cuda_leave_unrelaxed(const gki_cuda_device *device) {
 /* Of the thread's calls of gk, which may be one in another (a GK_CALL may call gk), the first relaxes it. */
 static _Thread_local struct {
   unsigned depth;
-  const gki_cuda_driver *driver; /* NULL: it refused */
+  const gki_cuda_driver *driver; /* NULL: it refused, or can't */
   CUstreamCaptureMode before;
 } relaxed;
 
 void gki_cuda_relax(const gki_cuda_device *device) {
   if (relaxed.depth++) return;
+  relaxed.driver = NULL;
+  if (!device->driver->cuThreadExchangeStreamCaptureMode) return;
   relaxed.before = CU_STREAM_CAPTURE_MODE_RELAXED;
   const CUresult result = device->driver->cuThreadExchangeStreamCaptureMode(&relaxed.before);
-  relaxed.driver = result == CUDA_SUCCESS ? device->driver : NULL;
+  if (result == CUDA_SUCCESS) relaxed.driver = device->driver;
 }
 
 void gki_cuda_unrelax(void) {
@@ -67,7 +69,7 @@ static gk_result refuse_capture(const gki_cuda_device *device, CUstream stream) 
 }
 
 gk_result gki_cuda_enter_unrelaxed(const gki_cuda_device *device) {
-  gk_result result = refuse_lost(device);
+  gk_result result = gki_cuda_refuse_lost(device);
   if (result == GK_OK) result = push(device);
   if (result != GK_OK || !device->shares_stream) return result;
   result = refuse_capture(device, device->stream);
@@ -141,7 +143,7 @@ gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_
     *pushed = result == GK_OK;
     return result;
   }
-  result = refuse_lost(device);
+  result = gki_cuda_refuse_lost(device);
   if (result == GK_OK) result = push_if_other(device, pushed);
   if (result == GK_OK) result = refuse_launch_on(device, now->stream, last, now);
   if (result == GK_OK || !*pushed) return result;
@@ -175,6 +177,18 @@ gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *pla
 void gki_cuda_leave(const gki_cuda_device *device) {
   gki_cuda_unrelax();
   gki_cuda_leave_unrelaxed(device);
+}
+
+/* That would spoil the captures, too. Only of blocking streams the driver tells beforehand that they are captured. */
+gk_result gki_cuda_await_all(const gki_cuda_device *device, const gk_plan *plan, const char *call) {
+  bool captured, implicit;
+  CUresult result = is_captured(device, (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY, &captured, &implicit);
+  if (result == CUDA_SUCCESS && !captured) result = device->driver->cuCtxSynchronize();
+  if (!captured && result != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+    return gki_cuda_judge(device->driver, result, "%s: cuCtxSynchronize for graph %s", call, plan->name);
+  return gk_fail(GK_ERROR_INVALID, "%s: a stream of the device's context is being captured, and CUDA lets nothing wait "
+                 "for the launches of graph %s meanwhile%s; end the capture first", call, plan->name,
+                 captured ? "" : " (and that capture is invalid now)");
 }
 
 /* ---- losing it --------------------------------------------------------------------------------------------------- */

@@ -41,6 +41,8 @@ static const struct { const char *name; gki_cuda_need need; } optional[] = {
     {"cuGetErrorString", GKI_CUDA_NEEDS},
     {"cuDevicePrimaryCtxGetState", GKI_CUDA_NEEDS},
     {"cuGraphUpload", GKI_CUDA_NEEDS},
+    {"cuStreamGetId", GKI_CUDA_NEEDS},
+    {"cuThreadExchangeStreamCaptureMode", GKI_CUDA_NEEDS},
     {"cuMemHostRegister", GKI_CUDA_NEEDS},
     {"cuDeviceGraphMemTrim", GKI_CUDA_NEEDS},
     {"cuFuncGetParamInfo", GKI_CUDA_NEEDS},

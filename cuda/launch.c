@@ -203,15 +203,13 @@ gk_result gki_cuda_cancel(gki_cuda_graph *graph) {
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-void gki_cuda_settle(gki_cuda_graph *graph) {
+bool gki_cuda_settle(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
   const uint64_t launched = atomic_load(&graph->launched);
   CUresult result = CUDA_SUCCESS;
-  if (graph->outside) { /* launches of his that weren't armed may be under way, too */
-    (void)driver->cuCtxSynchronize();
-    return;
-  }
+  if (graph->outside) /* launches of his that weren't armed may be under way, too */
+    return gki_cuda_await_all(device, graph->plan, "gk_graph_destroy") != GK_ERROR_INVALID;
   pthread_mutex_lock(&device->lock);
   stay_home(graph);
   if (device->last == graph) {
@@ -224,6 +222,7 @@ void gki_cuda_settle(gki_cuda_graph *graph) {
                                         : graph->events ? graph->events[place_of(launched)]
                                                         : graph->event);
   if (result != CUDA_SUCCESS) (void)gki_cuda_catch_up(graph);
+  return true;
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -317,8 +316,7 @@ static gk_result look_outside(const gki_cuda_graph *graph, uint64_t number, bool
   const gki_cuda_device *device = graph->device;
   gk_result result = enter_to_ask(device);
   if (result != GK_OK) return result;
-  if (block)
-    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuCtxSynchronize(), "cuCtxSynchronize");
+  if (block) result = gki_cuda_await_all(device, graph->plan, "waiting for its launch");
   else if (!gki_cuda_is_alive(device))
     result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuStreamQuery(device->stream), "cuStreamQuery");
   gki_cuda_leave(device);

@@ -344,11 +344,21 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
                               "cuStreamSynchronize");
 }
 
+/* A launch of the caller's may still use it: it stays in use until the device is closed. */
+static void keep_memory(gki_cuda_graph *graph) {
+  gk_log(GK_LOG_WARN, "%s", gk_error());
+  gk_log(GK_LOG_WARN, "graph %s: its memory is kept until the device is closed, as its last launch may not be over",
+         graph->plan->name);
+  graph->fresh.tables = graph->state = 0;
+  graph->fresh.staged = graph->slots.ring = NULL;
+  graph->pinned = NULL;
+}
+
 void gki_cuda_graph_drop(gki_cuda_graph *graph) {
   if (!graph->device) return;
   const bool entered = gki_cuda_enter_to_free(graph->device);
   const gki_cuda_driver *driver = graph->device->driver;
-  gki_cuda_settle(graph);
+  if (!gki_cuda_settle(graph)) keep_memory(graph);
   gki_cuda_variant_drop(graph, &graph->fresh);
   gki_cuda_variant_drop(graph, &graph->resume);
   if (graph->event) (void)driver->cuEventDestroy(graph->event);

@@ -91,7 +91,11 @@ bool gki_cuda_pool_trim(gki_cuda_device *device) {
 }
 
 void gki_cuda_pool_drop(gki_cuda_device *device) {
+  gki_cuda_pooled **end = &device->pool.spare;
   if (!device->pool.locks) return;
+  while (*end) end = &(*end)->next;
+  *end = device->pool.used; /* of graphs whose end couldn't be waited for */
+  device->pool.used = NULL;
   gki_cuda_pool_trim(device);
   pthread_mutex_destroy(&device->pool.lock);
   device->pool.locks = false;

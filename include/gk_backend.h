@@ -451,6 +451,9 @@ typedef struct gk_backend {
   /** Whether the device can touch memory that `alloc` didn't give; asked when a slot is bound to it, on any thread.
    * GK_OK, or gk_fail with what to bind instead. Optional: it can. */
   gk_result (*reaches)(void *device, const void *memory);
+  /** Once a device is lost: GK_ERROR_DEVICE, and gk_fail with what that began with; gk_launch answers it. Asked at each
+   * launch, on the caller's thread, so what is known is told, and no driver is asked. Optional: GK_OK. */
+  gk_result (*alive)(void *device);
 } gk_backend;
 
 /** Puts a backend before those in gk. It must live as long as the process uses gk. Another ABI, a second one of the

@@ -693,6 +693,60 @@ static void test_device_closed_first(void **state) {
   end_world(&w);
 }
 
+/* ---- captures of others ------------------------------------------------------------------------------------------ */
+
+static CUstream begin_capture(unsigned flags) {
+  CUstream stream;
+  RIGHT(cu.cuStreamCreate(&stream, flags));
+  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  return stream;
+}
+
+/* What it waits for is the whole context, which a capture forbids. That of a blocking stream is told beforehand. */
+static void end_capture(CUstream stream, bool spoiled) {
+  CUgraph captured;
+  assert_int_equal(cu.cuStreamEndCapture(stream, &captured),
+                   spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
+  if (!spoiled) RIGHT(cu.cuGraphDestroy(captured));
+  RIGHT(cu.cuStreamDestroy(stream));
+}
+
+static void test_disarmed_while_captured(void **state) {
+  for (int blocking = 0; blocking < 2; ++blocking) {
+    world w = world_with(*state, &loop, 0);
+    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    const CUstream stream = begin_capture(blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
+    assert_fails(GK_ERROR_INVALID, "gk_cuda_disarm: a stream of the device's context is being captured",
+                 gk_cuda_disarm(w.graph));
+    end_capture(stream, !blocking);
+    assert_ok(gk_cuda_disarm(w.graph));
+    end_world(&w);
+  }
+}
+
+/* A launch may be under way then: its memory isn't the next graph's. */
+static void test_destroyed_while_captured(void **state) {
+  gk_device *device = *state;
+  for (int blocking = 0; blocking < 2; ++blocking) {
+    world w = world_with(device, &loop, 0), other;
+    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    sim->hold(1);
+    RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
+    const CUstream stream = begin_capture(blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
+    gk_graph_destroy(w.graph);
+    sim->hold(0);
+    end_capture(stream, !blocking);
+    const size_t before = sim->alive(SIMGPU_MEMORY);
+    other = world_with(device, &loop, 0);
+    assert_true(sim->alive(SIMGPU_MEMORY) >= before + 4 + 2); /* what is bound; its state and tables */
+    RIGHT(cu.cuStreamSynchronize(hand_stream));
+    assert_int_equal(int_at(device, w.x), 3);
+    end_world(&other);
+    RIGHT(cu.cuGraphExecDestroy(w.exec));
+    RIGHT(cu.cuGraphDestroy(w.whole));
+  }
+}
+
 int main(int count, char **words) {
   (void)count;
   setenv("SIMGPU_VERSION", DRIVER, 1);
@@ -709,6 +763,7 @@ int main(int count, char **words) {
     ON_HAND(test_refused), ON_HAND(test_refused_on_the_way),
     ON_HAND(test_drivers_that_cannot), ON_HAND(test_every_call_fails), ON_HAND(test_memory_runs_out),
     cmocka_unit_test_setup_teardown(test_lost, setup_hand, teardown_lost), ON_HAND(test_destroyed_under_way),
+    ON_HAND(test_disarmed_while_captured), ON_HAND(test_destroyed_while_captured),
     ON_HAND(test_device_closed_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -527,6 +527,63 @@ static void test_each_call_fails(void **state) {
   end_world(w);
 }
 
+/* Its own context and capture mode, which need no device to be told; any of these calls may be the one that fails. */
+static void expect_own(CUcontext mine) {
+  CUcontext popped = NULL;
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  (void)cu.cuCtxPopCurrent(&popped);
+  assert_ptr_equal(popped, mine);
+  if (cu.cuCtxPushCurrent(mine) != CUDA_SUCCESS) RIGHT(cu.cuCtxPushCurrent(mine));
+  (void)cu.cuThreadExchangeStreamCaptureMode(&mode);
+  assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+/* Whatever call the device is lost at, the thread is left as it was, and launches answer what it began with. */
+static bool check_lost_at(uint64_t k, uint32_t bits, CUcontext mine, CUstream stream) {
+  gk_device *device = open_named("cuda");
+  gk_graph *graph = graph_on(device, &looping, bits), *more = NULL;
+  int *x = int_on(device, 0), *left = int_on(device, 0), value = 0;
+  gk_bind(graph, X, x);
+  gk_bind(graph, LEFT, left);
+  gk_bind_bytes(graph, LINE, &(line){1, 1}, sizeof(line));
+  sim->mark();
+  (sim->fail)(k, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST);
+#define STEP(call) \
+  do { \
+    const gk_result result_ = (call); \
+    assert_true(result_ == GK_OK || sim->failed()); \
+    lost = lost || result_ == GK_ERROR_DEVICE; \
+    expect_own(mine); \
+  } while (0)
+  bool lost = false;
+  STEP(gk_launch_on(graph, 0, stream));
+  STEP(gk_wait(graph, NULL));
+  STEP(gk_launch(graph, 0));
+  STEP(gk_wait(graph, NULL));
+  STEP(gk_upload(device, x, &value, sizeof value));
+  STEP(gk_graph_create(device, &straight, bits, &more));
+  const bool over = !sim->failed();
+  if (lost) assert_fails(GK_ERROR_DEVICE, "is lost; close it", gk_launch(graph, 0));
+  if (lost) assert_non_null(strstr(gk_error(), "It began with: "));
+  gk_graph_destroy(more);
+  gk_graph_destroy(graph);
+  expect_own(mine);
+  sim->mark();
+  gk_device_close(device);
+  expect_own(mine);
+  return over;
+}
+
+static void test_lost_at_any_call(void **state) {
+  world *w = begin_world(state);
+  CUcontext mine;
+  RIGHT(cu.cuCtxCreate(&mine, 0, 0));
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits)
+    for (uint64_t k = 1; !check_lost_at(k, bits, mine, w->streams[0]); ++k) {}
+  RIGHT(cu.cuCtxDestroy(mine));
+  end_world(w);
+}
+
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
@@ -538,6 +595,6 @@ int main(int count, char **words) {
     ON_CUDA(test_handle_given_again_elsewhere), ON_CUDA(test_captured_is_refused),
     ON_CUDA(test_default_stream_while_captured),
     ON_CUDA(test_other_context_is_refused), ON_CUDA(test_line_of_work), ON_CUDA(test_counts),
-    ON_CUDA(test_each_call_fails)};
+    ON_CUDA(test_each_call_fails), ON_CUDA(test_lost_at_any_call)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }

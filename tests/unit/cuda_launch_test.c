@@ -357,10 +357,8 @@ static void test_device_is_lost(void **state) {
   } while (0)
   gk_graph *const all[] = {looping, gated, graph};
   for (int k = 0; k < 6; ++k) {
-    gk_result result = gk_launch(all[k % 3], 0);
-    if (result == GK_OK) result = k < 3 ? gk_wait(all[k % 3], NULL) : gk_poll(all[k % 3], NULL);
-    while (result == GK_NOT_READY) result = gk_poll(all[k % 3], NULL);
-    IS_LOST(result);
+    if (k < 3) IS_LOST(gk_launch(all[k % 3], 0));
+    else IS_LOST(gk_launch_on(all[k % 3], 0, NULL));
   }
   assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_says("It began with: cuEventSynchronize of graph two");
