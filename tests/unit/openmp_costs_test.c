@@ -139,6 +139,23 @@ static void test_what_is_forgotten_ends_at_the_least(void **state) {
   gki_openmp.close(&w.device);
 }
 
+/* By steps, up and down, and never below what a hand-over to threads that are awake takes. */
+static void test_waking_takes_no_less_than_a_hand_over(void **state) {
+  (void)state;
+  world w;
+  open_one(&w);
+  w.device.handoff_ns = 1000;
+  w.device.wake_ns = 2000;
+  gki_openmp_adapt_wake(&w.device, 1e9f);
+  assert_true(w.device.wake_ns == 3000);
+  gki_openmp_adapt_wake(&w.device, 1);
+  gki_openmp_adapt_wake(&w.device, 1);
+  assert_true(w.device.wake_ns > 1300 && w.device.wake_ns < 1400);
+  for (int k = 0; k < 10; ++k) gki_openmp_adapt_wake(&w.device, 1);
+  assert_true(w.device.wake_ns == 1000);
+  gki_openmp.close(&w.device);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_the_least_but_one),
@@ -148,6 +165,7 @@ int main(void) {
     cmocka_unit_test(test_a_good_moment_ends_a_slow_one),
     cmocka_unit_test(test_given_costs_are_not_doubted),
     cmocka_unit_test(test_what_is_forgotten_ends_at_the_least),
+    cmocka_unit_test(test_waking_takes_no_less_than_a_hand_over),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
