@@ -61,8 +61,9 @@ static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
                       : plan->slots[k].type == GK_BYTES ? "gk_bind_bytes"
                       : plan->slots[k].type >= GK_F32   ? "gk_bind_float"
                                                         : "gk_bind_int";
-    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is not bound, and %s uses it; call %s before", call,
-                   (unsigned)k, plan->slots[k].name, gki_node_title(node, title, sizeof title), fix);
+    return gk_fail(GK_ERROR_INVALID, "%s: slot %u (%s) is not bound%s, and %s uses it; call %s before", call,
+                   (unsigned)k, plan->slots[k].name, plan->slots[k].type == GK_PTR ? ", or is bound to NULL" : "",
+                   gki_node_title(node, title, sizeof title), fix);
   }
   return GK_OK;
 }

@@ -21,8 +21,8 @@ static gk_result refuse_many(const gk_plan *plan, const gk_node *node, const int
                  (unsigned)node->source, node->name, extents);
 }
 
-/* The slot of the argument ends before so many bytes from the offset on do. */
-static bool leaves_room(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_hand_over *launch,
+/* Whether so many bytes, from the argument's offset on, end behind the known memory of its slot. */
+static bool is_beyond_room(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_hand_over *launch,
                         uint64_t bytes) {
   const size_t room = launch->room ? launch->room[plan->args[node->args + arg]] : SIZE_MAX;
   const uint32_t offset = arg ? node->from_offset : node->offset;
@@ -54,7 +54,7 @@ gk_result gk_judge_count(const gk_plan *plan, uint32_t at, const gk_hand_over *l
   if (node->op != GK_OP_KERNEL && node->items[0]) {
     const uint32_t own = plan->slots[plan->args[node->args]].element_bytes, unit = own ? own : 1;
     for (uint32_t arg = 0; arg < node->arg_count; ++arg)
-      if (leaves_room(plan, node, arg, launch, all * unit))
+      if (is_beyond_room(plan, node, arg, launch, all * unit))
         return refuse_long(plan, node, arg, launch, extent[0], unit);
   }
   *items = all;

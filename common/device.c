@@ -169,8 +169,8 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   return result;
 }
 
-/* What the device's threads and its driver have of it. */
-static void end(gk_device *device) {
+/* Not in a fork's child, which has no worker, and whose driver is the parent's. */
+static void end_backend(gk_device *device) {
   gki_worker_stop(&device->worker);
   for (size_t k = 0; k < device->code_capacity; ++k)
     if (device->codes[k].kernel && device->backend->unload)
@@ -188,7 +188,7 @@ void gk_device_close(gk_device *device) {
   const int cancel = gki_cancel_hold();
   gki_bury(device, "device", device->info.name, "closed");
   gki_graphs_detach(device);
-  if (device->forks == gki_forks) end(device);
+  if (device->forks == gki_forks) end_backend(device);
   gk_release(device->codes);
   gk_release(device->blocks);
   gk_release(device->state);

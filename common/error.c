@@ -98,7 +98,8 @@ static gk_log_level level_named(const char *text) {
   return number < 0 ? GK_LOG_NONE : number > GK_LOG_DEBUG ? GK_LOG_DEBUG : (gk_log_level)number;
 }
 
-/* A sink mustn't call gk; one that does all the same changes what comes next, and waits for nobody. */
+/* A sink mustn't call gk. If it calls gk_set_log all the same, that takes effect at once and waits for no sink: it
+ * would wait for itself. */
 void gk_set_log(gk_log_level level, gk_log_sink sink, void *user) {
   const int cancel = gki_cancel_hold();
   pthread_mutex_lock(&log_lock);
@@ -153,7 +154,8 @@ static void say(gk_log_level level, const char *line) {
   else fprintf(stderr, "gk: %s\n", line);
   is_in_sink = is_nested;
   pthread_mutex_lock(&log_lock);
-  if (in_sink[turn] > 0 && --in_sink[turn] == 0) pthread_cond_broadcast(&log_changed); /* 0: the sink forked */
+  if (in_sink[turn] > 0 && --in_sink[turn] == 0) /* 0 already: in a child that the sink forked */
+    pthread_cond_broadcast(&log_changed);
   pthread_mutex_unlock(&log_lock);
   gki_cancel_let_go(cancel);
 }

@@ -4,8 +4,8 @@
 
 static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
 
-void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *parameters, void *posts, bool fixed) {
-  *counts = (gki_cuda_counts){.parameters = parameters, .posts = posts, .fixed = fixed ? 1 : 0};
+void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *parameters, void *posts, bool uncounted) {
+  *counts = (gki_cuda_counts){.parameters = parameters, .posts = posts, .fixed = uncounted ? 1 : 0};
 }
 
 void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_hand_over *launch, uint64_t number) {

@@ -13,13 +13,13 @@ typedef struct gki_cuda_posts {
 typedef struct gki_cuda_counts {
   const gki_cuda_parameters *parameters;
   gki_cuda_posts *posts;
-  uint64_t fixed; /* the number under which all launches post, where no epilogue counts them; else 0 */
-  bool moved;     /* the control block has another one still */
+  uint64_t fixed; /* where no epilogue counts launches: the number under which all of them post; else 0 */
+  bool moved;     /* `fixed` has grown since it was last sent to the control block */
   struct { const gk_value *values; const size_t *room; } launches[GKI_CUDA_RING]; /* by place in the ring */
 } gki_cuda_counts;
 
-/* fixed: no epilogue counts launches. */
-void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *parameters, void *posts, bool fixed);
+/* uncounted: no epilogue counts launches. */
+void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *parameters, void *posts, bool uncounted);
 
 /* Before a launch is handed to the driver, or armed: what its message would be made of. */
 void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_hand_over *launch, uint64_t number);

@@ -101,7 +101,7 @@ static unsigned long long id_of(const gki_cuda_device *device, CUstream stream) 
   return device->driver->cuStreamGetId(stream, &id) == CUDA_SUCCESS ? id : GKI_CUDA_STREAM_UNKNOWN;
 }
 
-bool gki_cuda_is_same(const gki_cuda_on *one, const gki_cuda_on *other) {
+bool gki_cuda_is_same(const gki_cuda_stream_id *one, const gki_cuda_stream_id *other) {
   return one->stream == other->stream && one->id == other->id && one->id != GKI_CUDA_STREAM_UNKNOWN;
 }
 
@@ -115,8 +115,8 @@ static gk_result push_if_other(const gki_cuda_device *device, bool *pushed) {
 }
 
 /* Whether it is captured is asked first, as that is the one question that spoils no capture. */
-static gk_result refuse_launch_on(const gki_cuda_device *device, CUstream stream, const gki_cuda_on *last,
-                                  gki_cuda_on *now) {
+static gk_result refuse_launch_on(const gki_cuda_device *device, CUstream stream, const gki_cuda_stream_id *last,
+                                  gki_cuda_stream_id *now) {
   gk_result result = refuse_capture(device, stream);
   if (result != GK_OK) return result;
   now->id = id_of(device, stream);
@@ -133,10 +133,10 @@ static CUstream stream_of(const gki_cuda_device *device, const gk_hand_over *lau
   return launch->stream ? launch->stream : (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY;
 }
 
-gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_over *launch, const gki_cuda_on *last,
-                                   gki_cuda_on *now, bool *pushed) {
+gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_over *launch,
+                                   const gki_cuda_stream_id *last, gki_cuda_stream_id *now, bool *pushed) {
   *pushed = false;
-  *now = (gki_cuda_on){stream_of(device, launch), 0};
+  *now = (gki_cuda_stream_id){stream_of(device, launch), 0};
   gk_result result;
   if (!launch->on_stream) {
     result = gki_cuda_enter_unrelaxed(device);

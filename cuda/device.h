@@ -30,7 +30,7 @@ typedef struct gki_cuda_device {
   const gki_cuda_driver *_Atomic driver; /* another one once the context is gone */
   CUdevice device;
   CUcontext context;
-  CUstream stream, uploads; /* what new graphs send goes by the second, past what is under way on the first */
+  CUstream stream, uploads; /* uploads: for tables of new graphs, so that they don't wait behind launches */
   bool retained;       /* the primary context, to be released */
   bool shares_stream;  /* it is the caller's, who may put work of his own on it, and capture it */
   int ordinal;
@@ -81,19 +81,19 @@ void gki_cuda_unrelax(void);
 gk_result gki_cuda_enter_unrelaxed(const gki_cuda_device *device);
 void gki_cuda_leave_unrelaxed(const gki_cuda_device *device);
 
-/* A stream, and which: the driver gives its handle to another one once it is destroyed. */
-typedef struct gki_cuda_on {
+/* A stream and the driver's id of it: handles are given again after a destroy, ids aren't. */
+typedef struct gki_cuda_stream_id {
   CUstream stream;
   unsigned long long id; /* 0: it stays as long as the device */
-} gki_cuda_on;
+} gki_cuda_stream_id;
 #define GKI_CUDA_STREAM_UNKNOWN UINT64_MAX /* each thread's own, and before CUDA 12.0: may be another one each time */
-bool gki_cuda_is_same(const gki_cuda_on *one, const gki_cuda_on *other);
+bool gki_cuda_is_same(const gki_cuda_stream_id *one, const gki_cuda_stream_id *other);
 
 /* For a launch, whose stream `now` gets. On a stream of the caller's nothing is pushed, hence *pushed false, where the
  * context is the thread's anyhow; GK_ERROR_INVALID, and nothing entered, if it is being captured, or, unless it is the
  * `last` one, of another context. gki_cuda_leave_unrelaxed if *pushed. */
-gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_over *launch, const gki_cuda_on *last,
-                                   gki_cuda_on *now, bool *pushed);
+gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_over *launch,
+                                   const gki_cuda_stream_id *last, gki_cuda_stream_id *now, bool *pushed);
 /* GK_ERROR_DEVICE, with what it began with, if it was found lost; the driver isn't asked. Any thread. */
 gk_result gki_cuda_refuse_lost(const gki_cuda_device *device);
 /* Until all that is under way in the context is over, by whomever it was launched. GK_ERROR_INVALID, as a failure of

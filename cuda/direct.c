@@ -55,7 +55,7 @@ static gk_result find_variant(look *l, gki_cuda_graph *native) {
   gk_result result = gki_cuda_variant_get(native, l->resumes, &variant);
   if (result == GK_ERROR_UNSUPPORTED && native->refused[0])
     return gk_fail(result, "%s: graph %s: %s", l->call, native->plan->name, native->refused);
-  if (result == GK_OK && !there && native->last_on.stream != device->stream) /* the next launch may be there again */
+  if (result == GK_OK && !there && native->last_stream.stream != device->stream) /* the next one may be there again */
     result = gki_cuda_judge_graph(device, native->plan, device->driver->cuStreamSynchronize(device->stream),
                                   "cuStreamSynchronize");
   l->variant = variant;

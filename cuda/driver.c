@@ -21,7 +21,7 @@ static const struct { const char *name; int version, since; size_t at; } entries
 #undef ENTRY
 };
 
-/* Those that a driver may lack. With GKI_CUDA_NEEDS nothing but a text, or what makes something faster. */
+/* Entries that a driver may lack, and what gk then does without. */
 static const struct { const char *name; gki_cuda_need need; } optional[] = {
     {"cuGraphAddNode", GKI_CUDA_FOR_CONDITIONAL},
     {"cuGraphConditionalHandleCreate", GKI_CUDA_FOR_CONDITIONAL},
@@ -37,15 +37,15 @@ static const struct { const char *name; gki_cuda_need need; } optional[] = {
     {"cuGraphChildGraphNodeGetGraph", GKI_CUDA_FOR_CALLS},
     {"cuGraphNodeGetType", GKI_CUDA_FOR_CALLS},
     {"cuGraphDebugDotPrint", GKI_CUDA_FOR_DRAWINGS},
-    {"cuGetErrorName", GKI_CUDA_NEEDS},
-    {"cuGetErrorString", GKI_CUDA_NEEDS},
-    {"cuDevicePrimaryCtxGetState", GKI_CUDA_NEEDS},
-    {"cuGraphUpload", GKI_CUDA_NEEDS},
-    {"cuStreamGetId", GKI_CUDA_NEEDS},
-    {"cuThreadExchangeStreamCaptureMode", GKI_CUDA_NEEDS},
-    {"cuMemHostRegister", GKI_CUDA_NEEDS},
-    {"cuDeviceGraphMemTrim", GKI_CUDA_NEEDS},
-    {"cuFuncGetParamInfo", GKI_CUDA_NEEDS},
+    {"cuGetErrorName", GKI_CUDA_FOR_COMFORT},
+    {"cuGetErrorString", GKI_CUDA_FOR_COMFORT},
+    {"cuDevicePrimaryCtxGetState", GKI_CUDA_FOR_COMFORT},
+    {"cuGraphUpload", GKI_CUDA_FOR_COMFORT},
+    {"cuStreamGetId", GKI_CUDA_FOR_COMFORT},
+    {"cuThreadExchangeStreamCaptureMode", GKI_CUDA_FOR_COMFORT},
+    {"cuMemHostRegister", GKI_CUDA_FOR_COMFORT},
+    {"cuDeviceGraphMemTrim", GKI_CUDA_FOR_COMFORT},
+    {"cuFuncGetParamInfo", GKI_CUDA_FOR_COMFORT},
 };
 
 /* What to do if the driver is there and doesn't start. */
@@ -111,7 +111,7 @@ static void *find(const finder *at, const char *name, int version) {
   return result == CUDA_SUCCESS ? entry : NULL;
 }
 
-/* What stands in for what is only faster with it. */
+/* Stand-ins for entries that only save time. */
 static CUresult upload_nothing(CUgraphExec exec, CUstream stream) {
   (void)exec;
   (void)stream;
@@ -126,13 +126,13 @@ static bool may_lack(gki_cuda_driver *driver, const char *name) {
   for (size_t k = 0; k < GK_COUNT(optional); ++k) {
     if (strcmp(optional[k].name, name) != 0) continue;
     const gki_cuda_need need = optional[k].need;
-    if (need < GKI_CUDA_NEEDS && !driver->lacks[need]) driver->lacks[need] = optional[k].name;
+    if (need < GKI_CUDA_NEED_COUNT && !driver->lacks[need]) driver->lacks[need] = optional[k].name;
     gk_log(GK_LOG_WARN, "the CUDA driver %s is for CUDA %d.%d but has no %s; gk does without: %s", path_of_library(),
            driver->version / 1000, driver->version % 1000 / 10, name,
            need == GKI_CUDA_FOR_CONDITIONAL ? "the host decides"
            : need == GKI_CUDA_FOR_CALLS     ? "lists with library calls are refused"
            : need == GKI_CUDA_FOR_DRAWINGS  ? "graphs can't be drawn"
-                                            : "nothing else changes");
+                                            : "messages, checks or speed suffer");
     return true;
   }
   return false;
@@ -175,7 +175,7 @@ static gk_result find_entries(gki_cuda_driver *driver) {
 
 /* ---- a context that is gone -------------------------------------------------------------------------------------- */
 
-/* The driver may not survive what is asked of things in it. */
+/* Answers in place of the driver once the context is gone: drivers may crash on handles of a destroyed context. */
 static CUresult stream_of_gone(CUstream stream) {
   (void)stream;
   return CUDA_ERROR_CONTEXT_IS_DESTROYED;

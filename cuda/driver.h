@@ -9,12 +9,13 @@ typedef enum gki_cuda_need {
   GKI_CUDA_FOR_CONDITIONAL, /* nodes: then all entries for them are NULL */
   GKI_CUDA_FOR_CALLS,       /* of libraries, which are recorded */
   GKI_CUDA_FOR_DRAWINGS,
-  GKI_CUDA_NEEDS,
+  GKI_CUDA_FOR_COMFORT, /* texts of errors, checks, speed */
+  GKI_CUDA_NEED_COUNT = GKI_CUDA_FOR_COMFORT /* those that the capability report knows */
 } gki_cuda_need;
 
 typedef struct gki_cuda_driver {
   int version; /* 12040 is 12.4 */
-  const char *lacks[GKI_CUDA_NEEDS]; /* the first such entry; NULL: none */
+  const char *lacks[GKI_CUDA_NEED_COUNT]; /* the first such entry; NULL: none */
 #define GKI_CUDA_MEMBER(name, version, since, parameters) CUresult(*name) parameters;
   GKI_CUDA_ENTRIES(GKI_CUDA_MEMBER)
 #undef GKI_CUDA_MEMBER

@@ -296,13 +296,13 @@ static gk_result come_home(gki_cuda_gated *graph) {
 
 gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch) {
   const gki_cuda_device *device = graph->device;
-  const gki_cuda_on last = {device->stream, 0};
-  gki_cuda_on on;
+  const gki_cuda_stream_id last = {device->stream, 0};
+  gki_cuda_stream_id on;
   bool pushed;
   gk_result result = gki_cuda_enter_to_launch(device, launch, &last, &on, &pushed);
   if (result != GK_OK) return result;
   result = start(graph, launch, on.stream);
-  if (result != GK_OK) (void)come_home(graph); /* nobody will */
+  if (result != GK_OK) (void)come_home(graph); /* no wait follows a launch that failed */
   if (pushed) gki_cuda_leave_unrelaxed(device);
   return result;
 }

@@ -63,7 +63,7 @@ typedef struct gki_cuda_control {
   uint64_t number;     /* of the launch under way, from 1; the epilogue advances it */
   uint64_t failed;     /* the last launch in which a task's count was bad: its loops end */
   uint64_t failures;   /* GKI_CUDA_RING times gki_cuda_failure in pinned memory */
-  uint64_t told;       /* `arms`: the arming under which a launch posts; 0: it does not, being no arming.s first */
+  uint64_t told;       /* `arms`: the arming under which a launch posts; 0: none, an earlier launch of it may have */
   uint32_t arms;       /* 1: GKI_CUDA_WITH_ARMING, for tasks, which have no tables; else 0 */
   uint32_t target;     /* of the launch under way: number of the checkpoint or GKI_CUDA_NONE */
   uint64_t fresh;      /* the last launch before it that began at the top */

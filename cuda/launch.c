@@ -51,11 +51,11 @@ CUresult gki_cuda_catch_up(const gki_cuda_graph *graph) {
 }
 
 /* The launch before, and what was sent, may be on another stream than the next launch. */
-static gk_result go_to(gki_cuda_graph *graph, const gki_cuda_on *on) {
+static gk_result go_to(gki_cuda_graph *graph, const gki_cuda_stream_id *on) {
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
   CUresult result = CUDA_SUCCESS;
-  if (!gki_cuda_is_same(on, &graph->last_on)) {
+  if (!gki_cuda_is_same(on, &graph->last_stream)) {
     CUevent before = graph->end;
     if (!before) {
       before = graph->event;
@@ -93,10 +93,10 @@ gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
 
 /* From here on the stream isn't touched any more: it may be captured, or destroyed. If the end can't be marked, it is
  * waited for. */
-static CUresult mark_end(gki_cuda_graph *graph, const gki_cuda_on *on, CUevent event) {
+static CUresult mark_end(gki_cuda_graph *graph, const gki_cuda_stream_id *on, CUevent event) {
   const gki_cuda_driver *driver = graph->device->driver;
   const CUresult result = driver->cuEventRecord(event, graph->at);
-  graph->last_on = *on;
+  graph->last_stream = *on;
   graph->end = event;
   stay_home(graph);
   if (result == CUDA_SUCCESS && graph->at != graph->device->stream) {
@@ -104,13 +104,14 @@ static CUresult mark_end(gki_cuda_graph *graph, const gki_cuda_on *on, CUevent e
     graph->device->abroad = graph;
   }
   if (result == CUDA_SUCCESS) return result;
-  graph->last_on = (gki_cuda_on){graph->device->stream, 0};
+  graph->last_stream = (gki_cuda_stream_id){graph->device->stream, 0};
   graph->end = NULL;
   return gki_cuda_catch_up(graph);
 }
 
 /* Under the device's lock. */
-static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, const gki_cuda_on *on, uint64_t number) {
+static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, const gki_cuda_stream_id *on,
+                     uint64_t number) {
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
   const bool own = is_own(device, graph->at);
@@ -122,7 +123,7 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, con
   if (result != GK_OK) return result;
   if (!own) return gki_cuda_judge_graph(device, graph->plan, mark_end(graph, on, event), "cuEventRecord");
   stay_home(graph);
-  graph->last_on = *on;
+  graph->last_stream = *on;
   graph->end = NULL;
   if (!graph->events) {
     device->last = graph;
@@ -147,7 +148,7 @@ void gki_cuda_announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64
   if (__atomic_load_n(launch->cancel, __ATOMIC_RELAXED)) stop_up_to(graph, number);
 }
 
-static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const gki_cuda_on *on) {
+static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const gki_cuda_stream_id *on) {
   const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
   const bool made = graph->fresh.exec != NULL;
   const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
@@ -184,9 +185,9 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const 
 
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch) {
   const gki_cuda_device *device = graph->device;
-  gki_cuda_on on;
+  gki_cuda_stream_id on;
   bool pushed;
-  gk_result result = gki_cuda_enter_to_launch(device, launch, &graph->last_on, &on, &pushed);
+  gk_result result = gki_cuda_enter_to_launch(device, launch, &graph->last_stream, &on, &pushed);
   if (result != GK_OK) return result;
   result = start(graph, launch, &on);
   if (result != GK_OK && graph->at != device->stream) (void)gki_cuda_catch_up(graph); /* while that stream is there */

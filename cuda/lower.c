@@ -292,7 +292,7 @@ static gk_result end_uploads(gki_cuda_graph *graph) {
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
   graph->at = device->uploads; /* not behind what is under way, which may take long */
-  graph->last_on.stream = device->stream;
+  graph->last_stream.stream = device->stream;
   graph->plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   atomic_init(&graph->launched, 0);
@@ -327,7 +327,7 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
   graph->plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   graph->outside = graph->one = true;
-  graph->at = graph->last_on.stream = device->stream;
+  graph->at = graph->last_stream.stream = device->stream;
   atomic_init(&graph->launched, 0);
   gk_result result = choose_gates(graph);
   if (result == GK_OK) result = take_state(graph);

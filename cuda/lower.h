@@ -56,7 +56,7 @@ typedef struct gki_cuda_graph {
   gki_cuda_calls calls;    /* the variants are made again when a slot of theirs was bound anew */
   bool records_again;      /* for that they were dropped, and no launch since has run */
   CUstream at;             /* where all goes that is put on a stream: the device's own, but in a launch on another */
-  gki_cuda_on last_on;     /* where the last launch is */
+  gki_cuda_stream_id last_stream;     /* where the last launch is */
   CUevent end;             /* behind that launch alone, where others may put work behind it; NULL: it is on a stream of
                             * gk's own, and only waited for there. Under the device's lock */
   struct gki_cuda_graph *next_abroad;

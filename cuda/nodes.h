@@ -12,9 +12,8 @@ typedef struct gki_cuda_nodes {
   const gk_value *values;       /* by slot, for library calls */
   const gki_cuda_parameters *parameters; /* for kernels with code by hand; */
   gki_cuda_updates *updates;             /* gets their nodes */
-  CUgraph *whole; /* where its owner has it: NULL there once the driver has freed it. What is added elsewhere is in a
-                   * body, */
-  char *refused;  /* and here goes why a body can't hold it, as a sentence, with GK_ERROR_UNSUPPORTED */
+  CUgraph *whole; /* the owner's, which becomes NULL once the driver has freed it; any other graph is a body in it */
+  char *refused;  /* gets why a body can't hold a node, as a sentence, with GK_ERROR_UNSUPPORTED */
   size_t refused_bytes;
   bool is_outside; /* they go into a graph of the caller's, which the driver may mind */
   CUgraphNode *fronts;

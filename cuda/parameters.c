@@ -147,7 +147,7 @@ static void put_first(gki_cuda_parameters *p, uint32_t number) {
 }
 
 static void take_task(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
-  if (p->changes[number].version == p->wanted.version) return; /* another slot of its was bound anew, too */
+  if (p->changes[number].version == p->wanted.version) return; /* done already, for another slot of this task */
   put_first(p, number);
   write_parameters(p, number, values);
   write_grid(p, number, values);

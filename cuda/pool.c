@@ -42,17 +42,23 @@ static CUresult map(const gki_cuda_driver *driver, gki_cuda_pooled *block) {
   return CUDA_SUCCESS;
 }
 
-static CUresult obtain_pinned(const gki_cuda_driver *driver, gki_cuda_pooled *block) {
+/* @param call  The driver's entry that answered. */
+static CUresult obtain_pinned(const gki_cuda_driver *driver, gki_cuda_pooled *block, const char **call) {
+  *call = "cuMemHostRegister";
   CUresult result = driver->cuMemHostRegister ? map(driver, block) : CUDA_ERROR_NOT_SUPPORTED;
-  if (result == CUDA_ERROR_NOT_SUPPORTED)
+  if (result == CUDA_ERROR_NOT_SUPPORTED) {
+    *call = "cuMemHostAlloc";
     result = driver->cuMemHostAlloc(&block->host, block->bytes,
                                     GKI_CU_MEMHOSTALLOC_PORTABLE | GKI_CU_MEMHOSTALLOC_DEVICEMAP);
+  }
   if (result != CUDA_SUCCESS) block->host = NULL;
   return result;
 }
 
-static CUresult obtain(const gki_cuda_driver *driver, bool pinned, gki_cuda_pooled *block) {
-  return pinned ? obtain_pinned(driver, block) : driver->cuMemAlloc(&block->at, block->bytes);
+static CUresult obtain(const gki_cuda_driver *driver, bool pinned, gki_cuda_pooled *block, const char **call) {
+  if (pinned) return obtain_pinned(driver, block, call);
+  *call = "cuMemAlloc";
+  return driver->cuMemAlloc(&block->at, block->bytes);
 }
 
 /* ---- what is spare ----------------------------------------------------------------------------------------------- */
@@ -109,13 +115,10 @@ static gk_result make_block(gki_cuda_device *device, bool pinned, size_t bytes, 
   gki_cuda_pooled *block = gki_array(1, sizeof *block, "the record of a block");
   if (!block) return GK_ERROR_MEMORY;
   block->bytes = bytes;
-  CUresult answer = obtain(driver, pinned, block);
-  if (answer == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device)) answer = obtain(driver, pinned, block);
-  gk_result result = gki_cuda_judge(driver, answer, "%s of %zu bytes for %s",
-                                    pinned ? block->registered || driver->cuMemHostRegister ? "cuMemHostRegister"
-                                                                                            : "cuMemHostAlloc"
-                                           : "cuMemAlloc",
-                                    bytes, what);
+  const char *call;
+  CUresult answer = obtain(driver, pinned, block, &call);
+  if (answer == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device)) answer = obtain(driver, pinned, block, &call);
+  gk_result result = gki_cuda_judge(driver, answer, "%s of %zu bytes for %s", call, bytes, what);
   if (result == GK_OK && pinned) {
     result = gki_cuda_judge(driver, driver->cuMemHostGetDevicePointer(&block->at, block->host, 0),
                             "cuMemHostGetDevicePointer of %s", what);

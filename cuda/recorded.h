@@ -12,7 +12,7 @@ typedef struct gki_cuda_found {
 } gki_cuda_found;
 
 /* Adds those nodes, what is in child graphs among them, and all that they come behind, up to where `stops` says that
- * somebody else made a node. */
+ * a node is none of this call. */
 typedef bool (*gki_cuda_stops)(const void *data, CUgraphNode node);
 CUresult gki_cuda_find_recorded(const gki_cuda_driver *driver, const CUgraphNode *ends, size_t count,
                                 gki_cuda_stops stops, const void *data, gki_cuda_found *found);

@@ -352,8 +352,8 @@ typedef int32_t gk_slot;
 
 enum { GK_HAS_VALUE = 1 /**< gk_slot_desc.bits: `value` is bound to it at first. */ };
 
-/** A slot: a named argument of a graph. One without a value or memory of its own must be bound before a launch that may
- * use it. */
+/** A slot: a named argument of a graph. One without a value or memory of its own must be bound before a launch whose
+ * tasks need it; tasks that have no items don't need memory. */
 typedef struct gk_slot_desc {
   gk_slot slot;           /**< Its number; 1 to 65,535, each once, in any order. */
   gk_type type;           /**< What it holds. */
@@ -476,7 +476,7 @@ typedef struct gk_list {
 /** n elements from one slot's memory to another's. */
 #define GK_COPY(to, from, n) {.op = GK_OP_COPY, .name = #to " = " #from, .items = {n}, .args = {to, from}}
 /** n elements of slot `to`, each 4 bytes set to the integer v. A float, double or int64_t takes 0 alone (int64_t: -1,
- * too). */
+ * too); a v with a point is an error of the compiler's (GK_FILL_F32). */
 #define GK_FILL(to, n, v) \
   {.op = GK_OP_FILL, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern = (uint32_t)((v) | 0)}
 /** n elements of slot `to`, of floats, each set to v. */

@@ -13,8 +13,8 @@ static void hold_to(gki_trial *trial, bool split, float lately_ns) {
   trial->last_ns = trial->lately_ns = lately_ns;
 }
 
-/* A machine has its moods, so what was measured in one isn't held against what is in another: the least of PROBES
- * executions of the way that isn't taken is compared with the least of the two of the other just before. */
+/* Speed drifts (clock rate, other load), so only times measured close together are compared: the least of PROBES
+ * executions of the way that isn't taken, with the least of the last two of the way that is. */
 void gki_trial_report(gki_trial *trial, bool split, uint64_t ns) {
   float seen = (float)ns, *known = split ? &trial->split_ns : &trial->series_ns;
   uint8_t *samples = split ? &trial->split_samples : &trial->series_samples;
@@ -61,6 +61,7 @@ gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float handoff_ns) {
   bool soon = !untried && trial->wait < PROBES; /* what is timed now is what the other way will be held against */
   bool timed = trial->probing || soon || trial->series_ns > TIMED_NS || ++trial->untimed >= SELDOM;
   if (timed) trial->untimed = 0;
-  if (saving <= 0 || !(untried || trial->split == !trial->probing)) return (gki_pick){.timed = timed};
+  const bool splits = untried || (trial->probing ? !trial->split : trial->split);
+  if (saving <= 0 || !splits) return (gki_pick){.timed = timed};
   return (gki_pick){.split = true, .timed = true, .saving_ns = saving};
 }

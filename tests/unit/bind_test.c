@@ -171,7 +171,8 @@ static void unbound_slot_is_named_with_its_task(void **state) {
                gk_launch(graph, 0));
   assert_ok(gk_bind_float(graph, F, 1));
   assert_ok(gk_bind_float(graph, D, 1));
-  assert_fails(GK_ERROR_INVALID, "slot 8 (Y) is not bound, and task 1 (scale) uses it; call gk_bind or gk_resize",
+  assert_fails(GK_ERROR_INVALID,
+               "slot 8 (Y) is not bound, or is bound to NULL, and task 1 (scale) uses it; call gk_bind or gk_resize",
                gk_launch(graph, 0));
   assert_ok(gk_bind(graph, Y, y));
   assert_ok(gk_bind(graph, TO, to));

@@ -318,7 +318,7 @@ static const wrong wrongs[] = {
     WRONG("fill-number", 0, "fills with floats, but slot 7 (F) has elements of int32_t; use GK_FILL",
           GK_FILL_F32(F, N, 1)),
     WRONG("fill-number", 0, "fills with floats, but slot 13 (DOUBLES)", GK_FILL_F32(DOUBLES, N, 0)),
-    WRONG("bits-unknown", 0, ".bits is 2, some of which COPY doesn't know",
+    WRONG("bits-unknown", 0, ".bits is 2, some of which COPY doesn't know; set GK_ALWAYS or 0",
           {.op = GK_OP_COPY, .bits = GK_FLOATS, .items = {N}, .args = {X, Y}}),
     WRONG("bits-unknown", 0, ".bits is 16, some of which FILL",
           {.op = GK_OP_FILL, .bits = GK_DIMENSIONS(1), .args = {X}}),
