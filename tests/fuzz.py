@@ -19,7 +19,7 @@ from pathlib import Path
 import tap
 
 TARGETS = {"list": 400, "compose": 600, "obj": 600}  # and the longest input that is tried
-RUNS = {"list": 3000, "compose": 5000, "obj": 100000}
+RUNS = {"list": 2000, "compose": 5000, "obj": 100000}
 SCALE = int(os.environ.get("GK_TEST_SCALE", "1"))
 SEED = os.environ.get("GK_TEST_SEED")
 KEPT = tap.ROOT / "tests/fuzz/corpus"

@@ -191,9 +191,9 @@ int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
   if (readlink("/proc/self/exe", tool, sizeof tool - 64) < 0) return 1;
-  char *build = strstr(tool, "/tests/unit/");
+  char *build = strstr(tool, "/build/tests/unit/");
   if (!build) return 1;
-  snprintf(build, 64, "/checked/gk-embed");
+  snprintf(build, 64, "/%s/gk-embed", CHECKED_TREE);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_call_answers),
       cmocka_unit_test(full_device_is_left_alone),
