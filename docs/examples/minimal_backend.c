@@ -86,20 +86,22 @@ static void add_sum(const gk_param *param, void *to, const double *from) {
   else *(uint32_t *)to += *(const uint32_t *)(const void *)from;
 }
 
-static gk_result run_kernel(const gk_plan *plan, const gk_value *values, const gk_node *node) {
+/* What a task has to do, perhaps nothing; too much of it fails the launch. */
+static gk_result count(const gk_plan *plan, const gk_hand_over *launch, uint32_t at, int64_t extent[3],
+                       uint64_t *items) {
+  const gk_node *node = &plan->nodes[at];
+  const gk_node moves = {.items = {node->items[0]}}; /* the offset of a COPY or FILL is that of its memory */
+  for (int d = 0; d < 3; ++d)
+    extent[d] = extent_of(plan, launch->values, node->op == GK_OP_KERNEL ? node : &moves, d);
+  return gk_judge_count(plan, at, launch, extent, items);
+}
+
+static gk_result run_kernel(const gk_plan *plan, const gk_value *values, const gk_node *node, const int64_t extent[3],
+                            uint64_t count) {
   const gk_kernel *kernel = node->kernel;
   gk_value args[GK_MAX_ARGS];
   double sums[GK_MAX_ARGS] = {0};
-  gk_range items = {0, 1, {1, 1, 1}};
-  for (int d = 0; d < 3; ++d) {
-    int64_t extent = extent_of(plan, values, node, d);
-    if (extent <= 0) return GK_OK;
-    if (extent > INT32_MAX || items.end * (size_t)extent > INT32_MAX)
-      return gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2^31 - 1 items; launch fewer", (unsigned)node->source,
-                     node->name);
-    items.extent[d] = (uint32_t)extent;
-    items.end *= (size_t)extent;
-  }
+  gk_range items = {0, count, {(uint32_t)extent[0], (uint32_t)extent[1], (uint32_t)extent[2]}};
   for (uint32_t a = 0; a < node->arg_count; ++a) {
     args[a] = values[plan->args[node->args + a]];
     if (kernel->params[a].access == GK_ACCESS_SUM) args[a].ptr = &sums[a];
@@ -119,16 +121,14 @@ static gk_result run_call(const gk_plan *plan, const gk_value *values, const gk_
 }
 
 /* COPY and FILL count in elements of the slot they write. */
-static void run_memory(const gk_plan *plan, const gk_value *values, const gk_node *node) {
+static void run_memory(const gk_plan *plan, const gk_value *values, const gk_node *node, uint64_t count) {
   uint32_t to = plan->args[node->args];
   size_t element = plan->slots[to].element_bytes ? plan->slots[to].element_bytes : 1;
-  int64_t count = extent_of(plan, values, &(gk_node){.items = {node->items[0]}}, 0);
-  if (count <= 0) return;
   char *at = (char *)values[to].ptr + node->offset;
   if (node->op == GK_OP_COPY)
-    memmove(at, (const char *)values[plan->args[node->args + 1]].ptr + node->from_offset, (size_t)count * element);
+    memmove(at, (const char *)values[plan->args[node->args + 1]].ptr + node->from_offset, count * element);
   else
-    for (size_t k = 0; k < (size_t)count * element; k += 4) memcpy(at + k, &node->pattern, 4);
+    for (size_t k = 0; k < count * element; k += 4) memcpy(at + k, &node->pattern, 4);
 }
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
@@ -157,9 +157,13 @@ static gk_result graph_run(void *at, const gk_hand_over *launch, gk_record *reco
     } else
       for (uint32_t k = plan->runs[step.at].begin; k < plan->runs[step.at].end && result == GK_OK; ++k) {
         const gk_node *node = &plan->nodes[k];
-        if (node->op == GK_OP_KERNEL) result = run_kernel(plan, values, node);
-        else if (node->op == GK_OP_CALL) result = run_call(plan, values, node);
-        else if (node->op == GK_OP_COPY || node->op == GK_OP_FILL) run_memory(plan, values, node);
+        const bool is_counted = node->op == GK_OP_KERNEL || node->op == GK_OP_COPY || node->op == GK_OP_FILL;
+        int64_t extent[3];
+        uint64_t items = 0;
+        if (is_counted) result = count(plan, launch, k, extent, &items);
+        if (node->op == GK_OP_CALL) result = run_call(plan, values, node);
+        else if (items > 0 && node->op == GK_OP_KERNEL) result = run_kernel(plan, values, node, extent, items);
+        else if (items > 0) run_memory(plan, values, node, items);
       }
     if (result != GK_OK) return result;
     step = gk_walk_next(&walk, answer);
