@@ -124,7 +124,7 @@ static void counts_are_the_drivers(void **state) {
   static const gk_list few = GK_LIST(few, some, slots);
   sim->mark();
   gk_graph *graph = graph_on(device, &few, 0);
-  unsigned tasks_said, controls, conditionals, bodies;
+  unsigned tasks_said = 0, controls = 0, conditionals = 0, bodies = 0;
   char *text = lowered(graph, "text");
   const char *at = strstr(text, "all launches: ");
   if (!at || sscanf(at, "all launches: %u nodes of tasks, %u control kernels, %u conditional nodes with %u bodies",
