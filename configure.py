@@ -370,8 +370,14 @@ def has_clang_sanitizers():
     return bool(command) and try_compile(inspect(command), program, "-fsanitize=address,undefined") is not None
 
 
-def has_vulkan():
-    return any(path for folder in ("/usr/share", "/etc") for path in Path(folder, "vulkan/icd.d").glob("*.json"))
+def has_vulkan(what="icd.d/*.json"):
+    return any(path for folder in ("/usr/share", "/etc") for path in Path(folder, "vulkan").glob(what))
+
+
+def has_vulkan_headers():
+    command = has_compiler()
+    return bool(command) and try_compile(
+        inspect(command), "#include <vulkan/vulkan.h>\nint main(void) { return 0; }\n", "-lvulkan") is not None
 
 
 # Debian's package, what needs it, whether it is there. Tests do without the last ones, each skip giving the reason.
@@ -398,6 +404,9 @@ PACKAGES = [
     ("glslang-tools", "more", lambda: shutil.which("glslangValidator")),
     ("glslc", "more", lambda: shutil.which("glslc")),
     ("spirv-tools", "more", lambda: shutil.which("spirv-val")),
+    ("libvulkan-dev", "more", has_vulkan_headers),
+    ("mesa-vulkan-drivers", "more", lambda: has_vulkan("icd.d/lvp_icd.*")),
+    ("vulkan-validationlayers", "more", lambda: has_vulkan("explicit_layer.d/VkLayer_khronos_validation.json")),
     ("hipcc", "more", lambda: shutil.which("hipcc") or shutil.which("/opt/rocm/bin/hipcc")),
     ("qemu-user", "more", lambda: shutil.which("qemu-aarch64")),
     ("gcc-aarch64-linux-gnu", "more", lambda: shutil.which("aarch64-linux-gnu-gcc")),

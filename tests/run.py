@@ -63,6 +63,7 @@ SCRIPTS = [
     ("peers", ["tests/peers.py"], False),
     ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "functions", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),
+    ("composed kernels on Vulkan", ["tests/kernels/vulkan.py"], False),
     ("kernel flags", ["tests/kernels/flags.py"], False),
     ("lowering", ["tests/lowering/compare.py"], False),
     ("cuda images", ["tests/cuda/image.py"], False),

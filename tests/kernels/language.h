@@ -129,6 +129,12 @@ GK_KERNEL(functions, (out(float, y), in(float, x))) {
   y[16 * i + 15] = sinhf(a) + coshf(a);
 }
 
+/* The two that gk_kernel.h writes out in GLSL, of any numbers. */
+GK_KERNEL(exact_functions, (out(float, y), in(float, a), in(float, b))) {
+  y[2 * i] = roundf(a[i]);
+  y[2 * i + 1] = fmodf(a[i], b[i]);
+}
+
 GK_KERNEL(doubles, (inout(double, y))) {
   double d = y[i];
   y[i] = sqrt(d) + fabs(-d) + fmin(d, 1.0) + fmax(d, 2.0);
