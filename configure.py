@@ -276,7 +276,7 @@ def settings(options, compiler, found):
     symbols = "-g -gdwarf-4" if compiler.kind == "clang" else "-g"  # of clang's 5, Debian 12's valgrind can't read all
     debug = f"-O0 {symbols} -DGK_DEBUG"  # GK_DEBUG: calls after the end are caught
     optimise = debug if options.debug else f"-O2 {symbols}"
-    checked = sanitizers(options.sanitize)
+    checked = "" if options.coverage else sanitizers(options.sanitize)
     lines = "-g1 -DGK_DEBUG"  # sanitizers print file and line, but no variables
     apart = bool(checked or options.coverage)  # the tests need a library of their own, not the one that is shipped
     values = {

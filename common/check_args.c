@@ -245,10 +245,12 @@ static void check_launch(gki_judge *judge, const gk_task *task) {
   uint32_t dimensions = !kernel || kernel->dimensions > 3 ? 3 : kernel->dimensions ? kernel->dimensions : 1;
   const uint32_t given = task->bits / GK_DIMENSIONS(1) % 4;
   const bool differ = kernel && kernel->dimensions <= 3 && given && given != dimensions;
-  static const char *const macros[] = {"GK_RUN", "GK_RUN_2D", "GK_RUN_3D"};
+  static const char *const macros[] = {"GK_RUN", "GK_RUN_2D", "GK_RUN_3D"},
+                    *const always[] = {"GK_RUN_ALWAYS", "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(2)",
+                                       "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(3)"};
   if (differ)
     gki_say(judge, GKI_RUN_DIMENSIONS, gki_many(judge, given, "dimension"), gki_word(judge, kernel->name),
-            gki_number(judge, dimensions), macros[dimensions - 1], NULL);
+            gki_number(judge, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
   const bool by_hand = kernel && gki_check_code_by_hand(judge, kernel);
   bool on_device = false;
   for (uint32_t k = 0; k < 3; ++k) {

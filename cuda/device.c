@@ -298,8 +298,10 @@ static gk_result take_stream(gki_cuda_device *device, CUstream shared) {
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_sharing: CU_STREAM_PER_THREAD is another stream in each thread; give one "
                    "that is the same in all");
   if (shared) {
-    gk_result result = gki_cuda_judge(driver, driver->cuStreamGetCtx(shared, &context),
-                                      "gk_cuda_sharing: cuStreamGetCtx of its stream");
+    gk_result result = refuse_capture(device, shared); /* asking for its context would spoil the capture */
+    if (result == GK_OK)
+      result = gki_cuda_judge(driver, driver->cuStreamGetCtx(shared, &context),
+                              "gk_cuda_sharing: cuStreamGetCtx of its stream");
     if (result == GK_OK && context != device->context)
       result = gk_fail(GK_ERROR_INVALID, "gk_cuda_sharing: its stream belongs to another context; give that one, too, "
                        "or a stream of %s", device->retained ? "the primary context" : "the context that was given");

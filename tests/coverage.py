@@ -136,7 +136,8 @@ def collect(tree):
     filters = [word for folder in FOLDERS for word in ("-f", re.escape(f"{ROOT}/{folder}/"))]
     filters += ["-e", re.escape(f"{ROOT}/common/info/")]  # no part of the library; tests/info.py is its test
     problem = tap.run("gcovr", "-r", ROOT, *filters, "--json", data, "--html-details", report / "index.html",
-                      "--html-title", "gk: what the tests run", *[objects / folder for folder in FOLDERS], cwd=ROOT)
+                      "--html-title", "gk: what the tests run",
+                      *[objects / folder for folder in [*FOLDERS, "tests/counted"]], cwd=ROOT)
     if not tap.case("gcovr", problem):
         tap.finish()
     return json.loads(data.read_text())

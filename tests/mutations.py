@@ -46,7 +46,7 @@ TABLES = ROOT / "tests/mutations"
 SOURCES = ["build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
 FEW = 5  # evenly over the tables, however many there are
 # Of a program, and of a case of the conformance suite: mutations make loops that never end, and memory that ever grows.
-SECONDS, CASE_SECONDS, GIBIBYTES = 60, 30, 8
+SECONDS, CASE_SECONDS, GIBIBYTES = 300, 100, 8
 LISTS = 1000  # random ones
 LONG = ["endurance_test"]  # does the same again and again
 

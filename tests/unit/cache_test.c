@@ -30,6 +30,16 @@ static gki_cache_key key_of(const char *text) {
   return gki_cache_key_of(&part, 1);
 }
 
+/* In front of libc's. */
+static bool rename_fails;
+int __real_renameat(int from_folder, const char *from, int to_folder, const char *to);
+int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to);
+int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to) {
+  if (!rename_fails) return __real_renameat(from_folder, from, to_folder, to);
+  errno = EIO;
+  return -1;
+}
+
 static void keep(const char *text) {
   const gki_cache_key key = key_of(text);
   gki_cache_keep(&key, image, sizeof image);
@@ -447,6 +457,17 @@ static bool in_child(int (*body)(void)) {
   return true;
 }
 
+static void entry_may_not_get_its_name(void **state) {
+  (void)state;
+  rename_fails = true;
+  keep("a");
+  rename_fails = false;
+  assert_false(is_kept("a"));
+  assert_int_equal(count_files(NULL), 0); /* nothing half made is left */
+  keep("a");
+  assert_true(is_kept("a"));
+}
+
 static int fill_beyond_limit(void) {
   static char large[4096];
   const struct rlimit limit = {1024, 1024};
@@ -577,6 +598,7 @@ int main(void) {
     cmocka_unit_test_setup(what_was_left_half_written_goes, begin),
     cmocka_unit_test_setup(limit_is_a_whole_number, begin),
     cmocka_unit_test_setup(files_may_be_limited, begin),
+    cmocka_unit_test_setup(entry_may_not_get_its_name, begin),
     cmocka_unit_test_setup(disk_may_be_full, begin),
     cmocka_unit_test_setup(disk_may_be_read_only, begin),
     cmocka_unit_test_setup(fifty_processes_at_once, begin),

@@ -286,6 +286,7 @@ static const wrong wrongs[] = {
           "along x is slot 1000, which isn't in the list's table; add it there, or name another; a "
           "fixed number is GK_DEFAULT(N, int, 1000) in the table",
           GK_RUN(scale, 1000, X, R)),
+    WRONG("run-dimensions", 0, "use a task with .bits = GK_ALWAYS | GK_DIMENSIONS(2)", GK_RUN_ALWAYS(blur, N, X)),
     WRONG("items-unknown", 0, "along y is slot -1", GK_RUN_2D(blur, N, -1, X)),
     WRONG("items-unknown", 0, "along x is slot 55", GK_FILL(X, 55, 0)),
     WRONG("items-type", 0, "slot 4 (R), of type GK_F32", GK_RUN(scale, R, X, R)),

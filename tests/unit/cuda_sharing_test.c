@@ -141,6 +141,9 @@ static void test_captured(void **state) {
   gk_bind(graph, LEFT, left);
   RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   const char *const says = "the stream that the device shares is being captured";
+  const gk_cuda_sharing once_more = GK_CUDA_SHARE(context, stream);
+  gk_device *second;
+  assert_fails(GK_ERROR_INVALID, "the stream is being captured", open_sharing(0, &once_more.base, &second));
   assert_fails(GK_ERROR_INVALID, says, gk_launch(graph, 0));
   assert_fails(GK_ERROR_INVALID, "was not launched yet", gk_wait(graph, NULL));
   assert_fails(GK_ERROR_INVALID, says, gk_upload(device, x, &value, sizeof value));

@@ -173,6 +173,25 @@ static void test_behind_a_block(void **state) {
   gk_free(device, block);
 }
 
+/* A kernel without items touches nothing, whatever the type of their number. */
+static void test_no_items_no_memory(void **state) {
+  (void)state;
+  static const gk_slot_desc counted[] = {GK_BUFFER(DATA, int), GK_SCALAR(N, uint), GK_SCALAR(BIG, int64_t)};
+  static const gk_task tasks[] = {GK_RUN(count_up, N, DATA), GK_RUN(count_up, BIG, DATA)};
+  static const gk_list list = GK_LIST(list, tasks, counted);
+  static const struct { int64_t n, big; bool is_fine; } cases[] = {
+    {0, 0, true}, {0, -1, true}, {0, INT64_MIN, true}, {1, 0, false}, {0, 1, false}, {UINT32_MAX, 0, false}};
+  gk_graph *graph = NULL;
+  assert_int_equal(gk_graph_create(device, &list, 0, &graph), GK_OK);
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    assert_int_equal(gk_bind_int(graph, N, cases[k].n), GK_OK);
+    assert_int_equal(gk_bind_int(graph, BIG, cases[k].big), GK_OK);
+    if (cases[k].is_fine) assert_int_equal(launch(graph), GK_OK);
+    else launch_fails(graph, "slot 3 (DATA) is not bound, or is bound to NULL");
+  }
+  gk_graph_destroy(graph);
+}
+
 /* The number may be of any type that counts. */
 static void test_bound_counts_of_every_type(void **state) {
   (void)state;
@@ -356,6 +375,7 @@ int main(int count, char **words) {
     cmocka_unit_test(test_copy_and_fill_behind_memory), cmocka_unit_test(test_resize_mends),
     cmocka_unit_test(test_resize_without_memory),
     cmocka_unit_test(test_bound_count_behind_memory),
+    cmocka_unit_test(test_no_items_no_memory),
     cmocka_unit_test(test_bound_counts_of_every_type),
     cmocka_unit_test(test_behind_a_block),
     cmocka_unit_test(test_freed_while_bound),
