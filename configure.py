@@ -255,8 +255,8 @@ def kernel_flags(options, compiler):
     Threads change stacks there, which only the library itself tells ThreadSanitizer."""
     parameters = ("asan-instrumentation-with-call-threshold", "asan-stack", "asan-globals")
     lead = "-mllvm -" if compiler.kind == "clang" else "--param "
-    chosen = options.sanitize.split(",")
-    names = "kernel-address" + (",undefined" if "undefined" in chosen and not options.coverage else "")
+    chosen = [] if options.coverage else options.sanitize.split(",")
+    names = "kernel-address" + (",undefined" if "undefined" in chosen else "")
     return (f"-O1 -g1 -fsanitize={names} -fno-sanitize-recover=all -fsanitize-recover=kernel-address "
             "-fno-omit-frame-pointer " + " ".join(f"{lead}{name}=0" for name in parameters)
             + ("" if "address" in chosen else " -DSIM_WITHOUT_ASAN"))
