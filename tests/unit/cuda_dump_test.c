@@ -120,6 +120,22 @@ static void test_bodies_left_out(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* What is drawn in is closed again. */
+static void test_no_file_is_left(void **state) {
+  gk_graph *graph = bound(*state, 0);
+  const int free_before = dup(0);
+  close(free_before);
+  for (int k = 0; k < 2; ++k) {
+    sim->answer_no(k ? "drawn" : NULL);
+    gk_free_text(gk_cuda_dump(graph, 0));
+    sim->answer_no(NULL);
+    const int free_now = dup(0);
+    close(free_now);
+    assert_int_equal(free_now, free_before);
+  }
+  gk_graph_destroy(graph);
+}
+
 static void test_refused(void **state) {
   gk_graph *graph = bound(*state, GK_HOST_GATED);
   assert_null(gk_cuda_dump(graph, 0));
@@ -151,7 +167,8 @@ static void test_each_call_fails(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {ON_CUDA(test_named), ON_CUDA(test_bodies_left_out), ON_CUDA(test_refused),
+  const struct CMUnitTest tests[] = {ON_CUDA(test_named), ON_CUDA(test_bodies_left_out),
+                                     ON_CUDA(test_no_file_is_left), ON_CUDA(test_refused),
                                      ON_CUDA(test_each_call_fails)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }

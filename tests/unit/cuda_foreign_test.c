@@ -171,7 +171,11 @@ static void test_shared_memory(void **state) {
   static const gk_code large_code = {.text = text, .options = "-DSAID=7", .entry = "back", .block = {1024},
                                      .shared_bytes = 1024 * 64};
   static const gk_kernel large = {.name = "large", .params = int_params, .param_count = 1, .cuda = &large_code};
-  static const gk_task tasks[] = {GK_RUN(back, GK_ONE, X), GK_RUN(large, GK_ONE, Y)};
+  /* Of the same function, which keeps what the other one needs. */
+  static const gk_code less_code = {.text = text, .options = "-DSAID=7", .entry = "back", .block = {832},
+                                    .shared_bytes = 832 * 64};
+  static const gk_kernel less = {.name = "less", .params = int_params, .param_count = 1, .cuda = &less_code};
+  static const gk_task tasks[] = {GK_RUN(back, GK_ONE, X), GK_RUN(large, GK_ONE, Y), GK_RUN(less, GK_ONE, FLAG)};
   static const gk_list list = GK_LIST(list, tasks, slots);
   gk_graph *graph = graph_of(device, &list);
   int *all = calloc(1024, sizeof *all);
@@ -179,6 +183,7 @@ static void test_shared_memory(void **state) {
   int *x = ints_on(device, all, 64), *y = ints_on(device, all, 1024);
   gk_bind(graph, X, x);
   gk_bind(graph, Y, y);
+  gk_bind(graph, FLAG, zeros(device, 832));
   run_from(graph, 0);
   assert_ok(gk_download(device, all, y, 1024 * sizeof *all));
   for (int k = 0; k < 1024; ++k) assert_int_equal(all[k], 1023 - k);

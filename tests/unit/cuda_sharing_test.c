@@ -125,10 +125,11 @@ static void test_order_on_the_stream(void **state) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) check_order(bits);
 }
 
-/* Nothing of it is recorded, nor is the capture spoiled; when that is over, all goes on. */
+/* Nothing of it is recorded, nor is the capture spoiled, nor another context left to the thread; when that is over, all
+ * goes on. */
 static void test_captured(void **state) {
   (void)state;
-  CUcontext context;
+  CUcontext context, mine, popped;
   CUstream stream;
   CUgraph captured;
   size_t count = 99;
@@ -140,6 +141,7 @@ static void test_captured(void **state) {
   gk_bind(graph, X, x);
   gk_bind(graph, LEFT, left);
   RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  RIGHT(cu.cuCtxCreate(&mine, 0, 0));
   const char *const says = "the stream that the device shares is being captured";
   const gk_cuda_sharing once_more = GK_CUDA_SHARE(context, stream);
   gk_device *second;
@@ -150,6 +152,9 @@ static void test_captured(void **state) {
   assert_fails(GK_ERROR_INVALID, says, gk_graph_create(device, &looping, GK_HOST_GATED, &more));
   assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
   assert_says(says);
+  RIGHT(cu.cuCtxPopCurrent(&popped));
+  assert_ptr_equal(popped, mine);
+  RIGHT(cu.cuCtxDestroy(mine));
   RIGHT(cu.cuStreamEndCapture(stream, &captured));
   RIGHT(cu.cuGraphGetNodes(captured, NULL, &count));
   assert_int_equal(count, 0);

@@ -50,7 +50,7 @@ static void begin_meeting(void) { here = 0; }
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 typedef struct chunks { unsigned section; uint32_t count; const void *at[MOST_CHUNKS]; } chunks;
-static chunks of_section[2];
+static chunks of_section[4];
 
 /* Notes where it adds to; the first calls of both sections are under way at once. */
 static void add_up(const gk_value *args, gk_range range) {
@@ -127,6 +127,51 @@ static void test_sums_side_by_side(void **state) {
   needs_threads(7);
   for (size_t k = 0; k < GK_COUNT(lists); ++k)
     for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) check_sums(&lists[k], thread_counts[t]);
+}
+
+/* Four at once: sections in sections. */
+static void add_beside(const gk_value *args, gk_range range) {
+  chunks *own = args[0].ptr;
+  own->at[own->count++] = args[1].ptr;
+  meet(own->section, 15);
+  for (size_t k = range.begin; k < range.end; ++k) ++*(int *)args[1].ptr;
+}
+static const gk_param beside_params[] = {{"own", "int", 4, 4, GK_PTR, GK_ACCESS_IN},
+                                         {"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
+static const gk_kernel beside = {.name = "beside", .params = beside_params, .param_count = 2, .host = add_beside};
+
+/* Those of each section have seats of that section's, and nobody else's memory. */
+static void test_sums_in_sections_of_sections(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_PARALLEL, GK_SECTION, GK_RUN(beside, N, X, I), GK_END,
+                               GK_SECTION, GK_RUN(beside, N, Y, I), GK_END, GK_END, GK_END,
+      GK_SECTION, GK_PARALLEL, GK_SECTION, GK_RUN(beside, N, A, I), GK_END,
+                               GK_SECTION, GK_RUN(beside, N, B, I), GK_END, GK_END, GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static const gk_slot own[] = {X, Y, A, B};
+  world w;
+  needs_threads(4);
+  world_begin(&w, &list, 4, SHARE_ALL);
+  for (int k = 0; k < 10; ++k) {
+    int i = 1;
+    for (unsigned s = 0; s < 4; ++s) {
+      of_section[s] = (chunks){.section = 1u << s};
+      bind_ptr(&w, own[s], &of_section[s]);
+    }
+    bind_ptr(&w, I, &i);
+    bind_i32(&w, N, ITEMS);
+    begin_meeting();
+    split_all(&w);
+    assert_runs(&w);
+    assert_int_equal(i, 4 * ITEMS + 1);
+    for (unsigned a = 0; a < 4; ++a)
+      for (unsigned b = 0; b < a; ++b) assert_ptr_not_equal(of_section[a].at[0], of_section[b].at[0]);
+  }
+  world_end(&w);
 }
 
 /* What a sum is added to is in a page that faults where it is written: another section adds to it in that moment. */
@@ -453,6 +498,7 @@ static void test_each_call_says_its_own(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sums_side_by_side),
+    cmocka_unit_test(test_sums_in_sections_of_sections),
     cmocka_unit_test(test_a_sum_is_added_to_what_is_there),
     cmocka_unit_test(test_pieces_side_by_side),
     cmocka_unit_test(test_call_fails_beside_others),

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <omp.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const int thread_counts[] = {1, 2, 3, 8};
 static const costs all_costs[] = {AS_MEASURED, SHARE_ALL, SHARE_NOTHING};
@@ -121,6 +122,35 @@ static void test_memory(void **state) {
   assert_int_equal(gki_openmp.copy(&w.device, GK_TO_HOST, other, text + 3, 6), GK_OK);
   assert_string_equal(other, "bcdef");
   gki_openmp.close(&w.device);
+}
+
+static bool promises;
+static size_t promised;
+int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes) {
+  if (!promises) return __real_posix_memalign(memory, alignment, bytes);
+  promised = bytes;
+  return __real_posix_memalign(memory, alignment, 1);
+}
+
+/* A system may promise any amount, as Linux does where it is told to (vm.overcommit_memory). */
+static void test_memory_that_is_promised(void **state) {
+  (void)state;
+  const size_t there = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+  const size_t too_much[] = {there + 1, 2 * there, SIZE_MAX};
+  gki_openmp_device device = {.handoff_ns = 0};
+  for (size_t k = 0; k < GK_COUNT(too_much); ++k) {
+    void *memory = &device;
+    promised = 0;
+    gki_begin();
+    promises = true;
+    const gk_result result = gki_openmp.alloc(&device, too_much[k], GK_DEVICE_MEMORY, &memory);
+    promises = false;
+    assert_int_equal(result, GK_ERROR_MEMORY);
+    assert_null(memory);
+    assert_int_equal(promised, 0);
+  }
 }
 
 static void test_takes(void **state) {
@@ -449,6 +479,7 @@ int main(void) {
     cmocka_unit_test(test_refused_devices),
     cmocka_unit_test(test_describe),
     cmocka_unit_test(test_memory),
+    cmocka_unit_test(test_memory_that_is_promised),
     cmocka_unit_test(test_takes),
     cmocka_unit_test(test_every_item_once),
     cmocka_unit_test(test_extents),

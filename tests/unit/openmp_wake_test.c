@@ -13,11 +13,19 @@
 #include <time.h>
 #include <unistd.h>
 
+static bool startles; /* a signal ends the next sleep */
+static uint32_t startled;
+
 /* A futex: the kernel has a barrier of its own before it looks at the word. */
 static void sleep_at(uint32_t *word, uint32_t value) {
   const uint32_t me = model.thread;
   model_pass_all(me);
   if (*word != value) return;
+  if (startles) {
+    startles = false;
+    ++startled;
+    return;
+  }
   model.sleeps[me] = true;
   model.bed[me] = word;
   if (me == 1) longjmp(model.out, 1);
@@ -107,6 +115,27 @@ static void test_a_posted_order_is_heard(void **state) {
   assert_true(at > 4);
 }
 
+static void await_startled(void) {
+  startles = true;
+  (void)await_bell(&team, &seats[1], 0, 0);
+  assert_int_equal(atomic_load_explicit(&seats[1].bell, memory_order_acquire), 1);
+}
+
+/* Signals of the program's may go to any thread, and end what it waits for. */
+static void test_a_signal_is_no_order(void **state) {
+  (void)state;
+  uint32_t at = 0;
+  startled = 0;
+  for (bool over = false; !over; ++at) {
+    begin();
+    over = is_over(at, post_order, await_startled, NULL);
+    begin();
+    over = is_over(at, await_startled, post_order, NULL) && over;
+  }
+  startles = false;
+  assert_true(startled > 4);
+}
+
 static void test_the_last_one_done_wakes_the_waiting_one(void **state) {
   (void)state;
   uint32_t at = 0;
@@ -161,6 +190,7 @@ int main(void) {
   if (order == MAP_FAILED) return 1;
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_posted_order_is_heard),
+    cmocka_unit_test(test_a_signal_is_no_order),
     cmocka_unit_test(test_the_last_one_done_wakes_the_waiting_one),
     cmocka_unit_test(test_an_order_that_is_done_is_left_alone),
   };
