@@ -174,6 +174,33 @@ static void test_sums_in_sections_of_sections(void **state) {
   world_end(&w);
 }
 
+/* What each of the sections came to is known behind them. */
+static void test_bounds_side_by_side(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_DO_WHILE(A, .max_iterations = 2), GK_FILL(C, GK_ONE, 0), GK_END, GK_END,
+      GK_SECTION, GK_DO_WHILE(B, .max_iterations = 3), GK_FILL(J, GK_ONE, 0), GK_END, GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  world w;
+  needs_threads(2);
+  world_begin(&w, &list, 2, SHARE_ALL);
+  for (uint32_t bound = 0; bound < 2; ++bound) {
+    int again[2] = {bound == 0, bound == 1}, filled[2];
+    for (int s = 0; s < 2; ++s) {
+      bind_ptr(&w, A + s, &again[s]);
+      bind_ptr(&w, s ? J : C, &filled[s]);
+    }
+    split_all(&w);
+    assert_runs(&w);
+    for (uint32_t s = 0; s < 2; ++s) assert_int_equal(w.record.passes[s], s == bound ? 2 + s : 1);
+    assert_int_equal(w.record.limit, w.plan->loops[bound]);
+  }
+  world_end(&w);
+}
+
 /* What a sum is added to is in a page that faults where it is written: another section adds to it in that moment. */
 static char *page;
 static int faults;
@@ -499,6 +526,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sums_side_by_side),
     cmocka_unit_test(test_sums_in_sections_of_sections),
+    cmocka_unit_test(test_bounds_side_by_side),
     cmocka_unit_test(test_a_sum_is_added_to_what_is_there),
     cmocka_unit_test(test_pieces_side_by_side),
     cmocka_unit_test(test_call_fails_beside_others),

@@ -210,6 +210,18 @@ static void test_extents(void **state) {
       assert_runs(&w);
       assert_touched(cases[k].items);
     }
+    for (int axis = 0; axis < 3; ++axis) { /* each by itself */
+      bind_i32(&w, N, 2);
+      world_bind(&w, NY, (gk_value){.u32 = 3});
+      world_bind(&w, NZ, (gk_value){.i64 = 5});
+      assert_runs(&w);
+      if (axis == 0) bind_i32(&w, N, 4);
+      if (axis == 1) world_bind(&w, NY, (gk_value){.u32 = 6});
+      if (axis == 2) world_bind(&w, NZ, (gk_value){.i64 = 10});
+      memset(touched_bytes, 0, sizeof touched_bytes);
+      assert_runs(&w);
+      assert_touched(60);
+    }
     world_end(&w);
   }
 }
