@@ -17,7 +17,8 @@ gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record); /
 gk_result gki_cuda_cancel(gki_cuda_graph *graph); /* any thread at any time; never waits */
 
 /* Until nothing of the graph is under way any more: a launch counts as over, and is waited for, from its status on,
- * which its last kernel posts. In the device's context. false, and it is said why: that can't be waited for now. */
+ * which its last kernel posts. In the device's context. false: that can't be waited for
+ * now, and gk_error() says why. */
 bool gki_cuda_settle(gki_cuda_graph *graph);
 
 /* Until what the graph has put on streams is over; graph->at is the device's own, or in use by a launch. */
