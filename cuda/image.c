@@ -53,7 +53,7 @@ gk_result gki_cuda_own_load(const gki_cuda_driver *driver, gki_cuda_own *own) {
   if (result == CUDA_SUCCESS) return GK_OK;
   /* PTX is for drivers that are older than the code, or don't have it for this GPU; who has no memory needs neither. */
   if (result != CUDA_ERROR_OUT_OF_MEMORY) {
-    result = take(driver, own, gki_gates_ptx, "PTX");
+    result = take(driver, own, gki_text_gates_ptx, "PTX");
     own->translated = result == CUDA_SUCCESS;
     if (own->translated) return GK_OK;
   }

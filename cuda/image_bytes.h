@@ -1,8 +1,9 @@
-/* What embed_image.py made of gates.cu's images. */
+/* gates.cu's images, put into the library by the build (embed_image.py, embed_text.py). */
 #ifndef GKI_CUDA_IMAGE_BYTES_H
 #define GKI_CUDA_IMAGE_BYTES_H
 #include <stddef.h>
 
-extern const unsigned char gki_gates_fatbin[], gki_gates_ptx[]; /* a zero byte stands behind */
-extern const size_t gki_gates_fatbin_bytes, gki_gates_ptx_bytes;
+extern const unsigned char gki_gates_fatbin[];
+extern const size_t gki_gates_fatbin_bytes;
+extern const char gki_text_gates_ptx[];
 #endif

@@ -15,6 +15,9 @@ import nvrtc
 import toolkits
 from toolkits import tap
 
+sys.path.insert(0, str(tap.ROOT / "common"))
+import embed_text
+
 IMAGES = tap.ROOT / "cuda/image"
 MADE = IMAGES / "made.txt"
 SOURCES = [tap.ROOT / "cuda/gates.cu", tap.ROOT / "cuda/gates.h"]
@@ -28,10 +31,11 @@ OUTSIDE = "cudaGraphSetConditional"  # what the driver puts in
 
 def compile_gates(loaded, architecture, what, moves=False):
     """`what` is PTX or CUBIN: its bytes and None, or None and the problem; a warning is one. moves: COPY and FILL
-    alone, as one text, as cuda/kernels.c has it compiled."""
+    alone, as one text, as the build embeds it and cuda/kernels.c has it compiled."""
     source, header = (path.read_bytes() for path in SOURCES)
     if moves:
-        made, problem = loaded.compile(b"#define GKI_ONLY_MOVES\n" + header + source, architecture, [what], "gates.cu")
+        text = embed_text.bare(header) + embed_text.bare(source, b"#ifndef GKI_ONLY_MOVES")
+        made, problem = loaded.compile(b"#define GKI_ONLY_MOVES\n" + text, architecture, [what], "gates.cu")
     else:
         made, problem = loaded.compile(source, architecture, [what], "gates.cu", [(b"gates.h", header)])
     return made.get(what), problem
@@ -185,9 +189,11 @@ def check_ptxas():
     ptxas = Path(nvcc[0]).parent / "ptxas" if nvcc else None
     if not ptxas or not ptxas.exists():
         return tap.skip("the checked-in PTX, assembled", "there is no ptxas")
+    embedded = Path("build/cuda/gates_embedded.ptx")
+    embedded.write_bytes(embed_text.bare((IMAGES / "gates.ptx").read_bytes()))
     for number in re.findall(r"code=sm_(\d+)", (tap.ROOT / "build.ninja").read_text()):
         tap.case(f"the checked-in PTX, assembled for sm_{number}",
-                 tap.run(ptxas, f"-arch=sm_{number}", IMAGES / "gates.ptx", "-o", "build/cuda/gates.cubin"))
+                 tap.run(ptxas, f"-arch=sm_{number}", embedded, "-o", "build/cuda/gates.cubin"))
     return None
 
 

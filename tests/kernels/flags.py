@@ -108,6 +108,59 @@ def with_prefix_map(compiler, folder):
         tap.case(f"{compiler}: the same with -flto", build_and_run(compiler, folder, lto, sources))
 
 
+FULL_TEXT = r"""/* more than
+one line */ int a; // and one
+#define LONG(x) \
+  /* amid a macro */ \
+  (x) /**/
+#ifdef HOST /* host */
+#if 1
+int b;
+#else
+int c;
+#endif
+#elif 1
+char d[] = "/* text \" // ", e = '"'; /* "no" */
+#else
+int f;
+#endif
+#ifdef HOST
+int g;
+#endif
+"""
+BARE_TEXT = r"""
+ int a;
+#define LONG(x) \
+    \
+  (x)
+#ifdef HOST
+
+
+
+
+
+#elif 1
+char d[] = "/* text \" // ", e = '"';
+#else
+int f;
+#endif
+#ifdef HOST
+
+#endif
+"""
+
+
+def bare_text(folder):
+    (folder / "full").write_text(FULL_TEXT)
+    (folder / "bare").write_text(BARE_TEXT)
+    embed = [sys.executable, tap.ROOT / "common/embed_text.py"]
+    made, wanted = (subprocess.run([*embed, folder / file, "name", *more], check=True, stdout=subprocess.PIPE).stdout
+                    for file, more in (("full", ["--bare=#ifdef HOST"]), ("bare", [])))
+    tap.case("embed_text.py --bare", None if made == wanted else made.decode())
+    said = tap.run(*embed, folder / "full", "name", "--bare=#ifdef NONE")
+    tap.case("embed_text.py --bare, no such directive", None if said and "there is no #ifdef NONE" in said else said)
+
+
 # Slips around a kernel: C or C++, the text, what is said in one error. DEEP is a list of 17 parameters.
 DEEP = ", ".join(f"in(float, x{k})" for k in range(16)) + ", out(float, y)"
 AROUND = {
@@ -175,6 +228,8 @@ def main():
             folder = Path(name)
             for check in (each_way, from_everywhere, with_prefix_map, in_a_library, slips):
                 check(compiler, folder)
+    with tempfile.TemporaryDirectory() as name:
+        bare_text(Path(name))
     if shutil.which("clang"):
         with tempfile.TemporaryDirectory() as name:
             for_aarch64(Path(name))

@@ -19,8 +19,8 @@ static struct {
 
 static CUresult load(CUmodule *module, const void *image, unsigned int count, CUjit_option *options, void **values) {
   const bool is_code = image == gki_gates_fatbin;
-  assert_true(is_code || image == gki_gates_ptx);
-  assert_int_equal((uintptr_t)image % 64, 0);
+  assert_true(is_code || image == gki_text_gates_ptx);
+  assert_true(!is_code || (uintptr_t)image % 64 == 0);
   ++world.loads;
   for (unsigned k = 0; world.log && k < count; ++k)
     if (options[k] == CU_JIT_ERROR_LOG_BUFFER) strcpy(values[k], world.log);
@@ -154,8 +154,7 @@ static void test_bytes(void **state) {
   static const unsigned char magic[] = {0x50, 0xed, 0x55, 0xba};
   assert_true(gki_gates_fatbin_bytes > 1000);
   assert_memory_equal(gki_gates_fatbin, magic, sizeof magic);
-  assert_int_equal(strlen((const char *)gki_gates_ptx), gki_gates_ptx_bytes);
-  assert_non_null(strstr((const char *)gki_gates_ptx, ".visible .entry gki_control("));
+  assert_non_null(strstr(gki_text_gates_ptx, ".visible .entry gki_control("));
 }
 
 int main(void) {
