@@ -321,6 +321,39 @@ static void says_what_is_needed(void **state) {
   assert_true(hit);
 }
 
+/* The second launch isn't held back for an answer to the first, so that an update in between has to spare that. */
+static CUresult (*launch_before)(CUgraphExec exec, CUstream stream);
+static CUresult (*set_node)(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *parameters);
+static CUresult (*query_stream)(CUstream stream);
+static CUstream launched_on;
+static int updates;
+static CUresult note_launch(CUgraphExec exec, CUstream stream) {
+  launched_on = stream;
+  return launch_before(exec, stream);
+}
+static CUresult note_question(CUstream stream) {
+  launched_on = NULL;
+  return query_stream(stream);
+}
+static CUresult update_behind_launch(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *parameters) {
+  assert_non_null(launched_on);
+  ++updates;
+  return set_node(exec, node, parameters);
+}
+
+static void updates_come_between_launches(void **state) {
+  (void)state;
+  launch_before = driver.cuGraphLaunch;
+  query_stream = driver.cuStreamQuery;
+  set_node = driver.cuGraphExecNodeSetParams;
+  driver.cuGraphLaunch = note_launch;
+  driver.cuStreamQuery = note_question;
+  driver.cuGraphExecNodeSetParams = update_behind_launch;
+  ask();
+  assert_string_equal(not_yes(), "");
+  assert_int_equal(updates, 5);
+}
+
 /* A driver that does nothing at first. */
 static CUresult (*launch)(CUgraphExec exec, CUstream stream);
 static CUresult launch_every_other(CUgraphExec exec, CUstream stream) {
@@ -406,6 +439,8 @@ static void is_clean_if(uint64_t k, CUresult code, simgpu_how how) {
   if (!gives_back && strcmp(hit, "cuGraphExecNodeSetParams") != 0 && (got.is_final || !got.why[0]))
     fail_msg("call %d, %s: \"%s\", final %d", (int)k, hit, got.why, got.is_final);
   assert_int_equal(got.conditional, (got.ways & GKI_CUDA_HOST_GATED) == 0);
+  if (strstr(got.why, ", for the graph of IF:") || strstr(got.why, ", for the graph of WHILE:"))
+    assert_false(got.conditional); /* though the other one answers the same questions */
   assert_false(got.hangs);
   if (how == SIMGPU_NOW || strstr(hit, "cuGraphLaunch")) assert_int_equal(got.broke, how != SIMGPU_NOW);
   sim->mark();
@@ -507,9 +542,11 @@ static void launches_wait(void **state) {
   ask();
   assert_true(got.conditional);
   unsetenv("GK_CUDA_PROBE");
-  setenv("CUDA_LAUNCH_BLOCKING", "0", 1);
-  ask();
-  assert_true(got.conditional);
+  for (const char *off = "0"; off; off = *off ? "" : NULL) {
+    setenv("CUDA_LAUNCH_BLOCKING", off, 1);
+    ask();
+    assert_true(got.conditional);
+  }
   unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 
@@ -539,6 +576,7 @@ static void nothing_ends(void **state) {
 static void never_ends(void **state) {
   (void)state;
   end_no_more(0);
+  const uint64_t begun = own_time.passed_ns;
   gki_begin(); /* what failed in a test before isn't the failure of this call */
   sim->mark();
   assert_int_equal(gki_cuda_probe_refuses(5), GK_OK);
@@ -546,7 +584,10 @@ static void never_ends(void **state) {
   assert_non_null(strstr(gk_error(), "device 5 hangs: conditional nodes couldn't be tried: the graph of parallel "
                                      "branches didn't end within 3 s, and kernels beside it did; this process can't "
                                      "use it any more; start it anew with GK_CUDA_PROBE=0"));
+  assert_true(own_time.passed_ns - begun >= (uint64_t)PATIENCE_MS * NS_PER_MS);
   assert_int_equal(sim->counts().waits, 0);
+  assert_int_equal(sim->calls("cuGraphExecDestroy"), 3); /* of those that ended: */
+  assert_int_equal(sim->calls("cuGraphDestroy"), 3);
   assert_false(got.conditional);
   assert_true(got.hangs);
   assert_true(got.is_final);
@@ -579,8 +620,14 @@ static void once_per_device(void **state) {
   assert_int_equal(sim->counts().calls, 0);
   gki_cuda_probe(&driver, 2, context, gates, NULL, &got);
   assert_true(sim->counts().calls > 0);
-  gki_cuda_probe(&driver, 1000, context, gates, NULL, &got); /* more than are remembered */
-  assert_true(got.conditional);
+  static const CUdevice devices[] = {63, 64, 1000, -1}; /* more than are remembered, but for the first */
+  for (size_t k = 0; k < GK_COUNT(devices); ++k) {
+    gki_cuda_probe(&driver, devices[k], context, gates, NULL, &got);
+    sim->mark();
+    gki_cuda_probe(&driver, devices[k], context, gates, NULL, &got);
+    assert_true(got.conditional);
+    assert_int_equal(sim->counts().calls > 0, k > 0);
+  }
 }
 
 int main(void) {
@@ -593,6 +640,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(declined, begin, end),
       cmocka_unit_test_setup_teardown(odd_wishes, begin, end),
       cmocka_unit_test_setup_teardown(says_what_is_needed, begin, end),
+      cmocka_unit_test_setup_teardown(updates_come_between_launches, begin, end),
       cmocka_unit_test_setup_teardown(first_launch_counts, begin, end),
       cmocka_unit_test_setup_teardown(first_loop_is_ended, begin, end),
       cmocka_unit_test(stands_in_the_docs),

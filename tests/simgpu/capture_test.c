@@ -127,11 +127,20 @@ static CUresult instantiates(void) {
   CUgraphExec exec;
   return cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
 }
+static CUgraphExec made;
+static CUresult destroys(void) { return cu.cuGraphExecDestroy(made); }
+static CUresult uploads_there(void) { return cu.cuGraphUpload(made, stream); }
+static CUstream beside;
+static CUresult uploads_beside(void) { return cu.cuGraphUpload(made, beside); }
 
 static void what_spoils_a_capture(void **state) {
   (void)state;
   static CUresult (*const spoilers[])(void) = {waits,  asks,    allocates,    pins, loads, copies_pageable, asks_whose,
-                                                asks_which, unloads, instantiates};
+                                                asks_which, unloads, instantiates, destroys, uploads_there,
+                                                uploads_beside};
+  add_log(graph, NULL, 'd');
+  made = exec_of();
+  RIGHT(cu.cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
   for (size_t k = 0; k < sizeof spoilers / sizeof *spoilers; ++k) {
     CUgraph ended = graph;
     begin_capture();
@@ -146,9 +155,12 @@ static void what_spoils_a_capture(void **state) {
     assert_null(ended);
     assert_int_equal(status_of(NULL, NULL), CU_STREAM_CAPTURE_STATUS_NONE);
   }
-  put('c'); /* the stream is as it was */
+  put('c'); /* the stream is as it was, and so is the exec */
+  RIGHT(cu.cuGraphLaunch(made, stream));
   RIGHT(cu.cuStreamSynchronize(stream));
-  assert_string_equal(trace, "c");
+  assert_string_equal(trace, "cd");
+  RIGHT(cu.cuGraphExecDestroy(made));
+  RIGHT(cu.cuStreamDestroy(beside));
 }
 
 static void relaxed_capture_forbids_less(void **state) {

@@ -425,7 +425,10 @@ CUresult sim_cuMemHostRegister(void *memory, size_t bytes, unsigned int flags) {
   return CUDA_SUCCESS;
 }
 
+/* Its pages have to be there until then. */
 CUresult sim_cuMemHostUnregister(void *memory) {
   SIM_ENTER_BACK(cuMemHostUnregister);
+  if (msync(memory, PAGE, MS_ASYNC) != 0)
+    sim_broken("free", "cuMemHostUnregister of pages at %p that were unmapped before", memory);
   SIM_LEAVE(give_back((uintptr_t)memory, SIMGPU_PINNED, SIMGPU_PINNED, true, "cuMemHostUnregister"));
 }

@@ -2,11 +2,13 @@
 #include "sim_world.h"
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static void k_store(const unsigned char *p, unsigned long long threads) { /* address, value */
   (void)threads;
+  touch(take_number(p, 0), 8);
   *(volatile uint64_t *)(uintptr_t)take_number(p, 0) = take_number(p, 1);
 }
 
@@ -203,6 +205,30 @@ static void kernel_touches_what_is_behind(void **state) {
 static void kernel_touches_nothing(void **state) {
   (void)state;
   store(8, 1);
+  expect_failed("no memory of this device");
+}
+
+/* Memory of the host that isn't page-locked, the last bytes of a store in it, too. */
+static void kernel_touches_pageable_memory(void **state) {
+  (void)state;
+  uint64_t *obtained = malloc(2 * sizeof *obtained);
+  obtained[0] = 3;
+  sim->allow("pageable");
+  store((CUdeviceptr)(uintptr_t)obtained, 4);
+  RIGHT(cu.cuStreamSynchronize(stream));
+  sim->allow(NULL);
+  assert_int_equal(obtained[0], 4);
+  store((CUdeviceptr)(uintptr_t)(pinned + 7), 5); /* up to the end */
+  RIGHT(cu.cuStreamSynchronize(stream));
+  store((CUdeviceptr)(uintptr_t)obtained, 6);
+  expect_failed("no memory of this device");
+  assert_int_equal(obtained[0], 4);
+  free(obtained);
+}
+
+static void kernel_touches_what_is_behind_pinned_memory(void **state) {
+  (void)state;
+  store((CUdeviceptr)(uintptr_t)pinned + 60, 1);
   expect_failed("no memory of this device");
 }
 
@@ -446,6 +472,12 @@ static void registered_memory(void **state) {
   RIGHT(cu.cuMemHostUnregister(pages));
   WRONG(CUDA_ERROR_INVALID_VALUE, cu.cuMemHostUnregister(pages));
   expect_broken("free");
+  unsigned char *mapped = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(mapped, MAP_FAILED);
+  RIGHT(cu.cuMemHostRegister(mapped, PAGE, 3));
+  assert_int_equal(munmap(mapped, PAGE), 0);
+  RIGHT(cu.cuMemHostUnregister(mapped));
+  expect_broken("free");
   RIGHT(cu.cuMemHostRegister(pages, PAGE, 3));
   load("cuDevicePrimaryCtxReset", 11000, &reset);
   RIGHT(cu.cuDevicePrimaryCtxGetState(0, &flags, &active));
@@ -477,6 +509,8 @@ int main(void) {
     CASE(kernel_touches_freed_memory),
     CASE(kernel_touches_what_is_behind),
     CASE(kernel_touches_nothing),
+    CASE(kernel_touches_pageable_memory),
+    CASE(kernel_touches_what_is_behind_pinned_memory),
     CASE(work_behind_a_failure_is_dropped),
     CASE(host_touches_device_memory),
     cmocka_unit_test_setup_teardown(two_contexts_take_turns, begin_two, end_two),

@@ -28,6 +28,7 @@ static sim_driver cu;
 static const simgpu *sim;
 static gki_cuGetProcAddress_v2 get_entry;
 static void (*set_conditional)(unsigned long long handle, unsigned value);
+static void (*touch)(unsigned long long at, unsigned long long bytes);
 static unsigned long long *stub_thread;
 
 static CUcontext context;
@@ -60,6 +61,7 @@ static inline int find_driver(void) {
   stub_thread = dlsym(library, "sim_stub_thread");
   ADDRESS_OF(get_entry, dlsym(library, "cuGetProcAddress_v2"));
   ADDRESS_OF(set_conditional, dlsym(library, "sim_set_conditional"));
+  ADDRESS_OF(touch, dlsym(library, "sim_stub_touch"));
   sim->set_version(13000);
 #define LOAD(name, version, since, parameters) load(#name, version, &cu.name);
   GKI_CUDA_ENTRIES(LOAD) SIMGPU_ENTRIES(LOAD)

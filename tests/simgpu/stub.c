@@ -7,6 +7,10 @@
 
 __attribute__((visibility("default"))) unsigned long long sim_stub_thread;
 
+__attribute__((visibility("default"))) void sim_stub_touch(unsigned long long at, unsigned long long bytes) {
+  if (!sim_touch(at, bytes)) sim_give_up();
+}
+
 struct sim_kernel {
   const sim_stub_kernel *stub;
   struct sim_kernel *next;

@@ -18,4 +18,6 @@ typedef struct sim_stub_image {
 
 /* Exported: which thread of the grid the kernel is now. */
 extern unsigned long long sim_stub_thread;
+/* Exported: what a compiler puts in front of each load and store of a kernel. */
+void sim_stub_touch(unsigned long long at, unsigned long long bytes);
 #endif

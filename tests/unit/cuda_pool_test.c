@@ -1,4 +1,6 @@
 /* Memory of graphs is kept for the next ones, so that making and destroying one doesn't wait for what is under way. */
+#include "common/device.h"
+#include "cuda/device.h"
 #include "cuda_world.h"
 
 enum { NONE, X, N, LEFT };
@@ -95,12 +97,158 @@ static void takes_the_drivers(void **state) {
   assert_true(sim->calls("cuMemHostAlloc") > 0);
 }
 
+/* ---- the pool by itself ------------------------------------------------------------------------------------------ */
+
+static gki_cuda_device *native_of(gk_device *device) { return device->state; }
+
+static char *take_bytes(gki_cuda_device *native, size_t bytes) {
+  void *memory = NULL;
+  CUdeviceptr at = 0;
+  assert_ok(gki_cuda_take_pinned(native, bytes, "a test", &memory, &at));
+  assert_int_equal(at, (uintptr_t)memory);
+  return memory;
+}
+
+static CUdeviceptr take_device(gki_cuda_device *native, size_t bytes) {
+  CUdeviceptr memory = 0;
+  assert_ok(gki_cuda_take(native, bytes, "a test", &memory));
+  assert_true(memory != 0);
+  return memory;
+}
+
+/* The smallest that is large enough, and at most twice as large, unless it is a page; of the same kind; zeroed. */
+static void the_best_is_taken(void **state) {
+  enum { K = 1024 };
+  gki_cuda_device *native = native_of(*state);
+  gki_cuda_pool_trim(native);
+  CUdeviceptr sizes[] = {take_device(native, 100 * K), take_device(native, 40 * K), take_device(native, 60 * K)};
+  char *page = take_bytes(native, 10);
+  memset(page, 0xff, 10);
+  for (size_t k = 0; k < GK_COUNT(sizes); ++k) gki_cuda_give(native, sizes[k]);
+  gki_cuda_give_pinned(native, page);
+  sim->mark();
+  assert_int_equal(take_device(native, 35 * K), sizes[1]);
+  assert_int_equal(take_device(native, 40 * K), sizes[2]);
+  assert_int_equal(take_device(native, 50 * K), sizes[0]); /* exactly twice */
+  assert_int_equal(sim->calls("cuMemAlloc"), 0);
+  gki_cuda_give(native, sizes[0]);
+  const CUdeviceptr fresh = take_device(native, 50 * K - 1);
+  assert_int_equal(sim->calls("cuMemAlloc"), 1);
+  const CUdeviceptr small = take_device(native, 8); /* no page-locked one */
+  assert_int_equal(sim->calls("cuMemAlloc"), 2);
+  char *again = take_bytes(native, 4096);
+  assert_ptr_equal(again, page);
+  for (size_t k = 0; k < 4096; ++k) assert_int_equal(again[k], 0);
+  assert_int_equal(sim->calls("cuMemHostRegister"), 0);
+  gki_cuda_give_pinned(native, again);
+  const CUdeviceptr all[] = {sizes[1], sizes[2], fresh, small};
+  for (size_t k = 0; k < GK_COUNT(all); ++k) gki_cuda_give(native, all[k]);
+  sim->mark();
+  assert_true(gki_cuda_pool_trim(native));
+  assert_int_equal(sim->calls("cuMemFree"), 5);
+  assert_false(gki_cuda_pool_trim(native));
+}
+
+/* 16 MiB, or 256 blocks; what was taken again leaves room for others. */
+static void what_is_spare_is_bounded(void **state) {
+  enum { MIB = 1 << 20, BLOCKS = 256 };
+  static CUdeviceptr all[BLOCKS + 1];
+  gki_cuda_device *native = native_of(*state);
+  gki_cuda_pool_trim(native);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int k = 0; k < 17; ++k) all[k] = take_device(native, MIB);
+    sim->mark();
+    for (int k = 0; k < 17; ++k) gki_cuda_give(native, all[k]);
+    assert_int_equal(sim->calls("cuMemFree"), 1);
+  }
+  gki_cuda_pool_trim(native);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int k = 0; k <= BLOCKS; ++k) all[k] = take_device(native, 8);
+    sim->mark();
+    for (int k = 0; k <= BLOCKS; ++k) gki_cuda_give(native, all[k]);
+    assert_int_equal(sim->calls("cuMemFree"), 1);
+  }
+  gki_cuda_give(native, 0);
+  gki_cuda_give_pinned(native, NULL);
+}
+
+/* Graphs' memory, too, comes once what is spare went back; after a failure nothing stays, nor is anything mapped. */
+static void takes_what_was_spare(void **state) {
+  static const char *const entries[] = {"cuMemAlloc", "cuMemHostRegister"};
+  gki_cuda_device *native = native_of(*state);
+  CUdeviceptr memory = 0;
+  void *page = NULL;
+  gki_cuda_pool_trim(native);
+  for (int pinned = 0; pinned < 2; ++pinned) {
+    gki_cuda_give(native, take_device(native, 3 << 20));
+    sim->mark();
+    (sim->fail)(1, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    if (pinned) page = take_bytes(native, 8);
+    else memory = take_device(native, 8);
+    assert_string_equal(sim->failed(), entries[pinned]);
+    assert_int_equal(sim->calls("cuMemFree"), 1);
+  }
+  gki_cuda_give(native, memory);
+  gki_cuda_give_pinned(native, page);
+  gki_cuda_pool_trim(native);
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  for (uint64_t k = 1; k <= 2; ++k) { /* cuMemHostRegister, cuMemHostGetDevicePointer */
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    assert_int_equal(gki_cuda_take_pinned(native, 8, "a test", &page, NULL), GK_ERROR_DEVICE);
+    sim->mark();
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  }
+}
+
+/* Mappings that are the same in a forked process: what the device writes there a child must not get a copy of. */
+static int count_shared(void) {
+  FILE *maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  int count = 0;
+  assert_non_null(maps);
+  while (fgets(line, sizeof line, maps)) count += strstr(line, "rw-s") && strstr(line, "/dev/zero");
+  fclose(maps);
+  return count;
+}
+
+static void pages_are_shared_and_unmapped(void **state) {
+  gki_cuda_device *native = native_of(*state);
+  gki_cuda_pool_trim(native);
+  const int before = count_shared();
+  char *page = take_bytes(native, 8);
+  if (count_shared() == before) fail_msg("its pages aren't shared ones");
+  gki_cuda_give_pinned(native, page);
+  gki_cuda_pool_trim(native);
+  assert_int_equal(count_shared(), before);
+  sim->mark();
+  (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  void *none = NULL;
+  assert_int_equal(gki_cuda_take_pinned(native, 8, "a test", &none, NULL), GK_ERROR_DEVICE);
+  assert_int_equal(count_shared(), before);
+}
+
+/* gki_cuda_take and what follows need the context. */
+static int setup_inside(void **state) {
+  return setup_cuda(state) || gki_cuda_enter(native_of(*state)) != GK_OK ? -1 : 0;
+}
+
+static int teardown_inside(void **state) {
+  sim->mark();
+  gki_cuda_leave(native_of(*state));
+  return teardown_cuda(state);
+}
+
+#define INSIDE(test) cmocka_unit_test_setup_teardown(test, setup_inside, teardown_inside)
+
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
   const struct CMUnitTest tests_here[] = {
     ON_CUDA(beside_one_that_takes_long), ON_CUDA(is_taken_again), ON_CUDA(is_bounded),
     ON_CUDA(goes_back_when_memory_runs_out), ON_CUDA(takes_the_drivers),
+    INSIDE(the_best_is_taken), INSIDE(what_is_spare_is_bounded), INSIDE(takes_what_was_spare),
+    INSIDE(pages_are_shared_and_unmapped),
   };
   return cmocka_run_group_tests(tests_here, NULL, NULL);
 }
