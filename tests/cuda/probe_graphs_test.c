@@ -1,0 +1,143 @@
+/* What the probe's graphs ask of a driver: all their nodes, settings and the counts that make an answer a yes, as
+ * golden text (GK_UPDATE_GOLDEN=1 writes it anew). On a right driver a question that has lost half of what it asks is
+ * answered as before, so only this shows it. */
+#include "cuda/probe_graphs.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { MEMORY = 1 << 20, LIST_KERNEL = 1, BESIDE_KERNEL, CONTEXT, FIRST_NODE = 1000, MOST_BODIES = 512 };
+static const char path[] = "tests/golden/probe_graphs.txt";
+static char text[1 << 17];
+static size_t length;
+static uintptr_t graph_count, node_count, handle_count;
+static gki_probe_memory memory;
+
+__attribute__((format(printf, 1, 2)))
+static void say(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  length += (size_t)vsnprintf(text + length, sizeof text - length, format, args);
+  va_end(args);
+  assert_true(length < sizeof text);
+}
+
+/* ---- a driver that only writes down what it is asked for ---------------------------------------------------------- */
+
+static CUresult create(CUgraph *made, unsigned int flags) {
+  assert_int_equal(flags, 0);
+  *made = (CUgraph)++graph_count;
+  return CUDA_SUCCESS;
+}
+
+static CUresult create_handle(CUgraphConditionalHandle *made, CUgraph graph, CUcontext context, unsigned int initial,
+                              unsigned int flags) {
+  assert_int_equal((uintptr_t)graph, 1); /* the whole one */
+  assert_int_equal((uintptr_t)context, CONTEXT);
+  assert_int_equal(flags, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT);
+  *made = ++handle_count;
+  say("  handle %d: %u\n", (int)handle_count, initial);
+  return CUDA_SUCCESS;
+}
+
+static uint32_t counter_of(CUdeviceptr at) {
+  return (uint32_t)(at - MEMORY - offsetof(gki_probe_memory, counters)) / (uint32_t)sizeof(uint32_t);
+}
+
+static void say_kernel(CUfunction function, void **values) {
+  if ((uintptr_t)function == BESIDE_KERNEL) {
+    say("beside: counter %u, handle %d to %u, %u times", counter_of(*(CUdeviceptr *)values[0]),
+        (int)*(uint64_t *)values[1], *(uint32_t *)values[2], *(uint32_t *)values[3]);
+    return;
+  }
+  const uint32_t period = *(uint32_t *)values[1], count = *(uint32_t *)values[3];
+  say("kernel: counter %u", counter_of(*(CUdeviceptr *)values[0]));
+  if (period) say(" modulo %u", period);
+  const size_t first = (*(CUdeviceptr *)values[2] - MEMORY) / sizeof *memory.settings;
+  for (size_t k = first; k < first + count; ++k) {
+    const gki_cuda_setting *set = &memory.settings[k];
+    if (set->run == GKI_CUDA_NONE) say(", %d to %d", (int)set->handle, (int)set->value);
+    else say(", in %u %d to %d", set->run, (int)set->handle, (int)set->value);
+  }
+}
+
+static void say_conditional(CUDA_CONDITIONAL_NODE_PARAMS *asked) {
+  static CUgraph bodies[MOST_BODIES];
+  static const char *const types[] = {"IF", "WHILE", "SWITCH"};
+  assert_int_equal((uintptr_t)asked->ctx, CONTEXT);
+  assert_true(graph_count + asked->size < MOST_BODIES);
+  asked->phGraph_out = bodies + graph_count;
+  say("%s by handle %d:", types[asked->type], (int)asked->handle);
+  for (unsigned k = 0; k < asked->size; ++k) {
+    bodies[graph_count] = (CUgraph)(graph_count + 1);
+    say(" body %d", (int)++graph_count);
+  }
+}
+
+static CUresult add(CUgraphNode *made, CUgraph into, const CUgraphNode *after, const CUgraphEdgeData *edges,
+                    size_t count, CUgraphNodeParams *asked) {
+  assert_null(edges);
+  *made = (CUgraphNode)(FIRST_NODE + ++node_count);
+  say("  node %d in %d", (int)node_count, (int)(uintptr_t)into);
+  for (size_t k = 0; k < count; ++k) say("%s %d", k ? "" : " behind", (int)((uintptr_t)after[k] - FIRST_NODE));
+  say(": ");
+  if (asked->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) say_conditional(&asked->conditional);
+  else say_kernel(asked->kernel.func, asked->kernel.kernelParams);
+  say("\n");
+  return CUDA_SUCCESS;
+}
+
+static CUresult set_node(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *asked) {
+  (void)exec;
+  say("  then node %d: ", (int)((uintptr_t)node - FIRST_NODE));
+  say_kernel(asked->kernel.func, asked->kernel.kernelParams);
+  say("\n");
+  return CUDA_SUCCESS;
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------------------- */
+
+static void say_graph(const gki_probe_graph *graph) {
+  static const gki_cuda_driver driver = {.cuGraphCreate = create, .cuGraphConditionalHandleCreate = create_handle,
+                                         .cuGraphAddNode = add, .cuGraphExecNodeSetParams = set_node};
+  gki_probe_trial t = {.driver = &driver, .context = (CUcontext)CONTEXT, .set_list = (CUfunction)LIST_KERNEL,
+                       .set_beside = (CUfunction)BESIDE_KERNEL, .memory = MEMORY, .settings = memory.settings};
+  graph_count = node_count = handle_count = 0;
+  say("%s, from %d on, %s, unless %#x\n", graph->name, graph->since, graph->is_vital ? "vital" : "not vital",
+      graph->unless);
+  assert_int_equal(driver.cuGraphCreate(&t.graph, 0), CUDA_SUCCESS);
+  graph->build(&t);
+  gki_probe_update(&t, NULL);
+  for (uint32_t k = 0; k < t.expected_count; ++k)
+    say("  %s: counter %u is %u, then %u\n", gki_cuda_questions[t.expected[k].question].name, t.expected[k].counter,
+        t.expected[k].first, t.expected[k].second);
+  for (uint32_t k = 0; k < t.overlap_count; ++k)
+    say("  %s: counter %u isn't 0\n", gki_cuda_questions[t.overlaps[k].question].name, t.overlaps[k].counter);
+  assert_int_equal(t.result, CUDA_SUCCESS);
+  assert_int_equal(t.node_count, node_count);
+}
+
+static void what_is_asked(void **state) {
+  (void)state;
+  static char golden[sizeof text];
+  for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS; ++k) say_graph(&gki_probe_graphs[k]);
+  const char *wish = getenv("GK_UPDATE_GOLDEN");
+  FILE *file = fopen(path, wish && *wish == '1' ? "w+b" : "rb");
+  assert_non_null(file);
+  if (wish && *wish == '1') assert_int_equal(fwrite(text, 1, length, file), length);
+  rewind(file);
+  golden[fread(golden, 1, sizeof golden - 1, file)] = 0;
+  fclose(file);
+  size_t same = 0;
+  while (text[same] && text[same] == golden[same]) ++same;
+  while (same && text[same - 1] != '\n') --same;
+  if (strcmp(text, golden) != 0) fail_msg("%s says:\n%.300s\nbut now it is:\n%.300s", path, golden + same, text + same);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_asked)};
+  return cmocka_run_group_tests_name("cuda_probe_graphs", tests, NULL, NULL);
+}
