@@ -1,4 +1,6 @@
 /* Kernels with code by hand on CUDA: the forms that their code may have, modules, options, and what is refused. */
+#include "common/device.h"
+#include "cuda/device.h"
 #include "cuda_foreign.h"
 #include "simgpu/simnvrtc.h"
 
@@ -199,6 +201,113 @@ static void test_stray_function(void **state) {
   free(made.image);
 }
 
+/* What the creation of a graph with this code comes to whose first call of the entry fails so. On a new device each
+ * time, as code stays where it was made ready. */
+static gk_result create_failing(gk_code code, const char *entry, CUresult failure) {
+  const gk_kernel kernel = {.name = "failing", .params = add_params, .param_count = 3, .cuda = &code};
+  const gk_task tasks[] = {GK_RUN(kernel, N, X, A, N)};
+  const gk_list list = GK_LIST(list, tasks, slots);
+  for (uint64_t k = 1;; ++k) {
+    gk_device *device = open_named("cuda");
+    gk_graph *graph = NULL;
+    sim->mark();
+    (sim->fail)(k, failure, SIMGPU_NOW);
+    const gk_result result = gk_graph_create(device, &list, BITS, &graph);
+    const char *failed = sim->failed();
+    sim->mark();
+    gk_graph_destroy(graph);
+    gk_device_close(device);
+    if (!failed) fail_msg("nothing calls %s", entry);
+    if (strcmp(failed, entry) == 0) return result;
+  }
+}
+
+/* Which answers of the driver's say that the code is wrong, and which are failures of the driver's. */
+static void test_answers(void **state) {
+  static const CUresult of_image[] = {CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX,
+                                      CUDA_ERROR_UNSUPPORTED_PTX_VERSION};
+  static const CUresult of_function[] = {CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_HANDLE,
+                                         CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_FOUND};
+  gk_device_close(*state);
+  *state = NULL;
+  setenv("GK_CUDA_PROBE", "0", 1); /* there are many devices to open */
+  compiled made = compile_to(false);
+  CUcontext context;
+  CUmodule module;
+  CUfunction function;
+  assert_int_equal(context_retain(&context, 0), CUDA_SUCCESS);
+  assert_int_equal(context_push(context), CUDA_SUCCESS);
+  assert_int_equal(module_load(&module, made.image, 0, NULL, NULL), CUDA_SUCCESS);
+  assert_int_equal(module_function(&function, module, "add_to"), CUDA_SUCCESS);
+  const gk_code image = {.image = made.image, .image_bytes = made.bytes, .entry = "add_to", .block = {32}},
+                by_function = {.function = function, .block = {32}};
+  for (size_t k = 0; k < GK_COUNT(of_image); ++k)
+    assert_fails(GK_ERROR_COMPILE, "kernel failing: the driver, for CUDA " VERSION ", doesn't take its image for this",
+                 create_failing(image, "cuModuleLoadDataEx", of_image[k]));
+  assert_fails(GK_ERROR_DEVICE, "cuModuleLoadDataEx of the image of kernel failing: ",
+               create_failing(image, "cuModuleLoadDataEx", CUDA_ERROR_UNKNOWN));
+  for (size_t k = 0; k < GK_COUNT(of_function); ++k) {
+    assert_fails(GK_ERROR_INVALID, "kernel failing: its .function is none of the device's context: ",
+                 create_failing(by_function, "cuFuncGetAttribute", of_function[k]));
+    assert_fails(GK_ERROR_DEVICE, "cuFuncGetAttribute of kernel failing: ",
+                 create_failing(image, "cuFuncGetAttribute", of_function[k]));
+  }
+  assert_fails(GK_ERROR_DEVICE, "cuFuncGetAttribute of kernel failing: ",
+               create_failing(by_function, "cuFuncGetAttribute", CUDA_ERROR_UNKNOWN));
+  if (tells_parameters)
+    assert_fails(GK_ERROR_DEVICE, "cuFuncGetParamInfo of kernel failing: ",
+                 create_failing(image, "cuFuncGetParamInfo", CUDA_ERROR_UNKNOWN));
+  assert_int_equal(module_unload(module), CUDA_SUCCESS);
+  assert_int_equal(context_pop(&context), CUDA_SUCCESS);
+  assert_int_equal(context_release(0), CUDA_SUCCESS);
+  unsetenv("GK_CUDA_PROBE");
+  free(made.image);
+}
+
+/* The simulated driver doesn't count shared memory that kernels have by themselves. */
+enum { FIXED = 1024 };
+static CUresult (*get_attribute)(int *value, CUfunction_attribute attribute, CUfunction function);
+static CUresult add_fixed(int *value, CUfunction_attribute attribute, CUfunction function) {
+  const CUresult result = get_attribute(value, attribute, function);
+  if (attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) *value = FIXED;
+  return result;
+}
+
+/* As many threads as launch bounds allow, and as much shared memory as the GPU has: no more. */
+static void test_largest_blocks(void **state) {
+  static const char shared_text[] = "extern \"C\" __global__ void both(int *to) { if (threadIdx.x == 0) to[0] = 2; }";
+  gk_device *device = *state;
+  gki_cuda_device *native = device->state;
+  static gki_cuda_driver odd;
+  const gki_cuda_driver *right = native->driver;
+  odd = *right;
+  get_attribute = right->cuFuncGetAttribute;
+  odd.cuFuncGetAttribute = add_fixed;
+  native->driver = &odd;
+  const unsigned most = atoi(VERSION) == 11 ? 163 << 10 : 227 << 10; /* of sm_80, of sm_90 */
+  gk_code code = {.text = text, .options = "-DSAID=7", .entry = "narrow", .block = {16, 2, 2}};
+  const gk_kernel narrow = {.name = "narrow", .params = int_params, .param_count = 1, .cuda = &code};
+  const gk_code both_code = {.text = shared_text, .entry = "both", .block = {32}, .shared_bytes = most - FIXED};
+  const gk_kernel both = {.name = "both", .params = int_params, .param_count = 1, .cuda = &both_code};
+  const gk_task tasks[] = {GK_RUN(narrow, GK_ONE, X), GK_RUN(both, GK_ONE, Y)};
+  const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_of(device, &list);
+  gk_bind(graph, X, int_on(device, 0));
+  gk_bind(graph, Y, int_on(device, 0));
+  run_from(graph, 0);
+  assert_int_equal(int_at(device, gk_bound(graph, X)), 1);
+  assert_int_equal(int_at(device, gk_bound(graph, Y)), 2);
+  gk_graph_destroy(graph);
+  gk_code more = both_code;
+  more.shared_bytes += 1;
+  refuse(device, more, int_params, 1, GK_ERROR_INVALID, "bytes of shared memory, ");
+  char words[200];
+  snprintf(words, sizeof words, "its blocks take %u bytes of shared memory, %u of them dynamic, and this GPU gives a "
+           "block %u", most + 1, most + 1 - FIXED, most);
+  assert_says(words);
+  native->driver = right;
+}
+
 static void test_refused(void **state) {
   gk_device *device = *state;
   static const char options[] = "-DSAID=7";
@@ -257,9 +366,19 @@ static void test_refused_images(void **state) {
   elf[0x40 + 0x20] = 200; /* sh_size */
   refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
          "ends before its headers say");
-  unsigned char fatbin[16] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 1};
+  elf[0x40 + 4] = 8; /* SHT_NOBITS, which has no bytes there */
+  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE, "doesn't take its image");
+  elf[0x20] = 0x49; /* e_phoff */
+  elf[0x36] = 0x38; /* e_phentsize */
+  elf[0x38] = 1;    /* e_phnum */
+  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
+         "ends before its headers say");
+  elf[0x20] = 0x48;
+  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE, "doesn't take its image");
+  unsigned char fatbin[17] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 1};
   refuse(device, (gk_code){.image = fatbin, .image_bytes = 15}, NULL, 0, GK_ERROR_COMPILE, "of 15 bytes, ends before");
   refuse(device, (gk_code){.image = fatbin, .image_bytes = 16}, NULL, 0, GK_ERROR_COMPILE, "of 16 bytes, ends before");
+  refuse(device, (gk_code){.image = fatbin, .image_bytes = 17}, NULL, 0, GK_ERROR_COMPILE, "doesn't take its image");
 }
 
 /* Where gk has no kernels of its own, for lack of an image and of a compiler, images and functions work, but for that
@@ -315,7 +434,7 @@ int main(int count, char **words) {
   find_entries();
   const struct CMUnitTest tests[] = {
     ON_CUDA(test_modules_are_shared), ON_CUDA(test_images), ON_CUDA(test_function), ON_CUDA(test_options),
-    ON_CUDA(test_refused), ON_CUDA(test_stray_function), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
+    ON_CUDA(test_refused), ON_CUDA(test_answers), ON_CUDA(test_largest_blocks), ON_CUDA(test_stray_function), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
     ON_CUDA(test_without_compiler),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

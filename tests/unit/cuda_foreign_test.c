@@ -87,6 +87,35 @@ static void test_shape(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* As many blocks as a grid may have along y and z, as many items as there may be, and more blocks along x. */
+static void test_largest_grids(void **state) {
+  gk_device *device = *state;
+  static const gk_code tall_code = {.text = text, .options = "-DSAID=7", .entry = "shape", .block = {1},
+                                    .per_block = {1 << 15}};
+  static const gk_kernel tall = {.name = "tall", .params = int_params, .param_count = 1, .cuda = &tall_code,
+                                 .dimensions = 3};
+  static const gk_task tasks[] = {GK_RUN_3D(tall, N, A, B, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static const int turns[][6] = {{1, 65535, 1, 1, 65535, 1}, {1, 1, 65535, 1, 1, 65535},
+                                 {INT32_MAX, 1, 1, 65536, 1, 1}};
+  gk_graph *graph = graph_of(device, &list);
+  int *x = zeros(device, 6);
+  gk_bind(graph, X, x);
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    gk_bind_int(graph, N, turns[k][0]);
+    gk_bind_int(graph, A, turns[k][1]);
+    gk_bind_int(graph, B, turns[k][2]);
+    run_from(graph, 0);
+    ASSERT_INTS(x, turns[k][3], turns[k][4], turns[k][5], 1, 1, 1);
+  }
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, B, 65536);
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "task 0 (tall): 65536 blocks along z, by slot 5 (B), and a grid has at most 65535",
+               gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+}
+
 /* Of a task that is skipped the number isn't looked at. */
 static void test_bad_count_is_skipped(void **state) {
   gk_device *device = *state;
@@ -466,8 +495,10 @@ static void test_every_call_fails(void **state) {
     const char *failed = sim->failed();
     sim->mark();
     if (result == GK_ERROR_UNSUPPORTED) assert_says("create it with GK_HOST_GATED"); /* it isn't instantiated */
-    else if (result != GK_OK) assert_int_equal(result, GK_ERROR_DEVICE);
-    else {
+    else if (result != GK_OK) {
+      assert_int_equal(result, GK_ERROR_DEVICE);
+      if (failed && strstr(failed, "NodeSetParams")) assert_says(failed);
+    } else {
       assert_int_equal(int_at(device, w.x), 2 * 102 + 100 + 10);
       assert_int_equal(int_at(device, w.y), 2 + 200 + 10);
     }
@@ -519,7 +550,7 @@ int main(int count, char **words) {
   (void)count;
   begin_foreign(words);
   const struct CMUnitTest tests[] = {
-    ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_bad_count_is_skipped), ON_CUDA(test_no_items),
+    ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_largest_grids), ON_CUDA(test_bad_count_is_skipped), ON_CUDA(test_no_items),
     ON_CUDA(test_no_items_in_a_new_node), ON_CUDA(test_shared_memory),
     ON_CUDA(test_beside_portable_text), ON_CUDA(test_just_the_nodes_concerned), ON_CUDA(test_queue),
     ON_CUDA(test_yield_and_resume), ON_CUDA(test_updates_of_both_graphs), ON_CUDA(test_nested_and_beside),
