@@ -2,6 +2,7 @@
  * simulated driver, each process by itself, with a folder of the test's own. */
 #include "cuda_world.h"
 #include "cache.h"
+#include "cuda/nvrtc.h"
 #include "gk_kernel.h"
 #include "simgpu/simnvrtc.h"
 #include <dirent.h>
@@ -122,10 +123,29 @@ static void print_errors(gk_device *device) {
   }
 }
 
-/* A kernel whose text, and the file that this is said to be, are in the environment. */
+/* As if another compiler lay there. */
+static void change_compilers(const char *what) {
+  const char *name;
+  const gki_nvrtc *found;
+  char why[512];
+  for (size_t k = 0; gki_nvrtc_at(k, &name, &found, why, sizeof why); ++k) {
+    gki_nvrtc *nvrtc = (gki_nvrtc *)found; /* the library's own, which isn't const */
+    if (!nvrtc) continue;
+    nvrtc->version += strcmp(what, "version") == 0;
+    nvrtc->file.bytes += strcmp(what, "bytes") == 0;
+    nvrtc->file.seconds += strcmp(what, "seconds") == 0;
+    nvrtc->file.nanoseconds += strcmp(what, "nanoseconds") == 0;
+  }
+}
+
+/* A kernel whose text, and the file that this is said to be, are in the environment; or, with options, by hand. */
 static void compile_text(gk_device *device) {
+  const char *options = getenv("CACHE_TEST_OPTIONS"), *changed = getenv("CACHE_TEST_CHANGED");
   const gk_source source = {getenv("CACHE_TEST_FILE"), getenv("CACHE_TEST_TEXT"), 0, NULL, 0, NULL};
-  const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = &source};
+  const gk_code code = {.text = source.text, .options = options};
+  const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = options ? NULL : &source,
+                            .cuda = options ? &code : NULL};
+  if (changed) change_compilers(changed);
   const gk_slot_desc slots[] = {GK_BUFFER(SUM, int)};
   const gk_task tasks[] = {GK_RUN(kernel, GK_ONE, SUM)};
   const gk_list list = GK_LIST(list, tasks, slots);
@@ -387,6 +407,31 @@ static void key_is_of_what_matters(void **state) {
   }
 }
 
+/* Each of these by itself makes another entry. */
+static void key_is_of_the_compiler_and_the_options(void **state) {
+  (void)state;
+  static const struct { const char *setting, *options, *text; } turns[] = {
+      {"SIMGPU_ARCH=90", NULL, NULL}, {"SIMGPU_ARCH=100", NULL, NULL}, /* cubin and PTX for the same */
+      {"CACHE_TEST_CHANGED=version", NULL, NULL}, {"CACHE_TEST_CHANGED=bytes", NULL, NULL},
+      {"CACHE_TEST_CHANGED=seconds", NULL, NULL}, {"CACHE_TEST_CHANGED=nanoseconds", NULL, NULL},
+      {"SIMGPU_ARCH=90", "-DSAID=1", "extern \"C\" __global__ void one(int *sum) { sum[0] = SAID; }\n"},
+      {"SIMGPU_ARCH=90", "-DSAID=2", "extern \"C\" __global__ void one(int *sum) { sum[0] = SAID; }\n"}};
+  char names[16][NAME_MAX + 1];
+  setenv("SIMGPU_NVRTC", "12.4", 1);
+  setenv("CACHE_TEST_FILE", "a/one.c", 1);
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    setenv("CACHE_TEST_TEXT", turns[k].text ? turns[k].text : "GK_KERNEL(one, (inout(int, sum))) {}\n", 1);
+    if (turns[k].options) setenv("CACHE_TEST_OPTIONS", turns[k].options, 1);
+    for (int again = 0; again < 2; ++again) {
+      run("text", turns[k].setting, &first);
+      if (first.compiled != !again || list_entries(names, 16) != (int)k + 1)
+        fail_msg("turn %zu: %d compiled, %d entries", k, first.compiled, list_entries(names, 16));
+    }
+  }
+  unsetenv("CACHE_TEST_OPTIONS");
+  unsetenv("SIMGPU_NVRTC");
+}
+
 /* All start at once on an empty folder. */
 static void many_processes_at_once(void **state) {
   (void)state;
@@ -445,6 +490,7 @@ int main(int count, char **words) {
       cmocka_unit_test_setup(refused_entry_is_replaced, begin),
       cmocka_unit_test_setup(warnings_are_said_again, begin),
       cmocka_unit_test_setup(key_is_of_what_matters, begin),
+      cmocka_unit_test_setup(key_is_of_the_compiler_and_the_options, begin),
       cmocka_unit_test_setup(many_processes_at_once, begin),
   };
   return cmocka_run_group_tests(tests, make_base, remove_base);

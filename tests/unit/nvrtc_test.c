@@ -135,6 +135,8 @@ static int starved(void) {
 #define N11 "FAKE_NVRTC_11=11080 35 52 70 75 80 86 90"
 #define N12 "FAKE_NVRTC_12=12040 50 60 70 75 80 86 89 90"
 #define N13 "FAKE_NVRTC_13=13000 75 80 86 89 90 100 120"
+#define EIGHT "90 90 90 90 90 90 90 90 "
+#define SIXTY_FOUR EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT
 static const elsewhere_case chosen[] = {
     {FAKES, {N13, N12, N11, "DEVICES=89 13000 89 12040 89 11040 120 12080 70 13000 35 13000 121 13000"}, "choose",
      {"NVRTC 13.0, cubin for sm_89\nNVRTC 12.4, cubin for sm_89\nNVRTC 11.8, cubin for sm_86\n"
@@ -147,6 +149,7 @@ static const elsewhere_case chosen[] = {
     {FAKES, {N13, "DEVICES=60 12040"}, "choose",
      {"GK_ERROR_UNSUPPORTED: NVRTC 13.0 compiles for sm_75 to sm_120, and this GPU is sm_60 with a driver for CUDA "
       "12.4; install"}},
+    {FAKES, {"FAKE_NVRTC_0=13000 " SIXTY_FOUR, "DEVICES=90 13000"}, "choose", {"NVRTC 13.0, cubin for sm_90\n", "$"}},
     /* Newer than gk: found by its plain name, if there is no other. */
     {FAKES, {"FAKE_NVRTC_0=14010 80 90", "DEVICES=90 14010"}, "choose", {"NVRTC 14.1, cubin for sm_90\n", "$"}},
     {FAKES, {"FAKE_NVRTC_0=14010 80 90 100", N13, "DEVICES=103 14010"}, "choose",
@@ -159,6 +162,10 @@ static const elsewhere_case none[] = {
      {NO_NVRTC "neither the loader nor /nowhere/lib64 has", "$CUDA_HOME", "$LD_LIBRARY_PATH"}},
     {"fake_nvrtc/broken", {"CUDA_HOME=", "CUDA_PATH=/nowhere2", "DEVICES=90 13000"}, "choose",
      {NO_NVRTC, "/nowhere2/"}},
+    {"fake_nvrtc/broken", {"CUDA_HOME=/nowhere", "CUDA_PATH=/nowhere2", "DEVICES=90 13000"}, "choose",
+     {NO_NVRTC "neither the loader nor /nowhere/lib64 has"}},
+    {FAKES, {"FAKE_NVRTC_0=13000 " SIXTY_FOUR "90", "DEVICES=90 13000"}, "choose",
+     {NO_NVRTC "libnvrtc.so doesn't say for which GPUs it compiles (no error, 65 of them)"}},
     {FAKES, {"DEVICES=90 13000"}, "choose",
      {NO_NVRTC "libnvrtc.so doesn't say for which GPUs it compiles (an NVRTC error, 0 of them)"}},
     {FAKES, {"FAKE_NVRTC_0=14000", "DEVICES=90 13000"}, "choose",
@@ -190,6 +197,15 @@ static const elsewhere_case compiled[] = {
     {FAKES, {N13, "FAKE_NVRTC_FAIL=nvrtcGetProgramLog:2"}, "compile", {"GK_OK: "}},
     {FAKES, {N13, "OPTIONS= -DA=1  --use_fast_math\t-I/x "}, "compile",
      {"GK_OK:  --gpu-architecture=sm_90 -DA=1 --use_fast_math -I/x", "$"}},
+    /* Options that name a GPU say what is made, whatever the compiler was chosen for. */
+    {FAKES, {N13, "OPTIONS=-DA -arch=compute_90", "FAKE_NVRTC_FAIL=nvrtcGetCUBIN:2"}, "compile",
+     {"GK_OK:  -DA -arch=compute_90", "$"}},
+    {FAKES, {N13, "OPTIONS=--gpu-architecture  compute_80 -DA", "FAKE_NVRTC_FAIL=nvrtcGetCUBIN:2"}, "compile",
+     {"GK_OK:  --gpu-architecture compute_80 -DA", "$"}},
+    {FAKES, {N13, "PTX=1", "OPTIONS=-arch sm_90", "FAKE_NVRTC_FAIL=nvrtcGetPTX:2"}, "compile",
+     {"GK_OK:  -arch sm_90", "$"}},
+    {FAKES, {N13, "OPTIONS=-architecture=x", "FAKE_NVRTC_FAIL=nvrtcGetPTX:2"}, "compile",
+     {"GK_OK:  --gpu-architecture=sm_90 -architecture=x", "$"}},
     {FAKES, {N13, "KERNEL=scale", "FAKE_NVRTC_LOG=(3): error: e", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
      {"GK_ERROR_COMPILE: kernel scale of cloth doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e",
       "$"}},
@@ -224,7 +240,8 @@ static bool includes(const char *text, const char *options) {
 static void what_includes_files_is_known(void **state) {
   (void)state;
   static const char *const yes[] = {"#include <x.h>", "\n  #  include \"x.h\"", "# /* odd */ include_next <x.h>",
-                                    "%:include <x.h>", "#if __has_include(<x.h>)\n#endif", "#\\\ninclude <x.h>"};
+                                    "%:include <x.h>", "#if __has_include(<x.h>)\n#endif", "#\\\ninclude <x.h>", "#import <x.h>",
+                                    "#embed \"x\"", "#if __has_embed(\"x\")\n#endif", "#include_next <x.h>"};
   static const char *const no[] = {"", "int include;", "// #include <x.h>", "/* #include <x.h> */", "#includes",
                                    "const char *s = \"#include <x.h>\";"};
   for (size_t k = 0; k < GK_COUNT(yes); ++k)
@@ -248,7 +265,12 @@ static void texts_are_told_apart(void **state) {
       {.text = "#line 1 \"a/b.c\"\nint x;\n"}, {.text = "#line 1 \"c.c\"\nint x;\n"},
       {.text = "#line 2 \"a/b.c\"\nint x;\n"}, {.text = "#line 1 \"a/b.c\"\nint y;\n"},
       {.text = "#line 1 \"a/b.c\"\nint x;\n", .options = "-DA"}, {.text = "int x;\n-DA"}, {.text = "int x;\n"},
-      {.text = "#line 1 \"a/b.c\"\nassert(1);\n"}, {.text = "#line 1 \"z/b.c\"\nassert(1);\n"}, {.text = ""}};
+      {.text = "#line 1 \"a/b.c\"\nassert(1);\n"}, {.text = "#line 1 \"z/b.c\"\nassert(1);\n"},
+      {.text = "#line 1 \"a/b.c\"\nsource_location x;\n"}, {.text = "#line 1 \"z/b.c\"\nsource_location x;\n"},
+      {.text = "#line 1 \"a/b.c\"\n__FILE__;\n"}, {.text = "#line 1 \"z/b.c\"\n__FILE__;\n"},
+      {.text = "#line 1 \"z/b.c\"\nint x;\n", .options = "-DA"},
+      {.text = "#line 1 \"a/b.c\"\nint x;\n", .options = "-DB"},
+      {.text = ""}};
   static const gki_cuda_text moved = {.text = "#line 1 \"/another/place/b.c\"\nint x;\n"};
   uint64_t hash[GK_COUNT(each)][2], same[2];
   for (size_t k = 0; k < GK_COUNT(each); ++k) {
