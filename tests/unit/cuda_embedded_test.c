@@ -66,6 +66,21 @@ static const gk_images *damage(void) {
   return &all;
 }
 
+/* Those that were made of none of this program's files. */
+static const gk_images *take_strangers(void) {
+  static gk_image each[8];
+  static gk_images all;
+  all = old_images;
+  all.at = each;
+  all.count = 0;
+  for (uint32_t k = 0; k < old_images.count; ++k) {
+    if (all.count == GK_COUNT(each)) exit(BAD);
+    if (!strstr(old_images.at[k].file, "embedded_kernels")) each[all.count++] = old_images.at[k];
+  }
+  if (!all.count) exit(BAD);
+  return &all;
+}
+
 /* As if the source had been changed since. */
 static gk_kernel changed(void) {
   static gk_source source;
@@ -115,7 +130,9 @@ static int be_child(const char *what) {
   const bool alone = strcmp(what, "old alone") == 0;
   if ((alone || strcmp(what, "old") == 0) && !is_ok(gk_use_images(&old_images))) return BAD;
   if (strcmp(what, "damaged") == 0 && !is_ok(gk_use_images(damage()))) return BAD;
-  const bool whole = !alone && strcmp(what, "nothing") != 0 && strcmp(what, "damaged") != 0;
+  const bool strange = strcmp(what, "strangers") == 0;
+  if (strange && !is_ok(gk_use_images(take_strangers()))) return BAD;
+  const bool whole = !alone && !strange && strcmp(what, "nothing") != 0 && strcmp(what, "damaged") != 0;
   if (whole && !is_ok(gk_use_images(&embedded_images))) return BAD;
   if (strcmp(what, "memory") == 0) return run_short_of_memory();
   if (strcmp(what, "changed") == 0) kernel = changed();
@@ -193,6 +210,7 @@ static const turn_of turns[] = {
     /* none */
     {"nothing", {NONE, "SIMGPU_ARCH=86"},
      {"KERNEL refused: Kernels can't be compiled here: ", "GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "found"},
+    {"strangers", {NONE, "SIMGPU_ARCH=86"}, {"GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "when the program was built is"},
     {"changed", {NONE, "SIMGPU_ARCH=86"},
      {"log: kernel add_up of tests/unit/embedded_kernels.h: " OTHER_TEXT, "GK_ERROR_UNSUPPORTED: kernel add_up of ",
       OTHER_TEXT "; nor can it be compiled now: there is no NVRTC"}, "found"},
@@ -216,6 +234,13 @@ static void images_are_found(void **state) {
     }
     if (strstr(text, turns[k].unsaid)) fail_msg("turn %zu says %s: %s", k, turns[k].unsaid, text);
   }
+}
+
+/* As drivers want them. */
+static void images_are_aligned(void **state) {
+  (void)state;
+  for (uint32_t k = 0; k < embedded_images.count; ++k)
+    assert_int_equal((uintptr_t)embedded_images.at[k].bytes % 64, 0);
 }
 
 static void what_is_given_is_looked_at(void **state) {
@@ -251,6 +276,7 @@ int main(int count, char **words) {
   if (count > 1) return be_child(words[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(images_are_found),
+      cmocka_unit_test(images_are_aligned),
       cmocka_unit_test(what_is_given_is_looked_at),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #define NAME "--name", "images"
 #define MANY "90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90,90"
 
-enum { SPREAD = 5 }; /* of files */
+enum { SPREAD = 6 }; /* of files */
 static char base[] = "/tmp/gk-embed-XXXXXX", tool[PATH_MAX];
 
 /* Files of the test's own: each word that begins with @ is one in its folder. */
@@ -22,6 +22,10 @@ static const struct { const char *name, *text; size_t bytes; } files[] = {
     {"odd.c", "GK_SOURCE(it)\n\0", 15},
     {"wrong.c", "\nGK_SOURCE(it)\nGK_KERNEL(one, (inout(int, x))) {\n  x[i] = nobody;\n}\n", 0},
     {"two\"?.c", "GK_SOURCE(it)\nGK_KERNEL(one, (inout(int, x))) { x[i] = 1; }\n", 0},
+    {"shared.c", "GK_SHARED(half_more)\nGK_FN int none(void);\nGK_SOURCE_END\n"
+                 "GK_SOURCE(half)\nGK_KERNEL(two, (inout(int, x))) { x[i] = 2; }\nGK_SOURCE_END\n"
+                 "GK_SHARED(half)\nGK_FN int half_of(int x) { return x / 2; }\nGK_SOURCE_END\n"
+                 "GK_SOURCE(user, &half)\nGK_KERNEL(one, (inout(int, x))) { x[i] = half_of(x[i]); }\nGK_SOURCE_END\n", 0},
     {"spread.c", "GK_SOURCE(\nit)\nGK_KERNEL(one, (inout(int, x))) { x[i] = 1; }\n", 0},
 };
 
@@ -40,6 +44,11 @@ static const call all[] = {
     {{NAME, "--arch", "none", KERNELS, SHARED}, 0, "75, GK_IMAGE_PTX", NULL, 0},
     {{NAME, "--moves", "--arch", "90"}, 0, "gk's COPY and FILL", NULL, 0},
     {{NAME, "--arch", "90", "@two\"?.c"}, 0, "{\"two\\042\\077.c\", ", NULL, 0},
+    {{NAME, "--arch", "90", "@shared.c"}, 0, "shared.c", NULL, 0}, /* by its whole name, and no GK_SOURCE */
+    {{NAME, "--arch", "90,80", KERNELS, SHARED}, 0, "90, GK_IMAGE_PTX", NULL, 0},
+    {{NAME, KERNELS, SHARED}, 0, "75, GK_IMAGE_PTX", NULL, 0},
+    {{NAME, "--driver", "12.8", "--arch", "90", KERNELS, SHARED}, 0, "90, GK_IMAGE_CODE, 12040",
+     "SIMGPU_NVRTC=12.4", 0},
     {{"--help"}, 0, "use: gk-embed", NULL, 0},
     {{"-h"}, 0, "use: gk-embed", NULL, 0},
     /* how it is called */
@@ -57,6 +66,10 @@ static const call all[] = {
     {{NAME, "--ptx", "9", KERNELS}, 2, "numbers with commas between them", NULL, 0},
     {{NAME, "--ptx", "12345", KERNELS}, 2, "numbers with commas between them", NULL, 0},
     {{NAME, "--arch", MANY, KERNELS}, 2, "numbers with commas between them", NULL, 0},
+    {{NAME, "--arch", "1000", KERNELS}, 2, "numbers with commas between them", NULL, 0},
+    {{NAME, "--driver", "10.2", KERNELS}, 2, "followed by its CUDA version", NULL, 0},
+    {{NAME, "--driver", "90", KERNELS}, 2, "followed by its CUDA version", NULL, 0},
+    {{NAME, "--driver", "12.100", KERNELS}, 2, "followed by its CUDA version", NULL, 0},
     {{NAME, "--driver", "twelve", KERNELS}, 2, "followed by its CUDA version", NULL, 0},
     {{NAME, "--driver", "12.4.1", KERNELS}, 2, "followed by its CUDA version", NULL, 0},
     /* what it is given */
@@ -72,6 +85,9 @@ static const call all[] = {
     /* what can be made */
     {{NAME, "--arch", "none", "--ptx", "none", KERNELS, SHARED}, 1, "none was asked for", NULL, 0},
     {{NAME, "--arch", "77", KERNELS, SHARED}, 1, "NVRTC 13.0 doesn't know sm_77", NULL, 0},
+    {{NAME, "--arch", "999", KERNELS, SHARED}, 1, "doesn't know sm_999", NULL, 0},
+    {{NAME, "--driver", "12.4", KERNELS, SHARED}, 1, "what NVRTC 13.0 makes for sm_75, drivers for CUDA 12.4 don't take",
+     "SIMGPU_NVRTC=13.0", 0},
     {{NAME, "--arch", "70", KERNELS, SHARED}, 1, "and this GPU is sm_70; install the NVRTC", "SIMGPU_NVRTC=13.0", 0},
     {{NAME, "--ptx", "none", KERNELS, SHARED}, 0, "left out: NVRTC 12.4 doesn't know sm_120", "SIMGPU_NVRTC=12.4", 0},
     {{NAME, "--driver", "12.4", "--arch", "90", KERNELS, SHARED}, 1,
