@@ -208,7 +208,7 @@ gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, co
   if (result != GK_OK) return result;
   result = gki_cuda_judge_graph(device, plan, device->driver->cuStreamSynchronize(graph->at), "cuStreamSynchronize");
   graph->busy = result != GK_OK;
-  graph->at = device->stream;
+  if (result == GK_OK) graph->at = device->stream; /* else what was sent is waited for there, when it is dropped */
   return result;
 }
 

@@ -1,0 +1,209 @@
+/* What gk makes of answers that the simulated driver never gives, and what it asks for: an open device gets a driver
+ * with entries of the test's own. */
+#include "common/device.h"
+#include "cuda/device.h"
+#include "cuda/kernels.h"
+#include "runtime_kernels.h"
+#include "user_driver.h"
+
+enum { X = 1, N, A, LEFT };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(N, int, 1), GK_DEFAULT(A, int, 1),
+                                     GK_BUFFER(LEFT, int)};
+static const gk_task looping_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
+static const gk_list looping = GK_LIST(looping, looping_tasks, slots);
+
+static gki_cuda_device *native;
+static const gki_cuda_driver *right;
+static gki_cuda_driver odd; /* the device's from setup on: as `right`, but for what a test puts there */
+
+static int setup_odd(void **state) {
+  if (setup_cuda(state) != 0) return -1;
+  native = ((gk_device *)*state)->state;
+  right = native->driver;
+  odd = *right;
+  native->driver = &odd;
+  return 0;
+}
+
+static int teardown_odd(void **state) {
+  odd = *right;
+  return teardown_cuda(state);
+}
+
+/* ---- graphs that aren't instantiated ----------------------------------------------------------------------------- */
+
+static CUresult instantiated;
+static int refusals; /* before it does */
+static CUresult refuse_graph(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters) {
+  return refusals-- > 0 ? instantiated : right->cuGraphInstantiateWithParams(exec, graph, parameters);
+}
+
+/* What says nothing of the graph is a failure; else the host gates the list. */
+static void test_not_instantiated(void **state) {
+  static const struct { CUresult answer; int times; gk_result result; } turns[] = {
+      {CUDA_ERROR_OUT_OF_MEMORY, 2, GK_ERROR_MEMORY}, {CUDA_ERROR_LAUNCH_FAILED, 1, GK_ERROR_DEVICE},
+      {CUDA_ERROR_INVALID_VALUE, 1, GK_OK}, {CUDA_ERROR_NOT_SUPPORTED, 1, GK_OK}};
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    gk_graph *graph = NULL;
+    CUgraph whole;
+    odd.cuGraphInstantiateWithParams = refuse_graph;
+    instantiated = turns[k].answer;
+    refusals = turns[k].times;
+    const gk_result result = gk_graph_create(*state, &looping, 0, &graph);
+    assert_int_equal(result, turns[k].result);
+    if (result != GK_OK) assert_says("cuGraphInstantiate of graph looping");
+    else
+      assert_fails(GK_ERROR_UNSUPPORTED, "the driver refuses the graph of conditional nodes",
+                   gk_cuda_graph(graph, 0, &whole, NULL));
+    odd = *right;
+    gk_graph_destroy(graph);
+  }
+}
+
+/* ---- what is on its way when a graph is there, or isn't ---------------------------------------------------------- */
+
+static CUstream sent_on; /* where something is under way that nobody has waited for; NULL: nowhere */
+static int failing;      /* so many waits more */
+
+static CUresult send(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
+  sent_on = stream;
+  return right->cuMemcpyHtoDAsync(to, from, bytes, stream);
+}
+static CUresult upload(CUgraphExec exec, CUstream stream) {
+  sent_on = stream;
+  return right->cuGraphUpload(exec, stream);
+}
+static CUresult wait_for(CUstream stream) {
+  if (failing && failing-- > 0) return CUDA_ERROR_UNKNOWN;
+  if (stream == sent_on) sent_on = NULL;
+  return right->cuStreamSynchronize(stream);
+}
+
+/* A launch may be on any stream; and memory that a graph gives back is the next one's. */
+static void test_what_was_sent_is_waited_for(void **state) {
+  for (int fails = 0; fails < 2; ++fails)
+    for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED) {
+      gk_graph *graph = NULL;
+      odd.cuMemcpyHtoDAsync = send;
+      odd.cuGraphUpload = upload;
+      odd.cuStreamSynchronize = wait_for;
+      sent_on = NULL;
+      failing = fails;
+      assert_int_equal(gk_graph_create(*state, &looping, bits, &graph), fails ? GK_ERROR_DEVICE : GK_OK);
+      if (sent_on || failing) fail_msg("bits %u, fails %d: %p, %d", bits, fails, (void *)sent_on, failing);
+      odd = *right;
+      gk_graph_destroy(graph);
+    }
+}
+
+/* ---- streams and captures of library calls ----------------------------------------------------------------------- */
+
+static int streams, captures;
+static CUresult create_stream(CUstream *stream, unsigned int flags) {
+  ++streams;
+  assert_int_equal(flags, CU_STREAM_NON_BLOCKING); /* others' work on the default stream is no concern of it */
+  return right->cuStreamCreate(stream, flags);
+}
+
+static CUresult begin_capture(CUstream stream, CUstreamCaptureMode mode) {
+  ++captures;
+  assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_RELAXED); /* any other forbids other threads what they are at */
+  return right->cuStreamBeginCapture(stream, mode);
+}
+
+static CUresult begin_capture_into(CUstream stream, CUgraph graph, const CUgraphNode *before,
+                                   const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode) {
+  ++captures;
+  assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+  return right->cuStreamBeginCaptureToGraph(stream, graph, before, edges, count, mode);
+}
+
+static gk_result record_nothing(const gk_value *args, void *stream) {
+  (void)args;
+  return stream ? GK_OK : GK_ERROR_INVALID;
+}
+
+static const CUgraphNodeType *odd_type;
+static CUresult say_type(CUgraphNode node, CUgraphNodeType *type) {
+  const CUresult result = right->cuGraphNodeGetType(node, type);
+  if (result == CUDA_SUCCESS) *type = *odd_type;
+  return result;
+}
+
+static gk_result fill_there(const gk_value *args, void *stream) {
+  fill_on(stream, args[0].ptr, 2);
+  return GK_OK;
+}
+
+static void test_captures_are_relaxed(void **state) {
+  static const gk_task nothing[] = {GK_CALL(record_nothing, A)}, filling[] = {GK_CALL(fill_there, X)};
+  static const gk_list lists[] = {GK_LIST(lists[0], nothing, slots), GK_LIST(lists[1], filling, slots)};
+  static const CUgraphNodeType conditional = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  int *x = int_on(*state, 0);
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED)
+    for (int into_whole = 0; into_whole < 2; ++into_whole) {
+      streams = captures = 0;
+      odd.cuStreamCreate = create_stream;
+      odd.cuStreamBeginCapture = begin_capture;
+      odd.cuStreamBeginCaptureToGraph = begin_capture_into;
+      odd_type = &conditional; /* as if it had recorded what no child graph may hold */
+      if (into_whole) odd.cuGraphNodeGetType = say_type;
+      gk_graph *graph = graph_on(*state, &lists[into_whole], bits);
+      assert_ok(gk_bind(graph, X, x));
+      assert_ok(gk_launch(graph, 0));
+      assert_ok(gk_wait(graph, NULL));
+      assert_int_equal(streams, 1);
+      assert_int_equal(captures, 1 + into_whole);
+      odd = *right;
+      gk_graph_destroy(graph);
+    }
+  assert_int_equal(int_at(*state, x), 0x02020202);
+  gk_free(*state, x);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+static int most_threads, blocks_at_once;
+static unsigned asked_for;
+static CUresult say_threads(int *value, CUfunction_attribute attribute, CUfunction function) {
+  const CUresult result = right->cuFuncGetAttribute(value, attribute, function);
+  if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) *value = most_threads;
+  return result;
+}
+static CUresult say_blocks(int *blocks, CUfunction function, int threads, size_t shared) {
+  (void)function;
+  assert_int_equal(shared, 0);
+  asked_for = (unsigned)threads;
+  *blocks = blocks_at_once;
+  return CUDA_SUCCESS;
+}
+
+/* Whole warps, no more of them than a kernel's registers allow. */
+static void test_blocks_of_kernels(void **state) {
+  static const struct { int most, at_once; unsigned threads, blocks; } turns[] = {
+      {1024, 8, 256, 8}, {256, 1, 256, 1}, {255, 3, 224, 3}, {64, 2, 64, 2}, {33, 2, 32, 2}, {31, 2, 32, 2},
+      {1024, 0, 256, 1}};
+  (void)state;
+  odd.cuFuncGetAttribute = say_threads;
+  odd.cuOccupancyMaxActiveBlocksPerMultiprocessor = say_blocks;
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    void *code = NULL;
+    most_threads = turns[k].most;
+    blocks_at_once = turns[k].at_once;
+    assert_ok(gki_cuda_load(native, &add, &code));
+    const gki_cuda_kernel *made = code;
+    assert_int_equal(made->threads, turns[k].threads);
+    assert_int_equal(asked_for, made->threads);
+    assert_int_equal(made->blocks, turns[k].blocks * (unsigned)native->multiprocessors);
+    gki_cuda_unload(native, code);
+  }
+}
+
+int main(int count, char **words) {
+  (void)count;
+  with_simgpu(words);
+#define ODD(test) cmocka_unit_test_setup_teardown(test, setup_odd, teardown_odd)
+  const struct CMUnitTest tests[] = {ODD(test_not_instantiated), ODD(test_what_was_sent_is_waited_for),
+                                     ODD(test_captures_are_relaxed), ODD(test_blocks_of_kernels)};
+  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+}
