@@ -9,7 +9,8 @@
 enum { X = 1, N, A, LEFT };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(N, int, 1), GK_DEFAULT(A, int, 1),
                                      GK_BUFFER(LEFT, int)};
-static const gk_task looping_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT), GK_END};
+static const gk_task looping_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_RUN(decrease, GK_ONE, LEFT),
+                                        GK_END};
 static const gk_list looping = GK_LIST(looping, looping_tasks, slots);
 
 static gki_cuda_device *native;

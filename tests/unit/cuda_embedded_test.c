@@ -210,7 +210,8 @@ static const turn_of turns[] = {
     /* none */
     {"nothing", {NONE, "SIMGPU_ARCH=86"},
      {"KERNEL refused: Kernels can't be compiled here: ", "GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "found"},
-    {"strangers", {NONE, "SIMGPU_ARCH=86"}, {"GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "when the program was built is"},
+    {"strangers", {NONE, "SIMGPU_ARCH=86"}, {"GK_ERROR_UNSUPPORTED: there is no NVRTC"},
+     "when the program was built is"},
     {"changed", {NONE, "SIMGPU_ARCH=86"},
      {"log: kernel add_up of tests/unit/embedded_kernels.h: " OTHER_TEXT, "GK_ERROR_UNSUPPORTED: kernel add_up of ",
       OTHER_TEXT "; nor can it be compiled now: there is no NVRTC"}, "found"},

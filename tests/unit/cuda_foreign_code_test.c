@@ -367,14 +367,16 @@ static void test_refused_images(void **state) {
   refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
          "ends before its headers say");
   elf[0x40 + 4] = 8; /* SHT_NOBITS, which has no bytes there */
-  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE, "doesn't take its image");
+  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
+         "doesn't take its image");
   elf[0x20] = 0x49; /* e_phoff */
   elf[0x36] = 0x38; /* e_phentsize */
   elf[0x38] = 1;    /* e_phnum */
   refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
          "ends before its headers say");
   elf[0x20] = 0x48;
-  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE, "doesn't take its image");
+  refuse(device, (gk_code){.image = elf, .image_bytes = sizeof elf}, NULL, 0, GK_ERROR_COMPILE,
+         "doesn't take its image");
   unsigned char fatbin[17] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 1};
   refuse(device, (gk_code){.image = fatbin, .image_bytes = 15}, NULL, 0, GK_ERROR_COMPILE, "of 15 bytes, ends before");
   refuse(device, (gk_code){.image = fatbin, .image_bytes = 16}, NULL, 0, GK_ERROR_COMPILE, "of 16 bytes, ends before");
@@ -434,7 +436,8 @@ int main(int count, char **words) {
   find_entries();
   const struct CMUnitTest tests[] = {
     ON_CUDA(test_modules_are_shared), ON_CUDA(test_images), ON_CUDA(test_function), ON_CUDA(test_options),
-    ON_CUDA(test_refused), ON_CUDA(test_answers), ON_CUDA(test_largest_blocks), ON_CUDA(test_stray_function), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
+    ON_CUDA(test_refused), ON_CUDA(test_answers), ON_CUDA(test_largest_blocks),
+    ON_CUDA(test_stray_function), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
     ON_CUDA(test_without_compiler),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -550,7 +550,8 @@ int main(int count, char **words) {
   (void)count;
   begin_foreign(words);
   const struct CMUnitTest tests[] = {
-    ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_largest_grids), ON_CUDA(test_bad_count_is_skipped), ON_CUDA(test_no_items),
+    ON_CUDA(test_parameters), ON_CUDA(test_shape), ON_CUDA(test_largest_grids),
+    ON_CUDA(test_bad_count_is_skipped), ON_CUDA(test_no_items),
     ON_CUDA(test_no_items_in_a_new_node), ON_CUDA(test_shared_memory),
     ON_CUDA(test_beside_portable_text), ON_CUDA(test_just_the_nodes_concerned), ON_CUDA(test_queue),
     ON_CUDA(test_yield_and_resume), ON_CUDA(test_updates_of_both_graphs), ON_CUDA(test_nested_and_beside),

@@ -25,7 +25,7 @@ static const struct { const char *name, *text; size_t bytes; } files[] = {
     {"shared.c", "GK_SHARED(half_more)\nGK_FN int none(void);\nGK_SOURCE_END\n"
                  "GK_SOURCE(half)\nGK_KERNEL(two, (inout(int, x))) { x[i] = 2; }\nGK_SOURCE_END\n"
                  "GK_SHARED(half)\nGK_FN int half_of(int x) { return x / 2; }\nGK_SOURCE_END\n"
-                 "GK_SOURCE(user, &half)\nGK_KERNEL(one, (inout(int, x))) { x[i] = half_of(x[i]); }\nGK_SOURCE_END\n", 0},
+                 "GK_SOURCE(user, &half)\nGK_KERNEL(one, (inout(int, x))) { x[i] = half_of(x[i]); }\n", 0},
     {"spread.c", "GK_SOURCE(\nit)\nGK_KERNEL(one, (inout(int, x))) { x[i] = 1; }\n", 0},
 };
 
@@ -86,8 +86,8 @@ static const call all[] = {
     {{NAME, "--arch", "none", "--ptx", "none", KERNELS, SHARED}, 1, "none was asked for", NULL, 0},
     {{NAME, "--arch", "77", KERNELS, SHARED}, 1, "NVRTC 13.0 doesn't know sm_77", NULL, 0},
     {{NAME, "--arch", "999", KERNELS, SHARED}, 1, "doesn't know sm_999", NULL, 0},
-    {{NAME, "--driver", "12.4", KERNELS, SHARED}, 1, "what NVRTC 13.0 makes for sm_75, drivers for CUDA 12.4 don't take",
-     "SIMGPU_NVRTC=13.0", 0},
+    {{NAME, "--driver", "12.4", KERNELS, SHARED}, 1,
+     "what NVRTC 13.0 makes for sm_75, drivers for CUDA 12.4 don't take", "SIMGPU_NVRTC=13.0", 0},
     {{NAME, "--arch", "70", KERNELS, SHARED}, 1, "and this GPU is sm_70; install the NVRTC", "SIMGPU_NVRTC=13.0", 0},
     {{NAME, "--ptx", "none", KERNELS, SHARED}, 0, "left out: NVRTC 12.4 doesn't know sm_120", "SIMGPU_NVRTC=12.4", 0},
     {{NAME, "--driver", "12.4", "--arch", "90", KERNELS, SHARED}, 1,

@@ -240,7 +240,8 @@ static bool includes(const char *text, const char *options) {
 static void what_includes_files_is_known(void **state) {
   (void)state;
   static const char *const yes[] = {"#include <x.h>", "\n  #  include \"x.h\"", "# /* odd */ include_next <x.h>",
-                                    "%:include <x.h>", "#if __has_include(<x.h>)\n#endif", "#\\\ninclude <x.h>", "#import <x.h>",
+                                    "%:include <x.h>", "#if __has_include(<x.h>)\n#endif", "#\\\ninclude <x.h>",
+                                    "#import <x.h>",
                                     "#embed \"x\"", "#if __has_embed(\"x\")\n#endif", "#include_next <x.h>"};
   static const char *const no[] = {"", "int include;", "// #include <x.h>", "/* #include <x.h> */", "#includes",
                                    "const char *s = \"#include <x.h>\";"};
