@@ -9,7 +9,7 @@ enum { SIM_DEVICES_MOST = 4 };
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 int sim_version = 13000, sim_device_count = 1, sim_arch = 90;
 uint64_t sim_seed = 1, sim_passes = 1000000, sim_memory_bytes = UINT64_C(4) << 30;
-bool sim_held, sim_launch_blocking;
+bool sim_held, sim_settles, sim_launch_blocking;
 uint64_t sim_busy;
 simgpu_counts sim_count;
 
@@ -138,7 +138,7 @@ static void set_version(int version) {
 static void set_seed(uint64_t seed) {
   pthread_mutex_lock(&sim_lock);
   sim_seed = seed;
-  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal) sim_devices[ordinal].random = seed;
+  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal) sim_seed_device(&sim_devices[ordinal], seed);
   pthread_mutex_unlock(&sim_lock);
 }
 
@@ -202,6 +202,12 @@ static void hold(int held) {
   pthread_mutex_unlock(&sim_lock);
 }
 
+static void settle(int settles) {
+  pthread_mutex_lock(&sim_lock);
+  sim_settles = settles != 0;
+  pthread_mutex_unlock(&sim_lock);
+}
+
 static void busy(uint64_t questions) {
   pthread_mutex_lock(&sim_lock);
   sim_busy = questions;
@@ -236,5 +242,6 @@ const simgpu simgpu_control = {
   .alive = alive,
   .hold = hold,
   .busy = busy,
+  .settle = settle,
   .lack = sim_lack,
 };

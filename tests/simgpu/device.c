@@ -70,7 +70,7 @@ CUresult sim_cuInit(unsigned int flags) {
   if (sim_device_count <= 0) return sim_refuse(CUDA_ERROR_NO_DEVICE, "there is no device");
   for (int k = 0; k < sim_device_count && !initialised; ++k) {
     sim_devices[k].ordinal = k;
-    sim_devices[k].random = sim_seed;
+    sim_seed_device(&sim_devices[k], sim_seed);
   }
   if (!initialised) process = getpid();
   initialised = true;

@@ -95,6 +95,30 @@ static void branches_overlap(void **state) {
   RIGHT(cu.cuGraphExecDestroy(exec));
 }
 
+/* How a launch goes doesn't depend on what other streams do, or when. */
+static void other_streams_change_nothing(void **state) {
+  (void)state;
+  CUstream beside;
+  CUdeviceptr memory;
+  RIGHT(cu.cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
+  RIGHT(cu.cuMemAlloc(&memory, 64));
+  add_handles();
+  CUgraphExec exec = fork_of(handles[0], 1, handles[1], 0);
+  for (uint64_t seed = 0; seed < SEEDS; ++seed) {
+    const unsigned alone = overlaps(exec, seed);
+    memset(met, 0, 3 * sizeof *met);
+    sim->set_seed(seed);
+    RIGHT(cu.cuMemsetD8Async(memory, 0, 64, beside));
+    RIGHT(cu.cuStreamSynchronize(beside));
+    RIGHT(cu.cuGraphLaunch(exec, stream));
+    RIGHT(cu.cuStreamSynchronize(stream));
+    assert_int_equal(met[2], alone);
+  }
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  RIGHT(cu.cuMemFree(memory));
+  RIGHT(cu.cuStreamDestroy(beside));
+}
+
 static void what_is_ordered_does_not(void **state) {
   (void)state;
   add_handles();
@@ -159,6 +183,7 @@ static void failure_ends_them_all(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(branches_overlap),
+    CASE(other_streams_change_nothing),
     CASE(what_is_ordered_does_not),
     CASE(different_values_are_found),
     CASE(two_threads_are_found),

@@ -50,7 +50,7 @@ extern pthread_mutex_t sim_lock;
 extern int sim_version, sim_device_count, sim_arch;
 int sim_shared_most(void); /* shared memory of a block, if it is asked for */
 extern uint64_t sim_seed, sim_passes, sim_memory_bytes;
-extern bool sim_held;
+extern bool sim_held, sim_settles;
 extern bool sim_launch_blocking; /* CUDA_LAUNCH_BLOCKING */
 extern uint64_t sim_busy; /* questions left until kernels of this process run */
 extern simgpu_counts sim_count; /* device's counts are added up by it under the lock */
@@ -141,7 +141,8 @@ typedef struct sim_device {
   bool ending;
   struct sim_stream *streams;
   struct sim_stream *running; /* whose item is carried out */
-  uint64_t random;
+  uint64_t random;         /* which stream goes on */
+  uint64_t streams_random; /* where the next stream's own begins */
   uint64_t launch_random, passes_most; /* for the item that is carried out */
 } sim_device;
 
@@ -243,6 +244,7 @@ typedef struct sim_stream {
   bool blocking; /* waits for the default stream, and that for it */
   bool is_default;
   uint64_t id; /* never given out again */
+  uint64_t random; /* of its items: what other streams do, and when, doesn't matter to them */
   sim_item *first, *last;
   struct sim_capture *capture;
   CUgraphNode *last_nodes; /* in a capture: what the next node comes behind */
@@ -271,6 +273,7 @@ void sim_post(sim_stream *stream, sim_item *item); /* takes the item, by malloc 
 void sim_item_end(sim_item *item);
 void sim_wait_idle(sim_context *context); /* all streams */
 void sim_wait_stream(sim_stream *stream);
+void sim_seed_device(sim_device *device, uint64_t seed);
 void sim_wake_devices(void); /* what keeps them from going on has changed */
 /* Others' work on the device ends before what waits, and a question is one step of its clock. */
 void sim_busy_over(void);

@@ -81,6 +81,9 @@ typedef struct simgpu {
   /* As SIMGPU_BUSY: others' work stands in front of all kernels and graphs, until so many questions (cuStreamQuery,
    * cuEventQuery) were answered with CUDA_ERROR_NOT_READY, or something waits. */
   void (*busy)(uint64_t questions);
+  /* From now on cuStreamQuery answers once the device can't go on by itself, so that the number of questions in a loop
+   * doesn't depend on how fast the device's thread is; 0: it answers at once. */
+  void (*settle)(int settles);
   void (*lack)(const char *entries); /* as SIMGPU_LACKS: from now on they aren't found; NULL: all are */
 } simgpu;
 

@@ -43,17 +43,31 @@ static bool is_stuck(const sim_stream *stream) {
   return stuck;
 }
 
+static bool may_run(const sim_device *device, const sim_stream *stream) {
+  if (sim_held || !stream->first || (stream->blocking && has_earlier(device, stream))) return false;
+  return !waits(stream->first) && !is_kept_out(stream->first) && !is_stuck(stream);
+}
+
 /* A stream whose first item may run now; which one is left open. */
 static sim_stream *pick(sim_device *device) {
   sim_stream *chosen = NULL;
   uint64_t seen = 0;
-  if (sim_held) return NULL;
-  for (sim_stream *each = device->streams; each; each = each->next) {
-    if (!each->first || (each->blocking && has_earlier(device, each)) || waits(each->first)) continue;
-    if (is_kept_out(each->first) || is_stuck(each)) continue;
-    if (sim_random(&device->random) % ++seen == 0) chosen = each;
-  }
+  for (sim_stream *each = device->streams; each; each = each->next)
+    if (may_run(device, each) && sim_random(&device->random) % ++seen == 0) chosen = each;
   return chosen;
+}
+
+static bool is_at_rest(const sim_device *device) {
+  if (device->running) return false;
+  for (const sim_stream *each = device->streams; each; each = each->next)
+    if (may_run(device, each)) return false;
+  return true;
+}
+
+void sim_seed_device(sim_device *device, uint64_t seed) {
+  device->random = seed;
+  device->streams_random = ~seed;
+  for (sim_stream *each = device->streams; each; each = each->next) each->random = sim_random(&device->streams_random);
 }
 
 static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, char *why, size_t why_bytes) {
@@ -95,7 +109,7 @@ static void work_on(sim_device *device, sim_stream *stream) {
   char why[512] = "";
   sim_context *context = stream->base.context;
   device->running = stream;
-  device->launch_random = sim_random(&device->random);
+  device->launch_random = sim_random(&stream->random);
   device->passes_most = sim_passes;
   if (context->sticky == CUDA_SUCCESS && !item->event) {
     sim_memory_open(device);
@@ -201,6 +215,7 @@ sim_stream *sim_stream_make(sim_context *context, bool is_default, bool blocking
   sim_object_begin(&stream->base, SIM_STREAM, context);
   stream->is_default = is_default;
   stream->blocking = blocking;
+  stream->random = sim_random(&context->device->streams_random);
   stream->next = context->device->streams;
   context->device->streams = stream;
   return stream;
@@ -283,6 +298,11 @@ CUresult sim_cuStreamQuery(CUstream handle) {
   SIM_ENTER(cuStreamQuery);
   sim_stream *stream;
   CUresult result = sim_stream_find(handle, "cuStreamQuery", &stream);
+  if (result == CUDA_SUCCESS && sim_settles) {
+    sim_device *device = stream->base.context->device;
+    while (!is_at_rest(device)) pthread_cond_wait(&device->done, &sim_lock);
+    result = sim_stream_find(handle, "cuStreamQuery", &stream); /* another thread may have destroyed it */
+  }
   if (result != CUDA_SUCCESS) return result;
   if (stream->capture) return sim_capture_refuses(stream, "cuStreamQuery");
   result = sim_capture_unsafe("cuStreamQuery");

@@ -49,6 +49,25 @@ static void work_is_done_later_and_in_order(void **state) {
   assert_int_equal(sim->calls("cuStreamQuery"), 2);
 }
 
+/* The first question finds all of it done, however much it is. */
+static void questions_let_the_device_settle(void **state) {
+  (void)state;
+  sim->settle(1);
+  for (int k = 0; k < 200; ++k) {
+    put(stream, 'a');
+    put(other, 'b');
+  }
+  RIGHT(cu.cuStreamQuery(stream));
+  RIGHT(cu.cuStreamQuery(other));
+  sim->hold(1);
+  put(stream, 'c');
+  WRONG(CUDA_ERROR_NOT_READY, cu.cuStreamQuery(stream));
+  sim->hold(0);
+  RIGHT(cu.cuStreamQuery(stream));
+  sim->settle(0);
+  assert_int_equal(sim->counts().waits, 0);
+}
+
 static void streams_run_beside_each_other(void **state) {
   (void)state;
   unsigned first = 0;
@@ -313,6 +332,7 @@ static void contexts_are_apart(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(work_is_done_later_and_in_order),
+    CASE(questions_let_the_device_settle),
     CASE(streams_run_beside_each_other),
     CASE(others_work_keeps_kernels_out),
     CASE(default_stream_waits_for_blocking_ones),

@@ -127,6 +127,7 @@ static void context_fails(void **state) {
 static int live_with_a_hang(void) {
   gk_device *device = NULL;
   reading_ns = 10000000; /* on this thread the clock goes by the questions that are asked */
+  sim->settle(1);
   if (gk_device_open(NULL, &device) != GK_OK || strcmp(gk_device_describe(device)->backend, "openmp") != 0) return 3;
   gk_device_close(device);
   sim->mark();
