@@ -1,14 +1,14 @@
 #include "alive.h"
 #include "error.h"
 #ifdef GK_DEBUG
-#include <pthread.h>
+#include "forked.h"
 #include <stdio.h>
 
 enum { GRAVES = 256 };
 
 typedef struct grave { uintptr_t at; const char *kind, *end; char name[64]; } grave;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GKI_PROCESS_LOCK(lock)
 static grave graves[GRAVES]; /* the last so many */
 static size_t next_grave;
 

@@ -24,8 +24,7 @@ static void note_fork(void) {
   ++gki_forks;
   gki_log_forked();
 }
-static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
-static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, note_fork); }
+__attribute__((constructor)) static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, note_fork); }
 
 gk_result gki_refuse_forked(const char *call, const char *which, const char *name) {
   return gk_fail(GK_ERROR_DEVICE, "%s: %s %s was opened before a fork, and only the parent process can use it; open "
@@ -63,7 +62,6 @@ static gk_result make(const gk_backend *backend, const gk_device_desc *desc, gk_
   gk_result result = GK_ERROR_MEMORY;
   gk_device *device = gki_handle(sizeof *device, "a device");
   if (!device) return result;
-  pthread_once(&forks_once, watch_forks);
   device->backend = backend;
   device->forks = gki_forks;
   device->state = gki_array(1, backend->device_bytes, "a backend's device");

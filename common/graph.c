@@ -2,6 +2,7 @@
 #include "alive.h"
 #include "cancel.h"
 #include "check.h"
+#include "forked.h"
 #include "range.h"
 #include "registry.h"
 #include <sched.h>
@@ -42,7 +43,7 @@ static void let_go(gk_graph *graph) {
 }
 
 /* After a fork the device's own lock may be held for ever, by a thread of the parent process. */
-static pthread_mutex_t forked_lock = PTHREAD_MUTEX_INITIALIZER;
+GKI_PROCESS_LOCK(forked_lock)
 
 static void unlink_graph(gk_graph *graph) {
   gk_device *device = graph->device;

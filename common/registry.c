@@ -1,11 +1,12 @@
 #include "registry.h"
 #include "cancel.h"
 #include "error.h"
+#include "forked.h"
 #include "memory.h"
 #include "cuda/backend.h"
 #include "openmp/openmp.h"
 #include <dlfcn.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 static const gk_backend *const built_in[] = {&gki_cuda, &gki_openmp};
 
 enum { MODULES_MAX = 32 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GKI_PROCESS_LOCK(lock)
 static gk_backend modules[MODULES_MAX]; /* copies: an older module's struct may be shorter than ours */
 static size_t module_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -94,7 +95,11 @@ gk_result gk_backend_register(const gk_backend *backend) {
   pthread_mutex_lock(&lock);
   for (size_t k = 0; (other = backend_at(k)) && strcmp(other->name, whole.name) != 0;) ++k;
   bool room = module_count < MODULES_MAX;
-  if (!other && room) modules[module_count++] = whole;
+  if (!other && room) {
+    modules[module_count] = whole;
+    atomic_thread_fence(memory_order_release); /* a fork's child counts none that isn't whole */
+    ++module_count;
+  }
   pthread_mutex_unlock(&lock);
   if (other)
     return gk_fail(GK_ERROR_INVALID, "gk_backend_register: there is a backend named %s already; choose another name",

@@ -1,7 +1,7 @@
 #include "driver.h"
+#include "forked.h"
 #include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #define LIBRARY "libcuda.so.1"
 enum { OLDEST = 11040, TEXT_BYTES = 1024 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GKI_PROCESS_LOCK(lock)
 static void *library; /* never closed, not even if it can't be started: it may have threads by then */
 static gki_cuda_driver started, of_gone;
-static pid_t starter; /* 0: it hasn't started */
+static pid_t starter; /* 0: none has called it, or it can't be started */
 
 static const struct { const char *name; int version, since; size_t at; } entries[] = {
 #define ENTRY(name, version, since, parameters) {#name, version, since, offsetof(gki_cuda_driver, name)},
@@ -262,7 +262,6 @@ static gk_result start(void) {
   if (answer != CUDA_SUCCESS) return refuse(&driver, "cuDeviceGetCount", answer);
   started = driver;
   make_gone(&of_gone);
-  starter = getpid();
   gk_log(GK_LOG_INFO, "CUDA driver %s for CUDA %d.%d", path_of_library(), driver.version / 1000,
          driver.version % 1000 / 10);
   return GK_OK;
@@ -271,7 +270,10 @@ static gk_result start(void) {
 gk_result gki_cuda_driver_get(const gki_cuda_driver **driver) {
   *driver = NULL;
   pthread_mutex_lock(&lock);
-  gk_result result = starter == 0 ? start() : GK_OK;
+  const bool is_first = starter == 0;
+  if (is_first) starter = getpid(); /* first: a child that is forked meanwhile is told so, and calls nothing */
+  gk_result result = is_first ? start() : GK_OK;
+  if (result != GK_OK) starter = 0;
   bool is_ours = starter == getpid();
   pthread_mutex_unlock(&lock);
   if (result != GK_OK) return result;

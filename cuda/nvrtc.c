@@ -1,9 +1,9 @@
 #include "nvrtc.h"
 #include "error.h"
+#include "forked.h"
 #include "range.h"
 #include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { TEXT_BYTES = 1024, MAJOR = 1000 };
 static struct { const char *name; bool is_loaded; gki_nvrtc nvrtc; } libraries[] = {
     {.name = "libnvrtc.so.13"}, {.name = "libnvrtc.so.12"}, {.name = "libnvrtc.so.11.2"}, {.name = "libnvrtc.so"}};
 enum { NAMED = GK_COUNT(libraries) - 1 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GKI_PROCESS_LOCK(lock)
 
 static const struct { const char *name; size_t at; } entries[] = {
 #define ENTRY(type, name, parameters) {#name, offsetof(gki_nvrtc, name)},

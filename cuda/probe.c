@@ -1,6 +1,6 @@
 #include "probe_graphs.h"
 #include "clock.h"
-#include <pthread.h>
+#include "forked.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,7 +396,7 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
 /* ---- once per device --------------------------------------------------------------------------------------------- */
 
 enum { MOST_DEVICES = 64 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GKI_PROCESS_LOCK(lock)
 static gki_cuda_abilities known[MOST_DEVICES];
 
 static gk_result judge_device(CUdevice device, const gki_cuda_abilities *abilities) {

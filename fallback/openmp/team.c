@@ -1,4 +1,5 @@
 #include "team.h"
+#include "forked.h"
 #include "gk_backend.h"
 #include <linux/futex.h>
 #include <math.h>
@@ -135,14 +136,15 @@ static void serve(gki_team *team, uint32_t number) {
     part_ns = order->part_ns;
     bool leave = !order->work;
     if (!leave) order->work(order, seat->index);
-    if (atomic_fetch_sub_explicit(&order->pending, 1, memory_order_acq_rel) == (SLEEPS | 1)) wake(&order->pending);
+    if (atomic_fetch_sub_explicit(&order->pending, 1, memory_order_release) == (SLEEPS | 1)) wake(&order->pending);
     if (leave) return;
   }
 }
 
 /* ---- how many threads there can be ------------------------------------------------------------------------------- */
 
-static pthread_mutex_t one_trial = PTHREAD_MUTEX_INITIALIZER, held = PTHREAD_MUTEX_INITIALIZER;
+GKI_PROCESS_LOCK(one_trial)
+GKI_PROCESS_LOCK(held)
 
 static void *stand_by(void *at) {
   gki_seat *seat = at;
@@ -194,7 +196,6 @@ void gki_team_meet(gki_team *team, void (*lead)(void *), void *context) {
   if (team->most == 0) team->most = most_threads(team);
   for (uint32_t k = 0; k < team->wanted; ++k) {
     atomic_store_explicit(&team->seats[k].bell, 0, memory_order_relaxed);
-    atomic_store_explicit(&team->seats[k].asleep, 0, memory_order_relaxed);
     atomic_store_explicit(&team->seats[k].cpu, -1, memory_order_relaxed);
   }
 #pragma omp parallel num_threads((int)team->most) default(none) shared(team, lead, context)
@@ -243,8 +244,8 @@ void gki_team_wait(const gki_team *team, gki_order *order) {
     asked = true;
     if (left_at_once(team, &order->pending, pending, SPINS - LATE_SPINS)) continue;
     if (left_soon(team, &order->pending, pending, order->part_ns)) continue;
-    if (!atomic_compare_exchange_strong_explicit(&order->pending, &pending, pending | SLEEPS, memory_order_acq_rel,
-                                                 memory_order_acquire))
+    if (!atomic_compare_exchange_strong_explicit(&order->pending, &pending, pending | SLEEPS, memory_order_relaxed,
+                                                 memory_order_relaxed))
       continue;
     while (((pending = atomic_load_explicit(&order->pending, memory_order_acquire)) & ~SLEEPS) != 0)
       sleep_while(&order->pending, pending);

@@ -1,7 +1,13 @@
 /* A process that was forked: its parent's devices and graphs are refused by name, and can be freed; it may open some of
  * its own. A child that hangs is ended by its alarm. */
 #include "cuda_world.h"
+#include "await.h"
+#include "openmp/team.h"
+#include "others_sleep.h"
 #include "runtime_kernels.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 enum { X = 1, A, N };
@@ -32,7 +38,7 @@ static pid_t fork_child(void) {
   if (child != 0) return child;
   is_child = true;
   sim->allow("leak");
-  alarm(600);
+  alarm(120);
   return 0;
 }
 
@@ -93,6 +99,120 @@ static void assert_child_is_fine(pid_t child) {
   assert_int_equal(waitpid(child, &status, 0), child);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("the child's status is 0x%x", (unsigned)status);
 }
+
+/* ---- in the middle of something ---------------------------------------------------------------------------------- */
+
+enum { PLACES = 64 };
+extern char __data_start, end; /* of what isn't on the heap nor a stack */
+
+/* The thread that stops: the first time that it gives back a lock of the whole process, and where it asks for an entry
+ * of a library. */
+static _Thread_local bool is_watched;
+static const void *places[PLACES];
+static int place_count, stop_at;
+static atomic_bool is_stopped, has_begun_cuda, is_through;
+static sem_t may_go_on;
+
+static void pass(const void *place) {
+  if (!is_watched) return;
+  for (int k = 0; k < place_count; ++k)
+    if (places[k] == place) return;
+  must(place_count < PLACES);
+  places[place_count] = place;
+  if (place_count++ != stop_at) return;
+  atomic_store(&is_stopped, true);
+  while (sem_wait(&may_go_on) != 0) continue;
+}
+
+int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock) {
+  const char *at = (const char *)lock;
+  if (at >= &__data_start && at < &end) pass(lock);
+  return __real_pthread_mutex_unlock(lock);
+}
+
+void *__real_dlsym(void *library, const char *name);
+void *__wrap_dlsym(void *library, const char *name);
+void *__wrap_dlsym(void *library, const char *name) {
+  pass(name);
+  return __real_dlsym(library, name);
+}
+
+static void do_nothing(void *context) { (void)context; }
+
+static void meet_team(void) {
+  gki_team team;
+  must(gki_team_make(&team, 2));
+  gki_team_meet(&team, do_nothing, NULL);
+  must(team.most == 2);
+  gki_team_free(&team);
+}
+
+static void *do_all(void *unused) {
+  (void)unused;
+  is_watched = true;
+  must(add_once("openmp") == 1);
+  meet_team();
+  atomic_store(&has_begun_cuda, true);
+  must(add_once("cuda") == 1);
+  is_watched = false;
+  atomic_store(&is_through, true);
+  return NULL;
+}
+
+/* In a child that was forked while that thread had stopped. */
+static _Noreturn void do_all_in_child(void) {
+  gk_device *device;
+  must(add_once("openmp") == 1);
+  meet_team();
+  const gk_backend *backend;
+  for (size_t k = 0; (backend = gk_backend_at(k)); ++k)
+    must(gk_backend_facts(backend, note_nothing, NULL) == GK_OK);
+  if (atomic_load(&has_begun_cuda)) {
+    must(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) == GK_ERROR_NO_DEVICE);
+    must(strstr(gk_error(), "this process was forked from one that had started CUDA"));
+  } else {
+    must(add_once("cuda") == 1);
+  }
+  leave(true);
+}
+
+/* In a process of its own, as much is done only once in each. */
+static _Noreturn void stop_and_fork(void) {
+  pthread_t thread;
+  setenv("GK_CUDA_PROBE", "0", 1);
+  must(sem_init(&may_go_on, 0, 0) == 0);
+  must(pthread_create(&thread, NULL, do_all, NULL) == 0);
+  await(atomic_load(&is_stopped) || atomic_load(&is_through));
+  const bool is_last = atomic_load(&is_through);
+  await(is_last || others_sleep()); /* sanitizers have locks, too, which a child finds as they were */
+  const pid_t child = is_last ? 0 : fork_child();
+  if (child == 0 && !is_last) do_all_in_child();
+  int status = 0;
+  if (!is_last) must(waitpid(child, &status, 0) == child);
+  sem_post(&may_go_on);
+  must(pthread_join(thread, NULL) == 0);
+  must(atomic_load(&is_through));
+  _exit(status ? 1 : is_last ? 2 : 0);
+}
+
+/* Whatever a thread of the parent is at, and whichever locks it holds: the child can do all that a new process can. */
+static void child_finds_no_lock_taken(void **state) {
+  (void)state;
+  int status;
+  for (stop_at = 0;; ++stop_at) {
+    const pid_t child = fork_child();
+    if (child == 0) stop_and_fork();
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) % 2) fail_msg("stop %d: status 0x%x", stop_at, (unsigned)status);
+    if (WEXITSTATUS(status) == 2) break;
+  }
+  assert_true(stop_at > 8);
+}
+
+/* ---- afterwards -------------------------------------------------------------------------------------------------- */
 
 /* One graph is destroyed before the device is closed, one after it; both were launched. */
 static void child_can_only_free(void **state) {
@@ -164,6 +284,7 @@ int main(int argc, char **argv) {
   (void)argc;
   with_simgpu(argv);
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(child_finds_no_lock_taken), /* before this process has CUDA */
     ON_ALL(child_can_only_free),
     ON_CUDA(child_can_only_free),
     ON_CUDA(child_has_no_cuda),

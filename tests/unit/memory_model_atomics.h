@@ -15,12 +15,12 @@
 #define atomic_load(p) atomic_load_explicit(p, memory_order_seq_cst)
 #define atomic_thread_fence(order) model_fence(order)
 #define atomic_fetch_sub_explicit(p, value, order) \
-  MODEL_VALUE(p, model_add((void *)(p), 0 - (uint64_t)(value), sizeof *(p)))
+  MODEL_VALUE(p, model_add((void *)(p), 0 - (uint64_t)(value), sizeof *(p), order))
 #define atomic_compare_exchange_strong_explicit(p, expected, value, order, failed) \
-  model_exchange((void *)(p), expected, (uint64_t)(value), sizeof *(p))
+  model_exchange((void *)(p), expected, (uint64_t)(value), sizeof *(p), order, failed)
 #define __atomic_store_n(p, value, order) \
   model_store((void *)(p), (uint64_t)(value), sizeof *(p), (memory_order)(order))
 #define __atomic_load_n(p, order) \
   MODEL_VALUE(p, model_load((const void *)(p), sizeof *(p), (memory_order)(order)))
 #define __atomic_compare_exchange_n(p, expected, value, weak, order, failed) \
-  model_exchange((void *)(p), expected, (uint64_t)(value), sizeof *(p))
+  model_exchange((void *)(p), expected, (uint64_t)(value), sizeof *(p), (memory_order)(order), (memory_order)(failed))

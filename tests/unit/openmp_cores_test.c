@@ -4,6 +4,7 @@
 #include "await.h"
 #include "openmp_world.h"
 #include <linux/futex.h>
+#include <omp.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@ typedef struct call { pid_t thread; uint64_t cores; } call;
 
 static bool is_real;
 static atomic_int here;           /* the core that one is on who asks */
+static atomic_bool held_up;       /* whoever asks, but for the leader */
+static _Thread_local bool leads;
 static uint64_t allowed;          /* cores that all may be on, a bit each */
 static int asking_fails, moves_left; /* moves_left: until moving a thread fails */
 static call calls[MOST_CALLS];
@@ -22,7 +25,10 @@ static int call_count;
 static void (*when_moved)(void);
 
 int __wrap_sched_getcpu(void);
-int __wrap_sched_getcpu(void) { return atomic_load(&here); }
+int __wrap_sched_getcpu(void) {
+  await(leads || !atomic_load(&held_up));
+  return atomic_load(&here);
+}
 
 int __real_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
 int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
@@ -123,13 +129,15 @@ static void *come_at_last(void *at) {
   return NULL;
 }
 
-static void wait_for(uint32_t first, uint32_t count) {
+static void wait_for_parts(uint32_t first, uint32_t count, uint32_t parts) {
   pthread_t late;
-  gki_team_post(&team, &order, first, count, count);
+  gki_team_post(&team, &order, first, count, parts);
   assert_int_equal(pthread_create(&late, NULL, come_at_last, NULL), 0);
   gki_team_wait(&team, &order);
   pthread_join(late, NULL);
 }
+
+static void wait_for(uint32_t first, uint32_t count) { wait_for_parts(first, count, count); }
 
 /* Sent to some cores only for a moment. */
 static void assert_sent(int at, int seat, uint64_t to) {
@@ -173,6 +181,15 @@ static void test_cores_of_others(void **state) {
   assert_int_equal(call_count, 4);
   assert_sent(0, 5, 0x3);
   assert_sent(1, 6, 0x3);
+}
+
+/* Of an order of fewer parts than its crew has seats only those who got it. */
+static void test_fewer_parts_than_seats(void **state) {
+  (void)state;
+  wait_for_parts(1, 6, 3);
+  assert_int_equal(call_count, 4);
+  assert_sent(0, 3, 0xb);
+  assert_sent(1, 5, 0xb);
 }
 
 static void test_a_few_at_most(void **state) {
@@ -321,6 +338,14 @@ static void ask(gki_team *real) {
   gki_team_wait(real, &one);
 }
 
+static void lead_anew(void *at) {
+  gki_team *real = at;
+  assert_int_equal(atomic_load(&real->seats[1].cpu), -1); /* wherever it was in the meeting before */
+  atomic_store(&held_up, false);
+  ask(real);
+  assert_int_equal(atomic_load(&real->seats[1].cpu), 1);
+}
+
 static void lead(void *at) {
   gki_team *real = at;
   const gki_seat *seat = &real->seats[1];
@@ -341,7 +366,56 @@ static void test_who_comes_says_where(void **state) {
   gki_team real;
   assert_true(gki_team_make(&real, 2));
   gki_team_meet(&real, lead, &real);
+  leads = true;
+  atomic_store(&held_up, true);
+  gki_team_meet(&real, lead_anew, &real);
+  leads = false;
   gki_team_free(&real);
+}
+
+static int yields_before; /* of the helper, from the order before to this one */
+static void note_yields(gki_order *at, uint32_t index) {
+  static _Thread_local int count;
+  (void)at;
+  if (index == 0) return;
+  yields_before = count;
+  count = 0;
+  yields = &count;
+}
+
+static void lead_orders(void *at) {
+  static const struct { float part_ns; int yields; } orders[] = {{300 * 100, 0}, {0, 100}, {300 * 50, 40}, {0, 50}};
+  gki_team *real = at;
+  for (size_t k = 0; k < GK_COUNT(orders); ++k) {
+    gki_order one = {.work = note_yields, .part_ns = orders[k].part_ns};
+    gki_team_post(real, &one, 0, 2, 2);
+    gki_team_wait(real, &one);
+    assert_int_equal(yields_before, orders[k].yields);
+    await(gki_team_sleeps(real, 1));
+  }
+}
+
+/* Nor do those who have done their part stay awake longer than it took. */
+static void test_how_long_helpers_stay_awake(void **state) {
+  (void)state;
+  needs_threads(2);
+  gki_team real;
+  assert_true(gki_team_make(&real, 2));
+  real.crowded = false;
+  gki_team_meet(&real, lead_orders, &real);
+  gki_team_free(&real);
+}
+
+/* Threads take turns where there are more of them than cores, and only there. */
+static void test_which_teams_are_crowded(void **state) {
+  (void)state;
+  const uint32_t cores = (uint32_t)omp_get_num_procs();
+  for (uint32_t more = 0; more < 2; ++more) {
+    gki_team real;
+    assert_true(gki_team_make(&real, cores + more));
+    assert_int_equal(real.crowded, more);
+    gki_team_free(&real);
+  }
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -352,6 +426,7 @@ int main(void) {
     CASE(test_who_came_to_the_leaders_core),
     CASE(test_who_came_elsewhere_stays),
     CASE(test_cores_of_others),
+    CASE(test_fewer_parts_than_seats),
     CASE(test_a_few_at_most),
     CASE(test_once_per_wait),
     CASE(test_nowhere_else),
@@ -363,6 +438,8 @@ int main(void) {
     CASE(test_how_often_it_yields),
     CASE(test_it_notices_who_comes),
     CASE(test_who_comes_says_where),
+    CASE(test_how_long_helpers_stay_awake),
+    CASE(test_which_teams_are_crowded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

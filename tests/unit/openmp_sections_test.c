@@ -3,13 +3,12 @@
 #include "openmp_world.h"
 #include "await.h"
 #include "chance.h"
+#include "others_sleep.h"
 #include "gk_kernel.h"
-#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <unistd.h>
 
 GK_SOURCE(openmp_sections_test)
 GK_KERNEL(step, (inout(int, x), value(int, id))) { x[i] = (int)((uint)x[i] * 3u + (uint)id + 1u); }
@@ -588,22 +587,6 @@ __attribute__((visibility("default"))) void kmp_set_blocktime(int milliseconds) 
   *(void **)(void *)&real = dlsym(RTLD_NEXT, "kmp_set_blocktime");
   atomic_store(&blocktime, milliseconds);
   if (real) real(milliseconds);
-}
-
-static bool others_sleep(void) {
-  bool all = true;
-  DIR *folder = opendir("/proc/self/task");
-  assert_non_null(folder);
-  for (struct dirent *entry; (entry = readdir(folder));) {
-    char path[300], state = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%s/stat", entry->d_name);
-    FILE *file = entry->d_name[0] != '.' && atoi(entry->d_name) != getpid() ? fopen(path, "r") : NULL;
-    if (!file) continue; /* this thread, or one that has ended */
-    all &= fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && state != 'R';
-    fclose(file);
-  }
-  closedir(folder);
-  return all;
 }
 
 /* After a launch that woke the team, this process comes to rest, and LLVM's runtime was told not to spin for more. */

@@ -16,10 +16,11 @@
 static bool startles; /* a signal ends the next sleep */
 static uint32_t startled;
 
-/* A futex: the kernel has a barrier of its own before it looks at the word. */
+/* A futex, of which it is only said that one looks at the word and sleeps in one step, as seen by those who wake there:
+ * Linux has a barrier of its own before it, but what was stored before may stay with the thread until it sleeps. */
 static void sleep_at(uint32_t *word, uint32_t value) {
   const uint32_t me = model.thread;
-  model_pass_all(me);
+  model_step();
   if (*word != value) return;
   if (startles) {
     startles = false;
@@ -28,11 +29,13 @@ static void sleep_at(uint32_t *word, uint32_t value) {
   }
   model.sleeps[me] = true;
   model.bed[me] = word;
+  model_step();
+  model_pass_all(me);
   if (me == 1) longjmp(model.out, 1);
   if (!model.ran) model_run_other(model.other);
   if (!model.woken[0]) model_run_other(model.last);
   if (!model.woken[0]) fail_msg("thread 1 ran before step %u: thread 0 sleeps for ever", model.at);
-  model.sleeps[0] = false;
+  model.sleeps[0] = model.woken[0] = false;
 }
 
 static void wake_at(const void *word) {
@@ -53,7 +56,7 @@ static long model_call(long number, ...) {
     else wake_at(word);
   }
   va_end(list);
-  return number == SYS_gettid;
+  return number == SYS_gettid ? 1 : number == SYS_futex ? 0 : -1;
 }
 
 #include "memory_model_atomics.h"
@@ -185,6 +188,82 @@ static void test_an_order_that_is_done_is_left_alone(void **state) {
   assert_true(at > 4);
 }
 
+static uint64_t told, done; /* when what the order is about was written, and what came of it */
+
+static void do_told(gki_order *at, uint32_t index) {
+  (void)at;
+  (void)index;
+  if (!model_knows(1 - model.thread, told)) fail_msg("step %u: what was written before the order isn't seen", model.at);
+  done = model_now();
+}
+
+static void tell_and_wait(void) {
+  told = model_now();
+  post_order();
+  gki_team_wait(&team, order);
+  if (done == 0) fail_msg("step %u: nobody has done it", model.at);
+  if (!model_knows(1 - model.thread, done)) fail_msg("step %u: what the others wrote isn't seen", model.at);
+}
+
+/* However long one waited: what was written before an order is seen by those who got it, and what they wrote by who
+ * waited for them. */
+static void test_what_is_written_is_seen(void **state) {
+  (void)state;
+  enum { STRIDE = 7 /* within what is tried again and again */ };
+  for (int k = 0; k < 8; ++k) {
+    team.crowded = k % 2;
+    model_is_eager = k >= 4;
+    uint32_t at = 0;
+    for (bool over = false; !over; at += team.crowded || at < 20 ? 1 : STRIDE) {
+      begin();
+      order->work = do_told;
+      told = done = 0;
+      over = k % 4 < 2 ? model_run(at, tell_and_wait, serve_order, serve_order)
+                   : model_run(at, serve_order, tell_and_wait, post_leave);
+    }
+    assert_true(at > 4);
+  }
+  team.crowded = true;
+  model_is_eager = false;
+}
+
+static int servings;
+static void count_serving(gki_order *at, uint32_t index) {
+  (void)at;
+  servings += 1 << (8 * index);
+}
+
+static void post_to_both(void) {
+  gki_team_post(&team, order, 0, 3, 3);
+  gki_team_wait(&team, order);
+}
+
+static void serve_both(void) {
+  jmp_buf out; /* when the second one sleeps, too */
+  memcpy(out, model.out, sizeof out);
+  if (servings == 0 && setjmp(model.out) == 0) serve(&team, 1);
+  memcpy(model.out, out, sizeof out);
+  serve(&team, 2);
+}
+
+/* The first one may have done it before the second one has it. */
+static void test_an_order_for_two(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; ++k) {
+    model_is_eager = k;
+    uint32_t at = 0;
+    for (bool over = false; !over; ++at) {
+      begin();
+      servings = 0;
+      order->work = count_serving;
+      over = model_run(at, post_to_both, serve_order, serve_both);
+      assert_int_equal(servings, 0x010100);
+    }
+    assert_true(at > 6);
+  }
+  model_is_eager = false;
+}
+
 int main(void) {
   order = mmap(NULL, sizeof *order, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (order == MAP_FAILED) return 1;
@@ -193,6 +272,8 @@ int main(void) {
     cmocka_unit_test(test_a_signal_is_no_order),
     cmocka_unit_test(test_the_last_one_done_wakes_the_waiting_one),
     cmocka_unit_test(test_an_order_that_is_done_is_left_alone),
+    cmocka_unit_test(test_what_is_written_is_seen),
+    cmocka_unit_test(test_an_order_for_two),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,11 @@
+/* Locks of the whole process. A thread of the parent's may hold one while another forks: nobody would ever give it back
+ * in the child. So the child finds it free, and whoever holds it leaves what it guards sound at every moment. */
+#ifndef GKI_FORKED_H
+#define GKI_FORKED_H
+#include <pthread.h>
+
+#define GKI_PROCESS_LOCK(name) \
+  static pthread_mutex_t name = PTHREAD_MUTEX_INITIALIZER; \
+  static void free_##name(void) { name = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; } \
+  __attribute__((constructor)) static void watch_##name(void) { (void)pthread_atfork(NULL, NULL, free_##name); }
+#endif

@@ -1,0 +1,29 @@
+/* Whether all threads but a process's first one sleep. */
+#ifndef OTHERS_SLEEP_H
+#define OTHERS_SLEEP_H
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static inline bool others_sleep(void) {
+  bool all = true;
+  DIR *folder = opendir("/proc/self/task");
+  assert_non_null(folder);
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    char path[300], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", entry->d_name);
+    FILE *file = entry->d_name[0] != '.' && atoi(entry->d_name) != getpid() ? fopen(path, "r") : NULL;
+    if (!file) continue; /* this thread, or one that has ended */
+    all &= fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && state != 'R';
+    fclose(file);
+  }
+  closedir(folder);
+  return all;
+}
+#endif
