@@ -124,10 +124,19 @@ gk_result gki_slots_make(gk_graph *graph) {
   return result;
 }
 
+/* Whether memory of the graph's own is the backend's affair, which waits for no other graph. Launches of a caller's, who
+ * has the graph in one of his, may be under way anywhere. */
+static bool owns_apart(const gk_graph *graph) { return graph->device->backend->own && !graph->outside; }
+
+/* No launch of the graph uses it any more. */
+static void give_memory(const gk_graph *graph, void *memory) {
+  gki_device_free(graph->device, memory, graph, owns_apart(graph));
+}
+
 void gki_slots_free(gk_graph *graph) {
   if (!graph->slots) return;
   for (uint32_t k = 1; k < graph->planned.plan.slot_count; ++k) {
-    if (graph->slots[k].owned) gki_device_free(graph->device, graph->slots[k].owned, graph);
+    if (graph->slots[k].owned) give_memory(graph, graph->slots[k].owned);
     graph->slots[k].owned = NULL;
   }
 }
@@ -200,7 +209,7 @@ static gk_result refuse_unreachable(const gk_graph *graph, uint32_t slot, const 
 static gk_result bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
   gki_bound *at = &graph->slots[slot];
   uint64_t block = 0;
-  const size_t room = memory ? gki_device_room(graph->device, memory, &block) : 0;
+  const size_t room = memory ? gki_device_room(graph->device, graph, memory, &block) : 0;
   gk_result result = memory && !block && at->used ? refuse_unreachable(graph, slot, memory) : GK_OK;
   if (result != GK_OK) return result;
   at->room = room;
@@ -288,6 +297,20 @@ static gk_result blame_slot(gk_result result, uint32_t slot, const gk_slot_desc 
   return gki_fail_with(result, text);
 }
 
+/* Zeroed, but for what was in the old. */
+static gk_result obtain_memory(gk_graph *graph, const void *old, size_t kept, size_t bytes, void **memory) {
+  gk_device *device = graph->device;
+  if (owns_apart(graph) && !(old && gki_device_is_lent(device, old))) {
+    gki_launches_handed(graph);
+    return gki_device_own(device, graph->state, old, kept, bytes, graph, memory);
+  }
+  gk_result result = gki_device_alloc(device, bytes, GK_DEVICE_MEMORY, graph, memory);
+  if (result != GK_OK || !kept) return result;
+  result = gki_device_copy(device, GK_ON_DEVICE, *memory, old, kept);
+  if (result != GK_OK) give_memory(graph, *memory);
+  return result;
+}
+
 /* New memory with what was in the old; the old one is given back after the launches that may use it. */
 static gk_result take_memory(gk_graph *graph, uint32_t slot, size_t count) {
   const gk_slot_desc *desc = &graph->planned.plan.slots[slot];
@@ -298,17 +321,10 @@ static gk_result take_memory(gk_graph *graph, uint32_t slot, size_t count) {
                    (unsigned)slot, desc->name, count, element);
   if (!bound->owned || bound->owned_count != count) {
     void *memory = NULL;
-    gk_result result = gki_device_alloc(graph->device, bytes, GK_DEVICE_MEMORY, graph, &memory);
+    const size_t kept = bound->owned_count < count ? bound->owned_count : count;
+    const gk_result result = obtain_memory(graph, bound->owned, kept * element, bytes, &memory);
     if (result != GK_OK) return blame_slot(result, slot, desc, count);
-    size_t kept = bound->owned_count < count ? bound->owned_count : count;
-    if (bound->owned && kept)
-      result = gki_device_copy(graph->device, GK_ON_DEVICE, memory, bound->owned, kept * element);
-    if (result != GK_OK) {
-      blame_slot(result, slot, desc, count);
-      gki_device_free(graph->device, memory, graph);
-      return result;
-    }
-    if (bound->owned) gki_device_free(graph->device, bound->owned, graph);
+    if (bound->owned) give_memory(graph, bound->owned);
     bound->owned = memory;
     bound->owned_count = count;
   }

@@ -77,7 +77,7 @@ static gk_result refuse_freed(gk_graph *graph, const char *call) {
     uint32_t slot = graph->by_address[k];
     const gki_bound *bound = &graph->slots[slot];
     uint64_t number = 0;
-    if (bound->block) gki_device_room(graph->device, bound->value.ptr, &number);
+    if (bound->block) gki_device_room(graph->device, graph, bound->value.ptr, &number);
     if (number == bound->block) continue;
     const gk_node *node = user_of(plan, slot, 0);
     char title[GKI_TITLE_BYTES];

@@ -24,36 +24,56 @@ static gki_block *block_of(const gk_device *device, uintptr_t address) {
   return block && (address - block->begin < block->bytes || address == block->begin) ? block : NULL;
 }
 
-size_t gki_device_room(gk_device *device, const void *address, uint64_t *number) {
+size_t gki_device_room(gk_device *device, const void *graph, const void *address, uint64_t *number) {
   pthread_mutex_lock(&device->lock);
   gki_block *block = block_of(device, (uintptr_t)address);
   size_t room = block ? block->bytes - ((uintptr_t)address - block->begin) : SIZE_MAX;
   *number = block ? block->number : 0;
   if (block) block->bound = true;
+  if (block && block->owner && block->owner != graph) block->lent = true;
   pthread_mutex_unlock(&device->lock);
   return room;
+}
+
+bool gki_device_is_lent(gk_device *device, const void *memory) {
+  pthread_mutex_lock(&device->lock);
+  const gki_block *block = block_of(device, (uintptr_t)memory);
+  const bool lent = block && block->lent;
+  pthread_mutex_unlock(&device->lock);
+  return lent;
+}
+
+static gk_result note_block(gk_device *device, void *memory, size_t bytes, const void *owner) {
+  pthread_mutex_lock(&device->lock);
+  const bool room = gki_grow((void **)&device->blocks, &device->block_capacity, device->block_count + 1,
+                             sizeof *device->blocks, "the table of memory blocks");
+  if (room) {
+    size_t at = block_behind(device, (uintptr_t)memory);
+    memmove(&device->blocks[at + 1], &device->blocks[at], (device->block_count - at) * sizeof *device->blocks);
+    device->blocks[at] =
+        (gki_block){.begin = (uintptr_t)memory, .bytes = bytes, .owner = owner, .number = ++device->block_number};
+    ++device->block_count;
+  }
+  pthread_mutex_unlock(&device->lock);
+  return room ? GK_OK : GK_ERROR_MEMORY;
+}
+
+/* What a backend that takes memory answered. */
+static gk_result judge_taken(const gk_backend *backend, const char *entry, gk_result result, const void *memory,
+                             size_t bytes) {
+  result = gki_answer(backend, entry, result);
+  if (result == GK_OK && !memory) result = GK_ERROR_MEMORY;
+  if (result == GK_OK) return GK_OK;
+  return gk_fail(result, "out of device memory: %zu bytes; free some and call again", bytes);
 }
 
 static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
   void *memory = NULL;
   gk_result result = device->backend->alloc(device->state, bytes ? bytes : 1, kind, &memory);
-  result = gki_answer(device->backend, "alloc", result);
-  if (result == GK_OK && !memory) result = GK_ERROR_MEMORY;
-  if (result != GK_OK) return gk_fail(result, "out of device memory: %zu bytes; free some and call again", bytes);
+  result = judge_taken(device->backend, "alloc", result, memory, bytes);
+  if (result != GK_OK) return result;
   if (bytes) result = gki_device_copy(device, GK_ZERO, memory, NULL, bytes);
-  if (result != GK_OK) goto done;
-  pthread_mutex_lock(&device->lock);
-  bool room = gki_grow((void **)&device->blocks, &device->block_capacity, device->block_count + 1,
-                       sizeof *device->blocks, "the table of memory blocks");
-  if (room) {
-    size_t at = block_behind(device, (uintptr_t)memory);
-    memmove(&device->blocks[at + 1], &device->blocks[at], (device->block_count - at) * sizeof *device->blocks);
-    device->blocks[at] = (gki_block){(uintptr_t)memory, bytes, owner, ++device->block_number, false};
-    ++device->block_count;
-  }
-  pthread_mutex_unlock(&device->lock);
-  if (!room) result = GK_ERROR_MEMORY;
-done:
+  if (result == GK_OK) result = note_block(device, memory, bytes, owner);
   if (result == GK_OK) *given = memory;
   else device->backend->free(device->state, memory);
   return result;
@@ -63,6 +83,28 @@ gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, cons
   const int cancel = gki_cancel_hold();
   gki_range_begin(bytes, "allocate");
   const gk_result result = alloc(device, bytes, kind, owner, given);
+  gki_range_end();
+  gki_cancel_let_go(cancel);
+  return result;
+}
+
+static gk_result own(gk_device *device, void *state, const void *from, size_t kept, size_t bytes, const void *owner,
+                     void **given) {
+  void *memory = NULL;
+  gk_result result = device->backend->own(state, from, kept, bytes ? bytes : 1, &memory);
+  result = judge_taken(device->backend, "own", result, memory, bytes);
+  if (result != GK_OK) return result;
+  result = note_block(device, memory, bytes, owner);
+  if (result == GK_OK) *given = memory;
+  else device->backend->disown(device->state, memory);
+  return result;
+}
+
+gk_result gki_device_own(gk_device *device, void *state, const void *from, size_t kept, size_t bytes,
+                         const void *owner, void **given) {
+  const int cancel = gki_cancel_hold();
+  gki_range_begin(bytes, "allocate");
+  const gk_result result = own(device, state, from, kept, bytes, owner, given);
   gki_range_end();
   gki_cancel_let_go(cancel);
   return result;
@@ -86,12 +128,13 @@ static void run_free(gki_job *at) {
   job->device->backend->free(job->device->state, job->to);
 }
 
-bool gki_device_free(gk_device *device, void *memory, const void *owner) {
+bool gki_device_free(gk_device *device, void *memory, const void *owner, bool disowns) {
   pthread_mutex_lock(&device->lock);
   size_t behind = block_behind(device, (uintptr_t)memory);
   bool known = behind > 0 && device->blocks[behind - 1].begin == (uintptr_t)memory &&
                device->blocks[behind - 1].owner == owner;
   if (known) {
+    disowns = disowns && !device->blocks[behind - 1].lent;
     if (device->blocks[behind - 1].bound) atomic_fetch_add_explicit(&device->bound_freed, 1, memory_order_relaxed);
     memmove(&device->blocks[behind - 1], &device->blocks[behind],
             (device->block_count - behind) * sizeof *device->blocks);
@@ -101,7 +144,8 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner) {
   if (!known) return false;
   memory_job job = {.job.run = run_free, .device = device, .to = memory};
   gki_range_begin(0, "free");
-  gki_worker_run(&device->worker, &job.job);
+  if (disowns) device->backend->disown(device->state, memory);
+  else gki_worker_run(&device->worker, &job.job);
   gki_range_end();
   return true;
 }
@@ -174,7 +218,7 @@ void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind) {
 
 void gk_free(gk_device *device, void *memory) {
   if (!memory || refuse_device(device, "gk_free") != GK_OK) return;
-  if (!gki_device_free(device, memory, NULL))
+  if (!gki_device_free(device, memory, NULL, false))
     gk_fail(GK_ERROR_INVALID, "gk_free: %p was not given by gk_alloc of this device, or is freed already", memory);
 }
 

@@ -451,6 +451,11 @@ bool gki_launches_over(gk_graph *graph) {
   return settle(graph, atomic_load_explicit(&graph->launched, memory_order_relaxed), false) == GK_OK;
 }
 
+void gki_launches_handed(gk_graph *graph) {
+  const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  if (launched) gki_worker_wait(&graph->device->worker, &launch_at(graph, launched)->job);
+}
+
 void gki_launches_end(gk_graph *graph) {
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   if (graph->settled == launched) return;

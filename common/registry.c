@@ -73,6 +73,7 @@ static const char *lacking(const gk_backend *b) {
   if (!b->run && !b->launch) return "run, or launch with wait, or launch with submit and read_flag";
   if (b->launch && !b->wait && !b->submit) return "wait, or submit and read_flag";
   if (b->submit && !b->read_flag) return "read_flag";
+  if (b->own && !b->disown) return "disown";
   return NULL;
 }
 

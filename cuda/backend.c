@@ -279,6 +279,34 @@ static gk_result note(const any_graph *graph, gk_result result) {
   return gki_cuda_note(graph->is_gated ? graph->gated.device : graph->native.device, result);
 }
 
+static gk_result await_launches(any_graph *graph) {
+  if (graph->is_gated) return gki_cuda_gated_await(&graph->gated);
+  const CUresult result = gki_cuda_await_launches(&graph->native);
+  return gki_cuda_judge_graph(graph->native.device, graph->native.plan, result, "waiting for the launches");
+}
+
+static gk_result own(void *state, const void *from, size_t kept, size_t bytes, void **memory) {
+  any_graph *graph = state;
+  gki_cuda_device *device = graph->is_gated ? graph->gated.device : graph->native.device;
+  CUdeviceptr taken = 0;
+  gk_result result = gki_cuda_enter(device);
+  if (result == GK_OK) {
+    if (from) result = await_launches(graph);
+    if (result == GK_OK) result = gki_cuda_take_own(device, (CUdeviceptr)(uintptr_t)from, kept, bytes, &taken);
+    gki_cuda_leave(device);
+  }
+  if (result == GK_OK) *memory = (void *)(uintptr_t)taken;
+  return note(graph, result);
+}
+
+static void disown(void *at, void *memory) {
+  gki_cuda_device *device = at;
+  const CUdeviceptr given = (CUdeviceptr)(uintptr_t)memory;
+  const bool entered = gki_cuda_enter_to_free(device), pooled = gki_cuda_give_own(device, given, false);
+  if (entered) gki_cuda_leave(device);
+  if (!pooled) gki_cuda_free(device, memory);
+}
+
 static gk_result launch(void *state, const gk_hand_over *hand_over) {
   any_graph *graph = state;
   return note(graph, graph->is_gated ? gki_cuda_gated_launch(&graph->gated, hand_over)
@@ -343,4 +371,6 @@ const gk_backend gki_cuda = {
   .shares = shares,
   .reaches = gki_cuda_reaches,
   .alive = alive,
+  .own = own,
+  .disown = disown,
 };

@@ -450,7 +450,7 @@ void gki_cuda_free(void *at, void *memory) {
   bool entered = gki_cuda_enter_to_free(device);
   const gki_cuda_driver *driver = device->driver;
   if (block) (void)driver->cuMemFreeHost(memory);
-  else (void)driver->cuMemFree(address(memory));
+  else if (!gki_cuda_give_own(device, address(memory), true)) (void)driver->cuMemFree(address(memory));
   if (entered) gki_cuda_leave(device);
   gk_release(block);
 }

@@ -294,6 +294,8 @@ static gk_result come_home(gki_cuda_gated *graph) {
   return result;
 }
 
+gk_result gki_cuda_gated_await(gki_cuda_gated *graph) { return finish(graph); }
+
 gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch) {
   const gki_cuda_device *device = graph->device;
   const gki_cuda_stream_id last = {device->stream, 0};

@@ -51,6 +51,9 @@ typedef struct gki_cuda_gated {
 gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code);
 void gki_cuda_gated_drop(gki_cuda_gated *graph);
 
+/* Until its launch is over. In the device's context. */
+gk_result gki_cuda_gated_await(gki_cuda_gated *graph);
+
 /* The backend's entries. With GK_ISOLATE each run is one task, and is waited for at once. */
 gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch);
 gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run);

@@ -204,25 +204,33 @@ gk_result gki_cuda_cancel(gki_cuda_graph *graph) {
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-bool gki_cuda_settle(gki_cuda_graph *graph) {
+CUresult gki_cuda_await_launches(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
   const uint64_t launched = atomic_load(&graph->launched);
   CUresult result = CUDA_SUCCESS;
-  if (graph->outside) /* launches of his that weren't armed may be under way, too */
-    return gki_cuda_await_all(device, graph->plan, "gk_graph_destroy") != GK_ERROR_INVALID;
   pthread_mutex_lock(&device->lock);
-  stay_home(graph);
   if (device->last == graph) {
     result = driver->cuEventRecord(graph->event, device->stream);
     device->last = NULL;
   }
   pthread_mutex_unlock(&device->lock);
+  if (graph->busy_until == UINT64_MAX) return gki_cuda_catch_up(graph); /* a launch half way may have no event */
   if (result == CUDA_SUCCESS && launched)
     result = driver->cuEventSynchronize(graph->end      ? graph->end
                                         : graph->events ? graph->events[place_of(launched)]
                                                         : graph->event);
-  if (result != CUDA_SUCCESS) (void)gki_cuda_catch_up(graph);
+  return result == CUDA_SUCCESS ? result : gki_cuda_catch_up(graph);
+}
+
+bool gki_cuda_settle(gki_cuda_graph *graph) {
+  gki_cuda_device *device = graph->device;
+  if (graph->outside) /* launches of his that weren't armed may be under way, too */
+    return gki_cuda_await_all(device, graph->plan, "gk_graph_destroy") != GK_ERROR_INVALID;
+  pthread_mutex_lock(&device->lock);
+  stay_home(graph);
+  pthread_mutex_unlock(&device->lock);
+  (void)gki_cuda_await_launches(graph);
   return true;
 }
 

@@ -21,6 +21,9 @@ gk_result gki_cuda_cancel(gki_cuda_graph *graph); /* any thread at any time; nev
  * now, and gk_error() says why. */
 bool gki_cuda_settle(gki_cuda_graph *graph);
 
+/* Until the launches of the graph are over, those of others not. None is being started. In the device's context. */
+CUresult gki_cuda_await_launches(gki_cuda_graph *graph);
+
 /* Until what the graph has put on streams is over; graph->at is the device's own, or in use by a launch. */
 CUresult gki_cuda_catch_up(const gki_cuda_graph *graph);
 

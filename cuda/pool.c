@@ -61,6 +61,52 @@ static CUresult obtain(const gki_cuda_driver *driver, bool pinned, gki_cuda_pool
   return driver->cuMemAlloc(&block->at, block->bytes);
 }
 
+/* ---- what is in use ---------------------------------------------------------------------------------------------- */
+
+static uintptr_t key_of(const gki_cuda_pooled *block) {
+  return block->host ? (uintptr_t)block->host : (uintptr_t)block->at;
+}
+
+/* The list for an address. Under the lock, as the next three. */
+static gki_cuda_pooled **list_of(const gki_cuda_pool *pool, uintptr_t key) {
+  return &pool->used[((uint64_t)key >> 8) * 0x9e3779b97f4a7c15u >> 32 & (pool->lists - 1)];
+}
+
+static void use(gki_cuda_pool *pool, gki_cuda_pooled *block) {
+  gki_cuda_pooled **list = list_of(pool, key_of(block));
+  block->next = *list;
+  *list = block;
+}
+
+/* As many lists as blocks; where there is no memory for that, the lists are longer. False: there is none at all. */
+static bool make_lists(gki_cuda_pool *pool) {
+  enum { FEWEST = 64 };
+  if (pool->used_count < pool->lists) return true;
+  const gki_cuda_pool old = *pool;
+  const size_t lists = old.lists ? 2 * old.lists : FEWEST;
+  gki_cuda_pooled **made = gki_array(lists, sizeof *made, "the table of a device's blocks");
+  if (!made) return old.lists > 0;
+  pool->used = made;
+  pool->lists = lists;
+  for (size_t k = 0; k < old.lists; ++k)
+    for (gki_cuda_pooled *block = old.used[k], *next; block; block = next) {
+      next = block->next;
+      use(pool, block);
+    }
+  gk_release(old.used);
+  return true;
+}
+
+static gki_cuda_pooled *take_out(gki_cuda_pool *pool, uintptr_t key) {
+  gki_cuda_pooled **at = pool->lists ? list_of(pool, key) : NULL;
+  while (at && *at && key_of(*at) != key) at = &(*at)->next;
+  gki_cuda_pooled *block = at ? *at : NULL;
+  if (!block) return NULL;
+  *at = block->next;
+  --pool->used_count;
+  return block;
+}
+
 /* ---- what is spare ----------------------------------------------------------------------------------------------- */
 
 /* The smallest that is large enough, and not by much. */
@@ -97,14 +143,19 @@ bool gki_cuda_pool_trim(gki_cuda_device *device) {
 }
 
 void gki_cuda_pool_drop(gki_cuda_device *device) {
-  gki_cuda_pooled **end = &device->pool.spare;
-  if (!device->pool.locks) return;
-  while (*end) end = &(*end)->next;
-  *end = device->pool.used; /* of graphs whose end couldn't be waited for */
-  device->pool.used = NULL;
+  gki_cuda_pool *pool = &device->pool;
+  if (!pool->locks) return;
   gki_cuda_pool_trim(device);
-  pthread_mutex_destroy(&device->pool.lock);
-  device->pool.locks = false;
+  for (size_t k = 0; k < pool->lists; ++k) /* of graphs whose end couldn't be waited for */
+    for (gki_cuda_pooled *block = pool->used[k], *next; block; block = next) {
+      next = block->next;
+      release(device, block);
+    }
+  gk_release(pool->used);
+  pool->used = NULL;
+  pool->lists = 0;
+  pthread_mutex_destroy(&pool->lock);
+  pool->locks = false;
 }
 
 /* ---- taking and giving back -------------------------------------------------------------------------------------- */
@@ -133,15 +184,20 @@ static gk_result make_block(gki_cuda_device *device, bool pinned, size_t bytes, 
 }
 
 static gk_result take(gki_cuda_device *device, bool pinned, size_t bytes, const char *what, gki_cuda_pooled **taken) {
-  gki_cuda_pooled *block = take_spare(&device->pool, pinned, bytes);
+  gki_cuda_pool *pool = &device->pool;
+  gki_cuda_pooled *block = take_spare(pool, pinned, bytes);
   gk_result result = block ? GK_OK : make_block(device, pinned, bytes, what, &block);
   if (result != GK_OK) return result;
-  pthread_mutex_lock(&device->pool.lock);
-  block->next = device->pool.used;
-  device->pool.used = block;
-  pthread_mutex_unlock(&device->pool.lock);
-  *taken = block;
-  return GK_OK;
+  pthread_mutex_lock(&pool->lock);
+  const bool room = make_lists(pool);
+  if (room) {
+    use(pool, block);
+    ++pool->used_count;
+  }
+  pthread_mutex_unlock(&pool->lock);
+  if (room) *taken = block;
+  else release(device, block);
+  return room ? GK_OK : GK_ERROR_MEMORY;
 }
 
 gk_result gki_cuda_take(gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory) {
@@ -162,14 +218,12 @@ gk_result gki_cuda_take_pinned(gki_cuda_device *device, size_t bytes, const char
   return GK_OK;
 }
 
-static void give(gki_cuda_device *device, const void *host, CUdeviceptr memory) {
+/* @param keeps  As far as there is room for it. */
+static bool give(gki_cuda_device *device, uintptr_t key, bool keeps) {
   gki_cuda_pool *pool = &device->pool;
   pthread_mutex_lock(&pool->lock);
-  gki_cuda_pooled **at = &pool->used;
-  while (*at && ((*at)->host != host || (!host && (*at)->at != memory))) at = &(*at)->next;
-  gki_cuda_pooled *block = *at;
-  if (block) *at = block->next;
-  const bool stays = block && pool->spare_count < MOST_SPARE_BLOCKS &&
+  gki_cuda_pooled *block = take_out(pool, key);
+  const bool stays = block && keeps && pool->spare_count < MOST_SPARE_BLOCKS &&
                      block->bytes <= MOST_SPARE_BYTES - pool->spare_bytes;
   if (stays) {
     block->next = pool->spare;
@@ -179,12 +233,42 @@ static void give(gki_cuda_device *device, const void *host, CUdeviceptr memory) 
   }
   pthread_mutex_unlock(&pool->lock);
   if (block && !stays) release(device, block);
+  return block != NULL;
 }
 
 void gki_cuda_give(gki_cuda_device *device, CUdeviceptr memory) {
-  if (memory) give(device, NULL, memory);
+  if (memory) give(device, (uintptr_t)memory, true);
 }
 
 void gki_cuda_give_pinned(gki_cuda_device *device, void *memory) {
-  if (memory) give(device, memory, 0);
+  if (memory) give(device, (uintptr_t)memory, true);
+}
+
+/* ---- what slots own ---------------------------------------------------------------------------------------------- */
+
+static gk_result fill_own(const gki_cuda_device *device, CUdeviceptr from, size_t kept, size_t bytes,
+                          CUdeviceptr memory) {
+  const gki_cuda_driver *driver = device->driver;
+  const char *call = "cuMemcpyDtoDAsync";
+  CUresult result = kept ? driver->cuMemcpyDtoDAsync(memory, from, kept, device->uploads) : CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS && bytes > kept) {
+    call = "cuMemsetD8Async";
+    result = driver->cuMemsetD8Async(memory + kept, 0, bytes - kept, device->uploads);
+  }
+  if (result == CUDA_SUCCESS) call = "cuStreamSynchronize";
+  const CUresult ended = driver->cuStreamSynchronize(device->uploads);
+  return gki_cuda_judge(driver, result == CUDA_SUCCESS ? ended : result, "%s of %zu bytes that a graph owns", call,
+                        bytes);
+}
+
+gk_result gki_cuda_take_own(gki_cuda_device *device, CUdeviceptr from, size_t kept, size_t bytes, CUdeviceptr *memory) {
+  gk_result result = gki_cuda_take(device, bytes, "memory that a graph owns", memory);
+  if (result != GK_OK) return result;
+  result = fill_own(device, from, kept, bytes, *memory);
+  if (result != GK_OK) gki_cuda_give(device, *memory);
+  return result;
+}
+
+bool gki_cuda_give_own(gki_cuda_device *device, CUdeviceptr memory, bool waits) {
+  return give(device, (uintptr_t)memory, !waits);
 }

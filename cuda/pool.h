@@ -1,5 +1,5 @@
-/* Memory that graphs work with: their tables, states, slots and statuses. CUDA frees memory only once the whole device
- * is idle, so what a graph gives back is kept for the next one. */
+/* Memory that graphs work with: their tables, states, slots and statuses, and what their slots own. CUDA frees memory
+ * only once the whole device is idle, so what a graph gives back is kept for the next one. */
 #ifndef GKI_CUDA_POOL_H
 #define GKI_CUDA_POOL_H
 #include "driver.h"
@@ -18,7 +18,9 @@ typedef struct gki_cuda_pooled {
 typedef struct gki_cuda_pool {
   pthread_mutex_t lock; /* of what follows */
   bool locks;           /* the lock was made */
-  gki_cuda_pooled *used, *spare;
+  gki_cuda_pooled **used; /* lists, by a hash of the address that it was given out as */
+  size_t lists, used_count; /* of used; a power of two, or 0 */
+  gki_cuda_pooled *spare;
   size_t spare_bytes, spare_count;
 } gki_cuda_pool;
 
@@ -35,4 +37,10 @@ gk_result gki_cuda_take_pinned(gki_cuda_device *device, size_t bytes, const char
 /* Nothing uses it any more, on the device neither. 0 and NULL are fine. */
 void gki_cuda_give(gki_cuda_device *device, CUdeviceptr memory);
 void gki_cuda_give_pinned(gki_cuda_device *device, void *memory);
+
+/* Memory for the program, by its address: copied from `from` as far as `kept`, which nothing writes any more, and zeroed
+ * from there on, by the stream for uploads, which is waited for. */
+gk_result gki_cuda_take_own(gki_cuda_device *device, CUdeviceptr from, size_t kept, size_t bytes, CUdeviceptr *memory);
+/* Back to the pool; or to the driver, which waits until the device is idle. False: the pool didn't give it. */
+bool gki_cuda_give_own(gki_cuda_device *device, CUdeviceptr memory, bool waits);
 #endif

@@ -584,8 +584,8 @@ gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value);
 /** Copies a struct into a slot of type BYTES; bytes must be the slot's element_bytes. */
 gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t bytes);
 
-/** Gives a slot of type PTR so many elements of the graph's own memory, and binds it. Keeps what was in such memory
- * before; what is new is zeroed. Waits for earlier launches. */
+/** Gives a slot of type PTR so many elements of the graph's own memory, and binds it. Keeps what was there, zeroes what
+ * is new. Waits for gk's launches that use it; your own work with it must be over, as before gk_graph_destroy. */
 gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count);
 
 /** The memory bound to a slot of type PTR; NULL: none, or no such slot. */

@@ -454,6 +454,15 @@ typedef struct gk_backend {
   /** Once a device is lost: GK_ERROR_DEVICE, and gk_fail with what that began with; gk_launch answers it. Asked at each
    * launch, on the caller's thread, so what is known is told, and no driver is asked. Optional: GK_OK. */
   gk_result (*alive)(void *device);
+
+  /** Memory that the graph owns, of bytes > 0, aligned as that of `alloc`. from: NULL, or what it had; then this waits
+   * for the launches of this graph, which may use that, and copies the first `kept` bytes. The others are zeroed. Waits
+   * for no other graph's launches. On any thread, while no launch of this graph is being started. Optional, with disown:
+   * alloc, copy and free. */
+  gk_result (*own)(void *graph, const void *from, size_t kept, size_t bytes, void **memory);
+  /** Takes back memory of own or alloc that no launch uses any more, and waits for none if it can. What own gave may also
+   * go back by `free`. */
+  void (*disown)(void *device, void *memory);
 } gk_backend;
 
 /** Puts a backend before those in gk. It must live as long as the process uses gk. Another ABI, a second one of the

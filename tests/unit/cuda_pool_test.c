@@ -2,6 +2,7 @@
 #include "common/device.h"
 #include "cuda/device.h"
 #include "cuda_world.h"
+#include "work.h"
 
 enum { NONE, X, N, LEFT };
 static const gk_slot_desc slots[] = {GK_OWN(X, int, 8), GK_DEFAULT(N, int, 8), GK_BUFFER(LEFT, int)};
@@ -10,24 +11,99 @@ static const gk_list list = GK_LIST(list, tasks, slots);
 static const gk_task straight_tasks[] = {GK_FILL(X, N, 6)};
 static const gk_slot_desc straight_slots[] = {GK_BUFFER(X, int), GK_DEFAULT(N, int, 8)};
 static const gk_list straight = GK_LIST(straight, straight_tasks, straight_slots);
+static const gk_list owner = GK_LIST(owner, straight_tasks, slots);
 
-/* One that never ends: what waits for the device hangs. */
-static void beside_one_that_takes_long(void **state) {
-  gk_device *device = *state;
+/* One that never ends: what waits for the device hangs, until the alarm. */
+static gk_graph *launch_endless(gk_device *device, int **left) {
   gk_graph *slow = graph_on(device, &list, 0);
-  int *left = int_on(device, 1);
-  assert_ok(gk_bind(slow, LEFT, left));
+  *left = int_on(device, 1);
+  assert_ok(gk_bind(slow, LEFT, *left));
   sim->answer_no("ends");
+  alarm(100);
   assert_ok(gk_launch(slow, 0));
   sim->mark();
-  for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED)
-    gk_graph_destroy(graph_on(device, &straight, bits));
+  return slow;
+}
+
+static void end_endless(gk_device *device, gk_graph *slow, int *left) {
   assert_int_equal(sim->calls("cuMemFree"), 0);
   assert_int_equal(sim->calls("cuMemHostUnregister"), 0);
   sim->answer_no(NULL);
   assert_ok(gk_wait(slow, NULL));
+  alarm(0);
   gk_graph_destroy(slow);
   gk_free(device, left);
+}
+
+static void beside_one_that_takes_long(void **state) {
+  gk_device *device = *state;
+  int *left;
+  gk_graph *slow = launch_endless(device, &left);
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED)
+    gk_graph_destroy(graph_on(device, &straight, bits));
+  end_endless(device, slow, left);
+}
+
+/* What slots own is made, kept and given back as well. */
+static void owned_beside_one_that_takes_long(void **state) {
+  gk_device *device = *state;
+  int *done = int_on(device, 1), *left;
+  gk_graph *both[2];
+  for (uint32_t gated = 0; gated < 2; ++gated) {
+    both[gated] = graph_on(device, &list, gated ? GK_HOST_GATED : 0);
+    assert_ok(gk_bind(both[gated], LEFT, done));
+    assert_ok(gk_launch(both[gated], 0));
+    assert_ok(gk_wait(both[gated], NULL));
+  }
+  gk_graph *slow = launch_endless(device, &left);
+  for (uint32_t gated = 0; gated < 2; ++gated) {
+    assert_ok(gk_resize(both[gated], X, 4));
+    assert_ok(gk_resize(both[gated], X, 100));
+    gk_graph *other = graph_on(device, &list, gated ? GK_HOST_GATED : 0);
+    assert_ok(gk_resize(other, LEFT, 1));
+    assert_ok(gk_resize(other, X, 0));
+    gk_graph_destroy(other);
+  }
+  end_endless(device, slow, left);
+  for (int gated = 0; gated < 2; ++gated) {
+    const int *x = gk_bound(both[gated], X);
+    for (int k = 0; k < 100; ++k) assert_int_equal(int_at(device, x + k), k < 4 ? 5 : 0);
+    gk_graph_destroy(both[gated]);
+  }
+  gk_free(device, done);
+}
+
+/* The graph's own launches are waited for, which use what it had. */
+static void follows_its_own_launches(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph = graph_on(device, &owner, 0);
+  sim->busy(UINT64_MAX);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_resize(graph, X, 16));
+  for (int k = 0; k < 16; ++k) assert_int_equal(int_at(device, (int *)gk_bound(graph, X) + k), k < 8 ? 6 : 0);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_resize(graph, X, 0)); /* nothing is kept */
+  assert_int_equal(gk_poll(graph, NULL), GK_OK);
+  gk_graph_destroy(graph);
+}
+
+/* Memory that another graph uses, too: its launches are followed, and the driver waits for what else there is. */
+static void follows_those_it_lent_to(void **state) {
+  gk_device *device = *state;
+  gk_graph *lender = graph_on(device, &owner, 0), *user = graph_on(device, &straight, 0);
+  assert_ok(gk_bind(user, X, gk_bound(lender, X)));
+  sim->mark();
+  sim->busy(UINT64_MAX);
+  assert_ok(gk_launch(user, 0));
+  assert_ok(gk_resize(lender, X, 16));
+  assert_int_equal(sim->calls("cuMemFree"), 1);
+  assert_int_equal(int_at(device, (int *)gk_bound(lender, X) + 7), 6);
+  assert_ok(gk_bind(user, X, gk_bound(lender, X)));
+  assert_ok(gk_launch(user, 0));
+  gk_graph_destroy(lender);
+  assert_int_equal(sim->calls("cuMemFree"), 2);
+  assert_ok(gk_wait(user, NULL));
+  gk_graph_destroy(user);
 }
 
 static void is_taken_again(void **state) {
@@ -45,8 +121,8 @@ static void is_taken_again(void **state) {
     gk_free(device, left);
   }
   assert_int_equal(sim->calls("cuMemHostRegister"), 0);
-  assert_int_equal(sim->calls("cuMemAlloc"), 10); /* X and LEFT, which are the program's */
-  assert_int_equal(sim->calls("cuMemFree"), 10);
+  assert_int_equal(sim->calls("cuMemAlloc"), 5); /* LEFT, which is the program's */
+  assert_int_equal(sim->calls("cuMemFree"), 5);
 }
 
 static void is_bounded(void **state) {
@@ -149,6 +225,25 @@ static void the_best_is_taken(void **state) {
   assert_false(gki_cuda_pool_trim(native));
 }
 
+/* In the order in which they were taken, as a list of what is in use would have the oldest last. */
+static double work_to_give(gki_cuda_device *native, size_t count) {
+  CUdeviceptr *all = malloc(count * sizeof *all);
+  for (size_t k = 0; k < count; ++k) all[k] = take_device(native, 8);
+  const uint64_t before = work_done;
+  for (size_t k = 0; k < count; ++k) gki_cuda_give(native, all[k]);
+  const uint64_t work = work_done - before;
+  free(all);
+  assert_true(work >= count);
+  return (double)work / (double)count;
+}
+
+static void finds_what_is_in_use(void **state) {
+  enum { SMALL = 200, LARGE = 2000 };
+  const double small = work_to_give(native_of(*state), SMALL), large = work_to_give(native_of(*state), LARGE);
+  print_message("%d blocks: %.1f basic blocks to give one back, %.1f of %d\n", LARGE, large, small, SMALL);
+  assert_true(large < 2 * small);
+}
+
 /* 16 MiB, or 256 blocks; what was taken again leaves room for others. */
 static void what_is_spare_is_bounded(void **state) {
   enum { MIB = 1 << 20, BLOCKS = 256 };
@@ -245,10 +340,11 @@ int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
   const struct CMUnitTest tests_here[] = {
-    ON_CUDA(beside_one_that_takes_long), ON_CUDA(is_taken_again), ON_CUDA(is_bounded),
+    ON_CUDA(beside_one_that_takes_long), ON_CUDA(owned_beside_one_that_takes_long),
+    ON_CUDA(follows_its_own_launches), ON_CUDA(follows_those_it_lent_to), ON_CUDA(is_taken_again), ON_CUDA(is_bounded),
     ON_CUDA(goes_back_when_memory_runs_out), ON_CUDA(takes_the_drivers),
-    INSIDE(the_best_is_taken), INSIDE(what_is_spare_is_bounded), INSIDE(takes_what_was_spare),
-    INSIDE(pages_are_shared_and_unmapped),
+    INSIDE(the_best_is_taken), INSIDE(finds_what_is_in_use), INSIDE(what_is_spare_is_bounded),
+    INSIDE(takes_what_was_spare), INSIDE(pages_are_shared_and_unmapped),
   };
   return cmocka_run_group_tests(tests_here, NULL, NULL);
 }

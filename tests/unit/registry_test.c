@@ -81,6 +81,11 @@ static void last_registered_is_tried_first(void **state) {
   assert_int_equal(backend_count(), before + 2);
 }
 
+static gk_result own_it(void *graph, const void *from, size_t kept, size_t bytes, void **memory) {
+  (void)graph, (void)from, (void)kept, (void)bytes, (void)memory;
+  return GK_ERROR_MEMORY;
+}
+
 static void misfits_are_refused(void **state) {
   (void)state;
   size_t before = backend_count();
@@ -116,6 +121,7 @@ static void lacking_entry_is_named(void **state) {
   refuse_without(b.lower = NULL, "lower");
   refuse_without(b.drop = NULL, "drop");
   refuse_without(b.load = load_it, "unload");
+  refuse_without(b.own = own_it, "disown");
   refuse_without(b.run = NULL, "run, or launch");
   refuse_without((b.run = NULL, b.launch = launch_it), "wait, or submit");
   refuse_without((b.run = NULL, b.launch = launch_it, b.submit = submit_it), "read_flag");
