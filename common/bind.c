@@ -124,8 +124,8 @@ gk_result gki_slots_make(gk_graph *graph) {
   return result;
 }
 
-/* Whether memory of the graph's own is the backend's affair, which waits for no other graph. Launches of a caller's, who
- * has the graph in one of his, may be under way anywhere. */
+/* Whether the backend makes and takes back the graph's own memory, which waits for no other graph. Launches by the
+ * caller, of a graph that was put into another one, may be under way on any stream. */
 static bool owns_apart(const gk_graph *graph) { return graph->device->backend->own && !graph->outside; }
 
 /* No launch of the graph uses it any more. */

@@ -107,7 +107,7 @@ gk_result gki_slots_judge(gk_graph *graph, const char *call);
 gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label); /* says which there are */
 gk_result gki_queue_make(gk_graph *graph);
 void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
-void gki_launches_handed(gk_graph *graph); /* waits until the backend has got all, so that another entry may be called */
+void gki_launches_handed(gk_graph *graph); /* waits until the backend has got all: another entry may be called */
 bool gki_launches_over(gk_graph *graph); /* as far as is known without waiting */
 /* As gk_launch, of a graph that the caller launches: `arm` gets what a launch is told, here and now. */
 gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,

@@ -457,11 +457,11 @@ typedef struct gk_backend {
 
   /** Memory that the graph owns, of bytes > 0, aligned as that of `alloc`. from: NULL, or what it had; then this waits
    * for the launches of this graph, which may use that, and copies the first `kept` bytes. The others are zeroed. Waits
-   * for no other graph's launches. On any thread, while no launch of this graph is being started. Optional, with disown:
-   * alloc, copy and free. */
+   * for no other graph's launches. On any thread, while no launch of this graph is being started. Optional, with
+   * disown: alloc, copy and free. */
   gk_result (*own)(void *graph, const void *from, size_t kept, size_t bytes, void **memory);
-  /** Takes back memory of own or alloc that no launch uses any more, and waits for none if it can. What own gave may also
-   * go back by `free`. */
+  /** Takes back memory of own or alloc that no launch uses any more, and waits for none if it can. What own gave may
+   * also go back by `free`. */
   void (*disown)(void *device, void *memory);
 } gk_backend;
 
