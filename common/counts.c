@@ -47,10 +47,8 @@ gk_result gk_judge_count(const gk_plan *plan, uint32_t at, const gk_hand_over *l
   *items = 0;
   for (int axis = 0; axis < 3; ++axis)
     if (extent[axis] <= 0) return GK_OK;
-  for (int axis = 0; axis < 3; ++axis) {
-    if ((uint64_t)extent[axis] > INT32_MAX / all) return refuse_many(plan, node, extent);
-    all *= (uint64_t)extent[axis];
-  }
+  for (int axis = 0; axis < 3; ++axis)
+    if (extent[axis] > INT32_MAX || (all *= (uint64_t)extent[axis]) > INT32_MAX) return refuse_many(plan, node, extent);
   if (node->op != GK_OP_KERNEL && node->items[0]) {
     const uint32_t own = plan->slots[plan->args[node->args]].element_bytes, unit = own ? own : 1;
     for (uint32_t arg = 0; arg < node->arg_count; ++arg)

@@ -462,6 +462,18 @@ static gki_outcome call(gki_drive *drive, const gki_op *op) {
   return gki_openmp_fail(program, result);
 }
 
+/* Whether there is room for the known number of elements of a COPY or FILL: then nothing is left to judge. */
+static bool has_room(const gki_drive *drive, const gki_op *op) {
+  const gk_plan *plan = drive->program->plan;
+  const gk_node *node = &plan->nodes[op->node];
+  const uint32_t *slots = plan->args + node->args, element = plan->slots[*slots].element_bytes;
+  const uint64_t bytes = op->range.end * (element ? element : 1);
+  const size_t *room = drive->launch->room;
+  if (!room) return true;
+  return bytes + node->offset <= room[slots[0]] &&
+         (op->kind == GKI_FILL || bytes + node->from_offset <= room[slots[1]]);
+}
+
 /* Where a count may be too large: it is read just now, or doesn't fit, or there is memory to be left. */
 static gk_result judge(const gki_drive *drive, const gki_op *op, gk_range *range) {
   int64_t extent[3];
@@ -479,7 +491,7 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
   const gk_node *node = &program->plan->nodes[op->node];
   part_of job = {.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
                  .host = op->host, .range = op->range, .order.work = run_part};
-  if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0])) {
+  if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0] && !has_room(drive, op))) {
     gk_result result = judge(drive, op, &job.range);
     if (result != GK_OK) return gki_openmp_fail(program, result);
   }
