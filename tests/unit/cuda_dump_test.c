@@ -1,4 +1,6 @@
 /* The driver's own drawing of a list, in which each node has the list's name. */
+#include "cuda/names.h"
+#include "memory.h"
 #include "runtime_kernels.h"
 #include "user_driver.h"
 
@@ -106,6 +108,24 @@ static void test_named(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* Where the graph that resumes has the same nodes there is no other one. */
+static void test_all_launches(void **state) {
+  static const gk_task looping_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(add, N, X, A), GK_END},
+                       yielding_tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_END};
+  static const gk_list looping = GK_LIST(looping, looping_tasks, slots),
+                       yielding = GK_LIST(yielding, yielding_tasks, slots);
+  static const gk_list *const lists[] = {&looping, &yielding};
+  for (size_t k = 0; k < GK_COUNT(lists); ++k) {
+    gk_graph *graph = graph_on(*state, lists[k], 0);
+    char *text = gk_cuda_dump(graph, 0), begin[64];
+    snprintf(begin, sizeof begin, "// %s: %s; by gk ", lists[k]->name, k ? "all launches" : "launches from the top");
+    assert_non_null(text);
+    if (strncmp(text, begin, strlen(begin)) != 0) fail_msg("%.100s", text);
+    gk_free_text(text);
+    gk_graph_destroy(graph);
+  }
+}
+
 /* Each body once, whether it is in another one or not. */
 static void test_bodies_left_out(void **state) {
   gk_graph *graph = bound(*state, 0);
@@ -134,6 +154,42 @@ static void test_no_file_is_left(void **state) {
     assert_int_equal(free_now, free_before);
   }
   gk_graph_destroy(graph);
+}
+
+/* Whatever a node is, and whatever a control kernel begins with. */
+static void test_each_kind_is_said(void **state) {
+  (void)state;
+  static const gk_node nodes[] = {{.op = GK_OP_WHILE, .name = "LEFT", .source = 3},
+                                  {.op = GK_OP_CALL, .name = "library", .source = 5}};
+  static const gk_plan plan = {.nodes = nodes, .node_count = GK_COUNT(nodes)};
+  static const gk_gate_point points[] = {{.kind = GK_POINT_YIELD}, {.kind = GK_POINT_LOOP_END},
+                                         {.kind = GK_POINT_HEAD}, {.kind = GK_POINT_BRANCH},
+                                         {.kind = GK_POINT_MARK}, {.kind = GK_POINT_ENTER}};
+  static const struct { gk_gate_node gate; bool recorded; const char *said; } turns[] = {
+    {{.kind = GK_GATE_CONTROL, .point = 0}, false, "decides: the end of task 3 (WHILE LEFT)"},
+    {{.kind = GK_GATE_CONTROL, .point = 1}, false, "decides: the end of a pass of task 3 (WHILE LEFT)"},
+    {{.kind = GK_GATE_CONTROL, .point = 2}, false, "decides: the beginning of task 3 (WHILE LEFT)"},
+    {{.kind = GK_GATE_CONTROL, .point = 3}, false, "decides: the way into task 3 (WHILE LEFT)"},
+    {{.kind = GK_GATE_CONTROL, .point = 4}, false, "decides: the end of task 3 (WHILE LEFT)"},
+    {{.kind = GK_GATE_CONTROL, .point = 5}, false, "decides: the way into task 3 (WHILE LEFT)"},
+    {{.kind = GK_GATE_CONTROL, .point = GK_NONE}, false, "gk: closes what is skipped"},
+    {{.kind = GK_GATE_PROLOGUE}, false, "gk: a launch begins"},
+    {{.kind = GK_GATE_EPILOGUE}, false, "gk: a launch ends, the status is posted"},
+    {{.kind = GK_GATE_PIECE}, false, "gk: what a yield or resume may skip, from the node inside on"},
+    {{.kind = GK_GATE_TASK, .node = 1}, false, "task 5 (library), its end"},
+    {{.kind = GK_GATE_TASK, .node = 1}, true, "task 5 (library), recorded"},
+    {{.kind = GK_GATE_WHILE, .node = 0}, true, "task 3 (WHILE LEFT)"}};
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    const gk_gates gates = {.plan = &plan, .nodes = &turns[k].gate, .node_count = 1, .points = points,
+                            .point_count = GK_COUNT(points)};
+    const gki_cuda_variant variant = {.gates = &gates};
+    const gki_cuda_names all = {.variant = &variant};
+    gki_text text = {0};
+    gki_cuda_name_say(&all, &(gki_cuda_name){.gate = 0, .recorded = turns[k].recorded}, GKI_PLAIN, &text);
+    char *said = gki_text_finish(&text);
+    assert_string_equal(said, turns[k].said);
+    gk_release(said);
+  }
 }
 
 static void test_refused(void **state) {
@@ -168,7 +224,8 @@ int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
   const struct CMUnitTest tests[] = {ON_CUDA(test_named), ON_CUDA(test_bodies_left_out),
-                                     ON_CUDA(test_no_file_is_left), ON_CUDA(test_refused),
+                                     ON_CUDA(test_no_file_is_left), cmocka_unit_test(test_each_kind_is_said),
+                                     ON_CUDA(test_all_launches), ON_CUDA(test_refused),
                                      ON_CUDA(test_each_call_fails)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }

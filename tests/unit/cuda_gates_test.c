@@ -63,6 +63,14 @@ static char *piece_of(size_t bytes) {
   return memory;
 }
 
+/* What all threads write is there before the first one says so to the host. */
+static void run_epilogue(const gki_cuda_tables *t) {
+  host_barriers = host_fences = 0;
+  gki_epilogue(t);
+  assert_int_equal(host_barriers, 1);
+  assert_int_equal(host_fences, threadIdx.x == 0);
+}
+
 static void rig_control(void *user, const gk_gate_node *n) {
   rig *r = user;
   const gki_cuda_tables *t = (const gki_cuda_tables *)r->running->tables;
@@ -73,7 +81,7 @@ static void rig_control(void *user, const gk_gate_node *n) {
     control_of(r)->aimed = r->by_copy ? r->target : 0;
     HOST_RUN(1, 2, gki_prologue(t, n->point, r->by_copy ? GKI_CUDA_COPIED : r->target));
     break;
-  case GK_GATE_EPILOGUE: HOST_RUN(1, r->threads, gki_epilogue(t)); break;
+  case GK_GATE_EPILOGUE: HOST_RUN(1, r->threads, run_epilogue(t)); break;
   default:
     if (t->bits & GKI_CUDA_WITH_PLAIN) HOST_RUN(1, 2, gki_control_plain(t, n->point, n->word));
     else HOST_RUN(1, 2, gki_control(t, n->point, n->word));

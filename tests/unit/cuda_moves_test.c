@@ -183,7 +183,9 @@ static void test_counts(void **state) {
   for (size_t k = 0; k < GK_COUNT(bad); ++k) {
     m.slots[ITEMS] = (uint64_t)bad[k];
     m.control.number = k + 16; /* round the ring */
+    host_fences = 0;
     assert_int_equal(copied(&m), 0);
+    assert_int_equal(host_fences, 1); /* before the host is told */
     assert_int_equal(m.control.failed, k + 16);
     expect_post(&m, k + 16, bad[k]);
   }

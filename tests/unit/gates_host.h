@@ -9,6 +9,8 @@
 typedef struct host_place { unsigned x; } host_place;
 static _Thread_local host_place threadIdx, blockIdx, blockDim = {1}, gridDim = {1};
 static pthread_barrier_t *host_barrier; /* NULL: threads one after the other */
+static _Thread_local unsigned host_barriers, host_fences; /* how often this thread came to one: what it orders for
+                                                           * others can't be seen where threads take turns */
 
 typedef struct uchar1 { unsigned char x; } uchar1;
 typedef struct uint1 { unsigned x; } uint1;
@@ -20,7 +22,7 @@ typedef struct __attribute__((aligned(16))) uint4 { unsigned x, y, z, w; } uint4
 #define __noinline__
 #define __ldg(at) (*(at))
 #define __threadfence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define __threadfence_system() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define __threadfence_system() (++host_fences, __atomic_thread_fence(__ATOMIC_SEQ_CST))
 #define atomicAdd(at, v) __atomic_fetch_add(at, v, __ATOMIC_RELAXED)
 #define atomicCAS(at, expected, v) host_cas(at, expected, v)
 #define atomicExch(at, v) __atomic_exchange_n(at, v, __ATOMIC_RELAXED)
@@ -31,6 +33,7 @@ static inline uint32_t host_cas(uint32_t *at, uint32_t expected, uint32_t v) {
 }
 
 static inline void __syncthreads(void) {
+  ++host_barriers;
   if (host_barrier) pthread_barrier_wait(host_barrier);
 }
 
