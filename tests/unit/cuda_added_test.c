@@ -70,6 +70,9 @@ static void test_bad_count(void **state) {
 
 static void test_yields(void **state) {
   world w = world_with(*state, &yields, GK_CUDA_RESUMABLE);
+  char *text = gk_dump(NULL, w.graph, "text");
+  assert_non_null(strstr(text, "where to resume: by the arming kernel\n"));
+  gk_free_text(text);
   set(&w, w.left, 3);
   set(&w, w.count, 0);
   set(&w, w.flag, 1);

@@ -39,6 +39,15 @@ static unsigned long long compiled(void) {
   return sum;
 }
 
+static size_t programs_alive(void) {
+  size_t sum = 0;
+  for (size_t k = 0; k < GK_COUNT(libraries); ++k) {
+    const simnvrtc_control *control = dlsym(dlopen(libraries[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
+    sum += control ? control->alive() : 0;
+  }
+  return sum;
+}
+
 static void expect(gk_result result) {
   if (result == GK_OK) return;
   printf("%s: %s\n", gk_result_name(result), gk_error());
@@ -166,7 +175,7 @@ static int be_child(const char *what) {
     run_list(device); /* goes on all the same */
   }
   gk_device_close(device);
-  return sim->broken() || sim->alive(SIMGPU_ALL) ? NEVER : 0;
+  return sim->broken() || sim->alive(SIMGPU_ALL) || programs_alive() ? NEVER : 0;
 }
 
 /* ---- around it --------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 /* What gk_dump says of a graph on CUDA: golden files (--update-golden writes them anew), JSON and DOT that others read,
  * and as many nodes as the driver was asked for. */
+#include "common/device.h"
+#include "cuda/device.h"
 #include "cuda_world.h"
 #include "runtime_kernels.h"
 #include <stdlib.h>
@@ -116,6 +118,40 @@ static void what_the_host_decides(void **state) {
   gk_graph_destroy(graph);
 }
 
+static void expect_said(gk_graph *graph, const char *const *words, size_t count) {
+  char *text = gk_dump(NULL, graph, "text");
+  assert_non_null(text);
+  for (size_t k = 0; k < count; ++k)
+    if (!strstr(text, words[k])) fail_msg("no \"%s\" in:\n%s", words[k], text);
+  gk_free_text(text);
+}
+#define EXPECT_SAID(graph, ...) \
+  expect_said(graph, (const char *const[]){__VA_ARGS__}, GK_COUNT(((const char *const[]){__VA_ARGS__})))
+
+/* Of kernels with code by hand, and how it goes over where to resume. */
+static void code_by_hand_and_targets(void **state) {
+  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+  static const gk_code code = {.text = "extern \"C\" __global__ void hand(int *x) { *x = 1; }", .block = {8, 4, 2}};
+  static const gk_kernel hand = {.name = "hand", .params = params, .param_count = 1, .cuda = &code};
+  static const gk_task few[] = {GK_RUN(hand, N, X), GK_CHECKPOINT(HERE, FLAG), GK_RUN(hand, N, X), GK_END};
+  static const gk_list one = {GK_ABI, "one", few, 1, slots, GK_COUNT(slots)}, two = GK_LIST(two, few, slots);
+  gk_device *device = *state;
+  gki_cuda_device *native = device->state;
+  gk_graph *graph = graph_on(device, &one, 0);
+  EXPECT_SAID(graph, "\ncode by hand: 1 node, updated when",
+              ": hand, blocks of 64 threads, as many as its items need\n");
+  gk_graph_destroy(graph);
+  graph = graph_on(device, &two, 0);
+  EXPECT_SAID(graph, "\ncode by hand: 2 nodes, updated when", "where to resume: by an update of the first kernel\n");
+  gk_graph_destroy(graph);
+  static const gk_task checkpoint[] = {GK_FILL(X, N, 1), GK_CHECKPOINT(HERE, FLAG), GK_FILL(X, N, 1), GK_END};
+  static const gk_list resumed = GK_LIST(resumed, checkpoint, slots);
+  native->abilities.ways |= GKI_CUDA_TARGET_BY_COPY;
+  graph = graph_on(device, &resumed, 0);
+  EXPECT_SAID(graph, "where to resume: by a copy\n");
+  gk_graph_destroy(graph);
+}
+
 /* Kernels and conditional nodes, as many as the driver has got. */
 static void counts_are_the_drivers(void **state) {
   gk_device *device = *state;
@@ -153,6 +189,7 @@ int main(int count, char **words) {
   update = (wish && *wish == '1') || (count > 1 && strcmp(words[1], "--update-golden") == 0);
   const struct CMUnitTest tests_here[] = {
     ON_CUDA(what_the_device_decides), ON_CUDA(what_the_host_decides), ON_CUDA(counts_are_the_drivers),
+    ON_CUDA(code_by_hand_and_targets),
     cmocka_unit_test(others_read_it),
   };
   return cmocka_run_group_tests(tests_here, NULL, NULL);
