@@ -237,13 +237,6 @@ static void images_are_found(void **state) {
   }
 }
 
-/* As drivers want them. */
-static void images_are_aligned(void **state) {
-  (void)state;
-  for (uint32_t k = 0; k < embedded_images.count; ++k)
-    assert_int_equal((uintptr_t)embedded_images.at[k].bytes % 64, 0);
-}
-
 static void what_is_given_is_looked_at(void **state) {
   (void)state;
   static gk_images many[70];
@@ -277,7 +270,6 @@ int main(int count, char **words) {
   if (count > 1) return be_child(words[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(images_are_found),
-      cmocka_unit_test(images_are_aligned),
       cmocka_unit_test(what_is_given_is_looked_at),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,7 @@ static const call all[] = {
     {{NAME, "--arch", "sm_90", "--ptx", "75,90", KERNELS, SHARED}, 0, "GK_IMAGE_PTX, 13000", NULL, 0},
     {{NAME, "--arch", "none", "--ptx", "80", KERNELS, SHARED}, 0, "80, GK_IMAGE_PTX", NULL, 0},
     {{NAME, "--arch", "none", KERNELS, SHARED}, 0, "75, GK_IMAGE_PTX", NULL, 0},
+    {{NAME, "--arch", "90", KERNELS, SHARED}, 0, "image_1[] __attribute__((aligned(64))) = {\n", NULL, 0},
     {{NAME, "--moves", "--arch", "90"}, 0, "gk's COPY and FILL", NULL, 0},
     {{NAME, "--arch", "90", "@two\"?.c"}, 0, "{\"two\\042\\077.c\", ", NULL, 0},
     {{NAME, "--arch", "90", "@shared.c"}, 0, "shared.c", NULL, 0}, /* by its whole name, and no GK_SOURCE */
@@ -87,7 +88,7 @@ static const call all[] = {
     {{NAME, "--arch", "77", KERNELS, SHARED}, 1, "NVRTC 13.0 doesn't know sm_77", NULL, 0},
     {{NAME, "--arch", "999", KERNELS, SHARED}, 1, "doesn't know sm_999", NULL, 0},
     {{NAME, "--driver", "12.4", KERNELS, SHARED}, 1,
-     "what NVRTC 13.0 makes for sm_75, drivers for CUDA 12.4 don't take", "SIMGPU_NVRTC=13.0", 0},
+     "gk-embed: what NVRTC 13.0 makes for sm_75, drivers for CUDA 12.4 don't take", "SIMGPU_NVRTC=13.0", 0},
     {{NAME, "--arch", "70", KERNELS, SHARED}, 1, "and this GPU is sm_70; install the NVRTC", "SIMGPU_NVRTC=13.0", 0},
     {{NAME, "--ptx", "none", KERNELS, SHARED}, 0, "left out: NVRTC 12.4 doesn't know sm_120", "SIMGPU_NVRTC=12.4", 0},
     {{NAME, "--driver", "12.4", "--arch", "90", KERNELS, SHARED}, 1,
