@@ -254,8 +254,9 @@ static void test_destroyed_while_captured(void **state) {
     gk_graph_destroy(w.graph);
     sim->hold(0);
     end_capture(stream, !blocking);
-    const size_t before = sim->alive(SIMGPU_MEMORY);
+    const size_t before = sim->alive(SIMGPU_MEMORY), pinned_before = sim->alive(SIMGPU_PINNED);
     other = world_with(device, &loop, 0);
+    assert_true(sim->alive(SIMGPU_PINNED) >= pinned_before + 3); /* slots, statuses, tables */
     assert_true(sim->alive(SIMGPU_MEMORY) >= before + 4 + 2); /* what is bound; its state and tables */
     RIGHT(cu.cuStreamSynchronize(hand_stream));
     assert_int_equal(int_at(device, w.x), 3);

@@ -162,6 +162,9 @@ static void test_cancel(void **state) {
     const gk_status *status = told(w.graph);
     assert_int_equal(status->launch, k);
     assert_int_equal(status->state, GK_CANCELLED);
+    set(&w, w.flag, 0);
+    hand_launch(w.exec); /* of nobody's: the device counts it, gk_cancel doesn't */
+    set(&w, w.flag, 1);
   }
   set(&w, w.flag, 0);
   assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
@@ -173,11 +176,29 @@ static void test_cancel(void **state) {
   end_world(&w); /* that cancels, too, and waits */
 }
 
+/* A launch that wasn't armed by itself leaves the status of the one before alone. */
+static void test_not_told_twice(void **state) {
+  world w = world_with(*state, &loop, 0);
+  int *one = int_on(w.device, 1);
+  set(&w, w.count, 3);
+  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  sim->hold(1);
+  RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
+  RIGHT(cu.cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)w.count, (CUdeviceptr)(uintptr_t)one, sizeof *one, hand_stream));
+  RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
+  sim->hold(0);
+  RIGHT(cu.cuStreamSynchronize(hand_stream));
+  assert_int_equal(told(w.graph)->loops[0].passes, 3);
+  assert_int_equal(int_at(w.device, w.x), 3 + 1);
+  end_world(&w);
+  gk_free(w.device, one);
+}
+
 int main(int count, char **words) {
   (void)count;
   const struct CMUnitTest tests[] = {
     ON_HAND(test_any_order), ON_HAND(test_queue), ON_HAND(test_exec_made_again), ON_HAND(test_disarmed),
-    ON_HAND(test_disarmed_after_binding), ON_HAND(test_cancel),
+    ON_HAND(test_disarmed_after_binding), ON_HAND(test_cancel), ON_HAND(test_not_told_twice),
   };
   return run_added(words, tests, GK_COUNT(tests));
 }
