@@ -162,6 +162,25 @@ static void test_captures_are_relaxed(void **state) {
   gk_free(*state, x);
 }
 
+/* Drivers before 12.3 have no way to record into a graph that is there. */
+static void test_no_capture_into_a_graph(void **state) {
+  static const gk_task tasks[] = {GK_CALL(fill_there, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static const CUgraphNodeType allocation = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+  gk_graph *graph = graph_on(*state, &list, GK_HOST_GATED);
+  int *x = int_on(*state, 0);
+  odd_type = &allocation;
+  odd.cuGraphNodeGetType = say_type;
+  odd.cuStreamBeginCaptureToGraph = NULL;
+  assert_ok(gk_bind(graph, X, x));
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 0 (fill_there) recorded an allocation (give the library a workspace of its "
+               "own), which drivers before CUDA 12.3 can't put into a larger graph", gk_wait(graph, NULL));
+  odd = *right;
+  gk_graph_destroy(graph);
+  gk_free(*state, x);
+}
+
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static int most_threads, blocks_at_once;
@@ -205,6 +224,7 @@ int main(int count, char **words) {
   with_simgpu(words);
 #define ODD(test) cmocka_unit_test_setup_teardown(test, setup_odd, teardown_odd)
   const struct CMUnitTest tests[] = {ODD(test_not_instantiated), ODD(test_what_was_sent_is_waited_for),
-                                     ODD(test_captures_are_relaxed), ODD(test_blocks_of_kernels)};
+                                     ODD(test_captures_are_relaxed), ODD(test_no_capture_into_a_graph),
+                                     ODD(test_blocks_of_kernels)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }

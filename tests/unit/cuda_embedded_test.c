@@ -200,6 +200,13 @@ static const turn_of turns[] = {
     {"images", {NONE, "SIMGPU_ARCH=86", "SIMGPU_VERSION=11.4"},
      {"the driver refuses the cubin for sm_86" BUILT ": ", "the driver refuses the PTX for compute_75" BUILT ": ",
       "; nor can it be compiled now: there is no NVRTC"}, "found"},
+    {"images", {NONE, "SIMGPU_ARCH=80", "SIMGPU_VERSION=11.4"},
+     {"the driver refuses the cubin for sm_80" BUILT ": ", "GK_ERROR_UNSUPPORTED: ", "the driver refuses the PTX for "},
+     "for other GPUs"},
+    /* what a compiler that is too new makes is refused, too */
+    {"nothing", {"SIMGPU_NVRTC=13.0", "SIMGPU_ARCH=90", "SIMGPU_VERSION=12.8"},
+     {"GK_ERROR_", "made by NVRTC 13.0, cubin for sm_90; it is newer than the driver: update the driver, or install"},
+     "found"},
     {"images", {"SIMGPU_ARCH=86", "SIMGPU_VERSION=11.4"}, {"the driver refuses the PTX", "found 40\n"}, "GK_ERROR"},
     {"old", {NONE, "SIMGPU_ARCH=86", "SIMGPU_VERSION=11.4"}, {"gk's COPY and FILL: cubin for sm_86", RUNS}, "refuses"},
     {"damaged", {NONE, "SIMGPU_ARCH=86"},

@@ -417,6 +417,26 @@ static void test_without_compiler(void **state) {
   free(made.image);
 }
 
+/* A lack of memory isn't taken for a lack of COPY and FILL, which such drivers get by the compiler. */
+static void test_no_memory_for_copies(void **state) {
+  if (atoi(VERSION) > 11) return;
+  gk_device_close(*state);
+  *state = NULL;
+  for (uint64_t k = 1;; ++k) {
+    gk_device *device = NULL;
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    const gk_result result = gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device);
+    const char *failed = sim->failed();
+    sim->mark();
+    gk_device_close(device);
+    if (!failed) fail_msg("nothing loads a module");
+    if (strcmp(failed, "cuModuleLoadDataEx") != 0) continue;
+    assert_int_equal(result, GK_ERROR_MEMORY);
+    return;
+  }
+}
+
 /* Their grids are made on the host. */
 static void test_refused_items(void **state) {
   gk_device *device = *state;
@@ -438,7 +458,7 @@ int main(int count, char **words) {
     ON_CUDA(test_modules_are_shared), ON_CUDA(test_images), ON_CUDA(test_function), ON_CUDA(test_options),
     ON_CUDA(test_refused), ON_CUDA(test_answers), ON_CUDA(test_largest_blocks),
     ON_CUDA(test_stray_function), ON_CUDA(test_refused_images), ON_CUDA(test_refused_items),
-    ON_CUDA(test_without_compiler),
+    ON_CUDA(test_without_compiler), ON_CUDA(test_no_memory_for_copies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
