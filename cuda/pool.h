@@ -38,8 +38,8 @@ gk_result gki_cuda_take_pinned(gki_cuda_device *device, size_t bytes, const char
 void gki_cuda_give(gki_cuda_device *device, CUdeviceptr memory);
 void gki_cuda_give_pinned(gki_cuda_device *device, void *memory);
 
-/* Memory that a graph owns: copied from `from` as far as `kept`, which nothing writes any more, and zeroed from there on,
- * on the stream for uploads, which is waited for. */
+/* Memory that a graph owns: copied from `from` as far as `kept`, which nothing writes any more, and zeroed from there
+ * on, on the stream for uploads, which is waited for. */
 gk_result gki_cuda_take_own(gki_cuda_device *device, CUdeviceptr from, size_t kept, size_t bytes, CUdeviceptr *memory);
 /* Back to the pool; or to the driver, which waits until the device is idle. False: the pool didn't give it. */
 bool gki_cuda_give_own(gki_cuda_device *device, CUdeviceptr memory, bool waits);

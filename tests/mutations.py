@@ -63,7 +63,7 @@ FIRST = {
     "cuda": ["cuda_driver_test", "nvrtc_test", "cuda_gated_test", "cuda_gated_11_4_test", "cuda_executed_test",
              "cuda_launch_test", "cuda_taken_back_test", "cuda_cancel_race_test", "cuda_launch_on_test",
              "cuda_sharing_test", "cuda_look_test", "cuda_probing_test", "cuda_gates_test", "cuda_plain_test",
-             "cuda_cache_test", "cuda_single_test", "cuda_added_test", "cuda_arm_test", "cuda_added_fails_test",
+             "cuda_cache_test", "cuda_single_test", "cuda_added_test", "cuda_arm_test", "cuda_adding_test",
              "cuda_foreign_test", "cuda_foreign_code_test", "cuda_call_test", "cuda_dump_test", "cuda_pool_test"],
     "range": ["range_test", "cuda_range_test"],
     "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test", "registry_test",

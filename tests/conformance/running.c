@@ -351,10 +351,11 @@ static gk_result fail_on_request(const gk_value *args, void *native) {
   return atomic_load(&failing) ? GK_ERROR_UNSUPPORTED : GK_OK;
 }
 
-static atomic_int failures_left;
+static atomic_int failures_left, recordings;
 static gk_result fail_a_while(const gk_value *args, void *native) {
   (void)args;
   if (native) atomic_store(&hold.recorded, true);
+  if (native) atomic_fetch_add(&recordings, 1);
   return atomic_fetch_sub(&failures_left, 1) > 0 ? GK_ERROR_UNSUPPORTED : GK_OK;
 }
 
@@ -402,4 +403,46 @@ CASE(failed_call_fails_its_launch) {
   holds(s, recorded ? "A=0 B=0" : "A=1 B=0"); /* memory is as it was at that moment */
   atomic_store(&failing, false);
   trace(s, 0, recorded ? "A=1 B=1" : "A=2 B=1");
+}
+
+/* Where calls are recorded: in this launch, or not. */
+static void runs(subject *s, bool records) {
+  trial *t = trial_of(s);
+  const int before = atomic_load(&recordings);
+  const gk_applied applied = launch(s, 0)->applied;
+  if (!atomic_load(&hold.recorded)) return;
+  expect_int(t, atomic_load(&recordings) > before, records);
+  expect_int(t, applied == GK_BY_RECORDING, records);
+}
+
+/* Refused, failing as they are made, failing behind that: the next launch makes them if that one didn't. */
+CASE(calls_are_made_after_failures) {
+  static const gk_slot_desc slots[] = {INT(A), INT(B), GK_DEFAULT(N, int, 0), GK_DEFAULT(M, int, 1)};
+  static const gk_task tasks[] = {GK_FILL(A, M, 7), GK_CALL(fail_a_while, N), HIT(B)};
+  atomic_store(&failures_left, 0);
+  atomic_store(&hold.recorded, false);
+  subject *s = graph_of(t, LIST_OF(tasks, slots), 0);
+  const bool recorded = atomic_load(&hold.recorded);
+  runs(s, false); /* gk_graph_create made them, as the table has all values */
+  bind_int(s, N, 1);
+  refuses(t, GK_ERROR_INVALID, "slot 2 (B)", gk_bind_int(graph(s), B, 1));
+  int before = atomic_load(&recordings);
+  refuses(t, GK_ERROR_INVALID, "a call before it failed", gk_launch(graph(s), 0));
+  expect_int(t, atomic_load(&recordings), before);
+  runs(s, true);
+  bind_int(s, N, 2);
+  atomic_store(&failures_left, 1);
+  must(t, gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_UNSUPPORTED, "fail_a_while", gk_wait(graph(s), NULL));
+  runs(s, true);
+  runs(s, false);
+  bind_int(s, N, 3);
+  bind_int(s, M, 2);
+  before = atomic_load(&recordings);
+  must(t, gk_launch(graph(s), 0));
+  refuses(t, GK_ERROR_INVALID, "2 elements", gk_wait(graph(s), NULL));
+  if (recorded) expect(t, atomic_load(&recordings) > before, "nothing was recorded in front of a bad count");
+  bind_int(s, M, 1);
+  put(s, B, 0); /* whether it was hit is left open */
+  runs(s, false);
 }

@@ -1,4 +1,4 @@
-/* Lists in graphs of others: what is refused, failures of the driver, early ends, captures. */
+/* Adding lists to graphs of others: what is refused, failures of the driver, early ends, captures. */
 #include "cuda_added.h"
 
 /* ---- what is refused --------------------------------------------------------------------------------------------- */
