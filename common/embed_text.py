@@ -4,8 +4,8 @@
 For kernels whose compiler can't embed their file by itself (see GK_SOURCE in gk_kernel.h): compile them with
 -DGK_TEXT_GENERATED and link what this prints. The second argument is the name given to GK_SOURCE or GK_SHARED.
 
---bare leaves out comments; with a directive, "#ifndef NAME" or the like, also what stands between such a line and its
-#else or #endif. All lines keep their numbers."""
+--bare leaves out comments and indentation; with a directive, "#ifndef NAME" or the like, also what stands between such
+a line and its #else or #endif. All lines keep their numbers."""
 import argparse
 import re
 import sys
@@ -16,7 +16,7 @@ def without_comments(text):
     parts = rb'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/'
     bare = re.sub(parts, lambda part: b' ' + b'\n' * part[0].count(b'\n') if part[0][:1] == b'/' else part[0], text,
                   flags=re.S)
-    return re.sub(rb'[ \t]+$', b'', bare, flags=re.M)
+    return re.sub(rb'^[ \t]+|[ \t]+$', b'', bare, flags=re.M)
 
 
 def without_branch(text, directive):

@@ -129,10 +129,10 @@ int g;
 #endif
 """
 BARE_TEXT = r"""
- int a;
+int a;
 #define LONG(x) \
-    \
-  (x)
+\
+(x)
 #ifdef HOST
 
 
