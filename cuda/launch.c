@@ -91,8 +91,7 @@ gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
   return result;
 }
 
-/* From here on the stream isn't touched any more: it may be captured, or destroyed. If the end can't be marked, it is
- * waited for. */
+/* From here on the stream isn't touched any more: it may be captured, or destroyed. */
 static CUresult mark_end(gki_cuda_graph *graph, const gki_cuda_stream_id *on, CUevent event) {
   const gki_cuda_driver *driver = graph->device->driver;
   const CUresult result = driver->cuEventRecord(event, graph->at);
@@ -109,7 +108,8 @@ static CUresult mark_end(gki_cuda_graph *graph, const gki_cuda_stream_id *on, CU
   return gki_cuda_catch_up(graph);
 }
 
-/* Under the device's lock. */
+/* Under the device's lock. If the end can't be marked, it is waited for, as the next launch would write over what this
+ * one is still to read. */
 static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, const gki_cuda_stream_id *on,
                      uint64_t number) {
   gki_cuda_device *device = graph->device;
@@ -129,7 +129,9 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, con
     device->last = graph;
     return GK_OK;
   }
-  return gki_cuda_judge_graph(device, graph->plan, driver->cuEventRecord(event, graph->at), "cuEventRecord");
+  CUresult marked = driver->cuEventRecord(event, graph->at);
+  if (marked != CUDA_SUCCESS) marked = gki_cuda_catch_up(graph);
+  return gki_cuda_judge_graph(device, graph->plan, marked, "cuEventRecord");
 }
 
 /* Launches up to `number` are to stop; another thread may say so of others. */
@@ -167,19 +169,14 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const 
   if (result != GK_OK) return result;
   result = gki_cuda_aim(graph, variant,
                         launch->target ? graph->plan->nodes[launch->target].checkpoint : GKI_CUDA_NONE, number);
-  if (result != GK_OK) {
-    graph->busy_until = UINT64_MAX;
-    return result;
-  }
+  if (result != GK_OK) return result;
   if (graph->records_again) *launch->applied = GK_BY_RECORDING;
   graph->records_again = false;
   gki_cuda_announce(graph, launch, number);
   pthread_mutex_lock(&graph->device->lock);
   result = put(graph, variant, on, number);
   pthread_mutex_unlock(&graph->device->lock);
-  if (result == GK_OK) return GK_OK;
-  atomic_store(&graph->launched, number - 1);
-  graph->busy_until = UINT64_MAX;
+  if (result != GK_OK) atomic_store(&graph->launched, number - 1);
   return result;
 }
 
@@ -190,6 +187,7 @@ gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch) {
   gk_result result = gki_cuda_enter_to_launch(device, launch, &graph->last_stream, &on, &pushed);
   if (result != GK_OK) return result;
   result = start(graph, launch, &on);
+  if (result != GK_OK) graph->busy_until = UINT64_MAX; /* with what was put on the stream before it failed */
   if (result != GK_OK && graph->at != device->stream) (void)gki_cuda_catch_up(graph); /* while that stream is there */
   graph->at = device->stream;
   if (pushed) gki_cuda_leave_unrelaxed(device);

@@ -9,7 +9,7 @@ enum { SIM_DEVICES_MOST = 4 };
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 int sim_version = 13000, sim_device_count = 1, sim_arch = 90;
 uint64_t sim_seed = 1, sim_passes = 1000000, sim_memory_bytes = UINT64_C(4) << 30;
-bool sim_held, sim_settles, sim_launch_blocking;
+bool sim_held, sim_lazy, sim_settles, sim_launch_blocking;
 uint64_t sim_busy;
 simgpu_counts sim_count;
 
@@ -215,6 +215,20 @@ static void busy(uint64_t questions) {
   pthread_mutex_unlock(&sim_lock);
 }
 
+static void lazy(int is_lazy) {
+  pthread_mutex_lock(&sim_lock);
+  sim_lazy = is_lazy != 0;
+  sim_wake_devices();
+  pthread_mutex_unlock(&sim_lock);
+}
+
+static size_t queued(void) {
+  pthread_mutex_lock(&sim_lock);
+  const size_t count = sim_queued();
+  pthread_mutex_unlock(&sim_lock);
+  return count;
+}
+
 static void answer_no(const char *probes) {
   sim_answer_no(probes);
   pthread_mutex_lock(&sim_lock);
@@ -244,4 +258,6 @@ const simgpu simgpu_control = {
   .busy = busy,
   .settle = settle,
   .lack = sim_lack,
+  .lazy = lazy,
+  .queued = queued,
 };

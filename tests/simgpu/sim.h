@@ -50,7 +50,7 @@ extern pthread_mutex_t sim_lock;
 extern int sim_version, sim_device_count, sim_arch;
 int sim_shared_most(void); /* shared memory of a block, if it is asked for */
 extern uint64_t sim_seed, sim_passes, sim_memory_bytes;
-extern bool sim_held, sim_settles;
+extern bool sim_held, sim_lazy, sim_settles;
 extern bool sim_launch_blocking; /* CUDA_LAUNCH_BLOCKING */
 extern uint64_t sim_busy; /* questions left until kernels of this process run */
 extern simgpu_counts sim_count; /* device's counts are added up by it under the lock */
@@ -232,6 +232,7 @@ typedef struct sim_item { /* of work for a stream */
   sim_call *call;
   sim_copy copy;
   unsigned char *staged; /* source of a pageable copy */
+  uint64_t source; /* of a copy from page-locked memory: the hash of what stood there by then; else 0 */
   struct sim_event *event; /* recorded, or waited for, by that record */
   uint64_t event_record;
   struct sim_program *program;
@@ -278,6 +279,9 @@ void sim_wake_devices(void); /* what keeps them from going on has changed */
 /* Others' work on the device ends before what waits, and a question is one step of its clock. */
 void sim_busy_over(void);
 void sim_busy_step(void);
+void sim_wait_begin(void); /* around each wait for the device's thread */
+void sim_wait_end(void);
+size_t sim_queued(void);
 void sim_worker_start(sim_device *device);
 void sim_worker_stop(sim_device *device);
 /* Waits made the context's late failure known. */
@@ -417,6 +421,11 @@ bool sim_run_call(sim_device *device, const sim_call *call, char *why, size_t wh
 sim_grid *sim_begin_call(const sim_call *call);
 bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, uint64_t *random, bool *over, char *why,
                     size_t why_bytes);
+/* Where a copy went whose source was changed before it ran, so that it may have brought either; by the device's thread.
+ * Who reads there breaks a rule, until another copy has replaced it. */
+void sim_torn_note(const unsigned char *to, size_t bytes);
+void sim_torn_forget(const unsigned char *to, size_t bytes);
+uint64_t sim_source_hash(const unsigned char *bytes, size_t count); /* never 0 */
 bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t why_bytes);
 
 /* ---- captures (capture.c) ---------------------------------------------------------------------------------------- */

@@ -85,6 +85,10 @@ typedef struct simgpu {
    * doesn't depend on how fast the device's thread is; 0: it answers at once. */
   void (*settle)(int settles);
   void (*lack)(const char *entries); /* as SIMGPU_LACKS: from now on they aren't found; NULL: all are */
+  /* From now on the devices work only while something waits for them; a question that is answered with "not ready" lets
+   * them do one piece of work. So whatever isn't waited for is still under way, however fast the machine is. */
+  void (*lazy)(int is_lazy);
+  size_t (*queued)(void); /* kernels, graphs, copies and fills that aren't over, on whatever stream */
 } simgpu;
 
 extern const simgpu simgpu_control;

@@ -43,8 +43,12 @@ static bool is_stuck(const sim_stream *stream) {
   return stuck;
 }
 
+static unsigned waiting; /* calls that wait for a device now */
+static uint64_t steps;   /* what was asked since the last of them */
+
 static bool may_run(const sim_device *device, const sim_stream *stream) {
-  if (sim_held || !stream->first || (stream->blocking && has_earlier(device, stream))) return false;
+  if (sim_held || (sim_lazy && waiting == 0 && steps == 0)) return false;
+  if (!stream->first || (stream->blocking && has_earlier(device, stream))) return false;
   return !waits(stream->first) && !is_kept_out(stream->first) && !is_stuck(stream);
 }
 
@@ -54,6 +58,7 @@ static sim_stream *pick(sim_device *device) {
   uint64_t seen = 0;
   for (sim_stream *each = device->streams; each; each = each->next)
     if (may_run(device, each) && sim_random(&device->random) % ++seen == 0) chosen = each;
+  if (chosen && sim_lazy && waiting == 0) --steps;
   return chosen;
 }
 
@@ -73,7 +78,11 @@ void sim_seed_device(sim_device *device, uint64_t seed) {
 static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, char *why, size_t why_bytes) {
   switch (item->kind) {
     case SIM_ITEM_KERNEL: return sim_run_call(device, item->call, why, why_bytes);
-    case SIM_ITEM_COPY: return sim_run_copy(device, &item->copy, why, why_bytes);
+    case SIM_ITEM_COPY:
+      sim_torn_forget(item->copy.to, item->copy.bytes);
+      if (item->source && item->source != sim_source_hash(item->copy.from, item->copy.bytes))
+        sim_torn_note(item->copy.to, item->copy.bytes);
+      return sim_run_copy(device, &item->copy, why, why_bytes);
     case SIM_ITEM_GRAPH: return sim_run_program(device, item->program, item->exec, counts, why, why_bytes);
     case SIM_ITEM_EVENT:
     case SIM_ITEM_WAIT: return true;
@@ -174,9 +183,10 @@ void sim_wait_stream(sim_stream *stream) {
   /* What comes later isn't waited for: others may go on handing over. */
   sim_device *device = stream->base.context->device;
   uint64_t until = stream->last ? stream->last->number : 0, handle = stream->base.handle;
-  sim_busy_over();
+  sim_wait_begin();
   while (sim_is(handle, stream) && stream->first && stream->first->number <= until)
     pthread_cond_wait(&device->done, &sim_lock);
+  sim_wait_end();
 }
 
 void sim_wake_devices(void) {
@@ -191,6 +201,24 @@ void sim_busy_over(void) {
 
 void sim_busy_step(void) {
   if (sim_busy && --sim_busy == 0) sim_wake_devices();
+  steps += sim_lazy;
+  if (sim_lazy) sim_wake_devices();
+}
+
+void sim_wait_begin(void) {
+  sim_busy_over();
+  steps = 0;
+  if (++waiting == 1 && sim_lazy) sim_wake_devices();
+}
+
+void sim_wait_end(void) { --waiting; }
+
+size_t sim_queued(void) {
+  size_t count = 0;
+  for (int ordinal = 0; ordinal < sim_device_count; ++ordinal)
+    for (const sim_stream *each = sim_devices[ordinal].streams; each; each = each->next)
+      for (const sim_item *item = each->first; item; item = item->next) count += !item->event;
+  return count;
 }
 
 static bool is_idle(const sim_device *device) {
@@ -201,8 +229,9 @@ static bool is_idle(const sim_device *device) {
 
 void sim_wait_idle(sim_context *context) {
   ++sim_count.waits;
-  sim_busy_over();
+  sim_wait_begin();
   while (!is_idle(context->device)) pthread_cond_wait(&context->device->done, &sim_lock);
+  sim_wait_end();
 }
 
 /* ---- streams ---- */
@@ -442,9 +471,10 @@ CUresult sim_cuEventSynchronize(CUevent handle) {
   uint64_t until = event->recorded, number = event->base.handle;
   sim_context *context = event->base.context;
   ++sim_count.waits;
-  sim_busy_over();
+  sim_wait_begin();
   while (sim_is_alive(number, SIM_EVENT) && event->reached < until)
     pthread_cond_wait(&context->device->done, &sim_lock);
+  sim_wait_end();
   return sim_state(context);
 }
 

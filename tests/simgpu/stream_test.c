@@ -103,6 +103,28 @@ static void others_work_keeps_kernels_out(void **state) {
   assert_string_equal(trace, "ab");
 }
 
+static void lazy_devices_work_for_who_waits(void **state) {
+  (void)state;
+  sim->lazy(1);
+  put(stream, 'a');
+  put(stream, 'b');
+  put(other, 'c');
+  assert_int_equal(sim->queued(), 3);
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_int_equal(strcspn(trace, "a") < strcspn(trace, "b"), 1);
+  RIGHT(cu.cuStreamSynchronize(other));
+  assert_int_equal(sim->queued(), 0);
+  traced = 0;
+  put(stream, 'd');
+  assert_int_equal(sim->queued(), 1);
+  while (cu.cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) continue; /* each lets it do a piece */
+  assert_int_equal(trace[0], 'd');
+  put(stream, 'e');
+  sim->lazy(0);
+  RIGHT(cu.cuStreamSynchronize(stream));
+  assert_int_equal(trace[1], 'e');
+}
+
 static void default_stream_waits_for_blocking_ones(void **state) {
   (void)state;
   for (uint64_t seed = 0; seed < 16; ++seed) {
@@ -335,6 +357,7 @@ int main(void) {
     CASE(questions_let_the_device_settle),
     CASE(streams_run_beside_each_other),
     CASE(others_work_keeps_kernels_out),
+    CASE(lazy_devices_work_for_who_waits),
     CASE(default_stream_waits_for_blocking_ones),
     CASE(event_is_reached_in_its_turn),
     CASE(stream_ends_when_its_work_does),

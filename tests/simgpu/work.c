@@ -19,11 +19,19 @@ static CUresult check_device_range(const sim_context *context, CUdeviceptr at, s
                     entry, bytes, at);
 }
 
-static void post_copy(sim_stream *stream, sim_copy copy, unsigned char *staged) {
+uint64_t sim_source_hash(const unsigned char *bytes, size_t count) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (size_t k = 0; k < count; ++k) hash = (hash ^ bytes[k]) * UINT64_C(0x100000001b3);
+  return hash | 1;
+}
+
+/* source: page-locked memory of the host's, or NULL. */
+static void post_copy(sim_stream *stream, sim_copy copy, unsigned char *staged, const unsigned char *source) {
   sim_item *item = sim_obtain(sizeof *item);
   item->kind = SIM_ITEM_COPY;
   item->copy = copy;
   item->staged = staged;
+  if (source) item->source = sim_source_hash(source, copy.bytes);
   sim_post(stream, item);
 }
 
@@ -47,7 +55,7 @@ static CUresult hand_over_copy(CUstream where, sim_copy copy, const void *host, 
   if (result != CUDA_SUCCESS) return result;
   ++sim_count.copies;
   if (!pageable) {
-    post_copy(stream, copy, NULL);
+    post_copy(stream, copy, NULL, host == copy.from ? copy.from : NULL);
     return CUDA_SUCCESS;
   }
   ++sim_count.pageable;
@@ -55,13 +63,13 @@ static CUresult hand_over_copy(CUstream where, sim_copy copy, const void *host, 
   if (host == copy.from) { /* it is read before the call returns */
     memcpy(staged, host, copy.bytes);
     copy.from = staged;
-    post_copy(stream, copy, staged);
+    post_copy(stream, copy, staged, NULL);
     return CUDA_SUCCESS;
   }
   ++sim_count.waits;
   unsigned char *to = copy.to;
   copy.to = staged;
-  post_copy(stream, copy, NULL);
+  post_copy(stream, copy, NULL, NULL);
   sim_wait_stream(stream);
   memcpy(to, staged, copy.bytes);
   free(staged);
