@@ -236,6 +236,13 @@ static void end_context(sim_context *context) {
   free(context);
 }
 
+/* Whoever gives it back has to be done with it: what is pushed and never popped would be current for ever. */
+static void report_pushed(const sim_context *context) {
+  for (int k = 0; k < depth; ++k)
+    if (stack[k] == context->base.handle)
+      sim_broken("pop", "a primary context ends that the thread which releases it has pushed, and not popped");
+}
+
 static CUresult release(CUdevice number) {
   sim_device *device = device_of(number);
   if (!device) return no_device(number);
@@ -243,7 +250,9 @@ static CUresult release(CUdevice number) {
     sim_broken("destroyed", "a primary context was released that nobody retains");
     return sim_refuse(CUDA_ERROR_INVALID_CONTEXT, "nobody retains the primary context");
   }
-  if (--device->primary->retains == 0) end_context(device->primary);
+  if (--device->primary->retains > 0) return CUDA_SUCCESS;
+  report_pushed(device->primary);
+  end_context(device->primary);
   return CUDA_SUCCESS;
 }
 
