@@ -97,6 +97,116 @@ static void test_what_was_sent_is_waited_for(void **state) {
     }
 }
 
+/* Copies are over when they return. */
+static CUresult copy_out(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  sent_on = stream;
+  return right->cuMemcpyDtoHAsync(to, from, bytes, stream);
+}
+static CUresult copy_within(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  sent_on = stream;
+  return right->cuMemcpyDtoDAsync(to, from, bytes, stream);
+}
+static CUresult fill_bytes(CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream) {
+  sent_on = stream;
+  return right->cuMemsetD8Async(to, byte, bytes, stream);
+}
+
+static void test_copies_are_waited_for(void **state) {
+  odd.cuMemcpyHtoDAsync = send;
+  odd.cuMemcpyDtoHAsync = copy_out;
+  odd.cuMemcpyDtoDAsync = copy_within;
+  odd.cuMemsetD8Async = fill_bytes;
+  odd.cuStreamSynchronize = wait_for;
+  failing = 0;
+  int here[4] = {1, 2, 3, 4};
+  int *there = gk_alloc(*state, sizeof here, GK_DEVICE_MEMORY), *page = gk_alloc(*state, sizeof here, GK_HOST_MEMORY);
+  assert_null(sent_on); /* it is zero */
+  struct { int *to, *from; size_t count; } turns[] = {{there, page, 4}, {page, there, 4}, {there + 2, there, 2},
+                                                      {there + 1, there, 3}, {there, there, 4}, {page, page + 1, 3}};
+  assert_ok(gk_upload(*state, there, here, sizeof here));
+  assert_null(sent_on);
+  assert_ok(gk_download(*state, here, there, sizeof here));
+  assert_null(sent_on);
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    sent_on = native->stream; /* as if a launch were under way */
+    assert_ok(gk_copy(*state, turns[k].to, turns[k].from, turns[k].count * sizeof(int)));
+    assert_null(sent_on);
+  }
+  odd = *right;
+  gk_free(*state, there);
+  gk_free(*state, page);
+}
+
+/* ---- devices and streams ----------------------------------------------------------------------------------------- */
+
+/* A device that is at work isn't lost, whatever else fails. */
+static void test_busy_is_alive(void **state) {
+  gk_graph *graph = graph_on(*state, &looping, 0);
+  int *x = int_on(*state, 0), *left = int_on(*state, 3);
+  assert_ok(gk_bind(graph, X, x));
+  assert_ok(gk_bind(graph, LEFT, left));
+  sim->hold(1);
+  assert_ok(gk_launch(graph, 0));
+  sim->mark();
+  (sim->fail)(3, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* behind the context's push and the mode's exchange */
+  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_string_equal(sim->failed(), "cuMemAlloc");
+  sim->hold(0);
+  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal(int_at(*state, x), 3);
+  gk_graph_destroy(graph);
+  gk_free(*state, x);
+  gk_free(*state, left);
+}
+
+static CUresult say_free(CUstream stream, CUstreamCaptureStatus *status) {
+  (void)stream;
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+static CUresult say_no_id(CUstream stream, unsigned long long *id) {
+  (void)stream;
+  *id = 7;
+  return CUDA_ERROR_UNKNOWN;
+}
+
+static gki_cuda_stream_id entered(bool on_stream, CUstream stream) {
+  const gk_hand_over launch = {.on_stream = on_stream, .stream = stream};
+  const gki_cuda_stream_id none = {NULL, GKI_CUDA_STREAM_UNKNOWN};
+  gki_cuda_stream_id now;
+  bool pushed;
+  assert_ok(gki_cuda_enter_to_launch(native, &launch, &none, &now, &pushed));
+  if (pushed) gki_cuda_leave_unrelaxed(native);
+  return now;
+}
+
+/* A stream that may be another one each time, though its handle is the same, is never the one before. */
+static void test_streams_are_told_apart(void **state) {
+  (void)state;
+  CUstream stream;
+  odd.cuStreamIsCapturing = say_free; /* streams per thread aren't simulated */
+  gki_cuda_stream_id id = entered(false, NULL);
+  assert_ptr_equal(id.stream, native->stream);
+  assert_true(id.id == 0 && gki_cuda_is_same(&id, &id));
+  id = entered(true, NULL);
+  assert_int_equal((uintptr_t)id.stream, GKI_CU_STREAM_LEGACY);
+  assert_true(id.id == 0 && gki_cuda_is_same(&id, &id));
+  id = entered(true, (CUstream)(uintptr_t)GKI_CU_STREAM_PER_THREAD);
+  assert_false(gki_cuda_is_same(&id, &id));
+  assert_ok(gki_cuda_enter(native));
+  RIGHT(right->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  id = entered(true, stream);
+  assert_true(gki_cuda_is_same(&id, &id));
+  odd.cuStreamGetId = say_no_id;
+  id = entered(true, stream);
+  assert_false(gki_cuda_is_same(&id, &id));
+  odd.cuStreamGetId = NULL;
+  id = entered(true, stream);
+  assert_false(gki_cuda_is_same(&id, &id));
+  RIGHT(right->cuStreamDestroy(stream));
+  gki_cuda_leave(native);
+}
+
 /* ---- streams and captures of library calls ----------------------------------------------------------------------- */
 
 static int streams, captures;
@@ -224,6 +334,8 @@ int main(int count, char **words) {
   with_simgpu(words);
 #define ODD(test) cmocka_unit_test_setup_teardown(test, setup_odd, teardown_odd)
   const struct CMUnitTest tests[] = {ODD(test_not_instantiated), ODD(test_what_was_sent_is_waited_for),
+                                     ODD(test_copies_are_waited_for), ODD(test_busy_is_alive),
+                                     ODD(test_streams_are_told_apart),
                                      ODD(test_captures_are_relaxed), ODD(test_no_capture_into_a_graph),
                                      ODD(test_blocks_of_kernels)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);

@@ -1,4 +1,5 @@
 /* Devices on CUDA: opening, contexts, memory of both kinds, copies. */
+#include "cuda/driver.h"
 #include "cuda_world.h"
 #include "runtime_kernels.h"
 
@@ -17,6 +18,8 @@ static void test_no_such_device(void **state) {
   gk_device *device = NULL;
   assert_fails(GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 7 was asked for",
                gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 7}, &device));
+  assert_fails(GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 1 was asked for",
+               gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 1}, &device));
   gk_extension extension = {.id = 5, .bytes = sizeof extension};
   assert_fails(GK_ERROR_INVALID, "no extension",
                gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &extension}, &device));
@@ -145,6 +148,39 @@ static void test_memory_of_the_host_where_it_is_reached(void **state) {
   assert_int_equal(of_host[TO - 1], 8);
 }
 
+/* ---- what is asked for as a device is opened --------------------------------------------------------------------- */
+
+static gki_cuda_driver right;
+static int streams;
+static CUresult say_apart(int *value, CUdevice_attribute attribute, CUdevice device) {
+  const CUresult result = right.cuDeviceGetAttribute(value, attribute, device);
+  if (attribute == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) *value = 0;
+  return result;
+}
+static CUresult create_stream(CUstream *stream, unsigned int flags) {
+  ++streams;
+  assert_int_equal(flags, CU_STREAM_NON_BLOCKING); /* others' default stream neither waits nor is waited for */
+  return right.cuStreamCreate(stream, flags);
+}
+
+static void test_opened(void **state) {
+  (void)state;
+  const gki_cuda_driver *found;
+  gk_device *device = NULL;
+  assert_ok(gki_cuda_driver_get(&found));
+  gki_cuda_driver *own = (gki_cuda_driver *)(uintptr_t)found; /* the library's, which isn't const */
+  right = *own;
+  own->cuDeviceGetAttribute = say_apart;
+  assert_fails(GK_ERROR_NO_DEVICE, "device 0 (simulated GPU 0) has no address space in common with the host, which gk",
+               gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  *own = right;
+  own->cuStreamCreate = create_stream;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  assert_true(streams >= 2);
+  *own = right;
+  gk_device_close(device);
+}
+
 static void test_listed(void **state) {
   (void)state;
   gk_device *first = NULL, *again = NULL;
@@ -163,6 +199,7 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {ON_CUDA(test_report),      ON_CUDA(test_no_such_device),
                                      ON_CUDA(test_host_memory), ON_CUDA(test_overlapping_copies),
                                      ON_CUDA(test_context_is_left_alone), ON_CUDA(test_listed),
+                                     ON_CUDA(test_opened),
                                      ON_CUDA(test_memory_of_the_host_is_refused),
                                      cmocka_unit_test(test_memory_of_the_host_where_it_is_reached)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,11 +77,32 @@ static int threads(void) {
   return 0;
 }
 
+/* What would use or give back anything of a context that is gone doesn't reach the driver, which answers 801 here. */
+static int gone(void) {
+  const gki_cuda_driver *driver;
+  if (get(&driver)) return 0;
+  const gki_cuda_driver *g = gki_cuda_driver_of_gone();
+  const CUresult answers[] = {
+      g->cuCtxSynchronize(), g->cuStreamDestroy(NULL), g->cuStreamSynchronize(NULL), g->cuStreamQuery(NULL),
+      g->cuStreamWaitEvent(NULL, NULL, 0), g->cuEventDestroy(NULL), g->cuEventSynchronize(NULL), g->cuEventQuery(NULL),
+      g->cuEventRecord(NULL, NULL), g->cuMemFree(0), g->cuMemFreeHost(NULL), g->cuMemHostUnregister(NULL),
+      g->cuModuleUnload(NULL), g->cuGraphExecDestroy(NULL)};
+  for (size_t k = 0; k < GK_COUNT(answers); ++k)
+    if (answers[k] != CUDA_ERROR_CONTEXT_IS_DESTROYED) printf("%zu: %d ", k, (int)answers[k]);
+  if (g->cuCtxPopCurrent != driver->cuCtxPopCurrent || g->version != driver->version) printf("another driver ");
+  static const int codes[] = {CUDA_ERROR_DEINITIALIZED, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED,
+                              CUDA_SUCCESS, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_ILLEGAL_ADDRESS,
+                              CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_UNKNOWN};
+  for (size_t k = 0; k < GK_COUNT(codes); ++k) printf("%d", gki_cuda_is_gone((CUresult)codes[k]));
+  return 0;
+}
+
 static int judge(void) {
   const gki_cuda_driver *driver;
   if (get(&driver)) return 0;
   static const CUresult results[] = {CUDA_SUCCESS, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_LAUNCH_FAILED,
-                                     CUDA_ERROR_UNKNOWN};
+                                     CUDA_ERROR_UNKNOWN, CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_INVALID_CONTEXT,
+                                     CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_DEINITIALIZED};
   for (size_t k = 0; k < GK_COUNT(results); ++k) {
     gki_begin();
     gki_fail_with(GK_OK, "nothing");
@@ -164,7 +185,12 @@ static const elsewhere_case judged[] = {
      {"GK_OK: nothing | GK_ERROR_MEMORY: task 7 (scale): out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2); free some and "
       "call again | "
       "GK_ERROR_DEVICE: task 7 (scale): a text (NAME, 719) | "
-      "GK_ERROR_DEVICE: task 7 (scale): error 999", "$"}},
+      "GK_ERROR_DEVICE: task 7 (scale): error 999 | "
+      "GK_ERROR_DEVICE: task 7 (scale): a text (NAME, 700); some task touched memory that isn't its own: ",
+      "(NAME, 201); the context that gk works in was destroyed, as cudaDeviceReset and cuCtxDestroy do: ",
+      "(NAME, 709); the context that gk works in was destroyed, as cudaDeviceReset and cuCtxDestroy do: ",
+      "(NAME, 4); the process ends, and the driver with it: close gk's device before", "$"}},
+    {BOTH, {0}, "gone", {"11100000", "$"}},
 };
 
 static void what_is_no_driver_is_refused(void **state) { (void)state; ELSEWHERE(no_driver); }
@@ -188,7 +214,8 @@ static void a_machine_without_driver_says_so(void **state) {
 
 int main(int count, char **words) {
   static const elsewhere_word known[] = {
-      {"say", say}, {"again", again}, {"forked", forked}, {"threads", threads}, {"judge", judge}};
+      {"say", say}, {"again", again}, {"forked", forked}, {"threads", threads}, {"judge", judge},
+      {"gone", gone}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   const struct CMUnitTest tests[] = {

@@ -186,9 +186,17 @@ static void check_captured_elsewhere(uint32_t bits) {
   const char *const says = "the stream that the device shares is being captured";
   assert_fails(GK_ERROR_INVALID, says, gk_launch_on(here, 0, other));
   assert_fails(GK_ERROR_INVALID, says, gk_launch_on(here, 0, NULL));
+  (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* whether it is lost can't be asked now, and needn't */
+  assert_int_equal(gk_launch_on(here, 0, other), GK_ERROR_DEVICE);
+  assert_non_null(sim->failed());
+  sim->mark();
   RIGHT(cu.cuStreamEndCapture(stream, &captured));
   RIGHT(cu.cuGraphGetNodes(captured, NULL, &count));
   assert_int_equal(count, 0);
+  RIGHT(cu.cuGraphDestroy(captured));
+  RIGHT(cu.cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_RELAXED));
+  assert_fails(GK_ERROR_INVALID, "the stream is being captured, and what gk puts there", gk_launch_on(here, 0, other));
+  RIGHT(cu.cuStreamEndCapture(other, &captured));
   RIGHT(cu.cuGraphDestroy(captured));
   assert_ok(gk_launch_on(here, 0, other));
   assert_ok(gk_wait(here, NULL));
@@ -393,7 +401,9 @@ static void test_each_call_fails(void **state) {
   RIGHT(cu.cuCtxCreate(&context, 0, 0));
   RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   const gk_cuda_sharing sharing = GK_CUDA_SHARE(context, stream);
+  RIGHT(cu.cuCtxPopCurrent(NULL));
   for (uint64_t k = 1; k < 40; ++k) {
+    CUcontext now = context;
     gk_device *device = NULL;
     sim->mark();
     (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
@@ -402,10 +412,15 @@ static void test_each_call_fails(void **state) {
     else if (result != GK_OK) assert_true(gk_error()[0] != 0);
     gk_device_close(device);
     sim->mark();
+    RIGHT(cu.cuCtxGetCurrent(&now));
+    assert_null(now);
+    RIGHT(cu.cuCtxPushCurrent(context));
     RIGHT(cu.cuStreamSynchronize(stream));
+    RIGHT(cu.cuCtxPopCurrent(NULL));
     assert_int_equal(sim->alive(SIMGPU_RETAINS), 0);
     assert_int_equal(sim->alive(SIMGPU_STREAMS), 1);
   }
+  RIGHT(cu.cuCtxPushCurrent(context));
   RIGHT(cu.cuStreamDestroy(stream));
   RIGHT(cu.cuCtxDestroy(context));
 }
