@@ -132,6 +132,7 @@ static inline int teardown_lost(void **state) {
 }
 
 static inline int teardown_hand(void **state) {
+  sim->hold(0);
   hand_close();
   return teardown_cuda(state);
 }
