@@ -597,6 +597,33 @@ static void never_ends(void **state) {
   sim->allow("leak");
 }
 
+/* What is logged of each that was asked, and nothing of one that is known. */
+static char logged[1000];
+static void keep_line(void *user, gk_log_level level, const char *line) {
+  (void)user;
+  if (level == GK_LOG_INFO) snprintf(logged, sizeof logged, "%s", line);
+}
+
+static void is_logged(void **state) {
+  (void)state;
+  static const struct { const char *no, *said; } turns[] = {
+      {NULL, " us; not seen to work: nothing"}, {"P9a,P2b", " us; not seen to work: P2b P9a"},
+      {"P2o0", "CUDA device 1001: no conditional nodes: this driver (CUDA 13.0) doesn't do this: "}};
+  gk_set_log(GK_LOG_INFO, keep_line, NULL);
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    sim->answer_no(turns[k].no);
+    logged[0] = 0;
+    gki_cuda_probe(&driver, 1001, context, gates, NULL, &got);
+    if (!strstr(logged, turns[k].said)) fail_msg("%s", logged);
+  }
+  sim->answer_no(NULL);
+  gki_cuda_probe(&driver, 12, context, gates, NULL, &got);
+  logged[0] = 0;
+  gki_cuda_probe(&driver, 12, context, gates, NULL, &got);
+  assert_string_equal(logged, "");
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+}
+
 static void once_per_device(void **state) {
   (void)state;
   gki_cuda_probe(&driver, 1, context, NULL, "not yet", &got);
@@ -640,6 +667,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(first_loop_is_ended, begin, end),
       cmocka_unit_test(stands_in_the_docs),
       cmocka_unit_test_setup_teardown(no_kernels, begin, end),
+      cmocka_unit_test_setup_teardown(is_logged, begin, end),
       cmocka_unit_test_setup_teardown(once_per_device, begin, end),
       cmocka_unit_test_setup_teardown(each_call_fails, begin, end),
       cmocka_unit_test_setup_teardown(waits_for_others, begin, end),
