@@ -291,6 +291,37 @@ static void test_no_capture_into_a_graph(void **state) {
   gk_free(*state, x);
 }
 
+/* ---- drawings ---------------------------------------------------------------------------------------------------- */
+
+/* The node's handle stands behind quotes that the driver escapes. */
+static CUresult draw_quoted(CUgraph graph, const char *path, unsigned int flags) {
+  CUgraphNode nodes[64];
+  size_t count = GK_COUNT(nodes);
+  (void)flags;
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_int_equal(right->cuGraphGetNodes(graph, nodes, &count), CUDA_SUCCESS);
+  fprintf(file, "digraph {\n\"n\" [label=\"{a \\\"quoted\\\" one | %p}\"];\n", (void *)nodes[0]);
+  fprintf(file, "\"m\" [label=\"line | %p\"];\n}\n", (void *)nodes[0]);
+  fclose(file);
+  return CUDA_SUCCESS;
+}
+
+static void test_drawn(void **state) {
+  static const gk_task tasks[] = {GK_RUN(add, N, X, A)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = graph_on(*state, &list, 0);
+  odd.cuGraphDebugDotPrint = draw_quoted;
+  char *text = gk_cuda_dump(graph, 0);
+  assert_non_null(text);
+  if (!strstr(text, "label=\"{task 0 (add)\n| a \\\"quoted\\\" one | 0x") ||
+      !strstr(text, "label=\"task 0 (add)\\nline | 0x"))
+    fail_msg("%s", text);
+  gk_free_text(text);
+  odd = *right;
+  gk_graph_destroy(graph);
+}
+
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static int most_threads, blocks_at_once;
@@ -337,6 +368,6 @@ int main(int count, char **words) {
                                      ODD(test_copies_are_waited_for), ODD(test_busy_is_alive),
                                      ODD(test_streams_are_told_apart),
                                      ODD(test_captures_are_relaxed), ODD(test_no_capture_into_a_graph),
-                                     ODD(test_blocks_of_kernels)};
+                                     ODD(test_drawn), ODD(test_blocks_of_kernels)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }
