@@ -65,11 +65,12 @@ FIRST = {
              "cuda_launch_on_test", "cuda_sharing_test", "cuda_look_test", "cuda_probing_test", "cuda_gates_test",
              "cuda_plain_test", "cuda_cache_test", "cuda_single_test", "cuda_added_test", "cuda_arm_test",
              "cuda_adding_test", "cuda_foreign_test", "cuda_foreign_code_test", "cuda_call_test", "cuda_dump_test",
-             "cuda_pool_test"],
+             "cuda_pool_test", "cuda_answers_test", "cuda_recorded_test", "cuda_embedded_test", "gk_embed_test",
+             "cuda_outline_test", "cuda/probe_test", "cuda/probe_graphs_test"],
     "range": ["range_test", "cuda_range_test"],
     "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test", "registry_test",
                 "lying_backend_test", "error_test", "threads_test", "fork_test", "thread_cancel_test"],
-    "simgpu": ["simgpu/memory_test"],
+    "simgpu": ["simgpu/memory_test", "simgpu/capture_test", "simgpu/driver_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.
 CONTRACT = ["plan", "gated", "openmp"]

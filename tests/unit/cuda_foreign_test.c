@@ -114,6 +114,14 @@ static void test_largest_grids(void **state) {
   assert_fails(GK_ERROR_INVALID, "task 0 (tall): 65536 blocks along z, by slot 5 (B), and a grid has at most 65535",
                gk_wait(graph, NULL));
   gk_graph_destroy(graph);
+  static const gk_task flat_tasks[] = {GK_RUN_3D(tall, GK_ONE, A, GK_ONE, X)}; /* whose items are along y alone */
+  static const gk_list flat = GK_LIST(flat, flat_tasks, slots);
+  graph = graph_of(device, &flat);
+  gk_bind(graph, X, x);
+  gk_bind_int(graph, A, 65536);
+  assert_ok(gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "task 0 (tall): 65536 blocks along y, by slot 4 (A)", gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
 }
 
 /* Of a task that is skipped the number isn't looked at. */
