@@ -88,7 +88,6 @@ static void begin_series(gki_drive *drive, gki_fork *fork, bool timed) {
 static void end_series(gki_drive *drive, gki_fork *fork) {
   if (fork->began && fork->met == drive->met)
     gki_trial_report(&fork->trial, false, gki_now_ns() - fork->began);
-  fork->began = 0;
 }
 
 /* ---- straight pieces --------------------------------------------------------------------------------------------- */

@@ -306,6 +306,22 @@ static void test_meetings_are_earned(void **state) {
   world_end(&w);
 }
 
+/* What takes as long alone as with a hand-over is shared, and nothing that takes less. */
+static void test_what_is_worth_a_hand_over(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {SMALL, GK_CALL(note_help, 0)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  for (int less = 0; less < 2; ++less) {
+    world w;
+    begin_waking(&w, &list);
+    w.program.ops[0].cost_ns = less ? 199 : 200;
+    w.program.ops[0].alone_ns = 10 * w.program.ops[0].cost_ns; /* of two, each has half: twice a hand-over is saved */
+    run_waking(&w, 0);
+    assert_int_equal(tasks_done[1].met, !less);
+    world_end(&w);
+  }
+}
+
 static gk_result begin_anew(const gk_value *args, void *stream) {
   (void)args;
   (void)stream;
@@ -468,6 +484,7 @@ int main(void) {
     cmocka_unit_test(test_a_slow_moment_is_forgotten_in_a_loop),
     cmocka_unit_test(test_a_team_is_measured_again),
     cmocka_unit_test(test_meetings_are_earned),
+    cmocka_unit_test(test_what_is_worth_a_hand_over),
     cmocka_unit_test(test_wakings_are_earned),
     cmocka_unit_test(test_a_meeting_is_timed),
     cmocka_unit_test(test_uneven_work_is_no_waking),

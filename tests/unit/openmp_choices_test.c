@@ -240,6 +240,25 @@ static void test_always_in_series(void **state) {
     }
 }
 
+/* What splitting saves depends on how many run side by side, not on how many threads there are. */
+static void test_fewer_sections_than_threads(void **state) {
+  (void)state;
+  for (uint64_t more = 0; more < 2; ++more) {
+    world w;
+    begin(&w, &lists[0], 4, SHARE_ALL);
+    w.costs = AS_MEASURED;
+    w.device.handoff_ns = w.device.handoff_floor_ns = HANDOFF_NS;
+    takes_ns[0] = 2 * HANDOFF_NS + 2 * more;
+    are_split = false;
+    for (int run = 0; run < 20; ++run) {
+      w.device.wake_ns = 0;
+      assert_runs(&w);
+    }
+    assert_int_equal(w.program.forks[0].trial.split_samples > 0, more);
+    world_end(&w);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_both_ways_are_tried),
@@ -254,6 +273,7 @@ int main(void) {
     cmocka_unit_test(test_less_than_two_sections),
     cmocka_unit_test(test_sections_are_timed),
     cmocka_unit_test(test_always_in_series),
+    cmocka_unit_test(test_fewer_sections_than_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,6 +139,22 @@ static void test_what_is_forgotten_ends_at_the_least(void **state) {
   gki_openmp.close(&w.device);
 }
 
+/* What is learned of hand-overs within launches may go down to half of the least that meetings saw. */
+static void test_what_was_learned_stays(void **state) {
+  (void)state;
+  static const uint64_t readings[] = {900, 900, 900, 900, 0};
+  static const float learned[][2] = {{450, 450}, {700, 700}, {900, 900}, {2000, 2000}, {449, 900}};
+  world w;
+  open_one(&w);
+  calibrate(&w, readings, gki_now_ns());
+  for (size_t k = 0; k < GK_COUNT(learned); ++k) {
+    w.device.handoff_ns = learned[k][0];
+    calibrate(&w, readings, gki_now_ns());
+    assert_true(w.device.handoff_ns == learned[k][1]);
+  }
+  gki_openmp.close(&w.device);
+}
+
 /* By steps, up and down, and never below what a hand-over to threads that are awake takes. */
 static void test_waking_takes_no_less_than_a_hand_over(void **state) {
   (void)state;
@@ -165,6 +181,7 @@ int main(void) {
     cmocka_unit_test(test_a_good_moment_ends_a_slow_one),
     cmocka_unit_test(test_given_costs_are_not_doubted),
     cmocka_unit_test(test_what_is_forgotten_ends_at_the_least),
+    cmocka_unit_test(test_what_was_learned_stays),
     cmocka_unit_test(test_waking_takes_no_less_than_a_hand_over),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

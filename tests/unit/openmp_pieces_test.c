@@ -19,7 +19,7 @@ static const gk_param byte_params[] = {{"x", "uint8_t", 1, 1, GK_PTR, GK_ACCESS_
 /* ---- a thread that is held up ------------------------------------------------------------------------------------ */
 
 static atomic_size_t done;
-static size_t stuck_at;
+static size_t stuck_at, part_items;
 static atomic_bool helped;
 static const gki_team *team;
 static pthread_t leader;
@@ -39,7 +39,8 @@ static void wait_for_others(const gk_value *args, gk_range range) {
   const size_t others = (size_t)range.extent[0] - mine;
   if (range.begin <= stuck_at && stuck_at < range.end) {
     await(atomic_load(&done) >= others - LAST || all_others_are_through());
-    atomic_store(&helped, atomic_load(&done) >= others - LAST);
+    const size_t half = part_items / 2 + 64; /* at most, as what is left is to be shared */
+    atomic_store(&helped, mine <= half && atomic_load(&done) >= others - LAST);
   }
   atomic_fetch_add(&done, mine);
 }
@@ -62,6 +63,7 @@ static void test_what_a_slow_thread_has_left_is_taken(void **state) {
       memset(bytes, 0, sizeof bytes);
       atomic_store(&done, 0);
       atomic_store(&helped, false);
+      part_items = (size_t)ITEMS / (size_t)thread_counts[t];
       stuck_at = (size_t)ITEMS * (size_t)part / (size_t)thread_counts[t] + 64 * (size_t)(part + 1);
       assert_runs(&w);
       if (!atomic_load(&helped)) fail_msg("of %d threads, nobody had anything of part %d's", thread_counts[t], part);
@@ -155,6 +157,41 @@ static void count_items(const gk_value *args, gk_range range) {
   memcpy(args[0].ptr, &here, sizeof here);
 }
 
+static atomic_int most_here, least_here;
+static void note_share(const gk_value *args, gk_range range) {
+  const int here = (int)(range.end - range.begin);
+  (void)args;
+  int most = atomic_load(&most_here), least = atomic_load(&least_here);
+  while (here > most && !atomic_compare_exchange_weak(&most_here, &most, here)) continue;
+  while (here < least && !atomic_compare_exchange_weak(&least_here, &least, here)) continue;
+}
+
+/* Where there are sums an item may stand for much, so all get as many; else parts begin where cache lines do. */
+static void test_parts_of_sums_are_even(void **state) {
+  (void)state;
+  static const gk_access access[] = {GK_ACCESS_SUM, GK_ACCESS_OUT};
+  static const int shares[][2] = {{65, 65}, {128, 2}};
+  for (size_t k = 0; k < GK_COUNT(access); ++k) {
+    const gk_param params[] = {{"n", "int", 4, 4, GK_PTR, access[k]}};
+    const gk_kernel noting = {
+      .name = "noting", .params = params, .param_count = 1, .dimensions = 1, .host = note_share};
+    const gk_task tasks[] = {GK_RUN(noting, N, DOWN)};
+    const gk_list list = GK_LIST(list, tasks, sum_slots);
+    int total = 0;
+    world w;
+    needs_threads(2);
+    world_begin(&w, &list, 2, SHARE_ALL);
+    bind_ptr(&w, DOWN, &total);
+    bind_i32(&w, N, 130);
+    atomic_store(&most_here, 0);
+    atomic_store(&least_here, INT32_MAX);
+    assert_runs(&w);
+    assert_int_equal(atomic_load(&most_here), shares[k][0]);
+    assert_int_equal(atomic_load(&least_here), shares[k][1]);
+    world_end(&w);
+  }
+}
+
 static void test_sums_begin_at_zero_in_each_call(void **state) {
   (void)state;
   static const gk_param params[] = {{"n", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
@@ -184,9 +221,30 @@ static void toil(const gk_value *args, gk_range range) {
   let_pass_here((range.end - range.begin) * ITEM_NS);
 }
 
-/* It is learned from all that took part, however a task was cut, and eightfold at most each time. */
+/* @return what an item is taken for, of a task that a team of two shares */
+static float learned_ns(const gk_list *list, int threads, int items) {
+  world w;
+  world_begin(&w, list, threads, SHARE_ALL);
+  w.device.team.most = 2;
+  bind_ptr(&w, X, met);
+  bind_i32(&w, N, items);
+  for (int run = 0; run < 5; ++run) assert_runs(&w);
+  for (int run = 0; run < 35; ++run) {
+    const float before = w.program.ops[0].cost_ns;
+    assert_runs(&w);
+    assert_true(w.program.ops[0].cost_ns == before);
+  }
+  const float ns = w.program.ops[0].cost_ns;
+  world_end(&w);
+  return ns;
+}
+
+/* It is learned from all that took part, however a task was cut, also into more chunks than there are threads, and
+ * eightfold at most each time. */
 static void test_what_an_item_takes(void **state) {
   (void)state;
+  static const int counts[] = {20, 256, MANY};
+  needs_threads(2);
   static const gk_param params[][1] = {{{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}},
                                        {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}},
                                        {{"x", "double", 8, 8, GK_PTR, GK_ACCESS_SUM}}};
@@ -198,17 +256,53 @@ static void test_what_an_item_takes(void **state) {
       .name = "toiling", .params = params[kind], .param_count = 1, .dimensions = 1, .host = toil};
     const gk_task tasks[] = {GK_RUN(toiling, N, X)};
     const gk_list list = GK_LIST(list, tasks, any_slots[kind]);
-    world w;
-    world_begin(&w, &list, 2, SHARE_ALL);
-    bind_ptr(&w, X, met);
-    bind_i32(&w, N, MANY);
-    for (int run = 0; run < 40; ++run) {
-      assert_runs(&w);
-      if (run >= 4 && w.program.ops[0].cost_ns != ITEM_NS)
-        fail_msg("kind %zu: an item is taken for %g ns", kind, (double)w.program.ops[0].cost_ns);
-    }
-    world_end(&w);
+    for (int threads = 2; threads <= 4; threads += 2)
+      for (size_t c = 0; c < GK_COUNT(counts); ++c) {
+        if (kind == 2 && c == 0) continue; /* too few to be cut, where the cuts decide the bits */
+        const float ns = learned_ns(&list, threads, counts[c]);
+        if (ns != ITEM_NS) fail_msg("kind %zu, %d of them: an item is taken for %g ns", kind, counts[c], (double)ns);
+      }
   }
+}
+
+static uint64_t each_ns;
+static void toil_as_said(const gk_value *args, gk_range range) {
+  (void)args;
+  let_pass_here((range.end - range.begin) * each_ns);
+}
+
+/* At first what is seen counts, eightfold at most; later a quarter of it, between half and twice of what was known. It
+ * is looked at again soon where it grows, else ever later. */
+static void test_how_costs_are_learned(void **state) {
+  (void)state;
+  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+  static const gk_slot_desc any_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int)};
+  static const gk_kernel toiling = {
+    .name = "toiling", .params = params, .param_count = 1, .dimensions = 1, .host = toil_as_said};
+  static const gk_task tasks[] = {GK_RUN(toiling, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, any_slots);
+  static const struct { uint64_t seen; float cost; int timed, countdown; } steps[] = {
+    {1000, 8, 1, 1}, {1000, 64, 2, 1}, {1000, 512, 3, 1}, {1000, 1000, 4, 16}, {8000, 8000, 5, 16},
+    {8001, 8001, 6, 16}, {10, 10, 7, 16}, {100, 80, 8, 1}, {800, 100, 9, 1}, {640, 125, 10, 64}, {10, 109.375f, 11, 64},
+    {100, 107.03125f, 12, 64}, {107, 107.0234375f, 13, 64}, {107, 107.017578125f, 14, 64},
+    {107, 107.01318359375f, 15, 64}, {107, 107.0098876953125f, 15, 64}, {107, 107.007415771484375f, 15, 64},
+  };
+  world w;
+  world_begin(&w, &list, 2, SHARE_NOTHING);
+  w.device.clock_ns = 0;
+  bind_ptr(&w, X, met);
+  bind_i32(&w, N, 4);
+  for (size_t k = 0; k < GK_COUNT(steps); ++k) {
+    gki_op *op = &w.program.ops[0];
+    op->countdown = 1;
+    each_ns = steps[k].seen;
+    assert_runs(&w);
+    if (fabsf(op->cost_ns / steps[k].cost - 1) > 1e-6f || op->timed != steps[k].timed ||
+        op->countdown != steps[k].countdown)
+      fail_msg("step %zu: %g ns, timed %d, again after %d", k, (double)op->cost_ns, op->timed, op->countdown);
+    assert_true(op->alone_ns == 4 * op->cost_ns);
+  }
+  world_end(&w);
 }
 
 /* However little it took, it is learned when it takes more. */
@@ -334,8 +428,10 @@ int main(void) {
     cmocka_unit_test(test_what_a_slow_thread_has_left_is_taken),
     cmocka_unit_test(test_each_item_of_any_number),
     cmocka_unit_test(test_whole_sums_of_pieces),
+    cmocka_unit_test(test_parts_of_sums_are_even),
     cmocka_unit_test(test_sums_begin_at_zero_in_each_call),
     cmocka_unit_test(test_what_an_item_takes),
+    cmocka_unit_test(test_how_costs_are_learned),
     cmocka_unit_test(test_nothing_is_not_for_ever),
     cmocka_unit_test(test_a_task_of_a_checkpoint_is_timed),
     cmocka_unit_test(test_small_tasks_go_on_being_timed),

@@ -152,21 +152,15 @@ static void test_dump_of_sections(void **state) {
 /* What the sections of one PARALLEL add to a slot doesn't meet what those of another do. */
 static void test_sums_of_two_parallels(void **state) {
   (void)state;
-  static const gk_task tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
-      GK_SECTION, GK_RUN(step, N, A, ONE), GK_END,
-    GK_END,
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(step, N, A, ONE), GK_END,
-      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
-    GK_END,
-  };
+#define OF(first, second) GK_PARALLEL, GK_SECTION, first, GK_END, GK_SECTION, second, GK_END, GK_END
+#define FIRST OF(GK_RUN(total, N, XF, R), GK_RUN(step, N, A, ONE))
+#define SECOND OF(GK_RUN(step, N, A, ONE), GK_RUN(total, N, XF, R))
+  static const gk_task tasks[] = {FIRST, SECOND, SECOND, FIRST, FIRST};
   static const gk_list list = GK_LIST(list, tasks, slots);
   world w;
   world_begin(&w, &list, 2, AS_MEASURED);
-  assert_int_equal(w.program.fork_count, 2);
-  for (uint32_t f = 0; f < 2; ++f) assert_false(w.program.forks[f].in_order);
+  assert_int_equal(w.program.fork_count, 5);
+  for (uint32_t f = 0; f < 5; ++f) assert_false(w.program.forks[f].in_order);
   world_end(&w);
 }
 

@@ -8,13 +8,13 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, BIG, MOST_CHUNKS = 64, ITEMS = 1000, };
+enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, BIG, TWO_ITEMS, MOST_CHUNKS = 64, ITEMS = 1000, };
 typedef struct big { char bytes[4096]; } big;
 static const gk_slot_desc slots[] = {
   GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_BUFFER(F, float), GK_BUFFER(G, float), GK_BUFFER(D, double),
   GK_BUFFER(E, double), GK_BUFFER(I, int), GK_BUFFER(J, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int),
   GK_BUFFER(A, int), GK_BUFFER(B, int), GK_BUFFER(C, int), GK_SCALAR(ONE, int),
-  GK_STRUCT_VALUE(BIG, big),
+  GK_STRUCT_VALUE(BIG, big), GK_SCALAR(TWO_ITEMS, int),
 };
 
 /* From the next launch on every PARALLEL runs its sections side by side. */
@@ -127,6 +127,105 @@ static void test_sums_side_by_side(void **state) {
   needs_threads(7);
   for (size_t k = 0; k < GK_COUNT(lists); ++k)
     for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) check_sums(&lists[k], thread_counts[t]);
+}
+
+static pthread_t only_one;
+static int in_turn;
+static void add_in_turn(const gk_value *args, gk_range range) {
+  assert_true(pthread_equal(pthread_self(), only_one));
+  assert_int_equal(in_turn++, *(int *)args[0].ptr);
+  *(float *)args[1].ptr += (float)(range.end - range.begin);
+}
+static const gk_param turn_params[] = {{"turn", "int", 4, 4, GK_PTR, GK_ACCESS_IN},
+                                       {"f", "float", 4, 4, GK_PTR, GK_ACCESS_SUM}};
+static const gk_kernel adding_in_turn = {
+  .name = "adding_in_turn", .params = turn_params, .param_count = 2, .host = add_in_turn};
+
+/* Sections that add floats to one slot come in their order, whatever was found to be faster. */
+static void test_sums_that_meet_come_in_order(void **state) {
+  (void)state;
+  static const gk_task straight_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(adding_in_turn, ONE, X, F), GK_END,
+      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, F), GK_END,
+    GK_END,
+  };
+  static const gk_task walked_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_IF(FLAG), GK_RUN(adding_in_turn, ONE, X, F), GK_END, GK_END,
+      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, F), GK_END,
+    GK_END,
+  };
+  static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], walked_tasks, slots)};
+  only_one = pthread_self();
+  for (size_t l = 0; l < GK_COUNT(lists); ++l) {
+    int turns[2] = {0, 1}, flag = 1;
+    float f = 0;
+    world w;
+    world_begin(&w, &lists[l], 2, SHARE_ALL);
+    for (int s = 0; s < 2; ++s) bind_ptr(&w, X + s, &turns[s]);
+    bind_ptr(&w, F, &f);
+    bind_i32(&w, ONE, 1);
+    bind_ptr(&w, FLAG, &flag);
+    for (int k = 0; k < 10; ++k) {
+      in_turn = 0;
+      split_all(&w);
+      assert_runs(&w);
+      assert_int_equal(in_turn, 2);
+    }
+    assert_true(f == 20);
+    world_end(&w);
+  }
+}
+
+static const gki_team *sectioned;
+static gk_result await_helper(const gk_value *args, void *stream) {
+  (void)stream;
+  await(gki_team_sleeps(sectioned, (uint32_t)args[0].i32));
+  return GK_OK;
+}
+
+static const gk_param arriving_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+static void do_little(const gk_value *args, gk_range range) {
+  (void)args;
+  (void)range;
+}
+static const gk_kernel little = {
+  .name = "little", .params = arriving_params, .param_count = 1, .host = do_little};
+
+/* What wakings and hand-overs take is learned by the thread that leads the launch: sections side by side don't. */
+static void test_sections_leave_what_is_known(void **state) {
+  (void)state;
+  enum { HELPER = N, OTHER = ONE };
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_CALL(await_helper, HELPER), GK_RUN(little, TWO_ITEMS, X), GK_RUN(little, TWO_ITEMS, X), GK_END,
+      GK_SECTION, GK_CALL(await_helper, OTHER), GK_RUN(little, TWO_ITEMS, Y), GK_RUN(little, TWO_ITEMS, Y), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  needs_threads(4);
+  int x = 0;
+  world w;
+  world_begin(&w, &list, 4, SHARE_ALL);
+  w.costs = AS_MEASURED; /* what is given is given once */
+  sectioned = &w.device.team;
+  bind_ptr(&w, X, &x);
+  bind_ptr(&w, Y, &x);
+  bind_i32(&w, HELPER, 1);
+  bind_i32(&w, OTHER, 3);
+  bind_i32(&w, TWO_ITEMS, 2);
+  for (int k = 0; k < 10; ++k) {
+    w.device.handoff_ns = 1e-9f;
+    w.device.handoff_floor_ns = 1e9f; /* so that all is short enough to learn from it */
+    w.device.wake_ns = 1e-9f;
+    for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].countdown = 1;
+    split_all(&w);
+    assert_runs(&w);
+    assert_true(w.device.handoff_ns == 1e-9f);
+    assert_true(w.device.wake_ns == 1.5f * 1e-9f); /* by the meeting */
+  }
+  world_end(&w);
 }
 
 /* Four at once: sections in sections. */
@@ -331,7 +430,6 @@ static void arrive(const gk_value *args, gk_range range) {
   meet(2, 3);
   *(int *)args[0].ptr += 1;
 }
-static const gk_param arriving_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
 static const gk_kernel arriving = {.name = "arriving", .params = arriving_params, .param_count = 1, .host = arrive};
 
 /* Nothing behind the call in its section, and nothing behind the PARALLEL; the other section's task that was under way
@@ -525,6 +623,8 @@ static void test_each_call_says_its_own(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sums_side_by_side),
+    cmocka_unit_test(test_sums_that_meet_come_in_order),
+    cmocka_unit_test(test_sections_leave_what_is_known),
     cmocka_unit_test(test_sums_in_sections_of_sections),
     cmocka_unit_test(test_bounds_side_by_side),
     cmocka_unit_test(test_a_sum_is_added_to_what_is_there),

@@ -344,6 +344,58 @@ static void test_planes_read_when_they_run(void **state) {
   world_end(&w);
 }
 
+static uint32_t wanted_extent[3];
+static atomic_int right, wrong;
+static void compare_extents(const gk_value *args, gk_range range) {
+  (void)args;
+  const bool same = memcmp(range.extent, wanted_extent, sizeof wanted_extent) == 0;
+  atomic_fetch_add(same ? &right : &wrong, (int)(range.end - range.begin));
+}
+
+/* Each part of a task gets the extents as they are, in their order, wherever they come from. */
+static void test_extents_in_their_order(void **state) {
+  (void)state;
+  static const gk_param params[][1] = {{{"x", "float", 4, 4, GK_PTR, GK_ACCESS_INOUT}},
+                                       {{"x", "float", 4, 4, GK_PTR, GK_ACCESS_SUM}},
+                                       {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}}};
+  enum { READ = COUNT, READ_Y = S, READ_Z, INTS };
+  static const gk_slot_desc extent_slots[] = {
+    GK_BUFFER(X, float), GK_BUFFER(Y, uint8_t), GK_SCALAR(N, int), GK_SCALAR(NY, uint), GK_SCALAR(NZ, int64_t),
+    GK_BUFFER(READ, int), GK_BUFFER(READ_Y, int), GK_BUFFER(READ_Z, int), GK_BUFFER(INTS, int)};
+  static const struct { gk_slot items[3]; uint32_t extent[3]; } cases[] = {
+    {{0}, {1, 1, 1}},          {{N}, {7, 1, 1}},            {{N, NY}, {7, 50, 1}},   {{N, NY, NZ}, {7, 50, 300}},
+    {{READ}, {11, 1, 1}},      {{READ, READ_Y}, {11, 60, 1}}, {{READ, READ_Y, READ_Z}, {11, 60, 400}},
+    {{READ, NY, NZ}, {11, 50, 300}}, {{N, READ_Y, NZ}, {7, 60, 300}}, {{N, NY, READ_Z}, {7, 50, 400}},
+    {{NY, NZ, N}, {50, 300, 7}},
+  };
+  int read[3] = {11, 60, 400}, one_int = 0;
+  float one_float = 0;
+  for (size_t kind = 0; kind < GK_COUNT(params); ++kind)
+    for (size_t k = 0; k < GK_COUNT(cases); ++k)
+      for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+        const uint32_t *extent = memcpy(wanted_extent, cases[k].extent, sizeof wanted_extent);
+        const gk_kernel comparing = {
+          .name = "comparing", .params = params[kind], .param_count = 1, .dimensions = 3, .host = compare_extents};
+        gk_task task = {.op = GK_OP_KERNEL, .name = "comparing", .kernel = &comparing, .args = {kind == 2 ? INTS : X}};
+        memcpy(task.items, cases[k].items, sizeof cases[k].items);
+        const gk_list list = {GK_ABI, "extents", &task, 1, extent_slots, GK_COUNT(extent_slots)};
+        world w;
+        world_begin(&w, &list, 2, all_costs[c]);
+        bind_ptr(&w, X, &one_float);
+        bind_ptr(&w, INTS, &one_int);
+        for (int axis = 0; axis < 3; ++axis) bind_ptr(&w, READ + axis, &read[axis]);
+        bind_i32(&w, N, 7);
+        world_bind(&w, NY, (gk_value){.u32 = 50});
+        world_bind(&w, NZ, (gk_value){.i64 = 300});
+        atomic_store(&right, 0);
+        atomic_store(&wrong, 0);
+        for (int run = 0; run < 3; ++run) assert_runs(&w);
+        assert_int_equal(atomic_load(&wrong), 0);
+        assert_int_equal(atomic_load(&right), 3 * extent[0] * extent[1] * extent[2]);
+        world_end(&w);
+      }
+}
+
 static void test_copies(void **state) {
   (void)state;
   static const gk_task tasks[] = {{.op = GK_OP_COPY, .name = "copy", .items = {HOW_MANY}, .args = {TO, FROM},
@@ -499,6 +551,7 @@ int main(void) {
     cmocka_unit_test(test_most_items),
     cmocka_unit_test(test_items_read_when_it_runs),
     cmocka_unit_test(test_planes_read_when_they_run),
+    cmocka_unit_test(test_extents_in_their_order),
     cmocka_unit_test(test_copies),
     cmocka_unit_test(test_copy_of_a_struct),
     cmocka_unit_test(test_fills),
