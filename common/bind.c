@@ -97,7 +97,7 @@ static void mark_changed(gk_graph *graph, uint32_t slot) {
   graph->changed[graph->changed_count++] = slot;
 }
 
-static gk_result resize(gk_graph *graph, uint32_t slot, size_t count);
+static gk_result resize(gk_graph *graph, const char *call, uint32_t slot, size_t count);
 
 gk_result gki_slots_make(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
@@ -119,7 +119,7 @@ gk_result gki_slots_make(gk_graph *graph) {
       graph->slots[k].bound = true;
     }
     mark_changed(graph, k);
-    if (desc->count > 0) result = resize(graph, k, desc->count);
+    if (desc->count > 0) result = resize(graph, "gk_graph_create", k, desc->count);
   }
   return result;
 }
@@ -240,8 +240,8 @@ gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value) {
     int64_t low = desc->type == GK_I32 ? INT32_MIN : desc->type == GK_U32 ? 0 : INT64_MIN;
     int64_t high = desc->type == GK_I32 ? INT32_MAX : desc->type == GK_U32 ? UINT32_MAX : INT64_MAX;
     if (value < low || value > high)
-      result = gk_fail(GK_ERROR_INVALID, "gk_bind_int: slot %d (%s) holds %lld to %lld, and %lld is out of range",
-                       (int)slot, desc->name, (long long)low, (long long)high, (long long)value);
+      result = gk_fail(GK_ERROR_INVALID, "gk_bind_int: slot %d (%s) holds %lld to %lld, and %lld is out of range; "
+                       "bind one of those", (int)slot, desc->name, (long long)low, (long long)high, (long long)value);
     else if (desc->type == GK_I32) held.i32 = (int32_t)value;
     else if (desc->type == GK_U32) held.u32 = (uint32_t)value;
     else held.i64 = value;
@@ -290,10 +290,11 @@ gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t
 }
 
 /* Says of a failure of the device's whose it was. */
-static gk_result blame_slot(gk_result result, uint32_t slot, const gk_slot_desc *desc, size_t count) {
+static gk_result blame_slot(gk_result result, const char *call, uint32_t slot, const gk_slot_desc *desc, size_t count) {
   char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
   snprintf(why, sizeof why, "%s", gk_error());
-  snprintf(text, sizeof text, "slot %u (%s) with %zu elements: %.*s", (unsigned)slot, desc->name, count, 4096, why);
+  snprintf(text, sizeof text, "%s: slot %u (%s) with %zu elements: %.*s", call, (unsigned)slot, desc->name, count, 4096,
+           why);
   return gki_fail_with(result, text);
 }
 
@@ -312,18 +313,18 @@ static gk_result obtain_memory(gk_graph *graph, const void *old, size_t kept, si
 }
 
 /* New memory with what was in the old; the old one is given back after the launches that may use it. */
-static gk_result take_memory(gk_graph *graph, uint32_t slot, size_t count) {
+static gk_result take_memory(gk_graph *graph, const char *call, uint32_t slot, size_t count) {
   const gk_slot_desc *desc = &graph->planned.plan.slots[slot];
   gki_bound *bound = &graph->slots[slot];
   size_t element = desc->element_bytes ? desc->element_bytes : 1, bytes;
   if (!gki_multiply(count, element, &bytes) || bytes > PTRDIFF_MAX)
-    return gk_fail(GK_ERROR_MEMORY, "gk_resize: slot %u (%s): %zu elements of %zu bytes are more than there can be",
-                   (unsigned)slot, desc->name, count, element);
+    return gk_fail(GK_ERROR_MEMORY, "%s: slot %u (%s): %zu elements of %zu bytes are more than there can be; make it "
+                   "smaller", call, (unsigned)slot, desc->name, count, element);
   if (!bound->owned || bound->owned_count != count) {
     void *memory = NULL;
     const size_t kept = bound->owned_count < count ? bound->owned_count : count;
     const gk_result result = obtain_memory(graph, bound->owned, kept * element, bytes, &memory);
-    if (result != GK_OK) return blame_slot(result, slot, desc, count);
+    if (result != GK_OK) return blame_slot(result, call, slot, desc, count);
     if (bound->owned) give_memory(graph, bound->owned);
     bound->owned = memory;
     bound->owned_count = count;
@@ -331,10 +332,10 @@ static gk_result take_memory(gk_graph *graph, uint32_t slot, size_t count) {
   return bind_memory(graph, slot, bound->owned);
 }
 
-static gk_result resize(gk_graph *graph, uint32_t slot, size_t count) {
+static gk_result resize(gk_graph *graph, const char *call, uint32_t slot, size_t count) {
   const gk_plan *plan = &graph->planned.plan;
   gki_range_begin(count, "resize %s of %s", plan->slots[slot].name, plan->name);
-  const gk_result result = take_memory(graph, slot, count);
+  const gk_result result = take_memory(graph, call, slot, count);
   gki_range_end();
   return result;
 }
@@ -346,7 +347,7 @@ gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {
   else if (graph->outside && !gki_launches_over(graph)) /* nothing that gk does is behind them */
     result = gk_fail(GK_ERROR_BUSY, "gk_resize: graph %s is armed, and that launch isn't over; launch your exec if you "
                      "didn't, and wait for it", graph->planned.plan.name);
-  else result = resize(graph, (uint32_t)slot, count);
+  else result = resize(graph, "gk_resize", (uint32_t)slot, count);
   keep_failure(graph, (uint32_t)slot, result);
   gki_graph_leave(graph);
   return result;

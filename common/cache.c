@@ -114,7 +114,7 @@ static int open_folder(char path[PATH_MAX], char *why, size_t why_bytes) {
     snprintf(why, why_bytes, "%s can't be opened: %s", path, strerror(errno));
   } else if (!is_mine(&status)) {
     snprintf(why, why_bytes, "%s %s; make it yours alone (chmod go-w), or name another one in $GK_CACHE", path,
-             status.st_uid == geteuid() ? "can be written to by others" : "belongs to somebody else");
+             status.st_uid == geteuid() ? "can be written to by others" : "belongs to another user");
   } else return folder;
   if (folder >= 0) close(folder);
   return -1;

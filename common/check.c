@@ -47,6 +47,12 @@ const char *gki_number(gki_judge *judge, int64_t number) {
   return word;
 }
 
+const char *gki_bits(gki_judge *judge, uint32_t bits) {
+  char *word = next_word(judge);
+  snprintf(word, GKI_WORD_BYTES, "0x%" PRIx32, bits);
+  return word;
+}
+
 const char *gki_many(gki_judge *judge, int64_t number, const char *what) {
   char *word = next_word(judge);
   snprintf(word, GKI_WORD_BYTES, "%" PRId64 " %s%s", number, what, number == 1 ? "" : "s");

@@ -369,7 +369,7 @@ void gki_check_task(gki_judge *judge, const gk_task *task) {
   const uint32_t bits = GK_ALWAYS | (task->op == GK_OP_KERNEL ? GK_DIMENSIONS(3) : 0) |
                         (task->op == GK_OP_FILL ? (uint32_t)GK_FLOATS : 0);
   if (task->bits & ~bits)
-    gki_say(judge, GKI_BITS_UNKNOWN, gki_number(judge, task->bits), gki_op_name(task->op),
+    gki_say(judge, GKI_BITS_UNKNOWN, gki_bits(judge, task->bits), gki_op_name(task->op),
             task->op == GK_OP_KERNEL ? "GK_ALWAYS, GK_DIMENSIONS(n) or 0"
             : task->op == GK_OP_FILL ? "GK_ALWAYS, GK_FLOATS or 0"
             : task->op <= GK_OP_CALL ? "GK_ALWAYS or 0"

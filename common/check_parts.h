@@ -34,6 +34,7 @@ static inline bool gki_heard_enough(const gki_judge *judge) { return !judge->rep
 
 /* Words for a sentence; they last until seven more were made. */
 const char *gki_number(gki_judge *judge, int64_t number);
+const char *gki_bits(gki_judge *judge, uint32_t bits);                    /* "0x6" */
 const char *gki_many(gki_judge *judge, int64_t number, const char *what); /* "1 slot", "2 slots" */
 const char *gki_word(gki_judge *judge, const char *text);                 /* cut to what a message can bear */
 const char *gki_desc_word(gki_judge *judge, const gk_slot_desc *desc);    /* "3 (velocity)" */

@@ -40,7 +40,7 @@ static void check_slot(gki_judge *judge, const gki_inclusion *in, size_t place) 
   if (!desc->name || !*desc->name) gki_say(judge, GKI_SLOT_NAMELESS, gki_desc_word(judge, desc), NULL);
   check_type(judge, desc);
   if (desc->bits & ~(uint32_t)GK_HAS_VALUE)
-    gki_say(judge, GKI_SLOT_BITS, gki_desc_word(judge, desc), gki_number(judge, desc->bits), NULL);
+    gki_say(judge, GKI_SLOT_BITS, gki_desc_word(judge, desc), gki_bits(judge, desc->bits), NULL);
   if (!is_zero(desc->reserved, GK_COUNT(desc->reserved)))
     gki_say(judge, GKI_SLOT_RESERVED, gki_desc_word(judge, desc), NULL);
 }

@@ -222,7 +222,8 @@ static gk_result list_devices(const gk_backend *backend, gk_device_visit visit, 
 
 gk_result gk_device_list(gk_device_visit visit, void *user) {
   gki_begin();
-  if (!visit) return gk_fail(GK_ERROR_INVALID, "gk_device_list: there is nobody to tell (visit is NULL)");
+  if (!visit)
+    return gk_fail(GK_ERROR_INVALID, "gk_device_list: `visit` is NULL; give a function that gets the devices");
   gki_modules_load();
   const gk_backend *backend;
   gk_result result = GK_OK;

@@ -195,8 +195,8 @@ static gk_result check_range(gk_device *device, const char *call, const void *me
   pthread_mutex_unlock(&device->lock);
   if (bytes <= left) return GK_OK;
   return gk_fail(GK_ERROR_INVALID,
-                 "%s: %zu bytes from there leave the block, which has %zu bytes, %zu of them from there on", call,
-                 bytes, whole, left);
+                 "%s: %zu bytes from there leave the block, which has %zu bytes, %zu of them from there on; copy no "
+                 "more than those", call, bytes, whole, left);
 }
 
 /* ---- public ------------------------------------------------------------------------------------------------------ */

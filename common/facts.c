@@ -40,13 +40,13 @@ static void tell_number(gk_fact_visit visit, void *user, const char *name, int n
   tell(visit, user, "gk", name, text, why);
 }
 
-static gk_result refuse_nobody(const char *call, gk_fact_visit visit) {
+static gk_result refuse_null(const char *call, gk_fact_visit visit) {
   gki_begin();
-  return visit ? GK_OK : gk_fail(GK_ERROR_INVALID, "%s: there is nobody to tell (visit is NULL)", call);
+  return visit ? GK_OK : gk_fail(GK_ERROR_INVALID, "%s: `visit` is NULL; give a function that gets the facts", call);
 }
 
 gk_result gk_facts(gk_fact_visit visit, void *user) {
-  gk_result result = refuse_nobody("gk_facts", visit);
+  gk_result result = refuse_null("gk_facts", visit);
   if (result != GK_OK) return result;
   gki_modules_load();
   gki_begin();
@@ -86,7 +86,7 @@ static const gk_fact_source *source_of(const gk_backend *backend) {
 }
 
 gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void *user) {
-  gk_result result = refuse_nobody("gk_backend_facts", visit);
+  gk_result result = refuse_null("gk_backend_facts", visit);
   if (result != GK_OK) return result;
   if (!backend) return gk_fail(GK_ERROR_INVALID, "gk_backend_facts: there is no backend (NULL)");
   const gk_fact_source *source = source_of(backend);
@@ -95,7 +95,7 @@ gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void 
 }
 
 gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *user) {
-  gk_result result = refuse_nobody("gk_device_facts", visit);
+  gk_result result = refuse_null("gk_device_facts", visit);
   if (result == GK_OK) result = gki_device_refuse(device, "gk_device_facts");
   if (result != GK_OK) return result;
   const gk_fact_source *source = source_of(device->backend);

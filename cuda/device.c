@@ -391,8 +391,8 @@ static CUresult alloc_host(gki_cuda_device *device, size_t bytes, void **taken) 
 }
 
 static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memory) {
-  gki_cuda_pinned *block = gk_obtain(sizeof *block);
-  if (!block) return gk_fail(GK_ERROR_MEMORY, "out of memory for the record of a block");
+  gki_cuda_pinned *block = gki_array(1, sizeof *block, "the record of a block");
+  if (!block) return GK_ERROR_MEMORY;
   const gki_cuda_driver *driver = device->driver;
   CUdeviceptr at = 0;
   void *taken = NULL;

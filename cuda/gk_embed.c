@@ -247,7 +247,7 @@ static bool add_image(job *work, const gki_cuda_text *text, const char *path, in
 
 static bool add_images(job *work, const gki_cuda_text *text, const char *path) {
   if (gki_cuda_text_includes(text))
-    return complain_about(path, "the text for devices includes files; whether these changed nobody could tell when the "
+    return complain_about(path, "the text for devices includes files; whether these changed can't be told when the "
                           "program runs, so put what is in them into a GK_SHARED");
   for (size_t k = 0; k < work->code_count; ++k)
     if (!add_image(work, text, path, work->code[k], false)) return false;

@@ -130,7 +130,7 @@ static gk_result refuse_block(gk_op op, const int32_t *flag, uint32_t max_iterat
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: operation %d is no single loop or branch; there are "
                    "GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF and, for an IF with both bodies, GK_OP_ELSE", (int)op);
   if ((uintptr_t)flag % sizeof *flag)
-    return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: the flag's address isn't a multiple of 4");
+    return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: the flag's address isn't a multiple of 4; give one that is");
   if (max_iterations && !is_loop(op))
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: a branch has no bound; give 0 for max_iterations");
   if (max_iterations && !flag)

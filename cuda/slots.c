@@ -5,8 +5,8 @@
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static gk_result refuse_size(const gk_plan *plan) {
-  return gk_fail(GK_ERROR_MEMORY, "graph %s: the structs of its slots have more bytes than there are addresses",
-                 plan->name);
+  return gk_fail(GK_ERROR_MEMORY, "graph %s: the structs of its slots have more bytes than there are addresses; "
+                 "make them smaller", plan->name);
 }
 
 static gk_result place_structs(gki_cuda_slots *slots, gki_arena *arena) {

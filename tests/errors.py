@@ -8,7 +8,12 @@ import tap
 PAGE = tap.ROOT / "docs" / "errors.md"
 TOP = """# What can go wrong
 
-Written from `common/results.def` and `common/problems.def` by `tests/errors.py --update`.
+Calls answer a result, or NULL. After an error `gk_error()` has its sentence, for the thread that called: which call or
+graph, which task (its index in the list and its name) or slot (number and name), what is wrong, and what to do. What
+goes wrong while a launch runs is answered by `gk_wait` or `gk_poll`. With `GK_LOG=error` each error is printed as well.
+
+This page has all results, and every problem that a list can have. It is written from `common/results.def` and
+`common/problems.def` by `tests/errors.py --update`.
 
 ## Results
 

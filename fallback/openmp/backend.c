@@ -89,7 +89,7 @@ static float clock_overhead(void) {
 static gk_result open_device(void *at, const gk_device_desc *desc) {
   gki_openmp_device *device = at;
   if (desc->next)
-    return gk_fail(GK_ERROR_INVALID, "backend openmp: it knows no extension (number %u was given); leave `next` NULL",
+    return gk_fail(GK_ERROR_INVALID, "backend openmp: it knows no extension (0x%x was given); leave `next` NULL",
                    (unsigned)desc->next->id);
   if (desc->ordinal != 0)
     return gk_fail(GK_ERROR_NO_DEVICE,
@@ -99,7 +99,8 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   gk_result result = choose_threads(desc, &threads);
   if (result != GK_OK) return result;
   if (!gki_team_make(&device->team, threads))
-    return gk_fail(GK_ERROR_MEMORY, "backend openmp: out of memory for %u threads' seats", (unsigned)threads);
+    return gk_fail(GK_ERROR_MEMORY, "backend openmp: out of host memory for %u threads; ask for fewer",
+                   (unsigned)threads);
   /* Where the first launches start from; the team's first meeting measures the one, its first waking the other. */
   device->handoff_ns = device->handoff_floor_ns = GKI_HANDOFF_NS;
   device->clock_ns = clock_overhead();
@@ -155,8 +156,8 @@ static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory
   size_t whole = alignment == PAGE && bytes <= there ? (bytes + PAGE - 1) / PAGE * PAGE : bytes;
   *memory = NULL;
   if (bytes > there || posix_memalign(memory, alignment, whole) != 0)
-    return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had; this machine has %zu in all", bytes,
-                   there);
+    return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had, and this machine has %zu in all; ask for "
+                   "less, or free some", bytes, there);
   if (alignment == PAGE) (void)madvise(*memory, (bytes + PAGE / 2) / PAGE * PAGE, MADV_HUGEPAGE);
   return GK_OK;
 }

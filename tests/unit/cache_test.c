@@ -297,7 +297,7 @@ static void folder_of_others_is_left_alone(void **state) {
   assert_int_equal(chown(folder, 12345, (gid_t)-1), 0);
   assert_false(is_kept("a"));
   gki_cache_describe(at, sizeof at, why, sizeof why);
-  assert_non_null(strstr(why, "belongs to somebody else"));
+  assert_non_null(strstr(why, "belongs to another user"));
 }
 
 static void entry_of_others_is_none(void **state) {

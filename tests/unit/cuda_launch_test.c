@@ -250,8 +250,8 @@ static void test_no_host_memory(void **state) {
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
-/* A failed assertion leaves the test, which no other thread can do, and none may be left behind in gk: what failed there
- * is kept, and asserted once they have ended. */
+/* A failed assertion leaves the test, which no other thread can do, and none may be left behind in gk: what failed
+ * there is kept, and asserted once they have ended. */
 typedef struct worker { gk_device *device; pthread_t thread; int sum, failed; } worker;
 
 static void *work(void *at) {

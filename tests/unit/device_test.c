@@ -84,7 +84,7 @@ static void list_visits_every_device(void **state) {
   assert_ok(gk_device_list(visit, &v));
   if (!strstr(v.all, "fake_batched 1 0  fake: open failed on request\n")) fail_msg("%s", v.all);
   assert_int_equal(fake_leaks(), 0);
-  assert_fails(GK_ERROR_INVALID, "visit is NULL", gk_device_list(NULL, NULL));
+  assert_fails(GK_ERROR_INVALID, "`visit` is NULL", gk_device_list(NULL, NULL));
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */

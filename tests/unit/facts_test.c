@@ -112,9 +112,9 @@ static void test_backend_without_facts(void **state) {
 }
 
 static void test_misuse(void **state) {
-  assert_fails(GK_ERROR_INVALID, "gk_facts: there is nobody to tell", gk_facts(NULL, NULL));
-  assert_fails(GK_ERROR_INVALID, "gk_backend_facts: there is nobody", gk_backend_facts(gk_backend_at(0), NULL, NULL));
-  assert_fails(GK_ERROR_INVALID, "gk_device_facts: there is nobody", gk_device_facts(*state, NULL, NULL));
+  assert_fails(GK_ERROR_INVALID, "gk_facts: `visit` is NULL", gk_facts(NULL, NULL));
+  assert_fails(GK_ERROR_INVALID, "gk_backend_facts: `visit` is NULL", gk_backend_facts(gk_backend_at(0), NULL, NULL));
+  assert_fails(GK_ERROR_INVALID, "gk_device_facts: `visit` is NULL", gk_device_facts(*state, NULL, NULL));
   heard h = {0};
   assert_fails(GK_ERROR_INVALID, "there is no backend", gk_backend_facts(NULL, hear, &h));
   assert_fails(GK_ERROR_INVALID, "there is no device", gk_device_facts(NULL, hear, &h));

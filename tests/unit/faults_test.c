@@ -233,7 +233,7 @@ static void lost_device_answers_until_it_is_closed(void **state) {
     assert_says("the device is lost");
     assert_fails(GK_ERROR_DEVICE, "the device is lost", gk_graph_create(device, &straight, 0, &second));
   }
-  assert_fails(GK_ERROR_DEVICE, "slot 7 (SUM) with 5 elements: backend awkward: alloc: the device is lost",
+  assert_fails(GK_ERROR_DEVICE, "gk_resize: slot 7 (SUM) with 5 elements: backend awkward: alloc: the device is lost",
                gk_resize(graph, SUM, 5));
   gk_free(device, x);
   assert_ok(use_graph(other, &sum)); /* another device isn't concerned */

@@ -209,7 +209,7 @@ static void nothing_where_something_must_be(void **state) {
   gk_graph *graph = NULL;
   char byte = 0;
   refused("gk_device_open: nowhere", gk_device_open(NULL, NULL));
-  refused("gk_device_list: there is nobody", gk_device_list(NULL, NULL));
+  refused("gk_device_list: `visit` is NULL", gk_device_list(NULL, NULL));
   refused_null("gk_device_describe", gk_device_describe(NULL));
   refused_null("gk_alloc", gk_alloc(NULL, 1, GK_DEVICE_MEMORY));
   refused("gk_upload", gk_upload(NULL, &byte, &byte, 1));

@@ -62,7 +62,7 @@ static void test_refused_devices(void **state) {
   assert_says("ordinal 0");
   gk_extension extension = {.id = 77, .bytes = sizeof extension};
   assert_int_equal(open_with(&device, &(gk_device_desc){.next = &extension}), GK_ERROR_INVALID);
-  assert_says("77");
+  assert_says("0x4d");
 }
 
 static void test_describe(void **state) {
