@@ -419,6 +419,24 @@ static void key_is_of_what_matters(void **state) {
   }
 }
 
+/* Which file a compiler is of is looked at, as another one of the same version may lie there tomorrow. */
+static void compilers_know_their_files(void **state) {
+  (void)state;
+  for (size_t k = 0; k + 1 < GK_COUNT(libraries); ++k) {
+    const char *name;
+    const gki_nvrtc *found;
+    char why[512], path[PATH_MAX];
+    struct stat file;
+    assert_true(gki_nvrtc_at(k, &name, &found, why, sizeof why));
+    assert_non_null(found);
+    snprintf(path, sizeof path, "%s/%s", getenv("CUDA_HOME"), name);
+    assert_int_equal(stat(path, &file), 0);
+    assert_int_equal(found->file.bytes, file.st_size);
+    assert_int_equal(found->file.seconds, file.st_mtim.tv_sec);
+    assert_int_equal(found->file.nanoseconds, file.st_mtim.tv_nsec);
+  }
+}
+
 /* Each of these by itself makes another entry. */
 static void key_is_of_the_compiler_and_the_options(void **state) {
   (void)state;
@@ -503,6 +521,7 @@ int main(int count, char **words) {
       cmocka_unit_test_setup(warnings_are_said_again, begin),
       cmocka_unit_test_setup(key_is_of_what_matters, begin),
       cmocka_unit_test_setup(key_is_of_the_compiler_and_the_options, begin),
+      cmocka_unit_test(compilers_know_their_files),
       cmocka_unit_test_setup(many_processes_at_once, begin),
   };
   return cmocka_run_group_tests(tests, make_base, remove_base);
