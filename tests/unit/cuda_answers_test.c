@@ -137,6 +137,37 @@ static void test_copies_are_waited_for(void **state) {
   gk_free(*state, page);
 }
 
+/* So is memory that a graph owns, which is zero but for what is kept; where that fails the pool has it again. */
+static void test_owned_memory_is_filled(void **state) {
+  int *from = int_on(*state, 5), here[4];
+  CUdeviceptr memory = 0, again = 0;
+  assert_ok(gki_cuda_enter(native));
+  gki_cuda_pool_trim(native);
+  for (int kept = 0; kept < 2; ++kept) {
+    odd.cuMemcpyDtoDAsync = copy_within;
+    odd.cuMemsetD8Async = fill_bytes;
+    odd.cuStreamSynchronize = wait_for;
+    failing = 0;
+    assert_ok(gki_cuda_take_own(native, at(from), kept ? sizeof *from : 0, sizeof here, &memory));
+    assert_null(sent_on);
+    odd = *right;
+    RIGHT(cu.cuMemcpyDtoHAsync(here, memory, sizeof here, native->stream));
+    assert_true(here[0] == (kept ? 5 : 0) && !here[1] && !here[2] && !here[3]);
+    gki_cuda_give(native, memory);
+  }
+  odd.cuStreamSynchronize = wait_for;
+  failing = 1;
+  sim->mark();
+  assert_int_equal(gki_cuda_take_own(native, 0, 0, sizeof here, &again), GK_ERROR_DEVICE);
+  odd = *right;
+  assert_ok(gki_cuda_take(native, sizeof here, "a test", &again));
+  assert_int_equal(again, memory);
+  assert_int_equal(sim->calls("cuMemAlloc"), 0);
+  gki_cuda_give(native, again);
+  gki_cuda_leave(native);
+  gk_free(*state, from);
+}
+
 /* ---- devices and streams ----------------------------------------------------------------------------------------- */
 
 /* A device that is at work isn't lost, whatever else fails. */
@@ -157,6 +188,33 @@ static void test_busy_is_alive(void **state) {
   gk_graph_destroy(graph);
   gk_free(*state, x);
   gk_free(*state, left);
+}
+
+static CUresult push_answers;
+static CUresult push(CUcontext context) {
+  if (failing && failing-- > 0) return push_answers;
+  return right->cuCtxPushCurrent(context);
+}
+
+/* A context that can't be entered now and then isn't lost, one that isn't there any more is. */
+static void test_not_entered(void **state) {
+  odd.cuCtxPushCurrent = push;
+  push_answers = CUDA_ERROR_UNKNOWN;
+  failing = 3; /* nor when it is asked whether it is lost */
+  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_int_equal(failing, 0);
+  void *memory = gk_alloc(*state, 4, GK_DEVICE_MEMORY);
+  assert_non_null(memory);
+  gk_free(*state, memory);
+  push_answers = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  failing = 3;
+  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_says("the context that gk works in was destroyed");
+  failing = 0;
+  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_says("is lost; close it");
+  assert_ptr_equal(native->driver, gki_cuda_driver_of_gone());
+  native->driver = &odd; /* it is there after all, to be given back */
 }
 
 static CUresult say_free(CUstream stream, CUstreamCaptureStatus *status) {
@@ -365,8 +423,9 @@ int main(int count, char **words) {
   with_simgpu(words);
 #define ODD(test) cmocka_unit_test_setup_teardown(test, setup_odd, teardown_odd)
   const struct CMUnitTest tests[] = {ODD(test_not_instantiated), ODD(test_what_was_sent_is_waited_for),
-                                     ODD(test_copies_are_waited_for), ODD(test_busy_is_alive),
-                                     ODD(test_streams_are_told_apart),
+                                     ODD(test_copies_are_waited_for),
+                                     ODD(test_owned_memory_is_filled), ODD(test_busy_is_alive),
+                                     ODD(test_not_entered), ODD(test_streams_are_told_apart),
                                      ODD(test_captures_are_relaxed), ODD(test_no_capture_into_a_graph),
                                      ODD(test_drawn), ODD(test_blocks_of_kernels)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);

@@ -163,6 +163,23 @@ static CUresult create_stream(CUstream *stream, unsigned int flags) {
   return right.cuStreamCreate(stream, flags);
 }
 
+/* Contexts come and go while others capture streams, which may forbid it to threads that aren't relaxed. */
+static int changes;
+static void expect_relaxed(void) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  assert_int_equal(right.cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+  assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+  ++changes;
+}
+static CUresult retain(CUcontext *context, CUdevice device) {
+  expect_relaxed();
+  return right.cuDevicePrimaryCtxRetain(context, device);
+}
+static CUresult release(CUdevice device) {
+  expect_relaxed();
+  return right.cuDevicePrimaryCtxRelease(device);
+}
+
 static void test_opened(void **state) {
   (void)state;
   const gki_cuda_driver *found;
@@ -175,10 +192,13 @@ static void test_opened(void **state) {
                gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
   *own = right;
   own->cuStreamCreate = create_stream;
+  own->cuDevicePrimaryCtxRetain = retain;
+  own->cuDevicePrimaryCtxRelease = release;
   assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
   assert_true(streams >= 2);
-  *own = right;
   gk_device_close(device);
+  *own = right;
+  assert_int_equal(changes, 2);
 }
 
 static void test_listed(void **state) {

@@ -324,6 +324,32 @@ static void pages_are_shared_and_unmapped(void **state) {
   assert_int_equal(count_shared(), before);
 }
 
+/* Of gk's own memory: whichever record of a block there is none for, the driver has its memory back. */
+static void no_memory_for_records(void **state) {
+  (void)state;
+  counting c = {0};
+  const gk_allocator allocator = counting_allocator(&c);
+  assert_ok(gk_set_allocator(&allocator));
+  gk_device *device = open_named("cuda");
+  gki_cuda_device *native = native_of(device);
+  assert_ok(gki_cuda_enter(native));
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  assert_int_equal(native->pool.lists, 0);
+  for (int k = 1; k <= 2; ++k) { /* of the block, of all */
+    CUdeviceptr memory = 0;
+    atomic_store(&c.calls, 0);
+    atomic_store(&c.fail_at, k);
+    assert_int_equal(gki_cuda_take(native, 8, "a test", &memory), GK_ERROR_MEMORY);
+    assert_int_equal(atomic_load(&c.calls), k);
+    atomic_store(&c.fail_at, 0);
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  }
+  gki_cuda_leave(native);
+  gk_device_close(device);
+  assert_int_equal(atomic_load(&c.live), 0);
+  assert_ok(gk_set_allocator(NULL));
+}
+
 /* gki_cuda_take and what follows need the context. */
 static int setup_inside(void **state) {
   return setup_cuda(state) || gki_cuda_enter(native_of(*state)) != GK_OK ? -1 : 0;
@@ -345,7 +371,7 @@ int main(int count, char **words) {
     ON_CUDA(follows_its_own_launches), ON_CUDA(follows_those_it_lent_to), ON_CUDA(is_taken_again), ON_CUDA(is_bounded),
     ON_CUDA(goes_back_when_memory_runs_out), ON_CUDA(takes_the_drivers),
     INSIDE(the_best_is_taken), INSIDE(finds_what_is_in_use), INSIDE(what_is_spare_is_bounded),
-    INSIDE(takes_what_was_spare), INSIDE(pages_are_shared_and_unmapped),
+    INSIDE(takes_what_was_spare), INSIDE(pages_are_shared_and_unmapped), cmocka_unit_test(no_memory_for_records),
   };
   return cmocka_run_group_tests(tests_here, NULL, NULL);
 }
