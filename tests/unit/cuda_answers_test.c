@@ -103,12 +103,20 @@ static CUresult copy_out(void *to, CUdeviceptr from, size_t bytes, CUstream stre
   return right->cuMemcpyDtoHAsync(to, from, bytes, stream);
 }
 static CUresult copy_within(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  assert_true(to + bytes <= from || from + bytes <= to); /* what else comes of it no driver says */
   sent_on = stream;
   return right->cuMemcpyDtoDAsync(to, from, bytes, stream);
 }
 static CUresult fill_bytes(CUdeviceptr to, unsigned char byte, size_t bytes, CUstream stream) {
   sent_on = stream;
   return right->cuMemsetD8Async(to, byte, bytes, stream);
+}
+
+/* As it may come from the driver. */
+static CUresult alloc_dirty(void **memory, size_t bytes, unsigned int flags) {
+  const CUresult result = right->cuMemHostAlloc(memory, bytes, flags);
+  if (result == CUDA_SUCCESS) memset(*memory, 0xa7, bytes);
+  return result;
 }
 
 static void test_copies_are_waited_for(void **state) {
@@ -119,14 +127,23 @@ static void test_copies_are_waited_for(void **state) {
   odd.cuStreamSynchronize = wait_for;
   failing = 0;
   int here[4] = {1, 2, 3, 4};
-  int *there = gk_alloc(*state, sizeof here, GK_DEVICE_MEMORY), *page = gk_alloc(*state, sizeof here, GK_HOST_MEMORY);
+  int *there = gk_alloc(*state, sizeof here, GK_DEVICE_MEMORY);
   assert_null(sent_on); /* it is zero */
+  odd.cuMemHostAlloc = alloc_dirty;
+  int *page = gk_alloc(*state, sizeof here, GK_HOST_MEMORY);
+  for (size_t k = 0; k < GK_COUNT(here); ++k) assert_int_equal(page[k], 0);
   struct { int *to, *from; size_t count; } turns[] = {{there, page, 4}, {page, there, 4}, {there + 2, there, 2},
-                                                      {there + 1, there, 3}, {there, there, 4}, {page, page + 1, 3}};
+                                                      {there + 1, there, 3}, {there, there + 1, 3}, {there, there, 4},
+                                                      {page, page + 1, 3}};
   assert_ok(gk_upload(*state, there, here, sizeof here));
   assert_null(sent_on);
   assert_ok(gk_download(*state, here, there, sizeof here));
   assert_null(sent_on);
+  for (int up = 0; up < 2; ++up) { /* the host touches page-locked memory once a launch is over */
+    sent_on = native->stream;
+    assert_ok(up ? gk_upload(*state, page, here, sizeof here) : gk_download(*state, here, page, sizeof here));
+    assert_null(sent_on);
+  }
   for (size_t k = 0; k < GK_COUNT(turns); ++k) {
     sent_on = native->stream; /* as if a launch were under way */
     assert_ok(gk_copy(*state, turns[k].to, turns[k].from, turns[k].count * sizeof(int)));
@@ -166,6 +183,38 @@ static void test_owned_memory_is_filled(void **state) {
   gki_cuda_give(native, again);
   gki_cuda_leave(native);
   gk_free(*state, from);
+}
+
+/* Behind a launch on a stream of the caller's: whichever call fails, the thread has no context then that it hadn't. */
+static void test_failed_copies_leave_the_context(void **state) {
+  CUstream stream;
+  CUcontext now;
+  gk_graph *graph = graph_on(*state, &looping, 0);
+  int *x = int_on(*state, 0), *left = int_on(*state, 0), here = 0;
+  assert_ok(gk_bind(graph, X, x));
+  assert_ok(gk_bind(graph, LEFT, left));
+  RIGHT(cu.cuCtxPushCurrent(native->context));
+  RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  const char *failed = "";
+  for (uint64_t k = 1; failed; ++k) {
+    set_int(*state, left, 1);
+    assert_ok(gk_launch_on(graph, 0, stream));
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    (void)gk_download(*state, &here, x, sizeof here);
+    failed = sim->failed();
+    sim->mark();
+    RIGHT(cu.cuCtxGetCurrent(&now));
+    assert_null(now);
+    assert_ok(gk_wait(graph, NULL));
+  }
+  gk_graph_destroy(graph);
+  RIGHT(cu.cuCtxPushCurrent(native->context));
+  RIGHT(cu.cuStreamDestroy(stream));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  gk_free(*state, x);
+  gk_free(*state, left);
 }
 
 /* ---- devices and streams ----------------------------------------------------------------------------------------- */
@@ -425,6 +474,7 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {ODD(test_not_instantiated), ODD(test_what_was_sent_is_waited_for),
                                      ODD(test_copies_are_waited_for),
                                      ODD(test_owned_memory_is_filled), ODD(test_busy_is_alive),
+                                     ODD(test_failed_copies_leave_the_context),
                                      ODD(test_not_entered), ODD(test_streams_are_told_apart),
                                      ODD(test_captures_are_relaxed), ODD(test_no_capture_into_a_graph),
                                      ODD(test_drawn), ODD(test_blocks_of_kernels)};

@@ -87,6 +87,37 @@ static void test_overlapping_copies(void **state) {
   gk_free(device, memory);
 }
 
+/* Memory in between is given back, whichever call fails. */
+static void test_overlapping_copies_fail(void **state) {
+  int *memory = ints_on(*state, (int[]){1, 2, 3, 4}, 4);
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  const char *failed = "";
+  for (uint64_t k = 1; failed; ++k) {
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    (void)gk_copy(*state, memory + 1, memory, 3 * sizeof *memory);
+    failed = sim->failed();
+    sim->mark();
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  }
+  gk_free(*state, memory);
+}
+
+/* Where the device sees page-locked memory elsewhere, or that can't be asked, there is none. */
+static void test_host_memory_elsewhere(void **state) {
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  sim->answer_no("P13");
+  assert_null(gk_alloc(*state, 8, GK_HOST_MEMORY));
+  assert_says("page-locked memory has another address on device 0 (simulated GPU 0); use GK_DEVICE_MEMORY");
+  sim->answer_no(NULL);
+  assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  sim->mark();
+  (sim->fail)(4, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* behind the context's push, the mode's exchange, the memory */
+  assert_null(gk_alloc(*state, 8, GK_HOST_MEMORY));
+  assert_string_equal(sim->failed(), "cuMemHostGetDevicePointer");
+  assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+}
+
 /* ---- memory of the host that isn't page-locked ------------------------------------------------------------------- */
 
 enum { X = 1, BY, FLAG, TO, UNUSED };
@@ -219,7 +250,8 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {ON_CUDA(test_report),      ON_CUDA(test_no_such_device),
                                      ON_CUDA(test_host_memory), ON_CUDA(test_overlapping_copies),
                                      ON_CUDA(test_context_is_left_alone), ON_CUDA(test_listed),
-                                     ON_CUDA(test_opened),
+                                     ON_CUDA(test_opened), ON_CUDA(test_overlapping_copies_fail),
+                                     ON_CUDA(test_host_memory_elsewhere),
                                      ON_CUDA(test_memory_of_the_host_is_refused),
                                      cmocka_unit_test(test_memory_of_the_host_where_it_is_reached)};
   return cmocka_run_group_tests(tests, NULL, NULL);
