@@ -91,6 +91,52 @@ static void test_sums_are_the_same_bits(void **state) {
     }
 }
 
+enum { MANY_SUMS = 12 };
+static void add_to_all(const gk_value *args, gk_range range) {
+  for (uint32_t k = 0; k < MANY_SUMS; ++k) *(float *)args[k].ptr += (float)((range.end - range.begin) * (k + 1));
+}
+static void add_to_one(const gk_value *args, gk_range range) {
+  *(float *)args[0].ptr += (float)(range.end - range.begin);
+}
+
+/* Room for the sums of a chunk is that of the task with the most of them, wherever in the list it is. */
+static void test_tasks_of_many_and_few_sums(void **state) {
+  (void)state;
+  enum { ITEMS = 3000 };
+  static gk_param params[MANY_SUMS];
+  static gk_slot_desc many_slots[MANY_SUMS + 1];
+  for (int k = 0; k < MANY_SUMS; ++k) {
+    params[k] = (gk_param){"sum", "float", 4, 4, GK_PTR, GK_ACCESS_SUM};
+    many_slots[k] = (gk_slot_desc)GK_BUFFER(k + 1, float);
+  }
+  many_slots[MANY_SUMS] = (gk_slot_desc)GK_SCALAR(MANY_SUMS + 1, int);
+  const gk_param plain[] = {{"x", "float", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+  const gk_kernel many = {.name = "many", .params = params, .param_count = MANY_SUMS, .host = add_to_all};
+  const gk_kernel one = {.name = "one", .params = params, .param_count = 1, .host = add_to_one};
+  const gk_kernel none = {.name = "none", .params = plain, .param_count = 1, .host = add_to_one};
+  gk_task tasks[] = {
+    {.op = GK_OP_KERNEL, .name = "one", .kernel = &one, .items = {MANY_SUMS + 1}, .args = {1}},
+    {.op = GK_OP_KERNEL, .name = "many", .kernel = &many, .items = {MANY_SUMS + 1}},
+    {.op = GK_OP_KERNEL, .name = "one", .kernel = &one, .items = {MANY_SUMS + 1}, .args = {1}},
+    {.op = GK_OP_KERNEL, .name = "none", .kernel = &none, .args = {2}},
+  };
+  for (gk_slot k = 0; k < MANY_SUMS; ++k) tasks[1].args[k] = k + 1;
+  const gk_list list = {GK_ABI, "many", tasks, GK_COUNT(tasks), many_slots, GK_COUNT(many_slots)};
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
+    for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+      float sums[MANY_SUMS] = {0};
+      world w;
+      world_begin(&w, &list, thread_counts[t], all_costs[c]);
+      for (int k = 0; k < MANY_SUMS; ++k) bind_ptr(&w, k + 1, &sums[k]);
+      bind_i32(&w, MANY_SUMS + 1, ITEMS);
+      assert_runs(&w);
+      assert_runs(&w);
+      for (int k = 0; k < MANY_SUMS; ++k)
+        assert_true(sums[k] == (float)(2 * (ITEMS * (k + 1) + (k == 0 ? 2 * ITEMS : k == 1 ? 1 : 0))));
+      world_end(&w);
+    }
+}
+
 static void test_sum_of_no_items(void **state) {
   (void)state;
   world w;
@@ -246,6 +292,7 @@ int main(int argc, char **argv) {
   }
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sums_are_the_same_bits),
+    cmocka_unit_test(test_tasks_of_many_and_few_sums),
     cmocka_unit_test(test_sum_of_no_items),
     cmocka_unit_test(test_sum_of_a_strange_type),
     cmocka_unit_test(test_small_tasks_wake_nobody),

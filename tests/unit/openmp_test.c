@@ -366,14 +366,13 @@ static void test_extents_in_their_order(void **state) {
     {{0}, {1, 1, 1}},          {{N}, {7, 1, 1}},            {{N, NY}, {7, 50, 1}},   {{N, NY, NZ}, {7, 50, 300}},
     {{READ}, {11, 1, 1}},      {{READ, READ_Y}, {11, 60, 1}}, {{READ, READ_Y, READ_Z}, {11, 60, 400}},
     {{READ, NY, NZ}, {11, 50, 300}}, {{N, READ_Y, NZ}, {7, 60, 300}}, {{N, NY, READ_Z}, {7, 50, 400}},
-    {{NY, NZ, N}, {50, 300, 7}},
+    {{NY, NZ, N}, {50, 300, 7}}, {{N, 0, NZ}, {7, 1, 300}}, {{0, NY}, {1, 50, 1}}, {{0, 0, READ_Z}, {1, 1, 400}},
   };
   int read[3] = {11, 60, 400}, one_int = 0;
   float one_float = 0;
   for (size_t kind = 0; kind < GK_COUNT(params); ++kind)
     for (size_t k = 0; k < GK_COUNT(cases); ++k)
       for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
-        const uint32_t *extent = memcpy(wanted_extent, cases[k].extent, sizeof wanted_extent);
         const gk_kernel comparing = {
           .name = "comparing", .params = params[kind], .param_count = 1, .dimensions = 3, .host = compare_extents};
         gk_task task = {.op = GK_OP_KERNEL, .name = "comparing", .kernel = &comparing, .args = {kind == 2 ? INTS : X}};
@@ -389,9 +388,18 @@ static void test_extents_in_their_order(void **state) {
         world_bind(&w, NZ, (gk_value){.i64 = 300});
         atomic_store(&right, 0);
         atomic_store(&wrong, 0);
-        for (int run = 0; run < 3; ++run) assert_runs(&w);
+        uint32_t items = 0;
+        for (uint32_t run = 0; run < 3; ++run) {
+          for (int axis = 0; axis < 3; ++axis) {
+            const gk_slot slot = task.items[axis];
+            wanted_extent[axis] = cases[k].extent[axis] + (slot >= READ ? run : 0);
+            read[axis] = (int[]){11, 60, 400}[axis] + (int)run;
+          }
+          items += wanted_extent[0] * wanted_extent[1] * wanted_extent[2];
+          assert_runs(&w);
+        }
         assert_int_equal(atomic_load(&wrong), 0);
-        assert_int_equal(atomic_load(&right), 3 * extent[0] * extent[1] * extent[2]);
+        assert_int_equal(atomic_load(&right), items);
         world_end(&w);
       }
 }

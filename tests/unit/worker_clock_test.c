@@ -161,6 +161,77 @@ static void looks_before_it_sleeps(void **state) {
   assert_int_equal(yields + sleeps, 0);
 }
 
+static atomic_int waiting;
+static void note_waiting(void) { atomic_fetch_add(&waiting, 1); }
+
+static void *wait_for_job(void *at) {
+  on_wait = note_waiting;
+  gki_worker_wait(&worker, at);
+  return NULL;
+}
+
+/* Once it sleeps. */
+static pthread_t begin_waiting(gki_job *job) {
+  pthread_t thread;
+  const int before = atomic_load(&waiting);
+  assert_int_equal(pthread_create(&thread, NULL, wait_for_job, job), 0);
+  await(atomic_load(&waiting) > before);
+  pthread_mutex_lock(&worker.lock); /* which it had until it slept */
+  pthread_mutex_unlock(&worker.lock);
+  return thread;
+}
+
+/* Whoever waits hears of its own job, however many wait for others. */
+static void all_who_wait_are_woken(void **state) {
+  (void)state;
+  held first, second = {.job.run = run_held};
+  pthread_t threads[2];
+  atomic_store(&worker.crowded_until, UINT64_MAX);
+  post_held(&first);
+  gki_worker_post(&worker, &second.job);
+  threads[0] = begin_waiting(&second.job);
+  threads[1] = begin_waiting(&first.job);
+  open_gate();
+  for (int k = 0; k < 2; ++k) pthread_join(threads[k], NULL);
+}
+
+static atomic_bool runs_here;
+static void run_held_here(gki_job *job) {
+  atomic_store(&runs_here, true);
+  run_held(job);
+}
+static void *run_on_own_thread(void *at) {
+  gki_worker_run(at, &(held){.job.run = run_held_here}.job);
+  return NULL;
+}
+static void *stop_worker(void *at) {
+  gki_worker_stop(at);
+  return NULL;
+}
+static bool is_ending(gki_worker *one) {
+  pthread_mutex_lock(&one->lock);
+  const bool ending = one->ending;
+  pthread_mutex_unlock(&one->lock);
+  return ending;
+}
+
+/* One that is told to end while a job runs on a caller's thread ends after that. */
+static void ends_behind_a_callers_job(void **state) {
+  (void)state;
+  gki_worker one;
+  pthread_t runs, stops;
+  assert_ok(gki_worker_start(&one));
+  atomic_store(&gate, false);
+  atomic_store(&runs_here, false);
+  assert_int_equal(pthread_create(&runs, NULL, run_on_own_thread, &one), 0);
+  await(atomic_load(&runs_here));
+  assert_int_equal(pthread_create(&stops, NULL, stop_worker, &one), 0);
+  await(is_ending(&one));
+  open_gate();
+  pthread_join(runs, NULL);
+  pthread_join(stops, NULL);
+}
+
 /* ---- the worker's own thread ------------------------------------------------------------------------------------- */
 
 static atomic_int worker_yields, worker_sleeps;
@@ -226,6 +297,8 @@ int main(void) {
     CASE(long_yields_are_a_crowd),
     CASE(short_yields_are_no_crowd),
     CASE(looks_before_it_sleeps),
+    CASE(all_who_wait_are_woken),
+    CASE(ends_behind_a_callers_job),
     CASE(worker_stays_awake_a_while),
     CASE(worker_that_is_awake_hears_what_comes),
   };
