@@ -164,6 +164,8 @@ static const elsewhere_case found[] = {
     {BOTH, {"FAKE_CUDA_LACKS=cuGraphGetEdges"}, "say",
      {"13000 cuStreamBeginCaptureToGraph cuStreamGetCaptureInfo cuGraphAddNode cuGraphConditionalHandleCreate "
       "cuGraphGetEdges cuGraphNodeGetDependencies cuGraphInstantiateWithParams cuGraphExecNodeSetParams", "$"}},
+    {BOTH, {"FAKE_CUDA_LACKS=cuGraphUpload"}, "say", {"13000", "$"}}, /* something stands in for these */
+    {BOTH, {"FAKE_CUDA_LACKS=cuDeviceGraphMemTrim"}, "say", {"13000", "$"}},
     {BOTH, {"FAKE_CUDA_LACKS=cuFuncGetParamInfo"}, "say", {"13000 cuFuncGetParamInfo", "$"}},
     {BOTH, {"FAKE_CUDA_LACKS=cuGraphUpload"}, "say", {"13000", "$"}},
     {BOTH, {"FAKE_CUDA_LACKS=cuStreamEndCapture"}, "say", {"13000 cuStreamEndCapture", "$"}},
