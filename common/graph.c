@@ -50,11 +50,11 @@ static void unlink_graph(gk_graph *graph) {
   if (!device) return;
   pthread_mutex_t *lock = graph->forks == gki_forks ? &device->lock : &forked_lock;
   pthread_mutex_lock(lock);
-  for (gk_graph **at = &device->graphs; *at; at = &(*at)->next_of_device)
-    if (*at == graph) {
-      *at = graph->next_of_device;
-      break;
-    }
+  if (graph->link_of_device) {
+    *graph->link_of_device = graph->next_of_device;
+    if (graph->next_of_device) graph->next_of_device->link_of_device = graph->link_of_device;
+    graph->link_of_device = NULL;
+  }
   pthread_mutex_unlock(lock);
 }
 
@@ -177,6 +177,8 @@ gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits
   atomic_store(&graph->stoppable, true);
   pthread_mutex_lock(&device->lock);
   graph->next_of_device = device->graphs;
+  graph->link_of_device = &device->graphs;
+  if (device->graphs) device->graphs->link_of_device = &graph->next_of_device;
   device->graphs = graph;
   pthread_mutex_unlock(&device->lock);
   gk_log(GK_LOG_INFO, "graph %s: %u nodes in %u runs, %u loops, %u checkpoints", graph->planned.plan.name,

@@ -41,7 +41,7 @@ typedef struct gki_bound {
 struct gk_graph {
   gk_device *device;   /* NULL: it was closed */
   unsigned forks;      /* the device's */
-  struct gk_graph *next_of_device;
+  struct gk_graph *next_of_device, **link_of_device; /* what points to this one; NULL: it isn't among them */
   atomic_flag inside;  /* a thread is in a call of this graph */
   atomic_bool stoppable;  /* it was made, and its device isn't being closed */
   atomic_uint stoppers;   /* threads in gk_cancel */
