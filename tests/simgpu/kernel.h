@@ -10,6 +10,10 @@
 extern "C" {
 #endif
 
+/* Of a variable of a thread that each load and store of a kernel needs: it is found without a call, which sanitizers
+ * would make long. There is room for few. */
+#define SIM_FAST_PER_THREAD __attribute__((tls_model("initial-exec")))
+
 typedef struct sim_module sim_module;
 typedef struct sim_kernel sim_kernel;
 typedef struct sim_grid sim_grid; /* a kernel under way */

@@ -15,9 +15,9 @@ enum { PAGE = 4096, ALIGNMENT = 256, RUBBISH = 0xA7 };
 
 /* ---- touching what mustn't be ---- */
 
-static _Thread_local sigjmp_buf *leave; /* of the work that this thread guards */
-static _Thread_local const sim_context *guarded; /* whose memory it may touch; NULL: it has pageable memory, too */
-static _Thread_local volatile uintptr_t touched;
+static _Thread_local sigjmp_buf *leave SIM_FAST_PER_THREAD; /* of the work that this thread guards */
+static _Thread_local const sim_context *guarded SIM_FAST_PER_THREAD; /* whose memory it may touch; NULL: it has pageable memory, too */
+static _Thread_local volatile uintptr_t touched SIM_FAST_PER_THREAD;
 static struct sigaction before_segv, before_bus;
 
 static bool is_device_memory(uintptr_t at) {
