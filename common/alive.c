@@ -6,36 +6,38 @@
 
 enum { GRAVES = 256 };
 
-typedef struct grave { uintptr_t at; const char *kind, *end; char name[64]; } grave;
+typedef struct grave { const char *kind, *end; char name[64]; } grave;
 
 GKI_PROCESS_LOCK(lock)
-static grave graves[GRAVES]; /* the last so many */
+static uintptr_t addresses[GRAVES]; /* of the last so many; apart from the rest, as every call looks through them */
+static grave graves[GRAVES];
 static size_t next_grave;
 
-/* Under the lock. */
-static grave *grave_of(uintptr_t at) {
-  for (size_t k = 0; k < GRAVES; ++k)
-    if (graves[k].at == at) return &graves[k];
-  return NULL;
+/* Under the lock. GRAVES: nothing was buried there. */
+static size_t grave_at(const void *handle) {
+  size_t k = handle ? 0 : GRAVES;
+  while (k < GRAVES && addresses[k] != (uintptr_t)handle) ++k;
+  return k;
 }
 
 gk_result gki_refuse_dead(const void *handle, const char *call) {
   grave found = {0};
   pthread_mutex_lock(&lock);
-  const grave *at = handle ? grave_of((uintptr_t)handle) : NULL;
-  if (at) found = *at;
+  const size_t at = grave_at(handle);
+  if (at < GRAVES) found = graves[at];
   pthread_mutex_unlock(&lock);
-  if (!found.at) return GK_OK;
+  if (at == GRAVES) return GK_OK;
   return gk_fail(GK_ERROR_INVALID, "%s: this %s was %s (%s), and nothing may be asked of it any more", call, found.kind,
                  found.end, found.name);
 }
 
 void gki_bury(const void *handle, const char *kind, const char *name, const char *end) {
   pthread_mutex_lock(&lock);
-  grave *at = grave_of((uintptr_t)handle);
-  if (!at) at = &graves[next_grave++ % GRAVES];
-  *at = (grave){.at = (uintptr_t)handle, .kind = kind, .end = end};
-  snprintf(at->name, sizeof at->name, "%s", name ? name : "");
+  size_t at = grave_at(handle);
+  if (at == GRAVES) at = next_grave++ % GRAVES;
+  addresses[at] = (uintptr_t)handle;
+  graves[at] = (grave){.kind = kind, .end = end};
+  snprintf(graves[at].name, sizeof graves[at].name, "%s", name ? name : "");
   pthread_mutex_unlock(&lock);
 }
 
@@ -47,9 +49,9 @@ void *gki_handle(size_t bytes, const char *what) {
   for (bool taken = true; taken;) {
     handle = gki_array(1, bytes, what);
     pthread_mutex_lock(&lock);
-    grave *at = handle ? grave_of((uintptr_t)handle) : NULL;
-    taken = at && count < GRAVES;
-    if (at && !taken) at->at = 0; /* others went there meanwhile */
+    const size_t at = grave_at(handle);
+    taken = at < GRAVES && count < GRAVES;
+    if (at < GRAVES && !taken) addresses[at] = 0; /* others went there meanwhile */
     pthread_mutex_unlock(&lock);
     if (taken) held[count++] = handle;
   }

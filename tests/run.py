@@ -37,7 +37,6 @@ SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 # without sanitizers.
 PLAIN = "plain"
 SCRIPTS = [
-    ("coverage", ["tests/coverage.py"], False),
     ("mutations", ["tests/mutations.py"], False),
     ("mutations runner", ["tests/mutations_runner.py"], False),
     ("lint", ["tests/lint.py"], False),
@@ -149,7 +148,8 @@ FULL_SUITES.append(("conformance on CUDA with plain gates and calls that fail",
                     simulated("13.0", CONFORMANCE, "--sweep", "calls", no=PLAIN_NOS), ["--most", "1000"], False))
 # On the simulated driver, where the compiler of gk itself matters least: in the first tree alone, but for the newest.
 ONCE = [name for name, *_ in SUITES if "on simulated CUDA" in name and name != "conformance on simulated CUDA 13.0"]
-FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False)]
+FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False), ("coverage", ["tests/coverage.py"], False),
+                ("all mutations", ["tests/mutations.py", "--all"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
@@ -160,9 +160,11 @@ THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture",
 THREADED += ["build/tests/conformance/random_lists"]
 
 # These need no tree that is built: they come first, while trees are built.
-ALONE = ["coverage", "mutations", "analyzer", "aarch64", "lint", "configured", "doxygen", "conformance docs"]
+ALONE = ["coverage", "all mutations", "analyzer", "aarch64", "mutations", "mutations runner", "lint", "configured",
+         "doxygen", "conformance docs"]
 # Then what takes long, the longest first, so that no core waits for another at the end; then all others.
-LONG = ["with calls that fail", "without memory", "softbody", "valgrind", "random", "fuzz", "kernel compilers"]
+LONG = ["gpu script", "with calls that fail", "without memory", "softbody", "valgrind", "random", "fuzz",
+        "kernel compilers"]
 
 TAP = re.compile(r"^(not ok|ok) \d+(?: - | )?(.*?)\s*(?:# (?:SKIP|(?P<known>TO" r"DO))\s*(?P<reason>.*))?$", re.I)
 

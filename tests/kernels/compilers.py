@@ -2,8 +2,9 @@
 """Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, glslangValidator, spirv-val.
 
 The kernels are those of language.h, a row of the common language each, and the soft body's. NVRTC and nvcc make code
-for some architectures, NVRTC of 12.4 (from PyPI) for those of them that it knows; with GK_TEST_SCALE above 1 for all
-that they know. Runs in a build tree; prints TAP. A compiler that isn't here is skipped and says so.
+of the former for some architectures and of the latter for one, NVRTC of 12.4 (from PyPI) for those of them that it
+knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here
+is skipped and says so.
 
   tests/kernels/compilers.py [PART ...]    tasks, functions, language or softbody"""
 import os
@@ -21,10 +22,11 @@ import nvrtc
 import tap
 import toolkits
 
-ARCHITECTURES = [75, 90, 120]  # of those that gk brings gates for the oldest, the last that knows 12.4, the newest
+# A header, and what it is compiled for: of the architectures that gk brings gates for the oldest, the last that knows
+# 12.4, the newest. The soft body's kernels take long, and use nothing of an architecture's own.
+HEADERS = {"tests/kernels/language.h": [75, 90, 120], "docs/examples/softbody/softbody.kernel.h": [90]}
 ALL = int(os.environ.get("GK_TEST_SCALE", "1")) > 1
 OLDEST = 60  # gk's own PTX; before, atomics don't add doubles
-HEADERS = ["tests/kernels/language.h", "docs/examples/softbody/softbody.kernel.h"]
 
 # What prints the text of a kernel for a target.
 PROGRAM = """#include "gk_backend.h"
@@ -119,7 +121,7 @@ class Kernels:
     """A header of kernels, and a program that composes them."""
 
     def __init__(self, header, folder):
-        self.path = tap.ROOT / header
+        self.path, self.architectures = tap.ROOT / header, HEADERS[header]
         self.name = self.path.stem.split(".")[0]
         self.kernels = re.findall(r"^GK_KERNEL(?:_[23]D)?\((\w+),", self.path.read_text(), re.M)
         source, self.program = folder / "compose.c", folder / "compose"
@@ -163,7 +165,7 @@ def missing_entries(ptx, kernels):
     return f"no entry for {', '.join(absent)}" if absent else None
 
 
-def check_nvrtcs(name, text, entries):
+def check_nvrtcs(name, text, entries, architectures):
     """PTX and cubin for each architecture."""
     loaded, skips = load_nvrtcs()
     for what, reason in skips:
@@ -176,7 +178,7 @@ def check_nvrtcs(name, text, entries):
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         for found in loaded:
             numbers = [number for number in found.architectures()
-                       if number in ARCHITECTURES or (ALL and number >= OLDEST)]
+                       if number in architectures or (ALL and number >= OLDEST)]
             for number, problem in zip(numbers, pool.map(lambda one, found=found: compile_one(found, one), numbers)):
                 tap.case(f"{name}: NVRTC {found.version}: sm_{number}", problem)
     return loaded
@@ -189,9 +191,9 @@ def check_nvrtc(kernels, folder):
         return tap.case(f"{kernels.name}: NVRTC", problem)
     lines = kernels.path.read_text().splitlines()
     number, line = next((k + 1, line) for k, line in enumerate(lines) if re.match(r"  return .*;$", line))
-    for found in check_nvrtcs(kernels.name, text, kernels.kernels):
+    for found in check_nvrtcs(kernels.name, text, kernels.kernels, kernels.architectures):
         wrong = text.replace(line + "\n", "  return undefined_name;\n", 1)
-        log = found.compile(wrong.encode(), f"sm_{ARCHITECTURES[0]}", [])[1] or ""
+        log = found.compile(wrong.encode(), f"sm_{kernels.architectures[0]}", [])[1] or ""
         wanted = f"{kernels.path}({number}): error"
         tap.case(f"{kernels.name}: NVRTC {found.version} names file and line", None if wanted in log else
                  f"wanted {wanted} in:\n{log}")
@@ -209,7 +211,7 @@ def check_nvcc(kernels, folder):
     source.write_text(text)
     listed = subprocess.run([nvcc, "--list-gpu-code"], stdout=subprocess.PIPE, text=True).stdout
     known = sorted(map(int, re.findall(r"^sm_(\d+)$", listed, re.M)))
-    known = [one for one in known if ALL or one in ARCHITECTURES]
+    known = [one for one in known if ALL or one in kernels.architectures]
 
     def compile_one(architecture):
         target = folder / f"sm_{architecture}.cubin"
@@ -219,7 +221,7 @@ def check_nvcc(kernels, folder):
         for architecture, wrong in zip(known, pool.map(compile_one, known)):
             tap.case(f"{kernels.name}: nvcc: sm_{architecture}", wrong)
     return tap.case(f"{kernels.name}: nvcc knows architectures",
-                    None if known else f"none of {ARCHITECTURES} in:\n{listed}")
+                    None if known else f"none of {kernels.architectures} in:\n{listed}")
 
 
 def check_hipcc(kernels, folder):

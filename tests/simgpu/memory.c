@@ -16,10 +16,13 @@ enum { PAGE = 4096, ALIGNMENT = 256, RUBBISH = 0xA7 };
 /* ---- touching what mustn't be ---- */
 
 static _Thread_local sigjmp_buf *leave SIM_FAST_PER_THREAD; /* of the work that this thread guards */
-static _Thread_local const sim_context *guarded SIM_FAST_PER_THREAD; /* whose memory it may touch; NULL: it has pageable memory, too */
+/* Whose memory it may touch; NULL: it has pageable memory, too. */
+static _Thread_local const sim_context *guarded SIM_FAST_PER_THREAD;
 static _Thread_local volatile uintptr_t touched SIM_FAST_PER_THREAD;
 static struct sigaction before_segv, before_bus;
 
+/* Of each load and store of a kernel, so without the sanitizers' own checks. */
+__attribute__((no_sanitize("address", "undefined")))
 static bool is_device_memory(uintptr_t at) {
   for (int k = 0; k < sim_device_count; ++k)
     if (sim_devices[k].range && at - (uintptr_t)sim_devices[k].range < RANGE) return true;
