@@ -13,7 +13,21 @@ static unsigned broken_count;
 static char first_broken[SIM_TEXT];
 static char *says_no, *allowed, *lacked; /* as in the environment */
 static enum { COUNT, AT_EXIT, AT_ONCE } strict = AT_EXIT;
-static _Thread_local char refused[SIM_TEXT];
+
+/* Of a thread; not its variables, as those are few (SIM_FAST_PER_THREAD). */
+typedef struct texts { char refused[SIM_TEXT], broken[SIM_TEXT]; } texts;
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static void make_key(void) { pthread_key_create(&key, free); }
+
+static texts *own_texts(void) {
+  pthread_once(&key_once, make_key);
+  texts *own = pthread_getspecific(key);
+  if (own) return own;
+  own = sim_obtain(sizeof *own);
+  pthread_setspecific(key, own);
+  return own;
+}
 
 /* Whether a list as in the environment has the name. */
 static bool is_listed(const char *list, const char *name) {
@@ -74,9 +88,10 @@ bool sim_broken(const char *rule, const char *text, ...) {
 CUresult sim_refuse(CUresult code, const char *text, ...) {
   va_list arguments;
   va_start(arguments, text);
-  vsnprintf(refused, sizeof refused, text, arguments);
+  texts *own = own_texts();
+  vsnprintf(own->refused, sizeof own->refused, text, arguments);
   va_end(arguments);
-  if (getenv("SIMGPU_TRACE")) fprintf(stderr, "simgpu: refused (%d): %s\n", (int)code, refused);
+  if (getenv("SIMGPU_TRACE")) fprintf(stderr, "simgpu: refused (%d): %s\n", (int)code, own->refused);
   return code;
 }
 
@@ -110,9 +125,9 @@ unsigned sim_broken_count(void) {
 }
 
 const char *sim_first_broken(void) {
-  static _Thread_local char copy[SIM_TEXT];
+  char *copy = own_texts()->broken;
   pthread_mutex_lock(&lock);
-  memcpy(copy, first_broken, sizeof copy);
+  memcpy(copy, first_broken, sizeof first_broken);
   pthread_mutex_unlock(&lock);
   return copy;
 }
@@ -124,7 +139,7 @@ void sim_forgive(void) {
   pthread_mutex_unlock(&lock);
 }
 
-const char *sim_last_refused(void) { return refused; }
+const char *sim_last_refused(void) { return own_texts()->refused; }
 
 /* ---- at the end ---- */
 
