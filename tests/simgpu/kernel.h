@@ -11,7 +11,8 @@ extern "C" {
 #endif
 
 /* Of a variable of a thread that each load and store of a kernel needs: it is found without a call, which sanitizers
- * would make long. The driver's variables of threads all have to find room beside the program's then: a kilobyte or so. */
+ * would make long. The driver's variables of threads all have to find room beside the program's then: a kilobyte or
+ * so. */
 #define SIM_FAST_PER_THREAD __attribute__((tls_model("initial-exec")))
 
 typedef struct sim_module sim_module;
