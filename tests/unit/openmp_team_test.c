@@ -285,6 +285,46 @@ static void test_out_of_memory(void **state) {
   assert_true(failed > 2 && failed < 100);
 }
 
+static int takes_left = 1 << 30;
+void *__real_gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes);
+void *__wrap_gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes);
+void *__wrap_gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes) {
+  return takes_left-- > 0 ? __real_gki_arena_take(arena, count, element_bytes) : NULL;
+}
+void *__real_gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment);
+void *__wrap_gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment);
+void *__wrap_gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment) {
+  return takes_left-- > 0 ? __real_gki_arena_take_aligned(arena, bytes, alignment) : NULL;
+}
+
+/* Each array of a graph, though small ones share a block of memory, and so either are all there or none. */
+static void test_no_room_for_an_array(void **state) {
+  (void)state;
+  typedef struct pair { int a[2]; } pair;
+  enum { PAIR = SN + 1 };
+  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END};
+  static gk_slot_desc pair_slots[GK_COUNT(sum_slots) + 1];
+  memcpy(pair_slots, sum_slots, sizeof sum_slots);
+  pair_slots[GK_COUNT(sum_slots)] = (gk_slot_desc)GK_STRUCT_VALUE(PAIR, pair);
+  static const gk_list list = GK_LIST(list, tasks, pair_slots);
+  int failed = 0;
+  for (gk_result result = GK_ERROR_MEMORY; result != GK_OK; ++failed) {
+    gki_program program = {0};
+    gk_mode mode;
+    world w;
+    world_open(&w, 3);
+    assert_int_equal(world_lower(&w, &list, 0), GK_OK);
+    takes_left = failed;
+    gki_begin();
+    result = gki_openmp.lower(&w.device, &program, w.plan, NULL, &mode);
+    takes_left = 1 << 30;
+    gki_openmp.drop(&program);
+    world_end(&w);
+    if (result != GK_OK) assert_int_equal(result, GK_ERROR_MEMORY);
+  }
+  assert_in_range(failed, 10, 30);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) {
     strcmp(argv[1], "small") == 0 ? child_small_tasks() : child_thread_limit();
@@ -298,6 +338,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_small_tasks_wake_nobody),
     cmocka_unit_test(test_thread_limit),
     cmocka_unit_test(test_out_of_memory),
+    cmocka_unit_test(test_no_room_for_an_array),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
