@@ -148,6 +148,56 @@ static void test_sections_that_shrink(void **state) {
   assert_int_equal(trial.probing, 0);
 }
 
+/* What is known is an average, and what changes much is believed by and by. */
+static void test_what_is_known_changes_slowly(void **state) {
+  (void)state;
+  gki_trial trial = tried(1e6f, 2e6f);
+  gki_trial_report(&trial, false, 3000000);
+  assert_true(trial.series_ns == 1.25e6f);
+  gki_trial_report(&trial, false, 1);
+  assert_true(trial.series_ns == 1.25e6f - 0.625e6f / 4);
+}
+
+static void test_what_splitting_saves(void **state) {
+  (void)state;
+  gki_trial trial = tried(2e6f, 1.5e6f);
+  assert_true(gki_trial_pick(&trial, 2, HANDOFF_NS).saving_ns == 5e5f);
+  trial.series_ns = 1.5e6f;
+  assert_true(gki_trial_pick(&trial, 2, HANDOFF_NS).saving_ns == 1);
+  trial = (gki_trial){.series_samples = 2, .series_ns = 1e6f};
+  assert_true(gki_trial_pick(&trial, 4, HANDOFF_NS).saving_ns == 7.5e5f - HANDOFF_NS);
+}
+
+/* What is long is timed each time, what is short now and then, and just before the other way is tried. */
+static void test_what_is_timed(void **state) {
+  (void)state;
+  const gki_trial usual = {.series_samples = 4, .split_samples = 4, .series_ns = 2000, .split_ns = 3000,
+                           .last_ns = 2000, .lately_ns = 2000, .wait = 60, .pause = 64};
+  gki_trial trial = usual;
+  assert_false(gki_trial_pick(&trial, 2, 100).timed);
+  trial.series_ns = 2001;
+  assert_true(gki_trial_pick(&trial, 2, 100).timed);
+  trial = usual;
+  trial.wait = 3;
+  static const bool timed[] = {false, true, true};
+  for (size_t k = 0; k < GK_COUNT(timed); ++k) {
+    const gki_pick pick = gki_trial_pick(&trial, 2, 100);
+    assert_int_equal(pick.timed, timed[k]);
+    assert_false(pick.split);
+  }
+  assert_true(gki_trial_pick(&trial, 2, 100).split);
+}
+
+/* A way that is no faster isn't taken. */
+static void test_a_tie_changes_nothing(void **state) {
+  (void)state;
+  gki_trial trial = tried(1e6f, 2e6f);
+  split_takes_ns = 1e6f;
+  assert_int_equal(in_a_row(&trial, false), 4);
+  assert_int_equal(in_a_row(&trial, true), 2);
+  assert_false(trial.split);
+}
+
 /* Nothing to split; also where it takes no time at all. */
 static void test_less_than_two_sections(void **state) {
   (void)state;
@@ -270,6 +320,10 @@ int main(void) {
     cmocka_unit_test(test_one_long_execution_is_no_loss),
     cmocka_unit_test(test_sections_that_grow),
     cmocka_unit_test(test_sections_that_shrink),
+    cmocka_unit_test(test_what_is_known_changes_slowly),
+    cmocka_unit_test(test_what_splitting_saves),
+    cmocka_unit_test(test_what_is_timed),
+    cmocka_unit_test(test_a_tie_changes_nothing),
     cmocka_unit_test(test_less_than_two_sections),
     cmocka_unit_test(test_sections_are_timed),
     cmocka_unit_test(test_always_in_series),
