@@ -50,6 +50,22 @@ CUresult gki_cuda_catch_up(const gki_cuda_graph *graph) {
   return result;
 }
 
+static void stay_home(gki_cuda_graph *graph) {
+  gki_cuda_graph **at = &graph->device->abroad;
+  while (*at && *at != graph) at = &(*at)->next_abroad;
+  if (*at) *at = graph->next_abroad;
+}
+
+/* The device's stream follows the launch before. The next launch elsewhere follows that stream, also if this one fails
+ * with something on its way there. */
+static void return_home(gki_cuda_graph *graph, const gki_cuda_stream_id *on) {
+  pthread_mutex_lock(&graph->device->lock);
+  stay_home(graph);
+  graph->last_stream = *on;
+  graph->end = NULL;
+  pthread_mutex_unlock(&graph->device->lock);
+}
+
 /* The launch before, and what was sent, may be on another stream than the next launch. */
 static gk_result go_to(gki_cuda_graph *graph, const gki_cuda_stream_id *on) {
   gki_cuda_device *device = graph->device;
@@ -66,15 +82,10 @@ static gk_result go_to(gki_cuda_graph *graph, const gki_cuda_stream_id *on) {
     }
     if (result != CUDA_SUCCESS) return gki_cuda_judge_graph(device, graph->plan, result, "cuEventRecord");
     result = driver->cuStreamWaitEvent(on->stream, before, 0);
+    if (result == CUDA_SUCCESS && on->stream == device->stream) return_home(graph, on);
   }
   if (result == CUDA_SUCCESS) graph->at = on->stream;
   return gki_cuda_judge_graph(device, graph->plan, result, "cuStreamWaitEvent");
-}
-
-static void stay_home(gki_cuda_graph *graph) {
-  gki_cuda_graph **at = &graph->device->abroad;
-  while (*at && *at != graph) at = &(*at)->next_abroad;
-  if (*at) *at = graph->next_abroad;
 }
 
 gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
@@ -122,9 +133,6 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, con
                                   "cuGraphLaunch");
   if (result != GK_OK) return result;
   if (!own) return gki_cuda_judge_graph(device, graph->plan, mark_end(graph, on, event), "cuEventRecord");
-  stay_home(graph);
-  graph->last_stream = *on;
-  graph->end = NULL;
   if (!graph->events) {
     device->last = graph;
     return GK_OK;

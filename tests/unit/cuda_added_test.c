@@ -1,4 +1,6 @@
 /* Lists in graphs of others: they run where they were put, with what was bound, memory of their own among it. */
+#include "common/graph.h"
+#include "cuda/launch.h"
 #include "cuda_added.h"
 
 static void test_between_others(void **state) {
@@ -234,12 +236,41 @@ static void test_code_by_hand(void **state) {
   end_world(&w);
 }
 
+/* An arming that fails, whichever call it is, leaves the exec armed with what it was before. */
+static void test_armed_as_before(void **state) {
+  static const gk_task tasks[] = {GK_RUN(mine, GK_ONE, X, A), GK_RUN(mine, GK_ONE, FLAG, A)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  for (uint64_t k = 1, over = 0; !over; ++k) {
+    world w = world_with(*state, &list, 0);
+    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    gk_bind_int(w.graph, A, 10);
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    (void)gk_cuda_arm(w.graph, w.exec, 0);
+    over = !sim->failed();
+    sim->mark();
+    hand_launch(w.exec);
+    gki_cuda_graph *native = NULL;
+    assert_ok(gki_cuda_native(w.graph->state, &native));
+    assert_true(gki_cuda_is_posted(native, 1) || gki_cuda_is_posted(native, 2));
+    (void)gk_poll(w.graph, NULL); /* tells what failed */
+    set(&w, w.x, 0);
+    set(&w, w.flag, 0);
+    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    hand_launch(w.exec);
+    told(w.graph);
+    assert_int_equal(int_at(w.device, w.x), 10);
+    assert_int_equal(int_at(w.device, w.flag), 10);
+    end_world(&w);
+  }
+}
+
 int main(int count, char **words) {
   (void)count;
   const struct CMUnitTest tests[] = {
     ON_HAND(test_between_others), ON_HAND(test_straight), ON_HAND(test_bad_count), ON_HAND(test_yields),
     ON_HAND(test_yields_without_resuming), ON_HAND(test_two), ON_HAND(test_behind_a_block), ON_HAND(test_own_memory),
-    ON_HAND(test_code_by_hand),
+    ON_HAND(test_code_by_hand), ON_HAND(test_armed_as_before),
   };
   return run_added(words, tests, GK_COUNT(tests));
 }

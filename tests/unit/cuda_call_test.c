@@ -422,6 +422,27 @@ static void check_unfit(gk_device *device, const char *says_no) {
 static void test_unfit_for_a_body(void **state) { check_unfit(*state, NULL); }
 static void test_unfit_for_a_body_late(void **state) { check_unfit(*state, "types"); }
 
+/* What was begun of a graph that decides by itself is gone when the host gates the list after all, and fails at it. */
+static void test_unfit_and_each_call_fails(void **state) {
+  static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, FLAG), GK_CALL(ask_host, A), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *keeps = graph_on(*state, &list, 0);
+  const size_t alive = alive_but_memory();
+  for (uint64_t k = 1, over = 0; !over; ++k) {
+    gk_graph *graph = NULL;
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    const gk_result result = gk_graph_create(*state, &list, 0, &graph);
+    over = !sim->failed();
+    sim->mark();
+    assert_true(result == GK_OK || (!over && !graph));
+    gk_graph_destroy(graph);
+    assert_int_equal(alive_but_memory(), alive);
+    assert_int_equal(sim->broken(), 0);
+  }
+  gk_graph_destroy(keeps);
+}
+
 /* Where values come late, so does the refusal. */
 static void test_unfit_at_launch(void **state) {
   static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(ask_host, X), GK_END};
@@ -477,7 +498,7 @@ int main(int count, char **words) {
                                      ON_CALL(test_in_no_child), ON_CALL(test_in_no_body),
                                      ON_CALL(test_refused_in_a_body),
                                      ON_CALL(test_host_function_at_the_top), ON_CALL(test_unfit_for_a_body),
-                                     ON_CALL(test_unfit_for_a_body_late), ON_CALL(test_unfit_at_launch),
+                                     ON_CALL(test_unfit_for_a_body_late), ON_CALL(test_unfit_at_launch), ON_CALL(test_unfit_and_each_call_fails),
                                      ON_CALL(test_blamed)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }

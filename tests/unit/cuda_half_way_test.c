@@ -2,6 +2,8 @@
  * has waited for yet, on a device that does nothing unless something waits for it: so what a failure leaves on its way
  * is there when the next thing happens, on any machine. Whichever call it is, nothing of a launch that failed stays on
  * the caller's stream, what comes next is right, and a graph that is destroyed leaves nothing under way. */
+#include "cuda/launch.h"
+#include "common/graph.h"
 #include "user_driver.h"
 #include "runtime_kernels.h"
 
@@ -24,11 +26,11 @@ static const gk_code mine_code = {
   .block = {32}};
 static const gk_kernel mine = {.name = "mine", .params = mine_params, .param_count = 2, .cuda = &mine_code};
 
-/* Each ends X = 3 * X + A, or, if it yields, comes to that when it is resumed. */
+/* Each ends X = 3 * X + A, where X was filled before if there is a call; one that yields does so when it is resumed. */
 static const gk_task straight_tasks[] = {GK_RUN(apply, GK_ONE, X, LINE)};
 static const gk_task looping_tasks[] = {GK_DO_WHILE(LEFT), GK_RUN(apply, GK_ONE, X, LINE), GK_END};
 static const gk_task calling_tasks[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(apply, GK_ONE, X, LINE)};
-static const gk_task by_hand_tasks[] = {GK_RUN(mine, GK_ONE, X, A)};
+static const gk_task by_hand_tasks[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(mine, GK_ONE, X, A)};
 #define FOUR GK_FILL(X, GK_ONE, 1), GK_FILL(X, GK_ONE, 2), GK_FILL(X, GK_ONE, 3), GK_FILL(X, GK_ONE, 4)
 static const gk_task yielding_tasks[] = {FOUR, FOUR, FOUR, /* what resumes is a graph of its own, which skips them */
                                          GK_CHECKPOINT(HERE, FLAG), GK_END, GK_CALL(fill_bytes, X, BYTE),
@@ -38,7 +40,7 @@ static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIS
                                 GK_LIST(lists[4], yielding_tasks, slots)};
 enum { STRAIGHT, LOOPING, CALLING, BY_HAND, YIELDING, LISTS = GK_COUNT(lists) };
 
-enum { STREAMS = 4 };
+enum { STREAMS = 5 };
 
 typedef enum after_failure { GO_ON, WAIT, DESTROY, WAYS } after_failure;
 
@@ -53,6 +55,7 @@ typedef struct story {
   int *x, *other_x, *left, *flag, *scratch;
   int model, step, byte;   /* what x has; how many launches there were; what the call fills with */
   bool failed;             /* the model isn't known, until x is written again */
+  bool other_failed;       /* the call that failed was one of the other graph's launch */
 } story;
 
 static gk_graph *bound(const story *s, int list, uint32_t bits, int *x) {
@@ -65,7 +68,7 @@ static gk_graph *bound(const story *s, int list, uint32_t bits, int *x) {
   return graph;
 }
 
-static bool by_call(const story *s) { return s->list == CALLING || s->list == YIELDING; }
+static bool by_call(const story *s) { return s->list >= CALLING; }
 
 static void complain(const story *s, const char *failed, const char *what) {
   fail_msg("list %d, way %d, launch %d, %s failed: %s", s->list, s->way, s->step, failed ? failed : "nothing", what);
@@ -91,6 +94,28 @@ static void make_known(story *s) {
   s->failed = false;
 }
 
+/* A launch has just failed, or one of the calls around it, which is told when it is waited for. */
+static void check_failed(story *s, bool abroad, size_t queued_before) {
+  static const char *const decisive[] = {"cuGraphLaunch", "cuMemcpyHtoDAsync", "cuGraphExecNodeSetParams"};
+  for (size_t k = 0; abroad && k < GK_COUNT(decisive); ++k)
+    if (strcmp(sim->failed(), decisive[k]) == 0 && sim->queued() > queued_before)
+      complain(s, sim->failed(), "something is left on the caller's stream");
+  if (!s->bits && s->way == DESTROY) { /* at once, with what is on its way */
+    gk_graph_destroy(s->graph);
+    s->graph = NULL;
+    s->failed = true;
+    if (!abroad && sim->queued()) complain(s, sim->failed(), "something is under way behind the end of its graph");
+    return;
+  }
+  if (!s->bits && strcmp(sim->failed(), "cuEventRecord") == 0 && gk_wait(s->other, NULL) != GK_OK)
+    complain(s, sim->failed(), gk_error()); /* the end of what was launched before is marked all the same */
+  if (s->bits || !by_call(s) || !strstr(sim->failed(), "Synchronize")) return;
+  const size_t queued = sim->queued();
+  const gk_result result = gk_wait(s->graph, NULL);
+  if (result != GK_OK && queued) complain(s, sim->failed(), "what was recorded before is given back while it runs");
+  note(s, result);
+}
+
 static void launch(story *s, bool abroad, int32_t label) {
   if (s->graph && s->bits && abroad) { /* nothing may wait in the device's line */
     const gk_result before = s->step ? gk_wait(s->graph, NULL) : GK_OK;
@@ -101,16 +126,17 @@ static void launch(story *s, bool abroad, int32_t label) {
   if (s->way == GO_ON && s->failed) set_int(s->device, s->x, s->model = 7); /* whatever is under way */
   s->failed = s->failed && s->way != GO_ON;
   const int a = ++s->step;
-  if (!label) s->byte = 1 + a % 3; /* else what was made for it would be recorded again */
+  if (!label) s->byte = 1 + a / 2 % 3; /* else what was made for it would be recorded again */
   gk_bind_bytes(s->graph, LINE, &(line){3, a}, sizeof(line));
   gk_bind_int(s->graph, A, a);
   gk_bind_int(s->graph, BYTE, s->byte);
   const CUstream stream = abroad ? s->streams[s->used++] : NULL;
-  for (int k = 0; abroad && k < 6 && s->way == GO_ON; ++k)
+  for (int k = 0; abroad && k < 6 && s->way == GO_ON && s->list != YIELDING; ++k)
     (void)cu.cuMemsetD8Async(at(s->scratch), 1, sizeof(int), stream);
   const size_t queued = sim->queued();
+  const bool before = sim->failed() != NULL;
   const gk_result result = abroad ? gk_launch_on(s->graph, label, stream) : gk_launch(s->graph, label);
-  if (abroad && result != GK_OK && sim->queued() > queued) complain(s, sim->failed(), gk_error());
+  if (!before && sim->failed()) check_failed(s, abroad, queued);
   if (abroad) (void)cu.cuStreamDestroy(stream); /* it is the caller's again */
   note(s, result);
   s->model = 3 * (by_call(s) ? 0x01010101 * s->byte : s->model) + a;
@@ -120,8 +146,10 @@ static void wait_for(story *s) {
   if (s->graph) note(s, gk_wait(s->graph, NULL));
 }
 
-static void launch_other(const story *s) {
+static void launch_other(story *s) {
+  const bool before = sim->failed() != NULL;
   if (s->other && gk_launch(s->other, 0) != GK_OK) assert_non_null(sim->failed());
+  if (!before && sim->failed()) s->other_failed = true;
 }
 
 static void look(story *s) {
@@ -141,8 +169,8 @@ static void yield_and_resume(story *s, bool abroad) {
   if (!s->graph || s->failed) return;
   assert_int_equal(status->yielded, HERE);
   note(s, gk_upload(s->device, s->flag, &(int){0}, sizeof(int)));
-  launch_other(s);
-  look(s); /* that makes what resumes */
+  for (int k = 0; k < 3; ++k) launch_other(s);
+  look(s); /* that makes what resumes, behind them */
   if (!s->graph || s->failed) return;
   launch(s, true, HERE);
   wait_for(s);
@@ -167,11 +195,15 @@ static void tell(story *s) {
   launch(s, true, 0);
   launch(s, true, 0);
   look(s);
+  launch(s, false, 0);
+  launch(s, true, 0);
   write_x(s);
   launch(s, false, 0);
   launch_other(s);
   if (s->graph) note(s, gk_poll(s->graph, NULL));
+  wait_for(s);
   launch(s, true, 0);
+  launch(s, false, 0);
   write_x(s);
   launch(s, true, 0);
   wait_for(s);
@@ -186,10 +218,10 @@ static void check_x(const story *s) { assert_int_equal(int_at(s->device, s->x), 
 /* false: there is no such call any more. */
 static bool fail_at(story *s, uint64_t k) {
   s->step = 0;
-  s->failed = false;
+  s->failed = s->other_failed = false;
   set_int(s->device, s->x, s->model = 2);
   make_streams(s);
-  sim->set_seed(k);
+  sim->set_seed(WAYS * k + s->way);
   sim->mark();
   (sim->fail)(k, s->way == GO_ON ? CUDA_ERROR_UNKNOWN : CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
   s->graph = bound(s, s->list, s->bits, s->x);
@@ -207,7 +239,8 @@ static bool fail_at(story *s, uint64_t k) {
     for (; s->used < STREAMS; ++s->used) RIGHT(cu.cuStreamDestroy(s->streams[s->used]));
     launch(s, false, 0);
   }
-  (void)gk_wait(s->other, NULL);
+  const gk_result others = gk_wait(s->other, NULL);
+  if (!s->bits && !s->other_failed && others != GK_OK) complain(s, failed, gk_error());
   assert_ok(gk_launch(s->other, 0));
   assert_ok(gk_wait(s->other, NULL));
   (void)int_at(s->device, s->other_x); /* its last kernel is over, too */
@@ -231,8 +264,10 @@ static void check_story(gk_device *device, int list, uint32_t bits, after_failur
   gk_graph *keeps = bound(&s, list, bits, s.x); /* its kernels stay loaded */
   s.other = bound(&s, LOOPING, 0, s.other_x);
   assert_true(keeps && s.other);
-  assert_ok(gk_launch(keeps, 0));
-  assert_ok(gk_wait(keeps, NULL));
+  for (int k = 0; k < 2; ++k) {
+    assert_ok(gk_launch(k ? keeps : s.other, 0));
+    assert_ok(gk_wait(k ? keeps : s.other, NULL));
+  }
   const size_t alive = alive_but_memory();
   sim->lazy(1);
   bool more = true;
@@ -251,11 +286,66 @@ static void check_story(gk_device *device, int list, uint32_t bits, after_failur
 static void test_native(void **state) {
   for (int list = STRAIGHT; list <= LOOPING; ++list)
     for (int way = 0; way < WAYS; ++way) check_story(*state, list, 0, (after_failure)way);
-  for (int list = CALLING; list < LISTS; ++list) check_story(*state, list, 0, WAYS);
+  for (int list = CALLING; list < YIELDING; ++list) check_story(*state, list, 0, WAYS);
+  for (int way = 0; way < WAYS; ++way) check_story(*state, YIELDING, 0, (after_failure)way);
 }
 
 static void test_gated(void **state) {
   for (int list = 0; list < LISTS; ++list) check_story(*state, list, GK_HOST_GATED, WAYS);
+}
+
+/* Whichever call fails while a graph is destroyed whose launches are under way, they are over then. */
+static void check_destroyed(story *s, bool abroad) {
+  for (uint64_t k = 1, over = 0; !over; ++k) {
+    s->graph = bound(s, s->list, s->bits, s->x);
+    make_streams(s);
+    s->used = 0;
+    for (int n = 0; n < 2; ++n) launch(s, abroad, 0);
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    gk_graph_destroy(s->graph);
+    over = !sim->failed();
+    if (sim->queued()) complain(s, sim->failed(), "something is under way behind the end of its graph");
+    sim->mark();
+    assert_ok(gk_launch(s->other, 0)); /* behind one that is no more */
+    assert_ok(gk_wait(s->other, NULL));
+    (void)int_at(s->device, s->other_x);
+    for (; s->used < STREAMS; ++s->used) RIGHT(cu.cuStreamDestroy(s->streams[s->used]));
+  }
+}
+
+static void test_destroyed(void **state) {
+  CUcontext context;
+  story s = {.device = *state, .way = WAIT};
+  s.x = int_on(s.device, 0);
+  s.other_x = int_on(s.device, 0);
+  s.left = s.flag = int_on(s.device, 0);
+  assert_ok(gk_cuda_context(s.device, &context, NULL));
+  RIGHT(cu.cuCtxPushCurrent(context));
+  s.other = bound(&s, LOOPING, 0, s.other_x);
+  sim->lazy(1);
+  for (; s.list < YIELDING; ++s.list)
+    for (int abroad = 0; abroad < 2; ++abroad) check_destroyed(&s, abroad);
+  sim->lazy(0);
+  gk_graph_destroy(s.other);
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+}
+
+/* A launch that is over and has posted nothing failed, whatever the device did instead. */
+static void test_posted_nothing(void **state) {
+  story s = {.device = *state};
+  s.x = int_on(s.device, 1);
+  s.left = s.flag = int_on(s.device, 0);
+  gk_graph *graph = bound(&s, LOOPING, 0, s.x);
+  gki_cuda_graph *native = NULL;
+  assert_ok(gki_cuda_native(graph->state, &native));
+  assert_ok(gk_launch(graph, 0));
+  assert_int_equal(int_at(s.device, s.x), 3);
+  memset(native->pinned + GKI_CUDA_STATUSES_AT, 0, sizeof(gki_cuda_status));
+  assert_fails(GK_ERROR_DEVICE, "launch 1 ended on the device and posted no status", gk_wait(graph, NULL));
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
 }
 
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
@@ -264,13 +354,15 @@ static void test_gated(void **state) {
 enum { TO = 1, COUNT, AGAIN };
 static const gk_slot_desc counted[] = {GK_BUFFER(TO, int), GK_SCALAR(COUNT, int), GK_BUFFER(AGAIN, int)};
 
-static gk_result run(gk_graph *graph) {
-  const gk_result result = gk_launch(graph, 0);
+static gk_result run_on(gk_graph *graph, CUstream stream) {
+  const gk_result result = stream ? gk_launch_on(graph, 0, stream) : gk_launch(graph, 0);
   return result == GK_OK ? gk_wait(graph, NULL) : result;
 }
 
+static gk_result run(gk_graph *graph) { return run_on(graph, NULL); }
+
 /* What the device knows of memory's size and of the launch's number is what the next launch goes by. */
-static void check_counts(gk_device *device, const gk_list *list, uint32_t bits) {
+static void check_counts(gk_device *device, const gk_list *list, uint32_t bits, CUstream stream) {
   int *small = int_on(device, 0), *large = ints_on(device, NULL, 4), *again = int_on(device, 0);
   for (uint64_t k = 1, over = 0; !over; ++k) {
     gk_graph *graph = graph_on(device, list, bits);
@@ -291,7 +383,8 @@ static void check_counts(gk_device *device, const gk_list *list, uint32_t bits) 
     assert_int_equal(int_at(device, large + 3), 7);
     for (int n = 5; n < 7; ++n) {
       gk_bind_int(graph, COUNT, n);
-      assert_fails(GK_ERROR_INVALID, n == 5 ? "5 elements of 4 bytes" : "6 elements of 4 bytes", run(graph));
+      assert_fails(GK_ERROR_INVALID, n == 5 ? "5 elements of 4 bytes" : "6 elements of 4 bytes",
+                   run_on(graph, k % 2 ? stream : NULL));
     }
     gk_bind_int(graph, COUNT, 4);
     assert_ok(run(graph));
@@ -303,10 +396,19 @@ static void test_counts(void **state) {
   static const gk_task tasks[] = {GK_FILL(TO, COUNT, 7)};
   static const gk_task more[] = {GK_DO_WHILE(AGAIN), GK_FILL(TO, COUNT, 7), GK_END};
   static const gk_list straight = GK_LIST(straight, tasks, counted), looping = GK_LIST(looping, more, counted);
+  CUcontext context;
+  CUstream stream;
+  assert_ok(gk_cuda_context(*state, &context, NULL));
+  RIGHT(cu.cuCtxPushCurrent(context));
+  RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  sim->lazy(1);
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; ++bits) {
-    check_counts(*state, &straight, bits);
-    check_counts(*state, &looping, bits);
+    check_counts(*state, &straight, bits, stream);
+    check_counts(*state, &looping, bits, stream);
   }
+  sim->lazy(0);
+  RIGHT(cu.cuStreamDestroy(stream));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
 }
 
 /* ---- the simulated driver's own rule ----------------------------------------------------------------------------- */
@@ -343,10 +445,27 @@ static void test_changed_source(void **state) {
   RIGHT(cu.cuCtxPopCurrent(NULL));
 }
 
+/* Of the host's memory, too, nothing is left. */
+static counting counts;
+
+static int setup_counted(void **state) {
+  static gk_allocator allocator;
+  allocator = counting_allocator(&counts);
+  return gk_set_allocator(&allocator) == GK_OK ? setup_cuda(state) : -1;
+}
+
+static int teardown_counted(void **state) {
+  const int result = teardown_cuda(state);
+  if (atomic_load(&counts.live)) fprintf(stderr, "%d blocks of the host's memory are left\n", atomic_load(&counts.live));
+  return atomic_load(&counts.live) || gk_set_allocator(NULL) != GK_OK ? -1 : result;
+}
+
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {ON_CUDA(test_native), ON_CUDA(test_gated), ON_CUDA(test_counts),
+#define COUNTED(test) cmocka_unit_test_setup_teardown(test, setup_counted, teardown_counted)
+  const struct CMUnitTest tests[] = {COUNTED(test_native), COUNTED(test_gated), COUNTED(test_destroyed),
+                                     COUNTED(test_counts), ON_CUDA(test_posted_nothing),
                                      ON_CUDA(test_changed_source)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }

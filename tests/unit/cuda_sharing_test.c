@@ -140,7 +140,15 @@ static void test_captured(void **state) {
   int *x = int_on(device, 1), *left = int_on(device, 1), value = 5;
   gk_bind(graph, X, x);
   gk_bind(graph, LEFT, left);
+  gk_graph *gone = graph_on(device, &looping, 0); /* its end was marked before the stream was captured */
+  gk_bind(gone, X, x);
+  gk_bind(gone, LEFT, left);
+  assert_ok(gk_launch(gone, 0));
+  assert_ok(gk_wait(gone, NULL));
+  set_int(device, x, 1);
+  set_int(device, left, 1);
   RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  gk_graph_destroy(gone);
   RIGHT(cu.cuCtxCreate(&mine, 0, 0));
   const char *const says = "the stream that the device shares is being captured";
   const gk_cuda_sharing once_more = GK_CUDA_SHARE(context, stream);

@@ -438,6 +438,35 @@ static void test_every_call_fails(void **state) {
   end_graph();
 }
 
+/* What couldn't be completed can be, once the driver does as it is told. */
+static void test_completed_later(void **state) {
+  gk_device *device = *state;
+  for (uint64_t k = 1, over = 0; !over; ++k) {
+    begin_graph(device);
+    int *left = int_on(device, 2), *flag = int_on(device, 0);
+    gk_cuda_block blocks[2] = {block_after(device, GK_OP_DO_WHILE, left, 5, whole, NULL)};
+    hand_add(blocks[0].body[0], log_letter(blocks[0].body[0], NULL, 'x'), "hand_add", left, (uint64_t)-1);
+    blocks[1] = block_after(device, GK_OP_ELSE, flag, 0, whole, blocks[0].node);
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    gk_result results[2];
+    for (int b = 0; b < 2; ++b) results[b] = gk_cuda_end(device, &blocks[b]);
+    over = !sim->failed();
+    sim->mark();
+    for (int b = 0; b < 2; ++b) {
+      assert_true(results[b] == GK_OK || results[b] == GK_ERROR_MEMORY);
+      if (results[b] != GK_OK) assert_ok(gk_cuda_end(device, &blocks[b]));
+      INVALID("was completed before", gk_cuda_end(device, &blocks[b]));
+    }
+    log_letter(whole, blocks[1].node, 'z');
+    CUgraphExec exec = hand_instantiate(whole);
+    hand_launch(exec);
+    assert_traced(device, "xxz");
+    RIGHT(cu.cuGraphExecDestroy(exec));
+    end_graph();
+  }
+}
+
 static void test_lost(void **state) {
   gk_device *device = *state;
   begin_graph(device);
@@ -537,7 +566,7 @@ int main(int count, char **words) {
     ON_HAND(test_loops), ON_HAND(test_branches), ON_HAND(test_empty_bodies), ON_HAND(test_decision_is_last),
     ON_HAND(test_own_kernels), ON_HAND(test_own_do_while_in_a_loop), ON_HAND(test_random), ON_HAND(test_refused),
     ON_HAND(test_driver_minds), ON_HAND(test_without_conditional_nodes), ON_HAND(test_closed_in_the_middle),
-    ON_HAND(test_on_a_shared_stream), ON_HAND(test_every_call_fails),
+    ON_HAND(test_on_a_shared_stream), ON_HAND(test_every_call_fails), ON_HAND(test_completed_later),
     ON_HAND(test_many_bounded_loops),
     ON_HAND(test_bounds_in_one_another), ON_HAND(test_lost), ON_HAND(test_threads),
   };
