@@ -169,43 +169,39 @@ void sim_memory_describe(const sim_device *device, uintptr_t at, char *text, siz
   snprintf(text, bytes, "%#llx, which is no memory of this device", (unsigned long long)at);
 }
 
-enum { TORN_MOST = 32 };
-static _Thread_local struct { const unsigned char *at; size_t bytes; } torn[TORN_MOST];
-static _Thread_local unsigned torn_count;
-
-void sim_torn_note(const unsigned char *to, size_t bytes) {
-  if (torn_count == TORN_MOST) sim_torn_forget(torn[0].at, torn[0].bytes);
-  torn[torn_count].at = to;
-  torn[torn_count++].bytes = bytes;
+void sim_torn_note(sim_device *device, const unsigned char *to, size_t bytes) {
+  if (device->torn_count == SIM_TORN_MOST) sim_torn_forget(device, device->torn[0].at, device->torn[0].bytes);
+  device->torn[device->torn_count++] = (sim_torn){to, bytes};
 }
 
 /* What reaches beyond both ends of it stays as a whole. */
-void sim_torn_forget(const unsigned char *to, size_t bytes) {
-  for (unsigned k = torn_count; k-- > 0;) {
-    const unsigned char *begin = torn[k].at, *end = begin + torn[k].bytes;
+void sim_torn_forget(sim_device *device, const unsigned char *to, size_t bytes) {
+  for (unsigned k = device->torn_count; k-- > 0;) {
+    const unsigned char *begin = device->torn[k].at, *end = begin + device->torn[k].bytes;
     if (to <= begin && to + bytes > begin) begin = to + bytes < end ? to + bytes : end;
     else if (to < end && to + bytes >= end) end = to;
-    torn[k].at = begin;
-    torn[k].bytes = (size_t)(end - begin);
-    if (begin == end) torn[k] = torn[--torn_count];
+    device->torn[k] = (sim_torn){begin, (size_t)(end - begin)};
+    if (begin == end) device->torn[k] = device->torn[--device->torn_count];
   }
 }
 
-static void check_torn(uintptr_t at, size_t bytes) {
-  for (unsigned k = 0; k < torn_count; ++k)
-    if (at < (uintptr_t)torn[k].at + torn[k].bytes && at + bytes > (uintptr_t)torn[k].at) {
-      sim_broken("source", "a kernel reads %#llx, which was copied there from page-locked memory that was changed "
-                 "before", (unsigned long long)at);
-      sim_torn_forget(torn[k].at, torn[k].bytes);
-      return;
-    }
+static void check_torn(sim_device *device, uintptr_t at, size_t bytes) {
+  for (unsigned k = 0; k < device->torn_count; ++k) {
+    const sim_torn torn = device->torn[k];
+    if (at >= (uintptr_t)torn.at + torn.bytes || at + bytes <= (uintptr_t)torn.at) continue;
+    sim_broken("source", "a kernel reads %#llx, which was copied there from page-locked memory that was changed "
+               "before", (unsigned long long)at);
+    sim_torn_forget(device, torn.at, torn.bytes);
+    return;
+  }
 }
 
 /* Device memory is closed where it mustn't be touched. Of the host's a kernel may touch what is page-locked or managed;
  * all of it on a device whose attribute says so. */
 bool sim_touch(unsigned long long at, unsigned long long bytes) {
-  if (leave && torn_count) check_torn(at, bytes);
-  if (!leave || !guarded || is_device_memory(at)) return true;
+  if (!leave || !guarded) return true;
+  if (guarded->device->torn_count) check_torn(guarded->device, at, bytes);
+  if (is_device_memory(at)) return true;
   pthread_mutex_lock(&sim_lock);
   const bool known = find_in(guarded, guarded->hosts, at, bytes) != NULL;
   pthread_mutex_unlock(&sim_lock);

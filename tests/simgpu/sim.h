@@ -124,6 +124,9 @@ typedef struct sim_block { /* of memory */
 
 typedef struct sim_freed { uintptr_t at; size_t bytes; } sim_freed;
 
+typedef struct sim_torn { const unsigned char *at; size_t bytes; } sim_torn;
+enum { SIM_TORN_MOST = 32 };
+
 typedef struct sim_device {
   int ordinal;
   struct sim_context *primary, *contexts; /* the primary one among all */
@@ -144,6 +147,8 @@ typedef struct sim_device {
   uint64_t random;         /* which stream goes on */
   uint64_t streams_random; /* where the next stream's own begins */
   uint64_t launch_random, passes_most; /* for the item that is carried out */
+  sim_torn torn[SIM_TORN_MOST]; /* its thread's own */
+  unsigned torn_count;
 } sim_device;
 
 typedef struct sim_context {
@@ -423,8 +428,8 @@ bool sim_go_on_call(sim_device *device, const sim_call *call, sim_grid *grid, ui
                     size_t why_bytes);
 /* Where a copy went whose source was changed before it ran, so that it may have brought either; by the device's thread.
  * Who reads there breaks a rule, until another copy has replaced it. */
-void sim_torn_note(const unsigned char *to, size_t bytes);
-void sim_torn_forget(const unsigned char *to, size_t bytes);
+void sim_torn_note(sim_device *device, const unsigned char *to, size_t bytes);
+void sim_torn_forget(sim_device *device, const unsigned char *to, size_t bytes);
 uint64_t sim_source_hash(const unsigned char *bytes, size_t count); /* never 0 */
 bool sim_run_copy(sim_device *device, const sim_copy *copy, char *why, size_t why_bytes);
 

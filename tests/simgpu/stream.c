@@ -79,9 +79,9 @@ static bool run_item(sim_device *device, sim_item *item, simgpu_counts *counts, 
   switch (item->kind) {
     case SIM_ITEM_KERNEL: return sim_run_call(device, item->call, why, why_bytes);
     case SIM_ITEM_COPY:
-      sim_torn_forget(item->copy.to, item->copy.bytes);
+      sim_torn_forget(device, item->copy.to, item->copy.bytes);
       if (item->source && item->source != sim_source_hash(item->copy.from, item->copy.bytes))
-        sim_torn_note(item->copy.to, item->copy.bytes);
+        sim_torn_note(device, item->copy.to, item->copy.bytes);
       return sim_run_copy(device, &item->copy, why, why_bytes);
     case SIM_ITEM_GRAPH: return sim_run_program(device, item->program, item->exec, counts, why, why_bytes);
     case SIM_ITEM_EVENT:

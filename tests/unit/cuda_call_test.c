@@ -498,7 +498,8 @@ int main(int count, char **words) {
                                      ON_CALL(test_in_no_child), ON_CALL(test_in_no_body),
                                      ON_CALL(test_refused_in_a_body),
                                      ON_CALL(test_host_function_at_the_top), ON_CALL(test_unfit_for_a_body),
-                                     ON_CALL(test_unfit_for_a_body_late), ON_CALL(test_unfit_at_launch), ON_CALL(test_unfit_and_each_call_fails),
+                                     ON_CALL(test_unfit_for_a_body_late), ON_CALL(test_unfit_at_launch),
+                                     ON_CALL(test_unfit_and_each_call_fails),
                                      ON_CALL(test_blamed)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
 }

@@ -300,6 +300,7 @@ static void check_destroyed(story *s, bool abroad) {
     s->graph = bound(s, s->list, s->bits, s->x);
     make_streams(s);
     s->used = 0;
+    set_int(s->device, s->x, s->model = 2);
     for (int n = 0; n < 2; ++n) launch(s, abroad, 0);
     sim->mark();
     (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
@@ -456,8 +457,9 @@ static int setup_counted(void **state) {
 
 static int teardown_counted(void **state) {
   const int result = teardown_cuda(state);
-  if (atomic_load(&counts.live)) fprintf(stderr, "%d blocks of the host's memory are left\n", atomic_load(&counts.live));
-  return atomic_load(&counts.live) || gk_set_allocator(NULL) != GK_OK ? -1 : result;
+  const int left = atomic_load(&counts.live);
+  if (left) fprintf(stderr, "%d blocks of the host's memory are left\n", left);
+  return left || gk_set_allocator(NULL) != GK_OK ? -1 : result;
 }
 
 int main(int count, char **words) {
