@@ -140,6 +140,30 @@ static void test_bound_count_behind_memory(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* Where the offset alone leads behind the memory there is room for nothing. */
+static void test_offset_behind_memory(void **state) {
+  (void)state;
+  static const gk_slot_desc bound[] = {GK_BUFFER(FLAG, int), GK_BUFFER(COUNTS, int), GK_BUFFER(DATA, int),
+                                       GK_SCALAR(N, int)};
+  gk_task fill = GK_FILL(DATA, N, 1);
+  fill.offset = 8;
+  const gk_task tasks[] = {fill, GK_RUN(count_up, GK_ONE, FLAG), GK_RUN(count_up, GK_ONE, COUNTS)};
+  const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), bound, GK_COUNT(bound)};
+  char *block = gk_alloc(device, 16, GK_DEVICE_MEMORY);
+  gk_graph *graph = NULL;
+  assert_int_equal(gk_graph_create(device, &list, 0, &graph), GK_OK);
+  assert_int_equal(gk_bind(graph, FLAG, block), GK_OK);
+  assert_int_equal(gk_bind(graph, COUNTS, block), GK_OK);
+  assert_int_equal(gk_bind(graph, DATA, block + 12), GK_OK);
+  for (int items = 0; items < 2; ++items) {
+    gk_bind_int(graph, N, items);
+    if (items) launch_fails(graph, "from byte 8 of slot 3 (DATA) on, which has 4 bytes");
+    else assert_int_equal(launch(graph), GK_OK);
+  }
+  gk_graph_destroy(graph);
+  gk_free(device, block);
+}
+
 /* Of a block of gk_alloc the size is known, too: from the address that is bound on, which needn't be its first. */
 static void test_behind_a_block(void **state) {
   (void)state;
@@ -375,6 +399,7 @@ int main(int count, char **words) {
     cmocka_unit_test(test_copy_and_fill_behind_memory), cmocka_unit_test(test_resize_mends),
     cmocka_unit_test(test_resize_without_memory),
     cmocka_unit_test(test_bound_count_behind_memory),
+    cmocka_unit_test(test_offset_behind_memory),
     cmocka_unit_test(test_no_items_no_memory),
     cmocka_unit_test(test_bound_counts_of_every_type),
     cmocka_unit_test(test_behind_a_block),
