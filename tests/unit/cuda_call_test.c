@@ -178,6 +178,22 @@ static void test_known_when_made(void **state) {
   gk_graph_destroy(graph);
 }
 
+static int given;
+static gk_result note_given(const gk_value *args, void *native) {
+  (void)native;
+  given = args[0].i32;
+  return GK_OK;
+}
+
+/* Also of the first slot, the list's own value. */
+static void test_first_value(void **state) {
+  static const gk_slot_desc one[] = {GK_DEFAULT(X, int, 33)};
+  static const gk_task tasks[] = {GK_CALL(note_given, X)};
+  static const gk_list list = GK_LIST(list, tasks, one);
+  gk_graph_destroy(graph_on(*state, &list, 0));
+  assert_int_equal(given, 33);
+}
+
 static void test_call_fails(void **state) {
   gk_device *device = *state;
   static const gk_task tasks[] = {GK_CALL(fill_bytes, X, BYTE), GK_RUN(add, N, X, A)};
@@ -492,7 +508,8 @@ int main(int count, char **words) {
 #define ON_CALL(test) cmocka_unit_test_setup_teardown(test, setup_call, teardown_cuda)
   const struct CMUnitTest tests[] = {ON_CALL(test_recorded), ON_CALL(test_recorded_gated), ON_CALL(test_struct),
                                      ON_CALL(test_struct_gated), ON_CALL(test_recorded_again_behind_others),
-                                     ON_CALL(test_in_bodies),       ON_CALL(test_known_when_made),
+                                     ON_CALL(test_in_bodies), ON_CALL(test_known_when_made),
+                                     ON_CALL(test_first_value),
                                      ON_CALL(test_call_fails),      ON_CALL(test_capture_fails),
                                      ON_CALL(test_capture_ends_badly), ON_CALL(test_forked),
                                      ON_CALL(test_in_no_child), ON_CALL(test_in_no_body),

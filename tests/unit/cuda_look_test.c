@@ -306,11 +306,28 @@ static void test_each_call_fails(void **state) {
   }
 }
 
+/* A device that a look finds lost is lost for all that comes later. */
+static void test_lost(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {THREE, THREE, THREE, GK_FILL(X, N, 1), GK_CHECKPOINT(HERE, FLAG), GK_FILL(Y, N, 2),
+                                  GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_device *device = open_named("cuda");
+  gk_graph *graph = bound(device, &list, 0);
+  sim->mark();
+  (sim->fail)(4, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST); /* what resumes is being made */
+  assert_int_equal(gk_cuda_graph(graph, HERE, NULL, NULL), GK_ERROR_DEVICE);
+  sim->mark();
+  assert_fails(GK_ERROR_DEVICE, "is lost", gk_launch(graph, 0));
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+}
+
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
   const struct CMUnitTest tests[] = {
-    CLEAN(test_switch_of_if_nodes), ON_CUDA(test_change_a_kernel_node), ON_CUDA(test_variants),
+    CLEAN(test_switch_of_if_nodes), CLEAN(test_lost), ON_CUDA(test_change_a_kernel_node), ON_CUDA(test_variants),
     ON_CUDA(test_made_between_launches), ON_CUDA(test_each_kind), ON_CUDA(test_checkpoints), ON_CUDA(test_refused),
     ON_CUDA(test_in_a_graph_of_the_callers), ON_CUDA(test_each_call_fails)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
