@@ -345,6 +345,24 @@ static void no_memory_for_records(void **state) {
     assert_int_equal(sim->alive(SIMGPU_ALL), alive);
   }
   gki_cuda_leave(native);
+  gk_graph *graph = graph_on(device, &straight, 0);
+  gk_result result = GK_ERROR_MEMORY;
+  const size_t used = native->pool.used_count;
+  int failed = 0;
+  for (int k = 1; result != GK_OK; ++k) { /* of what a slot owns, and of common's table */
+    atomic_store(&c.calls, 0);
+    atomic_store(&c.fail_at, k);
+    result = gk_resize(graph, X, 8);
+    atomic_store(&c.fail_at, 0);
+    if (result == GK_OK) break;
+    assert_int_equal(result, GK_ERROR_MEMORY);
+    assert_says("gk_resize: slot 1 (X) with 8 elements: out of host memory");
+    assert_null(gk_bound(graph, X));
+    assert_int_equal(native->pool.used_count, used);
+    ++failed;
+  }
+  assert_true(failed >= 2);
+  gk_graph_destroy(graph);
   gk_device_close(device);
   assert_int_equal(atomic_load(&c.live), 0);
   assert_ok(gk_set_allocator(NULL));
