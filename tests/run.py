@@ -68,7 +68,6 @@ SCRIPTS = [
     ("cuda images", ["tests/cuda/image.py"], False),
     ("kernels compiled beforehand", ["tests/cuda/embed.py"], False),
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
-    ("analyzer", ["tests/analyzer.py"], False),
     ("probe", ["tests/cuda/probe.py"], PLAIN),
     ("softbody on simulated CUDA", ["tests/softbody_cuda.py"], PLAIN),
     ("gpu script", ["tests/gpu_script.py"], PLAIN),
@@ -101,11 +100,12 @@ SUITES = [
 FULL_SUITES = []
 VERSIONS = ("11.4", "12.2", "12.3", "12.4", "12.6", "12.8", "13.0")
 for version in VERSIONS:
-    (SUITES if version in ("11.4", "12.4", "13.0") else FULL_SUITES).extend([
+    (SUITES if version in ("11.4", "13.0") else FULL_SUITES).append(
         (f"conformance on simulated CUDA {version}",
-         simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect"), [], False),
+         simulated(version, CONFORMANCE, "--expect", "tests/cuda/simulated.expect"), [], False))
+    (SUITES if version in ("11.4", "12.4", "13.0") else FULL_SUITES).append(
         (f"random lists on simulated CUDA {version}",
-         simulated(version, RANDOM_LISTS, "--random", "120"), ["--random", "5000"], False)])
+         simulated(version, RANDOM_LISTS, "--random", "120"), ["--random", "5000"], False))
     if version >= "12.4":  # before, the host gates whatever is asked for
         (SUITES if version == "13.0" else FULL_SUITES).extend([
             (f"conformance on simulated CUDA {version}, host-gated",
@@ -148,8 +148,9 @@ FULL_SUITES.append(("conformance on CUDA with plain gates and calls that fail",
                     simulated("13.0", CONFORMANCE, "--sweep", "calls", no=PLAIN_NOS), ["--most", "1000"], False))
 # On the simulated driver, where the compiler of gk itself matters least: in the first tree alone, but for the newest.
 ONCE = [name for name, *_ in SUITES if "on simulated CUDA" in name and name != "conformance on simulated CUDA 13.0"]
-FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False), ("coverage", ["tests/coverage.py"], False),
-                ("all mutations", ["tests/mutations.py", "--all"], False)]
+ONCE.append("unit/cuda_half_way_test")  # a sweep over calls that fail
+FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False), ("analyzer", ["tests/analyzer.py"], False),
+                ("coverage", ["tests/coverage.py"], False), ("all mutations", ["tests/mutations.py", "--all"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
@@ -348,7 +349,9 @@ def jobs(trees, full):
                 continue  # what goes wrong after a failure, sanitizers see
             yield f"{tree_name(tree)}: {name}", command + (fully if full else []), tree
         for program in targets(tree, "test"):
-            yield f"{tree_name(tree)}: {program.removeprefix('build/tests/')}", [program], tree
+            name = program.removeprefix("build/tests/")
+            if position == 0 or full or name not in ONCE:
+                yield f"{tree_name(tree)}: {name}", [program], tree
 
 
 def rank(job):

@@ -120,7 +120,7 @@ def same_again(program, folder):
     """Equal bits from two processes with as many threads; a different mesh would not do."""
     texts = []
     for k in (1, 2):
-        start(program, folder / "two balls.obj", "--steps", 40, "--threads", 2, "--quiet", "--out",
+        start(program, folder / "two balls.obj", "--steps", 40, "--threads", 2, "--pairs", 1, "--quiet", "--out",
               folder / f"again{k}")
         texts.append((folder / f"again{k}" / "final.obj").read_text())
     tap.case("two processes agree", None if texts[0] == texts[1] else "they differ")
@@ -188,16 +188,17 @@ def command_lines(program, folder):
 def full_disks(program, folder):
     """What can't be written whole is an error, and leaves what was there before."""
     mesh, out = folder / "cloth.obj", folder / "full"
-    start(program, mesh, "--steps", 1, "--out", out)
+    start(program, mesh, "--steps", 1, "--pairs", 1, "--out", out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))  # noqa: E731
-    done = subprocess.run([program, mesh, "--steps", "2", "--out", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, preexec_fn=limit, restore_signals=False)  # Python ignores SIGXFSZ
+    done = subprocess.run([program, mesh, "--steps", "2", "--pairs", "1", "--out", out], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, preexec_fn=limit,
+                          restore_signals=False)  # Python ignores SIGXFSZ
     after = {path.name: path.read_bytes() for path in out.iterdir()}
     tap.case("a mesh cut short doesn't replace a whole one",
              None if done.returncode == 1 and "final.obj.part: writing failed: " in done.stderr and before == after and
              len(before) == 2 else f"exit code {done.returncode}, {[*before]}, {[*after]}\n{done.stderr}")
-    for words in ((mesh, "--steps", "1", "--out", out), ("--help",), ("--plan", "text")):
+    for words in ((mesh, "--steps", "1", "--pairs", "1", "--out", out), ("--help",), ("--plan", "text")):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([program, *words], stdout=full, stderr=subprocess.PIPE, text=True)
         tap.case(f"standard output is full: {Path(str(words[0])).name}",

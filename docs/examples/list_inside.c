@@ -80,6 +80,7 @@ int main(void) {
   gk_graph_destroy(graph);
   CHECK(cuGraphDestroy(whole));
   CHECK(cuModuleUnload(module));
+  CHECK(cuCtxPopCurrent(NULL));
   gk_device_close(device);
   return 0;
 }

@@ -63,6 +63,7 @@ int main(void) {
   CHECK(cuGraphExecDestroy(exec));
   CHECK(cuGraphDestroy(graph));
   CHECK(cuModuleUnload(module));
+  CHECK(cuCtxPopCurrent(NULL));
   gk_device_close(device);
   return 0;
 }

@@ -65,9 +65,11 @@ static void hear(void *user, gk_log_level level, const char *line) {
 
 static bool injected(gk_result code) {
   if (!has_fired() || atomic_load(&fault.said) == 0) return false;
-  /* What fails while a driver starts means that there is none. */
-  return code == GK_OK || code == fault.code ||
-         (fault.own && (code == GK_ERROR_DEVICE || code == GK_ERROR_NO_DEVICE));
+  if (code == GK_OK || code == fault.code) return true;
+  if (!fault.own) return false;
+  /* What fails while a driver starts means that there is none; if its compiler fails, there is no COPY and FILL. */
+  return code == GK_ERROR_DEVICE || code == GK_ERROR_NO_DEVICE ||
+         (code == GK_ERROR_UNSUPPORTED && strstr(gk_error(), "COPY and FILL are kernels of gk's own"));
 }
 
 /* kth: 0: none. way: of the backend's; for memory there is one. */

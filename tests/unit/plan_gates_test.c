@@ -482,6 +482,7 @@ static effort effort_of(shape fill, uint32_t room, uint32_t bits) {
   const uint64_t before = work_done;
   assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
   const uint64_t work = work_done - before;
+  assert_true(work > 0);
   if (fill == straight && !(bits & GK_WITH_PLAIN)) {
     const uint32_t resume = (bits & GK_WITH_RESUME) != 0, n = planned.plan.checkpoint_count;
     assert_int_equal(gates->conditional_count, n - 1 + resume);

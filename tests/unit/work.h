@@ -5,7 +5,7 @@
 #define WORK_H
 #include <stdint.h>
 
-static uint64_t work_done;
+static _Thread_local uint64_t work_done; /* by this thread */
 
 void __sanitizer_cov_trace_pc(void);
 __attribute__((visibility("default"))) void __sanitizer_cov_trace_pc(void) { ++work_done; }
