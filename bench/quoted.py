@@ -49,8 +49,8 @@ TELLS = {"README.md": "", "CHANGELOG.md": "", "bench/peers/README.md": "", "docs
 VERSIONS = {"11.4", "12.0", "12.3", "12.4", "12.8", "12.9", "13.0"}  # of CUDA
 # What is no figure of how fast gk is.
 EXEMPT = {
-    ("docs/coverage.md", "94.5 %"): "branches taken", ("docs/coverage.md", "97 %"): "lines run",
-    ("docs/coverage.md", "87 %"): "branches taken",
+    ("docs/coverage.md", "94.5 %"): "branches taken", ("docs/coverage.md", "98.5 %"): "lines run",
+    ("docs/coverage.md", "92 %"): "branches taken",
     ("docs/performance.md", "0.4 ms"): "how long a call is made",
     ("CHANGELOG.md", "1.0"): "gk's version",
     ("README.md", "2.0"): "the licence's version",
