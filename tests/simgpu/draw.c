@@ -68,7 +68,7 @@ CUresult sim_cuGraphDebugDotPrint(CUgraph handle, const char *path, unsigned int
   if (result != CUDA_SUCCESS) return result;
   FILE *file = path ? fopen(path, "w") : NULL;
   if (!file) return sim_refuse(CUDA_ERROR_INVALID_VALUE, "cuGraphDebugDotPrint: can't write there");
-  drawing d = {.file = file, .handles = (flags & (VERBOSE | HANDLES)) != 0};
+  drawing d = {.file = file, .handles = (flags & (VERBOSE | HANDLES)) && !sim_says_no("handles")};
   fprintf(file, "digraph dot {\n");
   draw_graph(&d, graph);
   fprintf(file, "}\n");

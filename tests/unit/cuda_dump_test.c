@@ -140,6 +140,24 @@ static void test_bodies_left_out(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* Where the driver writes no handles, no node gets a name, so one body is tried and the others aren't. */
+static void test_no_handles(void **state) {
+  gk_graph *graph = bound(*state, 0);
+  static const char *const noes[] = {"handles", "handles,drawn"};
+  for (size_t k = 0; k < GK_COUNT(noes); ++k) {
+    sim->answer_no(noes[k]);
+    char *text = gk_cuda_dump(graph, 0);
+    sim->answer_no(NULL);
+    assert_non_null(text);
+    assert_int_equal(count_of(text, "digraph"), 2);
+    assert_int_equal(count_of(text, "\n// the body that holds: "), 1);
+    expect_named(text, "task 0 (add)", 0);
+    assert_int_equal(depth_of(text), 0);
+    gk_free_text(text);
+  }
+  gk_graph_destroy(graph);
+}
+
 /* What is drawn in is closed again. */
 static void test_no_file_is_left(void **state) {
   gk_graph *graph = bound(*state, 0);
@@ -223,7 +241,7 @@ static void test_each_call_fails(void **state) {
 int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
-  const struct CMUnitTest tests[] = {ON_CUDA(test_named), ON_CUDA(test_bodies_left_out),
+  const struct CMUnitTest tests[] = {ON_CUDA(test_named), ON_CUDA(test_bodies_left_out), ON_CUDA(test_no_handles),
                                      ON_CUDA(test_no_file_is_left), cmocka_unit_test(test_each_kind_is_said),
                                      ON_CUDA(test_all_launches), ON_CUDA(test_refused),
                                      ON_CUDA(test_each_call_fails)};

@@ -118,15 +118,16 @@ static void what_the_host_decides(void **state) {
   gk_graph_destroy(graph);
 }
 
-static void expect_said(gk_graph *graph, const char *const *words, size_t count) {
-  char *text = gk_dump(NULL, graph, "text");
+static void expect_said(gk_graph *graph, const char *format, const char *const *words, size_t count) {
+  char *text = gk_dump(NULL, graph, format);
   assert_non_null(text);
   for (size_t k = 0; k < count; ++k)
     if (!strstr(text, words[k])) fail_msg("no \"%s\" in:\n%s", words[k], text);
   gk_free_text(text);
 }
-#define EXPECT_SAID(graph, ...) \
-  expect_said(graph, (const char *const[]){__VA_ARGS__}, GK_COUNT(((const char *const[]){__VA_ARGS__})))
+#define EXPECT_SAID_IN(graph, format, ...) \
+  expect_said(graph, format, (const char *const[]){__VA_ARGS__}, GK_COUNT(((const char *const[]){__VA_ARGS__})))
+#define EXPECT_SAID(graph, ...) EXPECT_SAID_IN(graph, "text", __VA_ARGS__)
 
 /* Of kernels with code by hand, and how it goes over where to resume. */
 static void code_by_hand_and_targets(void **state) {
@@ -143,12 +144,35 @@ static void code_by_hand_and_targets(void **state) {
   gk_graph_destroy(graph);
   graph = graph_on(device, &two, 0);
   EXPECT_SAID(graph, "\ncode by hand: 2 nodes, updated when", "where to resume: by an update of the first kernel\n");
+  EXPECT_SAID_IN(graph, "json", "\"by_hand\": 2, \"calls\": false, \"target\": \"an update of the first kernel\", ");
+  gk_graph_destroy(graph);
+  graph = graph_on(device, &two, GK_HOST_GATED);
+  EXPECT_SAID(graph, "\ncode by hand: 2 nodes, updated when");
+  EXPECT_SAID_IN(graph, "json", "\"by_hand\": 2, \"calls\": false, \"target\": null, ");
   gk_graph_destroy(graph);
   static const gk_task checkpoint[] = {GK_FILL(X, N, 1), GK_CHECKPOINT(HERE, FLAG), GK_FILL(X, N, 1), GK_END};
   static const gk_list resumed = GK_LIST(resumed, checkpoint, slots);
   native->abilities.ways |= GKI_CUDA_TARGET_BY_COPY;
   graph = graph_on(device, &resumed, 0);
   EXPECT_SAID(graph, "where to resume: by a copy\n");
+  gk_graph_destroy(graph);
+}
+
+/* Where the graph that resumes has the same nodes there is no other one. */
+static void one_for_all_launches(void **state) {
+  static const gk_task yielding_tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(HERE, FLAG), GK_END};
+  static const gk_list yielding = GK_LIST(yielding, yielding_tasks, slots);
+  static const struct { const char *format, *all; } forms[] = {
+    {"text", "\nall launches: 1 node of tasks, "},
+    {"json", "[{\"of\": \"all launches\", \"made\": true, \"tasks\": 1, "},
+    {"dot", "label=\"all launches\";\ng0n0 "}};
+  gk_graph *graph = graph_on(*state, &yielding, 0);
+  for (size_t k = 0; k < GK_COUNT(forms); ++k) {
+    char *text = lowered(graph, forms[k].format);
+    if (!strstr(text, forms[k].all)) fail_msg("no \"%s\" in:\n%s", forms[k].all, text);
+    if (strstr(text, "launches that resume")) fail_msg("another graph in:\n%s", text);
+    free(text);
+  }
   gk_graph_destroy(graph);
 }
 
@@ -189,7 +213,7 @@ int main(int count, char **words) {
   update = (wish && *wish == '1') || (count > 1 && strcmp(words[1], "--update-golden") == 0);
   const struct CMUnitTest tests_here[] = {
     ON_CUDA(what_the_device_decides), ON_CUDA(what_the_host_decides), ON_CUDA(counts_are_the_drivers),
-    ON_CUDA(code_by_hand_and_targets),
+    ON_CUDA(code_by_hand_and_targets), ON_CUDA(one_for_all_launches),
     cmocka_unit_test(others_read_it),
   };
   return cmocka_run_group_tests(tests_here, NULL, NULL);

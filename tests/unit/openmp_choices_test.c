@@ -168,6 +168,21 @@ static void test_what_splitting_saves(void **state) {
   assert_true(gki_trial_pick(&trial, 4, HANDOFF_NS).saving_ns == 7.5e5f - HANDOFF_NS);
 }
 
+/* However often they were timed in series, while a hand-over took too long, the other way is tried before it counts as
+ * faster. */
+static void test_what_splitting_saves_untried(void **state) {
+  (void)state;
+  gki_trial trial = {0};
+  for (int k = 0; k < 4; ++k) {
+    assert_false(gki_trial_pick(&trial, 4, 1e9f).split);
+    gki_trial_report(&trial, false, 1500);
+  }
+  const gki_pick pick = gki_trial_pick(&trial, 4, HANDOFF_NS);
+  assert_true(pick.split && pick.timed);
+  assert_true(pick.saving_ns == 1500 * 0.75f - HANDOFF_NS);
+  assert_false(trial.split);
+}
+
 /* What is long is timed each time, what is short now and then, and just before the other way is tried. */
 static void test_what_is_timed(void **state) {
   (void)state;
@@ -322,6 +337,7 @@ int main(void) {
     cmocka_unit_test(test_sections_that_shrink),
     cmocka_unit_test(test_what_is_known_changes_slowly),
     cmocka_unit_test(test_what_splitting_saves),
+    cmocka_unit_test(test_what_splitting_saves_untried),
     cmocka_unit_test(test_what_is_timed),
     cmocka_unit_test(test_a_tie_changes_nothing),
     cmocka_unit_test(test_less_than_two_sections),

@@ -164,6 +164,28 @@ static void test_sums_of_two_parallels(void **state) {
   world_end(&w);
 }
 
+/* The order of whole numbers doesn't matter: sections that add them to one slot may run side by side, and their sums
+ * need no chunks. */
+static void test_which_sums_come_in_order(void **state) {
+  (void)state;
+  static const struct { const char *element; bool in_order; } types[] = {
+    {"int", false}, {"int32_t", false}, {"unsigned", false}, {"unsigned int", false}, {"uint", false},
+    {"uint32_t", false}, {"float", true}, {"double", true}};
+  for (size_t k = 0; k < GK_COUNT(types); ++k) {
+    const uint32_t bytes = strcmp(types[k].element, "double") == 0 ? 8 : 4;
+    const gk_param param = {"sum", types[k].element, bytes, bytes, GK_PTR, GK_ACCESS_SUM};
+    const gk_kernel adding = {.name = "adding", .params = &param, .param_count = 1, .host = total.host}; /* never run */
+    const gk_slot_desc sum = {R, GK_PTR, "R", .element = types[k].element, .element_bytes = bytes};
+    const gk_task tasks[] = {OF(GK_RUN(adding, GK_ONE, R), GK_RUN(adding, GK_ONE, R))};
+    const gk_list list = {GK_ABI, "sums", tasks, GK_COUNT(tasks), &sum, 1};
+    world w;
+    world_begin(&w, &list, 2, AS_MEASURED);
+    if (w.program.forks[0].in_order != types[k].in_order || w.program.sums[0].exact == types[k].in_order)
+      fail_msg("%s", types[k].element);
+    world_end(&w);
+  }
+}
+
 /* Floats: 1/2 (r + a) + b is not 1/2 (r + b) + a, nor is r + a + b = r + b + a. */
 static void test_sums_into_one_slot(void **state) {
   (void)state;
@@ -603,6 +625,7 @@ int main(void) {
     cmocka_unit_test(test_straight_sections),
     cmocka_unit_test(test_dump_of_sections),
     cmocka_unit_test(test_sums_of_two_parallels),
+    cmocka_unit_test(test_which_sums_come_in_order),
     cmocka_unit_test(test_sums_into_one_slot),
     cmocka_unit_test(test_straight_loops),
     cmocka_unit_test(test_team_called_in_a_pass),

@@ -135,36 +135,45 @@ static void add_in_turn(const gk_value *args, gk_range range) {
   assert_true(pthread_equal(pthread_self(), only_one));
   assert_int_equal(in_turn++, *(int *)args[0].ptr);
   *(float *)args[1].ptr += (float)(range.end - range.begin);
+  *(double *)args[2].ptr += (double)(range.end - range.begin);
 }
 static const gk_param turn_params[] = {{"turn", "int", 4, 4, GK_PTR, GK_ACCESS_IN},
-                                       {"f", "float", 4, 4, GK_PTR, GK_ACCESS_SUM}};
+                                       {"f", "float", 4, 4, GK_PTR, GK_ACCESS_SUM},
+                                       {"d", "double", 8, 8, GK_PTR, GK_ACCESS_SUM}};
 static const gk_kernel adding_in_turn = {
-  .name = "adding_in_turn", .params = turn_params, .param_count = 2, .host = add_in_turn};
+  .name = "adding_in_turn", .params = turn_params, .param_count = 3, .host = add_in_turn};
 
-/* Sections that add floats to one slot come in their order, whatever was found to be faster. */
+/* Sections that add floats or doubles to one slot come in their order, whatever was found to be faster. */
 static void test_sums_that_meet_come_in_order(void **state) {
   (void)state;
-  static const gk_task straight_tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_RUN(adding_in_turn, ONE, X, F), GK_END,
-      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, F), GK_END,
-    GK_END,
-  };
-  static const gk_task walked_tasks[] = {
-    GK_PARALLEL,
-      GK_SECTION, GK_IF(FLAG), GK_RUN(adding_in_turn, ONE, X, F), GK_END, GK_END,
-      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, F), GK_END,
-    GK_END,
-  };
-  static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], walked_tasks, slots)};
+#define STRAIGHT(f, d, other_f, other_d) { \
+    GK_PARALLEL, \
+      GK_SECTION, GK_RUN(adding_in_turn, ONE, X, f, d), GK_END, \
+      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, other_f, other_d), GK_END, \
+    GK_END}
+#define WALKED(f, d, other_f, other_d) { \
+    GK_PARALLEL, \
+      GK_SECTION, GK_IF(FLAG), GK_RUN(adding_in_turn, ONE, X, f, d), GK_END, GK_END, \
+      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, other_f, other_d), GK_END, \
+    GK_END}
+  static const gk_task straight_floats[] = STRAIGHT(F, D, F, E), walked_floats[] = WALKED(F, D, F, E),
+                       straight_doubles[] = STRAIGHT(F, D, G, D), walked_doubles[] = WALKED(F, D, G, D);
+  static const gk_list lists[] = {GK_LIST(lists[0], straight_floats, slots), GK_LIST(lists[1], walked_floats, slots),
+                                  GK_LIST(lists[2], straight_doubles, slots), GK_LIST(lists[3], walked_doubles, slots)};
   only_one = pthread_self();
   for (size_t l = 0; l < GK_COUNT(lists); ++l) {
     int turns[2] = {0, 1}, flag = 1;
-    float f = 0;
+    float f[2] = {0};
+    double d[2] = {0};
     world w;
     world_begin(&w, &lists[l], 2, SHARE_ALL);
-    for (int s = 0; s < 2; ++s) bind_ptr(&w, X + s, &turns[s]);
-    bind_ptr(&w, F, &f);
+    assert_int_equal(w.program.fork_count, 1);
+    assert_true(w.program.forks[0].in_order);
+    for (int s = 0; s < 2; ++s) {
+      bind_ptr(&w, X + s, &turns[s]);
+      bind_ptr(&w, F + s, &f[s]);
+      bind_ptr(&w, D + s, &d[s]);
+    }
     bind_i32(&w, ONE, 1);
     bind_ptr(&w, FLAG, &flag);
     for (int k = 0; k < 10; ++k) {
@@ -173,7 +182,7 @@ static void test_sums_that_meet_come_in_order(void **state) {
       assert_runs(&w);
       assert_int_equal(in_turn, 2);
     }
-    assert_true(f == 20);
+    assert_true(f[0] + f[1] == 20 && d[0] + d[1] == 20);
     world_end(&w);
   }
 }

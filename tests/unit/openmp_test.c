@@ -38,11 +38,12 @@ static void test_threads(void **state) {
   assert_int_equal(threads_with("", 0), omp_get_num_procs());
   assert_int_equal(threads_with("3", 0), 3);
   assert_int_equal(threads_with("4,2", 0), 4);
+  assert_int_equal(threads_with("4,2000", 0), 4); /* no team of gk's is as large */
   assert_int_equal(threads_with(" 5 ", 0), 5);
   assert_int_equal(threads_with("3", 7), 7);
   assert_int_equal(threads_with(NULL, 1024), 1024);
   static const char *const useless[] = {"many", "0", "-2", "2x", "4,", "4,,2", "4,0", ",4",
-                                       "1025", "99999999999999999999"};
+                                       "1025", "2000,4", "99999999999999999999"};
   for (size_t k = 0; k < GK_COUNT(useless); ++k) {
     assert_int_equal(threads_with(useless[k], 0), -1);
     assert_says("OMP_NUM_THREADS");
