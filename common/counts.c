@@ -33,11 +33,11 @@ static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t 
                              int64_t count, uint32_t unit) {
   const uint32_t slot = plan->args[node->args + arg], by = node->items[0];
   return gk_fail(GK_ERROR_INVALID,
-                 "task %u (%s): %lld elements of %u bytes, by slot %u (%s), from byte %u of slot %u (%s) on, which has "
-                 "%zu bytes; mend the count, or give that slot more memory",
-                 (unsigned)node->source, node->name, (long long)count, (unsigned)unit, (unsigned)by,
-                 plan->slots[by].name, (unsigned)(arg ? node->from_offset : node->offset), (unsigned)slot,
-                 plan->slots[slot].name, launch->room[slot]);
+                 "task %u (%s): %lld element%s of %u bytes, by slot %u (%s), from byte %u of slot %u (%s) on, which "
+                 "has %zu bytes; mend the count, or give that slot more memory",
+                 (unsigned)node->source, node->name, (long long)count, count == 1 ? "" : "s", (unsigned)unit,
+                 (unsigned)by, plan->slots[by].name, (unsigned)(arg ? node->from_offset : node->offset),
+                 (unsigned)slot, plan->slots[slot].name, launch->room[slot]);
 }
 
 gk_result gk_judge_count(const gk_plan *plan, uint32_t at, const gk_hand_over *launch, const int64_t extent[3],

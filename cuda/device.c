@@ -195,7 +195,7 @@ gk_result gki_cuda_await_all(const gki_cuda_device *device, const gk_plan *plan,
 
 bool gki_cuda_is_alive(const gki_cuda_device *device) {
   bool captured = false, implicit;
-  if (device->shares_stream && is_captured(device, device->stream, &captured, &implicit) != CUDA_SUCCESS) return false;
+  if (is_captured(device, device->stream, &captured, &implicit) != CUDA_SUCCESS) return false;
   if (captured) return true; /* to ask it would spoil the capture */
   const CUresult result = device->driver->cuStreamQuery(device->stream);
   return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;

@@ -221,7 +221,11 @@ CUresult gki_cuda_await_launches(gki_cuda_graph *graph) {
     device->last = NULL;
   }
   pthread_mutex_unlock(&device->lock);
-  if (graph->busy_until == UINT64_MAX) return gki_cuda_catch_up(graph); /* a launch half way may have no event */
+  if (graph->busy_until == UINT64_MAX) { /* a launch half way may have no event */
+    result = gki_cuda_catch_up(graph);
+    if (result == CUDA_SUCCESS) graph->busy_until = 0;
+    return result;
+  }
   if (result == CUDA_SUCCESS && launched)
     result = driver->cuEventSynchronize(graph->end      ? graph->end
                                         : graph->events ? graph->events[place_of(launched)]

@@ -156,7 +156,7 @@ FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False), ("analyzer", ["tests/analyze
 THREADED = [f"build/tests/unit/{name}_test"
             for name in ("error", "worker", "worker_clock", "device", "launch", "graph", "threads", "few_threads",
                          "openmp", "openmp_team", "openmp_cores", "openmp_costs", "openmp_calls", "openmp_pieces",
-                         "openmp_sections", "openmp_choices", "openmp_split", "cuda_launch", "range")]
+                         "openmp_sections", "openmp_choices", "openmp_split", "cuda_launch", "cuda_pool", "range")]
 THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture", "memory", "condition", "fail")]
 THREADED += ["build/tests/conformance/random_lists"]
 

@@ -27,6 +27,12 @@ static int threads_of_environment(void) {
   }
 }
 
+/* In a set-user-id program, too, LLVM's runtime would load the library that its caller names. */
+static void load_no_tool(void) {
+  const char *const name = "OMP_TOOL_LIBRARIES";
+  if (getenv(name) && !secure_getenv(name)) (void)setenv("OMP_TOOL", "disabled", 1);
+}
+
 static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads) {
   if (desc->threads < 0 || desc->threads > THREADS_MAX)
     return gk_fail(GK_ERROR_INVALID,
@@ -96,6 +102,7 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
                    "backend openmp: there is one device, this machine's CPU, with ordinal 0; %d was asked for",
                    desc->ordinal);
   uint32_t threads = 1;
+  load_no_tool(); /* before the first call of the runtime */
   gk_result result = choose_threads(desc, &threads);
   if (result != GK_OK) return result;
   if (!gki_team_make(&device->team, threads))

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What is waited for two minutes and more is taken for a hang. */
+/* What is waited for ten minutes and more is taken for a hang. */
 static inline void await_once(int tries, const char *what) {
-  enum { YIELDS = 1000, NAPS = 120000 };
+  enum { YIELDS = 1000, NAPS = 600000 };
   if (tries < YIELDS) sched_yield();
   else nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   if (tries < YIELDS + NAPS) return;

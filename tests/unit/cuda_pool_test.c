@@ -19,7 +19,7 @@ static gk_graph *launch_endless(gk_device *device, int **left) {
   *left = int_on(device, 1);
   assert_ok(gk_bind(slow, LEFT, *left));
   sim->answer_no("ends");
-  alarm(100);
+  alarm(600);
   assert_ok(gk_launch(slow, 0));
   sim->mark();
   return slow;

@@ -62,6 +62,35 @@ static void test_context_of_the_callers(void **state) {
   RIGHT(cu.cuCtxDestroy(context));
 }
 
+/* A capture of a stream of gk's own fails what is launched meanwhile, and the device goes on. */
+static void test_own_stream_is_captured(void **state) {
+  (void)state;
+  gk_device *device = NULL;
+  CUcontext context;
+  CUstream stream;
+  CUgraph captured = NULL;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  assert_ok(gk_cuda_context(device, &context, &stream));
+  gk_graph *graph = graph_on(device, &looping, GK_HOST_GATED);
+  int *x = int_on(device, 1), *left = int_on(device, 2);
+  gk_bind(graph, X, x);
+  gk_bind(graph, LEFT, left);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  RIGHT(cu.cuCtxPushCurrent(context));
+  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  if (gk_launch(graph, 0) == GK_OK) assert_int_not_equal(gk_wait(graph, NULL), GK_OK);
+  if (cu.cuStreamEndCapture(stream, &captured) == CUDA_SUCCESS && captured) RIGHT(cu.cuGraphDestroy(captured));
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  gk_graph_destroy(graph);
+  gk_free(device, x);
+  gk_free(device, left);
+  RIGHT(cu.cuCtxPushCurrent(context));
+  check_runs(device, 0);
+  RIGHT(cu.cuCtxPopCurrent(NULL));
+  gk_device_close(device);
+}
+
 static void test_primary_context(void **state) {
   (void)state;
   CUcontext context, found;
@@ -453,7 +482,8 @@ int main(int count, char **words) {
   setenv("SIMGPU_DEVICES", "2", 1);
   with_simgpu(words);
   const struct CMUnitTest tests[] = {
-    CLEAN(test_context_of_the_callers), CLEAN(test_primary_context), CLEAN(test_order_on_the_stream),
+    CLEAN(test_context_of_the_callers), CLEAN(test_primary_context), CLEAN(test_own_stream_is_captured),
+    CLEAN(test_order_on_the_stream),
     CLEAN(test_captured), CLEAN(test_captured_elsewhere), CLEAN(test_asked_while_captured),
     CLEAN(test_captures_of_others),
     CLEAN(test_refused_extensions),

@@ -38,7 +38,7 @@ static pid_t fork_child(void) {
   if (child != 0) return child;
   is_child = true;
   sim->allow("leak");
-  alarm(120);
+  alarm(600);
   return 0;
 }
 

@@ -101,6 +101,7 @@ static void set_environment(void) {
   set_path("GK_MODULES", "module.so");
   set_path("CUDA_HOME", "fake_nvrtc/home");
   set_path("NVTX_INJECTION64_PATH", "range_tool.so");
+  set_path("OMP_TOOL_LIBRARIES", "range_tool.so");
   setenv("FAKE_NVRTC_13", "13000 90", 1);
   setenv("GK_BACKEND", "nobody", 1);
   setenv("GK_CACHE", "/nowhere", 1);
