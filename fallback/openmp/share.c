@@ -229,6 +229,7 @@ static void take_pieces(const part_of *job, uint32_t part, uint32_t most, own_wo
   atomic_uint *taken = taken_of(job, part);
   while (atomic_load_explicit(taken, memory_order_relaxed) < most) {
     const uint32_t piece = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+    if (piece >= job->pieces) break; /* taken by others since; its range need not be empty */
     const gk_range range = piece_of(job, part, piece);
     if (range.begin < range.end) own->run(job, own, range);
   }

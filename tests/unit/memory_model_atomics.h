@@ -5,6 +5,7 @@
 #undef atomic_store_explicit
 #undef atomic_load_explicit
 #undef atomic_thread_fence
+#undef atomic_fetch_add_explicit
 #undef atomic_fetch_sub_explicit
 #undef atomic_compare_exchange_strong_explicit
 #define MODEL_VALUE(p, value) \
@@ -14,6 +15,8 @@
 #define atomic_store(p, value) atomic_store_explicit(p, value, memory_order_seq_cst)
 #define atomic_load(p) atomic_load_explicit(p, memory_order_seq_cst)
 #define atomic_thread_fence(order) model_fence(order)
+#define atomic_fetch_add_explicit(p, value, order) \
+  MODEL_VALUE(p, model_add((void *)(p), (uint64_t)(value), sizeof *(p), order))
 #define atomic_fetch_sub_explicit(p, value, order) \
   MODEL_VALUE(p, model_add((void *)(p), 0 - (uint64_t)(value), sizeof *(p), order))
 #define atomic_compare_exchange_strong_explicit(p, expected, value, order, failed) \

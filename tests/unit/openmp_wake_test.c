@@ -1,8 +1,10 @@
-/* Whether a wake-up of the OpenMP backend's team can be lost, or an order be read once its asker has gone: its source
- * on a model of memory. */
+/* Whether a wake-up of the OpenMP backend's team can be lost, an order be read once its asker has gone, or an item run
+ * twice: its source on a model of memory. */
 #include "memory_model.h"
 #include "clock.h"
+#include "error.h"
 #include "gk_backend.h"
+#include "openmp/drive.h"
 #include <linux/futex.h>
 #include <math.h>
 #include <omp.h>
@@ -62,6 +64,7 @@ static long model_call(long number, ...) {
 #include "memory_model_atomics.h"
 #define syscall model_call
 #include "openmp/team.c"
+#include "openmp/share.c"
 
 static gki_seat seats[3];
 static gki_team team = {.wanted = 3, .size = 3, .crowded = true, .seats = seats}; /* crowded: none spins for long */
@@ -264,6 +267,48 @@ static void test_an_order_for_two(void **state) {
   model_is_eager = false;
 }
 
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+enum { MOST_ITEMS = 700 };
+static unsigned char times[MOST_ITEMS + 64];
+static gki_openmp_device pieces_device;
+static const gki_program pieces_program = {.device = &pieces_device};
+static part_of pieces_job;
+
+static void count_times(const gk_value *args, gk_range range) {
+  (void)args;
+  for (size_t i = range.begin; i < range.end; ++i) ++times[i];
+}
+
+static void run_first_part(void) { run_part(&pieces_job.order, 0); }
+static void run_second_part(void) { run_part(&pieces_job.order, 1); }
+
+static void check_each_item_once(int items, float part_ns, void (*first)(void), void (*other)(void)) {
+  uint32_t at = 0;
+  for (bool over = false; !over; ++at) {
+    pieces_job = (part_of){.program = &pieces_program, .host = count_times, .count = 2};
+    pieces_job.range.end = (size_t)items;
+    cut_parts(&pieces_job, 2, part_ns);
+    memset(seats, 0, sizeof seats);
+    memset(times, 0, sizeof times);
+    over = model_run(at, first, other, NULL);
+    for (int k = 0; k < (int)sizeof times; ++k)
+      if (times[k] != (k < items)) fail_msg("step %u: item %d of %d ran %d times", at, k, items, times[k]);
+  }
+}
+
+/* Between looking at what is left of a part and taking a piece of it, another thread may take all of it. */
+static void test_a_piece_behind_the_last_is_not_run(void **state) {
+  (void)state;
+  static const float parts_ns[] = {FEW_PIECES * PIECE_NS, LONG_NS, 10 * LONG_NS};
+  pieces_device.team = team;
+  for (int items = 2 * LINE_ITEMS; items <= MOST_ITEMS; ++items)
+    for (size_t k = 0; k < GK_COUNT(parts_ns); ++k) {
+      check_each_item_once(items, parts_ns[k], run_first_part, run_second_part);
+      check_each_item_once(items, parts_ns[k], run_second_part, run_first_part);
+    }
+}
+
 int main(void) {
   order = mmap(NULL, sizeof *order, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (order == MAP_FAILED) return 1;
@@ -274,6 +319,7 @@ int main(void) {
     cmocka_unit_test(test_an_order_that_is_done_is_left_alone),
     cmocka_unit_test(test_what_is_written_is_seen),
     cmocka_unit_test(test_an_order_for_two),
+    cmocka_unit_test(test_a_piece_behind_the_last_is_not_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
