@@ -55,7 +55,8 @@ WORKERS = min(6, len(os.sched_getaffinity(0)))
 # Of tests/run.py: what has no device in it, or takes minutes to say what every other machine can.
 NO_DEVICE = ["coverage", "mutations", "lint", "exports", "headers", "installed", "docs", "doxygen", "errors", "outside",
              "printed", "peers", "kernel compilers", "kernel flags", "cuda images", "CUDA's headers", "analyzer",
-             "valgrind", "gpu script", "tidy"]
+             "valgrind", "gpu script", "tidy", "aarch64", "configured", "composed kernels on Vulkan",
+             "mutations runner", "bench pages", "quoted figures"]
 CONDITIONAL = {"DO_WHILE", "WHILE", "IF", "SWITCH", "CHECKPOINT"}
 TOOLS = {"memcheck": ["--report-api-errors", "no"], "racecheck": [], "initcheck": [], "synccheck": []}
 CLEAN = re.compile(r"ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards")
