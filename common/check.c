@@ -314,11 +314,12 @@ static gk_result find_backend(const char *name, const gk_backend **backend, gk_r
     int length = snprintf(known + used, sizeof known - used, "%s\"%s\"", used ? ", " : "", (*backend)->name);
     used += length > 0 ? (size_t)length : 0;
   }
-  char absence[256];
-  gki_backend_absence(name, absence, sizeof absence);
-  gki_problem_text(GKI_BACKEND_UNKNOWN, (const char *const[]){absence, known, NULL}, text, sizeof text);
+  char shown[128];
+  snprintf(shown, sizeof shown, "%.100s", name);
+  gki_problem problem = gki_backend_is_planned(name) ? GKI_BACKEND_NOT_BUILT : GKI_BACKEND_UNKNOWN;
+  gki_problem_text(problem, (const char *const[]){shown, known, NULL}, text, sizeof text);
   gk_fail(GK_ERROR_INVALID, "%s", text);
-  report_fault(report, user, GKI_BACKEND_UNKNOWN, SIZE_MAX, text);
+  report_fault(report, user, problem, SIZE_MAX, text);
   return GK_ERROR_INVALID;
 }
 

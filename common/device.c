@@ -152,11 +152,13 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   if (!wanted || !wanted[0]) result = open_first(&desc, device);
   else {
     const gk_backend *backend = gki_backend_named(wanted);
-    char names[512], absence[256];
+    char names[512];
     gki_backend_names(names, sizeof names);
-    gki_backend_absence(wanted, absence, sizeof absence);
+    const bool planned = gki_backend_is_planned(wanted);
     if (!backend)
-      return gk_fail(GK_ERROR_INVALID, "gk_device_open: %s%s; there are: %s%s", absence,
+      return gk_fail(GK_ERROR_INVALID, "gk_device_open: %s \"%.100s\"%s%s; there are: %s%s",
+                     planned ? "the backend" : "there is no backend named", wanted,
+                     planned ? " is not in this build" : "",
                      desc.backend && desc.backend[0] ? "" : " (from $GK_BACKEND)", names, gki_modules_trouble());
     desc.backend = backend->name;
     result = open_one(backend, &desc, device);

@@ -49,15 +49,7 @@ void gki_backend_names(char *text, size_t bytes) {
     used += (size_t)snprintf(text + used, bytes - used, "%s%s", k > 0 ? ", " : "", backend->name);
 }
 
-void gki_backend_absence(const char *name, char *text, size_t bytes) {
-  static const char *const planned[] = {"hip", "vulkan"};
-  for (size_t k = 0; k < GK_COUNT(planned); ++k)
-    if (strcmp(name, planned[k]) == 0) {
-      snprintf(text, bytes, "the backend \"%s\" is not in this build", name);
-      return;
-    }
-  snprintf(text, bytes, "there is no backend named \"%.100s\"", name);
-}
+bool gki_backend_is_planned(const char *name) { return strcmp(name, "hip") == 0 || strcmp(name, "vulkan") == 0; }
 
 /* The entry that a backend lacks; NULL: none. */
 static const char *lacking(const gk_backend *b) {

@@ -5,8 +5,8 @@
 
 const gk_backend *gki_backend_named(const char *name); /* NULL: there is none */
 
-/* What to say of a name that no backend has: "there is no backend named ...", or that it is not in this build. */
-void gki_backend_absence(const char *name, char *text, size_t bytes);
+/* A backend of a later version: a message says that it is not in this build. */
+bool gki_backend_is_planned(const char *name);
 
 /* "cuda, openmp", for messages. */
 void gki_backend_names(char *text, size_t bytes);

@@ -435,7 +435,7 @@ static void an_unknown_backend_is_told_with_the_list(void **state) {
   assert_string_equal(gk_error(), all.at[0].message);
   all.count = 0;
   assert_int_equal(gk_check(NULL, "vulkan", judged_report, &all), GK_ERROR_INVALID);
-  assert_problem(&all, 0, "backend-unknown", SIZE_MAX, "the backend \"vulkan\" is not in this build; take one of ");
+  assert_problem(&all, 0, "backend-not-built", SIZE_MAX, "the backend \"vulkan\" is not in this build; take one of ");
   assert_problem(&all, 1, "list-null", SIZE_MAX, "the list is NULL");
 }
 
