@@ -1,5 +1,6 @@
-/* Locks of the whole process. A thread of the parent's may hold one while another forks: nobody would ever give it back
- * in the child. So the child finds it free, and whoever holds it leaves what it guards sound at every moment. */
+/* Locks of the whole process. A thread of the parent's may hold one while another forks: the child has no thread that
+ * would give it back. So the child finds it free, and a thread that holds it leaves what it guards sound at every
+ * moment. */
 #ifndef GKI_FORKED_H
 #define GKI_FORKED_H
 #include <pthread.h>

@@ -96,7 +96,7 @@ gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_
                                    const gki_cuda_stream_id *last, gki_cuda_stream_id *now, bool *pushed);
 /* GK_ERROR_DEVICE, with what it began with, if it was found lost; the driver isn't asked. Any thread. */
 gk_result gki_cuda_refuse_lost(const gki_cuda_device *device);
-/* Until all that is under way in the context is over, by whomever it was launched. GK_ERROR_INVALID, as a failure of
+/* Until all that is under way in the context is over, gk's launches and others. GK_ERROR_INVALID, as a failure of
  * `call`, while a stream of it is being captured, since CUDA lets nothing wait for a context then. In the context. */
 gk_result gki_cuda_await_all(const gki_cuda_device *device, const gk_plan *plan, const char *call);
 /* Whether the device still answers, so that what failed was what it was asked for. In its context. */

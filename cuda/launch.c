@@ -235,7 +235,7 @@ CUresult gki_cuda_await_launches(gki_cuda_graph *graph) {
 
 bool gki_cuda_settle(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
-  if (graph->outside) /* launches of his that weren't armed may be under way, too */
+  if (graph->outside) /* launches by the caller that weren't armed may be under way, too */
     return gki_cuda_await_all(device, graph->plan, "gk_graph_destroy") != GK_ERROR_INVALID;
   pthread_mutex_lock(&device->lock);
   stay_home(graph);

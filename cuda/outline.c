@@ -10,7 +10,7 @@
 
 typedef enum line_kind { TASK, CONTROL, CONDITIONAL, BODY, PARALLEL, SECTION } line_kind;
 
-/* A node, or what has some in it; in order, and what is in it follows. */
+/* One node or container, in pre-order: its children follow, up to `end`. */
 typedef struct line {
   line_kind kind;
   uint32_t end;     /* one past the last in it */

@@ -34,7 +34,7 @@ void gki_cuda_pool_drop(gki_cuda_device *device);
  * is NULL. `what` is for the message. */
 gk_result gki_cuda_take(gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory);
 gk_result gki_cuda_take_pinned(gki_cuda_device *device, size_t bytes, const char *what, void **memory, CUdeviceptr *at);
-/* Nothing uses it any more, on the device neither. 0 and NULL are fine. */
+/* Nothing uses it any more, neither on the host nor on the device. 0 and NULL are fine. */
 void gki_cuda_give(gki_cuda_device *device, CUdeviceptr memory);
 void gki_cuda_give_pinned(gki_cuda_device *device, void *memory);
 

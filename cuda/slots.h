@@ -10,7 +10,7 @@ typedef struct gki_cuda_slots {
   gki_cuda_device *device;
   const gk_plan *plan;
   CUdeviceptr control;  /* gki_cuda_control, and */
-  CUdeviceptr at;       /* the table; whoever has memory for them says where: 8 bytes per slot, then 8 per slot whose
+  CUdeviceptr at;       /* the table, where the owner of its memory put it: 8 bytes per slot, then 8 per slot whose
                          * room tasks look at, then the structs, */
   size_t bytes;         /* so many, at a multiple of GKI_STRUCT_ALIGNMENT */
   size_t *structs;      /* by slot: where its struct is; 0: it has none */

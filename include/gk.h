@@ -97,8 +97,8 @@ typedef enum gk_log_level {
 /** Gets one line without its end. May be called from any thread, even by several at once; must not call gk. */
 typedef void (*gk_log_sink)(void *user, gk_log_level level, const char *line);
 
-/** Sets level and sink for the process; sink NULL: standard error. Once it returns, no thread is in the sink before any
- * more: it waits for those that are. Thread-safe. */
+/** Sets level and sink for the process; sink NULL: standard error. Once it returns, no thread is still in the
+ * previous sink: it waits for those that are. Thread-safe. */
 void gk_set_log(gk_log_level level, gk_log_sink sink, void *user);
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */

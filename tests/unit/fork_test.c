@@ -61,7 +61,7 @@ static void refuse_device(gk_device *device, void *memory) {
   must_refuse(gk_graph_create(device, &list, 0, &graph));
   must_refuse(gk_device_facts(device, note_nothing, NULL));
   gk_free(device, memory);
-  must(gk_device_describe(device)); /* nobody needs to be asked for that */
+  must(gk_device_describe(device)); /* neither thread nor driver is asked for that */
 }
 
 static void refuse_graph(gk_graph *graph) {

@@ -15,8 +15,8 @@ enum { SEATS = 10, MOST_CALLS = 64, SLEEPER_COUNT = SEATS - 1, NOBODY = INT32_MA
 typedef struct call { pid_t thread; uint64_t cores; } call;
 
 static bool is_real;
-static atomic_int here;           /* the core that one is on who asks */
-static atomic_bool held_up;       /* whoever asks, but for the leader */
+static atomic_int here;           /* the core of the thread that asks */
+static atomic_bool held_up;       /* threads that ask, but for the leader */
 static _Thread_local bool leads;
 static uint64_t allowed;          /* cores that all may be on, a bit each */
 static int asking_fails, moves_left; /* moves_left: until moving a thread fails */
@@ -80,7 +80,7 @@ static void *sleep_on(void *at) {
 static gki_team team;
 static gki_order order;
 
-/* Nobody is asleep, and where each began what it does isn't known. */
+/* No thread is asleep, and on which core each began its part isn't known. */
 static int begin(void **state) {
   (void)state;
   assert_true(gki_team_make(&team, SEATS));
@@ -147,7 +147,7 @@ static void assert_sent(int at, int seat, uint64_t to) {
   assert_int_equal(calls[2 * at + 1].cores, allowed);
 }
 
-/* ---- who is sent where ------------------------------------------------------------------------------------------- */
+/* ---- which thread is sent where ---------------------------------------------------------------------------------- */
 
 static void test_who_did_not_come(void **state) {
   (void)state;
@@ -171,7 +171,7 @@ static void test_who_came_elsewhere_stays(void **state) {
   assert_int_equal(call_count, 0);
 }
 
-/* Nor to cores that others are on who have the order; of a crew in the middle of the team. */
+/* Nor to cores of other threads that have the order; of a crew in the middle of the team. */
 static void test_cores_of_others(void **state) {
   (void)state;
   atomic_store(&team.seats[1].cpu, 0); /* isn't of the crew */
@@ -183,7 +183,7 @@ static void test_cores_of_others(void **state) {
   assert_sent(1, 6, 0x3);
 }
 
-/* Of an order of fewer parts than its crew has seats only those who got it. */
+/* Of an order of fewer parts than its crew has seats only the threads that got it. */
 static void test_fewer_parts_than_seats(void **state) {
   (void)state;
   wait_for_parts(1, 6, 3);
@@ -315,7 +315,7 @@ static int yields_until(int at) {
   return count;
 }
 
-/* Whoever comes meanwhile is noticed at once, and nobody sleeps: also in the last yield before that. */
+/* A thread that comes meanwhile is noticed at once, and none sleeps: also in the last yield before that. */
 static void test_it_notices_who_comes(void **state) {
   (void)state;
   assert_int_equal(yields_until(25), 25);
@@ -395,7 +395,7 @@ static void lead_orders(void *at) {
   }
 }
 
-/* Nor do those who have done their part stay awake longer than it took. */
+/* Nor do threads that have done their part stay awake longer than it took. */
 static void test_how_long_helpers_stay_awake(void **state) {
   (void)state;
   needs_threads(2);

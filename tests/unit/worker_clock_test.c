@@ -1,4 +1,5 @@
-/* How long the device's thread, and who waits for it, stay awake before they sleep; yields take what the test says. */
+/* How long the device's thread, and a thread that waits for it, stay awake before they sleep; yields take what the test
+ * says. */
 #include "await.h"
 #include "clock.h"
 #include "runtime.h"
@@ -76,7 +77,7 @@ static int end(void **state) {
   return 0;
 }
 
-/* ---- who waits for a job ----------------------------------------------------------------------------------------- */
+/* ---- threads that wait for a job --------------------------------------------------------------------------------- */
 
 /* Until it has waited for as long as waking takes. */
 static void sleeps_after_a_while(void **state) {
@@ -110,7 +111,7 @@ static void is_there_when_it_ends(void **state) {
   assert_int_equal(sleeps, 0);
 }
 
-/* Whoever got the core kept it: one sleeps at once, and others don't yield for 64 times as long. */
+/* The thread that got the core kept it: one sleeps at once, and others don't yield for 64 times as long. */
 static void long_yields_are_a_crowd(void **state) {
   (void)state;
   static const struct { uint64_t yield_ns, penalty_ns; } cases[] = {
@@ -181,7 +182,7 @@ static pthread_t begin_waiting(gki_job *job) {
   return thread;
 }
 
-/* Whoever waits hears of its own job, however many wait for others. */
+/* A thread that waits hears of its own job, however many wait for others. */
 static void all_who_wait_are_woken(void **state) {
   (void)state;
   held first, second = {.job.run = run_held};
