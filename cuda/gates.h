@@ -141,8 +141,8 @@ typedef struct gki_cuda_task {
   uint32_t items[3];       /* slots of its extents; 0: one */
   uint32_t read;           /* bit k: items[k] is a PTR: the extent is the int32 there, items[0]'s at `offset` */
   uint32_t offset;         /* bytes, for items[0]; COPY, FILL: 0 */
-  uint32_t args[GKI_CUDA_ARGS]; /* slots; COPY: to, from; FILL: to; with items[0], at GKI_CUDA_ROOMS for each of the
-                            * two where in the table the bytes stand that its memory is known to have; ~0: unknown */
+  uint32_t args[GKI_CUDA_ARGS]; /* slots; COPY: to, from; FILL: to. COPY, FILL with a count: args[2], args[3] are
+                            * table indices of the bytes known behind `to`, `from`; that entry is ~0 if unknown */
   uint32_t to_offset, from_offset; /* COPY, FILL: bytes */
   uint32_t element;        /* COPY, FILL: bytes of one */
   uint32_t pattern;        /* FILL */
