@@ -1,5 +1,6 @@
 /* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it, bindings.c says. */
 #include "graph.h"
+#include "cancel.h"
 #include "range.h"
 #include <stdio.h>
 #include <string.h>
@@ -197,7 +198,10 @@ static void bind_value(gk_graph *graph, uint32_t slot, gk_value value, bool boun
 
 static gk_result refuse_unreachable(const gk_graph *graph, uint32_t slot, const void *memory) {
   const gk_backend *backend = graph->device->backend;
-  gk_result result = backend->reaches ? backend->reaches(graph->device->state, memory) : GK_OK;
+  if (!backend->reaches) return GK_OK;
+  const int cancel = gki_cancel_hold();
+  gk_result result = backend->reaches(graph->device->state, memory);
+  gki_cancel_let_go(cancel);
   if (result == GK_OK) return result;
   char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
   snprintf(why, sizeof why, "%s", gk_error());

@@ -64,7 +64,9 @@ static gk_result judge_taken(const gk_backend *backend, const char *entry, gk_re
   result = gki_answer(backend, entry, result);
   if (result == GK_OK && !memory) result = GK_ERROR_MEMORY;
   if (result == GK_OK) return GK_OK;
-  return gk_fail(result, "out of device memory: %zu bytes; free some and call again", bytes);
+  if (result == GK_ERROR_MEMORY)
+    return gk_fail(result, "out of device memory: %zu bytes; free some and call again", bytes);
+  return gk_fail(result, "backend %s failed to give %zu bytes of memory and didn't say why", backend->name, bytes);
 }
 
 static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
@@ -143,10 +145,12 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner, bool di
   pthread_mutex_unlock(&device->lock);
   if (!known) return false;
   memory_job job = {.job.run = run_free, .device = device, .to = memory};
+  const int cancel = gki_cancel_hold();
   gki_range_begin(0, "free");
   if (disowns) device->backend->disown(device->state, memory);
   else gki_worker_run(&device->worker, &job.job);
   gki_range_end();
+  gki_cancel_let_go(cancel);
   return true;
 }
 

@@ -45,17 +45,37 @@ static void let_go(gk_graph *graph) {
 /* After a fork the device's own lock may be held for ever, by a thread of the parent process. */
 GKI_PROCESS_LOCK(forked_lock)
 
+/* After a fork in the middle of a change of that thread's the ways back may not fit; the way forward does at each
+ * moment, as one store changes it. */
+static gk_graph **link_in_child(gk_graph *graph) {
+  gk_graph **link = &graph->device->graphs;
+  while (*link && *link != graph) link = &(*link)->next_of_device;
+  return *link ? link : NULL;
+}
+
 static void unlink_graph(gk_graph *graph) {
   gk_device *device = graph->device;
   if (!device) return;
-  pthread_mutex_t *lock = graph->forks == gki_forks ? &device->lock : &forked_lock;
+  const bool forked = graph->forks != gki_forks;
+  pthread_mutex_t *lock = forked ? &forked_lock : &device->lock;
   pthread_mutex_lock(lock);
-  if (graph->link_of_device) {
-    *graph->link_of_device = graph->next_of_device;
-    if (graph->next_of_device) graph->next_of_device->link_of_device = graph->link_of_device;
+  gk_graph **link = forked ? link_in_child(graph) : graph->link_of_device;
+  if (link) {
+    *link = graph->next_of_device;
+    if (graph->next_of_device) graph->next_of_device->link_of_device = link;
     graph->link_of_device = NULL;
   }
   pthread_mutex_unlock(lock);
+}
+
+static void link_graph(gk_graph *graph) {
+  gk_device *device = graph->device;
+  pthread_mutex_lock(&device->lock);
+  graph->next_of_device = device->graphs;
+  graph->link_of_device = &device->graphs;
+  if (device->graphs) device->graphs->link_of_device = &graph->next_of_device;
+  __atomic_store_n(&device->graphs, graph, __ATOMIC_RELEASE); /* a child process finds it with what is behind it */
+  pthread_mutex_unlock(&device->lock);
 }
 
 void gki_graphs_detach(gk_device *device) {
@@ -175,12 +195,7 @@ gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits
     return result;
   }
   atomic_store(&graph->stoppable, true);
-  pthread_mutex_lock(&device->lock);
-  graph->next_of_device = device->graphs;
-  graph->link_of_device = &device->graphs;
-  if (device->graphs) device->graphs->link_of_device = &graph->next_of_device;
-  device->graphs = graph;
-  pthread_mutex_unlock(&device->lock);
+  link_graph(graph);
   gk_log(GK_LOG_INFO, "graph %s: %u nodes in %u runs, %u loops, %u checkpoints", graph->planned.plan.name,
          (unsigned)graph->planned.plan.node_count, (unsigned)graph->planned.plan.run_count,
          (unsigned)graph->planned.plan.loop_count, (unsigned)graph->planned.plan.checkpoint_count);

@@ -346,7 +346,7 @@ void gki_cuda_close(gki_cuda_device *device) {
   const bool leaves = gki_cuda_must_leave(&device->abilities);
   if (!leaves && device->stream) {
     bool entered = gki_cuda_enter_to_free(device);
-    gki_cuda_counts_drop(device);
+    gki_cuda_pass_counts_drop(device);
     gki_cuda_pool_drop(device);
     if (device->uploads) (void)device->driver->cuStreamDestroy(device->uploads);
     if (!device->shares_stream) (void)device->driver->cuStreamDestroy(device->stream);

@@ -24,7 +24,7 @@ enum { GKI_CUDA_CAPABILITIES = 16 };
 
 typedef struct gki_cuda_pinned { struct gki_cuda_pinned *next; char *at; size_t bytes; } gki_cuda_pinned;
 
-typedef struct gki_cuda_counts gki_cuda_counts; /* single.c */
+typedef struct gki_cuda_pass_counts gki_cuda_pass_counts; /* single.c */
 
 typedef struct gki_cuda_device {
   const gki_cuda_driver *_Atomic driver; /* another one once the context is gone */
@@ -42,7 +42,7 @@ typedef struct gki_cuda_device {
   bool locks;          /* the lock was made */
   pthread_mutex_t lock; /* of what follows */
   gki_cuda_pinned *pinned; /* page-locked memory that was given out */
-  gki_cuda_counts *counts; /* of passes, for loops in graphs of others */
+  gki_cuda_pass_counts *counts; /* of passes, for loops in graphs of others */
   struct gki_cuda_graph *abroad; /* through their next_abroad: their last launches are on streams of others, and the
                                   * device's own hasn't been told to follow them */
   struct gki_cuda_graph *last; /* its launch is the stream's last work, and no event follows it; NULL: none */

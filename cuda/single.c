@@ -4,6 +4,7 @@
 #include "single.h"
 #include "backend.h"
 #include "common/alive.h"
+#include "common/cancel.h"
 #include "common/device.h"
 #include "error.h"
 #include "gk_cuda.h"
@@ -40,14 +41,14 @@ gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, co
 
 enum { COUNTS = 256 };
 
-struct gki_cuda_counts {
-  struct gki_cuda_counts *next;
+struct gki_cuda_pass_counts {
+  struct gki_cuda_pass_counts *next;
   CUdeviceptr at;
   uint32_t used;
 };
 
 static gk_result add_counts(gki_cuda_device *device) {
-  gki_cuda_counts *counts = gki_array(1, sizeof *counts, "counts of passes");
+  gki_cuda_pass_counts *counts = gki_array(1, sizeof *counts, "counts of passes");
   if (!counts) return GK_ERROR_MEMORY;
   gk_result result = gki_cuda_take(device, COUNTS * sizeof(uint32_t), "counts of passes", &counts->at);
   if (result != GK_OK) {
@@ -69,9 +70,9 @@ static gk_result take_count(gki_cuda_device *device, CUdeviceptr *at) {
   return result;
 }
 
-void gki_cuda_counts_drop(gki_cuda_device *device) {
+void gki_cuda_pass_counts_drop(gki_cuda_device *device) {
   while (device->counts) {
-    gki_cuda_counts *counts = device->counts;
+    gki_cuda_pass_counts *counts = device->counts;
     device->counts = counts->next;
     gki_cuda_give(device, counts->at);
     gk_release(counts);
@@ -182,10 +183,13 @@ gk_result gk_cuda_begin(gk_device *of, gk_op op, const int32_t *flag, uint32_t m
   if (result == GK_OK) result = gki_cuda_refuse_into("gk_cuda_begin", into, after, count);
   if (result == GK_OK) result = gki_cuda_refuse_conditional(device, "gk_cuda_begin");
   if (result != GK_OK) return result;
+  const int cancel = gki_cancel_hold();
   result = gki_cuda_enter(device);
-  if (result != GK_OK) return gki_cuda_note(device, result);
-  result = begin(device, op, flag, max_iterations, into, after, count, block);
-  gki_cuda_leave(device);
+  if (result == GK_OK) {
+    result = begin(device, op, flag, max_iterations, into, after, count, block);
+    gki_cuda_leave(device);
+  }
+  gki_cancel_let_go(cancel);
   if (result == GK_OK) block->reserved[3] = (uintptr_t)device;
   else *block = (gk_cuda_block){0};
   return gki_cuda_note(device, result);
@@ -279,10 +283,13 @@ gk_result gk_cuda_end(gk_device *of, gk_cuda_block *block) {
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block wasn't begun, or was completed before");
   if (block->reserved[3] != (uintptr_t)device)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block was begun with another device; give that one");
+  const int cancel = gki_cancel_hold();
   gk_result result = gki_cuda_enter(device);
-  if (result != GK_OK) return gki_cuda_note(device, result);
-  result = end(device, block);
-  gki_cuda_leave(device);
+  if (result == GK_OK) {
+    result = end(device, block);
+    gki_cuda_leave(device);
+  }
+  gki_cancel_let_go(cancel);
   if (result == GK_OK) block->reserved[3] = 0;
   return gki_cuda_note(device, result);
 }

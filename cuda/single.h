@@ -16,5 +16,5 @@ gk_result gki_cuda_refuse_into(const char *call, CUgraph into, const CUgraphNode
 gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, const char *call, const char *entry);
 
 /* Memory for counts of passes that was taken; in the device's context. */
-void gki_cuda_counts_drop(gki_cuda_device *device);
+void gki_cuda_pass_counts_drop(gki_cuda_device *device);
 #endif

@@ -214,6 +214,9 @@ static void failing_backend_is_told(void **state) {
   fake_fail(FAKE_ALLOC, 1, GK_ERROR_MEMORY, true);
   assert_null(gk_alloc(device, 64, GK_DEVICE_MEMORY));
   assert_says("out of device memory: 64 bytes");
+  fake_fail(FAKE_ALLOC, 1, GK_ERROR_DEVICE, true);
+  assert_null(gk_alloc(device, 64, GK_DEVICE_MEMORY));
+  assert_says("failed to give 64 bytes of memory and didn't say why");
   fake_fail(FAKE_COPY, 1, GK_ERROR_DEVICE, false); /* of the zeros */
   assert_null(gk_alloc(device, 64, GK_DEVICE_MEMORY));
   assert_says("fake: copy failed");

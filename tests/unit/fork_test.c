@@ -2,6 +2,7 @@
  * its own. A child that hangs is ended by its alarm. */
 #include "cuda_world.h"
 #include "await.h"
+#include "graph.h"
 #include "openmp/team.h"
 #include "others_sleep.h"
 #include "runtime_kernels.h"
@@ -242,6 +243,31 @@ static void child_can_only_free(void **state) {
   gk_free(device, memory);
 }
 
+/* Another thread of the parent was in the middle of a change of the device's list: the ways back lead where they did
+ * before, or will afterwards. */
+static void child_of_a_changing_list(void **state) {
+  enum { GRAPHS = 3 };
+  static const int orders[][GRAPHS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  gk_device *device = *state;
+  const bool is_cuda = strcmp(gk_device_describe(device)->backend, "cuda") == 0;
+  gk_graph *graphs[GRAPHS];
+  for (int k = 0; k < GRAPHS; ++k) graphs[k] = graph_on(device, &list, 0);
+  for (size_t o = 0; o < GK_COUNT(orders); ++o)
+    for (int before = 0; before <= GRAPHS; ++before) { /* so many are destroyed before the device is closed */
+      const pid_t child = fork_child();
+      if (child == 0) {
+        gk_graph *elsewhere = NULL;
+        for (int k = 0; k < GRAPHS; ++k) graphs[k]->link_of_device = &elsewhere;
+        for (int k = 0; k < before; ++k) gk_graph_destroy(graphs[orders[o][k]]);
+        gk_device_close(device);
+        for (int k = before; k < GRAPHS; ++k) gk_graph_destroy(graphs[orders[o][k]]);
+        leave(is_cuda);
+      }
+      assert_child_is_fine(child);
+    }
+  for (int k = 0; k < GRAPHS; ++k) gk_graph_destroy(graphs[k]);
+}
+
 /* CUDA's driver serves one process, which gk says when a device is opened, and the simulated one where it is called. */
 static void child_has_no_cuda(void **state) {
   (void)state;
@@ -289,6 +315,7 @@ int main(int argc, char **argv) {
     ON_CUDA(child_can_only_free),
     ON_CUDA(child_has_no_cuda),
     ON(openmp, child_of_a_launch),
+    ON(openmp, child_of_a_changing_list),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
