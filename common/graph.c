@@ -35,7 +35,7 @@ static void let_go(gk_graph *graph) {
   }
   gki_launches_end(graph);
   atomic_store(&graph->stoppable, false);
-  while (atomic_load(&graph->stoppers) > 0) sched_yield(); /* no lock: a signal's handler may call gk_cancel */
+  while (atomic_load(&graph->stoppers) > 0) sched_yield(); /* threads in gk_cancel, which takes no lock */
   if (graph->lowered) device->backend->drop(graph->state);
   graph->lowered = false;
   gki_slots_free(graph);
