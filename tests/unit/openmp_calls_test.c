@@ -475,6 +475,61 @@ static void test_uneven_work_is_no_hand_over(void **state) {
   assert_near(hand_over(7000, 200, 21000, 28000), 1);
 }
 
+/* A checkpoint behind another one calls the team: each task runs once, and each flag is read for its own. */
+static void test_a_checkpoint_behind_another_calls(void **state) {
+  (void)state;
+  enum { FLAG = 4, OTHER, ITEMS = 64 };
+  static const gk_slot_desc own_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(Y, uint8_t), GK_SCALAR(N, int),
+                                           GK_BUFFER(FLAG, int), GK_BUFFER(OTHER, int)};
+  static const gk_task tasks[] = {
+    {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1}, GK_RUN(touching, GK_ONE, X), GK_END,
+    {.op = GK_OP_CHECKPOINT, .name = "second", .flag = OTHER, .label = 2}, GK_RUN(touching, N, Y), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, own_slots);
+  needs_threads(2);
+  for (int raised = 0; raised <= 2; ++raised) {
+    unsigned char x[1] = {0}, y[ITEMS] = {0};
+    int flags[2] = {raised == 1, raised == 2};
+    world w;
+    world_begin(&w, &list, 2, SHARE_ALL);
+    worker = pthread_self();
+    bind_ptr(&w, X, x);
+    bind_ptr(&w, Y, y);
+    bind_i32(&w, N, ITEMS);
+    bind_ptr(&w, FLAG, &flags[0]);
+    bind_ptr(&w, OTHER, &flags[1]);
+    assert_runs(&w);
+    assert_int_equal(x[0], 1);
+    for (int k = 0; k < ITEMS; ++k) assert_int_equal(y[k], raised != 1);
+    assert_int_equal(w.record.state, raised ? GK_YIELDED : GK_FINISHED);
+    if (raised) assert_string_equal(w.plan->nodes[w.record.yielded].name, raised == 1 ? "first" : "second");
+    world_end(&w);
+  }
+}
+
+static void sum_nothing(const gk_value *args, gk_range range) { (void)args, (void)range; }
+
+/* Of each task its own, also behind one that has others. */
+static void test_a_dump_counts_sums(void **state) {
+  (void)state;
+  static const gk_param params[] = {{"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM},
+                                    {"j", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
+  static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int)};
+  static const gk_kernel one = {
+    .name = "one", .params = params, .param_count = 1, .dimensions = 1, .host = sum_nothing};
+  static const gk_kernel two = {
+    .name = "two", .params = params, .param_count = 2, .dimensions = 1, .host = sum_nothing};
+  static const gk_task tasks[] = {GK_RUN(one, N, X), GK_RUN(two, N, X, Y), GK_RUN(one, N, Y)};
+  static const gk_list list = GK_LIST(list, tasks, own_slots);
+  world w;
+  world_begin(&w, &list, 1, AS_MEASURED);
+  char *text = gki_openmp.dump(&w.program, "text");
+  assert_non_null(strstr(text, "task 0 (one): kernel, 1 sum,"));
+  assert_non_null(strstr(text, "task 1 (two): kernel, 2 sums,"));
+  assert_non_null(strstr(text, "task 2 (one): kernel, 1 sum,"));
+  free(text);
+  world_end(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_large_tasks_are_shared),
@@ -490,6 +545,8 @@ int main(void) {
     cmocka_unit_test(test_uneven_work_is_no_waking),
     cmocka_unit_test(test_a_hand_over_is_timed),
     cmocka_unit_test(test_uneven_work_is_no_hand_over),
+    cmocka_unit_test(test_a_checkpoint_behind_another_calls),
+    cmocka_unit_test(test_a_dump_counts_sums),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
