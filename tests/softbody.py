@@ -238,10 +238,10 @@ def main():
         folder = Path(name)
         for threads in (1, 2):
             falls("two balls", plain, two, folder, 60, threads, "0 open, 0 with more", 1)
-        falls("cloth", plain, cloth(10), folder, 60, 2, "40 open, 0 with more", 0)
+        falls("cloth", plain, cloth(10), folder, 40, 2, "40 open, 0 with more", 0)
         falls("rod", plain, rod(10), folder, 60, 1, "0 open, 0 with more", 1)
-        falls("book", plain, book(8), folder, 60, 2, "8 with more than two", 0)
-        falls("soup", checked, soup(60), folder, 45, 2, "180 open", 0)
+        falls("book", plain, book(8), folder, 40, 2, "8 with more than two", 0)
+        falls("soup", checked, soup(60), folder, 25, 2, "180 open", 0)
         falls("triangle", checked, ([(0, 0, 0), (1e9, 0, 0), (0, 1e9, 0)], [(0, 1, 2)]), folder, 50, 1, "3 open", 0)
         falls("small balls", checked, joined(sphere(5), sphere(5, 0.15, 2.4)), folder, 60, 2, "0 open, 0 with more", 1)
         same_again(plain, folder)
