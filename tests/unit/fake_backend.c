@@ -274,6 +274,12 @@ static gk_result fake_copy(void *state, gk_direction direction, void *to, const 
   return GK_OK;
 }
 
+static gk_result fake_reaches(void *state, const void *memory) {
+  (void)state, (void)memory;
+  pthread_testcancel();
+  return GK_OK;
+}
+
 static void *fake_host_address(void *state, void *memory) { return is_far(state) ? NULL : memory; }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -591,7 +597,7 @@ static char *fake_dump(void *state, const char *format) {
   .abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .device_bytes = sizeof(device), .graph_bytes = sizeof(graph), \
   .open = fake_open, .close = fake_close, .describe = fake_describe, .alloc = fake_alloc, .free = fake_free, \
   .copy = fake_copy, .host_address = fake_host_address, .takes = fake_takes, .load = fake_load, .unload = fake_unload, \
-  .lower = fake_lower, .drop = fake_drop, .dump = fake_dump
+  .lower = fake_lower, .drop = fake_drop, .dump = fake_dump, .reaches = fake_reaches
 
 void fake_register(void) {
   static const gk_backend tables[FAKE_MODES] = {
