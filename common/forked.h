@@ -7,6 +7,9 @@
 
 #define GKI_PROCESS_LOCK(name) \
   static pthread_mutex_t name = PTHREAD_MUTEX_INITIALIZER; \
+  GKI_FREE_IN_CHILD(name)
+
+#define GKI_FREE_IN_CHILD(name) \
   static void free_##name(void) { name = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; } \
   __attribute__((constructor)) static void watch_##name(void) { (void)pthread_atfork(NULL, NULL, free_##name); }
 #endif

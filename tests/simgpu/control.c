@@ -1,5 +1,6 @@
 /* Environment, counts, calls that fail, and simgpu_control. */
 #include "sim.h"
+#include "forked.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 enum { SIM_DEVICES_MOST = 4 };
 
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
+GKI_FREE_IN_CHILD(sim_lock)
 int sim_version = 13000, sim_device_count = 1, sim_arch = 90;
 uint64_t sim_seed = 1, sim_passes = 1000000, sim_memory_bytes = UINT64_C(4) << 30;
 bool sim_held, sim_lazy, sim_settles, sim_launch_blocking;

@@ -1,5 +1,7 @@
 /* Calls that are made to fail, what is counted, and what the end of the process says. */
 #include "graph_world.h"
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -175,19 +177,38 @@ static void environment_is_read(void **state) {
   assert_non_null(strstr(text, "started 100, retained 3")); /* no device, not initialised */
 }
 
-static void forked_process_is_told(void **state) {
-  (void)state;
+static atomic_bool asking;
+static void *ask_on(void *data) {
+  int devices;
+  while (atomic_load(&asking)) (void)cu.cuDeviceGetCount(&devices);
+  return data;
+}
+
+static void fork_once(void) {
   int status;
   fflush(NULL);
   const pid_t forked = fork();
   if (forked == 0) {
     int devices;
+    alarm(600); /* what hangs is ended */
     const CUresult result = cu.cuDeviceGetCount(&devices);
     const bool told = strncmp(sim->first_broken(), "forked: cuDeviceGetCount", 24) == 0;
     _exit(result == CUDA_ERROR_NOT_INITIALIZED && told ? 0 : 1);
   }
   assert_int_equal(waitpid(forked, &status, 0), forked);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Whatever another thread is at in the driver at that moment. */
+static void forked_process_is_told(void **state) {
+  (void)state;
+  pthread_t other;
+  fork_once();
+  atomic_store(&asking, true);
+  assert_int_equal(pthread_create(&other, NULL, ask_on, NULL), 0);
+  for (int k = 0; k < 50; ++k) fork_once();
+  atomic_store(&asking, false);
+  pthread_join(other, NULL);
 }
 
 int main(int count, char **words) {

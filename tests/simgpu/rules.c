@@ -1,5 +1,6 @@
 /* Rules that were broken, refusals, answers of probes, and what is left at the end. */
 #include "sim.h"
+#include "forked.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 enum { SIM_TEXT = 512, SIM_EXIT = 70 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+GKI_PROCESS_LOCK(lock)
 static unsigned broken_count;
 static char first_broken[SIM_TEXT];
 static char *says_no, *allowed, *lacked; /* as in the environment */
