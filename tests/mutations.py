@@ -308,7 +308,6 @@ def try_out(mutation, files, programs):
 def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     usage.add_argument("--all", action="store_true", help="try every mutation")
-    usage.add_argument("--fit", action="store_true", help=argparse.SUPPRESS)
     usage.add_argument("names", nargs="*", metavar="NAME")
     options = usage.parse_args()
     mutations, problems = read_tables()

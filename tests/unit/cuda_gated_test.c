@@ -1,6 +1,7 @@
 /* Graphs that the host gates, on CUDA: what a launch costs, that tasks of a run keep their order and sections have
  * none, and that whatever call of the driver fails, nothing is left behind. OLD: on a driver for that version, which
  * has no conditional nodes and takes none of the images; else with GK_HOST_GATED. */
+#include "await.h"
 #include "cuda_world.h"
 #include "runtime_kernels.h"
 #include "simgpu/simnvrtc.h"
@@ -430,7 +431,9 @@ static void test_fault_of_another_graph(void **state) {
     bind_numbers(isolated, 1, 1);
     sim->hold(1);
     assert_ok(abroad ? gk_launch_on(first, 0, NULL) : gk_launch(first, 0));
+    const uint64_t follows = sim->calls("cuStreamWaitEvent");
     assert_ok(gk_launch(isolated, 0));
+    if (abroad) await(sim->calls("cuStreamWaitEvent") > follows); /* what is on the caller's stream */
     sim->hold(0);
     assert_fails(GK_ERROR_DEVICE, "CUDA_ERROR_ILLEGAL_ADDRESS", gk_wait(isolated, NULL));
     if (strstr(gk_error(), "(add)")) fail_msg("%s", gk_error());
