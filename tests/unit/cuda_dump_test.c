@@ -158,18 +158,22 @@ static void test_no_handles(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* What the next file gets. */
+static int free_number(void) {
+  const int number = dup(0);
+  close(number);
+  return number;
+}
+
 /* What is drawn in is closed again. */
 static void test_no_file_is_left(void **state) {
   gk_graph *graph = bound(*state, 0);
-  const int free_before = dup(0);
-  close(free_before);
+  const int free_before = free_number();
   for (int k = 0; k < 2; ++k) {
     sim->answer_no(k ? "drawn" : NULL);
     gk_free_text(gk_cuda_dump(graph, 0));
     sim->answer_no(NULL);
-    const int free_now = dup(0);
-    close(free_now);
-    assert_int_equal(free_now, free_before);
+    assert_int_equal(free_number(), free_before);
   }
   gk_graph_destroy(graph);
 }
@@ -221,6 +225,7 @@ static void test_refused(void **state) {
 
 static void test_each_call_fails(void **state) {
   gk_graph *graph = bound(*state, 0);
+  const int free_before = free_number();
   bool over = false;
   for (uint64_t k = 1; !over; ++k) {
     sim->mark();
@@ -232,6 +237,7 @@ static void test_each_call_fails(void **state) {
       assert_non_null(text);
     else assert_null(text);
     if (!text) assert_true(strlen(gk_error()) > 0);
+    assert_int_equal(free_number(), free_before);
     gk_free_text(text);
     sim->mark();
   }
