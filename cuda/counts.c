@@ -24,6 +24,12 @@ gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream) {
   return gki_cuda_judge(driver, result, "cuMemcpyHtoDAsync of the number of graph %s", slots->plan->name);
 }
 
+void gki_cuda_counts_skip(gki_cuda_counts *counts) {
+  if (!counts->fixed) return;
+  ++counts->fixed;
+  counts->moved = true;
+}
+
 gk_result gki_cuda_counts_judge(gki_cuda_counts *counts, uint64_t number) {
   const uint64_t posted = counts->fixed ? counts->fixed : number;
   const gki_cuda_failure *post = &counts->posts->ring[place_of(posted)];
@@ -49,7 +55,6 @@ gk_result gki_cuda_counts_judge(gki_cuda_counts *counts, uint64_t number) {
   if (result == GK_OK) result = gki_cuda_parameters_judge(counts->parameters, post->node, launch.values);
   if (!counts->fixed) return result;
   if (result == GK_OK) return GK_OK; /* of a launch behind this one, which is under way */
-  ++counts->fixed;
-  counts->moved = true;
+  gki_cuda_counts_skip(counts);
   return result;
 }

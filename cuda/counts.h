@@ -28,6 +28,9 @@ void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_hand_over *launch,
  * context. */
 gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream);
 
+/* Of a launch that failed otherwise: what it may have posted, or will, is none of a later one's. */
+void gki_cuda_counts_skip(gki_cuda_counts *counts);
+
 /* Once the launch is over: GK_ERROR_INVALID if a count was bad. */
 gk_result gki_cuda_counts_judge(gki_cuda_counts *counts, uint64_t number);
 #endif

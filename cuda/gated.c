@@ -54,6 +54,7 @@ static gk_result finish(gki_cuda_gated *graph) {
   gki_cuda_unrelax();
   graph->busy = false;
   if (result == CUDA_SUCCESS) return gki_cuda_counts_judge(&graph->counts, 1);
+  gki_cuda_counts_skip(&graph->counts);
   if (graph->last == GK_NONE)
     return gki_cuda_judge_graph(graph->device, graph->plan, result, "waiting for the device");
   return judge_run(graph, result,
@@ -265,12 +266,12 @@ static gk_result await_others(gki_cuda_gated *graph) {
   return gki_cuda_judge(device->driver, answer, "waiting for what was launched before graph %s", graph->plan->name);
 }
 
-/* Nothing of this graph's launch before is under way, as its end was waited for, but of other graphs' there may be:
- * what page-locked flags hold comes from those, and the end of a launch that has nothing to run is behind theirs. */
+/* Nothing of this graph's launch before stays under way, but of other graphs' there may be: what page-locked flags hold
+ * comes from those, and the end of a launch that has nothing to run is behind theirs. */
 static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch, CUstream stream) {
   graph->values = launch->values;
   graph->last = GK_NONE;
-  gk_result result = stream == graph->at ? GK_OK : finish(graph);
+  gk_result result = finish(graph); /* its end was waited for, or couldn't be */
   if (result != GK_OK) return result;
   graph->at = stream;
   graph->busy = true;
@@ -349,6 +350,7 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
 
 /* Nothing of a launch that failed stays on a stream that the device's own doesn't follow. */
 static void leave_stream(gki_cuda_gated *graph) {
+  gki_cuda_counts_skip(&graph->counts);
   if (graph->at == graph->device->stream || !gki_cuda_enter_to_free(graph->device)) return;
   (void)come_home(graph);
   gki_cuda_leave(graph->device);

@@ -20,6 +20,13 @@ static gk_result record_again(gki_cuda_graph *graph) {
   return result;
 }
 
+/* A launch that couldn't be waited for may read what the next one writes over. */
+static gk_result end_unsure(gki_cuda_graph *graph) {
+  const CUresult result = graph->unsure ? gki_cuda_catch_up(graph) : CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) graph->unsure = false;
+  return gki_cuda_judge_graph(graph->device, graph->plan, result, "waiting for its launches");
+}
+
 /* Another graph's launch that nothing marks the end of is marked before this one goes behind it. */
 static gk_result mark_last(gki_cuda_device *device) {
   gki_cuda_graph *last = device->last;
@@ -163,7 +170,8 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const 
   const bool made = graph->fresh.exec != NULL;
   const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
   gki_cuda_variant *variant = NULL;
-  gk_result result = again ? record_again(graph) : GK_OK;
+  gk_result result = end_unsure(graph);
+  if (result == GK_OK && again) result = record_again(graph);
   graph->records_again = graph->records_again || again; /* perhaps for a launch before, which failed at it */
   gki_cuda_parameters_take(&graph->parameters, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);
@@ -361,7 +369,9 @@ gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record) {
   gk_result result = gki_cuda_is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
   if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
   ++graph->waited;
-  if (result == GK_OK) result = fill_record(graph, number, record);
-  else graph->busy_until = UINT64_MAX;
+  if (result == GK_OK) return fill_record(graph, number, record);
+  graph->busy_until = UINT64_MAX;
+  graph->unsure = true;
+  gki_cuda_counts_skip(&graph->counts);
   return result;
 }

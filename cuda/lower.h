@@ -51,6 +51,7 @@ typedef struct gki_cuda_graph {
   uint32_t aimed;          /* then: what was copied last */
   uint64_t busy_until;     /* until this launch is over, something may use the graph's memory; UINT64_MAX: a wait
                             * failed, or a launch half way */
+  bool unsure;             /* a wait failed, and none since was for all launches */
   gki_cuda_parameters parameters;
   gki_cuda_counts counts;
   gki_cuda_calls calls;    /* the variants are made again when a slot of theirs was bound anew */

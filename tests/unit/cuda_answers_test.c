@@ -321,6 +321,118 @@ static void test_streams_are_told_apart(void **state) {
   gki_cuda_leave(native);
 }
 
+/* ---- what launches that failed leave behind ---------------------------------------------------------------------- */
+
+enum { FROM = 1, FLAG, ONES, TWOS, OWN, TO };
+static const gk_slot_desc counted_slots[] = {GK_BUFFER(FROM, int), GK_BUFFER(FLAG, int), GK_BUFFER(ONES, int),
+                                             GK_BUFFER(TWOS, int), GK_OWN(OWN, int, 2), GK_BUFFER(TO, int)};
+static const gk_task counted_tasks[] = {GK_RUN(total, GK_ONE, FROM, TO), GK_FILL(OWN, ONES, 1), GK_IF(FLAG),
+                                        GK_FILL(OWN, TWOS, 2), GK_END};
+static const gk_list counted = GK_LIST(counted, counted_tasks, counted_slots);
+
+static atomic_bool refuses; /* from the next launch of a graph until the test says so */
+static atomic_bool refusing;
+static CUresult launch_graph(CUgraphExec exec, CUstream stream) {
+  const CUresult result = right->cuGraphLaunch(exec, stream);
+  if (atomic_load(&refuses)) atomic_store(&refusing, true);
+  return result;
+}
+static CUresult ask_event(CUevent event) {
+  return atomic_load(&refusing) ? CUDA_ERROR_UNKNOWN : right->cuEventQuery(event);
+}
+static CUresult await_event(CUevent event) {
+  return atomic_load(&refusing) ? CUDA_ERROR_UNKNOWN : right->cuEventSynchronize(event);
+}
+static CUresult push_nothing(CUcontext context) {
+  return atomic_load(&refusing) ? CUDA_ERROR_UNKNOWN : right->cuCtxPushCurrent(context);
+}
+
+static gk_result run_once(gk_graph *graph) {
+  const gk_result result = gk_launch(graph, 0);
+  return result == GK_OK ? gk_wait(graph, NULL) : result;
+}
+
+/* Once a graph was launched it can't be waited for, or the context can't be entered, in which its flag would be read. */
+static void refuse_after_launch(bool context) {
+  odd.cuGraphLaunch = launch_graph;
+  if (context) odd.cuCtxPushCurrent = push_nothing;
+  else odd.cuEventQuery = ask_event, odd.cuEventSynchronize = await_event;
+  atomic_store(&refuses, true);
+}
+
+static void go_on(void) {
+  atomic_store(&refuses, false);
+  atomic_store(&refusing, false);
+}
+
+/* A bad count that nobody could ask for is that launch's, and none of what comes later. */
+static void test_bad_count_of_a_launch_that_failed(void **state) {
+  int *from = int_on(*state, 1), *to = int_on(*state, 0), *flag = int_on(*state, 1), *ones = int_on(*state, 0),
+      *twos = int_on(*state, 0);
+  for (int way = 0; way < 4; ++way) {
+    gk_graph *graph = graph_on(*state, &counted, way & 1 ? GK_HOST_GATED : 0);
+    assert_ok(gk_bind(graph, FROM, from));
+    assert_ok(gk_bind(graph, TO, to));
+    assert_ok(gk_bind(graph, FLAG, flag));
+    assert_ok(gk_bind(graph, ONES, ones));
+    assert_ok(gk_bind(graph, TWOS, twos));
+    set_int(*state, ones, 100);
+    set_int(*state, twos, 1);
+    refuse_after_launch(way & 2);
+    assert_int_equal(run_once(graph), GK_ERROR_DEVICE);
+    assert_says("CUDA_ERROR_UNKNOWN");
+    go_on();
+    assert_ok(gk_resize(graph, OWN, 3));
+    set_int(*state, ones, 3);
+    assert_ok(run_once(graph));
+    assert_int_equal(int_at(*state, gk_bound(graph, OWN)), 2);
+    set_int(*state, twos, 100);
+    assert_fails(GK_ERROR_INVALID, "task 3 (OWN = 2)", run_once(graph));
+    assert_fails(GK_ERROR_INVALID, "task 3 (OWN = 2)", run_once(graph));
+    gk_graph_destroy(graph);
+  }
+  gk_free(*state, from);
+  gk_free(*state, to);
+  gk_free(*state, flag);
+  gk_free(*state, ones);
+  gk_free(*state, twos);
+}
+
+/* The device goes on when somebody waits for it. */
+static CUresult hold_until_event(CUevent event) {
+  sim->hold(0);
+  return right->cuEventSynchronize(event);
+}
+static CUresult hold_until_stream(CUstream stream) {
+  sim->hold(0);
+  return right->cuStreamSynchronize(stream);
+}
+
+/* What a launch that couldn't be waited for works on stays as it is until it is over. */
+static void test_slots_of_a_launch_that_failed(void **state) {
+  static const gk_task yielding_tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(7, LEFT), GK_END};
+  static const gk_list yielding = GK_LIST(yielding, yielding_tasks, slots);
+  int *x[2] = {int_on(*state, 0), int_on(*state, 0)}, *left = int_on(*state, 0);
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED) {
+    gk_graph *graph = graph_on(*state, &yielding, bits);
+    assert_ok(gk_bind(graph, LEFT, left));
+    assert_ok(gk_bind(graph, X, x[0]));
+    sim->hold(1);
+    refuse_after_launch(true);
+    assert_int_equal(run_once(graph), GK_ERROR_DEVICE);
+    go_on();
+    odd.cuEventSynchronize = hold_until_event;
+    odd.cuStreamSynchronize = hold_until_stream;
+    assert_ok(gk_bind(graph, X, x[1]));
+    assert_ok(run_once(graph));
+    for (int k = 0; k < 2; ++k) assert_int_equal(int_at(*state, x[k]), bits ? 2 : 1);
+    gk_graph_destroy(graph);
+  }
+  gk_free(*state, x[0]);
+  gk_free(*state, x[1]);
+  gk_free(*state, left);
+}
+
 /* ---- streams and captures of library calls ----------------------------------------------------------------------- */
 
 static int streams, captures;
@@ -483,6 +595,8 @@ int main(int count, char **words) {
                                      ODD(test_owned_memory_is_filled), ODD(test_busy_is_alive),
                                      ODD(test_failed_copies_leave_the_context),
                                      ODD(test_not_entered), ODD(test_streams_are_told_apart),
+                                     ODD(test_bad_count_of_a_launch_that_failed),
+                                     ODD(test_slots_of_a_launch_that_failed),
                                      ODD(test_captures_are_relaxed), ODD(test_no_capture_into_a_graph),
                                      ODD(test_drawn), ODD(test_blocks_of_kernels)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);
