@@ -24,6 +24,7 @@ static const struct { const char *name, *what; } variables[] = {
   {"CUDA_HOME", "a CUDA toolkit, whose lib64 may have NVRTC; where the loader looks comes first"},
   {"CUDA_PATH", "the same without CUDA_HOME; without both it is /usr/local/cuda"},
   {"OMP_NUM_THREADS", "threads of a device of openmp; all cores that the process may use if not set"},
+  {"OMP_STACKSIZE", "their stacks, but for the caller's: a number and B, K, M or G"},
   {"LD_LIBRARY_PATH", "the loader's: where CUDA's driver and NVRTC may be"},
   {"CUDA_VISIBLE_DEVICES", "the CUDA driver's: which GPUs there are, and in which order"},
   {"NVTX_INJECTION64_PATH", "NVTX's: the library of a tool that gk's ranges are told; profilers set it themselves"},

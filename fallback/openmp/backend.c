@@ -1,5 +1,6 @@
 #include "openmp.h"
 #include "drive.h"
+#include <ctype.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +28,30 @@ static int threads_of_environment(void) {
   }
 }
 
+/* A number and a unit, B, K, M or G; K if there is none. *bytes: 0 where nothing is set. @return Whether that is so. */
+static bool stack_of_environment(size_t *bytes) {
+  const char *text = secure_getenv("OMP_STACKSIZE");
+  *bytes = 0;
+  if (!text || !*text) return true;
+  char *end, unit = 'K';
+  const long size = strtol(text, &end, 10);
+  if (end == text || size < 1) return false;
+  while (*end == ' ') ++end;
+  if (*end) unit = *end++;
+  while (*end == ' ') ++end;
+  const char *const units = "BKMG", *found = strchr(units, toupper((unsigned char)unit));
+  const int shift = found ? 10 * (int)(found - units) : 0;
+  *bytes = (size_t)size << shift;
+  return found && *end == 0 && *bytes >> shift == (size_t)size;
+}
+
 /* In a set-user-id program, too, LLVM's runtime would load the library that its caller names. */
 static void load_no_tool(void) {
   const char *const name = "OMP_TOOL_LIBRARIES";
   if (getenv(name) && !secure_getenv(name)) (void)setenv("OMP_TOOL", "disabled", 1);
 }
 
-static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads) {
+static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads, size_t *stack_bytes) {
   if (desc->threads < 0 || desc->threads > THREADS_MAX)
     return gk_fail(GK_ERROR_INVALID,
                    "backend openmp: %d threads; give 1 to %d, or 0 for OMP_NUM_THREADS and else all cores",
@@ -43,6 +61,9 @@ static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads) {
     return gk_fail(GK_ERROR_INVALID,
                    "backend openmp: OMP_NUM_THREADS is \"%s\"; set it to a number from 1 to %d, or unset it",
                    secure_getenv("OMP_NUM_THREADS"), THREADS_MAX);
+  if (!stack_of_environment(stack_bytes))
+    return gk_fail(GK_ERROR_INVALID, "backend openmp: OMP_STACKSIZE is \"%s\"; set it to a number and B, K, M or G (512K, "
+                   "8M), or unset it", secure_getenv("OMP_STACKSIZE"));
   if (wanted == 0) wanted = omp_get_num_procs();
   *threads = (uint32_t)(wanted < THREADS_MAX ? wanted : THREADS_MAX);
   return GK_OK;
@@ -102,10 +123,11 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
                    "backend openmp: there is one device, this machine's CPU, with ordinal 0; %d was asked for",
                    desc->ordinal);
   uint32_t threads = 1;
+  size_t stack_bytes = 0;
   load_no_tool(); /* before the first call of the runtime */
-  gk_result result = choose_threads(desc, &threads);
+  gk_result result = choose_threads(desc, &threads, &stack_bytes);
   if (result != GK_OK) return result;
-  if (!gki_team_make(&device->team, threads))
+  if (!gki_team_make(&device->team, threads, stack_bytes))
     return gk_fail(GK_ERROR_MEMORY, "backend openmp: out of host memory for %u threads; ask for fewer",
                    (unsigned)threads);
   /* Where the first launches start from; the team's first meeting measures the one, its first waking the other. */

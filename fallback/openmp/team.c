@@ -1,5 +1,4 @@
 #include "team.h"
-#include "forked.h"
 #include "gk_backend.h"
 #include <linux/futex.h>
 #include <math.h>
@@ -19,26 +18,6 @@ enum { SPINS = 2000, YIELDS = 40, MOST_YIELDS = 3000, CROWDED_YIELDS = 4, YIELD_
        BANS = 4 /* in one wait, at most: each takes some microseconds */ };
 #define SLEEPS 0x80000000u /* in gki_order.pending */
 
-/* LLVM's runtime keeps its threads spinning for 200 ms after a team has parted; no other runtime has this call. */
-extern void kmp_set_blocktime(int milliseconds) __attribute__((weak));
-
-bool gki_team_make(gki_team *team, uint32_t threads) {
-  *team = (gki_team){.wanted = threads, .size = 1, .crowded = (int)threads > omp_get_num_procs()};
-  /* The hook knows nothing of alignment, so there is room to align in. */
-  char *memory = gk_obtain(threads * sizeof(gki_seat) + 2 * sizeof(void *) + GKI_APART);
-  if (!memory) return false;
-  uintptr_t at = ((uintptr_t)memory + sizeof memory + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
-  team->seats = (gki_seat *)at;
-  ((void **)at)[-1] = memory;
-  for (uint32_t k = 0; k < threads; ++k) atomic_init(&team->seats[k].thread, 0);
-  return true;
-}
-
-void gki_team_free(gki_team *team) {
-  if (team->seats) gk_release(((void **)team->seats)[-1]);
-  team->seats = NULL;
-}
-
 static void sleep_while(atomic_uint *word, uint32_t value) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
@@ -52,8 +31,7 @@ static void wake(atomic_uint *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVAT
 /* A moment's ban. Linux moves a thread that is on a banned core, or waits for it, at once; others it leaves alone. */
 static void ban(pid_t thread, const cpu_set_t *cores) {
   cpu_set_t allowed, banned, left;
-  if (thread == 0 || syscall(SYS_tgkill, getpid(), thread, 0) != 0) return; /* it has ended since */
-  if (sched_getaffinity(thread, sizeof allowed, &allowed) != 0) return;
+  if (thread == 0 || sched_getaffinity(thread, sizeof allowed, &allowed) != 0) return;
   CPU_AND(&banned, &allowed, cores);
   CPU_XOR(&left, &allowed, &banned);
   if (CPU_COUNT(&banned) == 0 || CPU_COUNT(&left) == 0) return;
@@ -117,16 +95,15 @@ static bool await_bell(const gki_team *team, gki_seat *seat, uint32_t heard, flo
   return true;
 }
 
-static void serve(gki_team *team, uint32_t number) {
-  gki_seat *seat = &team->seats[number];
-  static _Thread_local pid_t thread;
-  if (thread == 0) thread = (pid_t)syscall(SYS_gettid);
+/* What a seat's own thread does. */
+static void *serve(void *at) {
+  gki_seat *seat = at;
   float part_ns = 0;
   int known = -1;
-  atomic_store_explicit(&seat->thread, thread, memory_order_relaxed);
+  atomic_store_explicit(&seat->thread, (int)syscall(SYS_gettid), memory_order_relaxed);
   note_core(seat, &known);
   for (uint32_t heard = 0;; ++heard) {
-    const bool slept = await_bell(team, seat, heard, part_ns);
+    const bool slept = await_bell(seat->team, seat, heard, part_ns);
     gki_order *order = seat->order;
     if (slept) {
       atomic_store_explicit(&order->woken_at, gki_now_ns(), memory_order_relaxed);
@@ -134,82 +111,86 @@ static void serve(gki_team *team, uint32_t number) {
     }
     note_core(seat, &known);
     part_ns = order->part_ns;
-    bool leave = !order->work;
-    if (!leave) order->work(order, seat->index);
+    const bool ends = !order->work;
+    if (!ends) order->work(order, seat->index);
     if (atomic_fetch_sub_explicit(&order->pending, 1, memory_order_release) == (SLEEPS | 1)) wake(&order->pending);
-    if (leave) return;
+    if (ends) return NULL;
   }
 }
 
-/* ---- how many threads there can be ------------------------------------------------------------------------------- */
+/* ---- the threads ------------------------------------------------------------------------------------------------- */
 
-GKI_PROCESS_LOCK(one_trial)
-GKI_PROCESS_LOCK(held)
-
-static void *stand_by(void *at) {
-  gki_seat *seat = at;
-  atomic_store_explicit(&seat->thread, (int)syscall(SYS_gettid), memory_order_relaxed);
-  pthread_mutex_lock(&held);
-  pthread_mutex_unlock(&held);
-  return NULL;
-}
-
-/* A thread counts until the system has forgotten it, which is some time after it was joined. */
-static void end_trial(gki_seat *seat) {
-  pthread_join(seat->trial, NULL);
-  const int thread = atomic_exchange_explicit(&seat->thread, 0, memory_order_relaxed);
-  while (syscall(SYS_tgkill, getpid(), thread, 0) == 0) sched_yield();
-}
-
-/* @return how many of these threads can be there at once */
-static uint32_t start_threads(gki_team *team, uint32_t wanted) {
-  uint32_t started = 0;
-  int code = 0;
-  pthread_mutex_lock(&one_trial);
-  pthread_mutex_lock(&held);
-  while (started < wanted && code == 0) {
-    gki_seat *seat = &team->seats[started];
-    code = pthread_create(&seat->trial, NULL, stand_by, seat);
-    started += code == 0;
+bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
+  const int limit = omp_get_thread_limit();
+  *team = (gki_team){.wanted = threads, .most = threads, .size = 1, .stack_bytes = stack_bytes,
+                     .crowded = (int)threads > omp_get_num_procs()};
+  if (limit > 0 && (uint32_t)limit < threads) team->most = (uint32_t)limit;
+  /* The hook knows nothing of alignment, so there is room to align in. */
+  char *memory = gk_obtain(threads * sizeof(gki_seat) + 2 * sizeof(void *) + GKI_APART);
+  if (!memory) return false;
+  uintptr_t at = ((uintptr_t)memory + sizeof memory + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
+  team->seats = (gki_seat *)at;
+  ((void **)at)[-1] = memory;
+  memset(team->seats, 0, threads * sizeof(gki_seat));
+  for (uint32_t k = 0; k < threads; ++k) {
+    team->seats[k].team = team;
+    atomic_init(&team->seats[k].cpu, -1);
   }
-  pthread_mutex_unlock(&held);
-  for (uint32_t k = 0; k < started; ++k) end_trial(&team->seats[k]);
-  pthread_mutex_unlock(&one_trial);
+  return true;
+}
+
+void gki_team_free(gki_team *team) {
+  if (!team->seats) return;
+  gki_order end = {.work = NULL};
+  if (team->started) gki_team_post(team, &end, 0, team->most, team->most);
+  for (uint32_t k = 1; team->started && k < team->most; ++k) pthread_join(team->seats[k].own, NULL);
+  gk_release(((void **)team->seats)[-1]);
+  team->seats = NULL;
+}
+
+/* Where OMP_PROC_BIND and OMP_PLACES put it, the leader being at the first place. */
+static void bind(const gki_team *team, uint32_t number) {
+  const omp_proc_bind_t how = omp_get_proc_bind();
+  const uint32_t places = how == omp_proc_bind_false ? 0 : (uint32_t)omp_get_num_places();
+  if (places == 0) return;
+  uint32_t place = number;
+  if (how == omp_proc_bind_master) place = 0;
+  else if (how == omp_proc_bind_spread || team->most > places) place = number * places / team->most;
+  int cpus[CPU_SETSIZE];
+  const int count = omp_get_place_num_procs((int)place);
+  if (count < 1 || count > CPU_SETSIZE) return;
+  omp_get_place_proc_ids((int)place, cpus);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (int k = 0; k < count; ++k) CPU_SET((size_t)cpus[k], &cores);
+  (void)pthread_setaffinity_np(team->seats[number].own, sizeof cores, &cores);
+}
+
+/* Once. With fewer than wanted where no more can be had. */
+static void start_threads(gki_team *team) {
+  pthread_attr_t how;
+  int code = pthread_attr_init(&how);
+  const size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+  if (code == 0 && team->stack_bytes)
+    code = pthread_attr_setstacksize(&how, team->stack_bytes > least ? team->stack_bytes : least);
+  uint32_t there = 1;
+  while (there < team->most && code == 0) {
+    code = pthread_create(&team->seats[there].own, &how, serve, &team->seats[there]);
+    if (code == 0) bind(team, there++);
+  }
+  pthread_attr_destroy(&how);
   if (code)
     gk_log(GK_LOG_WARN, "backend openmp: %u of %u threads can be used, as no more can be started (%s); end others, or "
-           "raise the limit (ulimit -u, ulimit -v, pids.max of a container)", (unsigned)(started > 1 ? started : 1),
-           (unsigned)wanted, strerror(code));
-  return started;
-}
-
-/* OpenMP's runtimes end the process where a thread can't be started. So it is tried once beforehand, with one thread
- * more than the team needs besides the leader, as the runtime takes some memory, too. */
-static uint32_t most_threads(gki_team *team) {
-  const int limit = omp_get_thread_limit();
-  const uint32_t wanted = limit > 0 && (uint32_t)limit < team->wanted ? (uint32_t)limit : team->wanted;
-  const uint32_t started = wanted > 1 ? start_threads(team, wanted) : 1;
-  return started > 1 ? started : 1;
+           "raise the limit (ulimit -u, ulimit -v, pids.max of a container)", (unsigned)there, (unsigned)team->most,
+           strerror(code));
+  team->most = there;
+  team->started = true;
 }
 
 void gki_team_meet(gki_team *team, void (*lead)(void *), void *context) {
-  if (kmp_set_blocktime) kmp_set_blocktime(0);
-  if (team->most == 0) team->most = most_threads(team);
-  for (uint32_t k = 0; k < team->wanted; ++k) {
-    atomic_store_explicit(&team->seats[k].bell, 0, memory_order_relaxed);
-    atomic_store_explicit(&team->seats[k].cpu, -1, memory_order_relaxed);
-  }
-#pragma omp parallel num_threads((int)team->most) default(none) shared(team, lead, context)
-  {
-    uint32_t me = (uint32_t)omp_get_thread_num();
-    if (me > 0) serve(team, me);
-    else {
-      team->size = (uint32_t)omp_get_num_threads();
-      lead(context);
-      gki_order leave = {.work = NULL};
-      gki_team_post(team, &leave, 0, team->size, team->size);
-      gki_team_wait(team, &leave);
-    }
-  }
+  if (!team->started) start_threads(team);
+  team->size = team->most;
+  lead(context);
   team->size = 1;
 }
 

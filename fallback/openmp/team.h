@@ -1,5 +1,6 @@
-/* A team of threads that lives for one launch. Seat 0 is the leader, the thread that called gki_team_meet; the others
- * wait at their doorbells: they spin shortly, yield a while, then sleep until an order is posted to them. */
+/* A device's team of threads. Seat 0 is the leader, the thread that called gki_team_meet. The others are gk's own, which
+ * the first meeting starts: OpenMP's runtimes end the process where they can't start one. They wait at their doorbells:
+ * they spin shortly, yield a while, then sleep until an order is posted to them. */
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
 #include "clock.h"
@@ -12,7 +13,7 @@ enum { GKI_APART = 128 /* bytes between what different threads write: two lines,
 
 /* What one seat asks others to do; lives in the asker's frame until gki_team_wait has returned. */
 typedef struct gki_order {
-  /* index: from 1, in the order of posting. NULL: leave the team. */
+  /* index: from 1, in the order of posting. NULL: the thread ends. */
   void (*work)(struct gki_order *order, uint32_t index);
   atomic_uint pending;       /* seats that aren't done, and whether the asker sleeps */
   float part_ns;             /* what one's part may take, 0: not known; who is done waits about as long awake */
@@ -27,23 +28,26 @@ typedef struct gki_seat {
   gki_order *order;
   uint32_t index;                       /* which of those that got the order it is */
   atomic_uint taken;                    /* pieces of its part that somebody has begun */
-  atomic_int thread;                    /* Linux's name for it, of this meeting or the one before; 0: nobody sat here */
-  pthread_t trial;                      /* of gki_team.most */
+  pthread_t own;                        /* the thread that sits here, but for the leader's seat */
+  atomic_int thread;                    /* Linux's number for it; 0: it hasn't begun */
   atomic_int cpu;                       /* where it began what it does; -1: it hasn't come, or is being woken */
+  const struct gki_team *team;
 } gki_seat;
 
 typedef struct gki_team {
   uint32_t wanted; /* threads asked for */
-  uint32_t most;   /* threads that can be started; 0: not tried yet */
-  uint32_t size;   /* threads there are; 1 while nobody has met */
+  uint32_t most;   /* of them OpenMP allows (OMP_THREAD_LIMIT); once started, those there are */
+  uint32_t size;   /* those there are while they meet, else 1 */
+  bool started;
+  size_t stack_bytes; /* of each thread; 0: as the system has it */
   bool crowded;    /* more threads than cores: whoever spins keeps another from its work */
   gki_seat *seats;
 } gki_team;
 
-bool gki_team_make(gki_team *team, uint32_t threads);
-void gki_team_free(gki_team *team);
+bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes);
+void gki_team_free(gki_team *team); /* ends its threads */
 
-/* Calls lead on this thread with the team around it, and returns when all have left. */
+/* Calls lead on this thread with the team around it. One thread at a time may do so. */
 void gki_team_meet(gki_team *team, void (*lead)(void *context), void *context);
 
 /* Whose part k of an order is. */

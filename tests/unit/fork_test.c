@@ -144,7 +144,7 @@ static void do_nothing(void *context) { (void)context; }
 
 static void meet_team(void) {
   gki_team team;
-  must(gki_team_make(&team, 2));
+  must(gki_team_make(&team, 2, 0));
   gki_team_meet(&team, do_nothing, NULL);
   must(team.most == 2);
   gki_team_free(&team);

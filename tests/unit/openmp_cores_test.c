@@ -3,6 +3,7 @@
  * a real one, the benches see. */
 #include "await.h"
 #include "openmp_world.h"
+#include <errno.h>
 #include <linux/futex.h>
 #include <omp.h>
 #include <pthread.h>
@@ -11,13 +12,11 @@
 
 /* ---- the system: where threads are, and where they may be -------------------------------------------------------- */
 
-enum { SEATS = 10, MOST_CALLS = 64, SLEEPER_COUNT = SEATS - 1, NOBODY = INT32_MAX };
+enum { SEATS = 10, MOST_CALLS = 64, SLEEPER_COUNT = SEATS - 1 };
 typedef struct call { pid_t thread; uint64_t cores; } call;
 
 static bool is_real;
 static atomic_int here;           /* the core of the thread that asks */
-static atomic_bool held_up;       /* threads that ask, but for the leader */
-static _Thread_local bool leads;
 static uint64_t allowed;          /* cores that all may be on, a bit each */
 static int asking_fails, moves_left; /* moves_left: until moving a thread fails */
 static call calls[MOST_CALLS];
@@ -25,10 +24,7 @@ static int call_count;
 static void (*when_moved)(void);
 
 int __wrap_sched_getcpu(void);
-int __wrap_sched_getcpu(void) {
-  await(leads || !atomic_load(&held_up));
-  return atomic_load(&here);
-}
+int __wrap_sched_getcpu(void) { return atomic_load(&here); }
 
 int __real_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
 int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
@@ -83,7 +79,7 @@ static gki_order order;
 /* No thread is asleep, and on which core each began its part isn't known. */
 static int begin(void **state) {
   (void)state;
-  assert_true(gki_team_make(&team, SEATS));
+  assert_true(gki_team_make(&team, SEATS, 0));
   team.size = SEATS;
   team.crowded = false;
   pthread_mutex_lock(&bed);
@@ -243,14 +239,11 @@ static void test_a_system_that_says_no(void **state) {
   assert_int_equal(call_count, 1); /* and isn't asked to undo what it didn't do */
 }
 
-static void test_threads_that_are_no_more(void **state) {
+static void test_a_thread_that_has_not_begun(void **state) {
   (void)state;
-  static const int gone[] = {0, NOBODY};
-  for (size_t k = 0; k < GK_COUNT(gone); ++k) {
-    atomic_store(&team.seats[1].thread, gone[k]);
-    wait_for(0, 2);
-    assert_int_equal(call_count, 0);
-  }
+  atomic_store(&team.seats[1].thread, 0);
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
 }
 
 /* With the real system: wherever it is sent, it may be where it was before. */
@@ -332,18 +325,12 @@ static void nothing(gki_order *at, uint32_t index) {
   (void)index;
 }
 
+static void do_nothing(void *context) { (void)context; }
+
 static void ask(gki_team *real) {
   gki_order one = {.work = nothing};
   gki_team_post(real, &one, 0, 2, 2);
   gki_team_wait(real, &one);
-}
-
-static void lead_anew(void *at) {
-  gki_team *real = at;
-  assert_int_equal(atomic_load(&real->seats[1].cpu), -1); /* wherever it was in the meeting before */
-  atomic_store(&held_up, false);
-  ask(real);
-  assert_int_equal(atomic_load(&real->seats[1].cpu), 1);
 }
 
 static void lead(void *at) {
@@ -358,18 +345,19 @@ static void lead(void *at) {
   await(gki_team_sleeps(real, 1));
   ask(real);
   assert_int_equal(atomic_load(&seat->cpu), 1);
+  atomic_store(&here, 2);
 }
 
+/* The threads of a later meeting are those of the first. */
 static void test_who_comes_says_where(void **state) {
   (void)state;
   needs_threads(2);
   gki_team real;
-  assert_true(gki_team_make(&real, 2));
+  assert_true(gki_team_make(&real, 2, 0));
   gki_team_meet(&real, lead, &real);
-  leads = true;
-  atomic_store(&held_up, true);
-  gki_team_meet(&real, lead_anew, &real);
-  leads = false;
+  const int thread = atomic_load(&real.seats[1].thread);
+  gki_team_meet(&real, lead, &real);
+  assert_int_equal(atomic_load(&real.seats[1].thread), thread);
   gki_team_free(&real);
 }
 
@@ -400,7 +388,7 @@ static void test_how_long_helpers_stay_awake(void **state) {
   (void)state;
   needs_threads(2);
   gki_team real;
-  assert_true(gki_team_make(&real, 2));
+  assert_true(gki_team_make(&real, 2, 0));
   real.crowded = false;
   gki_team_meet(&real, lead_orders, &real);
   gki_team_free(&real);
@@ -412,10 +400,95 @@ static void test_which_teams_are_crowded(void **state) {
   const uint32_t cores = (uint32_t)omp_get_num_procs();
   for (uint32_t more = 0; more < 2; ++more) {
     gki_team real;
-    assert_true(gki_team_make(&real, cores + more));
+    assert_true(gki_team_make(&real, cores + more, 0));
     assert_int_equal(real.crowded, more);
     gki_team_free(&real);
   }
+}
+
+/* ---- OMP_PROC_BIND and OMP_PLACES -------------------------------------------------------------------------------- */
+
+/* The places are of two cores each, or place 1 of so many. */
+static omp_proc_bind_t how_bound = omp_proc_bind_false;
+static int place_count, in_place_1;
+static struct bound { pthread_t thread; uint64_t cores; } bound[SEATS];
+static int bound_count;
+
+omp_proc_bind_t __wrap_omp_get_proc_bind(void);
+omp_proc_bind_t __wrap_omp_get_proc_bind(void) { return how_bound; }
+int __wrap_omp_get_num_places(void);
+int __wrap_omp_get_num_places(void) { return place_count; }
+int __wrap_omp_get_place_num_procs(int place);
+int __wrap_omp_get_place_num_procs(int place) {
+  assert_in_range(place, 0, place_count - 1);
+  return place == 1 ? in_place_1 : 2;
+}
+void __wrap_omp_get_place_proc_ids(int place, int *cores);
+void __wrap_omp_get_place_proc_ids(int place, int *cores) {
+  for (int k = 0; k < (place == 1 ? in_place_1 : 2); ++k) cores[k] = 2 * place + k;
+}
+int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *cores);
+int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *cores) {
+  assert_true(bound_count < SEATS);
+  struct bound *b = &bound[bound_count++];
+  *b = (struct bound){.thread = thread};
+  for (size_t k = 0; k < 64; ++k)
+    if (CPU_ISSET_S(k, bytes, cores)) b->cores |= (uint64_t)1 << k;
+  return EINVAL; /* without them it runs as well */
+}
+
+/* As the runtimes do it with threads of their own. The leader's place is the first. */
+static void test_places(void **state) {
+  (void)state;
+  static const struct { omp_proc_bind_t how; int places; uint32_t threads; int expected[8]; } cases[] = {
+    {omp_proc_bind_false, 4, 4, {-1}},
+    {omp_proc_bind_true, 0, 4, {-1}}, /* the runtime can't bind here */
+    {omp_proc_bind_true, 4, 4, {1, 2, 3, -1}},
+    {omp_proc_bind_true, 8, 4, {1, 2, 3, -1}},
+    {omp_proc_bind_close, 8, 3, {1, 2, -1}},
+    {omp_proc_bind_close, 3, 6, {0, 1, 1, 2, 2, -1}},
+    {omp_proc_bind_spread, 8, 4, {2, 4, 6, -1}},
+    {omp_proc_bind_spread, 4, 4, {1, 2, 3, -1}},
+    {omp_proc_bind_spread, 3, 6, {0, 1, 1, 2, 2, -1}},
+    {omp_proc_bind_master, 4, 3, {0, 0, -1}},
+  };
+  in_place_1 = 2;
+  for (size_t c = 0; c < GK_COUNT(cases); ++c) {
+    how_bound = cases[c].how;
+    place_count = cases[c].places;
+    bound_count = 0;
+    gki_team real;
+    assert_true(gki_team_make(&real, cases[c].threads, 0));
+    gki_team_meet(&real, do_nothing, NULL);
+    int count = 0;
+    for (; cases[c].expected[count] >= 0; ++count) {
+      assert_true(count < bound_count);
+      assert_true(pthread_equal(bound[count].thread, real.seats[count + 1].own));
+      assert_int_equal(bound[count].cores, (uint64_t)3 << (2 * cases[c].expected[count]));
+    }
+    assert_int_equal(bound_count, count);
+    gki_team_free(&real);
+  }
+  how_bound = omp_proc_bind_false;
+}
+
+/* A place of no cores that this process may use, or of more than a set can hold, binds nothing. */
+static void test_places_that_bind_nothing(void **state) {
+  (void)state;
+  static const int counts[] = {0, CPU_SETSIZE + 1};
+  how_bound = omp_proc_bind_true;
+  place_count = 2;
+  for (size_t k = 0; k < GK_COUNT(counts); ++k) {
+    in_place_1 = counts[k];
+    bound_count = 0;
+    gki_team real;
+    assert_true(gki_team_make(&real, 2, 0));
+    gki_team_meet(&real, do_nothing, NULL);
+    assert_int_equal(real.most, 2);
+    assert_int_equal(bound_count, 0);
+    gki_team_free(&real);
+  }
+  how_bound = omp_proc_bind_false;
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -432,7 +505,7 @@ int main(void) {
     CASE(test_nowhere_else),
     CASE(test_where_threads_take_turns),
     CASE(test_a_system_that_says_no),
-    CASE(test_threads_that_are_no_more),
+    CASE(test_a_thread_that_has_not_begun),
     CASE(test_nothing_is_left_of_it),
     CASE(test_sleepers_may_wake_anywhere),
     CASE(test_how_often_it_yields),
@@ -440,6 +513,8 @@ int main(void) {
     CASE(test_who_comes_says_where),
     CASE(test_how_long_helpers_stay_awake),
     CASE(test_which_teams_are_crowded),
+    CASE(test_places),
+    CASE(test_places_that_bind_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

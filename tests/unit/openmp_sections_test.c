@@ -5,7 +5,6 @@
 #include "chance.h"
 #include "others_sleep.h"
 #include "gk_kernel.h"
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -595,17 +594,7 @@ static void test_devices_at_once(void **state) {
   }
 }
 
-/* Of LLVM's runtime: how long its threads spin for more to do. */
-void kmp_set_blocktime(int milliseconds);
-static atomic_int blocktime = -1;
-__attribute__((visibility("default"))) void kmp_set_blocktime(int milliseconds) {
-  void (*real)(int milliseconds) = NULL;
-  *(void **)(void *)&real = dlsym(RTLD_NEXT, "kmp_set_blocktime");
-  atomic_store(&blocktime, milliseconds);
-  if (real) real(milliseconds);
-}
-
-/* After a launch that woke the team, this process comes to rest, and LLVM's runtime was told not to spin for more. */
+/* After a launch that woke the team, this process comes to rest. */
 static void test_nothing_spins(void **state) {
   (void)state;
   static const gk_list list = GK_LIST(list, straight_tasks, slots);
@@ -613,9 +602,7 @@ static void test_nothing_spins(void **state) {
   world_begin(&w, &list, 2, SHARE_ALL);
   bind_all(&w, ITEMS);
   reset();
-  atomic_store(&blocktime, -1);
   assert_runs(&w);
-  assert_int_equal(atomic_load(&blocktime), 0);
   await(others_sleep());
   world_end(&w);
 }

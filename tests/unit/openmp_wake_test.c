@@ -74,8 +74,8 @@ static void allow(int what) { assert_int_equal(mprotect(order, sizeof *order, wh
 
 static void post_order(void) { gki_team_post(&team, order, 0, 2, 2); }
 static void await_order(void) { (void)await_bell(&team, &seats[1], 0, 0); }
-static void serve_order(void) { serve(&team, 1); }
-static void serve_last(void) { serve(&team, 2); }
+static void serve_order(void) { serve(&seats[1]); }
+static void serve_last(void) { serve(&seats[2]); }
 
 /* What the asker's frame was is something else from then on. */
 static void await_others(void) {
@@ -86,6 +86,7 @@ static void await_others(void) {
 static void begin(void) {
   allow(PROT_READ | PROT_WRITE);
   memset(seats, 0, sizeof seats);
+  for (size_t k = 0; k < GK_COUNT(seats); ++k) seats[k].team = &team;
   memset(order, 0, sizeof *order);
   memset(&model, 0, sizeof model);
 }
@@ -244,9 +245,9 @@ static void post_to_both(void) {
 static void serve_both(void) {
   jmp_buf out; /* when the second one sleeps, too */
   memcpy(out, model.out, sizeof out);
-  if (servings == 0 && setjmp(model.out) == 0) serve(&team, 1);
+  if (servings == 0 && setjmp(model.out) == 0) serve(&seats[1]);
   memcpy(model.out, out, sizeof out);
-  serve(&team, 2);
+  serve(&seats[2]);
 }
 
 /* The first one may have done it before the second one has it. */

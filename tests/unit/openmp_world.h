@@ -70,7 +70,7 @@ static inline void note_size(void *at) {
 /* Skips the test where OpenMP gives fewer. */
 static inline void needs_threads(uint32_t count) {
   gki_team team;
-  assert_true(gki_team_make(&team, count));
+  assert_true(gki_team_make(&team, count, 0));
   gki_team_meet(&team, note_size, &team);
   const uint32_t there = team.wanted;
   gki_team_free(&team);
