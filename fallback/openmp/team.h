@@ -1,6 +1,6 @@
-/* A device's team of threads. Seat 0 is the leader, the thread that called gki_team_meet. The others are gk's own, which
- * the first meeting starts: OpenMP's runtimes end the process where they can't start one. They wait at their doorbells:
- * they spin shortly, yield a while, then sleep until an order is posted to them. */
+/* A device's team of threads. Seat 0 is the leader's, the thread that called gki_team_meet. The others are gk's own, as
+ * OpenMP's runtimes end the process where they can't start one; the first meeting starts them. They wait at their
+ * doorbells: they spin shortly, yield a while, then sleep until an order is posted to them. */
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
 #include "clock.h"
