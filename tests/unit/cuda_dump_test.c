@@ -160,9 +160,9 @@ static void test_no_handles(void **state) {
 
 /* What the next file gets. */
 static int free_number(void) {
-  const int number = dup(0);
-  close(number);
-  return number;
+  const int file = dup(0);
+  close(file);
+  return file;
 }
 
 /* What is drawn in is closed again. */
