@@ -226,10 +226,12 @@ gk_result gk_device_list(gk_device_visit visit, void *user) {
   gki_begin();
   if (!visit)
     return gk_fail(GK_ERROR_INVALID, "gk_device_list: `visit` is NULL; give a function that gets the devices");
+  const int cancel = gki_cancel_hold();
   gki_modules_load();
   const gk_backend *backend;
   gk_result result = GK_OK;
   for (size_t k = 0; result == GK_OK && (backend = gk_backend_at(k)); ++k) result = list_devices(backend, visit, user);
+  gki_cancel_let_go(cancel);
   return result;
 }
 

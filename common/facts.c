@@ -1,4 +1,5 @@
 #include "cache.h"
+#include "cancel.h"
 #include "device.h"
 #include "error.h"
 #include "range.h"
@@ -49,6 +50,7 @@ static gk_result refuse_null(const char *call, gk_fact_visit visit) {
 gk_result gk_facts(gk_fact_visit visit, void *user) {
   gk_result result = refuse_null("gk_facts", visit);
   if (result != GK_OK) return result;
+  const int cancel = gki_cancel_hold();
   gki_modules_load();
   gki_begin();
   Dl_info here;
@@ -70,6 +72,7 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   tell(visit, user, "gk", "nvtx", has_ranges ? "built in" : NULL, heard);
   for (size_t k = 0; k < GK_COUNT(variables); ++k)
     tell(visit, user, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
+  gki_cancel_let_go(cancel);
   return GK_OK;
 }
 
@@ -91,7 +94,9 @@ gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void 
   if (result != GK_OK) return result;
   if (!backend) return gk_fail(GK_ERROR_INVALID, "gk_backend_facts: there is no backend (NULL)");
   const gk_fact_source *source = source_of(backend);
+  const int cancel = gki_cancel_hold();
   if (source && source->of_backend) source->of_backend(pass_on, &(listener){visit, user});
+  gki_cancel_let_go(cancel);
   return GK_OK;
 }
 
@@ -100,6 +105,8 @@ gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *us
   if (result == GK_OK) result = gki_device_refuse(device, "gk_device_facts");
   if (result != GK_OK) return result;
   const gk_fact_source *source = source_of(device->backend);
+  const int cancel = gki_cancel_hold();
   if (source && source->of_device) source->of_device(device->state, pass_on, &(listener){visit, user});
+  gki_cancel_let_go(cancel);
   return GK_OK;
 }

@@ -1,4 +1,5 @@
 #include "memory.h"
+#include "cancel.h"
 #include "error.h"
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -26,16 +27,27 @@ gk_result gk_set_allocator(const gk_allocator *allocator) {
 void gki_memory_hold(void) { atomic_fetch_add(&holders, 1); }
 void gki_memory_drop(void) { atomic_fetch_sub(&holders, 1); }
 
+/* An allocator may write into a file, and its callers hold locks and graphs. */
 void *gk_obtain(size_t bytes) {
+  const int cancel = gki_cancel_hold();
   void *memory = hook.alloc(hook.user, bytes ? bytes : 1);
+  gki_cancel_let_go(cancel);
   if (memory) memset(memory, 0, bytes);
   return memory;
 }
 
-void *gki_resize(void *memory, size_t bytes) { return hook.resize(hook.user, memory, bytes ? bytes : 1); }
+void *gki_resize(void *memory, size_t bytes) {
+  const int cancel = gki_cancel_hold();
+  void *resized = hook.resize(hook.user, memory, bytes ? bytes : 1);
+  gki_cancel_let_go(cancel);
+  return resized;
+}
 
 void gk_release(void *memory) {
-  if (memory) hook.free(hook.user, memory);
+  if (!memory) return;
+  const int cancel = gki_cancel_hold();
+  hook.free(hook.user, memory);
+  gki_cancel_let_go(cancel);
 }
 
 void *gki_array(size_t count, size_t element_bytes, const char *what) {

@@ -118,9 +118,7 @@ static size_t count_modules(void) {
   return count;
 }
 
-gk_result gk_backend_load(const char *path) {
-  gki_begin();
-  if (!path || !path[0]) return gk_fail(GK_ERROR_INVALID, "gk_backend_load: no path was given");
+static gk_result load_module(const char *path) {
   const size_t before = count_modules();
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) return gk_fail(GK_ERROR_INVALID, "gk_backend_load: %s can't be loaded: %s", path, dlerror());
@@ -135,6 +133,15 @@ gk_result gk_backend_load(const char *path) {
    * by itself, as it was loaded. */
   if (count_modules() != before) gki_memory_hold();
   else dlclose(library);
+  return result;
+}
+
+gk_result gk_backend_load(const char *path) {
+  gki_begin();
+  if (!path || !path[0]) return gk_fail(GK_ERROR_INVALID, "gk_backend_load: no path was given");
+  const int cancel = gki_cancel_hold();
+  const gk_result result = load_module(path);
+  gki_cancel_let_go(cancel);
   return result;
 }
 

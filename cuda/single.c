@@ -189,10 +189,11 @@ gk_result gk_cuda_begin(gk_device *of, gk_op op, const int32_t *flag, uint32_t m
     result = begin(device, op, flag, max_iterations, into, after, count, block);
     gki_cuda_leave(device);
   }
+  result = gki_cuda_note(device, result);
   gki_cancel_let_go(cancel);
   if (result == GK_OK) block->reserved[3] = (uintptr_t)device;
   else *block = (gk_cuda_block){0};
-  return gki_cuda_note(device, result);
+  return result;
 }
 
 /* ---- ending ------------------------------------------------------------------------------------------------------ */
@@ -289,7 +290,8 @@ gk_result gk_cuda_end(gk_device *of, gk_cuda_block *block) {
     result = end(device, block);
     gki_cuda_leave(device);
   }
+  result = gki_cuda_note(device, result);
   gki_cancel_let_go(cancel);
   if (result == GK_OK) block->reserved[3] = 0;
-  return gki_cuda_note(device, result);
+  return result;
 }

@@ -104,6 +104,7 @@ static CUresult count_call(sim_entry entry) {
 }
 
 CUresult sim_enter_back(sim_entry entry) {
+  pthread_testcancel();
   if (sim_is_forked()) sim_broken("forked", "%s in a process that was forked after cuInit", entry_names[entry]);
   pthread_mutex_lock(&sim_lock);
   return count_call(entry);
