@@ -243,6 +243,12 @@ static void child_can_only_free(void **state) {
   gk_free(device, memory);
 }
 
+static bool is_among(const gk_graph *graph, gk_graph *const *graphs, const int *order, int count) {
+  for (int k = 0; k < count; ++k)
+    if (graphs[order[k]] == graph) return true;
+  return false;
+}
+
 /* Another thread of the parent was in the middle of a change of the device's list: the ways back lead where they did
  * before, or will afterwards. */
 static void child_of_a_changing_list(void **state) {
@@ -253,12 +259,16 @@ static void child_of_a_changing_list(void **state) {
   gk_graph *graphs[GRAPHS];
   for (int k = 0; k < GRAPHS; ++k) graphs[k] = graph_on(device, &list, 0);
   for (size_t o = 0; o < GK_COUNT(orders); ++o)
-    for (int before = 0; before <= GRAPHS; ++before) { /* so many are destroyed before the device is closed */
+    for (int before = GRAPHS; before >= 0; --before) { /* so many are destroyed before the device is closed */
       const pid_t child = fork_child();
       if (child == 0) {
         gk_graph *elsewhere = NULL;
         for (int k = 0; k < GRAPHS; ++k) graphs[k]->link_of_device = &elsewhere;
         for (int k = 0; k < before; ++k) gk_graph_destroy(graphs[orders[o][k]]);
+        int left = 0;
+        for (const gk_graph *at = device->graphs; at; at = at->next_of_device, ++left)
+          must(!is_among(at, graphs, orders[o], before));
+        must(left == GRAPHS - before);
         gk_device_close(device);
         for (int k = before; k < GRAPHS; ++k) gk_graph_destroy(graphs[orders[o][k]]);
         leave(is_cuda);
