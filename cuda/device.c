@@ -65,13 +65,19 @@ static gk_result refuse_capture(const gki_cuda_device *device, CUstream stream) 
                                                                                        : "");
   return gk_fail(GK_ERROR_INVALID, "the stream %sis being captured, and what gk puts there can't be recorded; end the "
                  "capture first, or use another stream",
-                 device->shares_stream && stream == device->stream ? "that the device shares " : "");
+                 stream != device->stream ? "" : device->shares_stream ? "that the device shares "
+                                                                       : "that gk_cuda_context gave ");
+}
+
+/* Of a stream that none but gk knows that needn't be asked. */
+static bool may_be_captured(const gki_cuda_device *device) {
+  return device->shares_stream || atomic_load_explicit(&device->gave_stream, memory_order_relaxed);
 }
 
 gk_result gki_cuda_enter_unrelaxed(const gki_cuda_device *device) {
   gk_result result = gki_cuda_refuse_lost(device);
   if (result == GK_OK) result = push(device);
-  if (result != GK_OK || !device->shares_stream) return result;
+  if (result != GK_OK || !may_be_captured(device)) return result;
   result = refuse_capture(device, device->stream);
   if (result != GK_OK) gki_cuda_leave_unrelaxed(device);
   return result;
@@ -122,7 +128,7 @@ static gk_result refuse_launch_on(const gki_cuda_device *device, CUstream stream
   now->id = id_of(device, stream);
   if (gki_cuda_is_same(now, last)) return GK_OK;
   result = refuse_stream(device, stream);
-  if (result == GK_OK && device->shares_stream) /* where it was last is marked there */
+  if (result == GK_OK && may_be_captured(device)) /* where it was last is marked there */
     result = refuse_capture(device, device->stream);
   return result;
 }

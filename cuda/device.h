@@ -33,6 +33,7 @@ typedef struct gki_cuda_device {
   CUstream stream, uploads; /* uploads: for tables of new graphs, so that they don't wait behind launches */
   bool retained;       /* the primary context, to be released */
   bool shares_stream;  /* it is the caller's, who may put work of his own on it, and capture it */
+  atomic_bool gave_stream; /* it is gk's, and gk_cuda_context told somebody, who might capture it */
   int ordinal;
   int arch;            /* 89 is sm_89 */
   int multiprocessors;
@@ -66,8 +67,8 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_shar
 void gki_cuda_close(gki_cuda_device *device);
 
 /* Between the two the device's context is the thread's, and the thread is relaxed; then both are again what they were.
- * GK_ERROR_DEVICE, with what it began with, if the device is lost; GK_ERROR_INVALID while a stream that it shares is
- * being captured. */
+ * GK_ERROR_DEVICE, with what it began with, if the device is lost; GK_ERROR_INVALID while a stream that it shares, or
+ * gave, is being captured. */
 gk_result gki_cuda_enter(const gki_cuda_device *device);
 void gki_cuda_leave(const gki_cuda_device *device);
 

@@ -16,10 +16,11 @@ gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *strea
   if (context) *context = NULL;
   if (stream) *stream = NULL;
   gki_begin();
-  const gki_cuda_device *ours = gki_cuda_device_of(device, "gk_cuda_context");
+  gki_cuda_device *ours = gki_cuda_device_of(device, "gk_cuda_context");
   if (!ours) return GK_ERROR_INVALID;
   if (context) *context = ours->context;
   if (stream) *stream = ours->stream;
+  if (stream) atomic_store_explicit(&ours->gave_stream, true, memory_order_relaxed);
   return GK_OK;
 }
 

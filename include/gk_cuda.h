@@ -43,8 +43,8 @@ typedef struct gk_cuda_sharing {
 /** Initializes a gk_cuda_sharing: `gk_cuda_sharing s = GK_CUDA_SHARE(context, stream); desc.next = &s.base;` */
 #define GK_CUDA_SHARE(c, s) {{GK_CUDA_SHARING, sizeof(gk_cuda_sharing), NULL}, (c), (s)}
 
-/** The context and the stream in which a device works. Thread-safe. A stream of gk's own mustn't be captured: launches
- * would go into the capture.
+/** The context and the stream in which a device works. Thread-safe. A stream of gk's own isn't for captures: while
+ * it is captured, what needs the device is refused, as on one that it shares.
  * @param context  May be NULL.
  * @param stream   May be NULL. */
 gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *stream);

@@ -352,7 +352,7 @@ static gk_result run_once(gk_graph *graph) {
   return result == GK_OK ? gk_wait(graph, NULL) : result;
 }
 
-/* Once a graph was launched it can't be waited for, or the context can't be entered, in which its flag would be read. */
+/* Once a graph was launched it can't be waited for, or the context can't be entered in which its flag would be read. */
 static void refuse_after_launch(bool context) {
   odd.cuGraphLaunch = launch_graph;
   if (context) odd.cuCtxPushCurrent = push_nothing;
@@ -367,8 +367,8 @@ static void go_on(void) {
 
 /* A bad count that nobody could ask for is that launch's, and none of what comes later. */
 static void test_bad_count_of_a_launch_that_failed(void **state) {
-  int *from = int_on(*state, 1), *to = int_on(*state, 0), *flag = int_on(*state, 1), *ones = int_on(*state, 0),
-      *twos = int_on(*state, 0);
+  int *from = int_on(*state, 1), *to = int_on(*state, 0), *flag = int_on(*state, 1);
+  int *ones = int_on(*state, 0), *twos = int_on(*state, 0);
   for (int way = 0; way < 4; ++way) {
     gk_graph *graph = graph_on(*state, &counted, way & 1 ? GK_HOST_GATED : 0);
     assert_ok(gk_bind(graph, FROM, from));
