@@ -11,31 +11,31 @@ typedef struct gki_drive {
   gki_fork *fork;            /* walked in series just now, the innermost */
   gk_step step;
   uint32_t at;               /* in a run: the next op */
-  uint32_t made;             /* in a loop: passes made of those that were asked for, */
-  bool in_pass;              /* and whether it stopped inside one */
   uint32_t first, count;     /* its crew's seats */
   float handoff_ns;          /* of its crew */
   float worth_ns;            /* a task that takes this long alone is worth sharing */
   float missed_ns;           /* what a crew that is asleep could have saved */
   float gained_ns;           /* the same, and what sharing did save */
   bool top;                  /* the whole launch: it learns what a hand-over takes */
-  float meeting_ns;          /* what it took until the team had met, and to part */
-  uint64_t moment;           /* when that began */
   bool met;                  /* the team is there */
   bool may_meet;             /* there is no team yet, and there could be */
 } gki_drive;
 
 typedef enum gki_outcome {
   GKI_DONE,
-  GKI_WANTS_TEAM, /* nothing was done: come again with a team around */
   GKI_FAILED,
 } gki_outcome;
 
-typedef enum gki_advice { GKI_ALONE, GKI_SHARE, GKI_CALL_TEAM } gki_advice;
+typedef enum gki_advice {
+  GKI_ALONE,
+  GKI_SHARE,
+  GKI_HAS_MET, /* the team has met, which tells what a hand-over takes: ask again */
+} gki_advice;
 
 /* share.c: one op. */
 gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op);
-/* Whether to disturb the crew for something that would save so much, were it awake. */
+/* Whether to disturb the crew for something that would save so much, were it awake; has the team meet where it is worth
+ * it. */
 gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
 void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns);
 /* Measures what a hand-over takes: at each meeting, and where what was measured is doubted. The crew must be idle.
@@ -44,8 +44,6 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since);
 /* Lets hand-overs that took long count for less. @return Whether what was measured is doubted: GKI_HANDOFF_NS is in its
  * place then, until it is measured again. */
 bool gki_openmp_forget(gki_openmp_device *device);
-/* Waits until the whole team is awake and idle. */
-void gki_openmp_gather(gki_openmp_device *device);
 /* What waking somebody took, or a meeting, against what was expected: a step towards the median. On a busy machine it
  * can take a thousand times as long as on an idle one. */
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);

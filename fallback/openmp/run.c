@@ -1,6 +1,5 @@
 /* A launch: the walker says what is next, ops are carried out one after the other, sections side by side where that has
- * been seen to be faster. The team is called when something worth sharing comes; until then the launch is one thread's.
- */
+ * been seen to be faster. The team meets when something worth sharing comes; until then the launch is one thread's. */
 #include "drive.h"
 #include "error.h"
 #include "range.h"
@@ -24,11 +23,15 @@ static void go_on(gki_drive *drive, int64_t answer) { drive->step = next_step(dr
 static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
   *timed = false;
   if (fork->in_order || drive->worth_ns == INFINITY) return GKI_ALONE;
-  uint32_t crew = drive->may_meet ? drive->program->device->team.wanted : drive->count;
-  uint32_t groups = fork->count < crew ? fork->count : crew;
-  const gki_pick pick = gki_trial_pick(&fork->trial, groups, drive->handoff_ns);
-  *timed = pick.timed;
-  return pick.split ? gki_openmp_advise(drive, pick.saving_ns) : GKI_ALONE;
+  gki_advice advice;
+  do {
+    const uint32_t crew = drive->may_meet ? drive->program->device->team.wanted : drive->count;
+    const uint32_t groups = fork->count < crew ? fork->count : crew;
+    const gki_pick pick = gki_trial_pick(&fork->trial, groups, drive->handoff_ns);
+    *timed = pick.timed;
+    advice = pick.split ? gki_openmp_advise(drive, pick.saving_ns) : GKI_ALONE;
+  } while (advice == GKI_HAS_MET);
+  return advice;
 }
 
 typedef struct split_order {
@@ -95,9 +98,7 @@ static void end_series(gki_drive *drive, gki_fork *fork) {
 /* At a FORK; moves drive->at on. */
 static gki_outcome fork_ops(gki_drive *drive, gki_fork *fork) {
   bool timed;
-  gki_advice advice = choose(drive, fork, &timed);
-  if (advice == GKI_CALL_TEAM) return GKI_WANTS_TEAM;
-  if (advice == GKI_ALONE) {
+  if (choose(drive, fork, &timed) == GKI_ALONE) {
     begin_series(drive, fork, timed);
     ++drive->at;
     return GKI_DONE;
@@ -184,9 +185,7 @@ static void begin_section(gki_drive *drive) {
 static gki_outcome fork_walks(gki_drive *drive) {
   gki_fork *fork = fork_at(drive->program, drive->step.at);
   bool timed;
-  gki_advice advice = choose(drive, fork, &timed);
-  if (advice == GKI_CALL_TEAM) return GKI_WANTS_TEAM;
-  if (advice == GKI_SHARE) {
+  if (choose(drive, fork, &timed) == GKI_SHARE) {
     gki_outcome outcome = split_sections(drive, fork, drive->walk, timed);
     if (outcome == GKI_DONE) go_on(drive, 0);
     return outcome;
@@ -214,7 +213,7 @@ static void end_section(gki_drive *drive) {
   go_on(drive, 0);
 }
 
-/* The passes of a loop; 0 of them if the walker knows better. Comes back to where it stopped for a team. */
+/* The passes of a loop; 0 of them if the walker knows better. */
 static gki_outcome run_passes(gki_drive *drive) {
   const gki_program *program = drive->program;
   uint32_t loop = drive->step.at;
@@ -225,21 +224,18 @@ static gki_outcome run_passes(gki_drive *drive) {
     go_on(drive, 0);
     return GKI_DONE;
   }
-  if (!drive->in_pass && program->plan->nodes[loop].op == GK_OP_WHILE && read_flag(drive, loop) == 0) ended = 1;
-  while (!ended) {
-    if (!drive->in_pass) drive->at = ops.begin;
+  if (program->plan->nodes[loop].op == GK_OP_WHILE && read_flag(drive, loop) == 0) ended = 1;
+  for (uint32_t made = 1; !ended; ++made) {
+    drive->at = ops.begin;
     gki_outcome outcome = run_ops(drive, ops.end);
-    drive->in_pass = outcome == GKI_WANTS_TEAM;
     if (outcome != GKI_DONE) return outcome;
     ++*passes;
-    ++drive->made;
     if (gki_openmp_failed(program)) return GKI_FAILED;
     /* The walker sees it too, and no flag is read. */
     if (__atomic_load_n(drive->launch->cancel, __ATOMIC_RELAXED)) break;
     ended = read_flag(drive, loop) == 0;
-    if (drive->made == drive->step.passes) break;
+    if (made == drive->step.passes) break;
   }
-  drive->made = 0;
   go_on(drive, ended);
   return GKI_DONE;
 }
@@ -292,22 +288,6 @@ static gki_outcome walk(gki_drive *drive) {
 
 /* ---- a launch ---------------------------------------------------------------------------------------------------- */
 
-/* With the team around. */
-static void lead(void *at) {
-  gki_drive *drive = at;
-  gki_openmp_device *device = drive->program->device;
-  drive->may_meet = false;
-  drive->met = true;
-  drive->missed_ns = 0;
-  gki_openmp_gather(device);
-  drive->meeting_ns = (float)(gki_now_ns() - drive->moment);
-  if (device->team.size == 1) device->alone = true;
-  else if (!device->fixed) gki_openmp_calibrate(device, gki_now_ns());
-  gki_openmp_crew(drive, 0, device->team.size, device->handoff_ns);
-  (void)walk(drive);
-  drive->moment = gki_now_ns();
-}
-
 gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *record) {
   gki_program *program = graph;
   gki_openmp_device *device = program->device;
@@ -324,11 +304,8 @@ gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *rec
   const uint32_t takes = 1u << GK_STEP_FORK | (program->plan->bits & GK_ISOLATE ? 0 : more);
   gk_walk_start(&whole, program->plan, launch, takes, record);
   go_on(&drive, 0);
-  if (walk(&drive) == GKI_WANTS_TEAM) {
-    drive.moment = gki_now_ns();
-    gki_team_meet(&device->team, lead, &drive);
-    gki_openmp_adapt_wake(device, drive.meeting_ns + (float)(gki_now_ns() - drive.moment));
-  }
+  (void)walk(&drive);
+  gki_team_part(&device->team);
   program->eager = drive.gained_ns > device->wake_ns;
   gk_result failed = (gk_result)atomic_load_explicit(&program->failed, memory_order_relaxed);
   return failed == GK_OK ? GK_OK : gki_fail_with(failed, program->message);

@@ -39,7 +39,8 @@ static void nothing(gki_order *order, uint32_t index) {
   (void)index;
 }
 
-void gki_openmp_gather(gki_openmp_device *device) {
+/* Waits until the whole team is awake and idle. */
+static void gather(gki_openmp_device *device) {
   gki_team *team = &device->team;
   gki_order order = {.work = nothing};
   gki_team_post(team, &order, 0, team->size, team->size);
@@ -53,7 +54,7 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
   float least = INFINITY, next = INFINITY;
   uint64_t start = gki_now_ns(), before = start;
   for (int k = 0; k < TIMES && before - start < TOO_LONG_NS; ++k) {
-    gki_openmp_gather(device);
+    gather(device);
     uint64_t after = gki_now_ns();
     float seen = (float)(after - before);
     next = fminf(next, fmaxf(least, seen));
@@ -106,10 +107,25 @@ static void reconsider(gki_drive *drive) {
   gki_openmp_device *device = drive->program->device;
   if (gki_openmp_forget(device) && drive->met) {
     const uint64_t since = gki_now_ns();
-    gki_openmp_gather(device);
+    gather(device);
     gki_openmp_calibrate(device, since);
   }
   gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
+}
+
+static void meet(gki_drive *drive) {
+  gki_openmp_device *device = drive->program->device;
+  const uint64_t begun = gki_now_ns();
+  gki_team_meet(&device->team);
+  drive->may_meet = false;
+  drive->met = true;
+  drive->missed_ns = 0;
+  gather(device);
+  const uint64_t met = gki_now_ns();
+  if (device->team.size == 1) device->alone = true;
+  else if (!device->fixed) gki_openmp_calibrate(device, met);
+  gki_openmp_adapt_wake(device, (float)(met - begun));
+  gki_openmp_crew(drive, 0, device->team.size, device->handoff_ns);
 }
 
 /* Waking somebody takes long, so it must have been worth it for as long: then at most half of what could be saved is
@@ -122,7 +138,10 @@ gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
   if (!awake) {
     drive->missed_ns += saving_ns;
     if (drive->missed_ns < device->wake_ns) return GKI_ALONE;
-    if (drive->count == 1) return GKI_CALL_TEAM;
+    if (drive->count == 1) {
+      meet(drive);
+      return GKI_HAS_MET;
+    }
     drive->missed_ns = 0;
   }
   return GKI_SHARE;
@@ -502,13 +521,16 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
   } else if (op->more) {
     cut_sums(drive, op, &job);
   }
-  float alone_ns = (float)job.range.end * op->cost_ns;
+  const float alone_ns = (float)job.range.end * op->cost_ns;
   bool divisible = in_chunks(&job) ? job.chunks > 1 : job.range.end > 1;
   if (op->kind == GKI_COPY && overlap(job.args[0].ptr, job.args[1].ptr, job.range.end)) divisible = false;
-  bool large = divisible && alone_ns >= drive->worth_ns;
-  gki_advice advice = GKI_ALONE;
-  if (large) advice = gki_openmp_advise(drive, (alone_ns / drive->worth_ns - 1) * drive->handoff_ns);
-  if (advice == GKI_CALL_TEAM) return GKI_WANTS_TEAM;
+  bool large;
+  gki_advice advice;
+  do {
+    large = divisible && alone_ns >= drive->worth_ns;
+    advice = GKI_ALONE;
+    if (large) advice = gki_openmp_advise(drive, (alone_ns / drive->worth_ns - 1) * drive->handoff_ns);
+  } while (advice == GKI_HAS_MET);
   if (advice == GKI_SHARE) run_shared(drive, &job, op);
   else if (divisible && drive->worth_ns < INFINITY && (large || op->countdown <= 1)) {
     uint64_t begun = gki_now_ns();

@@ -187,11 +187,9 @@ static void start_threads(gki_team *team) {
   team->started = true;
 }
 
-void gki_team_meet(gki_team *team, void (*lead)(void *), void *context) {
+void gki_team_meet(gki_team *team) {
   if (!team->started) start_threads(team);
   team->size = team->most;
-  lead(context);
-  team->size = 1;
 }
 
 void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t count, uint32_t parts) {

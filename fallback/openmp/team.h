@@ -47,8 +47,9 @@ typedef struct gki_team {
 bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes);
 void gki_team_free(gki_team *team); /* ends its threads */
 
-/* Calls lead on this thread with the team around it. One thread at a time may do so. */
-void gki_team_meet(gki_team *team, void (*lead)(void *context), void *context);
+/* The caller leads the team until it lets it part. */
+void gki_team_meet(gki_team *team);
+static inline void gki_team_part(gki_team *team) { team->size = 1; }
 
 /* Whose part k of an order is. */
 static inline uint32_t gki_team_seat(uint32_t first, uint32_t count, uint32_t k, uint32_t parts) {

@@ -325,16 +325,14 @@ static void nothing(gki_order *at, uint32_t index) {
   (void)index;
 }
 
-static void do_nothing(void *context) { (void)context; }
-
 static void ask(gki_team *real) {
   gki_order one = {.work = nothing};
   gki_team_post(real, &one, 0, 2, 2);
   gki_team_wait(real, &one);
 }
 
-static void lead(void *at) {
-  gki_team *real = at;
+static void lead(gki_team *real) {
+  gki_team_meet(real);
   const gki_seat *seat = &real->seats[1];
   ask(real);
   assert_true(atomic_load(&seat->thread) != 0 && atomic_load(&seat->thread) != (int)syscall(SYS_gettid));
@@ -346,6 +344,7 @@ static void lead(void *at) {
   ask(real);
   assert_int_equal(atomic_load(&seat->cpu), 1);
   atomic_store(&here, 2);
+  gki_team_part(real);
 }
 
 /* The threads of a later meeting are those of the first. */
@@ -354,9 +353,9 @@ static void test_who_comes_says_where(void **state) {
   needs_threads(2);
   gki_team real;
   assert_true(gki_team_make(&real, 2, 0));
-  gki_team_meet(&real, lead, &real);
+  lead(&real);
   const int thread = atomic_load(&real.seats[1].thread);
-  gki_team_meet(&real, lead, &real);
+  lead(&real);
   assert_int_equal(atomic_load(&real.seats[1].thread), thread);
   gki_team_free(&real);
 }
@@ -371,9 +370,8 @@ static void note_yields(gki_order *at, uint32_t index) {
   yields = &count;
 }
 
-static void lead_orders(void *at) {
+static void lead_orders(gki_team *real) {
   static const struct { float part_ns; int yields; } orders[] = {{300 * 100, 0}, {0, 100}, {300 * 50, 40}, {0, 50}};
-  gki_team *real = at;
   for (size_t k = 0; k < GK_COUNT(orders); ++k) {
     gki_order one = {.work = note_yields, .part_ns = orders[k].part_ns};
     gki_team_post(real, &one, 0, 2, 2);
@@ -390,7 +388,8 @@ static void test_how_long_helpers_stay_awake(void **state) {
   gki_team real;
   assert_true(gki_team_make(&real, 2, 0));
   real.crowded = false;
-  gki_team_meet(&real, lead_orders, &real);
+  gki_team_meet(&real);
+  lead_orders(&real);
   gki_team_free(&real);
 }
 
@@ -459,7 +458,7 @@ static void test_places(void **state) {
     bound_count = 0;
     gki_team real;
     assert_true(gki_team_make(&real, cases[c].threads, 0));
-    gki_team_meet(&real, do_nothing, NULL);
+    gki_team_meet(&real);
     int count = 0;
     for (; cases[c].expected[count] >= 0; ++count) {
       assert_true(count < bound_count);
@@ -483,7 +482,7 @@ static void test_places_that_bind_nothing(void **state) {
     bound_count = 0;
     gki_team real;
     assert_true(gki_team_make(&real, 2, 0));
-    gki_team_meet(&real, do_nothing, NULL);
+    gki_team_meet(&real);
     assert_int_equal(real.most, 2);
     assert_int_equal(bound_count, 0);
     gki_team_free(&real);
