@@ -1,6 +1,6 @@
-/* Arms in a process of their own. libgomp counts a process's threads, and where there are more than cores it lets them
- * go to sleep at once when they wait: arms with a team of their own would be slowed down by each other's, and by gk's.
- */
+/* Arms in a process of their own. libgomp counts the threads that it has started in a process, and where there are more
+ * than cores it lets them go to sleep at once when they wait: arms with a team of their own would be slowed down by each
+ * other's. */
 #ifndef BENCH_APART_H
 #define BENCH_APART_H
 #include "harness.h"

@@ -62,8 +62,9 @@ static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads, s
                    "backend openmp: OMP_NUM_THREADS is \"%s\"; set it to a number from 1 to %d, or unset it",
                    secure_getenv("OMP_NUM_THREADS"), THREADS_MAX);
   if (!stack_of_environment(stack_bytes))
-    return gk_fail(GK_ERROR_INVALID, "backend openmp: OMP_STACKSIZE is \"%s\"; set it to a number and B, K, M or G (512K, "
-                   "8M), or unset it", secure_getenv("OMP_STACKSIZE"));
+    return gk_fail(GK_ERROR_INVALID,
+                   "backend openmp: OMP_STACKSIZE is \"%s\"; set it to a number and B, K, M or G, or unset it",
+                   secure_getenv("OMP_STACKSIZE"));
   if (wanted == 0) wanted = omp_get_num_procs();
   *threads = (uint32_t)(wanted < THREADS_MAX ? wanted : THREADS_MAX);
   return GK_OK;

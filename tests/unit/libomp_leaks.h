@@ -1,4 +1,4 @@
-/* LLVM's OpenMP runtime keeps a block of memory for each thread that ever led a team, which is no leak of ours. To be
+/* LLVM's OpenMP runtime keeps a block of memory for each thread that ever called it, which is no leak of ours. To be
  * included once in a program that uses it. */
 #ifndef LIBOMP_LEAKS_H
 #define LIBOMP_LEAKS_H
