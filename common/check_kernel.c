@@ -76,6 +76,15 @@ static void check_code(gki_judge *judge, const gk_kernel *kernel, const gk_code 
   if (what) gki_say(judge, GKI_KERNEL_CODE, gki_word(judge, kernel->name), backend, what, NULL);
 }
 
+/* Elsewhere than where kernels are composed nothing is wrong with it. */
+static void warn_of_host_code(const gk_kernel *kernel, const gk_source *part) {
+  if (!gki_log_hears(GK_LOG_WARN) || !part || !part->text || !part->file) return;
+  const gki_token word = gki_host_word(part);
+  if (word.kind == GKI_END) return;
+  gk_log(GK_LOG_WARN, GKI_HOST_CODE, part->file, gki_source_line(part, word.at), kernel->name,
+         (int)(word.end - word.at), word.at);
+}
+
 static void check_source(gki_judge *judge, const gk_kernel *kernel) {
   const gk_source *source = kernel->source;
   if (!source) return;
@@ -93,6 +102,7 @@ static void check_source(gki_judge *judge, const gk_kernel *kernel) {
     if (other)
       gki_say(judge, GKI_KERNEL_TEXT, gki_word(judge, kernel->name), gki_word(judge, part->file),
               gki_number(judge, part->line), gki_word(judge, other), NULL);
+    else warn_of_host_code(kernel, part);
   }
 }
 

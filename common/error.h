@@ -28,6 +28,9 @@ static inline bool gki_is_answer(gk_result result) {
 /* "out of memory for <what>": the one sentence for a NULL from the allocator. */
 gk_result gki_fail_memory(const char *what, size_t bytes);
 
+/* For lines that take long to find. */
+bool gki_log_hears(gk_log_level level);
+
 /* In a child process: its parent's other threads aren't in a sink any more. */
 void gki_log_forked(void);
 

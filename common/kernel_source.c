@@ -250,23 +250,31 @@ static bool stands_in(const char *s, const char *end, const char *name) {
 }
 
 /* What stands between #if and #endif may be hidden from devices. */
-static bool ends_before_host_code(const gk_kernel *kernel, const gk_source *part, const char *s, const char *end) {
+gki_token gki_host_word(const gk_source *source) {
   static const char ours[] = " gk_bits gk_atomic_add gk_atomic_min gk_atomic_max gk_atomic_or gk_atomic_exchange "
                              "gk_atomic_cas gk_atomic_load ";
   int hidden = 0;
-  for (gki_token token = gki_next_token(s, end); token.kind != GKI_END; token = gki_next_token(s, end)) {
+  const char *end, *s = region(source, &end);
+  for (;;) {
+    const gki_token token = gki_next_token(s, end);
+    if (token.kind == GKI_END) return token;
     s = token.end;
     if (gki_token_is(token, "#")) {
       const gki_token word = gki_next_token(s, end);
       hidden += gki_token_in(word, " if ifdef ifndef ") - gki_token_is(word, "endif");
       s = gki_directive_end(s, end);
     } else if (hidden <= 0 && strncmp(token.at, "gk_", 3) == 0 && !gki_token_in(token, ours)) {
-      gk_fail(GK_ERROR_COMPILE, "%s:%u: kernel %s: %.*s is for the host alone; put GK_SOURCE_END above the host code",
-              part->file, gki_source_line(part, token.at), kernel->name, (int)(token.end - token.at), token.at);
-      return false;
+      return token;
     }
   }
-  return true;
+}
+
+static bool ends_before_host_code(const gk_kernel *kernel, const gk_source *part) {
+  const gki_token word = gki_host_word(part);
+  if (word.kind == GKI_END) return true;
+  gk_fail(GK_ERROR_COMPILE, GKI_HOST_CODE, part->file, gki_source_line(part, word.at), kernel->name,
+          (int)(word.end - word.at), word.at);
+  return false;
 }
 
 static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
@@ -280,7 +288,7 @@ static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
   for (uint32_t k = 0; right && k <= source->use_count; ++k) {
     const gk_source *part = k < source->use_count ? source->uses[k] : source;
     const char *end, *s = region(part, &end);
-    right = ends_before_host_code(kernel, part, s, end);
+    right = ends_before_host_code(kernel, part);
     if (!right) break;
     line_directive(out, part->line + 1, part->file);
     if (glsl) right = gki_glsl(out, kernel, part, s, end, &structs, &found);

@@ -31,6 +31,11 @@ const char *gki_directive_end(const char *s, const char *end);
 /* Appends the text from `s` to `end`, if there is any. */
 void gki_add_slice(gki_text *out, const char *s, const char *end);
 
+/* The first word of gk's for the host alone in what devices get of a source, as the file goes on with host code; END at
+ * its end: there is none. */
+gki_token gki_host_word(const gk_source *source);
+#define GKI_HOST_CODE "%s:%u: kernel %s: %.*s is for the host alone; put GK_SOURCE_END above the host code"
+
 /* The line of a place in a source's text, from 1. */
 unsigned gki_source_line(const gk_source *source, const char *at);
 

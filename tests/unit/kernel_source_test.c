@@ -197,6 +197,46 @@ static void test_not_refused(void **state) {
 }
 
 /* Host code behind a GK_SOURCE without its end is named, for each device, in place of what a compiler makes of it. */
+static char logged[2000];
+static void keep_lines(void *user, gk_log_level level, const char *line) {
+  (void)user, (void)level;
+  const size_t used = strlen(logged);
+  snprintf(logged + used, sizeof logged - used, "%s\n", line);
+}
+
+static void run_nothing(const gk_value *args, gk_range items) { (void)args, (void)items; }
+
+static const char *warnings_of(const char *text, gk_log_level level) {
+  const gk_source shared = {.file = "shared.h", .text = text, .line = 1};
+  const gk_source *const uses[] = {&shared};
+  const gk_source source = {.file = "cloth.c", .text = "GK_SOURCE(t)\n" HEAD "{ }\n", .line = 1, .uses = uses,
+                            .use_count = 1};
+  static const gk_slot_desc slots[] = {GK_BUFFER(1, float), GK_BUFFER(2, float), GK_BUFFER(3, float),
+                                       GK_SCALAR(4, int)};
+  const gk_kernel kernel = {.name = "k", .params = params, .param_count = 4, .dimensions = 1, .source = &source,
+                            .host = run_nothing};
+  const gk_task tasks[] = {{.op = GK_OP_KERNEL, .name = "k", .kernel = &kernel, .items = {GK_ONE},
+                            .args = {1, 2, 3, 4}}};
+  const gk_list list = GK_LIST(list, tasks, slots);
+  logged[0] = 0;
+  gk_set_log(level, keep_lines, NULL);
+  const gk_result result = gk_check(&list, "openmp", NULL, NULL);
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+  if (result != GK_OK) fail_msg("%s", gk_error());
+  return logged;
+}
+
+/* Where nothing is composed, as on the host, it is no error. */
+static void test_host_code_is_warned_of(void **state) {
+  (void)state;
+  static const char open[] = "GK_SHARED(t)\nGK_FN int one(int x) { return x; }\nstatic gk_graph *graph, *other;\n";
+  static const char ended[] = "GK_SHARED(t)\nGK_FN int one(int x) { return x; }\nGK_SOURCE_END\ngk_graph *graph;\n";
+  assert_string_equal(warnings_of(open, GK_LOG_WARN), "shared.h:3: kernel k: gk_graph is for the host alone; put "
+                                                      "GK_SOURCE_END above the host code\n");
+  assert_string_equal(warnings_of(ended, GK_LOG_WARN), "");
+  assert_string_equal(warnings_of(open, GK_LOG_ERROR), "");
+}
+
 static void test_host_code(void **state) {
   (void)state;
   static const char *const targets[] = {"cuda", "hip", "glsl"};
@@ -492,6 +532,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rewriting),      cmocka_unit_test(test_lines_stay),    cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_not_refused),    cmocka_unit_test(test_host_code),     cmocka_unit_test(test_bad_calls),
+      cmocka_unit_test(test_host_code_is_warned_of),
       cmocka_unit_test(test_shared_sources), cmocka_unit_test(test_layouts),       cmocka_unit_test(test_broken_texts),
       cmocka_unit_test(test_deep_nesting),   cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_paths),          cmocka_unit_test(test_two_files_of_one_name),
