@@ -632,6 +632,23 @@ static void test_each_call_says_its_own(void **state) {
   world_end(&w);
 }
 
+/* Nor of a bad count behind it. */
+static void test_a_bad_count_says_its_own(void **state) {
+  (void)state;
+  enum { MANY = 2 };
+  static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_SCALAR(MANY, int64_t)};
+  static const gk_task tasks[] = {GK_CALL(complain, X), GK_RUN(little, MANY, X)};
+  static const gk_list list = GK_LIST(list, tasks, own_slots);
+  int x = 0;
+  world w;
+  world_begin(&w, &list, 1, SHARE_NOTHING);
+  bind_ptr(&w, X, &x);
+  world_bind(&w, MANY, (gk_value){.i64 = (int64_t)INT32_MAX + 1});
+  assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
+  assert_says("task 1 (little)");
+  world_end(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sums_side_by_side),
@@ -645,6 +662,7 @@ int main(void) {
     cmocka_unit_test(test_the_first_failure_is_told),
     cmocka_unit_test(test_nothing_is_begun_after_a_failure),
     cmocka_unit_test(test_each_call_says_its_own),
+    cmocka_unit_test(test_a_bad_count_says_its_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
