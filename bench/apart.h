@@ -1,6 +1,6 @@
-/* Arms in a process of their own. libgomp counts the threads that it has started in a process, and where there are more
- * than cores it lets them go to sleep at once when they wait: arms with a team of their own would be slowed down by each
- * other's. */
+/* Arms in a process of their own. libgomp counts the threads that it has started in a process, and where they are more
+ * than cores it lets them go to sleep at once when they wait, so teams by hand in one process would slow each other down.
+ */
 #ifndef BENCH_APART_H
 #define BENCH_APART_H
 #include "harness.h"

@@ -5,6 +5,8 @@
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- a system with a limit --------------------------------------------------------------------------------------- */
@@ -193,12 +195,66 @@ static void test_size_of_stacks(void **state) {
   }
 }
 
+/* ---- with the real system ---------------------------------------------------------------------------------------- */
+
+/* A sanitizer's own memory counts, and it ends the process where it gets none. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__has_feature)
+#define LIMITS_MEMORY
+#elif !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#define LIMITS_MEMORY
+#endif
+#endif
+
+#ifdef LIMITS_MEMORY
+static rlim_t bytes_mapped(void) {
+  unsigned long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (file && fscanf(file, "%lu", &pages) != 1) pages = 0;
+  if (file) fclose(file);
+  return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+/* @return how many threads the team of four has where this process may map so many bytes more */
+static int team_with(world *w, rlim_t bytes) {
+  fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    const struct rlimit all = {bytes_mapped() + bytes, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &all) != 0 || world_launch(w, 0) != GK_OK) _exit(99);
+    _exit((int)w->device.team.most);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+/* Whatever is missing when: a stack, or what threads take besides. */
+static void test_little_memory(void **state) {
+  (void)state;
+  enum { STEP = 64 << 10, STEPS = 256 };
+  setenv("OMP_STACKSIZE", "1M", 1);
+  float total = 0;
+  world w;
+  begin_world(&w, SHARE_ALL, &total);
+  assert_int_equal(team_with(&w, 0), 1);
+  for (int k = 1; k < STEPS; ++k) assert_in_range(team_with(&w, (rlim_t)k * STEP), 1, 4);
+  assert_int_equal(team_with(&w, (rlim_t)STEPS * STEP), 4);
+  world_end(&w);
+}
+#endif
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(test_a_limit_of_threads), CASE(test_a_limit_of_openmp), CASE(test_a_limit_that_changes),
     CASE(test_no_room_for_stacks), CASE(test_size_of_stacks),
+#ifdef LIMITS_MEMORY
+    CASE(test_little_memory),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
