@@ -1,6 +1,5 @@
 /* Arms in a process of their own. libgomp counts the threads that it has started in a process, and where they are more
- * than cores it lets them go to sleep at once when they wait, so teams by hand in one process would slow each other down.
- */
+ * than cores it lets them go to sleep at once when they wait: teams by hand in one process slow each other down. */
 #ifndef BENCH_APART_H
 #define BENCH_APART_H
 #include "harness.h"

@@ -1,5 +1,6 @@
 /* Kernels by themselves: their parameters, and whether the backend at hand has code for them. */
 #include "check_parts.h"
+#include "error.h"
 #include "kernel_source.h"
 #include <string.h>
 
