@@ -148,6 +148,8 @@ static const elsewhere_case not_started[] = {
     {BOTH, {"FAKE_CUDA_INIT=3"}, "say", {REFUSED, "3); this process may have been forked"}},
     {BOTH, {"FAKE_CUDA_INIT=2"}, "say", {REFUSED, "2); free memory"}},
     {BOTH, {"FAKE_CUDA_INIT=999"}, "say", {REFUSED, "error 999; see what nvidia"}},
+    {BOTH, {"FAKE_CUDA_INIT=205", "FAKE_CUDA_LACKS=cuGetErrorName"}, "say", {REFUSED, "cuInit: error 205; see what"}},
+    {BOTH, {"FAKE_CUDA_INIT=205", "FAKE_CUDA_LACKS=cuGetErrorString"}, "say", {REFUSED, "cuInit: error 205; see what"}},
     {BOTH, {"FAKE_CUDA_INIT=205"}, "say", {REFUSED, "(NAME, 205); see what nvidia-smi says", "$"}},
     {BOTH, {"FAKE_CUDA_DEVICES=0"}, "say", {REFUSED, "cuDeviceGetCount: a text (NAME, 100); see whether"}},
     {BOTH, {"FAKE_CUDA_COUNT_ANSWER=3"}, "say", {REFUSED, "cuDeviceGetCount: a text (NAME, 3)"}},

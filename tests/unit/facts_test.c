@@ -1,4 +1,6 @@
 /* Facts: of the library, of a backend, of a device, and of those that have none. */
+#include "cuda/device.h"
+#include "cuda/facts.h"
 #include "cuda_world.h"
 #include <sys/stat.h>
 #include <unistd.h>
@@ -93,12 +95,113 @@ static int tell_modules(void) {
 static void test_backends(void **state) {
   heard h = {0}, device = {0};
   for (size_t k = 0; gk_backend_at(k); ++k) assert_ok(gk_backend_facts(gk_backend_at(k), hear, &h));
-  assert_heard(&h, "driver.cuda=13.0;driver.devices=1;nvrtc.libnvrtc.so.13=13.0;");
+  assert_heard(&h, "driver.library=/");
+  assert_heard(&h, "driver.cuda=13.0;driver.devices=1;nvrtc.libnvrtc.so.13=13.0;nvrtc.libnvrtc.so.12=12.8;");
   assert_heard(&h, "nvrtc.libnvrtc.so=null;");
   assert_ok(gk_device_facts(*state, hear, &device));
   assert_heard(&device, "gpu.architecture=sm_90;");
   assert_heard(&device, "probe.conditional=yes;");
   assert_heard(&device, "probe.P9a=yes;");
+}
+
+static void of_backends(wanted *w) {
+  for (size_t k = 0; gk_backend_at(k); ++k) assert_ok(gk_backend_facts(gk_backend_at(k), want, w));
+}
+
+/* What a library is for, and what can't be asked. */
+static void test_libraries(void **state) {
+  (void)state;
+  wanted w = {.name = "libnvrtc.so.12"};
+  of_backends(&w);
+  if (!strstr(w.why, "/libnvrtc.so.12, for sm_50 to sm_120")) fail_msg("%s", w.why);
+  w = (wanted){.name = "devices"};
+  (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  of_backends(&w);
+  assert_string_equal(sim->failed(), "cuDeviceGetCount");
+  sim->mark();
+  assert_string_equal(w.value, "");
+}
+
+/* ---- of a device that is what the test says ---------------------------------------------------------------------- */
+
+static gki_cuda_device made;
+static gki_cuda_driver driver_of_made = {.version = 13000};
+
+static void assert_made(const char *name, const char *value, const char *why) {
+  wanted w = {.name = name};
+  gki_cuda_facts.of_device(&made, want, &w);
+  assert_string_equal(w.value, value);
+  if (!strstr(w.why, why) || !why[0] != !w.why[0]) fail_msg("%s: \"%s\" isn't \"%s\"", name, w.why, why);
+}
+
+static void test_device(void **state) {
+  (void)state;
+  made = (gki_cuda_device){.driver = &driver_of_made, .arch = 121, .multiprocessors = 132};
+  assert_made("architecture", "sm_121", "");
+  assert_made("multiprocessors", "132", "");
+  assert_made("compiler", "NVRTC 13.0, cubin for sm_121", "");
+  driver_of_made.version = 12080;
+  assert_made("compiler", "NVRTC 12.8, PTX for compute_120", "");
+  made.arch = 130;
+  driver_of_made.version = 11040;
+  assert_made("compiler", "NVRTC 11.4, PTX for compute_87", "");
+  made.arch = 120;
+  driver_of_made.version = 11030;
+  assert_made("compiler", "NVRTC 12.8, cubin for sm_120", "newer than the driver, which may refuse it");
+  made.arch = 10;
+  assert_made("compiler", "null", "and this GPU is sm_10");
+}
+
+static void test_own_kernels(void **state) {
+  (void)state;
+  made = (gki_cuda_device){.driver = &driver_of_made, .own.module = (CUmodule)(uintptr_t)1};
+  driver_of_made.version = 12040;
+  assert_made("own", "machine code", "");
+  made.own.translated = true;
+  snprintf(made.own.refused, sizeof made.own.refused, "machine code was refused");
+  assert_made("own", "PTX", "machine code was refused");
+  made.own.module = NULL;
+  assert_made("own", "null", "machine code was refused");
+  snprintf(made.no_moves, sizeof made.no_moves, "nor is there a compiler");
+  assert_made("own", "null", "nor is there a compiler");
+  made.moves = (CUmodule)(uintptr_t)1;
+  assert_made("own", "COPY and FILL, by the compiler", "machine code was refused");
+  driver_of_made.version = 12030;
+  assert_made("own", "COPY and FILL, by the compiler", "no driver before 12.4 takes gk's images");
+}
+
+static void test_probed(void **state) {
+  static const struct { gki_cuda_question question; const char *name, *way; } ways[] = {
+      {GKI_CUDA_P1A, "P1a", "; so: host-gated"},       {GKI_CUDA_P9A, "P9a", "; so: no SWITCH"},
+      {GKI_CUDA_P8, "P8", "; so: chain branches"},     {GKI_CUDA_P1D, "P1d", "; so: target by copy"},
+      {GKI_CUDA_P17B, "P17b", "; so: code by hand host-gated"}, {GKI_CUDA_P2B, "P2b", "; so: plain gates"},
+      {GKI_CUDA_P1B, "P1b", "; so: nothing, gk doesn't rely on it"}};
+  static const char *const answers[] = {[GKI_CUDA_NOT_ASKED] = "null", [GKI_CUDA_DECLINED] = "null",
+                                        [GKI_CUDA_YES] = "yes", [GKI_CUDA_NO] = "no",
+                                        [GKI_CUDA_NOT_SHOWN] = "not shown"};
+  (void)state;
+  made = (gki_cuda_device){.driver = &driver_of_made,
+                           .abilities = {.conditional = true, .graph_count = 6, .microseconds = 900, .overlaps = 4}};
+  assert_made("conditional", "yes", "graphs that decide by themselves");
+  assert_made("graphs", "6", "that ran");
+  assert_made("microseconds", "900", "that it took");
+  assert_made("overlaps", "4", "that parallel branches were seen at work at once");
+  for (size_t k = 0; k < GK_COUNT(ways); ++k)
+    for (uint8_t answer = GKI_CUDA_NOT_ASKED; answer <= GKI_CUDA_YES; ++answer) {
+      char why[300];
+      const bool is_no = answer == GKI_CUDA_NO || answer == GKI_CUDA_NOT_SHOWN;
+      made.abilities.answers[ways[k].question] = answer;
+      snprintf(why, sizeof why, "%s%s", gki_cuda_questions[ways[k].question].text, is_no ? ways[k].way : "");
+      assert_made(ways[k].name, answers[answer], why);
+      if (!is_no) {
+        wanted w = {.name = ways[k].name};
+        gki_cuda_facts.of_device(&made, want, &w);
+        assert_string_equal(w.why, why);
+      }
+    }
+  made.abilities.conditional = false;
+  snprintf(made.abilities.why, sizeof made.abilities.why, "the driver is old");
+  assert_made("conditional", "no", "the driver is old");
 }
 
 static void test_backend_without_facts(void **state) {
@@ -129,6 +232,10 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_cache_folder),
     cmocka_unit_test(test_modules),
     ON_CUDA(test_backends),
+    ON_CUDA(test_libraries),
+    cmocka_unit_test(test_device),
+    cmocka_unit_test(test_own_kernels),
+    cmocka_unit_test(test_probed),
     cmocka_unit_test(test_backend_without_facts),
     ON_CUDA(test_misuse),
   };

@@ -74,7 +74,9 @@ static CUresult find(const char *name, void **entry, int version, cuuint64_t fla
 SEEN CUresult cuGetProcAddress(const char *name, void **entry, int version, cuuint64_t flags);
 CUresult cuGetProcAddress(const char *name, void **entry, int version, cuuint64_t flags) {
   if (FAKE_KIND == 2) abort(); /* there is a better one */
-  return find(name, entry, version, flags);
+  const CUresult result = find(name, entry, version, flags);
+  if (result != CUDA_SUCCESS) *entry = (void *)(uintptr_t)nothing; /* what it puts there then no manual says */
+  return result;
 }
 #endif
 
