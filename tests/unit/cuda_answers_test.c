@@ -407,6 +407,10 @@ static CUresult hold_until_stream(CUstream stream) {
   sim->hold(0);
   return right->cuStreamSynchronize(stream);
 }
+static CUresult await_nothing(CUstream stream) {
+  (void)stream;
+  return CUDA_ERROR_UNKNOWN;
+}
 
 /* What a launch that couldn't be waited for works on stays as it is until it is over. */
 static void test_slots_of_a_launch_that_failed(void **state) {
@@ -428,6 +432,31 @@ static void test_slots_of_a_launch_that_failed(void **state) {
     for (int k = 0; k < 2; ++k) assert_int_equal(int_at(*state, x[k]), bits ? 2 : 1);
     gk_graph_destroy(graph);
   }
+  gk_free(*state, x[0]);
+  gk_free(*state, x[1]);
+  gk_free(*state, left);
+}
+
+/* Also if it couldn't be waited for a second time, before the next launch, which then fails. */
+static void test_slots_of_a_launch_that_failed_twice(void **state) {
+  static const gk_task yielding_tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(7, LEFT), GK_END};
+  static const gk_list yielding = GK_LIST(yielding, yielding_tasks, slots);
+  int *x[2] = {int_on(*state, 0), int_on(*state, 0)}, *left = int_on(*state, 0);
+  gk_graph *graph = graph_on(*state, &yielding, 0);
+  assert_ok(gk_bind(graph, LEFT, left));
+  assert_ok(gk_bind(graph, X, x[0]));
+  sim->hold(1);
+  refuse_after_launch(true);
+  assert_int_equal(run_once(graph), GK_ERROR_DEVICE);
+  go_on();
+  odd.cuStreamSynchronize = await_nothing;
+  assert_fails(GK_ERROR_DEVICE, "waiting for its launches", run_once(graph));
+  odd.cuEventSynchronize = hold_until_event;
+  odd.cuStreamSynchronize = hold_until_stream;
+  assert_ok(gk_bind(graph, X, x[1]));
+  assert_ok(run_once(graph));
+  for (int k = 0; k < 2; ++k) assert_int_equal(int_at(*state, x[k]), 1);
+  gk_graph_destroy(graph);
   gk_free(*state, x[0]);
   gk_free(*state, x[1]);
   gk_free(*state, left);
@@ -597,6 +626,7 @@ int main(int count, char **words) {
                                      ODD(test_not_entered), ODD(test_streams_are_told_apart),
                                      ODD(test_bad_count_of_a_launch_that_failed),
                                      ODD(test_slots_of_a_launch_that_failed),
+                                     ODD(test_slots_of_a_launch_that_failed_twice),
                                      ODD(test_captures_are_relaxed), ODD(test_no_capture_into_a_graph),
                                      ODD(test_drawn), ODD(test_blocks_of_kernels)};
   return cmocka_run_group_tests(tests, find_user_driver, NULL);

@@ -72,6 +72,21 @@ static void test_host_memory(void **state) {
   gk_free(device, far);
 }
 
+/* Whichever is freed first. */
+static void test_blocks_of_host_memory(void **state) {
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  for (int first = 0; first < 3; ++first) {
+    int *pages[3];
+    for (int k = 0; k < 3; ++k) assert_non_null(pages[k] = gk_alloc(*state, sizeof *pages[k], GK_HOST_MEMORY));
+    gk_free(*state, pages[first]);
+    for (int k = 0; k < 3; ++k)
+      if (k != first) assert_ptr_equal(gk_host_address(*state, pages[k]), pages[k]);
+    for (int k = 0; k < 3; ++k)
+      if (k != first) gk_free(*state, pages[k]);
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  }
+}
+
 static void test_overlapping_copies(void **state) {
   gk_device *device = *state;
   int values[8], out[8];
@@ -250,6 +265,7 @@ int main(int count, char **words) {
   with_simgpu(words);
   const struct CMUnitTest tests[] = {ON_CUDA(test_report),      ON_CUDA(test_no_such_device),
                                      ON_CUDA(test_host_memory), ON_CUDA(test_overlapping_copies),
+                                     ON_CUDA(test_blocks_of_host_memory), ON_CUDA(test_overlapping_copies),
                                      ON_CUDA(test_context_is_left_alone), ON_CUDA(test_listed),
                                      ON_CUDA(test_opened), ON_CUDA(test_overlapping_copies_fail),
                                      ON_CUDA(test_host_memory_elsewhere),
