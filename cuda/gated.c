@@ -49,10 +49,11 @@ static CUresult wait_for_event(const gki_cuda_gated *graph) {
 static gk_result finish(gki_cuda_gated *graph) {
   if (!graph->busy) return GK_OK;
   gki_cuda_relax(graph->device);
-  CUresult result = wait_for_event(graph);
-  if (result != CUDA_SUCCESS) (void)graph->device->driver->cuStreamSynchronize(graph->at);
+  const CUresult result = wait_for_event(graph);
+  const bool is_over = result == CUDA_SUCCESS ||
+                       graph->device->driver->cuStreamSynchronize(graph->at) == CUDA_SUCCESS;
   gki_cuda_unrelax();
-  graph->busy = false;
+  graph->busy = !is_over;
   if (result == CUDA_SUCCESS) return gki_cuda_counts_judge(&graph->counts, 1);
   gki_cuda_counts_skip(&graph->counts);
   if (graph->last == GK_NONE)
