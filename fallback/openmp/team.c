@@ -181,8 +181,8 @@ static void start_threads(gki_team *team) {
   pthread_attr_destroy(&how);
   if (code)
     gk_log(GK_LOG_WARN, "backend openmp: %u of %u threads can be used, as no more can be started (%s); end others, or "
-           "raise the limit (ulimit -u, ulimit -v, pids.max of a container)", (unsigned)there, (unsigned)team->most,
-           strerror(code));
+           "raise the limit (ulimit -u, ulimit -v, pids.max of a container), or lower OMP_STACKSIZE", (unsigned)there,
+           (unsigned)team->most, strerror(code));
   team->most = there;
   team->started = true;
 }

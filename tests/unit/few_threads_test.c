@@ -114,6 +114,7 @@ static void assert_warns_of(uint32_t count) {
   snprintf(words, sizeof words, "backend openmp: %u of 4 threads can be used, as no more can be started (", count);
   assert_int_equal(lines, 1);
   assert_non_null(strstr(line, words));
+  assert_non_null(strstr(line, "or lower OMP_STACKSIZE"));
 }
 
 static void test_a_limit_of_threads(void **state) {
