@@ -35,6 +35,7 @@ int __lsan_is_turned_off(void) { return is_child; }
 
 static pid_t fork_child(void) {
   fflush(NULL);
+  await(others_sleep()); /* sanitizers have locks, too, which a child finds as they were */
   const pid_t child = fork();
   if (child != 0) return child;
   is_child = true;
@@ -185,7 +186,6 @@ static _Noreturn void stop_and_fork(void) {
   must(pthread_create(&thread, NULL, do_all, NULL) == 0);
   await(atomic_load(&is_stopped) || atomic_load(&is_through));
   const bool is_last = atomic_load(&is_through);
-  await(is_last || others_sleep()); /* sanitizers have locks, too, which a child finds as they were */
   const pid_t child = is_last ? 0 : fork_child();
   if (child == 0 && !is_last) do_all_in_child();
   int status = 0;

@@ -1,4 +1,4 @@
-/* Whether all threads but a process's first one sleep. */
+/* Whether all threads but the one that asks sleep. */
 #ifndef OTHERS_SLEEP_H
 #define OTHERS_SLEEP_H
 #include <dirent.h>
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -18,7 +19,7 @@ static inline bool others_sleep(void) {
   for (struct dirent *entry; (entry = readdir(folder));) {
     char path[300], state = 0;
     snprintf(path, sizeof path, "/proc/self/task/%s/stat", entry->d_name);
-    FILE *file = entry->d_name[0] != '.' && atoi(entry->d_name) != getpid() ? fopen(path, "r") : NULL;
+    FILE *file = entry->d_name[0] != '.' && atoi(entry->d_name) != (int)syscall(SYS_gettid) ? fopen(path, "r") : NULL;
     if (!file) continue; /* this thread, or one that has ended */
     all &= fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && state != 'R';
     fclose(file);
