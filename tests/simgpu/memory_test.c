@@ -254,7 +254,7 @@ static void host_touches_device_memory(void **state) {
   int child = fork(), status = 0;
   if (child == 0) {
     signal(SIGSEGV, SIG_DFL);
-    if (!freopen("/dev/null", "w", stderr)) _exit(1);
+    close(STDERR_FILENO); /* a sanitizer reports the signal there */
     _exit(*(volatile char *)(uintptr_t)memory == 1);
   }
   assert_int_equal(waitpid(child, &status, 0), child);
