@@ -34,11 +34,12 @@ TIMES = "build/times.txt"  # of all
 FOUND = "build/found"  # what failed with --full: its output, which names seeds and lists
 SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 
-# What isn't a program: its name, its command, and whether each tree has its own, the first speaks for all, or the first
-# without sanitizers.
+# What isn't a program: its name, its command, and whether each tree has its own (True), the first speaks for all
+# (False), or it needs the tree without sanitizers (PLAIN).
 PLAIN = "plain"
 SCRIPTS = [
     ("mutations", ["tests/mutations.py"], False),
+    ("runner", ["tests/runner.py"], False),
     ("mutations runner", ["tests/mutations_runner.py"], False),
     ("lint", ["tests/lint.py"], False),
     ("configured", ["tests/configured.py"], False),
@@ -163,8 +164,8 @@ THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture",
 THREADED += ["build/tests/conformance/random_lists"]
 
 # These need no tree that is built: they come first, while trees are built.
-ALONE = ["coverage", "all mutations", "analyzer", "aarch64", "mutations", "mutations runner", "lint", "configured",
-         "doxygen", "conformance docs"]
+ALONE = ["coverage", "all mutations", "analyzer", "aarch64", "mutations", "mutations runner", "runner", "lint",
+         "configured", "doxygen", "conformance docs"]
 # Then what takes long, the longest first, so that no core waits for another at the end; then all others.
 LONG = ["gpu script", "with calls that fail", "without memory", "softbody", "valgrind", "random", "fuzz",
         "kernel compilers"]
@@ -323,8 +324,8 @@ def build(tree, benches):
 
 
 def plain_of(trees):
-    """The one without sanitizers, if there is one."""
-    return next((tree for tree in trees if "(" not in tree_name(tree)), trees[0])
+    """The one without sanitizers, or None."""
+    return next((tree for tree in trees if "(" not in tree_name(tree)), None)
 
 
 def jobs(trees, full):
@@ -471,9 +472,15 @@ def main():
     if seed:
         print(f"GK_TEST_SEED={seed}", flush=True)
     env, report = environment(seed), Report(seed)
-    chosen = Jobs([job for job in jobs(trees, options.full)
-                   if (not options.names or any(name in job[0] for name in options.names)) and
-                   not any(name in job[0] for name in options.without)], trees if options.no_build else [])
+
+    def is_asked_for(name):
+        return (not options.names or any(part in name for part in options.names)) and \
+            not any(part in name for part in options.without)
+
+    chosen = Jobs([job for job in jobs(trees, options.full) if is_asked_for(job[0])], trees if options.no_build else [])
+    if not plain_of(trees):
+        report.total.skipped += [(name, "needs a tree without sanitizers: ./configure.py test")
+                                 for name, _, in_each in SCRIPTS if in_each == PLAIN and is_asked_for(name)]
 
     def work():
         for job in iter(chosen.take, None):
