@@ -75,8 +75,22 @@ def trees():
     return None if found == wanted else found
 
 
+def surroundings():
+    """What a program sees of the caller's environment."""
+    alien = dict.fromkeys(("GK_CUDA_PROBE", "GK_BACKEND", "GK_LOG", "GK_TEST_SEED", "OMP_THREAD_LIMIT",
+                           "OMP_NUM_THREADS", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "CUDA_LAUNCH_BLOCKING"), "1")
+    kept = {"CUDA_HOME": "/c", "GK_TEST_SCALE": "2", "PATH": "/bin", "TSAN_OPTIONS": "a=1"}
+    with mock.patch.dict("os.environ", alien | kept, clear=True):
+        found, seeded = run.environment(), run.environment(7)
+    there = {name: found.get(name) for name in (*alien, *kept, "GK_CACHE")}
+    wanted = dict.fromkeys(alien) | kept | {"TSAN_OPTIONS": "allocator_may_return_null=1:a=1", "GK_CACHE": "off"}
+    right = there == wanted and (seeded["GK_TEST_SEED"], seeded["GK_TEST_SCALE"]) == ("7", "2")
+    return None if right else (there, seeded)
+
+
 tap.case("what a program printed is counted", judged())
 tap.case("a program that isn't there fails", not_run())
 tap.case("a program is run, and stopped when it is late", executed())
+tap.case("a program sees nothing that steers gk", surroundings())
 tap.case("scripts for a tree without sanitizers", trees())
 tap.finish()
