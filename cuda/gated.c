@@ -289,10 +289,11 @@ static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch, CUstre
   return result == GK_OK ? gki_cuda_updates_send(&graph->updates, &graph->parameters, launch->applied) : result;
 }
 
-/* Nothing is under way any more: the caller may destroy its stream. */
+/* Nothing is under way any more, and the caller may destroy its stream; or that couldn't be waited for, and the next
+ * wait is for the same stream. */
 static gk_result come_home(gki_cuda_gated *graph) {
   const gk_result result = finish(graph);
-  graph->at = graph->device->stream;
+  if (!graph->busy) graph->at = graph->device->stream;
   return result;
 }
 

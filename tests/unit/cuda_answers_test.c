@@ -417,8 +417,19 @@ static CUresult await_no_event(CUevent event) {
   return CUDA_ERROR_UNKNOWN;
 }
 
-/* fails: how many launches can't wait for the first one, which is the first of them. */
-static void run_behind(gk_device *device, uint32_t bits, int fails) {
+static CUstream waited_on; /* the first stream that an event is recorded on */
+static CUresult record_event(CUevent event, CUstream stream) {
+  if (!waited_on) waited_on = stream;
+  return right->cuEventRecord(event, stream);
+}
+
+static gk_result run_on(gk_graph *graph, CUstream stream) {
+  const gk_result result = stream ? gk_launch_on(graph, 0, stream) : gk_launch(graph, 0);
+  return result == GK_OK ? gk_wait(graph, NULL) : result;
+}
+
+/* fails: how many launches can't wait for the first one, which is the first of them, on that stream. */
+static void run_behind(gk_device *device, uint32_t bits, int fails, CUstream stream) {
   static const gk_task yielding_tasks[] = {GK_RUN(add, N, X, A), GK_CHECKPOINT(7, LEFT), GK_END};
   static const gk_list yielding = GK_LIST(yielding, yielding_tasks, slots);
   int *x[2] = {int_on(device, 0), int_on(device, 0)}, *left = int_on(device, 0);
@@ -427,15 +438,18 @@ static void run_behind(gk_device *device, uint32_t bits, int fails) {
   assert_ok(gk_bind(graph, X, x[0]));
   sim->hold(1);
   refuse_after_launch(true);
-  assert_int_equal(run_once(graph), GK_ERROR_DEVICE);
+  assert_int_equal(run_on(graph, stream), GK_ERROR_DEVICE);
   go_on();
   odd.cuEventSynchronize = await_no_event;
   odd.cuStreamSynchronize = await_nothing;
   for (int k = 1; k < fails; ++k) assert_fails(GK_ERROR_DEVICE, "waiting for", run_once(graph));
   odd.cuEventSynchronize = hold_until_event;
   odd.cuStreamSynchronize = hold_until_stream;
+  odd.cuEventRecord = record_event;
+  waited_on = NULL;
   assert_ok(gk_bind(graph, X, x[1]));
   assert_ok(run_once(graph));
+  if (stream && bits) assert_ptr_equal(waited_on, stream);
   for (int k = 0; k < 2; ++k) assert_int_equal(int_at(device, x[k]), 1);
   gk_graph_destroy(graph);
   gk_free(device, x[0]);
@@ -446,7 +460,15 @@ static void run_behind(gk_device *device, uint32_t bits, int fails) {
 /* What a launch that couldn't be waited for works on stays as it is until it is over, however often that fails. */
 static void test_slots_of_a_launch_that_failed(void **state) {
   for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED)
-    for (int fails = 1; fails < 3; ++fails) run_behind(*state, bits, fails);
+    for (int fails = 1; fails < 3; ++fails) {
+      CUstream stream;
+      run_behind(*state, bits, fails, NULL);
+      RIGHT(cu.cuCtxPushCurrent(native->context));
+      RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+      run_behind(*state, bits, fails, stream);
+      RIGHT(cu.cuStreamDestroy(stream));
+      RIGHT(cu.cuCtxPopCurrent(NULL));
+    }
 }
 
 /* ---- streams and captures of library calls ----------------------------------------------------------------------- */
