@@ -11,7 +11,7 @@
 
 enum { TEXT_BYTES = 4096 + 256 }; /* a path, and a few words about it */
 
-/* All that gk looks at, and two that decide what it finds. */
+/* All that gk looks at, by itself or by asking OpenMP's runtime, and two that decide what it finds. */
 static const struct { const char *name, *what; } variables[] = {
   {"GK_BACKEND", "the backend that gk_device_open takes where none is named"},
   {"GK_MODULES", "backends to be loaded, paths with ':' in between"},
@@ -25,7 +25,10 @@ static const struct { const char *name, *what; } variables[] = {
   {"CUDA_HOME", "a CUDA toolkit, whose lib64 may have NVRTC; where the loader looks comes first"},
   {"CUDA_PATH", "the same without CUDA_HOME; without both it is /usr/local/cuda"},
   {"OMP_NUM_THREADS", "threads of a device of openmp; all cores that the process may use if not set"},
+  {"OMP_THREAD_LIMIT", "how many of them there are at most"},
   {"OMP_STACKSIZE", "their stacks, but for the caller's: a number and B, K, M or G"},
+  {"OMP_PROC_BIND", "whether they stay where OMP_PLACES says: false, true, close, spread, primary"},
+  {"OMP_PLACES", "those places; what OpenMP's runtime takes for them if not set"},
   {"LD_LIBRARY_PATH", "the loader's: where CUDA's driver and NVRTC may be"},
   {"CUDA_VISIBLE_DEVICES", "the CUDA driver's: which GPUs there are, and in which order"},
   {"NVTX_INJECTION64_PATH", "NVTX's: the library of a tool that gk's ranges are told; profilers set it themselves"},

@@ -260,6 +260,9 @@ def judge_environment():
                    for path in sorted((tap.ROOT / folder).rglob("*.c")) if "common/info" not in path.as_posix())
     read = set(re.findall(r"getenv\(\"(\w+)\"\)", code)) | {"LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
                                                            "NVTX_INJECTION64_PATH"}
+    asked = {"omp_get_thread_limit": "OMP_THREAD_LIMIT", "omp_get_proc_bind": "OMP_PROC_BIND",
+             "omp_get_num_places": "OMP_PLACES"}
+    read |= {name for call, name in asked.items() if call in code}
     report = ask_json("--backend", "openmp", GK_LOG="none")
     told = {one["name"] for one in report["facts"] if one["group"] == "environment"}
     return differs("variables", told, read) or differs("GK_LOG", fact(report, "environment", "GK_LOG")["value"], "none")
