@@ -1,5 +1,6 @@
 /* What a line of each kind takes: its arguments, items, flag and other fields. */
 #include "check_parts.h"
+#include "error.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,19 +52,12 @@ const gk_slot_desc *gki_desc_of(const gki_judge *judge, gk_slot slot) {
   return &in->list->slots[in->ranks[slot] - 1];
 }
 
-/* An element's name in one spelling. */
-static const char *plain(const char *element) {
-  static const char *const same[][2] = {
-      {"int32_t", "int"}, {"uint32_t", "uint"}, {"unsigned int", "uint"}, {"unsigned", "uint"}};
-  for (size_t k = 0; k < GK_COUNT(same); ++k)
-    if (strcmp(element, same[k][0]) == 0) return same[k][1];
-  return element;
-}
-
 /* Numbers that are no int32, whatever the offset; structs may hold one. */
 static bool is_other_number(const char *element) {
-  static const char *const others[] = {"float",   "double",   "bool",    "char",     "short",   "int8_t",
-                                       "uint8_t", "int16_t", "uint16_t", "int64_t", "uint64_t"};
+  static const char *const others[] = {"bool",    "char",    "short",    "int8_t",
+                                       "uint8_t", "int16_t", "uint16_t", "uint64_t"};
+  const gk_type type = gki_number_type(element);
+  if (type != GK_NO_TYPE) return type != GK_I32 && type != GK_U32;
   for (size_t k = 0; element && k < GK_COUNT(others); ++k)
     if (strcmp(element, others[k]) == 0) return true;
   return false;
@@ -86,7 +80,7 @@ static const char *types_word(gki_judge *judge, uint32_t types) {
 }
 
 static bool same_element(const char *a, const char *b) {
-  return a == b || strcmp(a, b) == 0 || strcmp(plain(a), plain(b)) == 0;
+  return a == b || strcmp(a, b) == 0 || (gki_number_type(a) && gki_number_type(a) == gki_number_type(b));
 }
 
 static void check_element(gki_judge *judge, const wanted *want, const gk_slot_desc *desc) {
@@ -294,15 +288,14 @@ static void check_copy(gki_judge *judge, const gk_task *task) {
 
 /* A pattern is repeated every 4 bytes, whatever the elements are. */
 static void check_pattern(gki_judge *judge, const gk_task *task, const gk_slot_desc *to) {
-  const char *element = to->element ? plain(to->element) : "";
-  const bool floats = task->bits & GK_FLOATS, is_float = strcmp(element, "float") == 0;
-  const bool is_int64 = strcmp(element, "int64_t") == 0 || strcmp(element, "uint64_t") == 0;
+  const gk_type type = gki_number_type(to->element);
+  const bool floats = task->bits & GK_FLOATS, is_float = type == GK_F32;
+  const bool is_int64 = type == GK_I64 || (to->element && strcmp(to->element, "uint64_t") == 0);
   const char *with = NULL, *fix = NULL;
-  const bool is_int = strcmp(element, "int") == 0 || strcmp(element, "uint") == 0;
-  if (floats && !is_float && (is_int || is_other_number(element))) {
+  if (floats && !is_float && (type || is_other_number(to->element))) {
     with = "with floats";
     fix = "use GK_FILL, or a kernel";
-  } else if (!floats && task->pattern && (is_float || strcmp(element, "double") == 0 ||
+  } else if (!floats && task->pattern && (is_float || type == GK_F64 ||
                                           (is_int64 && task->pattern != UINT32_MAX))) {
     with = "each 4 bytes with one integer";
     fix = is_float ? "use GK_FILL_F32, or 0" : "use a kernel, or 0";

@@ -9,16 +9,12 @@ enum { MAX_BLOCK = 1024, /* threads in a block, on every GPU there is */
        CUDA_MAX_PARAMETERS = 4096 /* bytes; nodes with more have crashed drivers that take more */ };
 
 static void check_sum(gki_judge *judge, const gk_kernel *kernel, const gk_param *param) {
-  static const struct { const char *element; uint32_t bytes; } summed[] = {
-      {"int", 4}, {"uint", 4}, {"float", 4}, {"double", 8}};
   const char *name = gki_word(judge, kernel->name), *of = gki_word(judge, param->name);
-  for (size_t k = 0; k < GK_COUNT(summed); ++k) {
-    if (!param->element || strcmp(param->element, summed[k].element) != 0) continue;
-    if (param->element_bytes != summed[k].bytes)
-      gki_say(judge, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
-    return;
-  }
-  gki_say(judge, GKI_KERNEL_SUM, name, gki_word(judge, param->element), of, NULL);
+  const gk_type type = gki_number_type(param->element);
+  if (type == GK_NO_TYPE || type == GK_I64)
+    gki_say(judge, GKI_KERNEL_SUM, name, gki_word(judge, param->element), of, NULL);
+  else if (param->element_bytes != (type == GK_F64 ? 8 : 4))
+    gki_say(judge, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
 }
 
 static void check_param(gki_judge *judge, const gk_kernel *kernel, uint32_t place) {

@@ -43,6 +43,16 @@ const char *gki_type_name(gk_type type) {
   return (size_t)type < GK_COUNT(names) ? names[type] : NULL;
 }
 
+gk_type gki_number_type(const char *element) {
+  static const struct { const char *name; gk_type type; } numbers[] = {
+      {"int", GK_I32},      {"int32_t", GK_I32},      {"uint", GK_U32},  {"uint32_t", GK_U32},
+      {"unsigned", GK_U32}, {"unsigned int", GK_U32}, {"float", GK_F32}, {"double", GK_F64},
+      {"int64_t", GK_I64}};
+  for (size_t k = 0; element && k < GK_COUNT(numbers); ++k)
+    if (strcmp(element, numbers[k].name) == 0) return numbers[k].type;
+  return GK_NO_TYPE;
+}
+
 void gki_begin(void) { message_is_set = false; }
 
 static void set_message(const char *text, size_t length) {

@@ -5,16 +5,6 @@
 
 static bool is_task(gk_op op) { return op == GK_OP_KERNEL || op == GK_OP_COPY || op == GK_OP_FILL || op == GK_OP_CALL; }
 
-static gki_number number_of(const char *element) {
-  static const struct { const char *name; gki_number number; } names[] = {
-    {"int", GKI_INT},      {"int32_t", GKI_INT},   {"uint", GKI_UINT},     {"uint32_t", GKI_UINT},
-    {"float", GKI_FLOAT},  {"double", GKI_DOUBLE}, {"unsigned", GKI_UINT}, {"unsigned int", GKI_UINT},
-  };
-  for (size_t k = 0; element && k < GK_COUNT(names); ++k)
-    if (strcmp(names[k].name, element) == 0) return names[k].number;
-  return GKI_NO_NUMBER;
-}
-
 static uint32_t sum_count(const gk_node *node) {
   uint32_t count = 0;
   for (uint32_t k = 0; node->op == GK_OP_KERNEL && k < node->kernel->param_count; ++k)
@@ -89,28 +79,21 @@ typedef struct lowering {
   uint32_t open[2 * GK_MAX_DEPTH + 2], depth; /* forks whose end is still to come */
 } lowering;
 
-static gk_result add_sums(lowering *low, const gk_node *node, gki_op *op) {
+static void add_sums(lowering *low, const gk_node *node, gki_op *op) {
   gki_sums *sums = &low->program->sums[low->sum_count];
   op->more = ++low->sum_count;
   sums->exact = true;
   for (uint32_t k = 0; k < node->kernel->param_count; ++k) {
     const gk_param *param = &node->kernel->params[k];
     if (param->access != GK_ACCESS_SUM) continue;
-    gki_number number = number_of(param->element);
-    if (number == GKI_NO_NUMBER)
-      return gk_fail(GK_ERROR_UNSUPPORTED,
-                     "task %u (%s): parameter %s of kernel %s is a sum of type %s; int, uint, float and "
-                     "double can be summed",
-                     (unsigned)node->source, node->name, param->name, node->kernel->name,
-                     param->element ? param->element : "(none)");
+    const gk_type number = gki_number_type(param->element);
     sums->param[sums->count] = (uint8_t)k;
     sums->number[sums->count++] = (uint8_t)number;
-    sums->exact = sums->exact && (number == GKI_INT || number == GKI_UINT);
+    sums->exact = sums->exact && (number == GK_I32 || number == GK_U32);
   }
-  return GK_OK;
 }
 
-static gk_result add_task(lowering *low, uint32_t at) {
+static void add_task(lowering *low, uint32_t at) {
   gki_program *program = low->program;
   const gk_node *node = &program->plan->nodes[at];
   gki_op *op = &program->ops[program->op_count++];
@@ -129,7 +112,7 @@ static gk_result add_task(lowering *low, uint32_t at) {
     uint32_t slot = program->plan->args[node->args + k];
     if (program->structs[slot]) program->args[node->args + k].ptr = program->structs[slot];
   }
-  return sum_count(node) ? add_sums(low, node, op) : GK_OK;
+  if (sum_count(node)) add_sums(low, node, op);
 }
 
 static void add_fork(lowering *low, uint32_t at) {
@@ -170,11 +153,10 @@ static void begin_section(lowering *low, uint32_t at) {
   low->program->sections[fork->first + fork->at++].begin = low->program->op_count;
 }
 
-static gk_result add_ops(lowering *low) {
+static void add_ops(lowering *low) {
   gki_program *program = low->program;
   const gk_plan *plan = program->plan;
-  gk_result result = GK_OK;
-  for (uint32_t at = 1; at <= plan->node_count && result == GK_OK; ++at) {
+  for (uint32_t at = 1; at <= plan->node_count; ++at) {
     close_forks(low, at);
     if (low->run < plan->run_count && plan->runs[low->run].end == at) program->runs[low->run++].end = program->op_count;
     if (at == plan->node_count) break;
@@ -183,9 +165,8 @@ static gk_result add_ops(lowering *low) {
     gk_op op = plan->nodes[at].op;
     if (op == GK_OP_PARALLEL) add_fork(low, at);
     else if (op == GK_OP_SECTION) begin_section(low, at);
-    else if (is_task(op)) result = add_task(low, at);
+    else if (is_task(op)) add_task(low, at);
   }
-  return result;
 }
 
 /* ---- sums that meet in one slot ---------------------------------------------------------------------------------- */
@@ -199,8 +180,8 @@ static bool sums_meet(const gki_program *program, const gki_fork *fork, uint32_t
       const gk_node *node = &plan->nodes[at];
       if (node->op != GK_OP_KERNEL) continue;
       for (uint32_t k = 0; k < node->kernel->param_count; ++k) {
-        gki_number number = number_of(node->kernel->params[k].element);
-        if (node->kernel->params[k].access != GK_ACCESS_SUM || number == GKI_INT || number == GKI_UINT) continue;
+        const gk_type number = gki_number_type(node->kernel->params[k].element);
+        if (node->kernel->params[k].access != GK_ACCESS_SUM || number == GK_I32 || number == GK_U32) continue;
         uint32_t *last = &seen[plan->args[node->args + k]];
         if (*last > fork->first && *last <= fork->first + fork->count && *last != s + 1) return true;
         *last = s + 1;
@@ -350,7 +331,7 @@ gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void 
   sizes s = measure(plan);
   lowering low = {.program = program};
   gk_result result = take_arrays(program, &s, &low.walks);
-  if (result == GK_OK) result = add_ops(&low);
+  if (result == GK_OK) add_ops(&low);
   if (result == GK_OK) result = find_meeting_sums(program);
   if (result != GK_OK) return result;
   find_places(program);

@@ -54,13 +54,11 @@ typedef struct gki_op {
   uint32_t node;
 } gki_op;
 
-typedef enum gki_number { GKI_INT, GKI_UINT, GKI_FLOAT, GKI_DOUBLE, GKI_NO_NUMBER } gki_number;
-
 /* The sum parameters of an op. */
 typedef struct gki_sums {
   uint8_t count;
   uint8_t param[GK_MAX_ARGS]; /* which */
-  uint8_t number[GK_MAX_ARGS]; /* gki_number */
+  uint8_t number[GK_MAX_ARGS]; /* gk_type */
   bool exact;                  /* all are integers: however they are cut, they come to the same */
 } gki_sums;
 

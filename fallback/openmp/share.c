@@ -349,9 +349,9 @@ static void add_up(const part_of *job) {
   for (uint32_t k = 0; k < job->sums->count; ++k) {
     void *at = job->args[job->sums->param[k]].ptr;
     const char *partial = job->partial + 8 * k;
-    switch ((gki_number)job->sums->number[k]) {
-    case GKI_FLOAT: add_float(at, partial, job->chunks, job->program->partial_bytes); break;
-    case GKI_DOUBLE: add_double(at, partial, job->chunks, job->program->partial_bytes); break;
+    switch ((gk_type)job->sums->number[k]) {
+    case GK_F32: add_float(at, partial, job->chunks, job->program->partial_bytes); break;
+    case GK_F64: add_double(at, partial, job->chunks, job->program->partial_bytes); break;
     default: add_uint(at, partial, job->chunks, job->program->partial_bytes); break;
     }
   }

@@ -29,6 +29,7 @@ KERNEL(fall, 1, PTR("y", float, OUT), PTR("of", body, IN));
 KERNEL(push, 1, PTR("y", float, OUT), {"of", "body", sizeof(body), 4, GK_BYTES, GK_ACCESS_VALUE});
 KERNEL(total, 1, PTR("sum", float, SUM), PTR("x", float, IN));
 KERNEL(count, 1, PTR("counter", int, ATOMIC), PTR("more", int, ATOMIC));
+KERNEL(totals, 1, PTR("a", int32_t, SUM), PTR("b", uint32_t, SUM));
 static const gk_kernel no_args = {.name = "no_args", .host = nothing};
 
 #define SCALE GK_RUN(scale, N, X, R)
@@ -55,6 +56,7 @@ static const gk_task fine_tasks[] = {
     GK_RUN(push, N, X, B),
     GK_RUN(total, N, X, Y),
     GK_RUN(count, N, F, F),
+    GK_RUN(totals, N, F, RAW),
     {.op = GK_OP_KERNEL, .kernel = &no_args},
     GK_COPY(X, Y, N),
     {.op = GK_OP_COPY, .items = {N}, .args = {X, X}, .offset = 400},

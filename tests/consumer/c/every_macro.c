@@ -9,7 +9,7 @@ GK_SOURCE_END
 GK_SOURCE(every_macro, &arithmetic)
 GK_STRUCT(options) { float factor; int rounds; };
 GK_KERNEL(add_one, (inout(int, x))) { x[i] = plus(x[i], steps[0]); }
-GK_KERNEL(count_up, (sum(int, total))) { total[0] += 1; }
+GK_KERNEL(count_up, (sum(int32_t, total))) { total[0] += 1; }
 GK_KERNEL_2D(plane, (inout(int, x), value(int, width))) { x[i + j * width] += i - i; }
 GK_KERNEL_3D(volume, (atomic(int, x))) { gk_atomic_add(&x[i + j + k], 0); }
 GK_KERNEL(halt, (out(int, flag))) { flag[i] = 0; }
