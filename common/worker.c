@@ -2,6 +2,7 @@
 #include "cancel.h"
 #include "clock.h"
 #include "error.h"
+#include "thread.h"
 #include <sched.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ gk_result gki_worker_start(gki_worker *worker) {
   pthread_mutex_init(&worker->lock, NULL);
   pthread_cond_init(&worker->posted, NULL);
   pthread_cond_init(&worker->finished, NULL);
-  int code = pthread_create(&worker->thread, NULL, work, worker);
+  int code = gki_thread_start(&worker->thread, NULL, work, worker);
   if (code == 0) return GK_OK;
   pthread_cond_destroy(&worker->finished);
   pthread_cond_destroy(&worker->posted);

@@ -17,8 +17,8 @@
  *   is fine there). What a call returns as const is gk's.
  * - Errors: a gk_result, and gk_error() in full sentences. After a failure nothing has changed and outputs are NULL.
  * - Threads: any number may use one device. A graph is for one thread at a time: a call that meets another is answered
- *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, while the graph lives: also while its
- *   device is being closed, and after.
+ *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, while the graph lives: also while its device is being
+ *   closed, and after. gk's own threads block all signals but those that a thread raises by what it does (SIGSEGV ...).
  * - A thread that is cancelled (pthread_cancel) finishes the call that it is in.
  * - Forks: a device, its memory and its graphs are of the process that opened it. In a child process calls with them
  *   fail (GK_ERROR_DEVICE), and closing and destroying them only frees what gk itself had; it may open devices of its

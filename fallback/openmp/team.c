@@ -1,5 +1,6 @@
 #include "team.h"
 #include "gk_backend.h"
+#include "thread.h"
 #include <linux/futex.h>
 #include <math.h>
 #include <omp.h>
@@ -175,7 +176,7 @@ static void start_threads(gki_team *team) {
     code = pthread_attr_setstacksize(&how, team->stack_bytes > least ? team->stack_bytes : least);
   uint32_t there = 1;
   while (there < team->most && code == 0) {
-    code = pthread_create(&team->seats[there].own, &how, serve, &team->seats[there]);
+    code = gki_thread_start(&team->seats[there].own, &how, serve, &team->seats[there]);
     if (code == 0) bind(team, there++);
   }
   pthread_attr_destroy(&how);

@@ -1,6 +1,7 @@
 /* The OpenMP backend: sums, which are the same for any number of threads; how many there are; out of memory. */
 #include "openmp_items.h"
 #include "gk_kernel.h"
+#include "thread.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -239,6 +240,59 @@ static void test_thread_limit(void **state) {
   run_child("limit", "OMP_THREAD_LIMIT", "100");
 }
 
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+static void *look_at_mask(void *mask) {
+  pthread_sigmask(SIG_BLOCK, NULL, mask);
+  return NULL;
+}
+
+/* All but what a thread raises by what it does; and the caller's mask is as it was. */
+static void test_signals_of_threads(void **state) {
+  (void)state;
+  sigset_t before, there, after;
+  pthread_t thread;
+  look_at_mask(&before);
+  assert_int_equal(gki_thread_start(&thread, NULL, look_at_mask, &there), 0);
+  look_at_mask(&after);
+  pthread_join(thread, NULL);
+  for (int k = 1; k < SIGSYS; ++k) assert_int_equal(sigismember(&after, k), sigismember(&before, k));
+  static const int others[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGALRM, SIGUSR1, SIGPIPE},
+                   own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+  for (size_t k = 0; k < GK_COUNT(others); ++k) assert_true(sigismember(&there, others[k]));
+  for (size_t k = 0; k < GK_COUNT(own); ++k) assert_false(sigismember(&there, own[k]));
+}
+
+/* The program blocks a signal to wait for it, after gk's threads were started: one that takes it ends the process. */
+static void child_signals(bool of_team) {
+  sigset_t term;
+  int came = 0;
+  world w;
+  gk_device *device = NULL;
+  if (of_team) {
+    world_begin(&w, &sum_list, 3, SHARE_ALL);
+    (void)sum_up(&w, ITEMS_MAX);
+    assert_int_equal(w.device.team.most, 3);
+  } else {
+    assert_int_equal(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device), GK_OK);
+  }
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  assert_int_equal(pthread_sigmask(SIG_BLOCK, &term, NULL), 0);
+  assert_int_equal(kill(getpid(), SIGTERM), 0);
+  assert_int_equal(sigwait(&term, &came), 0);
+  assert_int_equal(came, SIGTERM);
+  gk_device_close(device);
+  if (of_team) world_end(&w);
+}
+
+static void test_signals_of_program(void **state) {
+  (void)state;
+  needs_threads(3);
+  run_child("signals of worker", NULL, NULL);
+  run_child("signals of team", NULL, NULL);
+}
+
 /* ---- no memory --------------------------------------------------------------------------------------------------- */
 
 static int calls_left;
@@ -327,7 +381,9 @@ static void test_no_room_for_an_array(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1) {
-    strcmp(argv[1], "small") == 0 ? child_small_tasks() : child_thread_limit();
+    if (strcmp(argv[1], "small") == 0) child_small_tasks();
+    else if (strcmp(argv[1], "limit") == 0) child_thread_limit();
+    else child_signals(strcmp(argv[1], "signals of team") == 0);
     return 0;
   }
   const struct CMUnitTest tests[] = {
@@ -337,6 +393,8 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_sum_of_a_strange_type),
     cmocka_unit_test(test_small_tasks_wake_nobody),
     cmocka_unit_test(test_thread_limit),
+    cmocka_unit_test(test_signals_of_threads),
+    cmocka_unit_test(test_signals_of_program),
     cmocka_unit_test(test_out_of_memory),
     cmocka_unit_test(test_no_room_for_an_array),
   };
