@@ -137,7 +137,8 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   device->wake_ns = GKI_WAKE_NS;
   char cpu[sizeof device->name - 32];
   cpu_name(cpu, sizeof cpu);
-  snprintf(device->name, sizeof device->name, "%s, %u thread%s", cpu, (unsigned)threads, threads > 1 ? "s" : "");
+  snprintf(device->name, sizeof device->name, "%s, %u thread%s", cpu, (unsigned)device->team.most,
+           device->team.most > 1 ? "s" : "");
   runtime_name(device->driver, sizeof device->driver);
   return GK_OK;
 }
@@ -159,7 +160,7 @@ static void describe(void *at, gk_device_info *info) {
     {"PARALLEL", GK_NATIVE, "Sections side by side on parts of the team, or one after the other on all of it: what was "
                             "measured to be faster; if two add floats to one slot, always one after the other."},
     {"SECTION", GK_NATIVE, "With loops and branches too."},
-    {"SUM", GK_NATIVE, "Private sums, added in an order fixed by item count and number of threads."},
+    {"SUM", GK_NATIVE, "Private sums, added in an order fixed by item count and number of threads asked for."},
     {"ALWAYS", GK_NATIVE, "As any task."},
     {"CANCEL", GK_NATIVE, "Seen at the next loop end or checkpoint."},
     {"LAUNCH_ON", GK_REFUSED, "There are no streams on a CPU."},
@@ -167,7 +168,7 @@ static void describe(void *at, gk_device_info *info) {
   const gki_openmp_device *device = at;
   info->name = device->name;
   info->driver = device->driver;
-  info->threads = (int)device->team.wanted;
+  info->threads = (int)device->team.most;
   info->capability_count = GK_COUNT(capabilities);
   info->capabilities = capabilities;
 }

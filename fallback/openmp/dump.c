@@ -48,7 +48,7 @@ static void put_fork(text *out, const gki_program *program, const gki_fork *fork
   const gki_trial *trial = &fork->trial;
   put(out, "parallel, %u sections%s: ", (unsigned)fork->count, fork->straight ? "" : " with blocks in them");
   if (fork->in_order) put(out, "one after the other, as two of them add to one slot\n");
-  else if (program->device->team.wanted == 1) put(out, "one after the other, as there is one thread\n");
+  else if (program->device->team.most == 1) put(out, "one after the other, as there is one thread\n");
   else if (!trial->series_samples) put(out, "not timed yet\n");
   else if (!trial->split_samples)
     put(out, "one after the other: %.3g ns, too short to share\n", (double)trial->series_ns);
@@ -63,7 +63,7 @@ char *gki_openmp_dump(void *graph, const char *format) {
   const gki_program *program = graph;
   text out = {0};
   if (strcmp(format, "text") != 0) return NULL;
-  put(&out, "%u threads, %u ops in %u runs\n", (unsigned)program->device->team.wanted, (unsigned)program->op_count,
+  put(&out, "%u threads, %u ops in %u runs\n", (unsigned)program->device->team.most, (unsigned)program->op_count,
       (unsigned)program->plan->run_count);
   for (uint32_t run = 0; run < program->plan->run_count; ++run) {
     put(&out, "run %u\n", (unsigned)run);

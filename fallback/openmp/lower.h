@@ -23,7 +23,6 @@ typedef struct gki_openmp_device {
   bool fixed;             /* costs are given, by a test */
   float clock_ns;         /* what reading the clock adds to what it measures */
   float wake_ns;          /* what it takes to share a task with a team that sleeps or hasn't met */
-  bool alone;             /* no thread could be started when the team met */
   char name[160], driver[160];
 } gki_openmp_device;
 

@@ -25,7 +25,7 @@ static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
   if (fork->in_order || drive->worth_ns == INFINITY) return GKI_ALONE;
   gki_advice advice;
   do {
-    const uint32_t crew = drive->may_meet ? drive->program->device->team.wanted : drive->count;
+    const uint32_t crew = drive->may_meet ? drive->program->device->team.most : drive->count;
     const uint32_t groups = fork->count < crew ? fork->count : crew;
     const gki_pick pick = gki_trial_pick(&fork->trial, groups, drive->handoff_ns);
     *timed = pick.timed;
@@ -293,7 +293,7 @@ gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *rec
   gki_openmp_device *device = program->device;
   gk_walk whole;
   gki_drive drive = {.program = program, .launch = launch, .walk = &whole, .outermost = &whole, .top = true};
-  drive.may_meet = device->team.wanted > 1 && !device->alone;
+  drive.may_meet = device->team.most > 1;
   atomic_store_explicit(&program->failed, GK_OK, memory_order_relaxed);
   gki_openmp_patch(program, launch);
   (void)gki_openmp_forget(device);

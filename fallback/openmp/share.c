@@ -30,7 +30,7 @@ void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float han
   drive->first = first;
   drive->count = count;
   drive->handoff_ns = handoff_ns;
-  uint32_t threads = drive->may_meet ? drive->program->device->team.wanted : count;
+  uint32_t threads = drive->may_meet ? drive->program->device->team.most : count;
   drive->worth_ns = threads > 1 ? handoff_ns * (float)threads / (float)(threads - 1) : INFINITY;
 }
 
@@ -122,8 +122,7 @@ static void meet(gki_drive *drive) {
   drive->missed_ns = 0;
   gather(device);
   const uint64_t met = gki_now_ns();
-  if (device->team.size == 1) device->alone = true;
-  else if (!device->fixed) gki_openmp_calibrate(device, met);
+  if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, met);
   gki_openmp_adapt_wake(device, (float)(met - begun));
   gki_openmp_crew(drive, 0, device->team.size, device->handoff_ns);
 }

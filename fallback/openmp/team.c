@@ -123,9 +123,9 @@ static void *serve(void *at) {
 
 bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
   const int limit = omp_get_thread_limit();
-  *team = (gki_team){.wanted = threads, .most = threads, .size = 1, .stack_bytes = stack_bytes,
-                     .crowded = (int)threads > omp_get_num_procs()};
+  *team = (gki_team){.wanted = threads, .most = threads, .size = 1, .stack_bytes = stack_bytes};
   if (limit > 0 && (uint32_t)limit < threads) team->most = (uint32_t)limit;
+  team->crowded = (int)team->most > omp_get_num_procs();
   /* The hook knows nothing of alignment, so there is room to align in. */
   char *memory = gk_obtain(threads * sizeof(gki_seat) + 2 * sizeof(void *) + GKI_APART);
   if (!memory) return false;

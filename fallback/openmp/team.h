@@ -35,7 +35,7 @@ typedef struct gki_seat {
 } gki_seat;
 
 typedef struct gki_team {
-  uint32_t wanted; /* threads asked for */
+  uint32_t wanted; /* threads asked for: sums are cut by it, so that a limit doesn't change their bits */
   uint32_t most;   /* of them OpenMP allows (OMP_THREAD_LIMIT); once started, those there are */
   uint32_t size;   /* those there are while they meet, else 1 */
   bool started;

@@ -142,6 +142,33 @@ static void test_a_limit_of_openmp(void **state) {
   assert_int_equal(lines, 0);
 }
 
+/* What the device says of itself. */
+static void test_a_limit_is_told(void **state) {
+  (void)state;
+  for (limit = 1; limit < 6; ++limit) {
+    const int count = limit < 4 ? limit : 4;
+    char name[32], said[32];
+    snprintf(name, sizeof name, ", %d thread%s", count, count > 1 ? "s" : "");
+    snprintf(said, sizeof said, "%d threads, 1 ops", count);
+    float total = 0;
+    world w;
+    begin_world(&w, SHARE_NOTHING, &total);
+    gk_device_info info = {0};
+    gki_openmp.describe(&w.device, &info);
+    assert_int_equal(info.threads, count);
+    assert_string_equal(strrchr(info.name, ','), name);
+    char *text = gki_openmp.dump(&w.program, "text");
+    assert_int_equal(strncmp(text, said, strlen(said)), 0);
+    free(text);
+    world_end(&w);
+    gki_team team;
+    const int cores = omp_get_num_procs();
+    assert_true(gki_team_make(&team, (uint32_t)cores + 1, 0));
+    assert_int_equal(team.crowded, limit > cores);
+    gki_team_free(&team);
+  }
+}
+
 /* The system is asked once, whatever the limit is by then. */
 static void test_a_limit_that_changes(void **state) {
   (void)state;
@@ -251,8 +278,8 @@ static void test_little_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    CASE(test_a_limit_of_threads), CASE(test_a_limit_of_openmp), CASE(test_a_limit_that_changes),
-    CASE(test_no_room_for_stacks), CASE(test_size_of_stacks),
+    CASE(test_a_limit_of_threads), CASE(test_a_limit_of_openmp), CASE(test_a_limit_is_told),
+    CASE(test_a_limit_that_changes), CASE(test_no_room_for_stacks), CASE(test_size_of_stacks),
 #ifdef LIMITS_MEMORY
     CASE(test_little_memory),
 #endif
