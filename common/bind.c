@@ -144,23 +144,21 @@ void gki_slots_free(gk_graph *graph) {
 
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
-/* The first failure waits for the next launch to tell it. Binding that slot after all mends it, but not several. */
-static gk_result keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
-  if (result == GK_OK) {
-    if (graph->failed_slot == slot) graph->failed_result = GK_OK;
-    return GK_OK;
-  }
-  if (graph->failed_result != GK_OK) {
-    if (graph->failed_slot != slot) graph->failed_slot = 0;
-    return result;
-  }
+/* A failure waits for the next launch to tell it, the first with its message. Binding the slot after all mends it. */
+static void keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
+  if (slot >= graph->planned.plan.slot_count) slot = 0;
+  gki_bound *at = &graph->slots[slot];
+  const bool is_kept = graph->slots[graph->failed_slot].failed != GK_OK;
+  if (result == GK_OK) graph->failed_count -= at->failed != GK_OK;
+  else if (at->failed == GK_OK) ++graph->failed_count;
+  else if (is_kept) return; /* a slot's first */
+  at->failed = result;
+  if (result == GK_OK || is_kept) return;
   graph->failed_slot = slot;
-  graph->failed_result = result;
   size_t length = strlen(gk_error());
   if (length >= FAILED_BYTES) length = FAILED_BYTES - 1;
   memcpy(graph->failed_message, gk_error(), length);
   graph->failed_message[length] = 0;
-  return result;
 }
 
 /* What a call on a slot of the wrong type should have been; NULL: only a GK_PTR will do. */

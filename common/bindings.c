@@ -196,12 +196,27 @@ static gk_result refuse_overlap(gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
+/* The first failure; where that was mended, another. */
+static gk_result tell_failure(gk_graph *graph, const char *call) {
+  const gk_plan *plan = &graph->planned.plan;
+  uint32_t slot = graph->failed_slot;
+  const bool is_kept = graph->slots[slot].failed != GK_OK;
+  for (slot = is_kept ? slot : 0; graph->slots[slot].failed == GK_OK;) ++slot;
+  const gk_result result = graph->slots[slot].failed;
+  if (is_kept) gk_fail(result, "%s: a call before it failed: %s", call, graph->failed_message);
+  else if (slot == 0 || plan->slots[slot].type == GK_NO_TYPE)
+    gk_fail(result, "%s: a call before it failed: it named a slot that graph %s doesn't have; take one of its list's, "
+            "numbered up to %u", call, plan->name, (unsigned)plan->slot_count - 1);
+  else
+    gk_fail(result, "%s: a call before it failed: it was to bind slot %u (%s), and its message said why; bind that "
+            "slot", call, (unsigned)slot, plan->slots[slot].name);
+  for (uint32_t k = 0; k < plan->slot_count; ++k) graph->slots[k].failed = GK_OK;
+  graph->failed_count = 0;
+  return result;
+}
+
 gk_result gki_slots_judge(gk_graph *graph, const char *call) {
-  if (graph->failed_result != GK_OK) {
-    gk_result result = gk_fail(graph->failed_result, "%s: a call before it failed: %s", call, graph->failed_message);
-    graph->failed_result = GK_OK;
-    return result;
-  }
+  if (graph->failed_count) return tell_failure(graph, call);
   if (atomic_load_explicit(&graph->device->bound_freed, memory_order_relaxed) != graph->freed) graph->dirty = true;
   if (!graph->dirty) return GK_OK;
   gk_result result = refuse_unbound(graph, call);

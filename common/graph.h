@@ -36,6 +36,7 @@ typedef struct gki_bound {
   bool written;        /* by some task */
   uint32_t alignment;  /* PTR: what the tasks that use it ask of an address */
   bool bound, used, changed, measured;
+  gk_result failed;    /* what its last bind or resize answered, unless a launch has said so */
 } gki_bound;
 
 struct gk_graph {
@@ -51,15 +52,15 @@ struct gk_graph {
   gk_mode mode;
   bool outside;        /* it was lowered into a graph of the caller's, who launches that: armed, not launched, here */
 
-  gki_bound *slots;    /* by index in the plan */
+  gki_bound *slots;    /* by index in the plan; of 0, what calls for a slot that isn't there answered */
   unsigned char *bytes; size_t bytes_size;
   uint32_t *changed; uint32_t changed_count;
   bool dirty;          /* something was bound since the bindings were last judged */
   uint64_t freed;      /* the device's bound_freed when they were last found right */
   uint32_t *by_address; uint32_t pointer_count; /* PTR slots in use; sorted when they are judged */
   uint32_t *measured; uint32_t measured_count; /* slots whose room a launch has to know */
-  uint32_t failed_slot;                         /* its bind or resize failed, no launch said so yet; 0: several */
-  gk_result failed_result;
+  uint32_t failed_count; /* slots whose bind or resize failed */
+  uint32_t failed_slot;  /* whose message is kept */
   char *failed_message;
 
   uint32_t depth;      /* of the queue */

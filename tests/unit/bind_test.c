@@ -150,10 +150,29 @@ static void failed_bind_is_told_by_the_next_launch(void **state) {
   assert_int_equal(int_at(device, x), 11);
   gk_bind_int(graph, I, INT64_MAX);
   gk_bind_float(graph, COUNT, 1);
+  gk_bind_float(graph, COUNT, 2); /* a slot counts once */
   assert_ok(gk_bind_int(graph, I, 7)); /* mends one of the two */
-  assert_fails(GK_ERROR_INVALID, "a call before it failed", gk_launch(graph, 0));
+  assert_fails(GK_ERROR_INVALID, "gk_launch: a call before it failed: it was to bind slot 2 (COUNT)",
+               gk_launch(graph, 0));
   run(graph);
   assert_int_equal(int_at(device, x), 18);
+  gk_bind_int(graph, I, INT64_MAX);
+  gk_bind_float(graph, COUNT, 1);
+  assert_ok(gk_bind_int(graph, COUNT, 1));
+  assert_ok(gk_bind_int(graph, I, 8)); /* both */
+  run(graph);
+  assert_int_equal(int_at(device, x), 26);
+  gk_bind_int(graph, I, INT64_MAX);
+  gk_bind_float(graph, COUNT, 1);
+  assert_ok(gk_bind_int(graph, I, 9));
+  gk_bind_int(graph, I, INT64_MIN); /* its message is kept now */
+  assert_ok(gk_bind_int(graph, COUNT, 1));
+  assert_fails(GK_ERROR_INVALID, "and -9223372036854775808 is out of range", gk_launch(graph, 0));
+  gk_bind_int(graph, I, INT64_MAX);
+  gk_bind(graph, -5, x);
+  assert_ok(gk_bind_int(graph, I, 9));
+  assert_fails(GK_ERROR_INVALID, "a call before it failed: it named a slot that graph add_list doesn't have",
+               gk_launch(graph, 0));
   gk_graph_destroy(graph);
   gk_free(device, x);
 }

@@ -32,23 +32,25 @@ typedef struct model {
   int *x;
   bool can_yield, can_cancel, flag_set;
   bool bound, closed, cancelled; /* since the last launch */
-  int launched, told, failed_slot; /* 0: several */
-  gk_result failed;
+  int launched, told;
+  gk_result failed[3]; /* of X, A and NO_SLOT */
+  int first;           /* of those that failed, unless it was mended: the next launch answers as it did */
 } model;
 
 static gk_result keep(model *m, int slot, gk_result result) {
-  if (result == GK_OK && m->failed_slot == slot) m->failed = GK_OK;
-  if (result == GK_OK) return GK_OK;
-  if (m->failed == GK_OK) m->failed = result, m->failed_slot = slot;
-  else if (m->failed_slot != slot) m->failed_slot = 0;
-  return result;
+  const int at = slot == X ? 0 : slot == A ? 1 : 2;
+  if (result != GK_OK && m->failed[m->first] == GK_OK) m->first = at;
+  return m->failed[at] = result;
 }
 
 static gk_result expect_launch(model *m, bool known) {
   if (!known) return GK_ERROR_INVALID;
   if (m->can_yield && m->launched > m->told) return GK_ERROR_BUSY;
-  gk_result failed = m->failed;
-  m->failed = GK_OK;
+  gk_result failed = m->failed[m->first];
+  for (int k = 0; k < 3; ++k) {
+    if (failed == GK_OK) failed = m->failed[(k + 2) % 3]; /* NO_SLOT, then by number */
+    m->failed[(k + 2) % 3] = GK_OK;
+  }
   if (failed != GK_OK) return failed;
   if (!m->bound) return GK_ERROR_INVALID;
   ++m->launched;
