@@ -1,6 +1,7 @@
 #include "team.h"
 #include "gk_backend.h"
 #include "thread.h"
+#include <errno.h>
 #include <linux/futex.h>
 #include <math.h>
 #include <omp.h>
@@ -16,7 +17,8 @@
  * own time, as cores and memory aren't equally fast: behind large ones one yields longer, up to a millisecond. */
 enum { SPINS = 2000, YIELDS = 40, MOST_YIELDS = 3000, CROWDED_YIELDS = 4, YIELD_NS = 300,
        LATE_SPINS = 500 /* until one asks whether it is the core that keeps the others from coming */,
-       BANS = 4 /* in one wait, at most: each takes some microseconds */ };
+       BANS = 4, /* in one wait, at most: each takes some microseconds */
+       LEAST_STACK = 64 << 10, MOST_STACK = 8 << 20 /* what the system gives if nothing is said */ };
 #define SLEEPS 0x80000000u /* in gki_order.pending */
 
 static void sleep_while(atomic_uint *word, uint32_t value) {
@@ -167,17 +169,21 @@ static void bind(const gki_team *team, uint32_t number) {
   (void)pthread_setaffinity_np(team->seats[number].own, sizeof cores, &cores);
 }
 
-/* Once. With fewer than wanted where no more can be had. */
+/* Once. With fewer than wanted where no more can be had. A stack that is too small is made larger, as users don't know
+ * what has to have room in it besides: all that is thread-local in the program. */
 static void start_threads(gki_team *team) {
   pthread_attr_t how;
   int code = pthread_attr_init(&how);
-  const size_t least = (size_t)sysconf(_SC_THREAD_STACK_MIN);
-  if (code == 0 && team->stack_bytes)
-    code = pthread_attr_setstacksize(&how, team->stack_bytes > least ? team->stack_bytes : least);
+  size_t stack = team->stack_bytes && team->stack_bytes < LEAST_STACK ? LEAST_STACK : team->stack_bytes;
   uint32_t there = 1;
   while (there < team->most && code == 0) {
-    code = gki_thread_start(&team->seats[there].own, &how, serve, &team->seats[there]);
+    if (stack) code = pthread_attr_setstacksize(&how, stack);
+    if (code == 0) code = gki_thread_start(&team->seats[there].own, &how, serve, &team->seats[there]);
     if (code == 0) bind(team, there++);
+    else if (code == EINVAL && stack && stack < MOST_STACK) {
+      stack *= 2;
+      code = 0;
+    }
   }
   pthread_attr_destroy(&how);
   if (code)

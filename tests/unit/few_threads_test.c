@@ -9,10 +9,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* A sanitizer's own memory counts, and its part of a stack; it ends the process where it gets none. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__has_feature)
+#define LIMITS_MEMORY
+#elif !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#define LIMITS_MEMORY
+#endif
+#endif
+
 /* ---- a system with a limit --------------------------------------------------------------------------------------- */
 
 static int most, started, asked; /* threads of gk's; how often one was asked for */
 static size_t stack_bytes;       /* of the last one */
+static size_t least_stack;       /* what is thread-local has to have room in it, too */
 static int limit = INT32_MAX;    /* OMP_THREAD_LIMIT */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *user);
@@ -21,8 +31,12 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*
   ++asked;
   if (started == most) return EAGAIN;
   pthread_attr_getstacksize(how, &stack_bytes);
+  if (stack_bytes < least_stack) return EINVAL;
+#ifndef LIMITS_MEMORY
   enum { SANITIZERS_NEED = 1 << 20 };
-  const int code = __real_pthread_create(thread, stack_bytes < SANITIZERS_NEED ? NULL : how, run, user);
+  if (stack_bytes < SANITIZERS_NEED) how = NULL;
+#endif
+  const int code = __real_pthread_create(thread, how, run, user);
   started += code == 0;
   return code;
 }
@@ -51,6 +65,7 @@ static int begin(void **state) {
   most = 1 << 30;
   started = asked = lines = 0;
   limit = INT32_MAX;
+  least_stack = 0;
   line[0] = 0;
   gk_set_log(GK_LOG_WARN, keep_line, NULL);
   return 0;
@@ -207,10 +222,6 @@ static void test_size_of_stacks(void **state) {
     assert_int_equal(add_up(SHARE_ALL, &total), 4);
     assert_int_equal(stack_bytes, sizes[k].bytes);
   }
-  setenv("OMP_STACKSIZE", "1B", 1); /* less than the system allows */
-  float total = 0;
-  assert_int_equal(add_up(SHARE_ALL, &total), 4);
-  assert_int_equal(stack_bytes, sysconf(_SC_THREAD_STACK_MIN));
   static const char *const useless[] = {"much", "0", "-1", "3X", "3MM", "M", "3 M 4", "99999999999999999999",
                                         "99999999999G"};
   for (size_t k = 0; k < GK_COUNT(useless); ++k) {
@@ -223,16 +234,30 @@ static void test_size_of_stacks(void **state) {
   }
 }
 
-/* ---- with the real system ---------------------------------------------------------------------------------------- */
+/* It is made as large as it has to be. */
+static void test_a_small_stack(void **state) {
+  (void)state;
+  static const char *const small[] = {"1B", "16K", "20000B"};
+  float total = 0;
+  for (size_t k = 0; k < GK_COUNT(small); ++k) {
+    setenv("OMP_STACKSIZE", small[k], 1);
+    assert_int_equal(add_up(SHARE_ALL, &total), 4);
+    assert_true(stack_bytes >= 64 << 10);
+  }
+  setenv("OMP_STACKSIZE", "100K", 1);
+  least_stack = 1 << 20;
+  asked = 0;
+  assert_int_equal(add_up(SHARE_ALL, &total), 4);
+  assert_int_equal(stack_bytes, 1600 << 10);
+  assert_int_equal(asked, 4 + 3); /* 100, 200, 400 and 800 KiB are too little */
+  assert_int_equal(lines, 0);
+  least_stack = SIZE_MAX;
+  asked = 0;
+  assert_team_of(1);
+  assert_warns_of(1);
+}
 
-/* A sanitizer's own memory counts, and it ends the process where it gets none. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if !defined(__has_feature)
-#define LIMITS_MEMORY
-#elif !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define LIMITS_MEMORY
-#endif
-#endif
+/* ---- with the real system ---------------------------------------------------------------------------------------- */
 
 #ifdef LIMITS_MEMORY
 static rlim_t bytes_mapped(void) {
@@ -259,7 +284,8 @@ static int team_with(world *w, rlim_t bytes) {
   return WEXITSTATUS(status);
 }
 
-/* Whatever is missing when: a stack, or what threads take besides. */
+/* Whatever is missing when: a stack, or what threads take besides. Behind stacks of 1 GiB, as the C library keeps none
+ * of those for threads to come. */
 static void test_little_memory(void **state) {
   (void)state;
   enum { STEP = 64 << 10, STEPS = 256 };
@@ -279,7 +305,8 @@ static void test_little_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     CASE(test_a_limit_of_threads), CASE(test_a_limit_of_openmp), CASE(test_a_limit_is_told),
-    CASE(test_a_limit_that_changes), CASE(test_no_room_for_stacks), CASE(test_size_of_stacks),
+    CASE(test_a_limit_that_changes), CASE(test_no_room_for_stacks), CASE(test_a_small_stack),
+    CASE(test_size_of_stacks),
 #ifdef LIMITS_MEMORY
     CASE(test_little_memory),
 #endif
