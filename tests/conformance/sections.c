@@ -224,9 +224,9 @@ CASE(nested_region) {
   trace(s, 0, "A=1 Y=3 X=4 B=5 B[2999]=1 C=6 C[2999]=2, passes N=3");
 }
 
-/* Two sections each wait a while for the other to come: the first perhaps in vain, the last never. Whether they are ever
- * under way at the same time, others that want the cores decide, too; so that is told, and not judged. The reference,
- * which has one thread, isn't asked. */
+/* Two sections each wait a while for the other to come: the first perhaps in vain, the last never. Whether they are
+ * ever under way at the same time, others that want the cores decide, too; so that is told, and not judged. The
+ * reference, which has one thread, isn't asked. */
 CASE(overlap_measured) {
   enum { WAIT = 1, MET, MET_TOO, OTHERS, PATIENCE, LAUNCHES = 40, MORE_PATIENT = 6 };
   static const gk_slot_desc meeting[] = {GK_OWN(WAIT, int, 1), GK_OWN(MET, int, 1), GK_OWN(MET_TOO, int, 1),
