@@ -188,7 +188,8 @@ typedef enum gk_memory {
   GK_HOST_MEMORY,   /**< Page-locked where that exists: the host uses it directly, kernels slowly, GK_COPY fast. */
 } gk_memory;
 
-/** @return Memory, zeroed and aligned to 256 bytes; 0 bytes are fine. NULL: it failed, gk_error() says why. */
+/** Waits for earlier launches if the host can't write that memory (gk_host_address): then the device zeroes it.
+ * @return Memory, zeroed and aligned to 256 bytes; 0 bytes are fine. NULL: it failed, gk_error() says why. */
 void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind);
 
 /** Frees what gk_alloc gave, after all earlier launches. NULL is fine. An address that gk_alloc didn't give, or that is
@@ -547,7 +548,8 @@ enum {
   GK_CANCELLABLE = 4, /**< gk_graph_create: gk_cancel is allowed; on CUDA it costs a gate behind each loop. */
 };
 
-/** Checks the list, plans it, compiles kernels that are new to the device.
+/** Checks the list, plans it, compiles kernels that are new to the device. Waits for launches at most where gk_alloc
+ * does, for memory of GK_OWN.
  * @param device  Must live until the graph is destroyed, or be closed first.
  * @param list    Copied, but for kernels.
  * @param bits    GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE or 0.
@@ -585,7 +587,9 @@ gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value);
 gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t bytes);
 
 /** Gives a slot of type PTR so many elements of the graph's own memory, and binds it. Keeps what was there, zeroes what
- * is new. Waits for gk's launches that use it; your own work with it must be over, as before gk_graph_destroy. */
+ * is new. Where there was memory, waits for earlier launches of the device, on CUDA of the graph alone unless another
+ * one's slot was bound to that memory; where there was none, at most as gk_alloc does. Your own work with it must be
+ * over, as before gk_graph_destroy. */
 gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count);
 
 /** The memory bound to a slot of type PTR; NULL: none, or no such slot. */

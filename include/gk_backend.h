@@ -402,7 +402,7 @@ typedef struct gk_backend {
   void (*free)(void *device, void *memory);
   /** Blocks until done; follows earlier launches and submits. */
   gk_result (*copy)(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
-  /** Optional: the host can touch none of it. */
+  /** Where the host can touch it, or NULL; fresh memory is zeroed there, else by copy. Optional: it can touch none. */
   void *(*host_address)(void *device, void *memory);
 
   /** Whether a kernel has code for this backend; needs no device. Optional: it has if it has portable text. */

@@ -384,7 +384,8 @@ static void resize_that_fails_changes_nothing(void **state) {
   assert_fails(GK_ERROR_MEMORY, "a call before it failed", gk_launch(graph, 0));
   static const struct { fake_entry entry; unsigned nth; gk_result code; } failures[] = {
     {FAKE_ALLOC, 1, GK_ERROR_MEMORY}, {FAKE_COPY, 1, GK_ERROR_DEVICE}, {FAKE_COPY, 2, GK_ERROR_DEVICE}};
-  for (size_t k = 0; k < GK_COUNT(failures) && is_fake(device); ++k) {
+  const size_t count = GK_COUNT(failures) - (gk_host_address(device, owned) != NULL); /* then no zeros are copied */
+  for (size_t k = 0; k < count && is_fake(device); ++k) {
     unsigned leaks = fake_leaks();
     fake_fail(failures[k].entry, failures[k].nth, failures[k].code, false);
     assert_fails(failures[k].code, "failed on request", gk_resize(graph, OWNED, 100)); /* the backend's own answer */

@@ -279,6 +279,33 @@ static void cancel_ends_an_endless_loop(void **state) {
   gk_free(device, n);
 }
 
+/* What nobody uses yet waits for nobody: memory, and a graph with memory of its own. */
+static void fresh_memory_waits_for_no_launch(void **state) {
+  gk_device *device = *state;
+  int *x = int_on(device, 0), *flag = int_on(device, 1), *n = int_on(device, 0);
+  gk_graph *graph = graph_of(device, &endless, GK_CANCELLABLE);
+  assert_ok(gk_bind(graph, X, x));
+  assert_ok(gk_bind(graph, FLAG, flag));
+  assert_ok(gk_bind(graph, N, n));
+  assert_ok(gk_launch(graph, 0));
+  const int *fresh = gk_alloc(device, 2 * sizeof *fresh, GK_DEVICE_MEMORY);
+  gk_graph *other = graph_of(device, &loop, 0);
+  assert_ok(gk_resize(other, X, 1));
+  assert_ok(gk_resize(graph, X, 1));
+  assert_int_equal(gk_poll(graph, NULL), GK_NOT_READY);
+  assert_true(fresh && fresh[0] == 0 && fresh[1] == 0);
+  assert_int_equal(*(int *)gk_bound(other, X), 0);
+  assert_int_equal(*(int *)gk_bound(other, SUM), 0);
+  assert_ok(gk_cancel(graph));
+  assert_ok(gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+  gk_graph_destroy(other);
+  gk_free(device, x);
+  gk_free(device, flag);
+  gk_free(device, n);
+  gk_free(device, (void *)(uintptr_t)fresh);
+}
+
 static void cancel_must_be_asked_for(void **state) {
   gk_device *device = *state;
   gk_graph *graph = graph_of(device, &straight, 0);
@@ -536,6 +563,7 @@ int main(void) {
     ON_ALL(streams_are_refused_where_there_are_none),
     cmocka_unit_test(no_graph_is_refused_everywhere),
     ON_ALL(cancel_ends_an_endless_loop),
+    ON(openmp, fresh_memory_waits_for_no_launch),
     ON_ALL(cancel_must_be_asked_for),
     ON_FAKES(second_thread_in_a_graph_is_busy),
     ON_ALL(graphs_of_several_threads_share_a_device),
