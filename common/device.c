@@ -34,7 +34,8 @@ gk_result gki_refuse_forked(const char *call, const char *which, const char *nam
 gk_result gki_device_refuse(const gk_device *device, const char *call) {
   if (!device) return gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
   if (gki_refuse_dead(device, call) != GK_OK) return GK_ERROR_INVALID;
-  return device->forks == gki_forks ? GK_OK : gki_refuse_forked(call, "device", device->info.name);
+  if (device->forks != gki_forks) return gki_refuse_forked(call, "device", device->info.name);
+  return gki_refuse_within(&device->worker, call);
 }
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
@@ -185,6 +186,7 @@ static void end_backend(gk_device *device) {
 void gk_device_close(gk_device *device) {
   gki_begin();
   if (!device || gki_refuse_dead(device, "gk_device_close") != GK_OK) return;
+  if (device->forks == gki_forks && gki_refuse_within(&device->worker, "gk_device_close") != GK_OK) return;
   const int cancel = gki_cancel_hold();
   gki_bury(device, "device", device->info.name, "closed");
   gki_graphs_detach(device);

@@ -14,6 +14,7 @@ gk_result gki_graph_enter(gk_graph *graph, const char *call) {
   if (!graph) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL)", call);
   if (gki_refuse_dead(graph, call) != GK_OK) return GK_ERROR_INVALID;
   if (graph->forks != gki_forks) return gki_refuse_forked(call, "the device of graph", graph->planned.plan.name);
+  if (graph->device && gki_refuse_within(&graph->device->worker, call) != GK_OK) return GK_ERROR_INVALID;
   if (atomic_flag_test_and_set_explicit(&graph->inside, memory_order_acquire))
     return gk_fail(GK_ERROR_BUSY, "%s: another thread is in a call of graph %s; a graph is for one thread at a time",
                    call, graph->planned.plan.name);
@@ -89,6 +90,8 @@ void gki_graphs_detach(gk_device *device) {
 void gk_graph_destroy(gk_graph *graph) {
   gki_begin();
   if (!graph || gki_refuse_dead(graph, "gk_graph_destroy") != GK_OK) return;
+  const bool is_here = graph->device && graph->forks == gki_forks; /* a child's own threads are in no job of it */
+  if (is_here && gki_refuse_within(&graph->device->worker, "gk_graph_destroy") != GK_OK) return;
   const int cancel = gki_cancel_hold();
   gki_bury(graph, "graph", graph->planned.plan.name, "destroyed");
   unlink_graph(graph);

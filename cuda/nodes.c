@@ -4,6 +4,7 @@
 #include "range.h"
 #include "recorded.h"
 #include "single.h"
+#include "worker.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -86,7 +87,7 @@ void gki_cuda_nodes_join(gki_cuda_nodes *n, size_t first, size_t copy) {
 static gk_result call_library(const gki_cuda_nodes *n, const gk_node *node, CUstream stream) {
   gk_value args[GK_MAX_ARGS];
   for (uint32_t k = 0; k < node->arg_count; ++k) args[k] = n->values[n->slots->plan->args[node->args + k]];
-  const gk_result result = node->call(args, stream);
+  const gk_result result = gki_call(node, args, stream);
   return gki_is_answer(result) ? result : GK_ERROR_INVALID;
 }
 

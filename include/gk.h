@@ -405,9 +405,9 @@ typedef enum gk_op {
 } gk_op;
 
 /** Work of another library. Called when the graph is made and after one of its slots was rebound, or each time the task
- * runs, on any thread; it must not call gk on this device. An answer other than GK_OK becomes that of the create,
- * launch or wait at hand; GK_NOT_READY, which says nothing about work that is over, and what is no
- * gk_result become GK_ERROR_INVALID.
+ * runs, on any thread. It must not call gk on this device, but for gk_cancel: from within a launch that is refused. An
+ * answer other than GK_OK becomes that of the create, launch or wait at hand; GK_NOT_READY, which says nothing about
+ * work that is over, and what is no gk_result become GK_ERROR_INVALID.
  * @param args    The task's args, in order.
  * @param native  Where to record it (a CUstream or hipStream_t under capture, a VkCommandBuffer); NULL: do it at once.
  */

@@ -474,7 +474,7 @@ static gki_outcome call(gki_drive *drive, const gki_op *op) {
   gki_program *program = drive->program;
   const gk_node *node = &program->plan->nodes[op->node];
   gki_begin();
-  gk_result result = node->call(program->args + op->args, NULL);
+  gk_result result = gki_call(node, program->args + op->args, NULL);
   if (result == GK_OK) return GKI_DONE;
   gk_fail(result, "task %u (%s): the call answered %s", (unsigned)node->source, node->name, gk_result_name(result));
   return gki_openmp_fail(program, result);

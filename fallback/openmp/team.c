@@ -115,6 +115,7 @@ static void *serve(void *at) {
     note_core(seat, &known);
     part_ns = order->part_ns;
     const bool ends = !order->work;
+    gki_within_now = order->within;
     if (!ends) order->work(order, seat->index);
     if (atomic_fetch_sub_explicit(&order->pending, 1, memory_order_release) == (SLEEPS | 1)) wake(&order->pending);
     if (ends) return NULL;
@@ -203,6 +204,7 @@ void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t co
   order->first = first;
   order->count = count;
   order->parts = parts;
+  order->within = gki_within_now;
   atomic_store_explicit(&order->pending, parts - 1, memory_order_relaxed);
   for (uint32_t k = 1; k < parts; ++k) {
     gki_seat *seat = &team->seats[gki_team_seat(first, count, k, parts)];

@@ -4,6 +4,7 @@
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
 #include "clock.h"
+#include "worker.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@ typedef struct gki_order {
   /* index: from 1, in the order of posting. NULL: the thread ends. */
   void (*work)(struct gki_order *order, uint32_t index);
   atomic_uint pending;       /* seats that aren't done, and whether the asker sleeps */
+  const gki_within *within;  /* the asker's */
   float part_ns;             /* what one's part may take, 0: not known; who is done waits about as long awake */
   uint32_t first, count;     /* the asker's seat, and how many there are in its crew */
   uint32_t parts;            /* of them that got it, and the asker's own */

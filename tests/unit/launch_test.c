@@ -313,6 +313,73 @@ static void cancel_must_be_asked_for(void **state) {
   gk_graph_destroy(graph);
 }
 
+/* ---- calls that call gk ------------------------------------------------------------------------------------------ */
+
+static struct { gk_device *device, *elsewhere; gk_graph *graph, *other; int *x, *far; } called;
+static char not_refused[128];
+
+static void expect_refused(bool refused, const char *call) {
+  if (refused && strstr(gk_error(), call) && strstr(gk_error(), "own device")) return;
+  snprintf(not_refused, sizeof not_refused, "%s: %s", call, gk_error());
+}
+
+static gk_result call_gk(const gk_value *args, void *native) {
+  (void)args;
+  (void)native;
+  gk_device *device = called.device;
+  gk_graph *none = NULL;
+  int value = 3;
+  expect_refused(!gk_alloc(device, 4, GK_DEVICE_MEMORY), "gk_alloc: ");
+  gk_free(device, called.x);
+  expect_refused(true, "gk_free: ");
+  expect_refused(gk_upload(device, called.x, &value, sizeof value) == GK_ERROR_INVALID, "gk_upload: ");
+  expect_refused(gk_copy(device, called.x, called.x, sizeof value) == GK_ERROR_INVALID, "gk_copy: ");
+  expect_refused(gk_graph_create(device, &loop, 0, &none) == GK_ERROR_INVALID, "gk_graph_create: ");
+  expect_refused(!gk_dump(NULL, called.other, "text"), "gk_dump: ");
+  expect_refused(gk_resize(called.other, X, 2) == GK_ERROR_INVALID, "gk_resize: ");
+  expect_refused(gk_launch(called.other, 0) == GK_ERROR_INVALID, "gk_launch: ");
+  expect_refused(gk_wait(called.other, NULL) == GK_ERROR_INVALID, "gk_wait: ");
+  expect_refused(gk_wait(called.graph, NULL) == GK_ERROR_INVALID, "gk_wait: ");
+  gk_graph_destroy(called.other);
+  expect_refused(true, "gk_graph_destroy: ");
+  gk_device_close(device);
+  expect_refused(true, "gk_device_close: ");
+  if (gk_upload(called.elsewhere, called.far, &value, sizeof value) != GK_OK) return GK_ERROR_DEVICE;
+  return gk_download(device, &value, called.x, sizeof value);
+}
+
+/* It would wait for itself. Another device it may call. */
+static void calls_of_its_own_device_are_refused(void **state) {
+  static const gk_task tasks[] = {GK_RUN(add, COUNT, X, A), GK_CALL(call_gk, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_device *device = *state;
+  called.device = device;
+  called.elsewhere = open_named("openmp");
+  called.x = int_on(device, 0);
+  called.far = int_on(called.elsewhere, 0);
+  called.graph = graph_of(device, &list, 0);
+  called.other = graph_of(device, &straight, 0);
+  not_refused[0] = 0;
+  assert_ok(gk_bind(called.graph, X, called.x));
+  assert_ok(gk_bind(called.other, X, called.x));
+  for (int k = 1; k <= 2; ++k) {
+    assert_ok(gk_launch(called.graph, 0));
+    const gk_result result = gk_wait(called.graph, NULL);
+    assert_string_equal(not_refused, "");
+    assert_int_equal(result, GK_ERROR_INVALID);
+    assert_says("gk_download: ");
+    if (strcmp(gk_device_describe(device)->backend, "openmp") == 0) assert_says("task 1 (call_gk) calls it");
+    assert_int_equal(int_at(device, called.x), k);
+    assert_int_equal(int_at(called.elsewhere, called.far), 3);
+  }
+  gk_graph_destroy(called.graph);
+  assert_ok(gk_launch(called.other, 0));
+  assert_ok(gk_wait(called.other, NULL));
+  gk_graph_destroy(called.other);
+  gk_free(device, called.x);
+  gk_device_close(called.elsewhere);
+}
+
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static void *launch_it(void *at) {
@@ -563,6 +630,8 @@ int main(void) {
     ON_ALL(streams_are_refused_where_there_are_none),
     cmocka_unit_test(no_graph_is_refused_everywhere),
     ON_ALL(cancel_ends_an_endless_loop),
+    ON(fake_in_process, calls_of_its_own_device_are_refused),
+    ON(openmp, calls_of_its_own_device_are_refused),
     ON(openmp, fresh_memory_waits_for_no_launch),
     ON_ALL(cancel_must_be_asked_for),
     ON_FAKES(second_thread_in_a_graph_is_busy),

@@ -649,6 +649,46 @@ static void test_a_bad_count_says_its_own(void **state) {
   world_end(&w);
 }
 
+static gki_worker line; /* the device's */
+static atomic_int refused;
+static gk_result ask_worker(const gk_value *args, void *stream) {
+  (void)stream;
+  meet(*(const unsigned *)args[0].ptr, 3);
+  const bool says = gki_refuse_within(&line, "gk_wait") == GK_ERROR_INVALID &&
+                    strstr(gk_error(), "gk_wait: task") && strstr(gk_error(), "(ask_worker) calls it");
+  if (says) atomic_fetch_add(&refused, 1);
+  return GK_OK;
+}
+
+typedef struct launch_job { gki_job job; world *w; } launch_job;
+static void run_world(gki_job *job) { assert_runs(((launch_job *)job)->w); }
+
+/* What may not wait for the device is known of each thread that works for it, and no longer than it does. */
+static void test_calls_know_whose_they_are(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_CALL(ask_worker, X), GK_END,
+                                  GK_SECTION, GK_CALL(ask_worker, Y), GK_END, GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  unsigned sections[2] = {1, 2};
+  needs_threads(2);
+  world w;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  bind_ptr(&w, X, &sections[0]);
+  bind_ptr(&w, Y, &sections[1]);
+  assert_int_equal(gki_worker_start(&line), GK_OK);
+  launch_job job = {.job.run = run_world, .w = &w};
+  for (int inside = 0; inside < 3; ++inside) {
+    begin_meeting();
+    split_all(&w);
+    atomic_store(&refused, 0);
+    if (inside == 1) gki_worker_run(&line, &job.job);
+    else assert_runs(&w);
+    assert_int_equal(atomic_load(&refused), inside == 1 ? 2 : 0);
+  }
+  gki_worker_stop(&line);
+  world_end(&w);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sums_side_by_side),
@@ -663,6 +703,7 @@ int main(void) {
     cmocka_unit_test(test_nothing_is_begun_after_a_failure),
     cmocka_unit_test(test_each_call_says_its_own),
     cmocka_unit_test(test_a_bad_count_says_its_own),
+    cmocka_unit_test(test_calls_know_whose_they_are),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
