@@ -14,10 +14,11 @@ static gk_result take_step(gk_graph *graph, gk_step step, gk_record *record, int
     return result;
   }
   case GK_STEP_LOOP: {
+    const gk_record given = *record;
     bool ended = false;
     result = backend->loop(graph->state, step.at, step.passes, record, &ended);
     *answer = ended;
-    return result;
+    return result == GK_OK ? gki_judge_arrays(graph, record, &given) : result;
   }
   case GK_STEP_END: {
     int32_t nothing;

@@ -46,7 +46,8 @@ static const char *missing_of(const gk_device_info *info) {
   if (info->capability_count && !info->capabilities) return "capabilities";
   for (size_t k = 0; k < info->capability_count; ++k)
     if (!info->capabilities[k].construct || !info->capabilities[k].why) return "capability that is whole";
-  return NULL;
+  if (info->ordinal < 0) return "ordinal from 0 on";
+  return info->threads < 1 ? "number of threads from 1 on" : NULL;
 }
 
 static gk_result describe(gk_device *device, int ordinal) {

@@ -6,6 +6,8 @@
 #include "registry.h"
 #include <string.h>
 
+enum { ALIGNMENT = 256 }; /* of what a backend gives */
+
 /* The first block that begins behind the address; the one before may hold it. Under the device's lock, as the next. */
 static size_t block_behind(const gk_device *device, uintptr_t address) {
   size_t low = 0, high = device->block_count;
@@ -80,12 +82,19 @@ static gk_result zero(gk_device *device, void *memory, size_t bytes) {
   return GK_OK;
 }
 
+static gk_result judge_address(const gk_backend *backend, const char *entry, const void *memory) {
+  if ((uintptr_t)memory % ALIGNMENT == 0) return GK_OK;
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its entry %s gave %p, which isn't aligned to %d bytes", backend->name,
+                 entry, memory, ALIGNMENT);
+}
+
 static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
   void *memory = NULL;
   gk_result result = device->backend->alloc(device->state, bytes ? bytes : 1, kind, &memory);
   result = judge_taken(device->backend, "alloc", result, memory, bytes);
   if (result != GK_OK) return result;
-  if (bytes) result = zero(device, memory, bytes);
+  result = judge_address(device->backend, "alloc", memory);
+  if (result == GK_OK && bytes) result = zero(device, memory, bytes);
   if (result == GK_OK) result = note_block(device, memory, bytes, owner);
   if (result == GK_OK) *given = memory;
   else device->backend->free(device->state, memory);
@@ -107,7 +116,8 @@ static gk_result own(gk_device *device, void *state, const void *from, size_t ke
   gk_result result = device->backend->own(state, from, kept, bytes ? bytes : 1, &memory);
   result = judge_taken(device->backend, "own", result, memory, bytes);
   if (result != GK_OK) return result;
-  result = note_block(device, memory, bytes, owner);
+  result = judge_address(device->backend, "own", memory);
+  if (result == GK_OK) result = note_block(device, memory, bytes, owner);
   if (result == GK_OK) *given = memory;
   else device->backend->disown(device->state, memory);
   return result;

@@ -18,7 +18,7 @@ typedef struct gki_launch {
   uint32_t *changed;
   size_t *room;           /* NULL: no slot is measured */
   int32_t cancel;         /* set atomically, from any thread */
-  gk_record record;
+  gk_record record, blank; /* blank: its arrays, out of the backend's reach */
   gk_result result;
   char message[1024];     /* of a failure on the worker's thread */
 } gki_launch;
@@ -117,6 +117,9 @@ gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
  * was bound for those since is handed over again. */
 gk_result gki_launch_disarmed(gk_graph *graph, const char *call,
                               gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched));
+
+/* Whether a backend left the arrays of a record where they were; if not, the record is as it was given. */
+gk_result gki_judge_arrays(const gk_graph *graph, gk_record *record, const gk_record *given);
 
 /* batched.c: walks the plan for a backend that runs batches and reads flags */
 gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record);

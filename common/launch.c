@@ -29,10 +29,20 @@ static bool is_node(const gk_plan *plan, uint32_t node, gk_op op, gk_op other) {
   return node < plan->node_count && (plan->nodes[node].op == op || plan->nodes[node].op == other);
 }
 
+gk_result gki_judge_arrays(const gk_graph *graph, gk_record *record, const gk_record *given) {
+  if (record->passes == given->passes && record->hit_bound == given->hit_bound && record->ran == given->ran)
+    return GK_OK;
+  *record = *given;
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s has other arrays than it was given",
+                 graph->device->backend->name, graph->planned.plan.name);
+}
+
 /* What a backend says of a launch that ended well is what its user sees. */
-static gk_result judge_record(const gki_launch *launch) {
+static gk_result judge_record(gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
   const gk_record *record = &launch->record;
+  const gk_result result = gki_judge_arrays(launch->graph, &launch->record, &launch->blank);
+  if (result != GK_OK) return result;
   if ((unsigned)record->state <= GK_CANCELLED && (unsigned)record->applied <= GK_BY_RECORDING &&
       (record->state != GK_YIELDED || is_node(plan, record->yielded, GK_OP_CHECKPOINT, GK_OP_CHECKPOINT)) &&
       (record->limit == 0 || is_node(plan, record->limit, GK_OP_WHILE, GK_OP_DO_WHILE)))
@@ -103,12 +113,12 @@ gk_result gki_queue_make(gk_graph *graph) {
     launch->values = gki_arena_take(arena, plan->slot_count, sizeof *launch->values);
     launch->bytes = gki_arena_take_aligned(arena, graph->bytes_size, GKI_STRUCT_ALIGNMENT);
     launch->changed = gki_arena_take(arena, plan->slot_count, sizeof *launch->changed);
-    launch->record.passes = gki_arena_take(arena, plan->loop_count, sizeof *launch->record.passes);
-    launch->record.hit_bound = gki_arena_take(arena, plan->loop_count, 1);
-    launch->record.ran = gki_arena_take(arena, plan->checkpoint_count, 1);
+    launch->blank.passes = gki_arena_take(arena, plan->loop_count, sizeof *launch->blank.passes);
+    launch->blank.hit_bound = gki_arena_take(arena, plan->loop_count, 1);
+    launch->blank.ran = gki_arena_take(arena, plan->checkpoint_count, 1);
     if (graph->measured_count) launch->room = gki_arena_take(arena, plan->slot_count, sizeof *launch->room);
-    if (!launch->values || !launch->bytes || !launch->changed || !launch->record.passes || !launch->record.hit_bound ||
-        !launch->record.ran || (graph->measured_count && !launch->room))
+    if (!launch->values || !launch->bytes || !launch->changed || !launch->blank.passes || !launch->blank.hit_bound ||
+        !launch->blank.ran || (graph->measured_count && !launch->room))
       return gki_fail_memory("a graph's queue of launches", plan->slot_count * sizeof *launch->values);
   }
   return GK_OK;
@@ -219,8 +229,7 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
   for (uint32_t k = 0; k < graph->measured_count; ++k)
     launch->room[graph->measured[k]] = graph->slots[graph->measured[k]].room;
   gk_record *record = &launch->record;
-  record->state = GK_FINISHED;
-  record->yielded = record->limit = 0;
+  *record = launch->blank;
   record->applied = graph->changed_count ? GK_BY_TABLE : GK_UNCHANGED;
   memset(record->passes, 0, plan->loop_count * sizeof *record->passes);
   memset(record->hit_bound, 0, plan->loop_count);

@@ -377,8 +377,9 @@ typedef enum gk_direction {
 
 enum { GK_BACKEND_STREAMS = 1 /**< gk_backend.bits: gk_launch_on is possible. */ };
 
-/** A backend. What its entries say is checked: a number that is no gk_result, a description without strings, a record
- * that names no node of its kind are GK_ERROR_DEVICE, or GK_ERROR_INVALID for a launch, with the backend's name. */
+/** A backend. What its entries say is checked: a number that is no gk_result, a description without strings or with
+ * numbers that can't be, memory that isn't aligned, a record with other arrays, or that names no node of its kind, are
+ * GK_ERROR_DEVICE, or GK_ERROR_INVALID for a launch, with the backend's name. */
 typedef struct gk_backend {
   uint32_t abi;          /**< GK_BACKEND_ABI. */
   uint32_t bytes;        /**< sizeof(gk_backend). */

@@ -3,9 +3,9 @@
 #include "runtime.h"
 #include "runtime_kernels.h"
 
-enum { IN_PROCESS, NATIVE, KINDS };
-static gk_backend fakes[KINDS], liars[KINDS];
-static const char *const liar_names[KINDS] = {"liar in process", "native liar"};
+enum { IN_PROCESS, NATIVE, KINDS, BATCHED = KINDS, ALL_KINDS };
+static gk_backend fakes[ALL_KINDS], liars[ALL_KINDS];
+static const char *const liar_names[ALL_KINDS] = {"liar in process", "native liar", "batched liar"};
 
 /* The entry that lies, and what it answers; or what it does to what it fills in. */
 static struct {
@@ -13,6 +13,7 @@ static struct {
   int answer;
   void (*info)(gk_device_info *info);
   void (*record)(gk_record *record);
+  bool shifts; /* the memory that it gives */
 } lie;
 
 static bool lies(const char *entry) { return lie.entry && strcmp(lie.entry, entry) == 0; }
@@ -20,7 +21,8 @@ static gk_result or_lie(const char *entry, gk_result truth) { return lies(entry)
 
 static gk_result open_it(void *device, const gk_device_desc *desc) {
   gk_device_desc as_fake = *desc;
-  const int kind = strcmp(desc->backend, liar_names[NATIVE]) == 0;
+  int kind = 0;
+  while (strcmp(desc->backend, liar_names[kind]) != 0) ++kind;
   as_fake.backend = fakes[kind].name;
   return or_lie("open", fakes[kind].open(device, &as_fake));
 }
@@ -30,8 +32,11 @@ static void describe_it(void *device, gk_device_info *info) {
 }
 static gk_result alloc_it(void *device, size_t bytes, gk_memory kind, void **memory) {
   if (lies("alloc")) return (gk_result)lie.answer;
-  return fakes[0].alloc(device, bytes, kind, memory);
+  const gk_result result = fakes[0].alloc(device, bytes, kind, memory);
+  if (lie.shifts && result == GK_OK) *memory = (char *)*memory + 4;
+  return result;
 }
+static void free_it(void *device, void *memory) { fakes[0].free(device, lie.shifts ? (char *)memory - 4 : memory); }
 static gk_result copy_it(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
   return or_lie("copy", fakes[0].copy(device, direction, to, from, bytes));
 }
@@ -52,6 +57,12 @@ static gk_result wait_for_it(void *graph, bool block, gk_record *record) {
   (void)block;
   if (lie.record) lie.record(record);
   return or_lie("wait", result);
+}
+static gk_result loop_it(void *graph, uint32_t node, uint32_t limit, gk_record *record, bool *ended) {
+  (void)graph, (void)node, (void)limit;
+  if (lie.record) lie.record(record);
+  *ended = true;
+  return GK_OK;
 }
 static gk_result cancel_it(void *graph) { return or_lie("cancel", fakes[NATIVE].cancel(graph)); }
 
@@ -75,9 +86,10 @@ static int make_liars(void **state) {
   (void)state;
   fake_register();
   fake_reset();
-  for (int kind = 0; kind < KINDS; ++kind) {
+  static const fake_mode modes[ALL_KINDS] = {FAKE_IN_PROCESS, FAKE_NATIVE, FAKE_BATCHED};
+  for (int kind = 0; kind < ALL_KINDS; ++kind) {
     for (size_t k = 0; gk_backend_at(k); ++k)
-      if (strcmp(gk_backend_at(k)->name, fake_names[kind ? FAKE_NATIVE : FAKE_IN_PROCESS]) == 0)
+      if (strcmp(gk_backend_at(k)->name, fake_names[modes[kind]]) == 0)
         fakes[kind] = *gk_backend_at(k);
     gk_backend *liar = &liars[kind];
     *liar = fakes[kind];
@@ -85,12 +97,14 @@ static int make_liars(void **state) {
     liar->open = open_it;
     liar->describe = describe_it;
     liar->alloc = alloc_it;
+    liar->free = free_it;
     liar->copy = copy_it;
     liar->load = load_it;
     liar->lower = lower_it;
     liar->query = query_it;
     if (liar->run) liar->run = run_it;
     if (liar->wait) liar->wait = wait_for_it;
+    if (kind == BATCHED) liar->loop = loop_it;
     if (liar->cancel) liar->cancel = cancel_it;
     if (gk_backend_register(liar) != GK_OK) return -1;
   }
@@ -204,6 +218,9 @@ static const gk_capability nameless[] = {{NULL, GK_NATIVE, "why"}}, unexplained[
 static void blank_name(gk_device_info *info) { info->name = NULL; }
 static void blank_driver(gk_device_info *info) { info->driver = NULL; }
 static void blank_backend(gk_device_info *info) { info->backend = NULL; }
+static void minus_7th(gk_device_info *info) { info->ordinal = -7; }
+static void minus_5_threads(gk_device_info *info) { info->threads = -5; }
+static void no_threads(gk_device_info *info) { info->threads = 0; }
 static void blank_report(gk_device_info *info) { info->capabilities = NULL; }
 static void report(gk_device_info *info, const gk_capability *capability) {
   info->capabilities = capability;
@@ -216,6 +233,8 @@ static void description_is_whole(void **state) {
   (void)state;
   static const struct { void (*lie)(gk_device_info *); const char *missing; } cases[] = {
       {blank_name, "name"},           {blank_driver, "driver"},
+      {minus_7th, "ordinal from 0 on"}, {minus_5_threads, "number of threads from 1 on"},
+      {no_threads, "number of threads from 1 on"},
       {blank_report, "capabilities"}, {report_nameless, "capability that is whole"},
       {report_unexplained, "capability that is whole"}};
   gk_device *device;
@@ -281,6 +300,44 @@ static void record_can_be(void **state) {
   }
 }
 
+/* A launch keeps the arrays that gk gave for it. */
+static void no_passes(gk_record *record) { record->passes = NULL; }
+static void no_bounds(gk_record *record) { record->hit_bound = NULL; }
+static void ran_elsewhere(gk_record *record) { record->ran = (uint8_t *)record->passes; }
+
+static void arrays_stay(void **state) {
+  (void)state;
+  static void (*const moved[])(gk_record *) = {no_passes, no_bounds, ran_elsewhere};
+  for (int kind = 0; kind < ALL_KINDS; ++kind) {
+    gk_device *device = open_named(liar_names[kind]);
+    gk_graph *graph;
+    char words[100];
+    assert_ok(gk_graph_create(device, &list, 0, &graph));
+    snprintf(words, sizeof words, "%s: its record of a launch of graph list has other arrays", liar_names[kind]);
+    for (size_t k = 0; k < GK_COUNT(moved); ++k) {
+      lie.record = moved[k];
+      assert_launch_fails(graph, GK_ERROR_DEVICE, words);
+    }
+    gk_graph_destroy(graph);
+    close_fake(device);
+  }
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static void memory_is_aligned(void **state) {
+  (void)state;
+  gk_device *device = open_named(liar_names[NATIVE]);
+  gk_graph *graph;
+  lie.shifts = true;
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
+  assert_says("backend native liar: its entry alloc gave 0x");
+  assert_says("4, which isn't aligned to 256 bytes");
+  assert_fails(GK_ERROR_DEVICE, "which isn't aligned to 256 bytes", gk_graph_create(device, &list, 0, &graph));
+  tell_the_truth();
+  close_fake(device); /* nothing is left */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(result_is_one),
@@ -289,6 +346,8 @@ int main(void) {
     cmocka_unit_test(description_is_whole),
     cmocka_unit_test(facts_are_whole),
     cmocka_unit_test(record_can_be),
+    cmocka_unit_test(arrays_stay),
+    cmocka_unit_test(memory_is_aligned),
   };
   return cmocka_run_group_tests(tests, make_liars, NULL);
 }
