@@ -220,6 +220,30 @@ static void test_call_fails(void **state) {
   gk_graph_destroy(graph);
 }
 
+static gk_device *own_device;
+static gk_result download(const gk_value *args, void *native) {
+  (void)native;
+  int x;
+  return gk_download(own_device, &x, args[0].ptr, sizeof x);
+}
+
+/* It would wait for the launch that it is part of. */
+static void test_call_of_its_own_device(void **state) {
+  static const gk_task tasks[] = {GK_RUN(add, N, X, A), GK_CALL(download, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  own_device = *state;
+  int *x = int_on(*state, 7);
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED) {
+    gk_graph *graph = graph_on(*state, &list, bits);
+    gk_bind(graph, X, x);
+    gk_bind_int(graph, N, 1);
+    assert_ok(gk_launch(graph, 0));
+    assert_fails(GK_ERROR_INVALID, "gk_download: task 1 (download) calls it on its own device", gk_wait(graph, NULL));
+    gk_graph_destroy(graph);
+  }
+  assert_int_equal(int_at(*state, x), 7);
+}
+
 static void test_capture_fails(void **state) {
   gk_device *device = *state;
   static const gk_task tasks[] = {GK_IF(FLAG), GK_CALL(wait_there, X), GK_END};
@@ -509,8 +533,8 @@ int main(int count, char **words) {
   const struct CMUnitTest tests[] = {ON_CALL(test_recorded), ON_CALL(test_recorded_gated), ON_CALL(test_struct),
                                      ON_CALL(test_struct_gated), ON_CALL(test_recorded_again_behind_others),
                                      ON_CALL(test_in_bodies), ON_CALL(test_known_when_made),
-                                     ON_CALL(test_first_value),
-                                     ON_CALL(test_call_fails),      ON_CALL(test_capture_fails),
+                                     ON_CALL(test_first_value), ON_CALL(test_call_fails),
+                                     ON_CALL(test_call_of_its_own_device), ON_CALL(test_capture_fails),
                                      ON_CALL(test_capture_ends_badly), ON_CALL(test_forked),
                                      ON_CALL(test_in_no_child), ON_CALL(test_in_no_body),
                                      ON_CALL(test_refused_in_a_body),
