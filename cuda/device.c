@@ -473,7 +473,8 @@ void *gki_cuda_host_address(void *at, void *memory) {
 gk_result gki_cuda_reaches(void *at, const void *memory) {
   gki_cuda_device *device = at;
   unsigned type = 0;
-  if (device->reaches_pageable || !gki_cuda_enter_to_free(device)) return GK_OK;
+  if (device->reaches_pageable || !device->driver->cuPointerGetAttribute || !gki_cuda_enter_to_free(device))
+    return GK_OK;
   CUresult result =
       device->driver->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory));
   gki_cuda_leave(device);

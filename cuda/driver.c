@@ -43,7 +43,9 @@ static const struct { const char *name; gki_cuda_need need; } optional[] = {
     {"cuGraphUpload", GKI_CUDA_FOR_COMFORT},
     {"cuStreamGetId", GKI_CUDA_FOR_COMFORT},
     {"cuThreadExchangeStreamCaptureMode", GKI_CUDA_FOR_COMFORT},
+    {"cuPointerGetAttribute", GKI_CUDA_FOR_COMFORT},
     {"cuMemHostRegister", GKI_CUDA_FOR_COMFORT},
+    {"cuMemHostUnregister", GKI_CUDA_FOR_COMFORT},
     {"cuDeviceGraphMemTrim", GKI_CUDA_FOR_COMFORT},
     {"cuFuncGetParamInfo", GKI_CUDA_FOR_COMFORT},
 };
@@ -168,6 +170,7 @@ static gk_result find_entries(gki_cuda_driver *driver) {
     set_entry(driver, entries[k].at, entry);
   }
   if (driver->lacks[GKI_CUDA_FOR_CONDITIONAL]) leave_out_conditional(driver);
+  if (!driver->cuMemHostUnregister) driver->cuMemHostRegister = NULL;
   if (!driver->cuGraphUpload) driver->cuGraphUpload = upload_nothing;
   if (!driver->cuDeviceGraphMemTrim) driver->cuDeviceGraphMemTrim = trim_nothing;
   return GK_OK;

@@ -46,8 +46,8 @@ static const struct { const char *entry, *construct; } said[] = {
 /* Those that only tell more, or save time. */
 static const char *const comforts[] = {
   "cuGraphDebugDotPrint", "cuGetErrorName", "cuGetErrorString", "cuDevicePrimaryCtxGetState", "cuGraphUpload",
-  "cuStreamGetId", "cuThreadExchangeStreamCaptureMode", "cuMemHostRegister", "cuDeviceGraphMemTrim",
-  "cuFuncGetParamInfo"};
+  "cuStreamGetId", "cuThreadExchangeStreamCaptureMode", "cuMemHostRegister", "cuMemHostUnregister",
+  "cuDeviceGraphMemTrim", "cuFuncGetParamInfo", "cuPointerGetAttribute"};
 
 static bool is_needed(const char *entry) {
   for (size_t k = 0; k < GK_COUNT(said); ++k)
