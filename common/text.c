@@ -83,3 +83,9 @@ char *gki_text_finish(gki_text *text) {
   *text = (gki_text){0};
   return data;
 }
+
+char *gki_text_hand_over(gki_text *text) {
+  char *data = gki_text_finish(text), *copy = data ? strdup(data) : NULL;
+  gk_release(data);
+  return copy;
+}

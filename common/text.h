@@ -26,4 +26,6 @@ void gki_text_quote(gki_text *text, const char *words, gki_quoting how);
 
 /* The text, to be freed by gk_release; NULL: out of memory, and gk_fail has been called. */
 char *gki_text_finish(gki_text *text);
+/* The same, to be freed by free, as gk_backend.dump answers. */
+char *gki_text_hand_over(gki_text *text);
 #endif

@@ -320,9 +320,7 @@ static void add_graph(const graph *g, form as, uint32_t number, const char *what
 
 static char *end_all(form as, gki_text *text) {
   gki_text_add(text, as == AS_JSON ? "]}\n" : as == AS_DOT ? "}\n" : "");
-  char *made = gki_text_finish(text), *copy = made ? strdup(made) : NULL;
-  gk_release(made);
-  return copy;
+  return gki_text_hand_over(text);
 }
 
 static uint32_t count_by_hand(const gk_plan *plan, gki_cuda_kernel *const *code) {

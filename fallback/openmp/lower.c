@@ -279,7 +279,7 @@ static bool count_items(const gki_program *program, const gki_op *op, const gk_v
 static void set_range(gki_op *op, bool fits) {
   op->bits = (op->bits & GKI_ONE_EXTENT) | (fits ? 0 : GKI_TOO_MANY);
   op->alone_ns = op->range.end > 1 ? (float)op->range.end * op->cost_ns : 0;
-  if (op->kind <= GKI_KERNEL) op->kind = fits && op->more == 0 ? GKI_PLAIN : GKI_KERNEL;
+  if (op->kind <= GKI_KERNEL) op->kind = fits && op->more == 0 ? GKI_SIMPLE : GKI_KERNEL;
 }
 
 static void recount(gki_program *program, gki_op *op, const gk_value *values) {

@@ -27,7 +27,7 @@ typedef struct gki_openmp_device {
 } gki_openmp_device;
 
 typedef enum gki_op_kind {
-  GKI_PLAIN,  /* a kernel without sums, its items known */
+  GKI_SIMPLE, /* a kernel without sums, its items known */
   GKI_KERNEL, /* any other kernel */
   GKI_COPY,
   GKI_FILL,

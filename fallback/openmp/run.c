@@ -119,7 +119,7 @@ static gki_outcome one_op(gki_drive *drive, gki_op *op) {
 
 /* What most tasks are: nothing is looked up but the op itself. False: it is something else, or due to be timed. */
 static inline bool run_small(gki_op *op, const gk_value *args, float worth_ns) {
-  if (op->kind != GKI_PLAIN || op->alone_ns >= worth_ns || --op->countdown == 0) return false;
+  if (op->kind != GKI_SIMPLE || op->alone_ns >= worth_ns || --op->countdown == 0) return false;
   if (op->range.end) op->host(args + op->args, op->range);
   return true;
 }

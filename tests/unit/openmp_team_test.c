@@ -326,6 +326,24 @@ static void test_out_of_memory(void **state) {
   assert_true(failed > 2 && failed < 100);
 }
 
+/* A dump's memory is the hook's, but for what is handed over. */
+static void test_no_room_for_a_dump(void **state) {
+  (void)state;
+  gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
+  calls_left = 1 << 30;
+  assert_int_equal(gk_set_allocator(&scarce), GK_OK);
+  world w;
+  world_begin(&w, &sum_list, 3, SHARE_NOTHING);
+  calls_left = 0;
+  assert_null(gki_openmp.dump(&w.program, "text"));
+  calls_left = 1 << 30;
+  char *text = gki_openmp.dump(&w.program, "text");
+  assert_non_null(text);
+  free(text);
+  world_end(&w);
+  assert_int_equal(gk_set_allocator(NULL), GK_OK);
+}
+
 static int takes_left = 1 << 30; /* until one finds no room */
 void *__real_gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes);
 void *__wrap_gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes);
@@ -382,6 +400,7 @@ int main(int argc, char **argv) {
     cmocka_unit_test(test_signals_of_threads),
     cmocka_unit_test(test_signals_of_program),
     cmocka_unit_test(test_out_of_memory),
+    cmocka_unit_test(test_no_room_for_a_dump),
     cmocka_unit_test(test_no_room_for_an_array),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
