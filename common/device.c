@@ -89,11 +89,32 @@ done:
   return result;
 }
 
+/* In front of the thread's message, where it isn't named already. */
+static void name_backend(const gk_backend *backend, gk_result result) {
+  char said[GKI_MESSAGE_BYTES];
+  const bool is_named = strncmp(gk_error(), "backend ", 8) == 0;
+  snprintf(said, sizeof said, "%s", gk_error());
+  gki_begin();
+  gk_fail(result, "%s%s%s%s", is_named ? "" : "backend ", is_named ? "" : backend->name, is_named ? "" : ": ", said);
+}
+
+/* The thread's message without the name, where that is said already. */
+static const char *reason_of(const gk_backend *backend) {
+  const char *message = gk_error();
+  const size_t length = strlen(backend->name);
+  const bool is_named = strncmp(message, "backend ", 8) == 0 && strncmp(message + 8, backend->name, length) == 0 &&
+                        strncmp(message + 8 + length, ": ", 2) == 0;
+  return is_named ? message + 8 + length + 2 : message;
+}
+
 static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   const int cancel = gki_cancel_hold();
   gki_range_listen();
   gki_range_begin(0, "open %s %d", backend->name, desc->ordinal);
+  gki_attempt_begin();
   const gk_result result = make(backend, desc, opened);
+  gki_attempt_end();
+  if (result != GK_OK) name_backend(backend, result);
   gki_range_end();
   gki_cancel_let_go(cancel);
   return result;
@@ -131,11 +152,9 @@ static gk_result open_first(const gk_device_desc *desc, gk_device **device) {
     gk_result result = try_one(backend, &named, device);
     if (result == GK_OK) return GK_OK;
     if (result == GK_ERROR_MEMORY) return result;
-    gk_log(GK_LOG_WARN, "backend %s can't start: %s", backend->name, gk_error());
-    bool is_named = strncmp(gk_error(), "backend ", 8) == 0; /* as it is in messages of gk's own backends */
+    gk_log(GK_LOG_WARN, "backend %s can't start: %s", backend->name, reason_of(backend));
     if (used < sizeof reasons)
-      used += (size_t)snprintf(reasons + used, sizeof reasons - used, "; %s%s%s", is_named ? "" : backend->name,
-                               is_named ? "" : ": ", gk_error());
+      used += (size_t)snprintf(reasons + used, sizeof reasons - used, "; %s", gk_error());
   }
   gki_begin();
   return gk_fail(GK_ERROR_NO_DEVICE, "no backend can start%s%s", used ? reasons : "", gki_modules_trouble());
@@ -145,6 +164,8 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   gki_begin();
   if (!device) return gk_fail(GK_ERROR_INVALID, "gk_device_open: nowhere to put the device (NULL)");
   *device = NULL;
+  char before[GKI_MESSAGE_BYTES];
+  snprintf(before, sizeof before, "%s", gk_error());
   gk_device_desc desc = given ? *given : (gk_device_desc){0};
   gk_result result = refuse_desc(&desc);
   if (result != GK_OK) return result;
@@ -165,10 +186,11 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
     desc.backend = backend->name;
     result = open_one(backend, &desc, device);
   }
-  if (result == GK_OK)
-    gk_log(GK_LOG_INFO, "device opened: %s, %s, %s", (*device)->info.backend, (*device)->info.name,
-           (*device)->info.driver);
-  return result;
+  if (result != GK_OK) return result;
+  gki_forget(before);
+  gk_log(GK_LOG_INFO, "device opened: %s, %s, %s", (*device)->info.backend, (*device)->info.name,
+         (*device)->info.driver);
+  return GK_OK;
 }
 
 /* Not in a fork's child, which has no worker, and whose driver is the parent's. */
@@ -213,11 +235,15 @@ static gk_result list_devices(const gk_backend *backend, gk_device_visit visit, 
   gk_device_desc desc = {.backend = backend->name};
   for (int failures = 0; desc.ordinal < ORDINALS_MAX && failures < FAILURES_MAX; ++desc.ordinal) {
     gk_device *device = NULL;
+    char before[GKI_MESSAGE_BYTES], why[GKI_MESSAGE_BYTES];
+    snprintf(before, sizeof before, "%s", gk_error());
     gk_result result = try_one(backend, &desc, &device);
     if (result == GK_ERROR_MEMORY) return result;
+    snprintf(why, sizeof why, "%s", reason_of(backend));
+    gki_forget(before);
     if (result == GK_OK) visit(user, &(gk_device_entry){backend->name, desc.ordinal, true, device->info.name, ""});
     else if (result != GK_ERROR_NO_DEVICE || desc.ordinal == 0)
-      visit(user, &(gk_device_entry){backend->name, desc.ordinal, false, "", gk_error()});
+      visit(user, &(gk_device_entry){backend->name, desc.ordinal, false, "", why});
     gk_device_close(device);
     if (result != GK_OK && result != GK_ERROR_DEVICE) break;
     failures = result == GK_OK ? 0 : failures + 1;

@@ -4,6 +4,7 @@
 #include "error.h"
 #include "range.h"
 #include "registry.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { ALIGNMENT = 256 }; /* of what a backend gives */
@@ -238,7 +239,15 @@ void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind) {
     return NULL;
   }
   void *memory = NULL;
-  return gki_device_alloc(device, bytes, kind, NULL, &memory) == GK_OK ? memory : NULL;
+  gki_attempt_begin();
+  const gk_result result = gki_device_alloc(device, bytes, kind, NULL, &memory);
+  gki_attempt_end();
+  if (result == GK_OK) return memory;
+  char why[GKI_MESSAGE_BYTES];
+  snprintf(why, sizeof why, "%s", gk_error());
+  gki_begin();
+  gk_fail(result, "gk_alloc: %s", why);
+  return NULL;
 }
 
 void gk_free(gk_device *device, void *memory) {

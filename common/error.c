@@ -86,12 +86,17 @@ gk_result gk_fail(gk_result code, const char *format, ...) {
   if (length < 0) length = snprintf(text, sizeof text, "%s", "(a message that can't be formatted)");
   set_message(text, (size_t)length);
   message_code = code;
-  gk_log(attempts ? GK_LOG_DEBUG : GK_LOG_ERROR, "%s", message);
+  if (!attempts) gk_log(GK_LOG_ERROR, "%s", message);
   return code;
 }
 
 void gki_attempt_begin(void) { ++attempts; }
 void gki_attempt_end(void) { --attempts; }
+
+void gki_forget(const char *text) {
+  set_message(text, strlen(text));
+  gki_begin();
+}
 
 gk_result gki_fail_memory(const char *what, size_t bytes) {
   return gk_fail(GK_ERROR_MEMORY, "out of host memory: %zu bytes for %s; free some and call again", bytes, what);

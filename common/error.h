@@ -15,10 +15,12 @@ gk_result gki_failure(void);
  */
 gk_result gki_fail_with(gk_result code, const char *message);
 
-/* Between the two, a failure of this thread is logged by GK_LOG_DEBUG: the caller has another way to go on, or logs it.
- */
+/* Between the two, a failure of this thread isn't logged: the caller has another way to go on, or logs it. */
 void gki_attempt_begin(void);
 void gki_attempt_end(void);
+
+/* As if the failures since `message` was the thread's message hadn't been. */
+void gki_forget(const char *message);
 
 /* Of a backend or a library call: GK_OK or an error. */
 static inline bool gki_is_answer(gk_result result) {

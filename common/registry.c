@@ -153,6 +153,8 @@ static void note_trouble(const char *what) {
 
 static void load_listed(void) {
   const char *at = secure_getenv("GK_MODULES");
+  char before[GKI_MESSAGE_BYTES];
+  snprintf(before, sizeof before, "%s", gk_error());
   is_loading = true;
   while (at && *at) {
     size_t length = strcspn(at, ":");
@@ -165,6 +167,7 @@ static void load_listed(void) {
     }
     at += length + (at[length] == ':');
   }
+  gki_forget(before); /* the call at hand may do without them */
   is_loading = false;
 }
 

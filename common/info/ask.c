@@ -84,6 +84,15 @@ static void say_device(const teller *t, const gk_device *device) {
 
 static void ignore(void *user, const gk_fact *fact) { (void)user, (void)fact; }
 
+/* Why the backend can't start, without its name, which stands in front of it. */
+static const char *reason_of(const char *name) {
+  const char *why = gk_error();
+  const size_t length = strlen(name);
+  const bool is_named = strncmp(why, "backend ", 8) == 0 && strncmp(why + 8, name, length) == 0 &&
+                        strncmp(why + 8 + length, ": ", 2) == 0;
+  return is_named ? why + 8 + length + 2 : why;
+}
+
 /* As gk_device_list counts. A device that fails ends it: what is asked of the next ones in the same process may fail by
  * that alone. */
 static void say_devices(const teller *t, const char *name, int ordinal) {
@@ -103,8 +112,9 @@ static void say_devices(const teller *t, const char *name, int ordinal) {
     say_device(t, device);
     gk_device_close(device);
   }
-  if (result == GK_ERROR_NO_DEVICE && ordinal == 0) say(t, INFO_NONE, gk_error(), strlen(gk_error()));
-  else if (result != GK_ERROR_NO_DEVICE && result != GK_OK) say(t, INFO_REFUSED, gk_error(), strlen(gk_error()));
+  const char *why = reason_of(name);
+  if (result == GK_ERROR_NO_DEVICE && ordinal == 0) say(t, INFO_NONE, why, strlen(why));
+  else if (result != GK_ERROR_NO_DEVICE && result != GK_OK) say(t, INFO_REFUSED, why, strlen(why));
 }
 
 static void answer(int to, const char *backend, int first_ordinal, bool as_json) {

@@ -29,6 +29,14 @@ static void bad_desc_is_refused(void **state) {
   gk_device_close(NULL);
 }
 
+typedef struct heard_lines { char all[4000]; } heard_lines;
+static void note_line(void *user, gk_log_level level, const char *line) {
+  heard_lines *lines = user;
+  size_t used = strlen(lines->all);
+  (void)level;
+  snprintf(lines->all + used, sizeof lines->all - used, "%s\n", line);
+}
+
 static void failing_open_is_closed_and_explained(void **state) {
   (void)state;
   fake_register();
@@ -86,6 +94,33 @@ static void list_visits_every_device(void **state) {
   if (!strstr(v.all, "fake_batched 1 0  fake: open failed on request\n")) fail_msg("%s", v.all);
   assert_int_equal(fake_leaks(), 0);
   assert_fails(GK_ERROR_INVALID, "`visit` is NULL", gk_device_list(NULL, NULL));
+}
+
+/* The first that is asked can't, the second can: nothing has failed. */
+static void good_open_leaves_no_message(void **state) {
+  (void)state;
+  fake_register();
+  fake_reset();
+  gk_device *device;
+  heard_lines lines = {0};
+  assert_fails(GK_ERROR_INVALID, "ordinal -1", gk_device_open(&(gk_device_desc){.ordinal = -1}, &device));
+  gk_set_log(GK_LOG_DEBUG, note_line, &lines);
+  fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false);
+  assert_ok(gk_device_open(NULL, &device));
+  assert_says("ordinal -1"); /* the last failure is still that one */
+  gk_device_close(device);
+  visited v = {0};
+  fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false);
+  assert_ok(gk_device_list(visit, &v));
+  assert_says("ordinal -1");
+  if (!strstr(lines.all, " can't start: fake: open failed on request\n")) fail_msg("%s", lines.all);
+  assert_null(strstr(strstr(lines.all, "open failed") + 1, "open failed")); /* told once */
+  lines = (heard_lines){0};
+  fake_fail(FAKE_OPEN, 1, GK_ERROR_DEVICE, false);
+  assert_fails(GK_ERROR_DEVICE, "backend fake_native: fake: open failed on request",
+               gk_device_open(&(gk_device_desc){.backend = "fake_native"}, &device));
+  assert_string_equal(lines.all, "backend fake_native: fake: open failed on request\n");
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -213,7 +248,7 @@ static void failing_backend_is_told(void **state) {
   assert_fails(GK_ERROR_DEVICE, "failed to copy 4 bytes", gk_download(device, &host, memory, sizeof host));
   fake_fail(FAKE_ALLOC, 1, GK_ERROR_MEMORY, true);
   assert_null(gk_alloc(device, 64, GK_DEVICE_MEMORY));
-  assert_says("out of device memory: 64 bytes");
+  assert_says("gk_alloc: out of device memory: 64 bytes");
   fake_fail(FAKE_ALLOC, 1, GK_ERROR_DEVICE, true);
   assert_null(gk_alloc(device, 64, GK_DEVICE_MEMORY));
   assert_says("failed to give 64 bytes of memory and didn't say why");
@@ -282,6 +317,7 @@ int main(void) {
     cmocka_unit_test(bad_desc_is_refused),
     cmocka_unit_test(failing_open_is_closed_and_explained),
     cmocka_unit_test(list_visits_every_device),
+    cmocka_unit_test(good_open_leaves_no_message),
     ON_ALL(memory_is_zeroed_aligned_and_copied),
     ON_ALL(range_that_leaves_its_block_is_refused),
     ON_ALL(nothing_and_nowhere),

@@ -215,7 +215,8 @@ static void refusals_are_collected(void **state) {
   assert_non_null(strstr(l.error, "fake: open failed"));
   gk_set_log(GK_LOG_NONE, NULL, NULL);
   assert_fails(GK_ERROR_NO_DEVICE,
-               "; broken: no broken in this machine; fake_batched: fake: there are 2 devices; fake_native: ",
+               "; backend broken: no broken in this machine; backend fake_batched: fake: there are 2 devices; "
+               "backend fake_native: ",
                gk_device_open(&(gk_device_desc){.ordinal = 9}, &device));
   assert_null(device);
   assert_says("; backend openmp: ");
