@@ -211,9 +211,13 @@ static gk_result refuse_unreachable(const gk_graph *graph, uint32_t slot, const 
 static gk_result bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
   gki_bound *at = &graph->slots[slot];
   uint64_t block = 0;
-  const size_t room = memory ? gki_device_room(graph->device, graph, memory, &block) : 0;
+  size_t room = memory ? gki_device_room(graph->device, graph, memory, &block) : 0;
   gk_result result = memory && !block && at->used ? refuse_unreachable(graph, slot, memory) : GK_OK;
-  if (result != GK_OK) return result;
+  if (result != GK_OK) {
+    if (!gki_device_ends_block(graph->device, memory)) return result;
+    gki_begin(); /* an empty tail, which nothing touches */
+    room = 0;
+  }
   at->room = room;
   at->block = block;
   bind_value(graph, slot, (gk_value){.ptr = memory}, memory != NULL);

@@ -50,6 +50,8 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner, bool di
 /* Bytes from the address to the end of its block, which a slot of the graph is bound to from now on; SIZE_MAX: it lies
  * in no block of the device. *number: the block's; 0: none. */
 size_t gki_device_room(gk_device *device, const void *graph, const void *address, uint64_t *number);
+/* Whether a block of the device ends right before the address. */
+bool gki_device_ends_block(gk_device *device, const void *address);
 /* In the order of the device's work; done when it returns. */
 gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes);
 /* The kernel's code on that device, made ready when first asked for. */

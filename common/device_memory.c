@@ -38,6 +38,15 @@ size_t gki_device_room(gk_device *device, const void *graph, const void *address
   return room;
 }
 
+bool gki_device_ends_block(gk_device *device, const void *address) {
+  pthread_mutex_lock(&device->lock);
+  const size_t behind = block_behind(device, (uintptr_t)address);
+  const gki_block *block = behind > 0 ? &device->blocks[behind - 1] : NULL;
+  const bool ends = block && block->begin + block->bytes == (uintptr_t)address;
+  pthread_mutex_unlock(&device->lock);
+  return ends;
+}
+
 bool gki_device_is_lent(gk_device *device, const void *memory) {
   pthread_mutex_lock(&device->lock);
   const gki_block *block = block_of(device, (uintptr_t)memory);

@@ -160,6 +160,9 @@ CASE(counts_in_blocks) {
   must(t, gk_bind(graph(s), TO, (char *)buffer_at(large) + 4 * 90));
   must(t, gk_launch(graph(s), 0));
   refuses(t, GK_ERROR_INVALID, "100 elements|slot 1 (TO)|40 bytes", gk_wait(graph(s), NULL));
+  must(t, gk_bind(graph(s), TO, (char *)buffer_at(small) + 4 * 3)); /* its end: an empty tail */
+  put(s, COUNT, 0);
+  launch(s, 0);
 }
 
 /* ---- when -------------------------------------------------------------------------------------------------------- */

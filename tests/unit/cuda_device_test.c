@@ -156,6 +156,11 @@ static void test_memory_of_the_host_is_refused(void **state) {
   assert_fails(GK_ERROR_INVALID, "a call before it failed: gk_bind: slot 1 (X)", gk_launch(graph, 0));
   assert_ok(gk_bind(graph, X, on_device + 1)); /* all that the device can touch, whoever gave it */
   assert_ok(gk_bind(graph, FLAG, on_device));
+  for (int k = 0; k < 2; ++k) { /* the end of a block has no bytes, whether the driver knows that address or not */
+    assert_ok(gk_bind(graph, TO, k ? (void *)(page + 1) : (void *)(on_device + 4)));
+    assert_fails(GK_ERROR_INVALID, "slot 4 (TO) has 0 bytes, and task 2 (TO = X) touches byte 3", gk_launch(graph, 0));
+    assert_fails(GK_ERROR_INVALID, "slot 4 (TO)", gk_bind(graph, TO, k ? page + 2 : on_device + 5));
+  }
   assert_ok(gk_bind(graph, TO, page));
   assert_ok(gk_launch(graph, 0));
   assert_ok(gk_wait(graph, NULL));
