@@ -285,7 +285,6 @@ static gk_result take_context(gki_cuda_device *device, CUcontext shared) {
                                     device->driver->cuDevicePrimaryCtxRetain(&device->context, device->device),
                                     "cuDevicePrimaryCtxRetain for device %d (%s)", device->ordinal, device->name);
   device->retained = result == GK_OK;
-  if (!device->retained) device->context = NULL;
   return result;
 }
 
@@ -358,15 +357,12 @@ void gki_cuda_close(gki_cuda_device *device) {
     if (!device->shares_stream) (void)device->driver->cuStreamDestroy(device->stream);
     if (entered) gki_cuda_leave(device);
   }
-  device->stream = device->uploads = NULL;
   if (!leaves && device->retained) {
     gki_cuda_relax(device);
     (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
     gki_cuda_unrelax();
   }
-  device->context = NULL;
   if (device->locks) pthread_mutex_destroy(&device->lock);
-  device->locks = false;
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -382,7 +378,6 @@ static CUresult alloc_device(gki_cuda_device *device, size_t bytes, CUdeviceptr 
   const gki_cuda_driver *driver = device->driver;
   CUresult result = driver->cuMemAlloc(taken, bytes);
   if (result == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device)) result = driver->cuMemAlloc(taken, bytes);
-  if (result != CUDA_SUCCESS) *taken = 0;
   return result;
 }
 
@@ -413,7 +408,6 @@ static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memo
     gk_release(block);
     return result;
   }
-  memset(taken, 0, bytes);
   *block = (gki_cuda_pinned){NULL, taken, bytes};
   pthread_mutex_lock(&device->lock);
   block->next = device->pinned;
