@@ -3,6 +3,7 @@
 #include "common/device.h"
 #include "cuda/device.h"
 #include "cuda/kernels.h"
+#include "error.h"
 #include "runtime_kernels.h"
 #include "user_driver.h"
 
@@ -119,8 +120,9 @@ static CUresult fill_bytes(CUdeviceptr to, unsigned char byte, size_t bytes, CUs
   return right->cuMemsetD8Async(to, byte, bytes, stream);
 }
 
-/* As it may come from the driver. */
+/* As it may come from the driver. Every context of the process has it, at the host's address. */
 static CUresult alloc_dirty(void **memory, size_t bytes, unsigned int flags) {
+  expect(flags == (GKI_CU_MEMHOSTALLOC_PORTABLE | GKI_CU_MEMHOSTALLOC_DEVICEMAP));
   const CUresult result = right->cuMemHostAlloc(memory, bytes, flags);
   if (result == CUDA_SUCCESS) memset(*memory, 0xa7, bytes);
   return result;
@@ -156,6 +158,10 @@ static void test_copies_are_waited_for(void **state) {
     assert_ok(gk_copy(*state, turns[k].to, turns[k].from, turns[k].count * sizeof(int)));
     assert_null(sent_on);
   }
+  assert_ok(gk_copy(*state, (char *)there + 7, there, 8)); /* by one byte */
+  sim->mark();
+  assert_ok(gk_copy(*state, (char *)there + 8, there, 8)); /* not at all */
+  assert_int_equal(sim->calls("cuMemAlloc"), 0);
   odd = *right;
   gk_free(*state, there);
   gk_free(*state, page);
@@ -273,6 +279,69 @@ static void test_not_entered(void **state) {
   native->driver = &odd; /* it is there after all, to be given back */
 }
 
+static CUresult query_late(CUstream stream) {
+  (void)stream;
+  snprintf(native->why_lost, sizeof native->why_lost, "another thread's call"); /* which found out meanwhile */
+  atomic_store(&native->lost, true);
+  return CUDA_ERROR_UNKNOWN;
+}
+static CUresult alloc_nothing(CUdeviceptr *memory, size_t bytes) {
+  (void)memory;
+  (void)bytes;
+  return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+/* Of several calls that find out at the same time the first one's reason stays. */
+static void test_lost_to_several(void **state) {
+  odd.cuStreamQuery = query_late;
+  odd.cuMemAlloc = alloc_nothing;
+  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
+  assert_says("It began with: another thread's call");
+  odd = *right;
+}
+
+static CUresult answered;
+static CUresult await_context(void) { return answered; }
+
+/* What a capture forbids is no fault of the device. */
+static void test_wait_for_all_is_refused(void **state) {
+  (void)state;
+  static const CUresult answers[] = {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT};
+  const gk_plan plan = {.name = "whole"};
+  assert_ok(gki_cuda_enter(native));
+  odd.cuCtxSynchronize = await_context;
+  for (size_t k = 0; k < GK_COUNT(answers); ++k) {
+    answered = answers[k];
+    gki_begin();
+    assert_fails(GK_ERROR_INVALID, "the launches of graph whole meanwhile (and that capture is invalid now); end the",
+                 gki_cuda_await_all(native, &plan, "a test"));
+  }
+  answered = CUDA_ERROR_UNKNOWN;
+  gki_begin();
+  assert_fails(GK_ERROR_DEVICE, "a test: cuCtxSynchronize for graph whole", gki_cuda_await_all(native, &plan, "a test"));
+  gki_cuda_leave(native);
+}
+
+static CUresult say_attribute(void *value, CUpointer_attribute attribute, CUdeviceptr memory) {
+  (void)value;
+  (void)attribute;
+  (void)memory;
+  return answered;
+}
+
+/* One answer alone says that memory is the host's own. */
+static void test_whose_memory_it_is(void **state) {
+  static int of_host;
+  (void)state;
+  odd.cuPointerGetAttribute = say_attribute;
+  answered = CUDA_ERROR_INVALID_VALUE;
+  gki_begin();
+  assert_fails(GK_ERROR_INVALID, "is host memory that CUDA device 0", gki_cuda_reaches(native, &of_host));
+  answered = CUDA_ERROR_UNKNOWN;
+  assert_ok(gki_cuda_reaches(native, &of_host));
+}
+
 static CUresult say_free(CUstream stream, CUstreamCaptureStatus *status) {
   (void)stream;
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -305,6 +374,8 @@ static void test_streams_are_told_apart(void **state) {
   id = entered(true, NULL);
   assert_int_equal((uintptr_t)id.stream, GKI_CU_STREAM_LEGACY);
   assert_true(id.id == 0 && gki_cuda_is_same(&id, &id));
+  id = entered(true, native->stream);
+  assert_int_equal(id.id, 0); /* as in a launch that names none */
   id = entered(true, (CUstream)(uintptr_t)GKI_CU_STREAM_PER_THREAD);
   assert_false(gki_cuda_is_same(&id, &id));
   assert_ok(gki_cuda_enter(native));
@@ -633,6 +704,8 @@ int main(int count, char **words) {
                                      ODD(test_owned_memory_is_filled), ODD(test_busy_is_alive),
                                      ODD(test_failed_copies_leave_the_context),
                                      ODD(test_not_entered), ODD(test_streams_are_told_apart),
+                                     ODD(test_lost_to_several), ODD(test_wait_for_all_is_refused),
+                                     ODD(test_whose_memory_it_is),
                                      ODD(test_bad_count_of_a_launch_that_failed),
                                      ODD(test_slots_of_a_launch_that_failed),
                                      ODD(test_captures_are_relaxed), ODD(test_no_capture_into_a_graph),

@@ -1,5 +1,6 @@
 /* Devices on CUDA: opening, contexts, memory of both kinds, copies. */
-#include "cuda/driver.h"
+#include "common/device.h"
+#include "cuda/device.h"
 #include "cuda_world.h"
 #include "runtime_kernels.h"
 
@@ -203,9 +204,25 @@ static void test_memory_of_the_host_where_it_is_reached(void **state) {
 
 static gki_cuda_driver right;
 static int streams, unexpected; /* entries can't be left by a failed assertion */
+static CUresult create_nothing(CUstream *stream, unsigned int flags) {
+  (void)flags;
+  *stream = (CUstream)&streams; /* nothing to give back, as that failed */
+  return CUDA_ERROR_UNKNOWN;
+}
+static CUresult alloc_nothing(void **memory, size_t bytes, unsigned int flags) {
+  (void)bytes;
+  (void)flags;
+  *memory = &streams; /* the same */
+  return CUDA_ERROR_UNKNOWN;
+}
 static CUresult say_apart(int *value, CUdevice_attribute attribute, CUdevice device) {
   const CUresult result = right.cuDeviceGetAttribute(value, attribute, device);
   if (attribute == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) *value = 0;
+  return result;
+}
+static CUresult say_minor(int *value, CUdevice_attribute attribute, CUdevice device) {
+  const CUresult result = right.cuDeviceGetAttribute(value, attribute, device);
+  if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) *value = 9;
   return result;
 }
 static CUresult create_stream(CUstream *stream, unsigned int flags) {
@@ -242,6 +259,18 @@ static void test_opened(void **state) {
   assert_fails(GK_ERROR_NO_DEVICE, "device 0 (simulated GPU 0) has no address space in common with the host, which gk",
                gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
   *own = right;
+  own->cuStreamCreate = create_nothing;
+  assert_fails(GK_ERROR_DEVICE, "cuStreamCreate", gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  *own = right;
+  own->version = 12040;
+  own->cuDeviceGetAttribute = say_minor;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  assert_int_equal(((gki_cuda_device *)device->state)->arch % 10, 9);
+  assert_string_equal(gk_device_describe(device)->driver, "CUDA 12.4");
+  own->cuMemHostAlloc = alloc_nothing;
+  assert_null(gk_alloc(device, 4, GK_HOST_MEMORY));
+  *own = right;
+  gk_device_close(device);
   own->cuStreamCreate = create_stream;
   own->cuDevicePrimaryCtxRetain = retain;
   own->cuDevicePrimaryCtxRelease = release;
@@ -269,7 +298,7 @@ int main(int count, char **words) {
   (void)count;
   with_simgpu(words);
   const struct CMUnitTest tests[] = {ON_CUDA(test_report),      ON_CUDA(test_no_such_device),
-                                     ON_CUDA(test_host_memory), ON_CUDA(test_overlapping_copies),
+                                     ON_CUDA(test_host_memory),
                                      ON_CUDA(test_blocks_of_host_memory), ON_CUDA(test_overlapping_copies),
                                      ON_CUDA(test_context_is_left_alone), ON_CUDA(test_listed),
                                      ON_CUDA(test_opened), ON_CUDA(test_overlapping_copies_fail),

@@ -169,7 +169,6 @@ static const elsewhere_case found[] = {
     {BOTH, {"FAKE_CUDA_LACKS=cuGraphUpload"}, "say", {"13000", "$"}}, /* something stands in for these */
     {BOTH, {"FAKE_CUDA_LACKS=cuDeviceGraphMemTrim"}, "say", {"13000", "$"}},
     {BOTH, {"FAKE_CUDA_LACKS=cuFuncGetParamInfo"}, "say", {"13000 cuFuncGetParamInfo", "$"}},
-    {BOTH, {"FAKE_CUDA_LACKS=cuGraphUpload"}, "say", {"13000", "$"}},
     {BOTH, {"FAKE_CUDA_LACKS=cuStreamEndCapture"}, "say", {"13000 cuStreamEndCapture", "$"}},
     {BOTH, {"FAKE_CUDA_VERSION=12030"}, "say", {"12030 cuFuncGetParamInfo", "$"}},
     {BOTH, {"FAKE_CUDA_VERSION=12020"}, "say", {"12020" OF_12_3 " cuFuncGetParamInfo", "$"}},

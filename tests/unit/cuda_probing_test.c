@@ -129,6 +129,7 @@ static int live_with_a_hang(void) {
   reading_ns = 10000000; /* on this thread the clock goes by the questions that are asked */
   sim->settle(1);
   if (gk_device_open(NULL, &device) != GK_OK || strcmp(gk_device_describe(device)->backend, "openmp") != 0) return 3;
+  if (sim->alive(SIMGPU_STREAMS) < 3 || sim->alive(SIMGPU_MODULES) == 0) return 7; /* nothing was given back */
   gk_device_close(device);
   sim->mark();
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_ERROR_DEVICE) return 4;

@@ -417,13 +417,16 @@ static void test_refused_extensions(void **state) {
 
 static void test_refused_context_and_stream(void **state) {
   (void)state;
-  CUcontext first, second;
+  CUcontext first, second, third;
   CUstream stream;
+  RIGHT(cu.cuCtxCreate(&third, 0, 2));
   RIGHT(cu.cuCtxCreate(&second, 0, 1));
   RIGHT(cu.cuCtxCreate(&first, 0, 0));
   RIGHT(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   gk_cuda_sharing sharing = GK_CUDA_SHARE(first, NULL);
   refused(1, &sharing.base, "its context is of device 0, and ordinal 1 was asked for");
+  sharing.context = third;
+  refused(1, &sharing.base, "its context is of device 2, and ordinal 1 was asked for");
   sharing.context = second;
   sharing.stream = stream;
   refused(0, &sharing.base, "its stream belongs to another context; give that one, too, or a stream of the context");
@@ -441,6 +444,7 @@ static void test_refused_context_and_stream(void **state) {
   RIGHT(cu.cuStreamDestroy(stream));
   RIGHT(cu.cuCtxDestroy(first));
   RIGHT(cu.cuCtxDestroy(second));
+  RIGHT(cu.cuCtxDestroy(third));
 }
 
 static void test_each_call_fails(void **state) {
@@ -491,7 +495,7 @@ static void test_whose_device_it_is(void **state) {
 
 int main(int count, char **words) {
   (void)count;
-  setenv("SIMGPU_DEVICES", "2", 1);
+  setenv("SIMGPU_DEVICES", "3", 1);
   with_simgpu(words);
   const struct CMUnitTest tests[] = {
     CLEAN(test_context_of_the_callers), CLEAN(test_primary_context), CLEAN(test_own_stream_is_captured),
