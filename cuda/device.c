@@ -61,8 +61,7 @@ static gk_result refuse_capture(const gki_cuda_device *device, CUstream stream) 
   if (implicit)
     return gk_fail(GK_ERROR_INVALID, "the default stream%s can't be used while a stream is captured that waits for it; "
                    "end the capture first, make that stream with CU_STREAM_NON_BLOCKING, or use another one than the "
-                   "default stream", device->shares_stream && stream == device->stream ? ", which the device shares,"
-                                                                                       : "");
+                   "default stream", stream == device->stream ? ", which the device shares," : "");
   return gk_fail(GK_ERROR_INVALID, "the stream %sis being captured, and what gk puts there can't be recorded; end the "
                  "capture first, or use another stream",
                  stream != device->stream ? "" : device->shares_stream ? "that the device shares "
@@ -259,14 +258,13 @@ static gk_result find_device(gki_cuda_device *device, int ordinal) {
 static gk_result find_ordinal(const gki_cuda_driver *driver, CUcontext context, int *ordinal) {
   CUdevice device = -1, other = -1;
   CUcontext same;
-  int count = 0, found = 0;
+  int found = 0;
   gk_result result = gki_cuda_judge(driver, driver->cuCtxPushCurrent(context),
                                     "gk_cuda_sharing: cuCtxPushCurrent of its context");
   if (result != GK_OK) return result;
   result = gki_cuda_judge(driver, driver->cuCtxGetDevice(&device), "gk_cuda_sharing: cuCtxGetDevice");
   (void)driver->cuCtxPopCurrent(&same);
-  if (result == GK_OK) result = gki_cuda_judge(driver, driver->cuDeviceGetCount(&count), "cuDeviceGetCount");
-  for (; result == GK_OK && found < count; ++found) {
+  for (; result == GK_OK; ++found) {
     result = gki_cuda_judge(driver, driver->cuDeviceGet(&other, found), "cuDeviceGet(%d)", found);
     if (other == device) break;
   }

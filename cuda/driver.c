@@ -234,7 +234,7 @@ bool gki_cuda_is_gone(CUresult result) {
 }
 
 static gk_result load(gki_cuda_driver *driver) {
-  if (!library) library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return gk_fail(GK_ERROR_NO_DEVICE, "there is no CUDA driver (%s); install NVIDIA's, or use another backend",
                    dlerror());

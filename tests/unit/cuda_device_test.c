@@ -215,6 +215,13 @@ static CUresult alloc_nothing(void **memory, size_t bytes, unsigned int flags) {
   *memory = &streams; /* the same */
   return CUDA_ERROR_UNKNOWN;
 }
+static CUresult answered;
+static CUresult say_attribute(void *value, CUpointer_attribute attribute, CUdeviceptr memory) {
+  (void)value;
+  (void)attribute;
+  (void)memory;
+  return answered;
+}
 static CUresult say_apart(int *value, CUdevice_attribute attribute, CUdevice device) {
   const CUresult result = right.cuDeviceGetAttribute(value, attribute, device);
   if (attribute == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) *value = 0;
@@ -269,6 +276,11 @@ static void test_opened(void **state) {
   assert_string_equal(gk_device_describe(device)->driver, "CUDA 12.4");
   own->cuMemHostAlloc = alloc_nothing;
   assert_null(gk_alloc(device, 4, GK_HOST_MEMORY));
+  own->cuPointerGetAttribute = say_attribute; /* one answer alone says that memory is the host's own */
+  answered = CUDA_ERROR_UNKNOWN;
+  assert_ok(gki_cuda_reaches(device->state, &streams));
+  answered = CUDA_ERROR_INVALID_VALUE;
+  assert_int_equal(gki_cuda_reaches(device->state, &streams), GK_ERROR_INVALID);
   *own = right;
   gk_device_close(device);
   own->cuStreamCreate = create_stream;

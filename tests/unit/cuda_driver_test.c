@@ -33,6 +33,17 @@ static int say(void) {
   return 0;
 }
 
+static void print_line(void *user, gk_log_level level, const char *line) {
+  (void)user;
+  (void)level;
+  printf("%s | ", line);
+}
+static int logged(void) {
+  const gki_cuda_driver *driver;
+  gk_set_log(GK_LOG_INFO, print_line, NULL);
+  return get(&driver);
+}
+
 /* What failed is tried again; what went well isn't. */
 static int again(void) {
   const gki_cuda_driver *driver, *second;
@@ -132,6 +143,7 @@ static const elsewhere_case no_driver[] = {
      {REFUSED, "can't be started, cuDriverGetVersion: error 34; ", "it is the toolkit's stub"}},
     {BOTH, {"FAKE_CUDA_LACKS=cuGraphLaunch"}, "say",
      {REFUSED, "both/libcuda.so.1 is for CUDA 13.0 but has no cuGraphLaunch of 10.0; install"}},
+    {BOTH, {"FAKE_CUDA_LACKS=cuStreamGetCtx"}, "say", {REFUSED, "has no cuStreamGetCtx of 9.2; install"}},
     {FIRST, {"FAKE_CUDA_VERSION=11080", "FAKE_CUDA_LACKS=cuInit"}, "say", {REFUSED, "11.8 but has no cuInit of 2.0"}},
 };
 
@@ -177,6 +189,17 @@ static const elsewhere_case found[] = {
      {"11040 cuStreamGetId" OF_12_3 " cuGraphInstantiateWithParams cuGraphExecNodeSetParams cuFuncGetParamInfo", "$"}},
 };
 
+#define WITHOUT(entry, what) \
+  {BOTH, {"FAKE_CUDA_VERSION=12040", "FAKE_CUDA_LACKS=" entry}, "logged", \
+   {"the CUDA driver ", "both/libcuda.so.1 is for CUDA 12.4 but has no " entry "; gk does without: " what " | ", \
+    "both/libcuda.so.1 for CUDA 12.4 | ", "$"}}
+static const elsewhere_case left_out[] = {
+    WITHOUT("cuGraphGetEdges", "the host decides"),
+    WITHOUT("cuStreamEndCapture", "lists with library calls are refused"),
+    WITHOUT("cuGraphDebugDotPrint", "graphs can't be drawn"),
+    WITHOUT("cuStreamGetId", "messages, checks or speed suffer"),
+};
+
 static const elsewhere_case kept[] = {
     {BOTH, {"FAKE_CUDA_INIT=100"}, "again", {REFUSED, " | 13000, the same, 2 starts", "$"}},
     {BOTH, {0}, "forked", {REFUSED "this process was forked from one that had started CUDA", " | 13000", "$"}},
@@ -199,6 +222,7 @@ static const elsewhere_case judged[] = {
 static void what_is_no_driver_is_refused(void **state) { (void)state; ELSEWHERE(no_driver); }
 static void a_driver_that_does_not_start_says_why(void **state) { (void)state; ELSEWHERE(not_started); }
 static void entries_are_found_by_version(void **state) { (void)state; ELSEWHERE(found); }
+static void what_it_lacks_is_said(void **state) { (void)state; ELSEWHERE(left_out); }
 static void it_is_started_once_per_process(void **state) { (void)state; ELSEWHERE(kept); }
 static void failed_calls_are_judged(void **state) { (void)state; ELSEWHERE(judged); }
 
@@ -218,12 +242,13 @@ static void a_machine_without_driver_says_so(void **state) {
 int main(int count, char **words) {
   static const elsewhere_word known[] = {
       {"say", say}, {"again", again}, {"forked", forked}, {"threads", threads}, {"judge", judge},
-      {"gone", gone}};
+      {"logged", logged}, {"gone", gone}};
   int code;
   if (elsewhere_is_here(count, words, known, GK_COUNT(known), &code)) return code;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_machine_without_driver_says_so), cmocka_unit_test(what_is_no_driver_is_refused),
       cmocka_unit_test(a_driver_that_does_not_start_says_why), cmocka_unit_test(entries_are_found_by_version),
+      cmocka_unit_test(what_it_lacks_is_said),
       cmocka_unit_test(it_is_started_once_per_process), cmocka_unit_test(failed_calls_are_judged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

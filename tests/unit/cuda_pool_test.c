@@ -144,6 +144,9 @@ static void goes_back_when_memory_runs_out(void **state) {
   for (int kind = 0; kind < 2; ++kind) {
     gk_graph_destroy(graph_on(device, &list, 0));
     assert_true(sim->alive(SIMGPU_PINNED) > 0);
+    const size_t alive = sim->alive(SIMGPU_ALL);
+    gk_free(device, gk_alloc(device, 100, kind ? GK_HOST_MEMORY : GK_DEVICE_MEMORY));
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive); /* no sooner */
     sim->mark();
     (sim->fail)(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW); /* behind the context's push and the mode's exchange */
     void *memory = gk_alloc(device, 100, kind ? GK_HOST_MEMORY : GK_DEVICE_MEMORY);

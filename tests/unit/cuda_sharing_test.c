@@ -122,6 +122,15 @@ static void test_primary_context(void **state) {
   }
   gk_device *device = share(NULL, (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY);
   check_runs(device, 0);
+  CUstream blocking;
+  CUgraph captured;
+  RIGHT(cu.cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+  RIGHT(cu.cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED));
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
+  assert_says("the default stream, which the device shares, can't be used while a stream is captured");
+  RIGHT(cu.cuStreamEndCapture(blocking, &captured));
+  RIGHT(cu.cuGraphDestroy(captured));
+  RIGHT(cu.cuStreamDestroy(blocking));
   gk_device_close(device);
   RIGHT(cu.cuStreamDestroy(stream));
   RIGHT(cu.cuCtxPopCurrent(NULL));
@@ -410,6 +419,8 @@ static void test_refused_extensions(void **state) {
   sharing.base.bytes = sizeof sharing.base;
   refused(0, &sharing.base, "gk_cuda_sharing has 32 bytes, not 16");
   gk_device *device = NULL;
+  assert_fails(GK_ERROR_NO_DEVICE, "there are 3 devices, counted from 0; 3 was asked for",
+               open_sharing(3, NULL, &device));
   sharing = (gk_cuda_sharing)GK_CUDA_SHARE(NULL, NULL);
   assert_fails(GK_ERROR_INVALID, "extension",
                gk_device_open(&(gk_device_desc){.backend = "openmp", .next = &sharing.base}, &device));
