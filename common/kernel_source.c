@@ -134,7 +134,8 @@ static bool ends_in(const char *path, const char *other) {
          (bytes == others || other[0] == '/' || path[bytes - others - 1] == '/');
 }
 
-/* A header may lie in two folders by a link or a copy, whose paths have nothing else in common. */
+/* A header may lie in two folders by a link or a copy, whose paths have nothing else in common; others of its name, and
+ * files that were compiled in two folders, differ by their texts alone. */
 static bool is_same_file(const char *a, const char *b) {
   const char *name = last_name(a), *dot = strrchr(name, '.');
   a = without_dots(a);
@@ -147,7 +148,8 @@ const char *gki_source_of_other(const gk_source *source) {
   char *end;
   const unsigned long line = strtoul(source->from, &end, 10);
   const char *file = *end == ':' ? end + 1 : source->from;
-  return line == source->line && is_same_file(source->file, file) ? NULL : file;
+  const bool is_own = !source->own || !source->text || strcmp(source->own, source->text) == 0;
+  return is_own && line == source->line && is_same_file(source->file, file) ? NULL : file;
 }
 
 /* Behind so many lines of a text. */

@@ -273,6 +273,7 @@ typedef struct gk_source {
   const struct gk_source *const *uses; /**< Sources whose functions this one calls. */
   uint32_t use_count;                  /**< Length of uses. */
   const char *from;                    /**< Where text is from, "line:file" of that GK_SOURCE; NULL: not known. */
+  const char *own;                     /**< What text should be, from this GK_SOURCE's own file; NULL: not known. */
 } gk_source;
 
 /** Code written by hand for one backend: one of text, image and function. It gets exactly the kernel's parameters, in

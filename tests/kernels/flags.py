@@ -30,6 +30,7 @@ WAYS = {
     "-fsanitize=address,undefined": ["-O1", "-fsanitize=address,undefined"],
     "-flto": ["-O2", "-flto"],
     "-flto, one partition": ["-O2", "-flto", "-flto-partition=one"],
+    "-flto, many partitions": ["-O2", "-flto", "-flto-partition=max"],
     "-flto=thin": ["-O2", "-flto=thin"],
 }
 # Slips in a parameter list, and what a compiler shall say about them, in few lines.
@@ -41,7 +42,7 @@ SLIPS = {
     "out(char, y)": "char y: the type must be int, uint, int64_t, float, double or a struct",
     "value(unsigned long, y)": "unsigned long y: the type must be",
 }
-ONLY = {"-flto, one partition": "gcc", "-flto=thin": "clang"}
+ONLY = {"-flto, one partition": "gcc", "-flto, many partitions": "gcc", "-flto=thin": "clang"}
 
 def build_and_run(compiler, folder, flags, sources, cwd=None):
     error = tap.run(compiler, *STRICT, f"-I{tap.ROOT}/include", *flags, *sources, "-o", folder / "program", "-lm",
@@ -84,6 +85,42 @@ def from_everywhere(compiler, folder):
          build_and_run(compiler, folder, ["-O2", "-I../../include"], SOURCES, inside))
     tap.case(f"{compiler}: headers by -isystem",
          build_and_run(compiler, folder, ["-O2", "-isystem", f"{folder}/include"], SOURCES, inside))
+
+
+TWIN = """#include "gk_kernel.h"
+%(kernel)s
+const gk_kernel *twin_%(number)s(void);
+const gk_kernel *twin_%(number)s(void) { return &twin; }
+"""
+TWIN_KERNEL = "GK_SOURCE(twin)\nGK_KERNEL(twin, (out(int, y))) { y[i] = %s; }\nGK_SOURCE_END"
+TWINS_MAIN = """#include "gk_kernel.h"
+const gk_kernel *twin_1(void), *twin_2(void);
+static int is_own(const gk_source *source) { return source->own && strcmp(source->own, source->text) == 0; }
+int main(void) {
+  const gk_source *one = twin_1()->source, *two = twin_2()->source;
+  return !one->own || !two->own || is_own(one) + is_own(two) != 1;
+}
+"""
+
+
+def twins(compiler, folder):
+    """Two files of one name, path and length: the linker takes one text for both, and each knows its own."""
+    main_file = folder / "twins_main.c"
+    main_file.write_text(TWINS_MAIN)
+    for flags in (["-O0"], ["-O2", "-fPIC"], ["-O2", "-static"], ["-O1", "-fsanitize=address,undefined"]):
+        for header in (False, True):
+            objects, error = [], None
+            for number in ("1", "2"):
+                inside = folder / f"twin{number}"
+                inside.mkdir(exist_ok=True)
+                kernel = TWIN_KERNEL % number
+                (inside / "twin.h").write_text(f"{kernel}\n")
+                text = TWIN % {"kernel": '#include "twin.h"' if header else kernel, "number": number}
+                (inside / "twin.c").write_text(text)
+                objects.append(str(inside / "twin.o"))
+                error = error or tap.run(compiler, *STRICT, f"-I{tap.ROOT}/include", *flags, "-c", "twin.c", cwd=inside)
+            tap.case(f"{compiler}: {'headers' if header else 'files'} of two folders, {' '.join(flags)}",
+                     error or build_and_run(compiler, folder, flags, [str(main_file), *objects]))
 
 
 def with_prefix_map(compiler, folder):
@@ -226,7 +263,7 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            for check in (each_way, from_everywhere, with_prefix_map, in_a_library, slips):
+            for check in (each_way, from_everywhere, twins, with_prefix_map, in_a_library, slips):
                 check(compiler, folder)
     with tempfile.TemporaryDirectory() as name:
         bare_text(Path(name))

@@ -37,7 +37,8 @@ static bool coin(world *w) { return pick(&w->random, 2); }
 static void make_kernels(world *w) {
   for (size_t k = 0; k < GK_COUNT(w->params); ++k)
     w->params[k] = (gk_param){word(w), word(w), near(w, 9), near(w, 9), (gk_type)near(w, 9), (gk_access)near(w, 7)};
-  w->source = (gk_source){word(w), word(w), near(w, 9), NULL, rare(w), rare(w) ? word(w) : NULL};
+  w->source = (gk_source){word(w), word(w), near(w, 9), NULL, rare(w), rare(w) ? word(w) : NULL,
+                          rare(w) ? word(w) : NULL};
   w->code = (gk_code){.text = word(w), .options = word(w), .image = word(w), .image_bytes = near(w, 3),
                       .block = {rare(w), rare(w), rare(w)}, .reserved = {rare(w), rare(w), rare(w)}};
   for (size_t k = 0; k < GK_COUNT(w->kernels); ++k) {

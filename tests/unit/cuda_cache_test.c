@@ -116,8 +116,9 @@ static const gk_param params[] = {{.name = "sum", .element = "int", .element_byt
 static void print_errors(gk_device *device) {
   static const char text[] = "\nGK_KERNEL(wrong, (inout(int, sum))) {\n  sum[i] = nobody;\n}\n";
   static const char shared_text[] = "// above\nGK_SHARED(shared)\n\nGK_FN int half(int v) { return none; }\n";
-  static const gk_source shared = {"elsewhere/shared.h", shared_text, 2, NULL, 0, NULL}, *const uses[] = {&shared};
-  static const gk_source wrong = {"somewhere/wrong.c", text, 0, uses, 1, NULL};
+  static const gk_source shared = {"elsewhere/shared.h", shared_text, 2, NULL, 0, NULL, NULL};
+  static const gk_source *const uses[] = {&shared};
+  static const gk_source wrong = {"somewhere/wrong.c", text, 0, uses, 1, NULL, NULL};
   static gk_kernel bad[2];
   bad[0] = twice;
   bad[0].name = "thrice";
@@ -150,7 +151,7 @@ static void change_compilers(const char *what) {
 /* A kernel whose text, and the file that this is said to be, are in the environment; or, with options, by hand. */
 static void compile_text(gk_device *device) {
   const char *options = getenv("CACHE_TEST_OPTIONS"), *changed = getenv("CACHE_TEST_CHANGED");
-  const gk_source source = {getenv("CACHE_TEST_FILE"), getenv("CACHE_TEST_TEXT"), 0, NULL, 0, NULL};
+  const gk_source source = {getenv("CACHE_TEST_FILE"), getenv("CACHE_TEST_TEXT"), 0, NULL, 0, NULL, NULL};
   const gk_code code = {.text = source.text, .options = options};
   const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = options ? NULL : &source,
                             .cuda = options ? &code : NULL};

@@ -92,7 +92,7 @@ static gk_kernel changed(void) {
   memcpy(sum, "added(p", 7);
   memmove(sum + 10, sum + 8, strlen(sum + 8) + 1);
   memcpy(sum + 7, ")+1", 3);
-  source.text = text;
+  source.text = source.own = text;
   gk_kernel kernel = add_up;
   kernel.source = &source;
   return kernel;

@@ -383,6 +383,30 @@ static void test_paths(void **state) {
   }
 }
 
+/* Headers of two folders may have one name, and so may files that were compiled in two: their texts tell. */
+static void test_one_path_of_two_files(void **state) {
+  (void)state;
+  static const struct { const char *own; bool is_mixed; } cases[] = {{NULL, false}, {"the text", false},
+                                                                     {"The text", true}, {"the text\n", true}};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    gk_source source = {.file = "la/a.h", .text = "the text", .line = 7, .from = "7:lb/a.h", .own = cases[k].own};
+    assert_int_equal(gki_source_of_other(&source) != NULL, cases[k].is_mixed);
+    source.file = "a.c";
+    source.from = "7:a.c";
+    assert_int_equal(gki_source_of_other(&source) != NULL, cases[k].is_mixed);
+  }
+  gk_source source = *twin_one_of_header()->source;
+  assert_string_equal(source.own, source.text);
+  assert_string_not_equal(twin_one()->source->own, twin_other()->source->own);
+  source.own = "#define GK_THIS_SOURCE twin_header\n";
+  gk_kernel kernel = *twin_one_of_header();
+  kernel.source = &source;
+  const found f = problems_of(&kernel);
+  assert_int_equal(f.count, 1);
+  if (!strstr(f.first, "kernel-text: ")) fail_msg("%s", f.first);
+  check_fails(&kernel, "cuda", "both are called the same in GK_SOURCE or GK_SHARED; give each file a name of its own");
+}
+
 /* ---- several sources, layouts ------------------------------------------------------------------------------------ */
 
 static void test_shared_sources(void **state) {
@@ -536,7 +560,7 @@ int main(void) {
       cmocka_unit_test(test_shared_sources), cmocka_unit_test(test_layouts),       cmocka_unit_test(test_broken_texts),
       cmocka_unit_test(test_deep_nesting),   cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_paths),          cmocka_unit_test(test_two_files_of_one_name),
-      cmocka_unit_test(test_one_header_by_two_paths),
+      cmocka_unit_test(test_one_header_by_two_paths), cmocka_unit_test(test_one_path_of_two_files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -383,12 +383,12 @@ static void errors_name_each_file(void **state) {
   static const char own_text[] =
       "// host\n\nGK_SOURCE(cloth, &vec)\nGK_KERNEL(one, (inout(int, x))) {\n  x[i] = half(x[i]);\n}\n"
       "GK_KERNEL(two, (inout(int, x))) {\n  x[i] = \n    odd(x[i]);\n}\n";
-  static const gk_source vec = {"b/vec.h", shared_text, 2, NULL, 0, NULL},
-                         right = {"b/right.h", right_text, 1, NULL, 0, NULL};
+  static const gk_source vec = {"b/vec.h", shared_text, 2, NULL, 0, NULL, NULL},
+                         right = {"b/right.h", right_text, 1, NULL, 0, NULL, NULL};
   static const gk_source *const uses[] = {&vec}, *const right_uses[] = {&right};
   static const gk_param params[] = {{.name = "x", .element = "int", .element_bytes = 4, .element_alignment = 4,
                                      .type = GK_PTR, .access = GK_ACCESS_INOUT}};
-  gk_source cloth_source = {"a/cloth.c", own_text, 3, uses, 1, NULL};
+  gk_source cloth_source = {"a/cloth.c", own_text, 3, uses, 1, NULL, NULL};
   const gk_kernel kernel = {.name = "one", .params = params, .param_count = 1, .source = &cloth_source};
   for (int turn = 0; turn < 2; ++turn) {
     if (turn == 1) cloth_source.uses = right_uses;
@@ -405,7 +405,7 @@ static void errors_name_each_file(void **state) {
 static void errors_in_macros_are_where_they_were_used(void **state) {
   (void)state;
   static const char text[] = "\n\nGK_KERNEL(one, (inout(int, x), in(flot, y))) {\n  x[i] = 1;\n}\n";
-  static const gk_source source = {"a/cloth.c", text, 0, NULL, 0, NULL};
+  static const gk_source source = {"a/cloth.c", text, 0, NULL, 0, NULL, NULL};
   static const gk_kernel kernel = {.name = "one", .source = &source};
   char *composed = gk_compose(&kernel, "cuda");
   assert_non_null(composed);

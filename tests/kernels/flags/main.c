@@ -35,10 +35,12 @@ int main(void) {
     wrong += check(y[0] == 10 && y[1] == 50 && y[2] == 122, "the results");
     wrong += check(strncmp(line_of(source, source->line), "GK_SOURCE(cloth, &vec)\n", 23) == 0, "the text of cloth.h");
     wrong += check(strstr(source->file, "cloth.h") != NULL, "its name");
+    wrong += check(!source->own || strcmp(source->own, source->text) == 0, "its own text in each unit");
     const gk_source *used = source->uses[0];
     wrong += check(source->use_count == 1 && strncmp(line_of(used, used->line), "GK_SHARED(vec)\n", 15) == 0,
                    "the text of vec.h");
   }
+  wrong += check(!scale.source->own || strcmp(scale.source->own, scale.source->text) == 0, "its own text");
   wrong += check(strstr(scale.source->text, "/* the text of main.c */") != NULL, "the text of main.c");
   wrong += check(strncmp(line_of(scale.source, scale.source->line), "GK_SOURCE(here)\n", 16) == 0, "its line");
   return wrong != 0;
