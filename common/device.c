@@ -193,9 +193,18 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   return GK_OK;
 }
 
-/* Not in a fork's child, which has no worker, and whose driver is the parent's. */
+static bool is_taken(pthread_mutex_t *lock) {
+  if (pthread_mutex_trylock(lock) != 0) return true;
+  pthread_mutex_unlock(lock);
+  return false;
+}
+
+/* In a fork's child there is no worker. A driver is the parent's, and so is what a thread of the parent's was changing
+ * just then. */
 static void end_backend(gk_device *device) {
-  gki_worker_stop(&device->worker);
+  if (device->forks == gki_forks) gki_worker_stop(&device->worker);
+  else if (!(device->backend->bits & GK_BACKEND_FORKED) || is_taken(&device->lock) || is_taken(&device->code_lock))
+    return;
   for (size_t k = 0; k < device->code_capacity; ++k)
     if (device->codes[k].kernel && device->backend->unload)
       device->backend->unload(device->state, device->codes[k].code);
@@ -213,7 +222,7 @@ void gk_device_close(gk_device *device) {
   const int cancel = gki_cancel_hold();
   gki_bury(device, "device", device->info.name, "closed");
   gki_graphs_detach(device);
-  if (device->forks == gki_forks) end_backend(device);
+  end_backend(device);
   gk_release(device->codes);
   gk_release(device->blocks);
   gk_release(device->state);

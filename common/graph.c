@@ -30,7 +30,9 @@ void gki_graph_leave(gk_graph *graph) { atomic_flag_clear_explicit(&graph->insid
 static void let_go(gk_graph *graph) {
   gk_device *device = graph->device;
   if (!device) return;
-  if (graph->forks != gki_forks) {
+  if (graph->forks != gki_forks) { /* its memory is among the device's blocks */
+    if (graph->lowered && device->backend->bits & GK_BACKEND_FORKED) device->backend->drop(graph->state);
+    graph->lowered = false;
     graph->device = NULL;
     return;
   }

@@ -21,8 +21,8 @@
  *   closed, and after. gk's own threads block all signals but those that a thread raises by what it does (SIGSEGV ...).
  * - A thread that is cancelled (pthread_cancel) finishes the call that it is in.
  * - Forks: a device, its memory and its graphs are of the process that opened it. In a child process calls with them
- *   fail (GK_ERROR_DEVICE), and closing and destroying them only frees what gk itself had; it may open devices of its
- *   own, on CUDA if its parent had none.
+ *   fail (GK_ERROR_DEVICE), and closing and destroying them only frees memory: on OpenMP all that they had, on CUDA
+ *   what isn't the driver's or the backend's. It may open devices of its own, on CUDA if its parent had none.
  * - Order: launches, uploads, downloads and copies on a device happen as if one after the other, in the order of the
  *   calls. Launches of gk_launch_on follow earlier ones of their graph, and all but launches of other graphs follow
  *   them; else their order is that of their streams.

@@ -375,7 +375,12 @@ typedef enum gk_direction {
   GK_ZERO,      /**< From nothing: zeros. */
 } gk_direction;
 
-enum { GK_BACKEND_STREAMS = 1 /**< gk_backend.bits: gk_launch_on is possible. */ };
+/** gk_backend.bits. */
+enum {
+  GK_BACKEND_STREAMS = 1, /**< gk_launch_on is possible. */
+  GK_BACKEND_FORKED = 2,  /**< drop, unload, free and close may be called in a child process, which has none of its
+                           * parent's threads; else what they would free there is left. */
+};
 
 /** A backend. What its entries say is checked: a number that is no gk_result, a description without strings or with
  * numbers that can't be, memory that isn't aligned, a record with other arrays, or that names no node of its kind, are
@@ -384,7 +389,7 @@ typedef struct gk_backend {
   uint32_t abi;          /**< GK_BACKEND_ABI. */
   uint32_t bytes;        /**< sizeof(gk_backend). */
   const char *name;      /**< For gk_device_desc. */
-  uint32_t bits;         /**< GK_BACKEND_STREAMS or 0. */
+  uint32_t bits;         /**< GK_BACKEND_STREAMS, GK_BACKEND_FORKED or 0. */
   uint32_t device_bytes; /**< Of the state of a device. */
   uint32_t graph_bytes;  /**< Of the state of a graph. */
 

@@ -216,6 +216,7 @@ const gk_backend gki_openmp = {
   .abi = GK_BACKEND_ABI,
   .bytes = sizeof(gk_backend),
   .name = "openmp",
+  .bits = GK_BACKEND_FORKED,
   .device_bytes = sizeof(gki_openmp_device),
   .graph_bytes = sizeof(gki_program),
   .open = open_device,

@@ -146,8 +146,9 @@ bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
 void gki_team_free(gki_team *team) {
   if (!team->seats) return;
   gki_order end = {.work = NULL};
-  if (team->started) gki_team_post(team, &end, 0, team->most, team->most);
-  for (uint32_t k = 1; team->started && k < team->most; ++k) pthread_join(team->seats[k].own, NULL);
+  const bool there = team->started && team->process == getpid();
+  if (there) gki_team_post(team, &end, 0, team->most, team->most);
+  for (uint32_t k = 1; there && k < team->most; ++k) pthread_join(team->seats[k].own, NULL);
   gk_release(((void **)team->seats)[-1]);
   team->seats = NULL;
 }
@@ -192,6 +193,7 @@ static void start_threads(gki_team *team) {
            "raise the limit (ulimit -u, ulimit -v, pids.max of a container), or lower OMP_STACKSIZE", (unsigned)there,
            (unsigned)team->most, strerror(code));
   team->most = there;
+  team->process = getpid();
   team->started = true;
 }
 

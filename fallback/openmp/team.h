@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { GKI_APART = 128 /* bytes between what different threads write: two lines, as CPUs fetch them in pairs */ };
 
@@ -41,6 +42,7 @@ typedef struct gki_team {
   uint32_t most;   /* of them OpenMP allows (OMP_THREAD_LIMIT); once started, those there are */
   uint32_t size;   /* those there are while they meet, else 1 */
   bool started;
+  pid_t process;   /* that started them: a child that it forks has none of them */
   size_t stack_bytes; /* of each thread; 0: as the system has it */
   bool crowded;    /* more threads than cores: whoever spins keeps another from its work */
   gki_seat *seats;
