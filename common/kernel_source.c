@@ -251,24 +251,41 @@ static bool stands_in(const char *s, const char *end, const char *name) {
   return false;
 }
 
-/* What stands between #if and #endif may be hidden from devices. */
+/* The next token, or the word of the next directive. What stands between #if and #endif may be hidden from devices, and
+ * is left out. */
+static gki_token next_open(const char **s, const char *end, int *hidden, bool *directs) {
+  for (;;) {
+    gki_token token = gki_next_token(*s, end);
+    *s = token.end;
+    *directs = gki_token_is(token, "#");
+    if (*directs) {
+      token = gki_next_token(*s, end);
+      *hidden += gki_token_in(token, " if ifdef ifndef ") - gki_token_is(token, "endif");
+      *s = gki_directive_end(*s, end);
+    }
+    if (*hidden <= 0 || token.kind == GKI_END) return token;
+  }
+}
+
 gki_token gki_host_word(const gk_source *source) {
   static const char ours[] = " gk_bits gk_atomic_add gk_atomic_min gk_atomic_max gk_atomic_or gk_atomic_exchange "
                              "gk_atomic_cas gk_atomic_load ";
   int hidden = 0;
+  bool directs;
   const char *end, *s = region(source, &end);
-  for (;;) {
-    const gki_token token = gki_next_token(s, end);
-    if (token.kind == GKI_END) return token;
-    s = token.end;
-    if (gki_token_is(token, "#")) {
-      const gki_token word = gki_next_token(s, end);
-      hidden += gki_token_in(word, " if ifdef ifndef ") - gki_token_is(word, "endif");
-      s = gki_directive_end(s, end);
-    } else if (hidden <= 0 && strncmp(token.at, "gk_", 3) == 0 && !gki_token_in(token, ours)) {
-      return token;
-    }
-  }
+  gki_token token;
+  do token = next_open(&s, end, &hidden, &directs);
+  while (token.kind != GKI_END && (directs || strncmp(token.at, "gk_", 3) != 0 || gki_token_in(token, ours)));
+  return token;
+}
+
+bool gki_includes(const char *s, const char *end) {
+  int hidden = 0;
+  bool directs;
+  gki_token token;
+  do token = next_open(&s, end, &hidden, &directs);
+  while (token.kind != GKI_END && !(directs && gki_token_is(token, "include")));
+  return token.kind != GKI_END;
 }
 
 static bool ends_before_host_code(const gk_kernel *kernel, const gk_source *part) {

@@ -36,6 +36,9 @@ void gki_add_slice(gki_text *out, const char *s, const char *end);
 gki_token gki_host_word(const gk_source *source);
 #define GKI_HOST_CODE "%s:%u: kernel %s: %.*s is for the host alone; put GK_SOURCE_END above the host code"
 
+/* Whether there is an #include, outside of #if. */
+bool gki_includes(const char *s, const char *end);
+
 /* The line of a place in a source's text, from 1. */
 unsigned gki_source_line(const gk_source *source, const char *at);
 

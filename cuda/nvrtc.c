@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEXT_BYTES = 1024, MAJOR = 1000 };
+enum { TEXT_BYTES = 1024, SPARE_BYTES = 2048 /* what a message has beside a log */, MAJOR = 1000 };
 
 /* By soname, the newest first; the plain name is for one that is newer than this list. */
 static struct { const char *name; bool is_loaded; gki_nvrtc nvrtc; } libraries[] = {
@@ -247,7 +247,9 @@ static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, 
   gki_cuda_text_name(text, name);
   gk_result code = GK_OK;
   if (result == NVRTC_ERROR_COMPILATION)
-    code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%s", name, with, first_error(said));
+    code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%.*s%s", name, with, GKI_MESSAGE_BYTES - SPARE_BYTES,
+                   first_error(said), gki_cuda_text_may_go_on(text) ?
+                   "\nits text has an #include: mend what is wrong, or put GK_SOURCE_END above the host code" : "");
   else if (result == NVRTC_ERROR_OUT_OF_MEMORY)
     code = gk_fail(GK_ERROR_MEMORY, "out of host memory compiling %s (%s); free some and call again", name, with);
   else if (result != NVRTC_SUCCESS)

@@ -15,6 +15,11 @@ static const char *own_part(const char *text) {
   return head ? head + strlen(gki_text_gk_kernel) : text;
 }
 
+bool gki_cuda_text_may_go_on(const gki_cuda_text *text) {
+  const char *own = own_part(text->text);
+  return own != text->text && gki_includes(own, own + strlen(own));
+}
+
 /* Behind the word there is the file, or the blank before it, as they are split; --include-path is a folder. */
 static bool options_include(const char *options) {
   static const char word[] = "include";

@@ -19,6 +19,9 @@ void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES
 /* What else it needs lies in files that may change: what is made of it holds for today only. */
 bool gki_cuda_text_includes(const gki_cuda_text *text);
 
+/* Whether it may be a composed one that goes on with host code, for want of a GK_SOURCE_END: it has an #include. */
+bool gki_cuda_text_may_go_on(const gki_cuda_text *text);
+
 /* A copy, less the folders in its #line directives, unless those may get into what is made of it: it may lie elsewhere
  * the next time. To be freed by gk_release; NULL: out of memory. */
 char *gki_cuda_text_plain(const gki_cuda_text *text);

@@ -231,9 +231,11 @@ static void test_host_code_is_warned_of(void **state) {
   (void)state;
   static const char open[] = "GK_SHARED(t)\nGK_FN int one(int x) { return x; }\nstatic gk_graph *graph, *other;\n";
   static const char ended[] = "GK_SHARED(t)\nGK_FN int one(int x) { return x; }\nGK_SOURCE_END\ngk_graph *graph;\n";
+  static const char includes[] = "GK_SHARED(t)\nGK_FN int one(int x) { return x; }\n#include <gk_math.h>\nint x;\n";
   assert_string_equal(warnings_of(open, GK_LOG_WARN), "shared.h:3: kernel k: gk_graph is for the host alone; put "
                                                       "GK_SOURCE_END above the host code\n");
   assert_string_equal(warnings_of(ended, GK_LOG_WARN), "");
+  assert_string_equal(warnings_of(includes, GK_LOG_WARN), ""); /* which may be meant */
   assert_string_equal(warnings_of(open, GK_LOG_ERROR), "");
 }
 

@@ -88,9 +88,12 @@ static void give_long_log(void) {
   setenv("FAKE_NVRTC_LOG", log, 1);
 }
 
+/* A text by hand, or that is composed of $COMPOSED. */
 static int compile(void) {
-  const gki_cuda_text cloth_text = {.text = "text", .file = "cloth", .kernel = getenv("KERNEL"),
-                                    .options = getenv("OPTIONS")};
+  const gk_source source = {.file = "cloth.c", .text = getenv("COMPOSED")};
+  char *composed = source.text ? gk_compose(&(gk_kernel){.name = "k", .source = &source}, "cuda") : NULL;
+  const gki_cuda_text cloth_text = {.text = composed ? composed : "#include <math.h>\n", .file = "cloth",
+                                    .kernel = getenv("KERNEL"), .options = getenv("OPTIONS")};
   gki_cuda_compiler compiler;
   gki_nvrtc_code image = {0};
   gki_begin();
@@ -103,6 +106,7 @@ static int compile(void) {
   if (result == GK_OK && image.size != strlen(image.bytes) + 1) printf(" of a wrong size");
   gki_nvrtc_code_free(&image);
   gki_nvrtc_code_free(&image);
+  gk_free_text(composed);
   return 0;
 }
 
@@ -212,6 +216,16 @@ static const elsewhere_case compiled[] = {
     /* As long as no message is. */
     {FAKES, {N13, "MANY=1", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
      {"GK_ERROR_COMPILE: cloth doesn't compile (NVRTC 13.0, cubin for sm_90):\ncloth(3): error: e\n1 error", "$"}},
+    /* A composed text may go on with host code, and end with a hint. */
+    {FAKES, {N13, "COMPOSED=#include <math.h>\n", "FAKE_NVRTC_LOG=(3): error: e",
+             "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
+     {"GK_ERROR_COMPILE: ", "(3): error: e\nits text has an #include: mend ", "or put GK_SOURCE_END above the",
+      " host code", "$"}},
+    {FAKES, {N13, "COMPOSED=#include <math.h>\n", "MANY=1", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
+     {"GK_ERROR_COMPILE: ", "(3): error: e\n1 error\nits text has an #include: mend ", "above the host code", "$"}},
+    {FAKES, {N13, "COMPOSED=#if X\n#include <math.h>\n#endif\n//#include\nint include;\n",
+             "FAKE_NVRTC_LOG=(3): error: e", "FAKE_NVRTC_FAIL=nvrtcCompileProgram:6"}, "compile",
+     {"GK_ERROR_COMPILE: ", "(3): error: e", "$"}},
     {FAKES, {N13}, "starved", {"GK_ERROR_MEMORY: out of host memory compiling cloth"}},
 };
 
