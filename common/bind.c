@@ -2,6 +2,8 @@
 #include "graph.h"
 #include "cancel.h"
 #include "range.h"
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -264,6 +266,9 @@ gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value) {
   const gk_slot_desc *desc = slot_of(graph, slot, "gk_bind_float", 1u << GK_F32 | 1u << GK_F64);
   gk_value held = {.i64 = 0};
   if (!desc) result = GK_ERROR_INVALID;
+  else if (desc->type == GK_F32 && isfinite(value) && (value > (double)FLT_MAX || value < -(double)FLT_MAX))
+    result = gk_fail(GK_ERROR_INVALID, "gk_bind_float: slot %d (%s) is a float, and %g is out of range; bind one of "
+                     "-%g to %g, or infinity", (int)slot, desc->name, value, (double)FLT_MAX, (double)FLT_MAX);
   else {
     if (desc->type == GK_F32) held.f32 = (float)value;
     else held.f64 = value;

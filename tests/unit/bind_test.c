@@ -1,5 +1,6 @@
 #include "runtime.h"
 #include "runtime_kernels.h"
+#include <float.h>
 #include <math.h>
 
 enum { X = 1, COUNT, I, U, L, F, D, Y, TO, LINE, OWNED, SUM, FREE, HOST, LAST = 20 };
@@ -55,6 +56,12 @@ static void every_type_arrives(void **state) {
     assert_ok(gk_bind_int(graph, U, wide_values[k]));
     assert_ok(gk_bind_float(graph, F, 1.5));
     assert_ok(gk_bind_float(graph, D, -3.0));
+    assert_fails(GK_ERROR_INVALID, "gk_bind_float: slot 6 (F) is a float, and -1e+300 is out of range",
+                 gk_bind_float(graph, F, -1e300));
+    assert_fails(GK_ERROR_INVALID, "and 1e+39 is out of range", gk_bind_float(graph, F, 1e39));
+    assert_ok(gk_bind_float(graph, F, -(double)INFINITY)); /* which a float has */
+    assert_ok(gk_bind_float(graph, F, (double)FLT_MAX));
+    assert_ok(gk_bind_float(graph, F, 1.5));
     run(graph);
     assert_ok(gk_download(device, back, to, sizeof back));
     assert_true(back[0] == big[k]);
