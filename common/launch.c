@@ -105,6 +105,7 @@ gk_result gki_queue_make(gk_graph *graph) {
   graph->outcome_message = gk_obtain(sizeof graph->queue->message);
   if (!graph->queue || !graph->entries || !graph->outcome_message)
     return gki_fail_memory("a graph's queue of launches", graph->depth * sizeof *graph->queue);
+  graph->outcome_message[0] = 0;
   for (uint32_t k = 0; k < graph->depth; ++k) {
     gki_launch *launch = &graph->queue[k];
     launch->graph = graph;
@@ -296,6 +297,13 @@ static gk_result prepare(gk_graph *graph, const char *call, int32_t label, bool 
   return GK_OK;
 }
 
+/* Until there is a launch, whose outcome may be told. */
+static gk_result note_refused(gk_graph *graph, gk_result result) {
+  if (result != GK_OK && !atomic_load_explicit(&graph->launched, memory_order_relaxed))
+    snprintf(graph->outcome_message, sizeof graph->queue->message, "%s", gk_error());
+  return result;
+}
+
 /* On the caller's thread, whatever the device is at, and its failure is the answer: he is about to launch. */
 static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
                          gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
@@ -328,7 +336,7 @@ gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
   if (result != GK_OK) return result;
   if (gki_is_heard()) begin_range(graph, "arm", label);
   result = refuse_inside(graph, call);
-  if (result == GK_OK) result = arm_now(graph, call, label, arm, data);
+  if (result == GK_OK) result = note_refused(graph, arm_now(graph, call, label, arm, data));
   gki_range_end();
   gki_graph_leave(graph);
   return result;
@@ -380,6 +388,7 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
     else gki_worker_post(&device->worker, &launch->job);
     if (result == GK_OK && graph->told == launched) graph->outcome = GK_OK;
   }
+  note_refused(graph, result);
   gki_range_end();
   gki_graph_leave(graph);
   return result;
@@ -398,6 +407,9 @@ static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   if (graph->outside && block)
     result = refuse_outside(graph, call, "wait for your exec's launch and call gk_poll");
+  else if (!launched && graph->outcome_message[0])
+    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; its last launch was refused: %s", call,
+                     graph->planned.plan.name, graph->outcome_message);
   else if (!launched)
     result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call %s first", call,
                      graph->planned.plan.name, graph->outside ? "gk_cuda_arm" : "gk_launch");

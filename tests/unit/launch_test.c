@@ -199,7 +199,8 @@ static void unknown_label_lists_the_labels(void **state) {
   assert_fails(GK_ERROR_INVALID, "graph pausing has no checkpoint with label 77; it has FIRST (10), SECOND (11)",
                gk_launch(graph, 77));
   assert_fails(GK_ERROR_INVALID, "has no checkpoint with label -1; it has none; give 0, the top", gk_launch(other, -1));
-  assert_fails(GK_ERROR_INVALID, "was not launched yet", gk_wait(graph, NULL)); /* a refused launch is none */
+  assert_fails(GK_ERROR_INVALID, "gk_wait: graph pausing was not launched yet; its last launch was refused: gk_launch: "
+               "graph pausing has no checkpoint with label 77", gk_wait(graph, NULL));
   assert_ok(gk_launch(graph, SECOND));
   assert_ok(gk_wait(graph, NULL));
   gk_graph_destroy(graph);
