@@ -375,7 +375,7 @@ typedef struct gk_slot_desc {
   {.slot = (s), .type = GK_PTR, .name = #s, .element = #T, .element_bytes = sizeof(T), .count = (n)}
 /** Slot s points to memory that kernels see as different types. */
 #define GK_RAW_BUFFER(s) {.slot = (s), .type = GK_PTR, .name = #s}
-/** Slot s is a number: int, uint, int64_t, float or double. */
+/** Slot s is a number: int, uint (or int32_t, uint32_t), int64_t, float or double. */
 #define GK_SCALAR(s, T) {.slot = (s), .type = GKI_TYPE_##T, .name = #s}
 /** The same with a value to begin with. */
 #define GK_DEFAULT(s, T, v) \
@@ -467,7 +467,8 @@ typedef struct gk_list {
 
 /** A gk_list named id, of an array t of tasks and an array s of slots. */
 #define GK_LIST(id, t, s) {GK_ABI, #id, (t), GK_COUNT(t), (s), GK_COUNT(s)}
-/** Kernel k, of one dimension, over n items (a slot, or GK_ONE), with slots for its parameters. */
+/** Kernel k, of one dimension, over n items, with slots for its parameters. n is a slot where their number is, or
+ * GK_ONE, never the number itself: 8 is slot 8, whatever that is. */
 #define GK_RUN(k, n, ...) GKI_KERNEL_TASK(0, 1, k, (n), 0, 0, __VA_ARGS__)
 /** A kernel of two dimensions. */
 #define GK_RUN_2D(k, x, y, ...) GKI_KERNEL_TASK(0, 2, k, (x), (y), 0, __VA_ARGS__)
@@ -477,10 +478,11 @@ typedef struct gk_list {
 #define GK_RUN_ALWAYS(k, n, ...) GKI_KERNEL_TASK(GK_ALWAYS, 1, k, (n), 0, 0, __VA_ARGS__)
 /** n elements from one slot's memory to another's. */
 #define GK_COPY(to, from, n) {.op = GK_OP_COPY, .name = #to " = " #from, .items = {n}, .args = {to, from}}
-/** n elements of slot `to`, each 4 bytes set to the integer v. A float, double or int64_t takes 0 alone (int64_t: -1,
- * too); a v with a point is an error of the compiler's (GK_FILL_F32). */
+/** n elements of slot `to`, each 4 bytes set to the integer v, -2^31 to 2^32 - 1: of any other the lowest 32 bits are
+ * taken, and nobody can tell. A float, double or int64_t takes 0 alone (int64_t: -1, too); a v with a point is an error
+ * of the compiler's (GK_FILL_F32). */
 #define GK_FILL(to, n, v) \
-  {.op = GK_OP_FILL, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern = (uint32_t)((v) | 0)}
+  {.op = GK_OP_FILL, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern = (uint32_t)(GKI_INTEGER(v) | 0)}
 /** n elements of slot `to`, of floats, each set to v. */
 #define GK_FILL_F32(to, n, v) \
   {.op = GK_OP_FILL, .bits = GK_FLOATS, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern_f32 = (v)}
@@ -581,7 +583,7 @@ gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory);
 /** Binds a number to a slot of type I32, U32 or I64; one that is out of range is refused. */
 gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value);
 
-/** Binds a number to a slot of type F32 or F64. */
+/** Binds a number to a slot of type F32 or F64; for F32 a finite one beyond FLT_MAX is refused. */
 gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value);
 
 /** Copies a struct into a slot of type BYTES; bytes must be the slot's element_bytes. */
@@ -684,13 +686,23 @@ uint64_t gk_passes(const gk_status *status, int32_t label);
   {.op = GK_OP_KERNEL, .bits = (b) | GK_DIMENSIONS(d), .name = #k, .kernel = &(k), .items = {x, y, z}, \
    .args = {__VA_ARGS__}}
 #define GKI_BLOCK_TASK(o, ...) {.op = GK_OP_##o, .name = #__VA_ARGS__, .flag = __VA_ARGS__}
+#ifdef __cplusplus
+#define GKI_INTEGER(v) (v)
+#else /* the compiler complains of the struct's name */
+extern const struct gki_use_GK_FILL_F32 { char no_integer; } gki_no_integer;
+#define GKI_INTEGER(v) _Generic((v), float: gki_no_integer, double: gki_no_integer, default: (v))
+#endif
 #define GKI_TYPE_int GK_I32
+#define GKI_TYPE_int32_t GK_I32
 #define GKI_TYPE_uint GK_U32
+#define GKI_TYPE_uint32_t GK_U32
 #define GKI_TYPE_int64_t GK_I64
 #define GKI_TYPE_float GK_F32
 #define GKI_TYPE_double GK_F64
 #define GKI_GET_int i32
+#define GKI_GET_int32_t i32
 #define GKI_GET_uint u32
+#define GKI_GET_uint32_t u32
 #define GKI_GET_int64_t i64
 #define GKI_GET_float f32
 #define GKI_GET_double f64

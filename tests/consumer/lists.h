@@ -27,7 +27,8 @@ enum label { SEARCH = 1, HERE, AT_OFFSET, ROUNDS, INCLUDED = 100 };
 
 static const gk_slot_desc slots[] = {
   GK_OWN(DATA, int, 64),    GK_OWN(COPY_OF, int, 64),       GK_OWN(FLAG, int, 2),        GK_RAW_BUFFER(RAW),
-  GK_SCALAR(COUNT, int),    GK_DEFAULT(WIDTH, int, 8),      GK_DEFAULT(HEIGHT, uint, 8), GK_DEFAULT(WEIGHT, float, 1),
+  GK_SCALAR(COUNT, int32_t), GK_DEFAULT(WIDTH, int, 8),     GK_DEFAULT(HEIGHT, uint32_t, 8),
+  GK_DEFAULT(WEIGHT, float, 1),
   GK_SCALAR(BIG, int64_t),  GK_DEFAULT(FINE, double, 0.25), GK_STRUCT_VALUE(OPTIONS, options),
   GK_BUFFER(CHOICE, int),
 };

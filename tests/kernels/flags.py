@@ -205,7 +205,10 @@ AROUND = {
     "17 parameters": ("c", f"GK_SOURCE(slip)\nGK_KERNEL(bad, ({DEEP})) {{ y[i] = x0[i]; }}\n",
                       "the kernel bad has more than 16 parameters; put some of them into a GK_STRUCT"),
     "no GK_SOURCE": ("c", "\nGK_KERNEL(bad, (out(float, y))) { y[i] = 0.0f; }\n",
-                     "gki_write_GK_SOURCE_above_GK_KERNEL_GK_THIS_SOURCE"),
+                     "gki_one_GK_SOURCE_in_a_file_above_its_GK_KERNELs_or_define_GK_THIS_SOURCE"),
+    "two GK_SOURCEs": ("c", "GK_SOURCE(slip)\nGK_SOURCE(other)\n",
+                       "gki_one_GK_SOURCE_in_a_file_above_its_GK_KERNELs_or_define_GK_THIS_SOURCE"),
+    "GK_FILL of a float": ("c", "enum { Y = 1, N };\ngk_task fill = GK_FILL(Y, N, 1.5f);\n", "use_GK_FILL_F32"),
     "a kernel in C++": ("cpp", "GK_SOURCE(slip)\nGK_KERNEL(bad, (in(float, x), out(float, y))) { y[i] = x[i]; }\n",
                         "GK_KERNEL(bad, ...) is C: write it in a .c file"),
 }
