@@ -43,6 +43,7 @@ SCRIPTS = [
     ("mutations runner", ["tests/mutations_runner.py"], False),
     ("lint", ["tests/lint.py"], False),
     ("configured", ["tests/configured.py"], False),
+    ("layers", ["tests/repo/layers.py"], False),
     ("exports", ["tests/exports.py"], True),
     ("headers", ["tests/consumer/headers.py"], False),
     ("installed", ["tests/consumer/installed.py"], True),
