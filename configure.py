@@ -122,14 +122,14 @@ def find_png(compiler, wanted):
 
 def find_xxhash(compiler, wanted):
     """Header only: nothing is linked. XXH3 is what it is for good since 0.8."""
-    none = {"cache": "common/cache_none.c"}
+    none = {"cache": "common/kernel/cache_none.c"}
     if not wanted:
         return Found("xxHash", "no: --without-xxhash; what is compiled is not kept on disk", none)
     program = "#define XXH_INLINE_ALL\n#include <xxhash.h>\n_Static_assert(XXH_VERSION_NUMBER >= 800, \"\");\n" \
         "int main(void) { return (int)XXH3_128bits(\"\", 0).low64; }\n"
     if try_compile(compiler, program) is None:
         return Found("xxHash", "no: what is compiled is not kept on disk (apt-get install libxxhash-dev)", none)
-    return Found("xxHash", "yes", {"cache": "common/cache.c"})
+    return Found("xxHash", "yes", {"cache": "common/kernel/cache.c"})
 
 
 def find_nvtx(compiler, path, wanted):

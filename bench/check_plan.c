@@ -1,9 +1,9 @@
 /* What does a list cost before it runs? Time and memory per task of reading, checking and planning lists of 1,000 to
  * 100,000 tasks (table F6). Time is the thread's own; memory is counted by the allocator hook at its peak, beyond the
  * caller's list. */
-#include "check.h"
+#include "check/check.h"
 #include "cpu_floor.h"
-#include "plan.h"
+#include "plan/plan.h"
 #include "gk_kernel.h"
 #include "harness.h"
 #include <malloc.h>

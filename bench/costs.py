@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes common/costs.h: what gk chooses by, from the results that are checked in.
+"""Writes common/base/costs.h: what gk chooses by, from the results that are checked in.
 
   bench/costs.py [--results FOLDER] [--out FILE] [--check]
 
@@ -115,7 +115,7 @@ def header(folder):
 def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     usage.add_argument("--results", type=Path, default=ROOT / "bench/results", metavar="FOLDER")
-    usage.add_argument("--out", type=Path, default=ROOT / "common/costs.h", metavar="FILE")
+    usage.add_argument("--out", type=Path, default=ROOT / "common/base/costs.h", metavar="FILE")
     usage.add_argument("--check", action="store_true")
     options = usage.parse_args()
     text = header(options.results)

@@ -1,6 +1,6 @@
 /* What the library has to choose between on CUDA, measured as it meets it (table P), for bench/costs.py, which makes
- * common/costs.h of it: kernels that look at a word, or an IF node around them; one warp or a grid for a small copy;
- * and what it costs to let the driver wake a thread. */
+ * common/base/costs.h of it: kernels that look at a word, or an IF node around them; one warp or a grid for a small
+ * copy; and what it costs to let the driver wake a thread. */
 #include "cuda_hand.h"
 #include "gk.h"
 #include "harness.h"

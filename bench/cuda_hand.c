@@ -1,5 +1,5 @@
 #include "cuda_hand.h"
-#include "cuda/nvrtc.h"
+#include "cuda/compile.h"
 #include "harness.h"
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "cuda_relaunch.h"
-#include "cuda/nvrtc.h"
+#include "cuda/compile.h"
 #include "harness.h"
 #include <stdio.h>
 #include <stdlib.h>

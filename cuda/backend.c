@@ -1,11 +1,11 @@
-#include "backend.h"
-#include "error.h"
-#include "facts.h"
-#include "gated.h"
-#include "images.h"
-#include "launch.h"
-#include "nvrtc.h"
-#include "outline.h"
+#include "cuda/backend.h"
+#include "base/error.h"
+#include "cuda/facts.h"
+#include "cuda/gated.h"
+#include "kernel/images.h"
+#include "cuda/launch.h"
+#include "cuda/compile.h"
+#include "cuda/outline.h"
 #include <stdio.h>
 #include <string.h>
 

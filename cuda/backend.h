@@ -1,4 +1,4 @@
-/* The CUDA backend, for common/registry.c. */
+/* The CUDA backend, for common/base/registry.c. */
 #ifndef GKI_CUDA_BACKEND_H
 #define GKI_CUDA_BACKEND_H
 #include "gk_backend.h"

@@ -1,7 +1,7 @@
 /* From gates to nodes: one after the other, sections side by side. */
-#include "build.h"
-#include "nodes.h"
-#include "range.h"
+#include "cuda/build.h"
+#include "cuda/nodes.h"
+#include "base/trace.h"
 
 typedef struct builder {
   gki_cuda_nodes nodes;

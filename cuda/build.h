@@ -1,7 +1,7 @@
 /* The nodes of a graph that decides by itself. */
 #ifndef GKI_CUDA_BUILD_H
 #define GKI_CUDA_BUILD_H
-#include "lower.h"
+#include "cuda/lower.h"
 
 /* Of a variant whose gates and tables are there. */
 gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles);

@@ -1,5 +1,5 @@
-#include "counts.h"
-#include "error.h"
+#include "cuda/counts.h"
+#include "base/error.h"
 #include <stddef.h>
 
 static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }

@@ -1,7 +1,7 @@
 /* Bad counts: the task that has one posts it, and the host says it when the launch is waited for. */
 #ifndef GKI_CUDA_COUNTS_H
 #define GKI_CUDA_COUNTS_H
-#include "parameters.h"
+#include "cuda/parameters.h"
 
 /* In page-locked memory. */
 typedef struct gki_cuda_posts {

@@ -1,7 +1,7 @@
-#include "device.h"
-#include "launch.h"
-#include "memory.h"
-#include "single.h"
+#include "cuda/device.h"
+#include "cuda/launch.h"
+#include "base/memory.h"
+#include "cuda/direct_block.h"
 #include <stdio.h>
 #include <string.h>
 

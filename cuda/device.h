@@ -2,11 +2,11 @@
  * the caller's. */
 #ifndef GKI_CUDA_DEVICE_H
 #define GKI_CUDA_DEVICE_H
-#include "driver.h"
+#include "cuda/driver.h"
 #include "gk_cuda.h"
-#include "image.h"
-#include "pool.h"
-#include "probe.h"
+#include "cuda/image.h"
+#include "cuda/pool.h"
+#include "cuda/probe.h"
 #include <pthread.h>
 #include <stdatomic.h>
 

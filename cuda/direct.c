@@ -1,12 +1,12 @@
 /* gk_cuda.h: sharing, and looking inside. */
 #include "gk_cuda.h"
-#include "backend.h"
-#include "common/graph.h"
-#include "dump.h"
-#include "error.h"
-#include "lower.h"
-#include "recorded.h"
-#include "single.h"
+#include "cuda/backend.h"
+#include "runtime/graph.h"
+#include "cuda/dump.h"
+#include "base/error.h"
+#include "cuda/lower.h"
+#include "cuda/record.h"
+#include "cuda/direct_block.h"
 #include <stdio.h>
 #include <string.h>
 

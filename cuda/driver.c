@@ -1,5 +1,5 @@
-#include "driver.h"
-#include "forked.h"
+#include "cuda/driver.h"
+#include "base/fork.h"
 #include <dlfcn.h>
 #include <link.h>
 #include <stdarg.h>

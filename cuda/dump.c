@@ -1,8 +1,8 @@
 /* The driver writes a file and is told nothing of names. It does write the nodes' handles, by which each node's label
  * gets what gk knows of it; the rest is left as it is, whatever a driver makes of it. */
-#include "dump.h"
-#include "error.h"
-#include "names.h"
+#include "cuda/dump.h"
+#include "base/error.h"
+#include "cuda/names.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

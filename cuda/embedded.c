@@ -1,5 +1,5 @@
-#include "embedded.h"
-#include "images.h"
+#include "cuda/embedded.h"
+#include "kernel/images.h"
 #include <stdio.h>
 #include <string.h>
 

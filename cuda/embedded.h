@@ -1,8 +1,8 @@
 /* From a text to a module by an image that was compiled when the program was built (gk_use_images, gk-embed). */
 #ifndef GKI_CUDA_EMBEDDED_H
 #define GKI_CUDA_EMBEDDED_H
-#include "device.h"
-#include "source.h"
+#include "cuda/device.h"
+#include "kernel/unit.h"
 
 enum { GKI_CUDA_WHY_BYTES = 2304 };
 

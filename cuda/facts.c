@@ -1,7 +1,7 @@
-#include "facts.h"
-#include "device.h"
-#include "error.h"
-#include "nvrtc.h"
+#include "cuda/facts.h"
+#include "cuda/device.h"
+#include "base/error.h"
+#include "cuda/compile.h"
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-#include "gated.h"
-#include "clock.h"
-#include "costs.h"
-#include "error.h"
-#include "launch.h"
+#include "cuda/gated.h"
+#include "base/clock.h"
+#include "base/costs.h"
+#include "base/error.h"
+#include "cuda/launch.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

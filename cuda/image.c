@@ -1,5 +1,5 @@
-#include "image.h"
-#include "image_bytes.h"
+#include "cuda/image.h"
+#include "cuda/image_bytes.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * drivers from 12.4 on translate for any. */
 #ifndef GKI_CUDA_IMAGE_H
 #define GKI_CUDA_IMAGE_H
-#include "driver.h"
+#include "cuda/driver.h"
 
 /* X(name): the kernel gki_<name> of gates.h; the probe finds its own ones. */
 #define GKI_CUDA_OWN_KERNELS(X) \

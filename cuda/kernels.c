@@ -1,8 +1,8 @@
-#include "kernels.h"
-#include "error.h"
-#include "foreign.h"
-#include "memory.h"
-#include "modules.h"
+#include "cuda/kernels.h"
+#include "base/error.h"
+#include "cuda/handwritten.h"
+#include "base/memory.h"
+#include "cuda/modules.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * its text or image, which kernels may share, too. */
 #ifndef GKI_CUDA_KERNELS_H
 #define GKI_CUDA_KERNELS_H
-#include "device.h"
+#include "cuda/device.h"
 
 /* The backend's entries; `code` is a gki_cuda_kernel. */
 bool gki_cuda_takes(const gk_kernel *kernel);

@@ -1,7 +1,7 @@
-#include "launch.h"
-#include "build.h"
-#include "clock.h"
-#include "costs.h"
+#include "cuda/launch.h"
+#include "cuda/build.h"
+#include "base/clock.h"
+#include "base/costs.h"
 #include <string.h>
 
 static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }

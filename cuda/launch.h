@@ -3,7 +3,7 @@
  * get, make a graph of the driver's; and one whose calls get something else first waits for the stream. */
 #ifndef GKI_CUDA_LAUNCH_H
 #define GKI_CUDA_LAUNCH_H
-#include "lower.h"
+#include "cuda/lower.h"
 
 /* Whether that launch's status is there. */
 bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number);

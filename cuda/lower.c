@@ -1,11 +1,11 @@
-#include "lower.h"
-#include "build.h"
-#include "error.h"
-#include "launch.h"
-#include "names.h"
-#include "nodes.h"
-#include "single.h"
-#include "ways.h"
+#include "cuda/lower.h"
+#include "cuda/build.h"
+#include "base/error.h"
+#include "cuda/launch.h"
+#include "cuda/names.h"
+#include "cuda/nodes.h"
+#include "cuda/direct_block.h"
+#include "cuda/quirks.h"
 #include <stdio.h>
 #include <string.h>
 

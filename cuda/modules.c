@@ -1,7 +1,7 @@
-#include "modules.h"
-#include "cache.h"
-#include "embedded.h"
-#include "memory.h"
+#include "cuda/modules.h"
+#include "kernel/cache.h"
+#include "cuda/embedded.h"
+#include "base/memory.h"
 #include <stdio.h>
 #include <string.h>
 

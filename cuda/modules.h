@@ -1,9 +1,9 @@
 /* From a text of CUDA C++ to a module of the device: by an image that the program brought along (embedded.h), else by
- * one that was kept on disk (common/cache.h), else by NVRTC, and then it is kept. */
+ * one that was kept on disk (common/kernel/cache.h), else by NVRTC, and then it is kept. */
 #ifndef GKI_CUDA_MODULES_H
 #define GKI_CUDA_MODULES_H
-#include "device.h"
-#include "nvrtc.h"
+#include "cuda/device.h"
+#include "cuda/compile.h"
 
 /* In the device's context. GK_ERROR_COMPILE with the compiler's log; GK_ERROR_UNSUPPORTED: there is no NVRTC, or none
  * for this device; GK_ERROR_MEMORY; GK_ERROR_DEVICE: the driver doesn't take what was compiled. The module is the

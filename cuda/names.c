@@ -1,7 +1,7 @@
-#include "names.h"
-#include "blocks.h"
-#include "error.h"
-#include "recorded.h"
+#include "cuda/names.h"
+#include "list/blocks.h"
+#include "base/error.h"
+#include "cuda/record.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

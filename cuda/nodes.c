@@ -1,10 +1,10 @@
-#include "nodes.h"
-#include "costs.h"
-#include "error.h"
-#include "range.h"
-#include "recorded.h"
-#include "single.h"
-#include "worker.h"
+#include "cuda/nodes.h"
+#include "base/costs.h"
+#include "base/error.h"
+#include "base/trace.h"
+#include "cuda/record.h"
+#include "cuda/direct_block.h"
+#include "runtime/worker.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Tasks as nodes of a graph, whoever decides when they run. */
 #ifndef GKI_CUDA_NODES_H
 #define GKI_CUDA_NODES_H
-#include "parameters.h"
+#include "cuda/parameters.h"
 
 /* `fronts` is a stack of nodes that what comes next has to wait for: from some `first` on those of the block at hand.
  * Whoever makes one frees it by gk_release. */

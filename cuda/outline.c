@@ -1,7 +1,7 @@
-#include "outline.h"
-#include "blocks.h"
-#include "names.h"
-#include "text.h"
+#include "cuda/outline.h"
+#include "list/blocks.h"
+#include "cuda/names.h"
+#include "base/text.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* What a list became on the device, for gk_dump: graphs, nodes, bodies, kernels. The driver is asked nothing. */
 #ifndef GKI_CUDA_OUTLINE_H
 #define GKI_CUDA_OUTLINE_H
-#include "gated.h"
-#include "lower.h"
+#include "cuda/gated.h"
+#include "cuda/lower.h"
 
 /* In "text", "dot" or "json"; freed by free(). NULL: out of memory. */
 char *gki_cuda_outline_native(const gki_cuda_graph *graph, const char *format);

@@ -1,7 +1,7 @@
-#include "parameters.h"
-#include "error.h"
-#include "foreign.h"
-#include "memory.h"
+#include "cuda/parameters.h"
+#include "base/error.h"
+#include "cuda/handwritten.h"
+#include "base/memory.h"
 #include <string.h>
 
 enum { MOST_ALONG = 65535, /* blocks of a grid along y and z; along x there can be as many as items */

@@ -3,8 +3,8 @@
  * launched next. */
 #ifndef GKI_CUDA_PARAMETERS_H
 #define GKI_CUDA_PARAMETERS_H
-#include "kernels.h"
-#include "slots.h"
+#include "cuda/kernels.h"
+#include "cuda/slots.h"
 
 /* What nodes have or are to have, by the task's number. */
 typedef struct gki_cuda_given {

@@ -1,6 +1,6 @@
-#include "pool.h"
-#include "device.h"
-#include "memory.h"
+#include "cuda/pool.h"
+#include "cuda/device.h"
+#include "base/memory.h"
 #include <string.h>
 #include <sys/mman.h>
 

@@ -2,7 +2,7 @@
  * only once the whole device is idle, so what a graph gives back is kept for the next one. */
 #ifndef GKI_CUDA_POOL_H
 #define GKI_CUDA_POOL_H
-#include "driver.h"
+#include "cuda/driver.h"
 #include <pthread.h>
 
 typedef struct gki_cuda_device gki_cuda_device;

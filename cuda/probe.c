@@ -1,6 +1,6 @@
-#include "probe_graphs.h"
-#include "clock.h"
-#include "forked.h"
+#include "cuda/probe_graphs.h"
+#include "base/clock.h"
+#include "base/fork.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * answered "no" names the way that is safe all the same. The device's architecture decides nothing. */
 #ifndef GKI_CUDA_PROBE_H
 #define GKI_CUDA_PROBE_H
-#include "driver.h"
+#include "cuda/driver.h"
 
 /* Safe ways, as bits. What is said of those from PASS_ON_PER_LEVEL to LOOP_END_LAST, plain gates do all at once; where
  * the first must be taken, the host gates everything.

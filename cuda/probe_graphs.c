@@ -1,4 +1,4 @@
-#include "probe_graphs.h"
+#include "cuda/probe_graphs.h"
 #include <string.h>
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-#include "slots.h"
-#include "error.h"
+#include "cuda/slots.h"
+#include "base/error.h"
 #include <string.h>
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* gk_gates, copied field by field into what gates.h declares, with what a control kernel needs of plan and nodes. */
-#include "tables.h"
-#include "error.h"
+#include "cuda/tables.h"
+#include "base/error.h"
 #include <assert.h>
 #include <string.h>
 

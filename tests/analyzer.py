@@ -14,7 +14,7 @@ import tap
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-fopenmp", "-O1", f'-DGK_VERSION="{tap.version()}"', "-Iinclude", "-Icommon",
          "-Ifallback", "-I.", *tap.config("nvtx"), *tap.config("nvtx_headers"), "-fanalyzer",
          "-fdiagnostics-plain-output", "-c", "-o", "/dev/null"]
-BELOW = Path("common/memory.c")  # defines what analyzer.h declares
+BELOW = Path("common/base/memory.c")  # defines what analyzer.h declares
 EXCEPTIONS = {  # file, warning, function: why it is wrong
     ("cuda/lower.c", "null-dereference", "make_nodes"): "gk_gates_make answers GK_OK with gates alone",
 }

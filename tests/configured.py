@@ -24,7 +24,7 @@ int main(void) {
   return gki_range_describe(&heard) || !strstr(heard, "without NVTX");
 }
 """
-BARE = {"cache": "common/cache_none.c", "nvtx": "", "nvtx_headers": ""}
+BARE = {"cache": "common/kernel/cache_none.c", "nvtx": "", "nvtx_headers": ""}
 KEPT = ["python", "arguments"]  # what ninja runs configure.py by
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""common/costs.h is what bench/costs.py makes of the results that are checked in; and other results would change it as
-they should."""
+"""common/base/costs.h is what bench/costs.py makes of the results that are checked in; and other results would change
+it as they should."""
 import json
 import re
 import subprocess

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/errors.md says what common/results.def and common/problems.def say; `tests/errors.py --update` writes it."""
+"""docs/errors.md says what common/base/results.def and common/list/problems.def say; `tests/errors.py --update`
+writes it."""
 import re
 import sys
 
@@ -12,8 +13,8 @@ Calls answer a result, or NULL. After an error `gk_error()` has its sentence, fo
 graph, which task (its index in the list and its name) or slot (number and name), what is wrong, and what to do. What
 goes wrong while a launch runs is answered by `gk_wait` or `gk_poll`. With `GK_LOG=error` each error is printed as well.
 
-This page has all results, and every problem that a list can have. It is written from `common/results.def` and
-`common/problems.def` by `tests/errors.py --update`.
+This page has all results, and every problem that a list can have. It is written from `common/base/results.def` and
+`common/list/problems.def` by `tests/errors.py --update`.
 
 ## Results
 
@@ -36,12 +37,12 @@ def strings(call):
 
 def page():
     out = TOP
-    text = (tap.ROOT / "common" / "results.def").read_text()
+    text = (tap.ROOT / "common/base/results.def").read_text()
     for call in re.findall(r"^RESULT\((.*)\)$", text, re.M):
         code, advice = strings(call)
         out += f"| `{code}` | {advice} |\n"
     out += MIDDLE
-    text = (tap.ROOT / "common" / "problems.def").read_text()
+    text = (tap.ROOT / "common/list/problems.def").read_text()
     for comment, call in re.findall(r"^/\* ([^*]*?) \*/$|^PROBLEM\((.*?)\)$", text, re.M | re.S):
         if comment and "PROBLEM(" not in comment:
             out += f"\n### {comment[0].upper() + comment[1:]}\n\n| code | what it says |\n|---|---|\n"

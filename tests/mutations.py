@@ -9,7 +9,7 @@ A table, tests/mutations/AREA.txt, holds records like this one; lines between re
 
   @mutation AREA-NAME
   A sentence that says what is wrong then.
-  @file common/check.c
+  @file common/check/check.c
   @before
   whole lines of that file, which must be there exactly once
   @after

@@ -1,4 +1,4 @@
-#include "info.h"
+#include "info/info.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

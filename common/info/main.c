@@ -1,4 +1,4 @@
-#include "info.h"
+#include "info/info.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "openmp.h"
-#include "drive.h"
+#include "openmp/backend.h"
+#include "openmp/runner.h"
 #include <ctype.h>
 #include <omp.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cost.h"
+#include "openmp/cost.h"
 #include <math.h>
 
 enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */

@@ -1,5 +1,5 @@
-#include "lower.h"
-#include "error.h"
+#include "openmp/program.h"
+#include "base/error.h"
 #include <math.h>
 #include <string.h>
 

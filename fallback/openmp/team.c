@@ -1,6 +1,6 @@
-#include "team.h"
+#include "openmp/team.h"
 #include "gk_backend.h"
-#include "thread.h"
+#include "base/thread.h"
 #include <errno.h>
 #include <linux/futex.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * doorbells: they spin shortly, yield a while, then sleep until an order is posted to them. */
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
-#include "clock.h"
-#include "worker.h"
+#include "base/clock.h"
+#include "runtime/worker.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

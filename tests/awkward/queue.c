@@ -1,7 +1,7 @@
 /* The device's thread: takes batches from the queue, some time after they were flushed, and says only at their ends
  * that anything is done. */
 #include "parts.h"
-#include "error.h"
+#include "base/error.h"
 #include "unit/chance.h"
 #include <sched.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The probe, on a simulated driver of every version that answers each question either way, and on one that fails. */
 #include "cuda/gates.h"
 #include "cuda/probe.h"
-#include "error.h"
+#include "base/error.h"
 #include "simgpu/simgpu.h"
 #include "unit/set_clock.h"
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
  * any order. Kernels touch only memory that is surely there, which is more than gk could promise a user's. */
 #ifndef HOST_H
 #define HOST_H
-#include "graph.h"
+#include "runtime/graph.h"
 #include "world.h"
 #include <sched.h>
 #include <time.h>

@@ -1,8 +1,8 @@
 /* Arbitrary bytes as a task list, through check, plan, gates, dumps, and launches on the OpenMP backend. Whatever check
  * finds right, all that follows takes; what it refuses is refused everywhere, with the same answer. */
 #include "host.h"
-#include "plan.h"
-#include "text.h"
+#include "plan/plan.h"
+#include "base/text.h"
 
 static gk_device *devices[2]; /* with one thread and with two */
 

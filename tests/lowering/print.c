@@ -1,9 +1,9 @@
 /* What gk_gates_make makes of lists, as numbers: the other side of tests/lowering/compare.py. Reads lines, each the
  * bits and then a letter per task (model.py has them), and answers each with a line of JSON: the arrays of gk_gates as
  * they are, but nodes, loops and checkpoints of the plan by their task, and -1 for GK_NONE. */
-#include "check.h"
+#include "check/check.h"
 #include "letters.h"
-#include "plan.h"
+#include "plan/plan.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

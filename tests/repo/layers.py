@@ -14,28 +14,55 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import tap
 
 BASE = {"common/base"}
-PLAN = BASE | {"common/list", "common/plan"}
-BACKEND = PLAN | {"common/kernel", "common/lower", "common"}
-# Folder: the folders that it may include and call, besides itself and include/. "common": not sorted into layers yet.
+LIST = BASE | {"common/list"}
+SHARED = LIST | {"common/plan", "common/kernel", "common/lower"}
+# Folder: the folders that it may include and call, besides itself and include/.
 LAYERS = {
-    "common": {"common", "cuda", "fallback/openmp"},
-    "cuda": BACKEND,
-    "fallback/openmp": BACKEND,
+    "common/base": set(),
+    "common/list": BASE,
+    "common/check": LIST,
+    "common/plan": LIST,
+    "common/dump": BASE | {"common/plan"},
+    "common/kernel": BASE,
+    "common/lower": BASE | {"common/plan"},
+    "common/runtime": LIST | {"common/check", "common/plan", "common/dump", "common/kernel"},
+    "cuda": SHARED,
+    "fallback/openmp": SHARED,
     "common/info": set(),
 }
 DEBTS = [
-    "common/batched common/bind common/bindings common/check common/check_args common/check_kernel common/check_parts "
-    "common/check_races common/check_slots common/check_touches common/device common/device_memory common/graph "
-    "common/launch common/registry common/status cuda/added cuda/backend cuda/build cuda/counts cuda/device "
-    "cuda/embedded cuda/facts cuda/foreign cuda/gated cuda/kernels cuda/launch cuda/lower cuda/modules cuda/names "
-    "cuda/nodes cuda/outline cuda/parameters cuda/pool cuda/recorded cuda/single cuda/slots",
-    "common/dump_dot common/dump_json common/dump_text",
+    "common/base/registry common/check/check common/check/kernel common/check/races common/check/report "
+    "common/check/slots common/check/task common/check/touches common/runtime/bind common/runtime/bind_check "
+    "common/runtime/device common/runtime/graph common/runtime/host_gated common/runtime/launch "
+    "common/runtime/memory common/runtime/status cuda/backend cuda/build cuda/counts cuda/device "
+    "cuda/direct_block cuda/direct_list cuda/embedded cuda/facts cuda/gated cuda/handwritten cuda/kernels "
+    "cuda/launch cuda/lower cuda/modules cuda/names cuda/nodes cuda/outline cuda/parameters cuda/pool cuda/record "
+    "cuda/slots",
+    "common/dump/as_dot common/dump/as_json common/dump/as_text",
     "common/info/ask common/info/print",
-    "common/kernel_glsl common/kernel_glsl_head common/kernel_source common/kernel_struct",
-    "common/plan_gates common/plan_pieces",
+    "common/kernel/compose common/kernel/glsl common/kernel/glsl_head common/kernel/struct",
     "cuda/probe cuda/probe_graphs",
 ]
-UPWARDS = []
+UPWARDS = [
+    "common/base/registry.c includes cuda/backend.h",
+    "common/base/registry.c includes fallback/openmp/backend.h",
+    "common/check/kernel.c includes common/kernel/compose.h",
+    "common/dump/as_dot.c needs gki_op_name of common/list/blocks.c",
+    "common/dump/as_json.c needs gki_op_name of common/list/blocks.c",
+    "common/dump/as_text.c needs gki_op_name of common/list/blocks.c",
+    "cuda/direct.c includes common/runtime/graph.h",
+    "cuda/direct.c needs gki_refuse_label of common/runtime/launch.c",
+    "cuda/direct.c needs gki_worker_run of common/runtime/worker.c",
+    "cuda/direct_block.c includes common/runtime/device.h",
+    "cuda/direct_list.c includes common/runtime/graph.h",
+    "cuda/direct_list.c needs gki_launch_armed of common/runtime/launch.c",
+    "cuda/dump.c needs gk_version of common/runtime/device.c",
+    "cuda/gk_embed.c needs gk_free_text of common/runtime/graph.c",
+    "cuda/kernels.c needs gk_free_text of common/runtime/graph.c",
+    "cuda/nodes.c includes common/runtime/worker.h",
+    "fallback/openmp/share.c needs gki_call of common/runtime/worker.c",
+    "fallback/openmp/team.h includes common/runtime/worker.h",
+]
 PROGRAMS = {"common/info"}  # they may call whatever is public
 INCLUDE_PATHS = ["common", "fallback", "."]  # what build.ninja gives with -I, but for include/
 OBJECTS = ["common/library.ninja", "common/info/info.ninja"]

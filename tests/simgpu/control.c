@@ -1,6 +1,6 @@
 /* Environment, counts, calls that fail, and simgpu_control. */
 #include "sim.h"
-#include "forked.h"
+#include "base/fork.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Rules that were broken, refusals, answers of probes, and what is left at the end. */
 #include "sim.h"
-#include "forked.h"
+#include "base/fork.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Lists written out and their blocks matched: what every later stage takes for granted. */
 #include "runtime.h"
-#include "blocks.h"
+#include "list/blocks.h"
 
 enum { X = 1, Y, N, F };
 static const gk_slot_desc table[] = {

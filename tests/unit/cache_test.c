@@ -1,5 +1,5 @@
 /* The cache on disk: whatever has become of its folder, what comes back is what was kept, or nothing. */
-#include "cache.h"
+#include "kernel/cache.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Sections that touch the same memory, by the list and by what is bound: against cases, and against a comparison of all
  * pairs. */
 #include "judged.h"
-#include "plan.h"
+#include "plan/plan.h"
 #include "chance.h"
 
 enum { A = 1, B, C, D, E, N, S, SLOTS = S };

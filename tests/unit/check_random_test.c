@@ -1,7 +1,7 @@
 /* Lists of arbitrary bytes (their pointers NULL or good): check answers, says the same each time, and never touches
  * what isn't there. What it finds right, later stages take without another look. And every allocation fails in turn. */
 #include "judged.h"
-#include "plan.h"
+#include "plan/plan.h"
 #include "chance.h"
 
 enum { TASKS = 24, SLOTS = 10, LISTS = 4 };

@@ -1,9 +1,9 @@
 /* What gk makes of answers that the simulated driver never gives, and what it asks for: an open device gets a driver
  * with entries of the test's own. */
-#include "common/device.h"
+#include "runtime/device.h"
 #include "cuda/device.h"
 #include "cuda/kernels.h"
-#include "error.h"
+#include "base/error.h"
 #include "runtime_kernels.h"
 #include "user_driver.h"
 

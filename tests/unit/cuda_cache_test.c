@@ -1,8 +1,8 @@
 /* What is compiled in one process serves the next one, which is the same in everything that it says and does: on the
  * simulated driver, each process by itself, with a folder of the test's own. */
 #include "cuda_world.h"
-#include "cache.h"
-#include "cuda/nvrtc.h"
+#include "kernel/cache.h"
+#include "cuda/compile.h"
 #include "gk_kernel.h"
 #include "simgpu/simnvrtc.h"
 #include <dirent.h>

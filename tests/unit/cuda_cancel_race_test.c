@@ -2,8 +2,8 @@
 #include "memory_model.h"
 #include "cuda/build.h"
 #include "cuda/launch.h"
-#include "clock.h"
-#include "costs.h"
+#include "base/clock.h"
+#include "base/costs.h"
 
 #include "memory_model_atomics.h"
 #include "cuda/launch.c"

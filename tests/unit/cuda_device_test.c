@@ -1,5 +1,5 @@
 /* Devices on CUDA: opening, contexts, memory of both kinds, copies. */
-#include "common/device.h"
+#include "runtime/device.h"
 #include "cuda/device.h"
 #include "cuda_world.h"
 #include "runtime_kernels.h"

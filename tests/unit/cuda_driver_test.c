@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include "cuda/driver.h"
-#include "error.h"
+#include "base/error.h"
 
 /* ---- in the process of a case ------------------------------------------------------------------------------------ */
 

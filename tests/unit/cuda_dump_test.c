@@ -1,6 +1,6 @@
 /* The driver's own drawing of a list, in which each node has the list's name. */
 #include "cuda/names.h"
-#include "memory.h"
+#include "base/memory.h"
 #include "runtime_kernels.h"
 #include "user_driver.h"
 

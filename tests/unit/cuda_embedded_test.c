@@ -1,7 +1,7 @@
 /* Kernels that were compiled when this program was built: on the simulated driver, with no NVRTC that works. */
 #include "cuda_world.h"
 #include "embedded_kernels.h"
-#include "images.h"
+#include "kernel/images.h"
 #include "simgpu/simnvrtc.h"
 #include <errno.h>
 #include <sys/wait.h>

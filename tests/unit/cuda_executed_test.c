@@ -1,7 +1,7 @@
 /* What the driver executes in a launch is what the plan's dump says: tasks, control kernels and conditional nodes. */
 #include "cuda_world.h"
 #include "runtime_kernels.h"
-#include "dump.h"
+#include "dump/formats.h"
 
 enum { X = 1, Y, Z, N, A, OFF, ON };
 static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int),   GK_BUFFER(Z, int), GK_SCALAR(N, int),

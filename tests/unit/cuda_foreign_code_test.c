@@ -1,5 +1,5 @@
 /* Kernels with code by hand on CUDA: the forms that their code may have, modules, options, and what is refused. */
-#include "common/device.h"
+#include "runtime/device.h"
 #include "cuda/device.h"
 #include "cuda_foreign.h"
 #include "simgpu/simnvrtc.h"

@@ -4,7 +4,7 @@
 #include "gates_bench.h"
 #include "gates_host.h"
 #include "cuda/tables.h"
-#include "plan.h"
+#include "plan/plan.h"
 #include <stdio.h>
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};

@@ -3,7 +3,7 @@
  * is there when the next thing happens, on any machine. Whichever call it is, nothing of a launch that failed stays on
  * the caller's stream, what comes next is right, and a graph that is destroyed leaves nothing under way. */
 #include "cuda/launch.h"
-#include "common/graph.h"
+#include "runtime/graph.h"
 #include "user_driver.h"
 #include "runtime_kernels.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "cuda/image.h"
 #include "cuda/image_bytes.h"
-#include "error.h"
+#include "base/error.h"
 
 static struct {
   CUresult for_code, for_ptx; /* what the driver says of each */

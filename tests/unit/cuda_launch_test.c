@@ -1,7 +1,7 @@
 /* What a launch on CUDA costs: which calls of the driver it makes, and that it neither allocates nor waits. */
 #include "cuda_world.h"
 #include "cuda/launch.h"
-#include "error.h"
+#include "base/error.h"
 #include "runtime_kernels.h"
 
 enum { X = 1, N, A, FLAG, LEFT, LINE, SLOTS };

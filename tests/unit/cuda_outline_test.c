@@ -1,6 +1,6 @@
 /* What gk_dump says of a graph on CUDA: golden files (--update-golden writes them anew), JSON and DOT that others read,
  * and as many nodes as the driver was asked for. */
-#include "common/device.h"
+#include "runtime/device.h"
 #include "cuda/device.h"
 #include "cuda_world.h"
 #include "runtime_kernels.h"

@@ -1,7 +1,7 @@
 /* What library calls recorded, found in graphs that a program makes itself; kinds of nodes that no capture of the
  * simulated driver comes to are put in by another cuGraphNodeGetType. */
-#include "cuda/recorded.h"
-#include "memory.h"
+#include "cuda/record.h"
+#include "base/memory.h"
 #include "runtime_kernels.h"
 #include "user_driver.h"
 

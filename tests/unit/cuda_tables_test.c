@@ -2,7 +2,7 @@
  * cuda_gates_test.c says. */
 #include "gates_bench.h"
 #include "cuda/tables.h"
-#include "plan.h"
+#include "plan/plan.h"
 
 static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
 

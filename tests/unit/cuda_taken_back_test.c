@@ -1,6 +1,6 @@
 /* Launches on CUDA that the driver doesn't take: the next one is as if they had never been. */
 #include "cuda_world.h"
-#include "common/graph.h"
+#include "runtime/graph.h"
 #include "cuda/launch.h"
 #include "runtime_kernels.h"
 

@@ -1,7 +1,7 @@
 /* How long a wait for a launch on CUDA looks by itself before it asks the driver to sleep, by a clock that the test
  * sets. */
 #include "await.h"
-#include "costs.h"
+#include "base/costs.h"
 #include "cuda_world.h"
 #include "runtime_kernels.h"
 #include "set_clock.h"

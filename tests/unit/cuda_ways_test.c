@@ -1,8 +1,8 @@
 /* Which safe ways a list needs: what kernels of random lists set, seen from where they are, must be among it; and what
  * a few lists need exactly. GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
-#include "cuda/ways.h"
+#include "cuda/quirks.h"
 #include "gates_bench.h"
-#include "plan.h"
+#include "plan/plan.h"
 #include <stdio.h>
 
 enum { LAUNCHES = 6, WAYS = 12, ALL_WAYS = (1 << WAYS) - 1 };

@@ -2,7 +2,7 @@
  * lowering, against numbers from counting by hand. */
 #include "oracle.h"
 #include "gates_device.h"
-#include "dump.h"
+#include "dump/formats.h"
 #include "lowering/letters.h"
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* Plans in writing: golden files (GK_UPDATE_GOLDEN=1 or --update-golden writes them anew), and that JSON and DOT are
  * what they say, whatever the names. */
-#include "plan.h"
-#include "error.h"
-#include "text.h"
+#include "plan/plan.h"
+#include "base/error.h"
+#include "base/text.h"
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "fake_backend.h"
 #include "awkward/far_tasks.h"
-#include "error.h"
+#include "base/error.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * its own. A child that hangs is ended by its alarm. */
 #include "cuda_world.h"
 #include "await.h"
-#include "graph.h"
+#include "runtime/graph.h"
 #include "libomp_leaks.h"
 #include "openmp/team.h"
 #include "others_sleep.h"

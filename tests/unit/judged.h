@@ -2,7 +2,7 @@
 #ifndef JUDGED_H
 #define JUDGED_H
 #include "runtime.h"
-#include "check.h"
+#include "check/check.h"
 
 enum { MAX_JUDGED = 64 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include "gk_backend.h"
 #include "gk.h"
-#include "kernel_source.h"
+#include "kernel/compose.h"
 #include "kernels/language.h"
 #include "unit/twin.h"
 

@@ -1,5 +1,5 @@
-#include "memory.h"
-#include "error.h"
+#include "base/memory.h"
+#include "base/error.h"
 #include "runtime.h"
 
 static void arena_gives_aligned_zeroed_memory(void **state) {

@@ -1,7 +1,7 @@
 /* NVRTC found, chosen and used: on stand-ins (fake_nvrtc.c), and on a real one where there is one. */
 #include "unit/elsewhere.h"
-#include "cuda/nvrtc.h"
-#include "error.h"
+#include "cuda/compile.h"
+#include "base/error.h"
 #include "gk_kernel.h"
 
 GK_SOURCE(cloth)

@@ -2,7 +2,7 @@
  * What they take is what the test says. */
 #include "openmp_items.h"
 #include "await.h"
-#include "openmp/drive.h"
+#include "openmp/runner.h"
 #include "set_clock.h"
 
 /* ---- when the team is called ------------------------------------------------------------------------------------- */

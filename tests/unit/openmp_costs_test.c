@@ -1,7 +1,7 @@
 /* The OpenMP backend: what a hand-over is taken to take, by what it took at each meeting of the team. How long that was
  * is what the test says. */
 #include "openmp_world.h"
-#include "openmp/drive.h"
+#include "openmp/runner.h"
 #include "set_clock.h"
 
 static void open_one(world *w) {

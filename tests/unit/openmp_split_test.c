@@ -1,7 +1,7 @@
 /* The OpenMP backend: sections that run side by side for sure, as what was learned about them is set, and their tasks
  * wait for each other. */
 #include "await.h"
-#include "openmp/drive.h"
+#include "openmp/runner.h"
 #include "openmp_world.h"
 #include "gk_kernel.h"
 #include <pthread.h>

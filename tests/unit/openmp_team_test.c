@@ -1,7 +1,7 @@
 /* The OpenMP backend: sums, which are the same for any number of threads; how many there are; out of memory. */
 #include "openmp_items.h"
 #include "gk_kernel.h"
-#include "thread.h"
+#include "base/thread.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <sys/wait.h>

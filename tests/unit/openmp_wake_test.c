@@ -1,10 +1,10 @@
 /* Whether a wake-up of the OpenMP backend's team can be lost, an order be read once its asker has gone, or an item run
  * twice: its source on a model of memory. */
 #include "memory_model.h"
-#include "clock.h"
-#include "error.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "gk_backend.h"
-#include "openmp/drive.h"
+#include "openmp/runner.h"
 #include <linux/futex.h>
 #include <math.h>
 #include <omp.h>

@@ -2,11 +2,11 @@
  * costs can be set, so that it shares everything, nothing, or what it likes. */
 #ifndef OPENMP_WORLD_H
 #define OPENMP_WORLD_H
-#include "error.h"
+#include "base/error.h"
 #include "libomp_leaks.h"
-#include "openmp/lower.h"
-#include "openmp/openmp.h"
-#include "plan.h"
+#include "openmp/program.h"
+#include "openmp/backend.h"
+#include "plan/plan.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

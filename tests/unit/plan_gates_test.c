@@ -2,7 +2,7 @@
  * size, and what they cost. GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
 #include "oracle.h"
 #include "gates_bench.h"
-#include "plan.h"
+#include "plan/plan.h"
 #include "work.h"
 #include <stdio.h>
 #include <string.h>

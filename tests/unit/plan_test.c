@@ -1,7 +1,7 @@
 /* A list as a tree: what is in it, in which runs, under which names; that nothing of the list is needed afterwards;
  * that work and memory grow with the list. */
-#include "plan.h"
-#include "error.h"
+#include "plan/plan.h"
+#include "base/error.h"
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdint.h>

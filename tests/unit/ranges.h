@@ -2,7 +2,7 @@
 #ifndef RANGES_H
 #define RANGES_H
 #include "runtime.h"
-#include "range.h"
+#include "base/trace.h"
 #include "range_tool.h"
 #include <dlfcn.h>
 #include <libgen.h>

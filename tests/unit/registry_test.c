@@ -1,5 +1,5 @@
 #include "runtime.h"
-#include "registry.h"
+#include "base/registry.h"
 #include <unistd.h>
 
 /* ---- a backend that can do nothing, to be registered ------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* A set-user-id program's environment is its caller's: nothing that it names is loaded, and nothing that it says is
  * followed. The program runs again, as root set-group-id in truth; for others secure_getenv answers as it does then. */
 #include "runtime.h"
-#include "cuda/nvrtc.h"
-#include "range.h"
+#include "cuda/compile.h"
+#include "base/trace.h"
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>

@@ -3,7 +3,7 @@
 #ifndef WALK_WORLD_H
 #define WALK_WORLD_H
 #include "chance.h"
-#include "plan.h"
+#include "plan/plan.h"
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 /* How long the device's thread, and a thread that waits for it, stay awake before they sleep; yields take what the test
  * says. */
 #include "await.h"
-#include "clock.h"
+#include "base/clock.h"
 #include "runtime.h"
 #include "set_clock.h"
 #include "waits.h"
-#include "worker.h"
+#include "runtime/worker.h"
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "worker.h"
+#include "runtime/worker.h"
 #include "runtime.h"
 #include <sched.h>
 #include <time.h>

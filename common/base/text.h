@@ -1,0 +1,31 @@
+/* A text that grows. What fails once stays failed, so that a writer needs no checks in between. */
+#ifndef GKI_TEXT_H
+#define GKI_TEXT_H
+#include "base/memory.h"
+
+typedef struct gki_text {
+  char *data; /* ends in 0 if there is any */
+  size_t length, capacity;
+  bool failed;
+} gki_text;
+
+typedef enum gki_quoting {
+  GKI_PLAIN, /* for people: control characters as \x0a */
+  GKI_DOT,   /* in the quotes of a Graphviz string */
+  GKI_RECORD, /* the same in a field of a record */
+  GKI_JSON,  /* in the quotes of a JSON string */
+} gki_quoting;
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+void gki_text_add(gki_text *text, const char *format, ...);
+
+/* Anybody's bytes. UTF-8 passes through; what isn't becomes U+FFFD, since JSON and Graphviz refuse the whole file. */
+void gki_text_quote(gki_text *text, const char *words, gki_quoting how);
+
+/* The text, to be freed by gk_release; NULL: out of memory, and gk_fail has been called. */
+char *gki_text_finish(gki_text *text);
+/* The same, to be freed by free, as gk_backend.dump answers. */
+char *gki_text_hand_over(gki_text *text);
+#endif

@@ -1,0 +1,337 @@
+#include "check/report.h"
+#include "base/error.h"
+#include "base/registry.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- saying what is wrong ---------------------------------------------------------------------------------------- */
+
+void gki_say_text(gki_judge *judge, gki_problem problem, const char *text) {
+  char message[GKI_WHERE_BYTES + 2048];
+  uint32_t source = judge->line != GKI_NONE ? judge->blocks->lines[judge->line].source
+                                            : judge->blocks->inclusions[judge->named].source;
+  ++judge->problem_count;
+  if (judge->problem_count > 1 && !judge->report) return;
+  *judge->where = 0;
+  if (judge->line != GKI_NONE) gki_line_name(judge->blocks, judge->line, judge->where, sizeof judge->where);
+  else if (judge->named) gki_inclusion_name(judge->blocks, judge->named, judge->where, sizeof judge->where);
+  snprintf(message, sizeof message, "%s%s%s", judge->where, *judge->where ? ": " : "", text);
+  if (judge->problem_count == 1) gk_fail(GK_ERROR_INVALID, "%s", message);
+  if (judge->report)
+    judge->report(judge->user, &(gk_problem){.code = gki_problem_code(problem),
+                                             .message = message,
+                                             .task = source == GKI_NONE ? SIZE_MAX : source});
+}
+
+void gki_say(gki_judge *judge, gki_problem problem, ...) {
+  const char *words[8];
+  char text[2048];
+  size_t count = 0;
+  va_list list;
+  va_start(list, problem);
+  do words[count] = va_arg(list, const char *);
+  while (words[count] && ++count < GK_COUNT(words) - 1);
+  va_end(list);
+  words[count] = NULL;
+  gki_problem_text(problem, words, text, sizeof text);
+  gki_say_text(judge, problem, text);
+}
+
+static char *next_word(gki_judge *judge) { return judge->words[judge->next_word++ % GK_COUNT(judge->words)]; }
+
+const char *gki_number(gki_judge *judge, int64_t number) {
+  char *word = next_word(judge);
+  snprintf(word, GKI_WORD_BYTES, "%" PRId64, number);
+  return word;
+}
+
+const char *gki_bits(gki_judge *judge, uint32_t bits) {
+  char *word = next_word(judge);
+  snprintf(word, GKI_WORD_BYTES, "0x%" PRIx32, bits);
+  return word;
+}
+
+const char *gki_many(gki_judge *judge, int64_t number, const char *what) {
+  char *word = next_word(judge);
+  snprintf(word, GKI_WORD_BYTES, "%" PRId64 " %s%s", number, what, number == 1 ? "" : "s");
+  return word;
+}
+
+const char *gki_word(gki_judge *judge, const char *text) {
+  char *word = next_word(judge);
+  snprintf(word, GKI_WORD_BYTES, "%s", text && *text ? text : "without a name");
+  return word;
+}
+
+const char *gki_desc_word(gki_judge *judge, const gk_slot_desc *desc) {
+  char *word = next_word(judge);
+  snprintf(word, GKI_WORD_BYTES, "%" PRId32 " (%.*s)", desc->slot, GKI_WORD_BYTES - 20,
+           desc->name && *desc->name ? desc->name : "without a name");
+  return word;
+}
+
+const char *gki_slot_word(gki_judge *judge, gk_slot slot) {
+  const gk_slot_desc *desc = gki_desc_of(judge, slot);
+  return desc ? gki_desc_word(judge, desc) : gki_number(judge, slot);
+}
+
+const char *gki_line_word(gki_judge *judge, uint32_t line) {
+  char *word = judge->other;
+  gki_line_name(judge->blocks, line, word, sizeof judge->other);
+  return word;
+}
+
+const char *gki_type_word(gki_judge *judge, gk_type type) {
+  const char *name = gki_type_name(type);
+  return name ? name : gki_number(judge, (int)type);
+}
+
+/* ---- structure --------------------------------------------------------------------------------------------------- */
+
+/* One walk through the lines, with what is open at each of them. */
+typedef struct walk {
+  gki_judge judge;
+  gki_races races;
+  uint32_t block;        /* the innermost open block's line; of an IF's second half, the ELSE */
+  uint32_t depth;
+  uint32_t checkpoint;   /* the outermost open CHECKPOINT, GKI_NONE: none */
+  uint32_t parallel;     /* likewise PARALLEL */
+  uint32_t section;      /* likewise SECTION, which a wrong list may have without a PARALLEL */
+  uint32_t next_inclusion;
+  uint32_t *labels;      /* open addressing: lines that have a label, from 1 */
+  size_t labels_size;
+} walk;
+
+static const gk_task *task_at(const walk *w, uint32_t line) { return w->judge.blocks->lines[line].task; }
+
+static gk_op op_at(const walk *w, uint32_t line) { return line == GKI_NONE ? GK_OP_NONE : task_at(w, line)->op; }
+
+static void leave_block(walk *w) {
+  uint32_t line = w->block;
+  gk_op op = op_at(w, line);
+  w->block = w->judge.blocks->lines[line].parent;
+  if (op != GK_OP_ELSE) --w->depth;
+  if (op == GK_OP_PARALLEL) gki_races_leave(&w->races);
+  if (w->checkpoint == line) w->checkpoint = GKI_NONE;
+  if (w->parallel == line) w->parallel = GKI_NONE;
+  if (w->section == line) w->section = GKI_NONE;
+}
+
+static void enter_block(walk *w, uint32_t line) {
+  gk_op op = op_at(w, line);
+  w->block = line;
+  if (op != GK_OP_ELSE && ++w->depth == GK_MAX_DEPTH + 1)
+    gki_say(&w->judge, GKI_BLOCKS_TOO_DEEP, gki_number(&w->judge, GK_MAX_DEPTH), NULL);
+  if (op == GK_OP_PARALLEL) gki_races_enter(&w->races, line);
+  if (op == GK_OP_SECTION && op_at(w, w->judge.blocks->lines[line].parent) == GK_OP_PARALLEL)
+    gki_races_section(&w->races, line);
+  if (op == GK_OP_CHECKPOINT && w->checkpoint == GKI_NONE) w->checkpoint = line;
+  if (op == GK_OP_PARALLEL && w->parallel == GKI_NONE) w->parallel = line;
+  if (op == GK_OP_SECTION && w->section == GKI_NONE) w->section = line;
+}
+
+static void check_place(walk *w, uint32_t line) {
+  gki_judge *judge = &w->judge;
+  const gki_line *at = &judge->blocks->lines[line];
+  gk_op op = at->task->op, around = op_at(w, at->parent);
+  if (op == GK_OP_END) {
+    if (at->mate == GKI_NONE) gki_say(judge, GKI_END_WITHOUT_BLOCK, NULL);
+    return;
+  }
+  if (op == GK_OP_ELSE) {
+    if (at->otherwise != GKI_NONE) return;
+    if (around == GK_OP_ELSE) gki_say(judge, GKI_ELSE_TWICE, gki_line_word(judge, at->parent), NULL);
+    else gki_say(judge, GKI_ELSE_WITHOUT_IF, NULL);
+    return;
+  }
+  if (op == GK_OP_NONE || !gki_op_name(op)) return; /* told with its fields */
+  if (op == GK_OP_CASE && around != GK_OP_SWITCH) gki_say(judge, GKI_CASE_OUTSIDE_SWITCH, NULL);
+  if (op == GK_OP_SECTION && around != GK_OP_PARALLEL) gki_say(judge, GKI_SECTION_OUTSIDE_PARALLEL, NULL);
+  if (op != GK_OP_CASE && around == GK_OP_SWITCH)
+    gki_say(judge, GKI_TASK_IN_SWITCH, gki_line_word(judge, at->parent), NULL);
+  if (op != GK_OP_SECTION && around == GK_OP_PARALLEL)
+    gki_say(judge, GKI_TASK_IN_PARALLEL, gki_line_word(judge, at->parent), NULL);
+  if (gki_op_opens(op) && at->mate == GKI_NONE) gki_say(judge, GKI_END_MISSING, NULL);
+  if (op == GK_OP_CHECKPOINT && w->checkpoint != GKI_NONE)
+    gki_say(judge, GKI_CHECKPOINT_IN_CHECKPOINT, gki_line_word(judge, w->checkpoint), NULL);
+  uint32_t section = w->parallel != GKI_NONE ? w->parallel : w->section;
+  if (op == GK_OP_CHECKPOINT && section != GKI_NONE)
+    gki_say(judge, GKI_CHECKPOINT_IN_SECTION, gki_line_word(judge, section), NULL);
+}
+
+static void check_always(walk *w, uint32_t line) {
+  gki_judge *judge = &w->judge;
+  const gki_line *at = &judge->blocks->lines[line];
+  gk_op op = at->task->op;
+  if (!(at->task->bits & GK_ALWAYS) || op == GK_OP_NONE || !gki_op_name(op)) return;
+  if (op > GK_OP_CALL) gki_say(judge, GKI_ALWAYS_ON_BLOCK, gki_op_name(op), NULL);
+  else if (at->parent != GKI_NONE) gki_say(judge, GKI_ALWAYS_IN_BLOCK, gki_line_word(judge, at->parent), NULL);
+}
+
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
+
+static bool has_label(const gk_task *task) {
+  return task->label && (task->op == GK_OP_CHECKPOINT || task->op == GK_OP_DO_WHILE || task->op == GK_OP_WHILE);
+}
+
+static gk_result make_room_for_labels(walk *w) {
+  size_t count = 0;
+  for (uint32_t k = 0; k < w->judge.blocks->line_count; ++k) count += has_label(task_at(w, k));
+  if (!count) return GK_OK;
+  for (w->labels_size = 16; w->labels_size < 2 * count;) w->labels_size *= 2;
+  w->labels = gki_array(w->labels_size, sizeof *w->labels, "checking labels");
+  return w->labels ? GK_OK : GK_ERROR_MEMORY;
+}
+
+static uint32_t *place_of_label(walk *w, int64_t label) {
+  size_t at = (size_t)(((uint64_t)label * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (w->labels_size - 1);
+  while (w->labels[at] && gki_label_of(w->judge.blocks, w->labels[at] - 1) != label)
+    at = (at + 1) & (w->labels_size - 1);
+  return &w->labels[at];
+}
+
+static void check_label(walk *w, uint32_t line) {
+  gki_judge *judge = &w->judge;
+  const gk_task *task = task_at(w, line);
+  if (task->op == GK_OP_CHECKPOINT && !task->label) gki_say(judge, GKI_LABEL_MISSING, NULL);
+  if (!has_label(task)) return;
+  int64_t label = gki_label_of(judge->blocks, line);
+  if (!label) gki_say(judge, GKI_LABEL_ZERO, gki_number(judge, task->label), NULL);
+  if (label < INT32_MIN || label > INT32_MAX) gki_say(judge, GKI_LABEL_RANGE, gki_number(judge, label), NULL);
+  if (!label) return;
+  uint32_t *place = place_of_label(w, label);
+  if (*place) gki_say(judge, GKI_LABEL_REUSED, gki_number(judge, label), gki_line_word(judge, *place - 1), NULL);
+  else *place = line + 1;
+}
+
+/* ---- races ------------------------------------------------------------------------------------------------------- */
+
+static gk_result check_races(walk *w, uint32_t line) {
+  gki_judge *judge = &w->judge;
+  gki_touch touches[GKI_MAX_TOUCHES];
+  gki_clash clashes[GK_MAX_DEPTH];
+  uint32_t clash_count, count = gki_touches_of_line(judge->blocks, line, touches);
+  for (uint32_t k = 0; k < count; ++k) {
+    if (!gki_races_touch(&w->races, touches[k], line, clashes, &clash_count)) return GK_ERROR_MEMORY;
+    for (uint32_t j = 0; j < clash_count; ++j) {
+      char parallel[GKI_WORD_BYTES];
+      gki_line_name(judge->blocks, clashes[j].parallel, parallel, sizeof parallel);
+      const gk_slot_desc *slot = &judge->blocks->slots[touches[k].slot];
+      gki_say(judge, GKI_RACE, gki_touch_word(touches[k].kind), gki_desc_word(judge, slot),
+              gki_line_word(judge, clashes[j].who), gki_touch_word(clashes[j].kind), parallel, NULL);
+    }
+  }
+  return GK_OK;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+/* Lists that come in before a line, and their tables; each table once. */
+static gk_result check_inclusions(walk *w, uint32_t line) {
+  gki_judge *judge = &w->judge;
+  const gki_blocks *blocks = judge->blocks;
+  gk_result result = GK_OK;
+  for (; w->next_inclusion < blocks->inclusion_count && !result; ++w->next_inclusion) {
+    uint32_t inclusion = w->next_inclusion;
+    if (blocks->inclusions[inclusion].begin > line) break;
+    const gki_inclusion *in = &blocks->inclusions[inclusion];
+    judge->line = GKI_NONE;
+    judge->named = inclusion;
+    judge->inclusion = in->around;
+    gki_check_task(judge, in->at);
+    if (in->at->bits & GK_ALWAYS) gki_say(judge, GKI_ALWAYS_ON_BLOCK, gki_op_name(GK_OP_LIST), NULL);
+    if (in->list && in->first == inclusion) result = gki_check_slots(judge, inclusion);
+  }
+  return result;
+}
+
+static gk_result check_line(walk *w, uint32_t line) {
+  gki_judge *judge = &w->judge;
+  const gki_line *at = &judge->blocks->lines[line];
+  gk_result result = check_inclusions(w, line);
+  if (result) return result;
+  while (w->block != at->parent) leave_block(w);
+  judge->line = line;
+  judge->inclusion = at->inclusion;
+  check_place(w, line);
+  check_always(w, line);
+  gki_check_task(judge, at->task);
+  check_label(w, line);
+  if (w->races.depth) result = check_races(w, line);
+  if (gki_op_opens(at->task->op) || at->otherwise != GKI_NONE) enter_block(w, line);
+  return result;
+}
+
+/* The message is a problem's, and the answer is another one. */
+static gk_result stopped_for_memory(void) {
+  gki_begin();
+  return gk_fail(GK_ERROR_MEMORY, "out of host memory amid the problems of a list; free some and call again");
+}
+
+gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_report report, void *user) {
+  walk w = {
+      .judge = {.blocks = blocks, .backend = backend, .report = report, .user = user, .line = GKI_NONE},
+      .block = GKI_NONE,
+      .checkpoint = GKI_NONE,
+      .parallel = GKI_NONE,
+      .section = GKI_NONE,
+      .next_inclusion = 1,
+  };
+  gk_result result = gki_check_slots(&w.judge, 0);
+  if (!result) result = make_room_for_labels(&w);
+  if (!result) {
+    w.races.tops = gki_array(blocks->slot_count, sizeof *w.races.tops, "finding races between sections");
+    if (!w.races.tops) result = GK_ERROR_MEMORY;
+  }
+  for (uint32_t line = 0; line < blocks->line_count && !result && !gki_heard_enough(&w.judge); ++line)
+    result = check_line(&w, line);
+  if (!result) result = check_inclusions(&w, GKI_NONE);
+  gki_races_free(&w.races);
+  gk_release(w.labels);
+  if (result == GK_ERROR_MEMORY && w.judge.problem_count) return stopped_for_memory();
+  return result ? result : w.judge.problem_count ? GK_ERROR_INVALID : GK_OK;
+}
+
+/* ---- the public calls -------------------------------------------------------------------------------------------- */
+
+void gk_print(void *file, const gk_problem *problem) {
+  fprintf(file ? file : stderr, "%s: %s\n", problem->code, problem->message);
+}
+
+/* A problem of the list as a whole; the sentence is this thread's message already. */
+static void report_fault(gk_report report, void *user, gki_problem problem, size_t task, const char *message) {
+  if (report) report(user, &(gk_problem){.code = gki_problem_code(problem), .message = message, .task = task});
+}
+
+static gk_result find_backend(const char *name, const gk_backend **backend, gk_report report, void *user) {
+  char known[512] = "none", text[1024];
+  size_t used = 0;
+  for (size_t k = 0; (*backend = gk_backend_at(k)); ++k) {
+    if (strcmp((*backend)->name, name) == 0) return GK_OK;
+    if (used >= sizeof known) continue;
+    int length = snprintf(known + used, sizeof known - used, "%s\"%s\"", used ? ", " : "", (*backend)->name);
+    used += length > 0 ? (size_t)length : 0;
+  }
+  char shown[128];
+  snprintf(shown, sizeof shown, "%.100s", name);
+  gki_problem problem = gki_backend_is_planned(name) ? GKI_BACKEND_NOT_BUILT : GKI_BACKEND_UNKNOWN;
+  gki_problem_text(problem, (const char *const[]){shown, known, NULL}, text, sizeof text);
+  gk_fail(GK_ERROR_INVALID, "%s", text);
+  report_fault(report, user, problem, SIZE_MAX, text);
+  return GK_ERROR_INVALID;
+}
+
+gk_result gk_check(const gk_list *list, const char *backend, gk_report report, void *user) {
+  gki_begin();
+  gki_blocks blocks = {0};
+  const gk_backend *found = NULL;
+  gk_result first = backend ? find_backend(backend, &found, report, user) : GK_OK;
+  gk_result result = gki_blocks_read(&blocks, list);
+  if (result == GK_ERROR_INVALID) report_fault(report, user, blocks.fault, blocks.fault_task, blocks.fault_message);
+  if (!result) result = gki_check(&blocks, found, report, user);
+  gki_blocks_free(&blocks);
+  if (result == GK_ERROR_MEMORY && first) return stopped_for_memory();
+  return result ? result : first;
+}

@@ -1,0 +1,150 @@
+/* Kernels by themselves: their parameters, and whether the backend at hand has code for them. */
+#include "check/report.h"
+#include "base/error.h"
+#include "kernel/compose.h"
+#include <string.h>
+
+enum { MAX_BLOCK = 1024, /* threads in a block, on every GPU there is */
+       CUDA_MAX_Z = 64,  /* of them along z */
+       CUDA_MAX_PARAMETERS = 4096 /* bytes; nodes with more have crashed drivers that take more */ };
+
+static void check_sum(gki_judge *judge, const gk_kernel *kernel, const gk_param *param) {
+  const char *name = gki_word(judge, kernel->name), *of = gki_word(judge, param->name);
+  const gk_type type = gki_number_type(param->element);
+  if (type == GK_NO_TYPE || type == GK_I64)
+    gki_say(judge, GKI_KERNEL_SUM, name, gki_word(judge, param->element), of, NULL);
+  else if (param->element_bytes != (type == GK_F64 ? 8 : 4))
+    gki_say(judge, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
+}
+
+static void check_param(gki_judge *judge, const gk_kernel *kernel, uint32_t place) {
+  const gk_param *param = &kernel->params[place];
+  const char *what = NULL;
+  bool is_value = param->access == GK_ACCESS_VALUE;
+  if (!param->name || !*param->name) what = "has no name";
+  else if ((unsigned)param->access > GK_ACCESS_ATOMIC) what = "has an access that this library doesn't know";
+  else if (is_value && (param->type < GK_I32 || param->type > GK_BYTES))
+    what = "is a value, but not a number or a struct";
+  else if (is_value && param->type == GK_BYTES && !param->element_bytes) what = "is a struct of 0 bytes";
+  else if (!is_value && param->type != GK_PTR) what = "isn't a value, and not of type GK_PTR";
+  else if (param->element && strchr(param->element, '*'))
+    what = "has pointers for elements, which not every device has; give the memory as a parameter of its own";
+  if (what)
+    gki_say(judge, GKI_KERNEL_PARAM, gki_word(judge, kernel->name),
+            param->name && *param->name ? gki_word(judge, param->name) : gki_number(judge, place), what, NULL);
+  else if (param->access == GK_ACCESS_SUM) check_sum(judge, kernel, param);
+}
+
+/* As a compiler lays them out. */
+static uint64_t parameter_bytes(const gk_kernel *kernel) {
+  uint64_t at = 0;
+  for (uint32_t k = 0; kernel->params && k < kernel->param_count && k < GK_MAX_ARGS; ++k) {
+    const gk_param *param = &kernel->params[k];
+    const bool is_struct = param->type == GK_BYTES && param->access == GK_ACCESS_VALUE;
+    uint64_t bytes = param->type == GK_I32 || param->type == GK_U32 || param->type == GK_F32 ? 4 : 8;
+    uint64_t alignment = bytes;
+    if (is_struct) {
+      bytes = param->element_bytes;
+      alignment = param->element_alignment ? param->element_alignment : 1;
+    }
+    at = (at + alignment - 1) / alignment * alignment + bytes;
+  }
+  return at;
+}
+
+static void check_code(gki_judge *judge, const gk_kernel *kernel, const gk_code *code, const char *backend) {
+  if (!code) return;
+  int forms = !!code->text + !!code->image + !!code->function;
+  uint64_t threads = code->block[0] ? code->block[0] : 256;
+  const bool is_cuda = code == kernel->cuda;
+  const char *what = NULL;
+  for (int k = 1; k < 3; ++k)
+    if (code->block[k] && threads <= MAX_BLOCK) threads *= code->block[k];
+  if (forms == 0) what = "has none of .text, .image and .function";
+  else if (forms > 1) what = "has more than one of .text, .image and .function";
+  else if (code->image && !code->image_bytes) what = "has an .image of 0 bytes";
+  else if (code->options && !code->text) what = "has .options without a .text";
+  else if (code->image_bytes && !code->image) what = "has .image_bytes without an .image";
+  else if (threads > MAX_BLOCK) what = "has more than 1024 threads in a block";
+  else if (is_cuda && code->block[2] > CUDA_MAX_Z) what = "has more than 64 threads along z in a block";
+  else if (is_cuda && parameter_bytes(kernel) > CUDA_MAX_PARAMETERS)
+    what = "has more than 4096 bytes of parameters, the most that a node takes (a large struct may go by `in`)";
+  else if (code->reserved[0] | code->reserved[1] | code->reserved[2]) what = "has a .reserved that isn't zero";
+  if (what) gki_say(judge, GKI_KERNEL_CODE, gki_word(judge, kernel->name), backend, what, NULL);
+}
+
+/* Elsewhere than where kernels are composed nothing is wrong with it. */
+static void warn_of_host_code(const gk_kernel *kernel, const gk_source *part) {
+  if (!gki_log_hears(GK_LOG_WARN) || !part || !part->text || !part->file) return;
+  const gki_token word = gki_host_word(part);
+  if (word.kind == GKI_END) return;
+  gk_log(GK_LOG_WARN, GKI_HOST_CODE, part->file, gki_source_line(part, word.at), kernel->name,
+         (int)(word.end - word.at), word.at);
+}
+
+static void check_source(gki_judge *judge, const gk_kernel *kernel) {
+  const gk_source *source = kernel->source;
+  if (!source) return;
+  const char *what = !source->text                           ? ".text"
+                     : !source->file                         ? ".file"
+                     : source->use_count && !source->uses    ? ".uses"
+                                                             : NULL;
+  if (what) {
+    gki_say(judge, GKI_KERNEL_SOURCE, gki_word(judge, kernel->name), what, NULL);
+    return;
+  }
+  for (uint32_t k = 0; k <= source->use_count; ++k) {
+    const gk_source *part = k < source->use_count ? source->uses[k] : source;
+    const char *other = part ? gki_source_of_other(part) : NULL;
+    if (other)
+      gki_say(judge, GKI_KERNEL_TEXT, gki_word(judge, kernel->name), gki_word(judge, part->file),
+              gki_number(judge, part->line), gki_word(judge, other), NULL);
+    else warn_of_host_code(kernel, part);
+  }
+}
+
+const gk_code *gki_check_code_by_hand(const gki_judge *judge, const gk_kernel *kernel) {
+  const char *backend = judge->backend ? judge->backend->name : "";
+  return strcmp(backend, "cuda") == 0     ? kernel->cuda
+         : strcmp(backend, "hip") == 0    ? kernel->hip
+         : strcmp(backend, "vulkan") == 0 ? kernel->vulkan
+                                          : NULL;
+}
+
+static bool has_code(const gki_judge *judge, const gk_kernel *kernel) {
+  const gk_backend *backend = judge->backend;
+  if (!backend) return kernel->source || kernel->host || kernel->cuda || kernel->hip || kernel->vulkan;
+  return backend->takes ? backend->takes(kernel) : kernel->source != NULL;
+}
+
+/* Lists use few kernels often: what was found right isn't looked at again. */
+static const gk_kernel **place_of(gki_judge *judge, const gk_kernel *kernel) {
+  uint64_t hash = (uint64_t)(uintptr_t)kernel * UINT64_C(0x9e3779b97f4a7c15);
+  return &judge->sound[(hash >> 32) % GK_COUNT(judge->sound)];
+}
+
+void gki_check_kernel(gki_judge *judge, const gk_kernel *kernel) {
+  if (*place_of(judge, kernel) == kernel) return;
+  size_t before = judge->problem_count;
+  const char *name = gki_word(judge, kernel->name);
+  if (!kernel->name || !*kernel->name) gki_say(judge, GKI_KERNEL_NAMELESS, NULL);
+  if (kernel->reserved[0] | kernel->reserved[1]) gki_say(judge, GKI_KERNEL_RESERVED, name, NULL);
+  if (kernel->dimensions > 3)
+    gki_say(judge, GKI_KERNEL_DIMENSIONS, name, gki_many(judge, kernel->dimensions, "dimension"), NULL);
+  if (kernel->param_count > GK_MAX_ARGS)
+    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_many(judge, kernel->param_count, "parameter"),
+            "a task has at most 16 arguments", NULL);
+  else if (kernel->param_count && !kernel->params)
+    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_many(judge, kernel->param_count, "parameter"), ".params is NULL", NULL);
+  else
+    for (uint32_t k = 0; k < kernel->param_count; ++k) check_param(judge, kernel, k);
+  check_source(judge, kernel);
+  check_code(judge, kernel, kernel->cuda, "cuda");
+  check_code(judge, kernel, kernel->hip, "hip");
+  check_code(judge, kernel, kernel->vulkan, "vulkan");
+  if (judge->problem_count == before && !has_code(judge, kernel)) {
+    const char *backend = judge->backend ? judge->backend->name : "any backend";
+    gki_say(judge, GKI_KERNEL_NO_CODE, gki_word(judge, kernel->name), backend, NULL);
+  }
+  if (judge->problem_count == before) *place_of(judge, kernel) = kernel;
+}

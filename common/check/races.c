@@ -1,0 +1,110 @@
+/* What two sections of one PARALLEL both touch and must not, found in one pass over the tasks. */
+#include "check/report.h"
+
+void gki_races_enter(gki_races *races, uint32_t parallel) {
+  if (races->depth < GK_MAX_DEPTH) {
+    races->levels[races->depth].states = 0;
+    races->levels[races->depth].section = races->levels[races->depth].line = parallel;
+  }
+  ++races->depth;
+}
+
+void gki_races_section(gki_races *races, uint32_t section) {
+  if (races->depth && races->depth <= GK_MAX_DEPTH) races->levels[races->depth - 1].section = section;
+}
+
+/* The states that go are the tops of their slots: what lies further in has been left before. */
+void gki_races_leave(gki_races *races) {
+  if (races->depth-- > GK_MAX_DEPTH) return;
+  uint32_t state = races->levels[races->depth].states, next;
+  for (; state; state = next) {
+    gki_race_state *gone = &races->states[state - 1];
+    next = gone->next;
+    races->tops[gone->slot] = gone->below;
+    gone->next = races->unused;
+    races->unused = state;
+  }
+}
+
+void gki_races_free(gki_races *races) {
+  gk_release(races->tops);
+  gk_release(races->states);
+  *races = (gki_races){0};
+}
+
+/* A touched slot has states in all PARALLELs around; those that it lacks are the innermost ones. */
+static bool push_state(gki_races *races, gki_touch touch, uint32_t who, uint32_t level) {
+  uint32_t state = races->unused;
+  if (!state) {
+    if (!gki_grow((void **)&races->states, &races->capacity, races->count + 1, sizeof *races->states,
+                  "finding races between sections"))
+      return false;
+    state = (uint32_t)++races->count;
+  } else {
+    races->unused = races->states[state - 1].next;
+  }
+  uint32_t section = races->levels[level].section;
+  races->states[state - 1] = (gki_race_state){
+      .below = races->tops[touch.slot],
+      .next = races->levels[level].states,
+      .slot = touch.slot,
+      .first = who,
+      .first_section = section,
+      .mixed = GKI_NONE,
+      .other = GKI_NONE,
+      .section = section,
+      .kinds = (uint8_t)(1u << touch.kind),
+      .first_kind = (uint8_t)touch.kind,
+  };
+  races->tops[touch.slot] = races->levels[level].states = state;
+  return true;
+}
+
+/* Sections may share a slot if all of them do the same, and that isn't writing. So it is enough to remember who came
+ * first, who did something else, and who came first from another section. */
+static bool clashes_with(gki_race_state *state, gki_touch touch, uint32_t who, uint32_t section, gki_clash *clash) {
+  if (state->told) return false;
+  bool same_kind = state->first_kind == touch.kind;
+  uint32_t against = GKI_NONE;
+  uint8_t kind = state->first_kind;
+  if (section == state->first_section) {
+    if (same_kind) return false;
+    against = state->other;
+    if (against == GKI_NONE && state->mixed == GKI_NONE) {
+      state->mixed = who;
+      state->mixed_kind = (uint8_t)touch.kind;
+    }
+  } else if (!same_kind || touch.kind == GKI_WRITES) {
+    against = state->first;
+  } else if (state->mixed != GKI_NONE) {
+    against = state->mixed;
+    kind = state->mixed_kind;
+  } else if (state->other == GKI_NONE) {
+    state->other = who;
+  }
+  if (against == GKI_NONE) return false;
+  state->told = true;
+  clash->who = against;
+  clash->kind = (gki_touch_kind)kind;
+  return true;
+}
+
+bool gki_races_touch(gki_races *races, gki_touch touch, uint32_t who, gki_clash *clashes, uint32_t *clash_count) {
+  uint32_t depth = races->depth < GK_MAX_DEPTH ? races->depth : GK_MAX_DEPTH, top = races->tops[touch.slot];
+  uint32_t known = 0;
+  *clash_count = 0;
+  for (uint32_t state = top; state; state = races->states[state - 1].below) ++known;
+  for (uint32_t state = top, level = known; state; state = races->states[state - 1].below) {
+    gki_race_state *at = &races->states[state - 1];
+    uint32_t section = races->levels[--level].section;
+    if (at->section != section) at->kinds = 0;
+    at->section = section;
+    if (at->kinds >> touch.kind & 1) break; /* and so have the sections around */
+    at->kinds |= (uint8_t)(1u << touch.kind);
+    if (!clashes_with(at, touch, who, section, &clashes[*clash_count])) continue;
+    clashes[(*clash_count)++].parallel = races->levels[level].line;
+  }
+  for (; known < depth; ++known)
+    if (!push_state(races, touch, who, known)) return false;
+  return true;
+}

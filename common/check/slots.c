@@ -1,0 +1,81 @@
+/* The tables of slots, of the list and of those it includes. */
+#include "check/report.h"
+#include "base/error.h"
+#include <stdio.h>
+#include <string.h>
+
+static bool is_zero(const uintptr_t *words, size_t count) {
+  uintptr_t all = 0;
+  for (size_t k = 0; k < count; ++k) all |= words[k];
+  return !all;
+}
+
+static void check_type(gki_judge *judge, const gk_slot_desc *desc) {
+  size_t limit = PTRDIFF_MAX, unit = desc->element_bytes ? desc->element_bytes : 1;
+  const char *type = gki_type_word(judge, desc->type);
+  if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) {
+    gki_say(judge, GKI_SLOT_TYPE, gki_desc_word(judge, desc), type, NULL);
+    return;
+  }
+  if (desc->bits & GK_HAS_VALUE && (desc->type == GK_PTR || desc->type == GK_BYTES))
+    gki_say(judge, GKI_SLOT_VALUE, gki_desc_word(judge, desc), type, desc->type == GK_PTR ? "gk_bind" : "gk_bind_bytes",
+            NULL);
+  if (desc->type == GK_BYTES && !desc->element_bytes) gki_say(judge, GKI_SLOT_BYTES, gki_desc_word(judge, desc), NULL);
+  if (desc->type != GK_PTR && desc->count) gki_say(judge, GKI_SLOT_COUNT, gki_desc_word(judge, desc), type, NULL);
+  if (desc->type == GK_PTR && desc->count > limit / unit) {
+    char count[24];
+    snprintf(count, sizeof count, "%zu", desc->count);
+    gki_say(judge, GKI_SLOT_TOO_LARGE, gki_desc_word(judge, desc), count, gki_many(judge, (int64_t)unit, "byte"), NULL);
+  }
+}
+
+static void check_slot(gki_judge *judge, const gki_inclusion *in, size_t place) {
+  const gk_slot_desc *desc = &in->list->slots[place];
+  if (desc->slot < 1 || desc->slot > (gk_slot)UINT16_MAX) {
+    gki_say(judge, GKI_SLOT_NUMBER, gki_desc_word(judge, desc), NULL);
+  } else if (in->ranks[desc->slot] != place + 1) {
+    const char *first = gki_desc_word(judge, &in->list->slots[in->ranks[desc->slot] - 1]);
+    gki_say(judge, GKI_SLOT_REUSED, gki_desc_word(judge, desc), first, NULL);
+  }
+  if (!desc->name || !*desc->name) gki_say(judge, GKI_SLOT_NAMELESS, gki_desc_word(judge, desc), NULL);
+  check_type(judge, desc);
+  if (desc->bits & ~(uint32_t)GK_HAS_VALUE)
+    gki_say(judge, GKI_SLOT_BITS, gki_desc_word(judge, desc), gki_bits(judge, desc->bits), NULL);
+  if (!is_zero(desc->reserved, GK_COUNT(desc->reserved)))
+    gki_say(judge, GKI_SLOT_RESERVED, gki_desc_word(judge, desc), NULL);
+}
+
+static uint64_t hash_name(const char *name) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (; *name; ++name) hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+  return hash ^ hash >> 32;
+}
+
+/* The place in the table, from 1, of the first slot of that name. */
+static uint32_t enter_name(const gk_slot_desc *slots, uint32_t *seen, size_t size, uint32_t place) {
+  size_t at = (size_t)hash_name(slots[place].name) & (size - 1);
+  for (; seen[at]; at = (at + 1) & (size - 1))
+    if (strcmp(slots[seen[at] - 1].name, slots[place].name) == 0) return seen[at];
+  return seen[at] = place + 1;
+}
+
+gk_result gki_check_slots(gki_judge *judge, uint32_t inclusion) {
+  const gki_inclusion *in = &judge->blocks->inclusions[inclusion];
+  size_t count = in->list->slot_count, size = 16;
+  while (size < 2 * count) size *= 2;
+  uint32_t *seen = gki_array(size, sizeof *seen, "checking the names of slots");
+  if (!seen) return GK_ERROR_MEMORY;
+  judge->line = GKI_NONE;
+  judge->named = judge->inclusion = inclusion;
+  for (size_t k = 0; k < count && !gki_heard_enough(judge); ++k) {
+    const gk_slot_desc *desc = &in->list->slots[k];
+    check_slot(judge, in, k);
+    if (!desc->name || !*desc->name) continue;
+    uint32_t first = enter_name(in->list->slots, seen, size, (uint32_t)k);
+    if (first == k + 1) continue;
+    const char *other = gki_desc_word(judge, &in->list->slots[first - 1]);
+    gki_say(judge, GKI_SLOT_NAME_REUSED, gki_desc_word(judge, desc), other, NULL);
+  }
+  gk_release(seen);
+  return GK_OK;
+}

@@ -1,0 +1,383 @@
+/* What a line of each kind takes: its arguments, items, flag and other fields. */
+#include "check/report.h"
+#include "base/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which fields an op uses; any other that is set is a mistake about what the op does -------------------------- */
+
+enum {
+  KERNEL = 1 << 0, CALL = 1 << 1, LIST = 1 << 2, ITEMS = 1 << 3, ITEMS_1 = 1 << 4, ITEMS_2 = 1 << 5, ARGS = 1 << 6,
+  FLAG = 1 << 7, OFFSET = 1 << 8, FROM_OFFSET = 1 << 9, PATTERN = 1 << 10, MAX_ITERATIONS = 1 << 11, LABEL = 1 << 12,
+};
+
+static const char *const field_names[] = {
+    ".kernel", ".call",   ".list",        ".items[0]", ".items[1]",       ".items[2]", ".args",
+    ".flag",   ".offset", ".from_offset", ".pattern",  ".max_iterations", ".label",
+};
+
+static const uint32_t used_fields[] = {
+    [GK_OP_KERNEL] = KERNEL | ITEMS | ITEMS_1 | ITEMS_2 | ARGS | OFFSET,
+    [GK_OP_COPY] = ITEMS | ARGS | OFFSET | FROM_OFFSET,
+    [GK_OP_FILL] = ITEMS | ARGS | OFFSET | PATTERN,
+    [GK_OP_CALL] = CALL | ARGS,
+    [GK_OP_LIST] = LIST | ARGS | LABEL,
+    [GK_OP_DO_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
+    [GK_OP_WHILE] = FLAG | OFFSET | MAX_ITERATIONS | LABEL,
+    [GK_OP_IF] = FLAG | OFFSET,
+    [GK_OP_SWITCH] = FLAG | OFFSET,
+    [GK_OP_CHECKPOINT] = FLAG | OFFSET | LABEL,
+    [GK_OP_END] = 0,
+};
+
+static uint32_t set_fields(const gk_task *task) {
+  return (task->kernel ? KERNEL : 0u) | (task->call ? CALL : 0u) | (task->list ? LIST : 0u) |
+         (task->items[0] ? ITEMS : 0u) | (task->items[1] ? ITEMS_1 : 0u) | (task->items[2] ? ITEMS_2 : 0u) |
+         (task->args[0] ? ARGS : 0u) | (task->flag ? FLAG : 0u) | (task->offset ? OFFSET : 0u) |
+         (task->from_offset ? FROM_OFFSET : 0u) | (task->pattern ? PATTERN : 0u) |
+         (task->max_iterations ? MAX_ITERATIONS : 0u) | (task->label ? LABEL : 0u);
+}
+
+static void check_fields(gki_judge *judge, const gk_task *task) {
+  uint32_t unused = set_fields(task) & ~used_fields[task->op];
+  for (uint32_t k = 0; unused; ++k, unused >>= 1)
+    if (unused & 1) gki_say(judge, GKI_FIELD_UNUSED, field_names[k], gki_op_name(task->op), "", NULL);
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
+
+const gk_slot_desc *gki_desc_of(const gki_judge *judge, gk_slot slot) {
+  const gki_inclusion *in = &judge->blocks->inclusions[judge->inclusion];
+  if (!gki_slot_is_known(judge->blocks, judge->inclusion, slot)) return NULL;
+  return &in->list->slots[in->ranks[slot] - 1];
+}
+
+/* Numbers that are no int32, whatever the offset; structs may hold one. */
+static bool is_other_number(const char *element) {
+  static const char *const others[] = {"bool",    "char",    "short",    "int8_t",
+                                       "uint8_t", "int16_t", "uint16_t", "uint64_t"};
+  const gk_type type = gki_number_type(element);
+  if (type != GK_NO_TYPE) return type != GK_I32 && type != GK_U32;
+  for (size_t k = 0; element && k < GK_COUNT(others); ++k)
+    if (strcmp(element, others[k]) == 0) return true;
+  return false;
+}
+
+typedef struct wanted {
+  const char *word; /* what a message calls the argument */
+  const char *element;
+  uint32_t element_bytes;
+  uint32_t types; /* a bit for each gk_type that will do */
+} wanted;
+
+enum { ANY = (1 << (GK_HOST_PTR + 1)) - (1 << GK_PTR), MEMORY = 1 << GK_PTR, READABLE = 1 << GK_PTR | 1 << GK_BYTES };
+
+static const char *types_word(gki_judge *judge, uint32_t types) {
+  if (types == READABLE) return "GK_PTR or GK_BYTES";
+  gk_type type = GK_PTR;
+  while (!(types >> type & 1)) ++type;
+  return gki_type_word(judge, type);
+}
+
+static bool same_element(const char *a, const char *b) {
+  return a == b || strcmp(a, b) == 0 || (gki_number_type(a) && gki_number_type(a) == gki_number_type(b));
+}
+
+static void check_element(gki_judge *judge, const wanted *want, const gk_slot_desc *desc) {
+  bool named = want->element && desc->element;
+  if (named && !same_element(want->element, desc->element)) {
+    const char *found = gki_word(judge, desc->element);
+    gki_say(judge, GKI_ARGUMENT_ELEMENT, gki_word(judge, want->word), gki_word(judge, want->element),
+            gki_desc_word(judge, desc), found, NULL);
+    return;
+  }
+  /* Without names, a struct must still be as long as what reads it. */
+  bool differs = named ? want->element_bytes != desc->element_bytes && want->element_bytes && desc->element_bytes
+                       : desc->type == GK_BYTES && desc->element_bytes < want->element_bytes;
+  if (differs)
+    gki_say(judge, GKI_ARGUMENT_SIZE, gki_word(judge, want->word), gki_many(judge, want->element_bytes, "byte"),
+            gki_desc_word(judge, desc), gki_number(judge, desc->element_bytes), NULL);
+}
+
+/* The slot's entry, if it will do. */
+static const gk_slot_desc *check_argument(gki_judge *judge, const wanted *want, gk_slot slot) {
+  const gk_slot_desc *desc = gki_desc_of(judge, slot);
+  if (!desc) {
+    gki_say(judge, GKI_ARGUMENT_UNKNOWN, gki_word(judge, want->word), gki_number(judge, slot), NULL);
+    return NULL;
+  }
+  if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) return NULL; /* told with the table */
+  if (!(want->types >> desc->type & 1)) {
+    const char *name = gki_word(judge, want->word), *at = gki_desc_word(judge, desc);
+    if (desc->type == GK_HOST_PTR) gki_say(judge, GKI_HOST_POINTER, name, at, NULL);
+    else
+      gki_say(judge, GKI_ARGUMENT_TYPE, name, types_word(judge, want->types), at, gki_type_word(judge, desc->type),
+              NULL);
+    return NULL;
+  }
+  if ((desc->type == GK_PTR || desc->type == GK_BYTES) && want->types != ANY) check_element(judge, want, desc);
+  return desc;
+}
+
+static bool check_count(gki_judge *judge, const gk_task *task, const char *what, uint32_t count) {
+  uint32_t found = gki_arg_count(task);
+  if (found == count) return true;
+  gki_say(judge, GKI_ARGUMENT_COUNT, what, gki_many(judge, count, "argument"), gki_number(judge, found), NULL);
+  return false;
+}
+
+static void check_gap(gki_judge *judge, const gk_task *task, uint32_t count) {
+  for (uint32_t k = count; k < GK_MAX_ARGS; ++k) {
+    if (!task->args[k]) continue;
+    gki_say(judge, GKI_ARGUMENT_GAP, gki_number(judge, k), gki_number(judge, task->args[k]), NULL);
+    return;
+  }
+}
+
+static void check_aligned(gki_judge *judge, const gk_task *task) {
+  if (task->offset % 4) gki_say(judge, GKI_OFFSET_UNALIGNED, gki_number(judge, task->offset), NULL);
+}
+
+/* Whether the number of items is read on the device. */
+static bool check_items(gki_judge *judge, const gk_task *task, uint32_t axis) {
+  static const char *const names[] = {"x", "y", "z"};
+  gk_slot slot = task->items[axis];
+  if (!slot) return false;
+  const gk_slot_desc *desc = gki_desc_of(judge, slot);
+  if (!desc) {
+    const char *number = gki_number(judge, slot);
+    gki_say(judge, GKI_ITEMS_UNKNOWN, names[axis], number, number, NULL);
+    return true;
+  }
+  switch (desc->type) {
+  case GK_PTR:
+    if (is_other_number(desc->element))
+      gki_say(judge, GKI_ITEMS_ELEMENT, names[axis], gki_desc_word(judge, desc), gki_word(judge, desc->element), NULL);
+    return true;
+  case GK_I32: case GK_U32: case GK_I64: return false;
+  case GK_F32: case GK_F64: case GK_BYTES: case GK_HOST_PTR:
+    gki_say(judge, GKI_ITEMS_TYPE, names[axis], gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
+    return true;
+  default: return true; /* told with the table */
+  }
+}
+
+static void check_flag(gki_judge *judge, const gk_task *task) {
+  if (!task->flag) {
+    if (task->op != GK_OP_CHECKPOINT) gki_say(judge, GKI_FLAG_MISSING, gki_op_name(task->op), NULL);
+    else if (task->offset)
+      gki_say(judge, GKI_FIELD_UNUSED, ".offset", gki_op_name(task->op), " without a flag", NULL);
+    return;
+  }
+  const gk_slot_desc *desc = gki_desc_of(judge, task->flag);
+  if (!desc) gki_say(judge, GKI_FLAG_UNKNOWN, gki_number(judge, task->flag), NULL);
+  else if (desc->type > GK_PTR && desc->type <= GK_HOST_PTR)
+    gki_say(judge, GKI_FLAG_TYPE, gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
+  else if (is_other_number(desc->element))
+    gki_say(judge, GKI_FLAG_ELEMENT, gki_desc_word(judge, desc), gki_word(judge, desc->element), NULL);
+  check_aligned(judge, task);
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+static bool writes(gk_access access) { return access > GK_ACCESS_IN; }
+
+/* What `in` points to is restrict, and what `sum` adds to is written at the task's end only. */
+static void check_alias(gki_judge *judge, const gk_task *task, const uint32_t *memory, uint32_t count) {
+  const gk_param *params = task->kernel->params;
+  for (uint32_t k = 0; k < count; ++k) {
+    if (!memory[k] || (params[k].access != GK_ACCESS_IN && params[k].access != GK_ACCESS_SUM)) continue;
+    for (uint32_t j = 0; j < count; ++j) {
+      if (j == k || memory[j] != memory[k] || !writes(params[j].access)) continue;
+      if (params[j].access == GK_ACCESS_SUM && params[k].access == GK_ACCESS_SUM && j < k) continue;
+      gki_say(judge, GKI_ARGUMENT_ALIAS, gki_slot_word(judge, task->args[k]), gki_word(judge, params[k].name),
+              params[k].access == GK_ACCESS_IN ? "which may only be read" : "which is summed into",
+              gki_word(judge, params[j].name), NULL);
+    }
+  }
+}
+
+static void check_params(gki_judge *judge, const gk_task *task) {
+  const gk_kernel *kernel = task->kernel;
+  uint32_t memory[GK_MAX_ARGS] = {0}, count = gki_arg_count(task);
+  if (kernel->param_count > GK_MAX_ARGS || (kernel->param_count && !kernel->params)) return;
+  if (count != kernel->param_count) {
+    char what[GKI_WORD_BYTES] = "the kernel ";
+    check_count(judge, task, strncat(what, gki_word(judge, kernel->name), sizeof what - 12), kernel->param_count);
+    if (count > kernel->param_count) count = kernel->param_count;
+  }
+  for (uint32_t k = 0; k < count; ++k) {
+    const gk_param *param = &kernel->params[k];
+    uint32_t types = param->access == GK_ACCESS_VALUE ? (unsigned)param->type <= GK_BYTES ? 1u << param->type : 0
+                     : param->access == GK_ACCESS_IN  ? READABLE
+                                                      : MEMORY;
+    wanted want = {param->name ? param->name : "without a name", param->element, param->element_bytes, types};
+    if (!(types & ANY)) continue; /* told with the kernel */
+    const gk_slot_desc *desc = check_argument(judge, &want, task->args[k]);
+    if (desc && desc->type == GK_PTR) memory[k] = gki_slot_of(judge->blocks, judge->inclusion, task->args[k]);
+  }
+  check_alias(judge, task, memory, count);
+}
+
+/* The grid of code by hand is made before the launch. */
+static void check_grid(gki_judge *judge, const gk_task *task, uint32_t axis) {
+  static const char *const names[] = {"x", "y", "z"};
+  const gk_slot_desc *desc = task->items[axis] ? gki_desc_of(judge, task->items[axis]) : NULL;
+  if (desc && desc->type == GK_PTR)
+    gki_say(judge, GKI_ITEMS_BY_HAND, names[axis], gki_desc_word(judge, desc), gki_word(judge, task->kernel->name),
+            judge->backend->name, NULL);
+}
+
+static void check_launch(gki_judge *judge, const gk_task *task) {
+  const gk_kernel *kernel = task->kernel;
+  if (kernel) {
+    gki_check_kernel(judge, kernel);
+    check_params(judge, task);
+  } else {
+    gki_say(judge, GKI_KERNEL_NULL, NULL);
+  }
+  uint32_t dimensions = !kernel || kernel->dimensions > 3 ? 3 : kernel->dimensions ? kernel->dimensions : 1;
+  const uint32_t given = task->bits / GK_DIMENSIONS(1) % 4;
+  const bool differ = kernel && kernel->dimensions <= 3 && given && given != dimensions;
+  static const char *const macros[] = {"GK_RUN", "GK_RUN_2D", "GK_RUN_3D"},
+                    *const always[] = {"GK_RUN_ALWAYS", "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(2)",
+                                       "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(3)"};
+  if (differ)
+    gki_say(judge, GKI_RUN_DIMENSIONS, gki_many(judge, given, "dimension"), gki_word(judge, kernel->name),
+            gki_number(judge, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
+  const bool by_hand = kernel && gki_check_code_by_hand(judge, kernel);
+  bool on_device = false;
+  for (uint32_t k = 0; k < 3; ++k) {
+    if (k < dimensions) {
+      on_device |= check_items(judge, task, k) && k == 0;
+      if (by_hand) check_grid(judge, task, k);
+    }
+    else if (task->items[k] && !differ)
+      gki_say(judge, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(judge, kernel->name),
+              gki_many(judge, dimensions, "dimension"), NULL);
+  }
+  if (on_device) check_aligned(judge, task);
+  else if (task->offset)
+    gki_say(judge, GKI_FIELD_UNUSED, ".offset", "KERNEL", " unless a GK_PTR counts its items along x", NULL);
+}
+
+/* ---- copies and fills -------------------------------------------------------------------------------------------- */
+
+static uint32_t unit_of(const gk_slot_desc *desc) { return desc->element_bytes ? desc->element_bytes : 1; }
+
+static void check_copy(gki_judge *judge, const gk_task *task) {
+  check_items(judge, task, 0);
+  if (!check_count(judge, task, "COPY", 2)) return;
+  wanted want = {"to", NULL, 0, MEMORY};
+  const gk_slot_desc *to = check_argument(judge, &want, task->args[0]);
+  want = (wanted){"from", to ? to->element : NULL, 0, READABLE};
+  const gk_slot_desc *from = check_argument(judge, &want, task->args[1]);
+  if (!to || !from) return;
+  uint32_t unit = unit_of(to);
+  if (unit != unit_of(from))
+    gki_say(judge, GKI_COPY_UNITS, gki_many(judge, unit, "byte"), gki_many(judge, unit_of(from), "byte"), NULL);
+  if (from->type == GK_BYTES && (task->items[0] || task->from_offset))
+    gki_say(judge, GKI_COPY_STRUCT, gki_desc_word(judge, from), NULL);
+  uint32_t slot = gki_slot_of(judge->blocks, judge->inclusion, task->args[0]);
+  if (!slot || slot != gki_slot_of(judge->blocks, judge->inclusion, task->args[1])) return;
+  int64_t apart = llabs((int64_t)task->offset - task->from_offset);
+  if (apart == 0 || (!task->items[0] && apart < unit))
+    gki_say(judge, GKI_COPY_ONTO_ITSELF, gki_desc_word(judge, to), gki_number(judge, task->from_offset),
+            gki_number(judge, task->offset), NULL);
+}
+
+/* A pattern is repeated every 4 bytes, whatever the elements are. */
+static void check_pattern(gki_judge *judge, const gk_task *task, const gk_slot_desc *to) {
+  const gk_type type = gki_number_type(to->element);
+  const bool floats = task->bits & GK_FLOATS, is_float = type == GK_F32;
+  const bool is_int64 = type == GK_I64 || (to->element && strcmp(to->element, "uint64_t") == 0);
+  const char *with = NULL, *fix = NULL;
+  if (floats && !is_float && (type || is_other_number(to->element))) {
+    with = "with floats";
+    fix = "use GK_FILL, or a kernel";
+  } else if (!floats && task->pattern && (is_float || type == GK_F64 ||
+                                          (is_int64 && task->pattern != UINT32_MAX))) {
+    with = "each 4 bytes with one integer";
+    fix = is_float ? "use GK_FILL_F32, or 0" : "use a kernel, or 0";
+  }
+  if (fix) gki_say(judge, GKI_FILL_NUMBER, with, gki_desc_word(judge, to), gki_word(judge, to->element), fix, NULL);
+}
+
+static void check_fill(gki_judge *judge, const gk_task *task) {
+  check_items(judge, task, 0);
+  if (task->offset % 4) gki_say(judge, GKI_FILL_OFFSET, gki_number(judge, task->offset), NULL);
+  if (!check_count(judge, task, "FILL", 1)) return;
+  const gk_slot_desc *to = check_argument(judge, &(wanted){"to", NULL, 0, MEMORY}, task->args[0]);
+  if (to && unit_of(to) % 4)
+    gki_say(judge, GKI_FILL_UNIT, gki_desc_word(judge, to), gki_many(judge, unit_of(to), "byte"), NULL);
+  else if (to) check_pattern(judge, task, to);
+}
+
+/* ---- calls and included lists ------------------------------------------------------------------------------------ */
+
+static void check_call(gki_judge *judge, const gk_task *task) {
+  static const char *const places[GK_MAX_ARGS] = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",
+                                                  "8", "9", "10", "11", "12", "13", "14", "15"};
+  if (!task->call) gki_say(judge, GKI_CALL_NULL, NULL);
+  for (uint32_t k = 0, count = gki_arg_count(task); k < count; ++k)
+    check_argument(judge, &(wanted){places[k], NULL, 0, ANY}, task->args[k]);
+}
+
+static void check_include(gki_judge *judge, const gk_task *task) {
+  const gk_list *list = task->list;
+  gki_problem problem;
+  char text[512];
+  uint32_t count = gki_arg_count(task);
+  if (!list) {
+    gki_say(judge, GKI_INCLUDE_NULL, NULL);
+    return;
+  }
+  if (gki_list_is_broken(list, &problem, text, sizeof text)) {
+    gki_say_text(judge, problem, text);
+    return;
+  }
+  if (count > list->slot_count)
+    gki_say(judge, GKI_INCLUDE_ARGUMENTS, gki_many(judge, count, "argument"), gki_word(judge, gki_list_name(list)),
+            gki_many(judge, (int64_t)list->slot_count, "slot"), NULL);
+  for (uint32_t k = 0; k < count && k < list->slot_count; ++k) {
+    const gk_slot_desc *inner = &list->slots[k];
+    if (inner->type <= GK_NO_TYPE || inner->type > GK_HOST_PTR) continue;
+    const char *name = inner->name ? inner->name : "without a name";
+    wanted want = {name, inner->element, inner->element_bytes, 1u << inner->type};
+    check_argument(judge, &want, task->args[k]);
+  }
+}
+
+void gki_check_task(gki_judge *judge, const gk_task *task) {
+  static const uint32_t none[4] = {0};
+  if (task->op == GK_OP_NONE) {
+    gki_say(judge, GKI_TASK_FORGOTTEN, NULL);
+    return;
+  }
+  if (!gki_op_name(task->op)) {
+    gki_say(judge, GKI_OP_UNKNOWN, gki_number(judge, (int)task->op), NULL);
+    return;
+  }
+  if (memcmp(task->reserved, none, sizeof none) != 0) gki_say(judge, GKI_RESERVED, NULL);
+  const uint32_t bits = GK_ALWAYS | (task->op == GK_OP_KERNEL ? GK_DIMENSIONS(3) : 0) |
+                        (task->op == GK_OP_FILL ? (uint32_t)GK_FLOATS : 0);
+  if (task->bits & ~bits)
+    gki_say(judge, GKI_BITS_UNKNOWN, gki_bits(judge, task->bits), gki_op_name(task->op),
+            task->op == GK_OP_KERNEL ? "GK_ALWAYS, GK_DIMENSIONS(n) or 0"
+            : task->op == GK_OP_FILL ? "GK_ALWAYS, GK_FLOATS or 0"
+            : task->op <= GK_OP_CALL ? "GK_ALWAYS or 0"
+                                     : "0", NULL);
+  check_fields(judge, task);
+  check_gap(judge, task, gki_arg_count(task));
+  switch (task->op) {
+  case GK_OP_KERNEL: check_launch(judge, task); break;
+  case GK_OP_COPY: check_copy(judge, task); break;
+  case GK_OP_FILL: check_fill(judge, task); break;
+  case GK_OP_CALL: check_call(judge, task); break;
+  case GK_OP_LIST: check_include(judge, task); break;
+  case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH: case GK_OP_CHECKPOINT:
+    check_flag(judge, task);
+    break;
+  default: break;
+  }
+}

@@ -1,0 +1,162 @@
+#include "dump/formats.h"
+#include "base/error.h"
+#include <inttypes.h>
+#include <string.h>
+
+const char *gki_dump_type(gk_type type) {
+  static const char *const names[] = {"none", "ptr", "i32", "u32", "i64", "f32", "f64", "bytes", "host_ptr"};
+  return (size_t)type < GK_COUNT(names) ? names[type] : "unknown";
+}
+
+void gki_dump_slot(gki_text *text, const gk_plan *plan, uint32_t slot, uint32_t offset, gki_quoting how) {
+  gki_text_quote(text, plan->slots[slot].name, how);
+  if (offset) gki_text_add(text, "+%" PRIu32, offset);
+}
+
+static void add_items(gki_text *text, const gk_plan *plan, const gk_node *node, gki_quoting how) {
+  uint32_t axes = node->items[2] ? 3 : node->items[1] ? 2 : 1;
+  if (node->op == GK_OP_KERNEL && node->kernel->dimensions > axes) axes = node->kernel->dimensions;
+  gki_text_add(text, " over ");
+  for (uint32_t k = 0; k < axes && k < 3; ++k) {
+    uint32_t slot = node->items[k];
+    if (k) gki_text_add(text, " x ");
+    /* COPY and FILL use the offset for their memory, a kernel for a count that is read on the device. */
+    bool is_read = k == 0 && slot && node->op == GK_OP_KERNEL && plan->slots[slot].type == GK_PTR;
+    if (slot) gki_dump_slot(text, plan, slot, is_read ? node->offset : 0, how);
+    else gki_text_add(text, "1");
+  }
+}
+
+void gki_dump_work(gki_text *text, const gk_plan *plan, const gk_node *node, gki_quoting how) {
+  bool has_items = node->op == GK_OP_KERNEL || node->op == GK_OP_COPY || node->op == GK_OP_FILL;
+  if (has_items) add_items(text, plan, node, how);
+  if (!has_items && node->op != GK_OP_CALL) return;
+  gki_text_add(text, " (");
+  for (uint32_t k = 0; k < node->arg_count; ++k) {
+    bool is_moved = node->op == GK_OP_COPY || node->op == GK_OP_FILL;
+    uint32_t offset = !is_moved ? 0 : k ? node->from_offset : node->offset;
+    if (k) gki_text_add(text, ", ");
+    gki_dump_slot(text, plan, plan->args[node->args + k], offset, how);
+  }
+  gki_text_add(text, ")");
+}
+
+/* Its number is that of the task in the user's list, as in messages and in the backend's part. */
+static void add_node(gki_text *text, const gk_plan *plan, uint32_t at, uint32_t depth) {
+  const gk_node *node = &plan->nodes[at];
+  const char *op = gki_op_name(node->op);
+  gki_text_add(text, "%6" PRIu32 "  %*s%s", node->source, (int)(2 * depth), "", op);
+  if (strcmp(node->name, op) != 0) {
+    gki_text_add(text, " ");
+    gki_text_quote(text, node->name, GKI_PLAIN);
+  }
+  gki_dump_work(text, plan, node, GKI_PLAIN);
+  if (node->op == GK_OP_FILL) gki_text_add(text, ", pattern 0x%08" PRIx32, node->pattern);
+  if (node->flag) {
+    gki_text_add(text, ", flag ");
+    gki_dump_slot(text, plan, node->flag, node->offset, GKI_PLAIN);
+  }
+  if (node->max_iterations) gki_text_add(text, ", at most %" PRIu32 " passes", node->max_iterations);
+  if (node->label) gki_text_add(text, ", label %" PRId32, node->label);
+  if (node->always) gki_text_add(text, ", always");
+  if (node->run != UINT32_MAX) gki_text_add(text, ", run %" PRIu32, node->run);
+  if (node->can_yield) gki_text_add(text, ", can yield");
+  else if (node->has_target) gki_text_add(text, ", can be resumed at");
+  gki_text_add(text, "\n");
+}
+
+static void add_count(gki_text *text, uint32_t count, const char *what, const char *behind) {
+  gki_text_add(text, "%" PRIu32 " %s%s%s", count, what, count == 1 ? "" : "s", behind);
+}
+
+static void add_totals(gki_text *text, const gk_plan *plan) {
+  uint32_t tasks = 0;
+  for (uint32_t k = 1; k < plan->node_count; ++k)
+    tasks += plan->nodes[k].op >= GK_OP_KERNEL && plan->nodes[k].op <= GK_OP_CALL;
+  gki_text_add(text, "total: ");
+  add_count(text, plan->node_count, "node", ", ");
+  add_count(text, tasks, "task", " in ");
+  add_count(text, plan->run_count, "run", ", ");
+  add_count(text, plan->loop_count, "loop", ", ");
+  add_count(text, plan->checkpoint_count, "checkpoint", ", ");
+  add_count(text, plan->always_count, "always-task", plan->can_yield ? "; can yield\n" : "; can't yield\n");
+}
+
+/* The loop's name, which may be long, comes last. */
+static void add_gates(gki_text *text, const gk_plan *plan, const gki_gate_counts *counts) {
+  static const char *const columns[] = {
+      [GKI_USUAL] = "usual", [GKI_FRESH] = "from the top", [GKI_RESUME] = "from anywhere",
+      [GKI_PLAIN_FRESH] = "plain, top", [GKI_PLAIN_RESUME] = "plain, anywhere"};
+  gki_text_add(text, "a launch that doesn't stop executes, beside its tasks, control kernels + conditional nodes, and "
+               "one or two kernels around all;\nusual: the lowering that gk's are compared with; plain: on devices "
+               "that do less\n tasks");
+  for (gki_lowering how = 0; how < GK_COUNT(columns); ++how) gki_text_add(text, "%17s", columns[how]);
+  gki_text_add(text, "\n");
+  for (uint32_t k = 0; k < counts->row_count; ++k) {
+    gki_text_add(text, "%6" PRIu32, counts->tasks[k]);
+    for (gki_lowering how = 0; how < GK_COUNT(columns); ++how) {
+      const gki_gate_count *count = &counts->rows[how][k];
+      gki_text_add(text, "%9" PRIu32 " + %-5" PRIu32, count->control, count->conditional);
+    }
+    gki_text_add(text, k ? "  in a pass of " : "  in a launch, outside of loops\n");
+    if (!k) continue;
+    gki_text_quote(text, plan->nodes[plan->loops[k - 1]].name, GKI_PLAIN);
+    gki_text_add(text, "\n");
+  }
+  const gki_gate_count fresh = gki_dump_total(counts, GKI_FRESH), ifs = gki_dump_total(counts, GKI_IFS_FRESH);
+  if (ifs.conditional == fresh.conditional) return;
+  add_count(text, ifs.conditional - fresh.conditional, "conditional node",
+            " more without SWITCH nodes, as before CUDA 13.0\n");
+}
+
+static void dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates) {
+  gki_text_add(text, "plan of ");
+  gki_text_quote(text, plan->name, GKI_PLAIN);
+  if (plan->bits & GK_HOST_GATED) gki_text_add(text, ", host-gated");
+  if (plan->bits & GK_ISOLATE) gki_text_add(text, ", each task by itself");
+  if (plan->bits & GK_CANCELLABLE) gki_text_add(text, ", cancellable");
+  gki_text_add(text, "\n");
+  uint32_t depth = 0, block = 0;
+  for (uint32_t at = 1; at < plan->node_count; ++at) {
+    for (; block != plan->nodes[at].parent; block = plan->nodes[block].parent) --depth;
+    add_node(text, plan, at, depth);
+    if (plan->nodes[at].end == at + 1) continue;
+    block = at;
+    ++depth;
+  }
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    const gk_slot_desc *slot = &plan->slots[k];
+    if (slot->type == GK_NO_TYPE) continue;
+    gki_text_add(text, "slot %" PRIu32 "  %s ", k, gki_dump_type(slot->type));
+    gki_text_quote(text, slot->name, GKI_PLAIN);
+    if (slot->element) {
+      gki_text_add(text, ", ");
+      gki_text_quote(text, slot->element, GKI_PLAIN);
+    }
+    if (slot->element_bytes > 1) gki_text_add(text, " of %" PRIu32 " bytes", slot->element_bytes);
+    if (slot->count) gki_text_add(text, ", %zu in the graph's own memory", slot->count);
+    gki_text_add(text, "\n");
+  }
+  add_totals(text, plan);
+  add_gates(text, plan, gates);
+}
+
+char *gki_plan_dump(const gk_plan *plan, const char *format) {
+  const bool as_text = format && strcmp(format, "text") == 0, as_dot = format && strcmp(format, "dot") == 0;
+  if (!as_text && !as_dot && !(format && strcmp(format, "json") == 0)) {
+    gk_fail(GK_ERROR_INVALID, "a plan can't be written as \"%s\"; ask for \"text\", \"dot\" or \"json\"",
+            format ? format : "NULL");
+    return NULL;
+  }
+  gki_text text = {0};
+  if (as_dot) {
+    gki_dump_dot(&text, plan);
+    return gki_text_finish(&text);
+  }
+  gki_gate_counts counts;
+  const bool counted = gki_dump_count(plan, &counts) == GK_OK;
+  if (counted && as_text) dump_text(&text, plan, &counts);
+  else if (counted) gki_dump_json(&text, plan, &counts);
+  gki_arena_free(&counts.arena);
+  return counted ? gki_text_finish(&text) : NULL;
+}

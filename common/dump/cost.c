@@ -1,0 +1,86 @@
+/* How many nodes decide, pass by pass: for the gates that gk_gates_make gives, and for the usual lowering beside. */
+#include "dump/formats.h"
+#include "base/error.h"
+
+/* The row of what a node of the plan is in: its innermost loop's. */
+static uint32_t row_of(const gk_plan *plan, uint32_t node) {
+  for (uint32_t up = plan->nodes[node].parent; up; up = plan->nodes[up].parent)
+    if (plan->nodes[up].op == GK_OP_DO_WHILE || plan->nodes[up].op == GK_OP_WHILE) return 1 + plan->nodes[up].loop;
+  return 0;
+}
+
+/* Whether the usual lowering skips a task, or a PARALLEL as one, by a gate of its own: it does as soon as there are
+ * checkpoints, unless one of them holds it. */
+static bool has_usual_gate(const gk_plan *plan, uint32_t i) {
+  const gk_node *n = &plan->nodes[i];
+  if ((n->op >= GK_OP_LIST && n->op != GK_OP_PARALLEL) || n->always || !plan->checkpoint_count) return false;
+  for (uint32_t up = n->parent; up; up = plan->nodes[up].parent)
+    if (plan->nodes[up].op == GK_OP_CHECKPOINT || plan->nodes[up].op == GK_OP_SECTION) return false;
+  return true;
+}
+
+/* The usual lowering. Per checkpoint: a kernel before it that sets its gate, the gate, a kernel behind it that reads
+ * its flag. Per loop a node, a kernel at the end of each pass and, in another loop, one that arms it. Per branch a
+ * kernel, and a node for each case. */
+static void count_usual(const gk_plan *plan, gki_gate_count *rows) {
+  for (uint32_t i = 1; i < plan->node_count; ++i) {
+    const gk_node *n = &plan->nodes[i];
+    gki_gate_count *row = &rows[row_of(plan, i)];
+    const bool loop = n->op == GK_OP_DO_WHILE || n->op == GK_OP_WHILE, gate = has_usual_gate(plan, i);
+    const bool branch = n->op == GK_OP_IF || n->op == GK_OP_SWITCH, checkpoint = n->op == GK_OP_CHECKPOINT;
+    if (loop) ++rows[1 + n->loop].control;
+    row->control += checkpoint ? 2 : branch || gate || (loop && row != rows);
+    row->conditional += checkpoint || loop || gate || n->op == GK_OP_IF || n->op == GK_OP_ELSE || n->op == GK_OP_CASE;
+  }
+}
+
+static void count_gates(const gk_gates *gates, uint32_t *open, gki_gate_count *rows) {
+  uint32_t depth = 0; /* of loops; `open` has their nodes */
+  for (uint32_t k = 0; k < gates->node_count; ++k) {
+    const gk_gate_node *n = &gates->nodes[k];
+    while (depth && gates->nodes[open[depth - 1]].end <= k) --depth;
+    const uint32_t around = depth ? gates->nodes[open[depth - 1]].node : 0;
+    gki_gate_count *row = &rows[around ? 1 + gates->plan->nodes[around].loop : 0];
+    row->control += n->kind == GK_GATE_CONTROL;
+    row->conditional += n->handle != GK_NONE;
+    if (n->kind == GK_GATE_WHILE) open[depth++] = k;
+  }
+}
+
+gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts) {
+  static const uint32_t bits[GKI_LOWERINGS] = {
+      [GKI_FRESH] = GK_WITH_WORDS | GK_WITH_SWITCH, [GKI_RESUME] = GK_WITH_WORDS | GK_WITH_SWITCH | GK_WITH_RESUME,
+      [GKI_PLAIN_FRESH] = GK_WITH_WORDS | GK_WITH_PLAIN,
+      [GKI_PLAIN_RESUME] = GK_WITH_WORDS | GK_WITH_PLAIN | GK_WITH_RESUME,
+      [GKI_IFS_FRESH] = GK_WITH_WORDS, [GKI_IFS_RESUME] = GK_WITH_WORDS | GK_WITH_RESUME};
+  *counts = (gki_gate_counts){.row_count = 1 + plan->loop_count};
+  uint32_t *open = gki_arena_take(&counts->arena, counts->row_count, sizeof *open);
+  counts->tasks = gki_arena_take(&counts->arena, counts->row_count, sizeof *counts->tasks);
+  gk_result result = open && counts->tasks ? GK_OK : GK_ERROR_MEMORY;
+  for (uint32_t how = 0; how < GKI_LOWERINGS && result == GK_OK; ++how) {
+    gki_gate_count *rows = gki_arena_take(&counts->arena, counts->row_count, sizeof *rows);
+    counts->rows[how] = rows;
+    if (!rows) result = GK_ERROR_MEMORY;
+  }
+  if (result != GK_OK) return gki_fail_memory("the counts of a plan's gates", counts->arena.total_bytes);
+  for (uint32_t i = 1; i < plan->node_count; ++i)
+    if (plan->nodes[i].op < GK_OP_LIST) ++counts->tasks[row_of(plan, i)];
+  count_usual(plan, counts->rows[GKI_USUAL]);
+  const uint32_t cancel = plan->bits & GK_CANCELLABLE ? GK_WITH_CANCEL : 0;
+  for (uint32_t how = GKI_FRESH; how < GKI_LOWERINGS && result == GK_OK; ++how) {
+    const gk_gates *gates = NULL;
+    result = gk_gates_make(plan, bits[how] | cancel, &gates);
+    if (result == GK_OK) count_gates(gates, open, counts->rows[how]);
+    gk_gates_free(gates);
+  }
+  return result;
+}
+
+gki_gate_count gki_dump_total(const gki_gate_counts *counts, gki_lowering how) {
+  gki_gate_count total = {0, 0};
+  for (uint32_t k = 0; k < counts->row_count; ++k) {
+    total.control += counts->rows[how][k].control;
+    total.conditional += counts->rows[how][k].conditional;
+  }
+  return total;
+}

@@ -1,0 +1,78 @@
+/* What stands before a kernel's body in GLSL: types for its memory, what is pushed, main, and the head of the function
+ * of an item. */
+#include "kernel/compose.h"
+
+static const char *tail(const char *name) { return gki_glsl_tail(gki_whole_token(name)); }
+
+/* A type for each parameter that is memory, and for each struct that comes by value: that, too, is read from memory. */
+static void add_types(gki_text *out, const gk_param *params, const gk_param *last) {
+  for (const gk_param *p = params; p < last; ++p) {
+    const char *type = p->element, *type_tail = tail(type);
+    bool value = p->access == GK_ACCESS_VALUE, reads = value || p->access == GK_ACCESS_IN;
+    if (value && p->type != GK_BYTES) continue;
+    gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = %u) ", (unsigned)p->element_alignment);
+    gki_text_add(out, "%sbuffer gki_type_%s { %s%s data%s; }; ", reads ? "readonly " : "", p->name, type, type_tail,
+                 value ? "" : "[]");
+    if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s %s%s[1]; ", type, p->name, tail(p->name));
+  }
+}
+
+/* The arguments are the gk_value array of the task, 8 bytes each; what is pushed is its address and the extents. */
+static void add_arguments(gki_text *out, const gk_param *params, const gk_param *last) {
+  gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = 8) buffer gki_arguments { ");
+  for (const gk_param *p = params; p < last; ++p) {
+    bool number = p->access == GK_ACCESS_VALUE && p->type != GK_BYTES;
+    gki_text_add(out, "layout(offset = %u) %s%s gki_at_%s; ", 8u * (unsigned)(p - params), number ? "" : "gki_type_",
+                 number ? p->element : p->name, p->name);
+  }
+  gki_text_add(out, "}; layout(push_constant, scalar) uniform gki_push { gki_arguments arguments; uint nx, ny, nz; } "
+                    "gki; ");
+}
+
+static void add_item_head(gki_text *out, const gk_param *params, const gk_param *last, uint32_t dimensions) {
+  gki_text_add(out, "void gki_item(");
+  for (const gk_param *p = params; p < last; ++p) {
+    const char *type = p->element;
+    if (p->access == GK_ACCESS_VALUE)
+      gki_text_add(out, "const %s%s %s%s, ", type, tail(type), p->name, tail(p->name));
+    else if (p->access != GK_ACCESS_SUM)
+      gki_text_add(out, "const gki_type_%s gki_at_%s, ", p->name, p->name);
+  }
+  gki_text_add(out, "const int i%s%s)", dimensions > 1 ? ", const int j" : "", dimensions > 2 ? ", const int k" : "");
+}
+
+/* The linear number of an item, taken apart. */
+static const char *numbers(uint32_t dimensions) {
+  if (dimensions > 2) return "int(gki_n % gki.nx), int(gki_n / gki.nx % gki.ny), int(gki_n / gki.nx / gki.ny)";
+  return dimensions > 1 ? "int(gki_n % gki.nx), int(gki_n / gki.nx)" : "int(gki_n)";
+}
+
+static void add_main(gki_text *out, const gk_param *params, const gk_param *last, uint32_t dimensions) {
+  gki_text_add(out, "void main() { ");
+  for (const gk_param *p = params; p < last; ++p)
+    if (p->access == GK_ACCESS_SUM) gki_text_add(out, "%s%s[0] = %s(0); ", p->name, tail(p->name), p->element);
+  gki_text_add(out, "uint gki_count = gki.nx * gki.ny * gki.nz, gki_step = gl_NumWorkGroups.x * gl_WorkGroupSize.x; "
+                    "for (uint gki_n = gl_GlobalInvocationID.x; gki_n < gki_count; gki_n += gki_step) gki_item(");
+  for (const gk_param *p = params; p < last; ++p) {
+    bool by_value = p->access == GK_ACCESS_VALUE && p->type == GK_BYTES;
+    if (p->access != GK_ACCESS_SUM) gki_text_add(out, "gki.arguments.gki_at_%s%s, ", p->name, by_value ? ".data" : "");
+  }
+  gki_text_add(out, "%s); ", numbers(dimensions));
+  for (const gk_param *p = params; p < last; ++p) {
+    if (p->access != GK_ACCESS_SUM) continue;
+    gki_text_add(out, "%s%s[0] = subgroupAdd(%s%s[0]); ", p->name, tail(p->name), p->name, tail(p->name));
+    gki_text_add(out, "if (subgroupElect()) atomicAdd(gki.arguments.gki_at_%s.data[0], %s%s[0]); ", p->name, p->name,
+                 tail(p->name));
+  }
+  gki_text_add(out, "} ");
+}
+
+void gki_glsl_head(gki_text *out, const gk_kernel *kernel) {
+  const gk_param *params = kernel->params, *last = params + kernel->param_count;
+  add_types(out, params, last);
+  add_arguments(out, params, last);
+  add_item_head(out, params, last, kernel->dimensions);
+  gki_text_add(out, "; ");
+  add_main(out, params, last, kernel->dimensions);
+  add_item_head(out, params, last, kernel->dimensions);
+}

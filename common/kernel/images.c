@@ -1,0 +1,35 @@
+#include "kernel/images.h"
+#include "base/error.h"
+#include <stdatomic.h>
+
+enum { MOST = 64 };
+static _Atomic(const gk_images *) brought[MOST];
+
+const gk_images *gki_images_at(size_t index) { return index < MOST ? atomic_load(&brought[index]) : NULL; }
+
+static bool is_right(const gk_images *images) {
+  if (!images->at && images->count) return false;
+  for (uint32_t k = 0; k < images->count; ++k) {
+    const gk_image *image = &images->at[k];
+    if (!image->file || !image->bytes || !image->size) return false;
+  }
+  return true;
+}
+
+gk_result gk_use_images(const gk_images *images) {
+  gki_begin();
+  if (!images) return gk_fail(GK_ERROR_INVALID, "gk_use_images: the images are NULL; give what gk-embed wrote");
+  if (images->abi != GK_ABI)
+    return gk_fail(GK_ERROR_INVALID, "gk_use_images: the images are for .abi %u, this library reads %u; run this gk's "
+                   "gk-embed again, and compile what it writes with this gk.h", (unsigned)images->abi,
+                   (unsigned)GK_ABI);
+  if (!is_right(images))
+    return gk_fail(GK_ERROR_INVALID, "gk_use_images: an image has no file, no bytes or no size; give what gk-embed "
+                   "wrote as it is");
+  for (size_t k = 0; k < MOST; ++k) {
+    const gk_images *there = NULL;
+    if (atomic_compare_exchange_strong(&brought[k], &there, images) || there == images) return GK_OK;
+  }
+  return gk_fail(GK_ERROR_MEMORY, "gk_use_images: %d were given already; let one gk-embed write the images of several "
+                 "sources", MOST);
+}

@@ -1,0 +1,112 @@
+#include "kernel/unit.h"
+#include "kernel/compose.h"
+#include "base/memory.h"
+#include <stdio.h>
+#include <string.h>
+
+void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES]) {
+  snprintf(name, GKI_CUDA_NAME_BYTES, "%s%.200s%s%s", text->kernel ? "kernel " : "", text->kernel ? text->kernel : "",
+           text->kernel ? " of " : "", text->file);
+}
+
+/* Behind gk_kernel.h, which stands before composed texts. */
+static const char *own_part(const char *text) {
+  const char *head = strstr(text, gki_text_gk_kernel);
+  return head ? head + strlen(gki_text_gk_kernel) : text;
+}
+
+bool gki_cuda_text_may_go_on(const gki_cuda_text *text) {
+  const char *own = own_part(text->text);
+  return own != text->text && gki_includes(own, own + strlen(own));
+}
+
+/* Behind the word there is the file, or the blank before it, as they are split; --include-path is a folder. */
+static bool options_include(const char *options) {
+  static const char word[] = "include";
+  for (const char *at = options; (at = strstr(at, word));)
+    if (*(at += sizeof word - 1) && strchr("= \t\n", *at)) return true;
+  return strstr(options, "pch") != NULL;
+}
+
+bool gki_cuda_text_includes(const gki_cuda_text *text) {
+  if (text->is_whole) return false;
+  if (text->options && options_include(text->options)) return true;
+  const char *s = own_part(text->text), *end = s + strlen(s);
+  gki_token token = {GKI_END, s, s}, before;
+  do {
+    before = token;
+    token = gki_next_token(token.end, end);
+    const bool directive = gki_token_is(before, "#") || gki_token_is(before, ":"); /* %: is another # */
+    if (directive && gki_token_in(token, " include include_next import embed ")) return true;
+    if (gki_token_in(token, " __has_include __has_embed ")) return true;
+  } while (token.kind != GKI_END);
+  return false;
+}
+
+/* Whether names of files may get into what is made of it. */
+static bool names_files(const gki_cuda_text *text) {
+  const char *own = own_part(text->text);
+  return text->options || strstr(own, "__FILE__") || strstr(own, "assert") || strstr(own, "source_location");
+}
+
+/* A line without the folders, if it is a #line directive; where its copy ends. */
+static char *copy_line(char *to, const char *line, size_t length) {
+  const char *open = strncmp(line, "#line ", 6) == 0 ? memchr(line, '"', length) : NULL, *file = open;
+  if (!open) return (char *)memcpy(to, line, length) + length;
+  for (const char *at = open; at < line + length; ++at)
+    if (*at == '/') file = at;
+  const size_t head = (size_t)(open - line), rest = (size_t)(line + length - file) - 1;
+  memcpy(to, line, head);
+  memcpy(to + head, file + 1, rest);
+  return to + head + rest;
+}
+
+char *gki_cuda_text_plain(const gki_cuda_text *text) {
+  const char *s = text->text;
+  char *copy = gk_obtain(strlen(s) + 1), *to = copy;
+  if (!copy) return NULL;
+  if (names_files(text)) return memcpy(copy, s, strlen(s) + 1);
+  while (*s) {
+    const size_t length = strcspn(s, "\n");
+    to = copy_line(to, s, length);
+    s += length;
+    if (*s) *to++ = *s++;
+  }
+  *to = 0;
+  return copy;
+}
+
+/* FNV-1a of 128 bits: nobody attacks it here, it tells texts apart, and is there whatever gk was built with. */
+__extension__ typedef unsigned __int128 fnv;
+static fnv add_bytes(fnv hash, const char *bytes, size_t count) {
+  const fnv prime = ((fnv)1 << 88) + 0x13b;
+  for (size_t k = 0; k < count; ++k) hash = (hash ^ (unsigned char)bytes[k]) * prime;
+  return hash;
+}
+
+bool gki_cuda_text_hash(const gki_cuda_text *text, uint64_t hash[2]) {
+  char *plain = gki_cuda_text_includes(text) ? NULL : gki_cuda_text_plain(text);
+  if (!plain) return false;
+  const char *options = text->options ? text->options : "";
+  fnv sum = (fnv)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
+  sum = add_bytes(sum, plain, strlen(plain) + 1);
+  sum = add_bytes(sum, options, strlen(options) + 1);
+  hash[0] = (uint64_t)(sum >> 64);
+  hash[1] = (uint64_t)sum;
+  gk_release(plain);
+  return true;
+}
+
+extern const char gki_text_gates[], gki_text_gates_h[];
+
+/* gates.cu has all in it, for any compiler. */
+char *gki_cuda_text_of_moves(void) {
+  static const char only[] = "#define GKI_ONLY_MOVES\n";
+  const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);
+  char *text = gki_array(sizeof only + head + body, 1, "the text of COPY and FILL");
+  if (!text) return NULL;
+  memcpy(text, only, sizeof only - 1);
+  memcpy(text + sizeof only - 1, gki_text_gates_h, head);
+  memcpy(text + sizeof only - 1 + head, gki_text_gates, body + 1);
+  return text;
+}

@@ -1,0 +1,18 @@
+/* The table of problems, and how a sentence of it is filled in. */
+#ifndef GKI_PROBLEMS_H
+#define GKI_PROBLEMS_H
+#include "base/memory.h"
+
+#define PROBLEM(id, code, sentence) GKI_##id,
+typedef enum gki_problem {
+#include "list/problems.def"
+  GKI_PROBLEM_COUNT
+} gki_problem;
+#undef PROBLEM
+
+/* The stable code, "label-reused". */
+const char *gki_problem_code(gki_problem problem);
+
+/* Writes the sentence with `words`, which end with NULL, in the places of its braces. As snprintf: cut to what fits. */
+void gki_problem_text(gki_problem problem, const char *const *words, char *text, size_t bytes);
+#endif

@@ -1,0 +1,60 @@
+/* Counts that can't be done, and what is said of them: the same for every backend. */
+#include "base/error.h"
+#include <stdio.h>
+
+/* "65536 by slot 3 (N) x 65536 by slot 4 (M)" */
+static void say_extents(const gk_plan *plan, const gk_node *node, const int64_t extent[3], char *text, size_t bytes) {
+  size_t used = 0;
+  text[0] = 0;
+  for (int axis = 0; axis < 3 && used < bytes; ++axis) {
+    const uint32_t slot = node->items[axis];
+    if (!slot) continue;
+    used += (size_t)snprintf(text + used, bytes - used, "%s%lld by slot %u (%s)", used ? " x " : "",
+                             (long long)extent[axis], (unsigned)slot, plan->slots[slot].name);
+  }
+}
+
+static gk_result refuse_many(const gk_plan *plan, const gk_node *node, const int64_t extent[3]) {
+  char extents[1024];
+  say_extents(plan, node, extent, extents, sizeof extents);
+  return gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2147483647 items: %s; split the task, or mend the count",
+                 (unsigned)node->source, node->name, extents);
+}
+
+/* Whether so many bytes, from the argument's offset on, end behind the known memory of its slot. */
+static bool is_beyond_room(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_hand_over *launch,
+                        uint64_t bytes) {
+  const size_t room = launch->room ? launch->room[plan->args[node->args + arg]] : SIZE_MAX;
+  const uint32_t offset = arg ? node->from_offset : node->offset;
+  return room != SIZE_MAX && (offset > room || bytes > room - offset);
+}
+
+static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_hand_over *launch,
+                             int64_t count, uint32_t unit) {
+  const uint32_t slot = plan->args[node->args + arg], by = node->items[0];
+  return gk_fail(GK_ERROR_INVALID,
+                 "task %u (%s): %lld element%s of %u bytes, by slot %u (%s), from byte %u of slot %u (%s) on, which "
+                 "has %zu bytes; mend the count, or give that slot more memory",
+                 (unsigned)node->source, node->name, (long long)count, count == 1 ? "" : "s", (unsigned)unit,
+                 (unsigned)by, plan->slots[by].name, (unsigned)(arg ? node->from_offset : node->offset),
+                 (unsigned)slot, plan->slots[slot].name, launch->room[slot]);
+}
+
+gk_result gk_judge_count(const gk_plan *plan, uint32_t at, const gk_hand_over *launch, const int64_t extent[3],
+                         uint64_t *items) {
+  const gk_node *node = &plan->nodes[at];
+  uint64_t all = 1;
+  *items = 0;
+  for (int axis = 0; axis < 3; ++axis)
+    if (extent[axis] <= 0) return GK_OK;
+  for (int axis = 0; axis < 3; ++axis)
+    if (extent[axis] > INT32_MAX || (all *= (uint64_t)extent[axis]) > INT32_MAX) return refuse_many(plan, node, extent);
+  if (node->op != GK_OP_KERNEL && node->items[0]) {
+    const uint32_t own = plan->slots[plan->args[node->args]].element_bytes, unit = own ? own : 1;
+    for (uint32_t arg = 0; arg < node->arg_count; ++arg)
+      if (is_beyond_room(plan, node, arg, launch, all * unit))
+        return refuse_long(plan, node, arg, launch, extent[0], unit);
+  }
+  *items = all;
+  return GK_OK;
+}

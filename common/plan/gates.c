@@ -1,0 +1,312 @@
+/* The gates of a plan: the pieces that stops and targets close get gates or words, the closers of each block get
+ * numbers in a row, and everything is written down as constant arrays. The cutting itself is in plan_pieces.c. */
+#include "plan/segments.h"
+#include "base/costs.h"
+#include "base/error.h"
+#include <string.h>
+
+/* What is freed as one; `gates` first, so that its address is that of the whole. */
+typedef struct gki_gates {
+  gk_gates gates;
+  gki_arena arena;
+} gki_gates;
+
+/* The arrays while they are filled. */
+typedef struct writer {
+  gki_gating *g;
+  gk_gates *out;
+  gk_gate_node *nodes;
+  gk_closer *closers;
+  gk_gate_block *blocks;
+  uint32_t *arms;
+} writer;
+
+/* ---- which pieces are closed by whom ----------------------------------------------------------------------------- */
+
+/* A stop closes the end of its block and of each block around, a target the beginnings: so per block it is enough to
+ * know the first piece that a stop closes and the last one that a target does. */
+static void find_closable(gki_gating *g) {
+  if (g->bits & GK_WITH_CANCEL)
+    for (uint32_t b = 0; b < g->block_count; ++b)
+      if (g->blocks[b].loop != GK_NONE && g->blocks[b].stopped_from == GK_NONE)
+        g->blocks[b].stopped_from = GK_NONE - 1; /* its end can stop, and no piece is behind that */
+  for (uint32_t b = g->block_count; b-- > 0;) { /* blocks inside come after those around */
+    gki_block *own = &g->blocks[b], *around = own->around == GK_NONE ? NULL : &g->blocks[own->around];
+    if (around && own->stopped_from != GK_NONE && own->after < around->stopped_from) around->stopped_from = own->after;
+    if (around && own->has_target && own->before > around->passed_to) around->passed_to = own->before;
+    if (around && own->has_target) around->has_target = true;
+    for (uint32_t p = own->first; p != GK_NONE; p = g->pieces[p].next)
+      g->pieces[p].closable = !g->pieces[p].always && (p >= own->stopped_from || p < own->passed_to);
+  }
+}
+
+/* Code by hand gets its own parameters and no word; CUDA's is what gates are made for. */
+static bool has_no_word(const gk_node *node) {
+  return node->op == GK_OP_CALL || (node->op == GK_OP_KERNEL && node->kernel && node->kernel->cuda);
+}
+
+/* Where tasks can look at a word, a few do, and more go behind one IF node. */
+static bool looks_itself(const gki_gating *g, const gki_piece *p) {
+  if (!(g->bits & GK_WITH_WORDS)) return false;
+  uint32_t tasks = 0;
+  for (uint32_t n = p->first; n != GK_NONE; n = g->parts[n].next) {
+    if (g->parts[n].kind == GK_GATE_PARALLEL) return false;
+    if (g->parts[n].kind != GK_GATE_TASK) continue;
+    if (has_no_word(&g->plan->nodes[g->parts[n].node]) || ++tasks > GKI_COST_MOST_BY_WORD) return false;
+  }
+  return true;
+}
+
+static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
+
+/* A piece that somebody may close gets a gate or, if there are only control kernels, conditional nodes and tasks that
+ * look themselves in it, no node: they look at a word, and the handles of its nodes are closers themselves. What closes
+ * a plain piece is always a word, which the kernels in front of its nodes look at, or the one in front of its gate. */
+static uint32_t count_closers(const gki_gating *g, const gki_piece *p) {
+  if (is_plain(g)) return p->word != GK_NONE;
+  if (p->gate != GK_NONE) return 1;
+  uint32_t count = p->word != GK_NONE;
+  if (p->closable)
+    for (uint32_t n = p->first; n != GK_NONE; n = g->parts[n].next) count += g->parts[n].handle != GK_NONE;
+  return count;
+}
+
+/* A gate names the first task in it. */
+static uint32_t point_of_gate(gki_gating *g, const gki_piece *p) {
+  uint32_t n = p->first;
+  while (g->parts[n].node == GK_NONE) n = g->parts[n].next;
+  const uint32_t point = gki_gating_point(g, GK_POINT_ENTER, g->parts[n].node, 1);
+  g->points[point].handle = p->gate;
+  return point;
+}
+
+static void find_closer(gki_gating *g, gki_piece *p) {
+  const bool gated = p->closable && p->has_task && !looks_itself(g, p);
+  if (gated) p->gate = gki_gating_handle(g, 1, 0);
+  if (gated && is_plain(g)) p->point = point_of_gate(g, p);
+  if (p->closable && (p->has_kernel || p->has_task) && (!gated || is_plain(g))) p->word = g->word_count++;
+}
+
+static uint32_t number_closers(gki_gating *g) {
+  uint32_t count = 0;
+  for (uint32_t b = 0; b < g->block_count; ++b)
+    for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->pieces[p].next) {
+      gki_piece *piece = &g->pieces[p];
+      find_closer(g, piece);
+      piece->closer = count;
+      count += count_closers(g, piece);
+    }
+  return count;
+}
+
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
+
+static bool take_arrays(writer *w, gki_arena *arena) {
+  gki_gating *g = w->g;
+  gk_gates *out = w->out;
+  gk_gate_handle *handles;
+  gk_gate_point *points;
+  gk_gate_exit *exits;
+  gk_gate_target *targets;
+  /* Prologue, epilogue; gates, of plain ones their kernels, too. */
+  const size_t most = 2u + g->part_count + g->block_count + (size_t)out->closer_count * (is_plain(g) ? 2 : 1);
+  if (!(w->nodes = gki_arena_take(arena, most, sizeof *w->nodes)) ||
+      !(handles = gki_arena_take(arena, g->handle_count, sizeof *handles)) ||
+      !(points = gki_arena_take(arena, g->point_count, sizeof *points)) ||
+      !(exits = gki_arena_take(arena, g->exit_count, sizeof *exits)) ||
+      !(w->arms = gki_arena_take(arena, g->plan->loop_count, sizeof *w->arms)) ||
+      !(w->closers = gki_arena_take(arena, out->closer_count, sizeof *w->closers)) ||
+      !(w->blocks = gki_arena_take(arena, g->block_count, sizeof *w->blocks)) ||
+      !(targets = gki_arena_take(arena, out->target_count, sizeof *targets)))
+    return false;
+  if (g->handle_count) memcpy(handles, g->handles, g->handle_count * sizeof *handles);
+  if (g->point_count) memcpy(points, g->points, g->point_count * sizeof *points);
+  if (g->exit_count) memcpy(exits, g->exits, g->exit_count * sizeof *exits);
+  if (out->target_count) memcpy(targets, g->targets, out->target_count * sizeof *targets);
+  *out = (gk_gates){.plan = out->plan, .bits = out->bits, .handle_count = g->handle_count,
+                    .point_count = g->point_count, .exit_count = g->exit_count, .closer_count = out->closer_count,
+                    .block_count = g->block_count, .target_count = out->target_count, .word_count = g->word_count,
+                    .nodes = w->nodes, .handles = handles, .points = points, .exits = exits, .arms = w->arms,
+                    .closers = w->closers, .blocks = w->blocks, .targets = targets};
+  /* From here on these two are the arrays of the result. */
+  g->handles = handles;
+  g->points = points;
+  for (uint32_t k = 0; k < out->target_count; ++k) targets[k].closer = g->pieces[targets[k].closer].closer;
+  return true;
+}
+
+static void write_closers(writer *w) {
+  const gki_gating *g = w->g;
+  for (uint32_t p = 0; p < g->piece_count; ++p) {
+    const gki_piece *piece = &g->pieces[p];
+    gk_closer *at = w->closers + piece->closer;
+    if (piece->gate != GK_NONE && !is_plain(g)) {
+      *at = (gk_closer){GK_CLOSER_GATE, piece->gate, 0};
+      continue;
+    }
+    if (piece->word != GK_NONE) *at++ = (gk_closer){GK_CLOSER_WORD, piece->word, 0};
+    for (uint32_t n = piece->closable && !is_plain(g) ? piece->first : GK_NONE; n != GK_NONE; n = g->parts[n].next) {
+      const uint32_t handle = g->parts[n].handle;
+      if (handle != GK_NONE) *at++ = (gk_closer){GK_CLOSER_NODE, handle, g->handles[handle].off};
+    }
+  }
+}
+
+/* Numbers of pieces become numbers of closers. */
+static void write_blocks(writer *w) {
+  const gki_gating *g = w->g;
+  for (uint32_t b = 0; b < g->block_count; ++b) {
+    const gki_block *from = &g->blocks[b];
+    const gki_piece *last = &g->pieces[from->last];
+    gk_gate_block *to = &w->blocks[b];
+    *to = (gk_gate_block){.begin = g->pieces[from->first].closer, .end = last->closer + count_closers(g, last),
+                          .around = from->around, .loop = from->loop, .handle = from->handle, .value = from->value,
+                          .in_loop = from->in_loop};
+    if (from->around == GK_NONE) continue;
+    to->before = g->pieces[from->before].closer;
+    to->after = from->after == GK_NONE ? w->blocks[from->around].end : g->pieces[from->after].closer;
+  }
+}
+
+/* A loop end arms the DO_WHILE nodes nearest below it: those whose next loop around is this one. */
+static void write_points(writer *w) {
+  gki_gating *g = w->g;
+  const gk_plan *plan = g->plan;
+  for (uint32_t p = 0; p < g->point_count; ++p) {
+    gk_gate_point *point = &g->points[p];
+    if (point->kind == GK_POINT_YIELD) point->closer = g->pieces[point->closer].closer;
+    if (point->kind == GK_POINT_LOOP_END) point->closer = w->blocks[point->block].end;
+  }
+  if (is_plain(g)) return;
+  for (int writing = 0; writing < 2; ++writing) {
+    for (uint32_t k = 0; k < plan->loop_count; ++k) {
+      const uint32_t handle = g->points[g->end_points[k]].handle, around = g->loop_around[k];
+      if (around == GK_NONE || handle == GK_NONE || plan->nodes[plan->loops[k]].op == GK_OP_WHILE) continue;
+      gk_gate_point *end = &g->points[g->end_points[around]];
+      if (writing) w->arms[end->arm + end->arm_count] = handle;
+      ++end->arm_count;
+    }
+    for (uint32_t k = 0; !writing && k < plan->loop_count; ++k) {
+      gk_gate_point *end = &g->points[g->end_points[k]];
+      end->arm = w->out->arm_count;
+      w->out->arm_count += end->arm_count;
+      end->arm_count = 0;
+    }
+  }
+}
+
+static uint32_t open_node(writer *w, gk_gate_kind kind, uint32_t node, uint32_t handle) {
+  const uint32_t at = w->out->node_count++;
+  w->nodes[at] = (gk_gate_node){.kind = kind, .node = node, .handle = handle, .point = GK_NONE, .word = GK_NONE};
+  if (handle != GK_NONE) w->g->handles[handle].node = at;
+  w->out->conditional_count += handle != GK_NONE;
+  return at;
+}
+static void close_node(writer *w, uint32_t at) { w->nodes[at].end = w->out->node_count; }
+
+static void write_control(writer *w, uint32_t point, uint32_t word) {
+  const uint32_t at = open_node(w, GK_GATE_CONTROL, GK_NONE, GK_NONE);
+  w->nodes[at].point = point;
+  w->nodes[at].word = word;
+  ++w->out->control_count;
+  close_node(w, at);
+}
+
+static void write_block(writer *w, uint32_t b);
+
+static void write_part(writer *w, const gki_part *part, uint32_t word) {
+  const gki_gating *g = w->g;
+  if (part->kind == GK_GATE_CONTROL) {
+    write_control(w, g->exits[g->exit_limit + part->kernel].next, word);
+    return;
+  }
+  const uint32_t at = open_node(w, part->kind, part->node, part->handle);
+  if (part->kind == GK_GATE_TASK) {
+    w->nodes[at].word = word;
+  } else if (part->kind == GK_GATE_SWITCH || part->kind == GK_GATE_PARALLEL) {
+    for (uint32_t b = part->block; b != GK_NONE; b = g->blocks[b].sibling) {
+      if (!g->blocks[b].full) continue;
+      const uint32_t before = w->out->control_count;
+      const uint32_t body = open_node(w, GK_GATE_BRANCH, GK_NONE, GK_NONE);
+      write_block(w, b);
+      close_node(w, body);
+      w->nodes[body].decides = part->kind == GK_GATE_PARALLEL && w->out->control_count > before;
+    }
+  } else {
+    write_block(w, part->block);
+  }
+  close_node(w, at);
+}
+
+/* A DO_WHILE that is reached once in a launch, and always run then, has its default. */
+static bool is_needless(const gki_gating *g, const gki_block *block, const gki_part *part, uint32_t word) {
+  if (!is_plain(g) || part->kind != GK_GATE_CONTROL || word != GK_NONE || block->in_loop) return false;
+  return g->points[g->exits[g->exit_limit + part->kernel].next].kind == GK_POINT_ENTER;
+}
+
+static void write_block(writer *w, uint32_t b) {
+  const gki_gating *g = w->g;
+  for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->pieces[p].next) {
+    const gki_piece *piece = &g->pieces[p];
+    const bool gated = piece->gate != GK_NONE;
+    const uint32_t word = gated ? GK_NONE : piece->word; /* what is in a gate needn't look again */
+    if (gated && is_plain(g)) write_control(w, piece->point, piece->word);
+    const uint32_t gate = gated ? open_node(w, GK_GATE_PIECE, GK_NONE, piece->gate) : GK_NONE;
+    for (uint32_t n = piece->first; n != GK_NONE; n = g->parts[n].next)
+      if (!is_needless(g, &g->blocks[b], &g->parts[n], word)) write_part(w, &g->parts[n], word);
+    if (gate != GK_NONE) close_node(w, gate);
+  }
+}
+
+static void write_nodes(writer *w) {
+  const gk_plan *plan = w->g->plan;
+  const uint32_t first = w->g->exits[w->g->exit_limit].next;
+  if (first != GK_NONE || w->out->target_count) {
+    const uint32_t at = open_node(w, GK_GATE_PROLOGUE, GK_NONE, GK_NONE);
+    w->nodes[at].point = first;
+    close_node(w, at);
+  }
+  write_block(w, 0);
+  if (plan->loop_count || plan->checkpoint_count) close_node(w, open_node(w, GK_GATE_EPILOGUE, GK_NONE, GK_NONE));
+}
+
+/* ---- the calls --------------------------------------------------------------------------------------------------- */
+
+gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates) {
+  *gates = NULL;
+  const uint32_t known = GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH | GK_WITH_WORDS | GK_WITH_PLAIN;
+  if (bits & ~known)
+    return gk_fail(GK_ERROR_INVALID, "gk_gates_make: bits 0x%x are unknown; use GK_WITH_RESUME, GK_WITH_CANCEL, "
+                   "GK_WITH_SWITCH, GK_WITH_WORDS and GK_WITH_PLAIN", (unsigned)bits);
+  gki_gating g = {.plan = plan, .bits = bits};
+  gki_gates *made = gk_obtain(sizeof *made);
+  bool done = made && gki_pieces_make(&g);
+  if (done) {
+    find_closable(&g);
+    made->gates = (gk_gates){.plan = plan, .bits = bits, .closer_count = number_closers(&g),
+                             .target_count = bits & GK_WITH_RESUME ? plan->checkpoint_count : 0};
+    writer w = {.g = &g, .out = &made->gates};
+    done = take_arrays(&w, &made->arena);
+    if (done) {
+      write_closers(&w);
+      write_blocks(&w);
+      write_points(&w);
+      write_nodes(&w);
+    }
+  }
+  const size_t bytes = g.scratch.total_bytes;
+  gki_arena_free(&g.scratch);
+  if (!done) {
+    if (made) gk_gates_free(&made->gates);
+    return gki_fail_memory("the gates of a plan", bytes);
+  }
+  *gates = &made->gates;
+  return GK_OK;
+}
+
+void gk_gates_free(const gk_gates *gates) {
+  if (!gates) return;
+  union { const gk_gates *given; gki_gates *whole; } as = {gates};
+  gki_arena_free(&as.whole->arena);
+  gk_release(as.whole);
+}

@@ -1,0 +1,315 @@
+#include "plan/plan.h"
+#include "base/error.h"
+#include <stdio.h>
+#include <string.h>
+
+#define NO_RUN UINT32_MAX
+
+/* gk_node.run until the runs are numbered: a task, or a PARALLEL or SECTION with nothing else in it. */
+enum { STRAIGHT = 0 };
+
+typedef struct maker {
+  const gki_blocks *blocks;
+  gk_plan *plan;
+  gk_node *nodes;
+  uint32_t *args, *loops, *checkpoints, *always;
+  uint8_t *parts;   /* per line; SECTION: 1 if something is in it; PARALLEL: how many such sections, at most 2 */
+  char *text;       /* where the next name goes */
+  uint32_t arg_count, block;
+} maker;
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+typedef struct words {
+  const char *prefix; /* "contacts" in an included list, else "" */
+  const char *text;
+  size_t length;
+} words;
+
+static words words_of(const char *prefix, const char *text) { return (words){prefix, text, strlen(text)}; }
+
+static words node_words(const gki_blocks *blocks, const gki_line *line) {
+  const gk_task *task = line->task;
+  const char *text = task->name && *task->name ? task->name : NULL;
+  if (!text && task->op == GK_OP_KERNEL && task->kernel->name && *task->kernel->name) text = task->kernel->name;
+  if (!text) return words_of("", gki_op_name(task->op));
+  words name = words_of(blocks->inclusions[line->inclusion].name, text);
+  switch (task->op) {
+  case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH:
+    name.text = gki_block_words(task, &name.length);
+    break;
+  default: break;
+  }
+  return name;
+}
+
+static words or_unnamed(const char *text) { return words_of("", text && *text ? text : "(unnamed)"); }
+
+static size_t words_bytes(words name) { return name.length + 1 + (*name.prefix ? strlen(name.prefix) + 1 : 0); }
+
+static const char *store(maker *make, words name) {
+  char *begin = make->text, *at = begin;
+  size_t prefix = strlen(name.prefix);
+  memcpy(at, name.prefix, prefix);
+  at += prefix;
+  if (prefix) *at++ = '.';
+  memcpy(at, name.text, name.length);
+  at[name.length] = 0;
+  make->text = at + name.length + 1;
+  return begin;
+}
+
+/* ---- what becomes a node ----------------------------------------------------------------------------------------- */
+
+static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
+
+/* From the end to the beginning, so that what is in a block is known before the block itself. */
+static void count_parts(maker *make) {
+  const gki_line *lines = make->blocks->lines;
+  for (uint32_t k = make->blocks->line_count; k-- > 0;) {
+    gk_op op = lines[k].task->op;
+    if (op == GK_OP_END || lines[k].parent == GKI_NONE) continue;
+    uint8_t *around = &make->parts[lines[k].parent];
+    gk_op parent = lines[lines[k].parent].task->op;
+    bool is_something = (op != GK_OP_SECTION && op != GK_OP_PARALLEL) || make->parts[k];
+    if (parent == GK_OP_SECTION) *around |= is_something;
+    else if (parent == GK_OP_PARALLEL && is_something && *around < 2) ++*around;
+  }
+}
+
+static bool is_kept(const maker *make, uint32_t line) {
+  const gki_line *at = &make->blocks->lines[line];
+  if (at->task->op == GK_OP_PARALLEL) return make->parts[line] > 1;
+  if (at->task->op == GK_OP_SECTION) return make->parts[line] && make->parts[at->parent] > 1;
+  return true;
+}
+
+/* Exact sizes of all that is to come, but the runs. */
+static void measure(const maker *make, gk_plan *plan, size_t *args, size_t *text) {
+  const gki_blocks *blocks = make->blocks;
+  plan->node_count = 1;
+  plan->slot_count = blocks->slot_count;
+  *args = 0;
+  *text = words_bytes(or_unnamed(blocks->inclusions[0].list->name)) + 1;
+  for (uint32_t k = 0; k < blocks->line_count; ++k) {
+    const gk_task *task = blocks->lines[k].task;
+    if (task->op == GK_OP_END || !is_kept(make, k)) continue;
+    ++plan->node_count;
+    plan->loop_count += is_loop(task->op);
+    plan->checkpoint_count += task->op == GK_OP_CHECKPOINT;
+    plan->always_count += (task->bits & GK_ALWAYS) != 0;
+    *args += gki_arg_count(task);
+    *text += words_bytes(node_words(blocks, &blocks->lines[k]));
+  }
+  for (uint32_t k = 0; k < blocks->slot_count; ++k) {
+    const gk_slot_desc *slot = &blocks->slots[k];
+    if (slot->type != GK_NO_TYPE) *text += words_bytes(or_unnamed(slot->name));
+    if (slot->element) *text += strlen(slot->element) + 1;
+  }
+}
+
+/* ---- writing it -------------------------------------------------------------------------------------------------- */
+
+static void write_slots(maker *make, gk_slot_desc *slots) {
+  const char *nothing = store(make, words_of("", ""));
+  for (uint32_t k = 0; k < make->blocks->slot_count; ++k) {
+    slots[k] = make->blocks->slots[k];
+    slots[k].name = slots[k].type == GK_NO_TYPE ? nothing : store(make, or_unnamed(slots[k].name));
+    if (slots[k].element) slots[k].element = store(make, words_of("", slots[k].element));
+  }
+}
+
+static void open_node(maker *make, gk_node *node, uint32_t at) {
+  gk_plan *plan = make->plan;
+  switch (node->op) {
+  case GK_OP_DO_WHILE:
+  case GK_OP_WHILE:
+    node->loop = plan->loop_count;
+    make->loops[plan->loop_count++] = at;
+    break;
+  case GK_OP_CHECKPOINT:
+    node->checkpoint = plan->checkpoint_count;
+    node->has_target = true;
+    node->can_yield = node->flag != 0;
+    make->checkpoints[plan->checkpoint_count++] = at;
+    break;
+  case GK_OP_ELSE:
+    node->otherwise = make->block;
+    make->nodes[make->block].otherwise = at;
+    break;
+  default: break;
+  }
+  bool straight = !gki_op_opens(node->op) && node->op != GK_OP_ELSE;
+  straight |= (node->op == GK_OP_PARALLEL || node->op == GK_OP_SECTION) && !(plan->bits & GK_ISOLATE);
+  node->run = straight ? STRAIGHT : NO_RUN;
+  if (!straight)
+    for (uint32_t up = make->block; make->nodes[up].run == STRAIGHT; up = make->nodes[up].parent)
+      make->nodes[up].run = NO_RUN;
+  if (gki_op_opens(node->op) || node->op == GK_OP_ELSE) make->block = at;
+}
+
+static void add_node(maker *make, uint32_t line) {
+  const gki_blocks *blocks = make->blocks;
+  const gki_line *from = &blocks->lines[line];
+  const gk_task *task = from->task;
+  uint32_t at = make->plan->node_count++;
+  gk_node *node = &make->nodes[at];
+  *node = (gk_node){.op = task->op, .end = at + 1, .parent = make->block, .source = from->source,
+                    .args = make->arg_count, .flag = gki_slot_of(blocks, from->inclusion, task->flag),
+                    .offset = task->offset, .from_offset = task->from_offset, .pattern = task->pattern,
+                    .max_iterations = task->max_iterations, .label = (int32_t)gki_label_of(blocks, line),
+                    .always = (task->bits & GK_ALWAYS) != 0, .kernel = task->kernel, .call = task->call};
+  node->name = store(make, node_words(blocks, from));
+  node->arg_count = gki_arg_count(task);
+  for (uint32_t k = 0; k < node->arg_count; ++k)
+    make->args[make->arg_count++] = gki_slot_of(blocks, from->inclusion, task->args[k]);
+  for (uint32_t k = 0; k < 3; ++k) node->items[k] = gki_slot_of(blocks, from->inclusion, task->items[k]);
+  if (node->always) make->always[make->plan->always_count++] = at;
+  open_node(make, node, at);
+}
+
+static void close_block(maker *make) {
+  gk_node *node = &make->nodes[make->block], *around = &make->nodes[node->parent];
+  node->end = make->plan->node_count;
+  around->can_yield |= node->can_yield;
+  around->has_target |= node->has_target;
+  make->block = node->parent;
+  if (node->op == GK_OP_ELSE) close_block(make);
+}
+
+static void write_nodes(maker *make) {
+  gk_plan *plan = make->plan;
+  plan->node_count = 1;
+  plan->loop_count = plan->checkpoint_count = plan->always_count = 0;
+  make->nodes[0] = (gk_node){.op = GK_OP_SECTION, .run = NO_RUN, .name = plan->name};
+  for (uint32_t k = 0; k < make->blocks->line_count; ++k) {
+    const gki_line *line = &make->blocks->lines[k];
+    if (line->task->op != GK_OP_END) {
+      if (is_kept(make, k)) add_node(make, k);
+    } else if (is_kept(make, line->mate)) {
+      close_block(make);
+    }
+  }
+  make->nodes[0].end = plan->node_count;
+  plan->can_yield = make->nodes[0].can_yield;
+}
+
+/* Gives every straight node the number of its run; returns how many there are. */
+static uint32_t number_runs(maker *make) {
+  gk_node *nodes = make->nodes;
+  uint32_t count = 0, last = 0; /* the first node of the straight piece before */
+  for (uint32_t at = 1; at < make->plan->node_count;) {
+    gk_node *node = &nodes[at];
+    if (node->op == GK_OP_SECTION) node->run = NO_RUN; /* Else its PARALLEL would be in a run. */
+    if (node->run == NO_RUN) {
+      ++at;
+      continue;
+    }
+    bool follows = last && nodes[last].end == at && nodes[last].parent == node->parent;
+    if (!follows || node->always || nodes[last].always || (make->plan->bits & GK_ISOLATE)) ++count;
+    last = at;
+    for (uint32_t end = node->end; at < end; ++at) nodes[at].run = count - 1;
+  }
+  return count;
+}
+
+static void write_runs(const maker *make, gk_run *runs) {
+  const gk_node *nodes = make->nodes;
+  for (uint32_t at = make->plan->node_count; at-- > 1;) {
+    if (nodes[at].run == NO_RUN) continue;
+    gk_run *run = &runs[nodes[at].run];
+    run->begin = at;
+    if (!run->end) run->end = at + 1; /* Later nodes came first. */
+  }
+}
+
+/* A heap sort: qsort takes memory that the allocator hook doesn't see. */
+static void sort_labels(const gk_node *nodes, uint32_t *order, uint32_t count) {
+  for (uint32_t half = count / 2, end = count; end > 1;) {
+    if (half > 0) {
+      --half;
+    } else {
+      uint32_t largest = order[0];
+      order[0] = order[--end];
+      order[end] = largest;
+    }
+    for (uint32_t at = half, child; (child = 2 * at + 1) < end; at = child) {
+      if (child + 1 < end && nodes[order[child]].label < nodes[order[child + 1]].label) ++child;
+      if (nodes[order[at]].label >= nodes[order[child]].label) break;
+      uint32_t moved = order[at];
+      order[at] = order[child];
+      order[child] = moved;
+    }
+  }
+}
+
+static gk_result write_plan(maker *make, gki_arena *arena) {
+  gk_plan *plan = make->plan;
+  size_t args, text;
+  measure(make, plan, &args, &text);
+  gk_slot_desc *slots = gki_arena_take(arena, plan->slot_count, sizeof *slots);
+  make->nodes = gki_arena_take(arena, plan->node_count, sizeof *make->nodes);
+  make->args = gki_arena_take(arena, args, sizeof *make->args);
+  make->loops = gki_arena_take(arena, plan->loop_count, sizeof *make->loops);
+  make->checkpoints = gki_arena_take(arena, plan->checkpoint_count, sizeof *make->checkpoints);
+  make->always = gki_arena_take(arena, plan->always_count, sizeof *make->always);
+  make->text = gki_arena_take(arena, text, 1);
+  uint32_t *by_label = gki_arena_take(arena, plan->checkpoint_count, sizeof *by_label);
+  bool all = slots && make->nodes && make->args && make->loops && make->checkpoints;
+  if (!all || !make->always || !make->text || !by_label)
+    return gki_fail_memory("the plan of a task list", plan->node_count * sizeof *make->nodes + text);
+  plan->name = store(make, or_unnamed(make->blocks->inclusions[0].list->name));
+  write_slots(make, slots);
+  write_nodes(make);
+  plan->run_count = number_runs(make);
+  gk_run *runs = gki_arena_take(arena, plan->run_count, sizeof *runs);
+  if (!runs) return gki_fail_memory("the runs of a plan", plan->run_count * sizeof *runs);
+  write_runs(make, runs);
+  if (plan->checkpoint_count) memcpy(by_label, make->checkpoints, plan->checkpoint_count * sizeof *by_label);
+  sort_labels(make->nodes, by_label, plan->checkpoint_count);
+  plan->nodes = make->nodes;
+  plan->runs = runs;
+  plan->args = make->args;
+  plan->slots = slots;
+  plan->loops = make->loops;
+  plan->checkpoints = make->checkpoints;
+  plan->by_label = by_label;
+  plan->always = make->always;
+  return GK_OK;
+}
+
+gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, uint32_t bits) {
+  *planned = (gki_planned){.plan.bits = bits};
+  maker make = {.blocks = blocks, .plan = &planned->plan};
+  make.parts = gki_array(blocks->line_count, sizeof *make.parts, "the plan of a task list");
+  if (!make.parts) return GK_ERROR_MEMORY;
+  count_parts(&make);
+  gk_result result = write_plan(&make, &planned->arena);
+  gk_release(make.parts);
+  if (result) gki_plan_free(planned);
+  return result;
+}
+
+void gki_plan_free(gki_planned *planned) {
+  gki_arena_free(&planned->arena);
+  *planned = (gki_planned){0};
+}
+
+uint32_t gki_plan_label(const gk_plan *plan, int32_t label) {
+  uint32_t first = 0, end = plan->checkpoint_count;
+  while (first < end) {
+    uint32_t middle = first + (end - first) / 2;
+    if (plan->nodes[plan->by_label[middle]].label < label) first = middle + 1;
+    else end = middle;
+  }
+  if (first == plan->checkpoint_count || plan->nodes[plan->by_label[first]].label != label) return 0;
+  return plan->by_label[first];
+}
+
+const char *gki_node_title(const gk_node *node, char *text, size_t bytes) {
+  const char *op = gki_op_name(node->op);
+  const bool names_op = gki_op_opens(node->op) && strcmp(node->name, op) != 0;
+  snprintf(text, bytes, "task %u (%s%s%.100s)", (unsigned)node->source, names_op ? op : "", names_op ? " " : "",
+           node->name);
+  return text;
+}

@@ -1,0 +1,428 @@
+/* Cutting a plan into pieces, and putting points where decisions are due. A block is cut behind everything that can
+ * stop the launch and, with GK_WITH_RESUME, before everything that holds a target. A point becomes a control kernel of
+ * its own only if a task may come last before it; else the kernels that come last walk on to it. With GK_WITH_PLAIN
+ * nothing is walked on to: each point has a kernel of its own, right in front of the node whose handle it sets. */
+#include "plan/segments.h"
+
+static const gki_flow from_task = {GK_NONE, GK_NONE, true, false};
+static const gki_flow from_nowhere = {GK_NONE, GK_NONE, false, false};
+
+static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow, uint32_t end_point);
+
+static bool resumes(const gki_gating *g) { return (g->bits & GK_WITH_RESUME) != 0; }
+static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
+
+/* ---- records ----------------------------------------------------------------------------------------------------- */
+
+/* How many records of each kind a plan can need at most, so that making them can't fail. */
+typedef struct bounds { size_t parts, pieces, blocks, points, exits, kernels, handles; } bounds;
+
+static bounds bounds_of(const gk_plan *plan, bool plain) {
+  bounds n = {.pieces = 1, .blocks = 1, .kernels = 1};
+  for (uint32_t i = 1; i < plan->node_count; ++i) {
+    const gk_op op = plan->nodes[i].op;
+    const bool loop = op == GK_OP_DO_WHILE || op == GK_OP_WHILE, block = op == GK_OP_ELSE || op == GK_OP_CASE;
+    const bool branch = op == GK_OP_IF || op == GK_OP_SWITCH, checkpoint = op == GK_OP_CHECKPOINT;
+    n.parts += !checkpoint && op != GK_OP_SECTION;
+    n.pieces += loop || branch ? 3 : checkpoint || plan->nodes[i].always ? 2 : block || op > GK_OP_CHECKPOINT;
+    n.pieces += plain && loop;
+    n.blocks += loop || block || op == GK_OP_IF || op == GK_OP_SECTION;
+    n.points += loop ? 2 : branch || checkpoint;
+    n.exits += loop ? 4 : op == GK_OP_IF ? 2 : branch || checkpoint || op == GK_OP_CASE;
+    n.kernels += loop ? 2 : branch || checkpoint;
+    n.handles += loop || branch || block;
+  }
+  n.parts += n.kernels;
+  n.handles += n.pieces;
+  if (plain) { /* gates have points, too */
+    n.points += n.pieces;
+    n.exits += n.pieces;
+  }
+  return n;
+}
+
+static bool take_scratch(gki_gating *g) {
+  const gk_plan *plan = g->plan;
+  const bounds n = bounds_of(plan, is_plain(g));
+  g->exit_limit = (uint32_t)n.exits;
+  gki_arena *a = &g->scratch;
+  return (g->parts = gki_arena_take(a, n.parts, sizeof *g->parts)) &&
+         (g->pieces = gki_arena_take(a, n.pieces, sizeof *g->pieces)) &&
+         (g->blocks = gki_arena_take(a, n.blocks, sizeof *g->blocks)) &&
+         (g->points = gki_arena_take(a, n.points, sizeof *g->points)) &&
+         (g->exits = gki_arena_take(a, n.exits + n.kernels, sizeof *g->exits)) &&
+         (g->links = gki_arena_take(a, n.exits + n.kernels, sizeof *g->links)) &&
+         (g->handles = gki_arena_take(a, n.handles, sizeof *g->handles)) &&
+         (g->targets = gki_arena_take(a, plan->checkpoint_count, sizeof *g->targets)) &&
+         (g->mark_links = gki_arena_take(a, plan->checkpoint_count, sizeof *g->mark_links)) &&
+         (g->holds_loop = gki_arena_take(a, plan->node_count, sizeof *g->holds_loop)) &&
+         (g->begins = gki_arena_take(a, plan->loop_count, sizeof *g->begins)) &&
+         (g->loop_around = gki_arena_take(a, plan->loop_count, sizeof *g->loop_around)) &&
+         (g->end_points = gki_arena_take(a, plan->loop_count, sizeof *g->end_points));
+}
+
+uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off) {
+  g->handles[g->handle_count] = (gk_gate_handle){initial, off, GK_NONE};
+  return g->handle_count++;
+}
+
+uint32_t gki_gating_point(gki_gating *g, gk_point_kind kind, uint32_t node, uint32_t exit_count) {
+  const uint32_t p = g->point_count++;
+  const bool silent = kind == GK_POINT_HEAD || kind == GK_POINT_BRANCH || kind == GK_POINT_ENTER;
+  g->points[p] = (gk_gate_point){.kind = kind, .node = node, .checkpoint = silent ? GK_NONE : g->checkpoint,
+                                 .exits = g->exit_count, .exit_count = exit_count, .handle = GK_NONE,
+                                 .block = GK_NONE, .closer = GK_NONE};
+  for (uint32_t k = 0; k < exit_count; ++k) g->exits[g->exit_count++] = (gk_gate_exit){GK_NONE, GK_NONE, 0};
+  return p;
+}
+
+static uint32_t new_block(gki_gating *g, uint32_t around) {
+  const uint32_t b = g->block_count++;
+  g->blocks[b] = (gki_block){.around = around, .sibling = GK_NONE, .first = GK_NONE, .last = GK_NONE, .before = GK_NONE,
+                             .after = GK_NONE, .stopped_from = GK_NONE, .passed_to = 0, .loop = GK_NONE,
+                             .handle = GK_NONE, .in_loop = g->loop != GK_NONE};
+  if (around != GK_NONE) g->blocks[b].before = g->blocks[around].last;
+  return b;
+}
+
+static void cut(gki_gating *g, uint32_t b, gki_flow entry) {
+  const uint32_t p = g->piece_count++;
+  g->pieces[p] = (gki_piece){.next = GK_NONE, .first = GK_NONE, .last = GK_NONE, .entry = entry, .marks = GK_NONE,
+                             .gate = GK_NONE, .word = GK_NONE};
+  if (g->blocks[b].last == GK_NONE) g->blocks[b].first = p;
+  else g->pieces[g->blocks[b].last].next = p;
+  g->blocks[b].last = p;
+}
+
+static void append(gki_gating *g, uint32_t b, uint32_t piece, gki_part part) {
+  const uint32_t n = g->part_count++;
+  gki_piece *p = &g->pieces[piece];
+  part.next = GK_NONE;
+  g->parts[n] = part;
+  if (p->last == GK_NONE) p->first = n;
+  else g->parts[p->last].next = n;
+  p->last = n;
+  if (part.kind == GK_GATE_TASK || part.kind == GK_GATE_PARALLEL) p->has_task = true;
+  if (part.kind == GK_GATE_CONTROL) p->has_kernel = true;
+  g->blocks[b].full = true;
+}
+
+/* ---- flows ------------------------------------------------------------------------------------------------------- */
+
+static gki_flow one(uint32_t exit, bool left) { return (gki_flow){exit, exit, false, left}; }
+
+static gki_flow exit_of(const gki_gating *g, uint32_t point, uint32_t exit, bool left) {
+  return is_plain(g) ? from_task : one(g->points[point].exits + exit, left);
+}
+
+/* Both; `a` is used up, `b` may go on being used by others. */
+static gki_flow join(gki_gating *g, gki_flow a, gki_flow b) {
+  if (a.task || b.task) return from_task;
+  if (a.head == GK_NONE) return b;
+  if (b.head == GK_NONE) return a;
+  g->links[a.tail] = b.head;
+  return (gki_flow){a.head, b.tail, false, a.left || b.left};
+}
+
+static void lead(gki_gating *g, gki_flow flow, uint32_t point) {
+  for (uint32_t e = flow.head; e != GK_NONE; e = e == flow.tail ? GK_NONE : g->links[e]) g->exits[e].next = point;
+}
+
+static gki_flow new_kernel(gki_gating *g, uint32_t b, uint32_t piece) {
+  const uint32_t k = g->kernel_count++, exit = g->exit_limit + k;
+  g->exits[exit].next = GK_NONE;
+  const gki_part part = {.kind = GK_GATE_CONTROL, .node = GK_NONE, .handle = GK_NONE, .kernel = k};
+  if (b != GK_NONE) append(g, b, piece, part);
+  return one(exit, false);
+}
+
+/* The same flow, coming from control kernels only. */
+static gki_flow control(gki_gating *g, gki_flow flow, uint32_t b) {
+  return flow.task ? new_kernel(g, b, g->blocks[b].last) : flow;
+}
+
+/* The point comes next; says whether what walks it is `left`. */
+static bool place(gki_gating *g, uint32_t point, gki_flow flow, uint32_t b) {
+  flow = control(g, flow, b);
+  lead(g, flow, point);
+  return flow.left;
+}
+
+/* ---- items: each takes the flow before it and gives the flow behind it ------------------------------------------- */
+
+static bool can_stop(const gki_gating *g, uint32_t i) {
+  return g->plan->nodes[i].can_yield || ((g->bits & GK_WITH_CANCEL) && g->holds_loop[i]);
+}
+
+/* A new piece starts at an item that holds a possible target. Its control point stays in the piece before: whoever
+ * enters the item on the way to a target sets its handle, and must not have it overwritten. */
+static void enter(gki_gating *g, uint32_t b, uint32_t i) {
+  if (resumes(g) && g->plan->nodes[i].has_target) cut(g, b, from_task);
+}
+
+/* An item with a decision in front of it, which plain gates keep together. Says whether what walks it is `left`. */
+static bool decide(gki_gating *g, uint32_t point, gki_flow flow, uint32_t b, uint32_t i) {
+  if (is_plain(g)) enter(g, b, i);
+  const bool left = place(g, point, flow, b);
+  if (!is_plain(g)) enter(g, b, i);
+  return left;
+}
+
+/* Behind an item with blocks in it, the first of which is given. */
+static void leave(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow, uint32_t first) {
+  if (!can_stop(g, i)) return;
+  cut(g, b, flow);
+  for (uint32_t s = first; s != GK_NONE; s = g->blocks[s].sibling) g->blocks[s].after = g->blocks[b].last;
+}
+
+static gki_flow task(gki_gating *g, uint32_t b, uint32_t i) {
+  const bool always = g->plan->nodes[i].always;
+  if (always) cut(g, b, from_task);
+  append(g, b, g->blocks[b].last, (gki_part){.kind = GK_GATE_TASK, .node = i, .handle = GK_NONE});
+  if (!always) return from_task;
+  g->pieces[g->blocks[b].last].always = true;
+  cut(g, b, from_task);
+  return from_task;
+}
+
+static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow);
+
+static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  const gk_node *n = &g->plan->nodes[i];
+  g->checkpoint = n->checkpoint;
+  if (resumes(g)) { /* a launch may start here, and then no point was walked before */
+    flow = from_task;
+    cut(g, b, flow);
+    const uint32_t here = g->blocks[b].last;
+    g->targets[n->checkpoint] = (gk_gate_target){b, here};
+    g->blocks[b].passed_to = here;
+    g->blocks[b].has_target = true;
+  }
+  if (!n->flag && flow.task) { /* some point of the same piece will say that it ran */
+    gki_piece *p = &g->pieces[g->blocks[b].last];
+    g->mark_links[n->checkpoint] = p->marks;
+    p->marks = i;
+  } else if (!n->flag) {
+    const uint32_t mark = gki_gating_point(g, GK_POINT_MARK, i, 1);
+    flow = exit_of(g, mark, 0, place(g, mark, flow, b));
+  }
+  flow = items(g, b, i + 1, n->end, flow);
+  if (n->flag) {
+    const uint32_t point = gki_gating_point(g, GK_POINT_YIELD, i, 1);
+    flow = exit_of(g, point, 0, place(g, point, flow, b));
+    cut(g, b, flow);
+    g->points[point].block = b;
+    g->points[point].closer = g->blocks[b].last;
+    if (g->blocks[b].stopped_from == GK_NONE) g->blocks[b].stopped_from = g->blocks[b].last;
+  }
+  g->checkpoint = GK_NONE;
+  return flow;
+}
+
+/* The blocks of a branch: the first, then the next ones; GK_NONE behind the last. */
+static uint32_t first_case(const gk_plan *plan, uint32_t i) {
+  if (plan->nodes[i].op == GK_OP_IF) return i;
+  return i + 1 < plan->nodes[i].end ? i + 1 : GK_NONE;
+}
+static uint32_t next_case(const gk_plan *plan, uint32_t i, uint32_t s) {
+  const gk_node *n = &plan->nodes[i];
+  if (n->op == GK_OP_IF) return s == i && n->otherwise ? n->otherwise : GK_NONE;
+  return plan->nodes[s].end < n->end ? plan->nodes[s].end : GK_NONE;
+}
+static uint32_t case_end(const gk_plan *plan, uint32_t s) {
+  const gk_node *n = &plan->nodes[s];
+  return n->op == GK_OP_IF && n->otherwise ? n->otherwise : n->end;
+}
+
+/* The nodes of a branch: one SWITCH, or an IF for each of its blocks. None for a block without nodes. */
+static void append_cases(gki_gating *g, uint32_t b, uint32_t i, uint32_t point, uint32_t first) {
+  const gk_plan *plan = g->plan;
+  gk_gate_exit *exits = g->exits + g->points[point].exits;
+  uint32_t full = 0, k = 0, at = 0, here = g->blocks[b].last;
+  for (uint32_t s = first; s != GK_NONE; s = g->blocks[s].sibling) full += g->blocks[s].full;
+  const bool by_switch = (g->bits & GK_WITH_SWITCH) && full > 1;
+  const uint32_t handle = by_switch ? gki_gating_handle(g, full, full) : GK_NONE;
+  if (by_switch) {
+    for (uint32_t e = 0; e < g->points[point].exit_count; ++e) exits[e].value = full;
+    append(g, b, here, (gki_part){.kind = GK_GATE_SWITCH, .node = i, .handle = handle, .block = first});
+    g->points[point].handle = handle;
+  }
+  uint32_t node = first_case(plan, i);
+  for (uint32_t s = first; s != GK_NONE; s = g->blocks[s].sibling, node = next_case(plan, i, node), ++k) {
+    if (!g->blocks[s].full) continue;
+    g->blocks[s].handle = by_switch ? handle : gki_gating_handle(g, 0, 0);
+    g->blocks[s].value = by_switch ? at++ : 1;
+    exits[k].value = g->blocks[s].value;
+    if (by_switch) continue;
+    exits[k].handle = g->blocks[s].handle;
+    append(g, b, here, (gki_part){.kind = GK_GATE_IF, .node = node, .handle = exits[k].handle, .block = s});
+  }
+}
+
+static gki_flow branch(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  const gk_plan *plan = g->plan;
+  uint32_t exit_count = plan->nodes[i].op == GK_OP_IF ? 2 : 1, k = 0, first = GK_NONE, last = GK_NONE;
+  if (plan->nodes[i].op == GK_OP_SWITCH)
+    for (uint32_t s = first_case(plan, i); s != GK_NONE; s = next_case(plan, i, s)) ++exit_count;
+  const uint32_t point = gki_gating_point(g, GK_POINT_BRANCH, i, exit_count);
+  const bool left = decide(g, point, flow, b, i);
+  flow = from_nowhere;
+  for (uint32_t s = first_case(plan, i); s != GK_NONE; s = next_case(plan, i, s), ++k) {
+    const uint32_t inner = new_block(g, b);
+    if (first == GK_NONE) first = inner;
+    else g->blocks[last].sibling = inner;
+    last = inner;
+    flow = join(g, block(g, inner, s + 1, case_end(plan, s), exit_of(g, point, k, left), GK_NONE), flow);
+  }
+  append_cases(g, b, i, point, first);
+  if (k < exit_count) flow = join(g, exit_of(g, point, k, left), flow);
+  leave(g, b, i, flow, first);
+  return flow;
+}
+
+/* Whether a decision is the first thing that happens in a stretch of a block; 0: nothing happens there. */
+enum { NOTHING, A_TASK, A_DECISION };
+static uint8_t beginning(gki_gating *g, uint32_t begin, uint32_t end) {
+  for (uint32_t i = begin; i < end; i = g->plan->nodes[i].end) {
+    const gk_node *n = &g->plan->nodes[i];
+    uint8_t found = A_TASK;
+    if (n->op == GK_OP_IF || n->op == GK_OP_SWITCH || n->op == GK_OP_WHILE) return A_DECISION;
+    if (n->op == GK_OP_DO_WHILE) {
+      if (!g->begins[n->loop]) {
+        found = beginning(g, i + 1, n->end);
+        g->begins[n->loop] = found == NOTHING ? A_DECISION : found; /* an empty body: the loop end */
+      }
+      return g->begins[n->loop];
+    }
+    if (n->op == GK_OP_CHECKPOINT && !resumes(g)) {
+      found = beginning(g, i + 1, n->end);
+      if (found == NOTHING && n->flag) return A_DECISION;
+    }
+    if (found != NOTHING) return found;
+  }
+  return NOTHING;
+}
+
+static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  const gk_node *n = &g->plan->nodes[i];
+  const bool test_first = n->op == GK_OP_WHILE;
+  const uint32_t end = gki_gating_point(g, GK_POINT_LOOP_END, i, 2);
+  gki_flow out = from_nowhere;
+  uint32_t head = GK_NONE;
+  if (test_first) {
+    head = gki_gating_point(g, GK_POINT_HEAD, i, 2);
+    const bool left = decide(g, head, flow, b, i);
+    flow = exit_of(g, head, 0, left);
+    out = exit_of(g, head, 1, left);
+  } else if (is_plain(g)) {
+    head = gki_gating_point(g, GK_POINT_ENTER, i, 1);
+    decide(g, head, flow, b, i);
+  } else {
+    /* Made once before the node, and then by each loop end. */
+    if (beginning(g, i, n->end) == A_DECISION) flow = control(g, flow, b);
+    enter(g, b, i);
+  }
+  const uint32_t around = g->loop;
+  g->loop_around[n->loop] = around;
+  g->end_points[n->loop] = end;
+  g->loop = n->loop;
+  const uint32_t inner = new_block(g, b);
+  g->blocks[inner].loop = n->loop;
+  block(g, inner, i + 1, n->end, join(g, exit_of(g, end, 0, false), flow), end);
+  g->loop = around;
+  g->points[end].block = inner;
+  if (g->blocks[inner].full) {
+    const uint32_t handle = gki_gating_handle(g, !test_first, 0);
+    g->blocks[inner].handle = g->points[end].handle = handle;
+    g->blocks[inner].value = 1;
+    if (head != GK_NONE) g->points[head].handle = handle;
+    append(g, b, g->blocks[b].last, (gki_part){.kind = GK_GATE_WHILE, .node = i, .handle = handle, .block = inner});
+  }
+  flow = join(g, exit_of(g, end, 1, !test_first), out);
+  leave(g, b, i, flow, inner);
+  return flow;
+}
+
+static gki_flow parallel(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  const gk_node *nodes = g->plan->nodes;
+  uint32_t first = GK_NONE, last = GK_NONE;
+  bool full = false;
+  for (uint32_t s = i + 1; s < nodes[i].end; s = nodes[s].end) {
+    const uint32_t inner = new_block(g, b);
+    if (first == GK_NONE) first = inner;
+    else g->blocks[last].sibling = inner;
+    last = inner;
+    block(g, inner, s + 1, nodes[s].end, from_task, GK_NONE);
+    full = full || g->blocks[inner].full;
+  }
+  if (full) {
+    append(g, b, g->blocks[b].last, (gki_part){.kind = GK_GATE_PARALLEL, .node = i, .handle = GK_NONE, .block = first});
+    flow = from_task;
+  }
+  leave(g, b, i, flow, first);
+  return flow;
+}
+
+static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow) {
+  for (uint32_t i = begin; i < end; i = g->plan->nodes[i].end) switch (g->plan->nodes[i].op) {
+    case GK_OP_DO_WHILE:
+    case GK_OP_WHILE: flow = loop(g, b, i, flow); break;
+    case GK_OP_IF:
+    case GK_OP_SWITCH: flow = branch(g, b, i, flow); break;
+    case GK_OP_CHECKPOINT: flow = checkpoint(g, b, i, flow); break;
+    case GK_OP_PARALLEL: flow = parallel(g, b, i, flow); break;
+    default: flow = task(g, b, i); break;
+    }
+  return flow;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+/* A checkpoint without a flag has no yield point to say that it ran. Whatever is walked exactly when its piece runs
+ * says it: the points before the piece, if no task may come there, else a control kernel in it; one is made only if
+ * there is neither. */
+static void settle_marks(gki_gating *g, uint32_t piece, uint32_t b) {
+  gki_flow at = g->pieces[piece].entry;
+  if (at.task) {
+    uint32_t n = g->pieces[piece].first;
+    while (n != GK_NONE && g->parts[n].kind != GK_GATE_CONTROL) n = g->parts[n].next;
+    at = n == GK_NONE ? new_kernel(g, b, piece) : one(g->exit_limit + g->parts[n].kernel, false);
+  }
+  uint32_t next = g->exits[at.head].next; /* the same for all exits of a piece's entry: they lead to one spot */
+  for (uint32_t i = g->pieces[piece].marks; i != GK_NONE; i = g->mark_links[g->plan->nodes[i].checkpoint]) {
+    const uint32_t mark = gki_gating_point(g, GK_POINT_MARK, i, 1);
+    g->points[mark].checkpoint = g->plan->nodes[i].checkpoint;
+    g->exits[g->points[mark].exits].next = next;
+    next = mark;
+  }
+  lead(g, at, next);
+}
+
+/* Emits a block; end_point: the loop end of a loop's body. */
+static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow, uint32_t end_point) {
+  cut(g, b, flow);
+  flow = items(g, b, begin, end, flow);
+  if (end_point != GK_NONE) {
+    if (is_plain(g)) cut(g, b, from_task); /* beside what is in a gate: it ends the loop also if that is closed */
+    /* Never merged with the end of a DO_WHILE in this body: it arms that node again, which then would never end. */
+    place(g, end_point, flow.left ? from_task : flow, b);
+  }
+  for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->pieces[p].next)
+    if (g->pieces[p].marks != GK_NONE) settle_marks(g, p, b);
+  return flow;
+}
+
+bool gki_pieces_make(gki_gating *g) {
+  if (!take_scratch(g)) return false;
+  const gk_plan *plan = g->plan;
+  for (uint32_t i = plan->node_count - 1; i > 0; --i) {
+    const gk_op op = plan->nodes[i].op;
+    if (op == GK_OP_DO_WHILE || op == GK_OP_WHILE) g->holds_loop[i] = 1;
+    if (g->holds_loop[i]) g->holds_loop[plan->nodes[i].parent] = 1;
+  }
+  g->checkpoint = g->loop = GK_NONE;
+  const uint32_t root = new_block(g, GK_NONE);
+  const gki_flow prologue = new_kernel(g, GK_NONE, GK_NONE);
+  block(g, root, 1, plan->nodes[0].end, is_plain(g) ? from_task : prologue, GK_NONE);
+  return true;
+}

@@ -1,0 +1,76 @@
+/* Between plan_pieces.c, which cuts a plan into pieces and puts points where decisions are due, and plan_gates.c, which
+ * gives the pieces their gates and writes all of it down. Nobody else includes this; the result is in gk_backend.h. */
+#ifndef GKI_PLAN_GATES_H
+#define GKI_PLAN_GATES_H
+#include "base/memory.h"
+
+/* The places from which control can arrive at a spot of the list: exits of points and control kernels, chained by
+ * gki_gating.links from head to tail. */
+typedef struct gki_flow {
+  uint32_t head, tail;
+  bool task; /* a task may come last before this spot: then the exits don't matter */
+  bool left; /* a kernel that walks one of these exits lies in a DO_WHILE that has just ended */
+} gki_flow;
+
+/* A node in the making; `kind` as in the end. */
+typedef struct gki_part {
+  gk_gate_kind kind;
+  uint32_t next;   /* in its piece */
+  uint32_t node;   /* the plan's */
+  uint32_t handle;
+  uint32_t block;  /* IF, WHILE: what is in it; SWITCH, PARALLEL: the first of them */
+  uint32_t kernel; /* CONTROL: its number */
+} gki_part;
+
+/* A stretch of a block that is skipped or run as one. */
+typedef struct gki_piece {
+  uint32_t next;        /* in its block */
+  uint32_t first, last; /* parts */
+  gki_flow entry;       /* how it is reached */
+  uint32_t marks;       /* checkpoints still to be noted, chained by gki_gating.mark_links */
+  uint32_t gate, word;  /* what closes it; plain gates have a word, too, */
+  uint32_t point;       /* and a point that looks at it */
+  uint32_t closer;      /* its first */
+  bool always;          /* an always-task: never skipped */
+  bool closable;        /* some stop or target closes it */
+  bool has_task, has_kernel;
+} gki_piece;
+
+/* A sequence of items. Pieces of one block have rising numbers, though those of blocks inside stand in between. */
+typedef struct gki_block {
+  uint32_t around, sibling; /* the next one of the same item */
+  uint32_t first, last;     /* pieces */
+  uint32_t before, after;   /* pieces of the block around: in which its item is; the first one behind it */
+  uint32_t stopped_from;    /* the first piece that some stop closes */
+  uint32_t passed_to;       /* one past the last piece that some target closes */
+  uint32_t loop, handle, value;
+  bool in_loop, has_target, full; /* full: there are nodes in it */
+} gki_block;
+
+typedef struct gki_gating {
+  const gk_plan *plan;
+  uint32_t bits;
+  gki_arena scratch;
+  gki_part *parts; uint32_t part_count;
+  gki_piece *pieces; uint32_t piece_count;
+  gki_block *blocks; uint32_t block_count;
+  gk_gate_point *points; uint32_t point_count; /* while it is made, `closer` is the number of a piece */
+  gk_gate_exit *exits; uint32_t exit_count;    /* of points; those of kernels begin at exit_limit, one each */
+  uint32_t exit_limit, kernel_count;           /* kernel 0 is the prologue */
+  uint32_t *links;
+  gk_gate_handle *handles; uint32_t handle_count;
+  gk_gate_target *targets;                     /* `closer` as in points */
+  uint32_t *mark_links;                        /* by checkpoint */
+  uint8_t *holds_loop;                         /* by node of the plan: is or holds a loop */
+  uint8_t *begins;                             /* by loop: whether its body begins with a decision; 0: not known yet */
+  uint32_t *loop_around, *end_points;          /* by loop */
+  uint32_t word_count;
+  uint32_t checkpoint, loop;                   /* around the item at hand */
+} gki_gating;
+
+/* Takes the scratch memory and makes parts, pieces, blocks and points. False: out of memory. */
+bool gki_pieces_make(gki_gating *g);
+
+uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off);
+uint32_t gki_gating_point(gki_gating *g, gk_point_kind kind, uint32_t node, uint32_t exit_count);
+#endif

@@ -1,0 +1,115 @@
+#include "kernel/cache.h"
+#include "base/cancel.h"
+#include "runtime/device.h"
+#include "base/error.h"
+#include "base/trace.h"
+#include "base/registry.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 4096 + 256 }; /* a path, and a few words about it */
+
+/* All that gk looks at, by itself or by asking OpenMP's runtime, and two that decide what it finds. */
+static const struct { const char *name, *what; } variables[] = {
+  {"GK_BACKEND", "the backend that gk_device_open takes where none is named"},
+  {"GK_MODULES", "backends to be loaded, paths with ':' in between"},
+  {"GK_LOG", "what is said on standard error: none, error, warn, info, debug"},
+  {"GK_CACHE", "the folder in which compiled kernels are kept; off: they aren't"},
+  {"GK_CACHE_LIMIT", "what they may take there, in MiB; 256 if not set"},
+  {"XDG_CACHE_HOME", "without GK_CACHE they are kept in its folder gk"},
+  {"HOME", "without both in its folder .cache/gk"},
+  {"GK_CUDA_PROBE", "0: CUDA's driver isn't tried, and lists run host-gated; -P4e,-P9a: answers that shall be \"no\""},
+  {"CUDA_LAUNCH_BLOCKING", "the CUDA driver's: 1: launches wait; then the driver isn't tried without GK_CUDA_PROBE=1"},
+  {"CUDA_HOME", "a CUDA toolkit, whose lib64 may have NVRTC; where the loader looks comes first"},
+  {"CUDA_PATH", "the same without CUDA_HOME; without both it is /usr/local/cuda"},
+  {"OMP_NUM_THREADS", "threads of a device of openmp; all cores that the process may use if not set"},
+  {"OMP_THREAD_LIMIT", "how many of them there are at most"},
+  {"OMP_STACKSIZE", "their stacks, but for the caller's: a number and B, K, M or G"},
+  {"OMP_PROC_BIND", "whether they stay where OMP_PLACES says: false, true, close, spread, primary"},
+  {"OMP_PLACES", "those places; what OpenMP's runtime takes for them if not set"},
+  {"LD_LIBRARY_PATH", "the loader's: where CUDA's driver and NVRTC may be"},
+  {"CUDA_VISIBLE_DEVICES", "the CUDA driver's: which GPUs there are, and in which order"},
+  {"NVTX_INJECTION64_PATH", "NVTX's: the library of a tool that gk's ranges are told; profilers set it themselves"},
+};
+
+static void tell(gk_fact_visit visit, void *user, const char *group, const char *name, const char *value,
+                 const char *why) {
+  visit(user, &(gk_fact){group, name, value, why});
+}
+
+static void tell_number(gk_fact_visit visit, void *user, const char *name, int number, const char *why) {
+  char text[16];
+  snprintf(text, sizeof text, "%d", number);
+  tell(visit, user, "gk", name, text, why);
+}
+
+static gk_result refuse_null(const char *call, gk_fact_visit visit) {
+  gki_begin();
+  return visit ? GK_OK : gk_fail(GK_ERROR_INVALID, "%s: `visit` is NULL; give a function that gets the facts", call);
+}
+
+gk_result gk_facts(gk_fact_visit visit, void *user) {
+  gk_result result = refuse_null("gk_facts", visit);
+  if (result != GK_OK) return result;
+  const int cancel = gki_cancel_hold();
+  gki_modules_load();
+  gki_begin();
+  Dl_info here;
+  const bool is_known = dladdr(&variables, &here) && here.dli_fname;
+  tell(visit, user, "gk", "version", gk_version(), "");
+  tell(visit, user, "gk", "library", is_known ? here.dli_fname : NULL, "");
+  tell_number(visit, user, "abi", GK_ABI, "GK_ABI, of lists and programs");
+  tell_number(visit, user, "backend_abi", GK_BACKEND_ABI, "GK_BACKEND_ABI, of backends in modules");
+  const char *trouble = gki_modules_trouble(), *modules = secure_getenv("GK_MODULES");
+  const bool are_listed = modules && modules[0];
+  tell(visit, user, "gk", "modules", are_listed && !trouble[0] ? "loaded" : NULL,
+       trouble[0] ? trouble + 2 : are_listed ? "" : "$GK_MODULES lists none");
+  char folder[TEXT_BYTES], why[TEXT_BYTES];
+  gki_cache_describe(folder, sizeof folder, why, sizeof why);
+  tell(visit, user, "gk", "cache", folder[0] ? folder : NULL,
+       folder[0] && !why[0] ? "what was compiled is kept there" : why);
+  const char *heard;
+  const bool has_ranges = gki_range_describe(&heard);
+  tell(visit, user, "gk", "nvtx", has_ranges ? "built in" : NULL, heard);
+  for (size_t k = 0; k < GK_COUNT(variables); ++k)
+    tell(visit, user, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
+  gki_cancel_let_go(cancel);
+  return GK_OK;
+}
+
+typedef struct listener { gk_fact_visit visit; void *user; } listener;
+
+/* What a backend tells, as far as it is a fact. */
+static void pass_on(void *at, const gk_fact *fact) {
+  const listener *to = at;
+  if (fact && fact->group && fact->name)
+    tell(to->visit, to->user, fact->group, fact->name, fact->value, fact->why ? fact->why : "");
+}
+
+static const gk_fact_source *source_of(const gk_backend *backend) {
+  return backend->query ? backend->query(GK_FACTS) : NULL;
+}
+
+gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void *user) {
+  gk_result result = refuse_null("gk_backend_facts", visit);
+  if (result != GK_OK) return result;
+  if (!backend) return gk_fail(GK_ERROR_INVALID, "gk_backend_facts: there is no backend (NULL)");
+  const gk_fact_source *source = source_of(backend);
+  const int cancel = gki_cancel_hold();
+  if (source && source->of_backend) source->of_backend(pass_on, &(listener){visit, user});
+  gki_cancel_let_go(cancel);
+  return GK_OK;
+}
+
+gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *user) {
+  gk_result result = refuse_null("gk_device_facts", visit);
+  if (result == GK_OK) result = gki_device_refuse(device, "gk_device_facts");
+  if (result != GK_OK) return result;
+  const gk_fact_source *source = source_of(device->backend);
+  const int cancel = gki_cancel_hold();
+  if (source && source->of_device) source->of_device(device->state, pass_on, &(listener){visit, user});
+  gki_cancel_let_go(cancel);
+  return GK_OK;
+}

@@ -1,0 +1,130 @@
+/* A graph as common sees it. graph.c makes and ends it, bind.c fills its slots, bindings.c judges them, launch.c runs
+ * it in the backend's mode, status.c says what became of it. */
+#ifndef GKI_GRAPH_H
+#define GKI_GRAPH_H
+#include "runtime/device.h"
+#include "base/error.h"
+#include "plan/plan.h"
+
+enum { GKI_QUEUE = 16 }; /* launches of a graph that may be under way; 1 where it can yield */
+
+/* A launch under way: all it needs, so that the slots may be bound anew meanwhile. */
+typedef struct gki_launch {
+  gki_job job;
+  struct gk_graph *graph;
+  gk_hand_over hand_over; /* points into what follows */
+  gk_value *values;
+  unsigned char *bytes;   /* BYTES slots */
+  uint32_t *changed;
+  size_t *room;           /* NULL: no slot is measured */
+  int32_t cancel;         /* set atomically, from any thread */
+  gk_record record, blank; /* blank: its arrays, out of the backend's reach */
+  gk_result result;
+  char message[1024];     /* of a failure on the worker's thread */
+} gki_launch;
+
+/* A slot of a graph. */
+typedef struct gki_bound {
+  gk_value value;      /* BYTES: where it is in graph->bytes */
+  size_t bytes_at;     /* BYTES: where its copy is, in graph->bytes and in each launch's */
+  void *owned;         /* the graph's own memory; NULL: none */
+  size_t owned_count;  /* elements of it */
+  size_t room;         /* PTR: bytes known to lie behind its address; SIZE_MAX: unknown. BYTES: its size */
+  uint64_t block;      /* PTR: number of the device's block that it lies in; 0: none */
+  size_t reach;        /* bytes from its address on that flags, counts, copies and fills surely touch */
+  uint32_t reached_by; /* the node that touches the last of them */
+  bool written;        /* by some task */
+  uint32_t alignment;  /* PTR: what the tasks that use it ask of an address */
+  bool bound, used, changed, measured;
+  gk_result failed;    /* what its last bind or resize answered, unless a launch has said so */
+} gki_bound;
+
+struct gk_graph {
+  gk_device *device;   /* NULL: it was closed */
+  unsigned forks;      /* the device's */
+  struct gk_graph *next_of_device, **link_of_device; /* what points to this one; NULL: it isn't among them */
+  atomic_flag inside;  /* a thread is in a call of this graph */
+  atomic_bool stoppable;  /* it was made, and its device isn't being closed */
+  atomic_uint stoppers;   /* threads in gk_cancel */
+  gki_planned planned;
+  void *state;         /* the backend's */
+  bool lowered;
+  gk_mode mode;
+  bool outside;        /* it was lowered into a graph of the caller's, who launches that: armed, not launched, here */
+
+  gki_bound *slots;    /* by index in the plan; of 0, what calls for a slot that isn't there answered */
+  unsigned char *bytes; size_t bytes_size;
+  uint32_t *changed; uint32_t changed_count;
+  bool dirty;          /* something was bound since the bindings were last judged */
+  uint64_t freed;      /* the device's bound_freed when they were last found right */
+  uint32_t *by_address; uint32_t pointer_count; /* PTR slots in use; sorted when they are judged */
+  uint32_t *measured; uint32_t measured_count; /* slots whose room a launch has to know */
+  uint32_t failed_count; /* slots whose bind or resize failed */
+  uint32_t failed_slot;  /* whose message is kept */
+  char *failed_message;
+
+  uint32_t depth;      /* of the queue */
+  gki_launch *queue;
+  uint64_t *entries;   /* passes of loops' entries that wait */
+  atomic_bool stale;   /* a launch failed, and none since has handed over all slots */
+  atomic_uint_fast64_t launched; /* number of the last launch; 0: none */
+  uint64_t settled;    /* number of the last launch that the host knows to be over */
+  uint64_t told;       /* number of the last launch whose end gk_wait or gk_poll has said */
+  gk_result outcome;   /* first failure among the launches since the last that was told */
+  char *outcome_message;
+  gki_arena arena;     /* holds slots, queue, status */
+
+  gk_status status;
+  gk_loop_status *loops;
+  gk_checkpoint_status *checkpoints;
+};
+
+/* Enters a call of the graph: GK_OK, or why it must not go on (no graph, closed device, another thread). */
+gk_result gki_graph_enter(gk_graph *graph, const char *call);
+void gki_graph_leave(gk_graph *graph);
+
+/* How a graph is lowered, if not by the backend's entry: into a graph of the caller's. */
+typedef struct gki_lowering {
+  gk_result (*lower)(void *device, void *state, const gk_plan *plan, void *const *code, gk_mode *mode, void *data);
+  void *data;
+} gki_lowering;
+/* What gk_graph_create does, with bits and pointers that are fine. way: NULL: by the backend's entry. */
+gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits, const gki_lowering *way,
+                           gk_graph **created);
+
+/* Before a device closes: ends what runs, takes the backend's part and the memory from each of its graphs. */
+void gki_graphs_detach(gk_device *device);
+
+/* bind.c */
+gk_result gki_slots_make(gk_graph *graph); /* from the plan: values, owned memory */
+void gki_slots_free(gk_graph *graph);      /* owned memory */
+/* Of the memory behind a task's argument. */
+uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg);
+
+/* bindings.c: whether a launch may run with what is bound */
+gk_result gki_slots_judge(gk_graph *graph, const char *call);
+
+/* launch.c */
+gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label); /* says which there are */
+gk_result gki_queue_make(gk_graph *graph);
+void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
+void gki_launches_handed(gk_graph *graph); /* waits until the backend has got all: another entry may be called */
+bool gki_launches_over(gk_graph *graph); /* as far as is known without waiting */
+/* As gk_launch, of a graph that the caller launches: `arm` gets what a launch is told, here and now. */
+gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
+                           gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data);
+/* Of a graph that the caller launches: `disarm` lowers *launched to the last one, beyond `over`, that there was. What
+ * was bound for those since is handed over again. */
+gk_result gki_launch_disarmed(gk_graph *graph, const char *call,
+                              gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched));
+
+/* Whether a backend left the arrays of a record where they were; if not, the record is as it was given. */
+gk_result gki_judge_arrays(const gk_graph *graph, gk_record *record, const gk_record *given);
+
+/* batched.c: walks the plan for a backend that runs batches and reads flags */
+gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record);
+
+/* status.c */
+gk_result gki_status_make(gk_graph *graph);
+void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_record *record);
+#endif

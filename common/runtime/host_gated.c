@@ -1,0 +1,64 @@
+/* A launch on a backend that runs batches and reads flags: the walker says what comes next, the backend does it. */
+#include "runtime/graph.h"
+#include "base/trace.h"
+
+static gk_result take_step(gk_graph *graph, gk_step step, gk_record *record, int64_t *answer) {
+  const gk_backend *backend = graph->device->backend;
+  gk_result result;
+  switch (step.kind) {
+  case GK_STEP_RUN: return backend->submit(graph->state, step.at);
+  case GK_STEP_FLAG: {
+    int32_t flag = 0;
+    result = backend->read_flag(graph->state, step.at, &flag);
+    *answer = flag;
+    return result;
+  }
+  case GK_STEP_LOOP: {
+    const gk_record given = *record;
+    bool ended = false;
+    result = backend->loop(graph->state, step.at, step.passes, record, &ended);
+    *answer = ended;
+    return result == GK_OK ? gki_judge_arrays(graph, record, &given) : result;
+  }
+  case GK_STEP_END: {
+    int32_t nothing;
+    return backend->read_flag(graph->state, 0, &nothing); /* waits for all that was submitted */
+  }
+  case GK_STEP_FORK: /* not taken: sections come one after the other, */
+  case GK_STEP_CHECKPOINT: break; /* runs and flags each by itself */
+  }
+  return gk_fail(GK_ERROR_INVALID, "the walker asked for step %d, which was not taken", (int)step.kind);
+}
+
+static void begin_range(const gk_plan *plan, gk_step step) {
+  const gk_node *node = &plan->nodes[step.at];
+  if (step.kind == GK_STEP_RUN) gki_range_begin_run(plan, step.at);
+  else if (step.kind == GK_STEP_END) gki_range_begin(0, "wait for the device");
+  else gki_range_begin(step.passes, "%s task %u (%s)", step.kind == GK_STEP_LOOP ? "passes of" : "flag of",
+                       (unsigned)node->source, node->name);
+}
+
+static gk_result do_step(gk_graph *graph, gk_step step, gk_record *record, int64_t *answer) {
+  if (gki_is_heard()) begin_range(&graph->planned.plan, step);
+  const gk_result result = take_step(graph, step, record, answer);
+  gki_range_end();
+  return result;
+}
+
+gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record) {
+  gk_result result = graph->device->backend->launch(graph->state, launch);
+  if (result != GK_OK) return result;
+  gk_walk walk;
+  gk_walk_start(&walk, &graph->planned.plan, launch, graph->device->backend->loop ? 1u << GK_STEP_LOOP : 0, record);
+  int64_t answer = 0;
+  gk_step step;
+  do {
+    step = gk_walk_next(&walk, answer);
+    answer = 0;
+    result = do_step(graph, step, record, &answer);
+  } while (result == GK_OK && step.kind != GK_STEP_END);
+  if (result != GK_OK && step.kind != GK_STEP_END)
+    /* What was submitted before still uses the values. */
+    do_step(graph, (gk_step){.kind = GK_STEP_END}, record, &answer);
+  return result;
+}

@@ -1,0 +1,191 @@
+#include "runtime/worker.h"
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include <sched.h>
+#include <string.h>
+
+/* Waking a thread takes 5 to 50 us where this was measured, most of all on a virtual machine's core that went idle. So
+ * whoever waits stays awake about as long, and loses at most twice what one would who knew beforehand. It yields, so
+ * that nobody who has something to do waits for its core. But who gets it may keep it for milliseconds, where a sleeper
+ * that is woken would be let in at once: after that the thread sleeps and others only spin, so many times as long. */
+enum { AWAKE_NS = 50000, LOST_NS = 20000, MOST_LOST_NS = 10000000, PENALTY = 64, SPINS = 400 };
+
+static bool is_crowded(const gki_worker *worker, uint64_t now) {
+  return now < atomic_load_explicit(&worker->crowded_until, memory_order_relaxed);
+}
+
+/* The core to whoever wants it. @return the time; 0: it took so long that one better sleeps */
+static uint64_t give_way(gki_worker *worker, uint64_t now) {
+  sched_yield();
+  const uint64_t then = gki_now_ns(), lost = then - now;
+  if (lost < LOST_NS) return then;
+  const uint64_t counts = lost < MOST_LOST_NS ? lost : MOST_LOST_NS; /* a debugger may have been at it */
+  atomic_store_explicit(&worker->crowded_until, then + PENALTY * counts, memory_order_relaxed);
+  return 0;
+}
+
+static gki_job *take_first(gki_worker *worker) {
+  gki_job *job = worker->first;
+  worker->first = job->next;
+  if (!worker->first) worker->last = NULL;
+  return job;
+}
+
+_Thread_local const gki_within *gki_within_now;
+static _Thread_local const gk_node *calling; /* the library call that this thread is in */
+
+gk_result gki_refuse_within(const gki_worker *worker, const char *call) {
+  const gki_within *within = gki_within_now;
+  while (within && within->worker != worker) within = within->outer;
+  if (!within) return GK_OK;
+  static const char advice[] = "calls it on its own device, which would wait for itself; call it before the launch or "
+                               "after gk_wait";
+  return calling ? gk_fail(GK_ERROR_INVALID, "%s: task %u (%s) %s", call, (unsigned)calling->source, calling->name,
+                           advice)
+                 : gk_fail(GK_ERROR_INVALID, "%s: a task %s", call, advice);
+}
+
+gk_result gki_call(const gk_node *node, const gk_value *args, void *native) {
+  const gk_node *outer = calling;
+  calling = node;
+  const gk_result result = node->call(args, native);
+  calling = outer;
+  return result;
+}
+
+/* Runs a job that nothing is before. The lock is held before and after, and not meanwhile. */
+static void carry_out(gki_worker *worker, gki_job *job) {
+  const gki_within within = {worker, gki_within_now};
+  worker->busy = true;
+  pthread_mutex_unlock(&worker->lock);
+  gki_within_now = &within;
+  job->run(job);
+  gki_within_now = within.outer;
+  pthread_mutex_lock(&worker->lock);
+  worker->busy = false;
+  atomic_store_explicit(&job->done, true, memory_order_release);
+  pthread_cond_broadcast(&worker->finished);
+}
+
+/* For the worker's thread: there is something to do, or nothing any more. Holds the lock before and after. */
+static void tell(gki_worker *worker) {
+  atomic_fetch_add_explicit(&worker->told, 1, memory_order_relaxed);
+  pthread_cond_signal(&worker->posted);
+}
+
+static bool has_nothing_to_do(const gki_worker *worker) { return worker->busy || !(worker->first || worker->ending); }
+
+/* Holds the lock before and after. */
+static void await_work(gki_worker *worker) {
+  if (!has_nothing_to_do(worker)) return;
+  const uint32_t told = atomic_load_explicit(&worker->told, memory_order_relaxed);
+  pthread_mutex_unlock(&worker->lock);
+  uint64_t now = gki_now_ns();
+  for (const uint64_t ends = is_crowded(worker, now) ? now : now + AWAKE_NS; now && now < ends;) {
+    if (atomic_load_explicit(&worker->told, memory_order_relaxed) != told) break;
+    now = give_way(worker, now);
+  }
+  pthread_mutex_lock(&worker->lock);
+  while (has_nothing_to_do(worker)) pthread_cond_wait(&worker->posted, &worker->lock);
+}
+
+static void *work(void *at) {
+  gki_worker *worker = at;
+  pthread_mutex_lock(&worker->lock);
+  for (;;) {
+    await_work(worker);
+    if (!worker->first) break;
+    carry_out(worker, take_first(worker));
+  }
+  pthread_mutex_unlock(&worker->lock);
+  return NULL;
+}
+
+gk_result gki_worker_start(gki_worker *worker) {
+  memset(worker, 0, sizeof *worker);
+  pthread_mutex_init(&worker->lock, NULL);
+  pthread_cond_init(&worker->posted, NULL);
+  pthread_cond_init(&worker->finished, NULL);
+  int code = gki_thread_start(&worker->thread, NULL, work, worker);
+  if (code == 0) return GK_OK;
+  pthread_cond_destroy(&worker->finished);
+  pthread_cond_destroy(&worker->posted);
+  pthread_mutex_destroy(&worker->lock);
+  return gk_fail(GK_ERROR_MEMORY, "the device's thread can't be started: %s; end other threads, or raise the limit "
+                 "(ulimit -u, ulimit -v, pids.max of a container)", strerror(code));
+}
+
+void gki_worker_stop(gki_worker *worker) {
+  pthread_mutex_lock(&worker->lock);
+  worker->ending = true;
+  tell(worker);
+  pthread_mutex_unlock(&worker->lock);
+  pthread_join(worker->thread, NULL);
+  pthread_cond_destroy(&worker->finished);
+  pthread_cond_destroy(&worker->posted);
+  pthread_mutex_destroy(&worker->lock);
+}
+
+static void append(gki_worker *worker, gki_job *job) {
+  job->next = NULL;
+  if (worker->last) worker->last->next = job;
+  else worker->first = job;
+  worker->last = job;
+  tell(worker);
+}
+
+void gki_worker_post(gki_worker *worker, gki_job *job) {
+  atomic_store_explicit(&job->done, false, memory_order_relaxed);
+  pthread_mutex_lock(&worker->lock);
+  append(worker, job);
+  pthread_mutex_unlock(&worker->lock);
+}
+
+/* Holds the lock before and after. */
+static bool run_here(gki_worker *worker, gki_job *job) {
+  if (worker->busy || worker->first) return false;
+  carry_out(worker, job);
+  if (worker->first || worker->ending) tell(worker);
+  return true;
+}
+
+void gki_worker_run(gki_worker *worker, gki_job *job) {
+  const int cancel = gki_cancel_hold();
+  atomic_store_explicit(&job->done, false, memory_order_relaxed);
+  pthread_mutex_lock(&worker->lock);
+  if (!run_here(worker, job)) {
+    append(worker, job);
+    while (!atomic_load_explicit(&job->done, memory_order_relaxed))
+      pthread_cond_wait(&worker->finished, &worker->lock);
+  }
+  pthread_mutex_unlock(&worker->lock);
+  gki_cancel_let_go(cancel);
+}
+
+void gki_worker_hand(gki_worker *worker, gki_job *job) {
+  const int cancel = gki_cancel_hold();
+  atomic_store_explicit(&job->done, false, memory_order_relaxed);
+  pthread_mutex_lock(&worker->lock);
+  if (!run_here(worker, job)) append(worker, job);
+  pthread_mutex_unlock(&worker->lock);
+  gki_cancel_let_go(cancel);
+}
+
+static bool is_done(const gki_job *job) { return atomic_load_explicit(&job->done, memory_order_acquire); }
+
+void gki_worker_wait(gki_worker *worker, gki_job *job) {
+  uint64_t now = gki_now_ns();
+  if (is_crowded(worker, now)) {
+    for (int spins = 0; spins < SPINS && !is_done(job); ++spins) gki_pause();
+  } else {
+    for (const uint64_t ends = now + AWAKE_NS; now && now < ends && !is_done(job);) now = give_way(worker, now);
+  }
+  if (is_done(job)) return;
+  const int cancel = gki_cancel_hold();
+  pthread_mutex_lock(&worker->lock);
+  while (!atomic_load_explicit(&job->done, memory_order_relaxed)) pthread_cond_wait(&worker->finished, &worker->lock);
+  pthread_mutex_unlock(&worker->lock);
+  gki_cancel_let_go(cancel);
+}

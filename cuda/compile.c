@@ -1,0 +1,329 @@
+#include "cuda/compile.h"
+#include "base/error.h"
+#include "base/fork.h"
+#include "base/trace.h"
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TEXT_BYTES = 1024, SPARE_BYTES = 2048 /* what a message has beside a log */, MAJOR = 1000 };
+
+/* By soname, the newest first; the plain name is for one that is newer than this list. */
+static struct { const char *name; bool is_loaded; gki_nvrtc nvrtc; } libraries[] = {
+    {.name = "libnvrtc.so.13"}, {.name = "libnvrtc.so.12"}, {.name = "libnvrtc.so.11.2"}, {.name = "libnvrtc.so"}};
+enum { NAMED = GK_COUNT(libraries) - 1 };
+GKI_PROCESS_LOCK(lock)
+
+static const struct { const char *name; size_t at; } entries[] = {
+#define ENTRY(type, name, parameters) {#name, offsetof(gki_nvrtc, name)},
+    GKI_NVRTC_ENTRIES(ENTRY)
+#undef ENTRY
+};
+
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
+
+/* Where toolkits are that the loader wasn't told of. */
+static const char *toolkit(void) {
+  const char *home = secure_getenv("CUDA_HOME");
+  if (!home || !home[0]) home = secure_getenv("CUDA_PATH");
+  return home && home[0] ? home : "/usr/local/cuda";
+}
+
+static void *open_library(const char *name) {
+  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  char path[TEXT_BYTES];
+  if (!library && snprintf(path, sizeof path, "%s/lib64/%s", toolkit(), name) < (int)sizeof path)
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return library;
+}
+
+/* To compile, NVRTC loads a second library by its bare name, which the loader doesn't find in a folder that it wasn't
+ * told of. One that is loaded already serves, so the one beside it is loaded here. If there is none, NVRTC says so. */
+static void open_builtins(void *library, int version) {
+  struct link_map *map;
+  char path[TEXT_BYTES];
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return;
+  const char *end = strrchr(map->l_name, '/');
+  if (end && snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(end - map->l_name), map->l_name,
+                      version / MAJOR, version % MAJOR / 10) < (int)sizeof path)
+    (void)dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Another one of the same version may lie there tomorrow. */
+static void look_at_file(void *library, gki_nvrtc *nvrtc) {
+  struct link_map *map;
+  struct stat file;
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || stat(map->l_name, &file) != 0) return;
+  nvrtc->file.bytes = (unsigned long long)file.st_size;
+  nvrtc->file.seconds = file.st_mtim.tv_sec;
+  nvrtc->file.nanoseconds = file.st_mtim.tv_nsec;
+}
+
+/* False: it can't be used, and `trouble` says why. */
+static bool ask(void *library, const char *name, gki_nvrtc *nvrtc, char *trouble) {
+  for (size_t k = 0; k < GK_COUNT(entries); ++k) {
+    void *entry = dlsym(library, entries[k].name);
+    if (!entry) {
+      snprintf(trouble, TEXT_BYTES, "%s has no %s", name, entries[k].name);
+      return false;
+    }
+    memcpy((char *)nvrtc + entries[k].at, &entry, sizeof entry);
+  }
+  int major = 0, minor = 0, count = 0;
+  nvrtcResult result = nvrtc->nvrtcVersion(&major, &minor);
+  if (result == NVRTC_SUCCESS) result = nvrtc->nvrtcGetNumSupportedArchs(&count);
+  if (result == NVRTC_SUCCESS && count >= 1 && count <= GKI_NVRTC_ARCHITECTURES)
+    result = nvrtc->nvrtcGetSupportedArchs(nvrtc->architectures);
+  if (result != NVRTC_SUCCESS || count < 1 || count > GKI_NVRTC_ARCHITECTURES) {
+    snprintf(trouble, TEXT_BYTES, "%s doesn't say for which GPUs it compiles (%s, %d of them)", name,
+             nvrtc->nvrtcGetErrorString(result), count);
+    return false;
+  }
+  nvrtc->version = major * MAJOR + minor * 10;
+  nvrtc->architecture_count = count;
+  return true;
+}
+
+/* Under the lock. NULL: there is none, or `trouble` says why it is of no use. */
+static const gki_nvrtc *load(size_t index, char *trouble) {
+  const char *name = libraries[index].name;
+  if (libraries[index].is_loaded) return &libraries[index].nvrtc;
+  void *library = open_library(name);
+  if (!library) return NULL;
+  gki_nvrtc nvrtc = {0};
+  if (!ask(library, name, &nvrtc, trouble)) {
+    dlclose(library);
+    return NULL;
+  }
+  open_builtins(library, nvrtc.version);
+  look_at_file(library, &nvrtc);
+  libraries[index].nvrtc = nvrtc;
+  libraries[index].is_loaded = true;
+  gk_log(GK_LOG_INFO, "NVRTC %d.%d (%s) for sm_%d to sm_%d", nvrtc.version / MAJOR, nvrtc.version % MAJOR / 10, name,
+         nvrtc.architectures[0], nvrtc.architectures[nvrtc.architecture_count - 1]);
+  return &libraries[index].nvrtc;
+}
+
+bool gki_nvrtc_at(size_t index, const char **name, const gki_nvrtc **nvrtc, char *why, size_t bytes) {
+  if (index >= GK_COUNT(libraries)) return false;
+  char trouble[TEXT_BYTES] = "";
+  *name = libraries[index].name;
+  *nvrtc = NULL;
+  pthread_mutex_lock(&lock);
+  bool skipped = false; /* the plain name is the last resort */
+  for (size_t k = 0; index == NAMED && k < NAMED; ++k) skipped = skipped || libraries[k].is_loaded;
+  if (!skipped) *nvrtc = load(index, trouble);
+  pthread_mutex_unlock(&lock);
+  snprintf(why, bytes, "%s", skipped ? "not looked for, as there is one of those before it" : trouble);
+  return true;
+}
+
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
+
+/* A driver takes the cubins of its own major version and of older ones, for the device's architecture and for earlier
+ * ones of the same generation; PTX of its own version and of older ones, for any earlier architecture. It may take
+ * cubins of a newer major version. */
+enum { NOTHING, RISKY_NEAR, RISKY_EXACT, NEAR, PTX, EXACT };
+
+int gki_nvrtc_rank(const gki_nvrtc *nvrtc, int architecture, int driver_version, gki_cuda_compiler *compiler) {
+  int nearest = 0;
+  for (int k = 0; k < nvrtc->architecture_count; ++k)
+    if (nvrtc->architectures[k] <= architecture && nvrtc->architectures[k] > nearest) nearest = nvrtc->architectures[k];
+  *compiler = (gki_cuda_compiler){.nvrtc = nvrtc, .architecture = nearest};
+  if (nearest == 0) return NOTHING;
+  bool is_exact = nearest == architecture, is_near = nearest / 10 == architecture / 10;
+  compiler->may_be_refused = nvrtc->version / MAJOR > driver_version / MAJOR;
+  if (is_exact) return compiler->may_be_refused ? RISKY_EXACT : EXACT;
+  if (nvrtc->version <= driver_version) {
+    compiler->is_ptx = true;
+    return PTX;
+  }
+  return !is_near ? NOTHING : compiler->may_be_refused ? RISKY_NEAR : NEAR;
+}
+
+void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, size_t bytes) {
+  int version = compiler->nvrtc->version;
+  snprintf(text, bytes, "NVRTC %d.%d, %s_%d", version / MAJOR, version % MAJOR / 10,
+           compiler->is_ptx ? "PTX for compute" : "cubin for sm", compiler->architecture);
+}
+
+static void say_none(int architecture, int driver_version, const gki_nvrtc *last, const char *trouble, char *why,
+                     size_t bytes) {
+  char driver[64] = "";
+  if (driver_version != GKI_CUDA_ALL_DRIVERS)
+    snprintf(driver, sizeof driver, " with a driver for CUDA %d.%d", driver_version / MAJOR,
+             driver_version % MAJOR / 10);
+  if (last)
+    snprintf(why, bytes,
+             "NVRTC %d.%d compiles for sm_%d to sm_%d, and this GPU is sm_%d%s; install the NVRTC of a CUDA "
+             "toolkit that knows the GPU and isn't newer than the driver",
+             last->version / MAJOR, last->version % MAJOR / 10, last->architectures[0],
+             last->architectures[last->architecture_count - 1], architecture, driver);
+  else
+    snprintf(why, bytes,
+             "there is no NVRTC to compile kernels with (%s); install the CUDA toolkit's, and name its folder in "
+             "$CUDA_HOME or that of the library in $LD_LIBRARY_PATH",
+             trouble);
+}
+
+bool gki_cuda_compiler_find(int architecture, int driver_version, gki_cuda_compiler *compiler, char *why,
+                            size_t bytes) {
+  char trouble[TEXT_BYTES];
+  snprintf(trouble, sizeof trouble,
+           "neither the loader nor %s/lib64 has a libnvrtc.so.13, .12 or .11.2 that can be loaded", toolkit());
+  const gki_nvrtc *last = NULL;
+  int best = NOTHING;
+  pthread_mutex_lock(&lock);
+  for (size_t k = 0; k < GK_COUNT(libraries) && best != EXACT && !(k == NAMED && last); ++k) {
+    const gki_nvrtc *nvrtc = load(k, trouble);
+    if (!nvrtc) continue;
+    last = nvrtc;
+    gki_cuda_compiler one;
+    int rank = gki_nvrtc_rank(nvrtc, architecture, driver_version, &one);
+    if (rank < best || (rank == best && !one.may_be_refused) || rank == NOTHING) continue; /* else the older one */
+    best = rank;
+    *compiler = one;
+  }
+  pthread_mutex_unlock(&lock);
+  if (best == NOTHING) {
+    say_none(architecture, driver_version, last, trouble, why, bytes);
+    return false;
+  }
+  char text[TEXT_BYTES];
+  gki_cuda_compiler_describe(compiler, text, sizeof text);
+  gk_log(GK_LOG_INFO, "kernels for sm_%d by %s%s", architecture, text,
+         compiler->may_be_refused ? ", which this driver may refuse" : "");
+  return true;
+}
+
+gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_compiler *compiler) {
+  char why[2 * TEXT_BYTES];
+  if (gki_cuda_compiler_find(architecture, driver_version, compiler, why, sizeof why)) return GK_OK;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "%s", why);
+}
+
+/* ---- compiling --------------------------------------------------------------------------------------------------- */
+
+/* Of a text that NVRTC gives in two calls, size and bytes; `image` stays empty if that fails. */
+static nvrtcResult fetch(nvrtcProgram program, nvrtcResult (*get_size)(nvrtcProgram, size_t *),
+                         nvrtcResult (*get)(nvrtcProgram, char *), gki_nvrtc_code *image) {
+  size_t size = 0;
+  nvrtcResult result = get_size(program, &size);
+  if (result != NVRTC_SUCCESS) return result;
+  if (size == SIZE_MAX || !(image->bytes = gk_obtain(size + 1))) return NVRTC_ERROR_OUT_OF_MEMORY;
+  image->size = size;
+  result = get(program, image->bytes);
+  if (result != NVRTC_SUCCESS) gki_nvrtc_code_free(image);
+  return result;
+}
+
+static void trim(gki_nvrtc_code *log) {
+  char *text = log->bytes;
+  size_t length = text ? strlen(text) : 0;
+  while (length > 0 && strchr(" \n\r\t", text[length - 1])) text[--length] = 0;
+}
+
+/* Of a log that is too long for a message, what begins with the first error: any number of warnings may come before. */
+static const char *first_error(const char *log) {
+  const char *error = strlen(log) > GKI_MESSAGE_BYTES / 2 ? strstr(log, " error") : NULL;
+  if (!error) return log;
+  while (error > log && error[-1] != '\n') --error;
+  return error;
+}
+
+/* What NVRTC answered, once it isn't needed any more. */
+static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_cuda_text *text,
+                       nvrtcResult result, gki_nvrtc_code *image) {
+  const gki_nvrtc *nvrtc = compiler->nvrtc;
+  gki_nvrtc_code log = {0};
+  if (program) fetch(program, nvrtc->nvrtcGetProgramLogSize, nvrtc->nvrtcGetProgramLog, &log);
+  trim(&log);
+  const char *said = log.bytes ? log.bytes : "";
+  char with[TEXT_BYTES], name[GKI_CUDA_NAME_BYTES];
+  gki_cuda_compiler_describe(compiler, with, sizeof with);
+  gki_cuda_text_name(text, name);
+  gk_result code = GK_OK;
+  if (result == NVRTC_ERROR_COMPILATION)
+    code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%.*s%s", name, with, GKI_MESSAGE_BYTES - SPARE_BYTES,
+                   first_error(said), gki_cuda_text_may_go_on(text) ?
+                   "\nits text has an #include: mend what is wrong, or put GK_SOURCE_END above the host code" : "");
+  else if (result == NVRTC_ERROR_OUT_OF_MEMORY)
+    code = gk_fail(GK_ERROR_MEMORY, "out of host memory compiling %s (%s); free some and call again", name, with);
+  else if (result != NVRTC_SUCCESS)
+    code = gk_fail(GK_ERROR_UNSUPPORTED, "%s can't be compiled (%s): %s%s%s", name, with,
+                   nvrtc->nvrtcGetErrorString(result), said[0] ? "\n" : "", said);
+  else if (said[0]) {
+    gk_log(GK_LOG_WARN, "%s (%s):\n%s", name, with, said);
+    image->log = log.bytes;
+    return GK_OK;
+  }
+  gki_nvrtc_code_free(&log);
+  return code;
+}
+
+/* The GPU that options say themselves, "sm_90a"; NULL: none. */
+static const char *target_in(const char *options) {
+  static const char *const names[] = {"-arch", "-gpu-architecture"};
+  for (size_t k = 0; k < GK_COUNT(names); ++k) {
+    const char *at = strstr(options, names[k]), *end = at ? at + strlen(names[k]) : NULL;
+    if (end && (*end == '=' || *end == ' ')) return end + 1 + strspn(end + 1, " ");
+  }
+  return NULL;
+}
+
+/* The target, unless there is one among them, and the text's own options. NULL: out of memory. */
+static const char **split_options(const char *target, const char *options, char *copy, int *count) {
+  const char **words = gk_obtain((strlen(options) / 2 + 2) * sizeof *words);
+  if (!words) return NULL;
+  *count = 0;
+  if (!target_in(options)) words[(*count)++] = target;
+  memcpy(copy, options, strlen(options) + 1);
+  for (char *rest = copy, *word; (word = strtok_r(rest, " \t\n", &rest));) words[(*count)++] = word;
+  return words;
+}
+
+static nvrtcResult compile_with(const gki_cuda_compiler *compiler, nvrtcProgram program, const char *options) {
+  char target[64], *copy = gk_obtain(strlen(options) + 1);
+  int count = 0;
+  snprintf(target, sizeof target, "--gpu-architecture=%s_%d", compiler->is_ptx ? "compute" : "sm",
+           compiler->architecture);
+  const char **words = copy ? split_options(target, options, copy, &count) : NULL;
+  nvrtcResult result = NVRTC_ERROR_OUT_OF_MEMORY;
+  if (words) result = compiler->nvrtc->nvrtcCompileProgram(program, count, words);
+  gk_release((void *)words);
+  gk_release(copy);
+  return result;
+}
+
+static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_cuda_text *text) {
+  gki_range_begin(0, "compile %s", text->file);
+  const nvrtcResult result = compile_with(compiler, program, text->options ? text->options : "");
+  gki_range_end();
+  return result;
+}
+
+gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_cuda_text *text, gki_nvrtc_code *image) {
+  const gki_nvrtc *nvrtc = compiler->nvrtc;
+  const char *options = text->options ? text->options : "", *target = target_in(options);
+  const bool is_ptx = target ? strncmp(target, "compute", 7) == 0 : compiler->is_ptx;
+  *image = (gki_nvrtc_code){0};
+  nvrtcProgram program = NULL;
+  nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, text->text, text->file, 0, NULL, NULL);
+  if (result != NVRTC_SUCCESS) program = NULL;
+  else result = compile(compiler, program, text);
+  if (result == NVRTC_SUCCESS)
+    result = is_ptx ? fetch(program, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, image)
+                    : fetch(program, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, image);
+  gk_result code = judge(compiler, program, text, result, image);
+  if (program) nvrtc->nvrtcDestroyProgram(&program);
+  return code;
+}
+
+void gki_nvrtc_code_free(gki_nvrtc_code *image) {
+  gk_release(image->bytes);
+  gk_release(image->log);
+  *image = (gki_nvrtc_code){0};
+}

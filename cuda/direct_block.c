@@ -1,0 +1,297 @@
+/* Single loops and branches in graphs that others make: conditional nodes, and the kernels that decide for them. Of
+ * what the probe asks they need no more than any device that has conditional nodes does: a kernel sets the handle of
+ * the node behind it, or of the loop that it is the last of. */
+#include "cuda/direct_block.h"
+#include "cuda/backend.h"
+#include "base/lifetime.h"
+#include "base/cancel.h"
+#include "runtime/device.h"
+#include "base/error.h"
+#include "gk_cuda.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+_Static_assert(sizeof(uintptr_t) == 8, "a block's operation and its bound in one word");
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+gki_cuda_device *gki_cuda_device_of(gk_device *device, const char *call) {
+  if (gki_device_refuse(device, call) != GK_OK) return NULL;
+  if (device->backend == &gki_cuda) return device->state;
+  gk_fail(GK_ERROR_INVALID, "%s: the device is one of backend %s; open one of backend cuda", call,
+          device->backend->name);
+  return NULL;
+}
+
+gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char *call) {
+  if (device->abilities.conditional) return GK_OK;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "%s: CUDA device %d (%s) has no conditional nodes for it: %s", call,
+                 device->ordinal, device->name, device->abilities.why);
+}
+
+gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, const char *call, const char *entry) {
+  if (result != CUDA_ERROR_INVALID_VALUE) return gki_cuda_judge(device->driver, result, "%s: %s", call, entry);
+  char text[300];
+  gki_cuda_describe_result(device->driver, result, text, sizeof text);
+  return gk_fail(GK_ERROR_INVALID, "%s: %s: %s; the graph must be alive and, as a whole, without an exec; the nodes "
+                 "that come first must be different ones of that graph, not of one around or in it", call, entry, text);
+}
+
+/* ---- counts of passes -------------------------------------------------------------------------------------------- */
+
+enum { COUNTS = 256 };
+
+struct gki_cuda_pass_counts {
+  struct gki_cuda_pass_counts *next;
+  CUdeviceptr at;
+  uint32_t used;
+};
+
+static gk_result add_counts(gki_cuda_device *device) {
+  gki_cuda_pass_counts *counts = gki_array(1, sizeof *counts, "counts of passes");
+  if (!counts) return GK_ERROR_MEMORY;
+  gk_result result = gki_cuda_take(device, COUNTS * sizeof(uint32_t), "counts of passes", &counts->at);
+  if (result != GK_OK) {
+    gk_release(counts);
+    return result;
+  }
+  counts->next = device->counts;
+  device->counts = counts;
+  return GK_OK;
+}
+
+/* Nothing has to be written there now: the kernel in front of the loop starts it. */
+static gk_result take_count(gki_cuda_device *device, CUdeviceptr *at) {
+  gk_result result = GK_OK;
+  pthread_mutex_lock(&device->lock);
+  if (!device->counts || device->counts->used == COUNTS) result = add_counts(device);
+  if (result == GK_OK) *at = device->counts->at + device->counts->used++ * sizeof(uint32_t);
+  pthread_mutex_unlock(&device->lock);
+  return result;
+}
+
+void gki_cuda_pass_counts_drop(gki_cuda_device *device) {
+  while (device->counts) {
+    gki_cuda_pass_counts *counts = device->counts;
+    device->counts = counts->next;
+    gki_cuda_give(device, counts->at);
+    gk_release(counts);
+  }
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
+
+static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
+
+static gk_result add_kernel(const gki_cuda_device *device, const char *call, CUfunction function, void **parameters,
+                            CUgraph into, const CUgraphNode *after, size_t count, CUgraphNode *added) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                           .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
+                                           .kernelParams = parameters};
+  return gki_cuda_judge_into(device, device->driver->cuGraphAddKernelNode(added, into, after, count, &node), call,
+                             "cuGraphAddKernelNode of the kernel that decides");
+}
+
+static gk_result make_handles(const gki_cuda_device *device, gk_op op, CUgraph into, gk_cuda_block *block) {
+  CUresult result = CUDA_SUCCESS;
+  for (int k = 0; k <= (op == GK_OP_ELSE) && result == CUDA_SUCCESS; ++k)
+    result = device->driver->cuGraphConditionalHandleCreate(&block->handle[k], into, device->context,
+                                                            op == GK_OP_DO_WHILE, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT);
+  return gki_cuda_judge_into(device, result, "gk_cuda_begin", "cuGraphConditionalHandleCreate");
+}
+
+/* In front of a loop too: its handle has ended at 0 when a loop around it comes by again. */
+static gk_result add_decision(const gki_cuda_device *device, gk_op op, const int32_t *flag, CUdeviceptr count_at,
+                              CUgraph into, const CUgraphNode *after, size_t count, gk_cuda_block *block) {
+  uint32_t has_other = op == GK_OP_ELSE;
+  if (op == GK_OP_DO_WHILE) flag = NULL;
+  void *parameters[] = {&flag, &count_at, &block->handle[0], &block->handle[1], &has_other};
+  return add_kernel(device, "gk_cuda_begin", device->own.enter, parameters, into, after, count, &block->first);
+}
+
+static gk_result add_conditional(const gki_cuda_device *device, gk_op op, int which, CUgraph into,
+                                 const CUgraphNode *after, size_t count, gk_cuda_block *block) {
+  CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+  node.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
+      .handle = block->handle[which], .size = 1, .ctx = device->context,
+      .type = is_loop(op) ? CU_GRAPH_COND_TYPE_WHILE : CU_GRAPH_COND_TYPE_IF};
+  const gk_result result = gki_cuda_judge_into(
+      device, device->driver->cuGraphAddNode(&block->node, into, after, NULL, count, &node),
+      "gk_cuda_begin", "cuGraphAddNode of a conditional node");
+  if (result != GK_OK) return result;
+  if (!block->first) block->first = block->node;
+  block->body[which] = node.conditional.phGraph_out[0];
+  return GK_OK;
+}
+
+/* ---- beginning --------------------------------------------------------------------------------------------------- */
+
+static gk_result refuse_block(gk_op op, const int32_t *flag, uint32_t max_iterations) {
+  if (!is_loop(op) && op != GK_OP_IF && op != GK_OP_ELSE)
+    return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: operation %d is no single loop or branch; there are "
+                   "GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF and, for an IF with both bodies, GK_OP_ELSE", (int)op);
+  if ((uintptr_t)flag % sizeof *flag)
+    return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: the flag's address isn't a multiple of 4; give one that is");
+  if (max_iterations && !is_loop(op))
+    return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: a branch has no bound; give 0 for max_iterations");
+  if (max_iterations && !flag)
+    return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: a loop without a flag has no bound, as kernels of yours end it; "
+                   "give a flag, or 0 for max_iterations");
+  return GK_OK;
+}
+
+gk_result gki_cuda_refuse_into(const char *call, CUgraph into, const CUgraphNode *after, size_t count) {
+  if (!into) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL) to add to", call);
+  if (count && !after)
+    return gk_fail(GK_ERROR_INVALID, "%s: %zu nodes come first, and `after` is NULL", call, count);
+  for (size_t k = 0; k < count; ++k)
+    if (!after[k]) return gk_fail(GK_ERROR_INVALID, "%s: after[%zu] is no node (NULL)", call, k);
+  return GK_OK;
+}
+
+/* An IF with both bodies is two IF nodes, on every driver: then each handle means the same, and bodies may hold child
+ * graphs, which went wrong in nodes with two bodies before 13.0. Both are decided in front of the first. */
+static gk_result begin(gki_cuda_device *device, gk_op op, const int32_t *flag, uint32_t bound, CUgraph into,
+                       const CUgraphNode *after, size_t count, gk_cuda_block *block) {
+  CUdeviceptr count_at = 0;
+  gk_result result = bound ? take_count(device, &count_at) : GK_OK;
+  if (result == GK_OK) result = make_handles(device, op, into, block);
+  if (result == GK_OK && (flag || op == GK_OP_DO_WHILE)) {
+    result = add_decision(device, op, flag, count_at, into, after, count, block);
+    after = &block->first;
+    count = 1;
+  }
+  if (result == GK_OK) result = add_conditional(device, op, 0, into, after, count, block);
+  if (result == GK_OK && op == GK_OP_ELSE) {
+    const CUgraphNode before = block->node;
+    result = add_conditional(device, op, 1, into, &before, 1, block);
+  }
+  block->reserved[0] = (uintptr_t)op | (uintptr_t)bound << 32;
+  block->reserved[1] = (uintptr_t)flag;
+  block->reserved[2] = (uintptr_t)count_at;
+  return result;
+}
+
+gk_result gk_cuda_begin(gk_device *of, gk_op op, const int32_t *flag, uint32_t max_iterations, CUgraph into,
+                        const CUgraphNode *after, size_t count, gk_cuda_block *block) {
+  gki_begin();
+  if (!block) return gk_fail(GK_ERROR_INVALID, "gk_cuda_begin: nowhere to put the block (NULL)");
+  *block = (gk_cuda_block){0};
+  gki_cuda_device *device = gki_cuda_device_of(of, "gk_cuda_begin");
+  if (!device) return GK_ERROR_INVALID;
+  gk_result result = refuse_block(op, flag, max_iterations);
+  if (result == GK_OK) result = gki_cuda_refuse_into("gk_cuda_begin", into, after, count);
+  if (result == GK_OK) result = gki_cuda_refuse_conditional(device, "gk_cuda_begin");
+  if (result != GK_OK) return result;
+  const int cancel = gki_cancel_hold();
+  result = gki_cuda_enter(device);
+  if (result == GK_OK) {
+    result = begin(device, op, flag, max_iterations, into, after, count, block);
+    gki_cuda_leave(device);
+  }
+  result = gki_cuda_note(device, result);
+  gki_cancel_let_go(cancel);
+  if (result == GK_OK) block->reserved[3] = (uintptr_t)device;
+  else *block = (gk_cuda_block){0};
+  return result;
+}
+
+/* ---- ending ------------------------------------------------------------------------------------------------------ */
+
+static int compare_nodes(const void *a, const void *b) {
+  const uintptr_t left = (uintptr_t)*(const CUgraphNode *)a, right = (uintptr_t)*(const CUgraphNode *)b;
+  return (left > right) - (left < right);
+}
+
+/* A body's nodes, and edges by where they begin. */
+typedef struct contents { CUgraphNode *nodes, *from, *to; CUgraphEdgeData *data; size_t count, edges; } contents;
+
+static gk_result count_contents(const gki_cuda_device *device, CUgraph body, contents *c) {
+  CUresult result = device->driver->cuGraphGetNodes(body, NULL, &c->count);
+  if (result != CUDA_SUCCESS) return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetNodes of a body");
+  result = device->driver->cuGraphGetEdges(body, NULL, NULL, NULL, &c->edges);
+  return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetEdges of a body");
+}
+
+/* Edges may be of other kinds than full ones, which an entry without their data refuses. */
+static gk_result read_contents(const gki_cuda_device *device, CUgraph body, contents *c) {
+  c->nodes = gki_array(c->count + 1, sizeof *c->nodes, "a body's nodes");
+  c->from = c->nodes ? gki_array(c->edges + 1, sizeof *c->from, "a body's edges") : NULL;
+  c->to = c->from ? gki_array(c->edges + 1, sizeof *c->to, "a body's edges") : NULL;
+  c->data = c->to ? gki_array(c->edges + 1, sizeof *c->data, "a body's edges") : NULL;
+  if (!c->data) return GK_ERROR_MEMORY;
+  CUresult result = device->driver->cuGraphGetNodes(body, c->nodes, &c->count);
+  if (result != CUDA_SUCCESS) return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetNodes of a body");
+  if (c->edges) result = device->driver->cuGraphGetEdges(body, c->from, c->to, c->data, &c->edges);
+  if (result == CUDA_SUCCESS) qsort(c->from, c->edges, sizeof *c->from, compare_nodes);
+  return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetEdges of a body");
+}
+
+static void keep_leaves(contents *c) {
+  size_t leaves = 0;
+  for (size_t k = 0; k < c->count; ++k)
+    if (!bsearch(&c->nodes[k], c->from, c->edges, sizeof *c->from, compare_nodes)) c->nodes[leaves++] = c->nodes[k];
+  c->count = leaves;
+}
+
+static gk_result add_repeat(const gki_cuda_device *device, gk_cuda_block *block, const contents *c) {
+  uint32_t bound = (uint32_t)(block->reserved[0] >> 32);
+  void *parameters[] = {&block->reserved[1], &block->reserved[2], &block->handle[0], &bound};
+  CUgraphNode added;
+  return add_kernel(device, "gk_cuda_end", device->own.repeat, parameters, block->body[0], c->nodes, c->count, &added);
+}
+
+static gk_result end_loop(const gki_cuda_device *device, gk_cuda_block *block) {
+  contents c = {0};
+  gk_result result = count_contents(device, block->body[0], &c);
+  if (result == GK_OK && !block->reserved[1])
+    return c.count ? GK_OK : gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the loop has no flag, and its body no node that "
+                                     "could end it; add a kernel that sets handle[0] to 0");
+  if (result == GK_OK) result = read_contents(device, block->body[0], &c);
+  if (result == GK_OK) {
+    keep_leaves(&c);
+    result = add_repeat(device, block, &c);
+  }
+  gk_release(c.nodes);
+  gk_release(c.from);
+  gk_release(c.to);
+  gk_release(c.data);
+  return result;
+}
+
+static gk_result fill_empty(const gki_cuda_device *device, CUgraph body) {
+  size_t count = 0;
+  CUgraphNode added;
+  CUresult result = device->driver->cuGraphGetNodes(body, NULL, &count);
+  if (result != CUDA_SUCCESS) return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetNodes of a body");
+  if (!count) result = device->driver->cuGraphAddEmptyNode(&added, body, NULL, 0);
+  return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphAddEmptyNode for a body");
+}
+
+static gk_result end(const gki_cuda_device *device, gk_cuda_block *block) {
+  const gk_op op = (gk_op)(block->reserved[0] & UINT32_MAX);
+  if (is_loop(op)) return end_loop(device, block);
+  gk_result result = fill_empty(device, block->body[0]);
+  return result == GK_OK && op == GK_OP_ELSE ? fill_empty(device, block->body[1]) : result;
+}
+
+gk_result gk_cuda_end(gk_device *of, gk_cuda_block *block) {
+  gki_begin();
+  gki_cuda_device *device = gki_cuda_device_of(of, "gk_cuda_end");
+  if (!device) return GK_ERROR_INVALID;
+  if (!block) return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: there is no block (NULL)");
+  if (!block->reserved[3])
+    return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block wasn't begun, or was completed before");
+  if (block->reserved[3] != (uintptr_t)device)
+    return gk_fail(GK_ERROR_INVALID, "gk_cuda_end: the block was begun with another device; give that one");
+  const int cancel = gki_cancel_hold();
+  gk_result result = gki_cuda_enter(device);
+  if (result == GK_OK) {
+    result = end(device, block);
+    gki_cuda_leave(device);
+  }
+  result = gki_cuda_note(device, result);
+  gki_cancel_let_go(cancel);
+  if (result == GK_OK) block->reserved[3] = 0;
+  return result;
+}

@@ -1,0 +1,187 @@
+#include "cuda/handwritten.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "cuda/modules.h"
+#include <elf.h>
+#include <string.h>
+
+enum { EM_OF_CUDA = 190, FREE_SHARED = 48 << 10 /* bytes of shared memory that nobody has to ask for */ };
+static const uint32_t FATBIN = 0xba55ed50;
+
+/* ---- images ------------------------------------------------------------------------------------------------------ */
+
+typedef struct fatbin_head { uint32_t magic; uint16_t version, head_bytes; uint64_t bytes; } fatbin_head;
+
+static bool lies_within(uint64_t at, uint64_t bytes, size_t all) { return at <= all && bytes <= all - at; }
+
+/* The driver isn't told how long an image is, and reads as far as its headers say. NULL: it may. */
+static const char *trouble_of_cubin(const unsigned char *image, size_t bytes) {
+  static const char short_one[] = "ends before its headers say";
+  Elf64_Ehdr head;
+  if (bytes < sizeof head) return short_one;
+  memcpy(&head, image, sizeof head);
+  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_OF_CUDA) return "is an ELF file, but not CUDA's";
+  if (!lies_within(head.e_phoff, (uint64_t)head.e_phnum * head.e_phentsize, bytes) ||
+      !lies_within(head.e_shoff, (uint64_t)head.e_shnum * sizeof(Elf64_Shdr), bytes))
+    return short_one;
+  for (unsigned k = 0; k < head.e_shnum; ++k) {
+    Elf64_Shdr section;
+    memcpy(&section, image + head.e_shoff + k * sizeof section, sizeof section);
+    if (section.sh_type != SHT_NOBITS && !lies_within(section.sh_offset, section.sh_size, bytes)) return short_one;
+  }
+  return NULL;
+}
+
+static const char *trouble_of_fatbin(const unsigned char *image, size_t bytes) {
+  fatbin_head head;
+  if (bytes < sizeof head) return "ends before its headers say";
+  memcpy(&head, image, sizeof head);
+  return lies_within(head.head_bytes, head.bytes, bytes) ? NULL : "ends before its headers say";
+}
+
+static bool is_refusal(CUresult result) {
+  return result == CUDA_ERROR_INVALID_IMAGE || result == CUDA_ERROR_NO_BINARY_FOR_GPU ||
+         result == CUDA_ERROR_INVALID_PTX || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+}
+
+static gk_result load(const gki_cuda_device *device, const gk_kernel *kernel, const void *image, CUmodule *module) {
+  char log[1024], text[512];
+  CUresult result = gki_cuda_load_module(device->driver, image, module, log, sizeof log);
+  if (!is_refusal(result))
+    return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of the image of kernel %s", kernel->name);
+  gki_cuda_describe_result(device->driver, result, text, sizeof text);
+  return gk_fail(GK_ERROR_COMPILE, "kernel %s: the driver, for CUDA %d.%d, doesn't take its image for this GPU, sm_%d: "
+                 "%s%s%s", kernel->name, device->driver->version / 1000, device->driver->version % 1000 / 10,
+                 device->arch, text, log[0] ? ", and says: " : "", log);
+}
+
+static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
+  const gk_code *code = kernel->cuda;
+  uint32_t first = 0;
+  memcpy(&first, code->image, code->image_bytes < sizeof first ? code->image_bytes : sizeof first);
+  const bool is_fatbin = first == FATBIN, is_cubin = memcmp(&first, ELFMAG, SELFMAG) == 0;
+  const char *trouble = is_fatbin  ? trouble_of_fatbin(code->image, code->image_bytes)
+                        : is_cubin ? trouble_of_cubin(code->image, code->image_bytes)
+                                   : NULL;
+  if (trouble)
+    return gk_fail(GK_ERROR_COMPILE, "kernel %s: its image, of %zu bytes, %s; give all of it, and its size in "
+                   ".image_bytes", kernel->name, code->image_bytes, trouble);
+  if (is_fatbin || is_cubin) return load(device, kernel, code->image, module);
+  /* PTX is text, and needs its end. */
+  char *text = code->image_bytes < SIZE_MAX ? gk_obtain(code->image_bytes + 1) : NULL;
+  if (!text) return gki_fail_memory("a kernel's image", code->image_bytes);
+  memcpy(text, code->image, code->image_bytes);
+  gk_result result = load(device, kernel, text, module);
+  gk_release(text);
+  return result;
+}
+
+gk_result gki_cuda_foreign_load(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
+  const gk_code *code = kernel->cuda;
+  if (code->image) return load_image(device, kernel, module);
+  const gki_cuda_text text = {.text = code->text, .file = "gk_code.text", .kernel = kernel->name,
+                              .options = code->options};
+  return gki_cuda_load_text(device, &text, module);
+}
+
+/* ---- functions --------------------------------------------------------------------------------------------------- */
+
+size_t gki_cuda_foreign_bytes(const gk_param *param) {
+  if (param->access != GK_ACCESS_VALUE) return sizeof(CUdeviceptr);
+  switch (param->type) {
+  case GK_I32: case GK_U32: case GK_F32: return 4;
+  case GK_BYTES: return param->element_bytes;
+  default: return 8;
+  }
+}
+
+/* Drivers before 12.4 don't say. */
+static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction function) {
+  const gki_cuda_driver *driver = device->driver;
+  for (uint32_t k = 0; driver->cuFuncGetParamInfo; ++k) {
+    size_t offset, bytes;
+    CUresult result = driver->cuFuncGetParamInfo(function, k, &offset, &bytes);
+    const bool is_there = result != CUDA_ERROR_INVALID_VALUE;
+    if (is_there && result != CUDA_SUCCESS)
+      return gki_cuda_judge(driver, result, "cuFuncGetParamInfo of kernel %s", kernel->name);
+    if (!is_there && k == kernel->param_count) return GK_OK;
+    if (is_there && k == kernel->param_count)
+      return gk_fail(GK_ERROR_INVALID, "kernel %s: it says that it has %u parameters, and its code takes more; list "
+                     "all of them", kernel->name, (unsigned)k);
+    const gk_param *param = &kernel->params[k];
+    if (!is_there)
+      return gk_fail(GK_ERROR_INVALID, "kernel %s: its code takes %u parameters, so there is none for %s; leave it "
+                     "out", kernel->name, (unsigned)k, param->name);
+    if (bytes != gki_cuda_foreign_bytes(param))
+      return gk_fail(GK_ERROR_INVALID, "kernel %s: its parameter %s has %zu bytes, and its code takes %zu there; give "
+                     "it the type that the code has", kernel->name, param->name, gki_cuda_foreign_bytes(param), bytes);
+  }
+  return GK_OK;
+}
+
+/* What a driver answers to a CUfunction that it doesn't know, or not in this context. */
+static bool is_stray(const gk_kernel *kernel, CUresult result) {
+  return kernel->cuda->function && (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_HANDLE ||
+                                    result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_NOT_FOUND);
+}
+
+static gk_result ask(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction_attribute attribute,
+                     CUfunction function, int *value) {
+  const CUresult result = device->driver->cuFuncGetAttribute(value, attribute, function);
+  if (!is_stray(kernel, result))
+    return gki_cuda_judge(device->driver, result, "cuFuncGetAttribute of kernel %s", kernel->name);
+  char text[300];
+  gki_cuda_describe_result(device->driver, result, text, sizeof text);
+  return gk_fail(GK_ERROR_INVALID, "kernel %s: its .function is none of the device's context: %s; get it from a module "
+                 "that is loaded in that of gk_cuda_context, and keep the module", kernel->name, text);
+}
+
+static gk_result check_block(const gki_cuda_device *device, const gk_kernel *kernel, const gki_cuda_kernel *made) {
+  int most = 0;
+  const unsigned threads = made->block[0] * made->block[1] * made->block[2];
+  gk_result result = ask(device, kernel, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, made->function, &most);
+  if (result != GK_OK || (int)threads <= most) return result;
+  return gk_fail(GK_ERROR_INVALID, "kernel %s: its blocks have %u threads, and its code can have %d (its registers and "
+                 "launch bounds say so); make .block smaller", kernel->name, threads, most);
+}
+
+/* Of a function that others use, too, what they asked for is only raised. */
+static gk_result ask_for_shared(const gki_cuda_device *device, const gk_kernel *kernel, const gki_cuda_kernel *made) {
+  const gki_cuda_driver *driver = device->driver;
+  int fixed = 0, dynamic = 0, most = 0;
+  if (!made->shared_bytes) return GK_OK;
+  gk_result result = ask(device, kernel, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, made->function, &fixed);
+  if (result == GK_OK)
+    result = ask(device, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, made->function, &dynamic);
+  if (result != GK_OK) return result;
+  const uint64_t wanted = (uint64_t)made->shared_bytes + (unsigned)fixed;
+  if (wanted <= FREE_SHARED && made->shared_bytes <= (unsigned)dynamic) return GK_OK;
+  result = gki_cuda_judge(driver,
+                          driver->cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                                                       device->device),
+                          "cuDeviceGetAttribute(shared memory of a block)");
+  if (result != GK_OK) return result;
+  if (wanted > (unsigned)most)
+    return gk_fail(GK_ERROR_INVALID, "kernel %s: its blocks take %llu bytes of shared memory, %u of them dynamic, and "
+                   "this GPU gives a block %d; make .shared_bytes smaller", kernel->name, (unsigned long long)wanted,
+                   made->shared_bytes, most);
+  if (made->shared_bytes <= (unsigned)dynamic) return GK_OK;
+  return gki_cuda_judge(driver,
+                        driver->cuFuncSetAttribute(made->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                   (int)made->shared_bytes),
+                        "cuFuncSetAttribute of %u bytes of shared memory of kernel %s", made->shared_bytes,
+                        kernel->name);
+}
+
+gk_result gki_cuda_foreign_prepare(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
+  const gk_code *code = kernel->cuda;
+  made->foreign = kernel;
+  made->shared_bytes = code->shared_bytes;
+  for (int k = 0; k < 3; ++k) {
+    made->block[k] = code->block[k] ? code->block[k] : k == 0 ? 256 : 1;
+    made->per_block[k] = code->per_block[k] ? code->per_block[k] : made->block[k];
+  }
+  gk_result result = check_block(device, kernel, made);
+  if (result == GK_OK) result = check_parameters(device, kernel, made->function);
+  return result == GK_OK ? ask_for_shared(device, kernel, made) : result;
+}
