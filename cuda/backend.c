@@ -1,11 +1,11 @@
 #include "cuda/backend.h"
 #include "base/error.h"
+#include "cuda/compile.h"
 #include "cuda/facts.h"
 #include "cuda/gated.h"
-#include "kernel/images.h"
 #include "cuda/launch.h"
-#include "cuda/compile.h"
 #include "cuda/outline.h"
+#include "kernel/images.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* From gates to nodes: one after the other, sections side by side. */
 #include "cuda/build.h"
-#include "cuda/nodes.h"
 #include "base/trace.h"
+#include "cuda/nodes.h"
 
 typedef struct builder {
   gki_cuda_nodes nodes;

@@ -2,8 +2,8 @@
  * device depends on the device's architecture and on the driver's version. */
 #ifndef GKI_CUDA_NVRTC_H
 #define GKI_CUDA_NVRTC_H
-#include "cuda/abi.h"
 #include "gk_backend.h"
+#include "cuda/abi.h"
 #include "kernel/unit.h"
 
 enum { GKI_NVRTC_ARCHITECTURES = 64, GKI_CUDA_ALL_DRIVERS = 99000 /* a version newer than any */ };

@@ -1,7 +1,7 @@
 #include "cuda/device.h"
-#include "cuda/launch.h"
 #include "base/memory.h"
 #include "cuda/direct_block.h"
+#include "cuda/launch.h"
 #include <stdio.h>
 #include <string.h>
 

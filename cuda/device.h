@@ -2,8 +2,8 @@
  * the caller's. */
 #ifndef GKI_CUDA_DEVICE_H
 #define GKI_CUDA_DEVICE_H
-#include "cuda/driver.h"
 #include "gk_cuda.h"
+#include "cuda/driver.h"
 #include "cuda/image.h"
 #include "cuda/pool.h"
 #include "cuda/probe.h"

@@ -1,12 +1,12 @@
 /* gk_cuda.h: sharing, and looking inside. */
 #include "gk_cuda.h"
-#include "cuda/backend.h"
-#include "runtime/graph.h"
-#include "cuda/dump.h"
 #include "base/error.h"
+#include "cuda/backend.h"
+#include "cuda/direct_block.h"
+#include "cuda/dump.h"
 #include "cuda/lower.h"
 #include "cuda/record.h"
-#include "cuda/direct_block.h"
+#include "runtime/graph.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -2,12 +2,12 @@
  * what the probe asks they need no more than any device that has conditional nodes does: a kernel sets the handle of
  * the node behind it, or of the loop that it is the last of. */
 #include "cuda/direct_block.h"
-#include "cuda/backend.h"
-#include "base/lifetime.h"
-#include "base/cancel.h"
-#include "runtime/device.h"
-#include "base/error.h"
 #include "gk_cuda.h"
+#include "base/cancel.h"
+#include "base/error.h"
+#include "base/lifetime.h"
+#include "cuda/backend.h"
+#include "runtime/device.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -5,12 +5,12 @@
  * Armings are numbered, and a status is posted under its arming's number. The caller may launch twice what was armed
  * once: the device sees that it has had that number, and posts nothing. He may arm twice and launch once: what was
  * armed first is known to be over once a later one posted. */
+#include "gk_cuda.h"
 #include "cuda/backend.h"
 #include "cuda/build.h"
-#include "runtime/graph.h"
-#include "gk_cuda.h"
-#include "cuda/launch.h"
 #include "cuda/direct_block.h"
+#include "cuda/launch.h"
+#include "runtime/graph.h"
 
 /* ---- adding ------------------------------------------------------------------------------------------------------ */
 

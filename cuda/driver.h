@@ -1,8 +1,8 @@
 /* libcuda.so.1, found at run time, so that gk needs no driver to be built or to start. */
 #ifndef GKI_CUDA_DRIVER_H
 #define GKI_CUDA_DRIVER_H
-#include "cuda/abi.h"
 #include "gk_backend.h"
+#include "cuda/abi.h"
 
 /* What gk does without where an entry is missing that a driver of that version should have. */
 typedef enum gki_cuda_need {

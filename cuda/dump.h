@@ -1,8 +1,8 @@
 /* A graph as the driver draws it, with the list's names. */
 #ifndef GKI_CUDA_DUMP_H
 #define GKI_CUDA_DUMP_H
-#include "cuda/lower.h"
 #include "base/text.h"
+#include "cuda/lower.h"
 
 /* Adds it to the text; in the device's context. */
 gk_result gki_cuda_draw(const gki_cuda_graph *graph, const gki_cuda_variant *variant, gki_text *text);

@@ -1,7 +1,7 @@
 #include "cuda/facts.h"
-#include "cuda/device.h"
 #include "base/error.h"
 #include "cuda/compile.h"
+#include "cuda/device.h"
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
  * for are read back. */
 #ifndef GKI_CUDA_GATED_H
 #define GKI_CUDA_GATED_H
-#include "lower/calls.h"
 #include "cuda/counts.h"
 #include "cuda/nodes.h"
+#include "lower/calls.h"
 
 typedef struct gki_cuda_run {
   CUgraphExec exec; /* NULL: not made yet, or to be made again */

@@ -1,10 +1,10 @@
 /* gk-embed: compiles the kernels of sources by NVRTC when a program is built, and writes their images as C, for
  * gk_use_images. No GPU and no driver is needed. */
-#include "cuda/embedded.h"
 #include "base/error.h"
-#include "kernel/compose.h"
 #include "base/memory.h"
 #include "cuda/compile.h"
+#include "cuda/embedded.h"
+#include "kernel/source.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

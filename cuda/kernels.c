@@ -1,7 +1,7 @@
 #include "cuda/kernels.h"
 #include "base/error.h"
-#include "cuda/handwritten.h"
 #include "base/memory.h"
+#include "cuda/handwritten.h"
 #include "cuda/modules.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "cuda/launch.h"
-#include "cuda/build.h"
 #include "base/clock.h"
 #include "base/costs.h"
+#include "cuda/build.h"
 #include <string.h>
 
 static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }

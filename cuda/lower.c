@@ -1,10 +1,10 @@
 #include "cuda/lower.h"
-#include "cuda/build.h"
 #include "base/error.h"
+#include "cuda/build.h"
+#include "cuda/direct_block.h"
 #include "cuda/launch.h"
 #include "cuda/names.h"
 #include "cuda/nodes.h"
-#include "cuda/direct_block.h"
 #include "cuda/quirks.h"
 #include <stdio.h>
 #include <string.h>

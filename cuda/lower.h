@@ -2,9 +2,9 @@
  * checkpoint. Both work on the same table of slots and the same control block. */
 #ifndef GKI_CUDA_LOWER_H
 #define GKI_CUDA_LOWER_H
-#include "lower/calls.h"
 #include "cuda/counts.h"
 #include "cuda/tables.h"
+#include "lower/calls.h"
 #include <stdatomic.h>
 
 /* Where a node of the gates went. */

@@ -1,7 +1,7 @@
 #include "cuda/modules.h"
-#include "kernel/cache.h"
-#include "cuda/embedded.h"
 #include "base/memory.h"
+#include "cuda/embedded.h"
+#include "kernel/cache.h"
 #include <stdio.h>
 #include <string.h>
 

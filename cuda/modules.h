@@ -2,8 +2,8 @@
  * one that was kept on disk (common/kernel/cache.h), else by NVRTC, and then it is kept. */
 #ifndef GKI_CUDA_MODULES_H
 #define GKI_CUDA_MODULES_H
-#include "cuda/device.h"
 #include "cuda/compile.h"
+#include "cuda/device.h"
 
 /* In the device's context. GK_ERROR_COMPILE with the compiler's log; GK_ERROR_UNSUPPORTED: there is no NVRTC, or none
  * for this device; GK_ERROR_MEMORY; GK_ERROR_DEVICE: the driver doesn't take what was compiled. The module is the

@@ -1,8 +1,8 @@
 /* Which node of the driver's stands for what of a list. */
 #ifndef GKI_CUDA_NAMES_H
 #define GKI_CUDA_NAMES_H
-#include "cuda/lower.h"
 #include "base/text.h"
+#include "cuda/lower.h"
 
 typedef struct gki_cuda_name {
   CUgraphNode node;

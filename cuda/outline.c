@@ -1,7 +1,8 @@
 #include "cuda/outline.h"
-#include "list/blocks.h"
-#include "cuda/names.h"
+#include "base/name.h"
 #include "base/text.h"
+#include "cuda/names.h"
+#include "list/blocks.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "cuda/parameters.h"
 #include "base/error.h"
-#include "cuda/handwritten.h"
 #include "base/memory.h"
+#include "cuda/handwritten.h"
 #include <string.h>
 
 enum { MOST_ALONG = 65535, /* blocks of a grid along y and z; along x there can be as many as items */

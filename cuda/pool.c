@@ -1,6 +1,6 @@
 #include "cuda/pool.h"
-#include "cuda/device.h"
 #include "base/memory.h"
+#include "cuda/device.h"
 #include <string.h>
 #include <sys/mman.h>
 

@@ -1,6 +1,6 @@
-#include "cuda/probe_graphs.h"
 #include "base/clock.h"
 #include "base/fork.h"
+#include "cuda/probe_graphs.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * of the stretch that was bound anew, from a ring in page-locked memory. */
 #ifndef GKI_CUDA_SLOTS_H
 #define GKI_CUDA_SLOTS_H
+#include "base/memory.h"
 #include "cuda/device.h"
 #include "cuda/gates.h"
-#include "base/memory.h"
 
 typedef struct gki_cuda_slots {
   gki_cuda_device *device;

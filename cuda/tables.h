@@ -2,9 +2,9 @@
  * the device in one piece. Addresses are the device's, wherever they point to. */
 #ifndef GKI_CUDA_TABLES_H
 #define GKI_CUDA_TABLES_H
+#include "gk_backend.h"
 #include "cuda/abi.h"
 #include "cuda/gates.h"
-#include "gk_backend.h"
 
 /* Where a graph's parts stand in its piece of device memory: gki_cuda_tables is at 0. */
 typedef struct gki_cuda_layout {

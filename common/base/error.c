@@ -7,6 +7,11 @@
 #include <string.h>
 #include <strings.h>
 
+#ifndef GK_VERSION
+#error "the build defines GK_VERSION"
+#endif
+const char *gk_version(void) { return GK_VERSION; }
+
 #define RESULT(code, advice) #code,
 static const char *const result_names[] = {
 #include "base/results.def"
@@ -35,22 +40,6 @@ const char *gk_error(void) { return message; }
 const char *gk_result_name(gk_result result) {
   size_t index = (size_t)result;
   return index < GK_COUNT(result_names) ? result_names[index] : "no gk_result";
-}
-
-const char *gki_type_name(gk_type type) {
-  static const char *const names[] = {"GK_NO_TYPE", "GK_PTR", "GK_I32", "GK_U32",   "GK_I64",
-                                      "GK_F32",     "GK_F64", "GK_BYTES", "GK_HOST_PTR"};
-  return (size_t)type < GK_COUNT(names) ? names[type] : NULL;
-}
-
-gk_type gki_number_type(const char *element) {
-  static const struct { const char *name; gk_type type; } numbers[] = {
-      {"int", GK_I32},      {"int32_t", GK_I32},      {"uint", GK_U32},  {"uint32_t", GK_U32},
-      {"unsigned", GK_U32}, {"unsigned int", GK_U32}, {"float", GK_F32}, {"double", GK_F64},
-      {"int64_t", GK_I64}};
-  for (size_t k = 0; element && k < GK_COUNT(numbers); ++k)
-    if (strcmp(element, numbers[k].name) == 0) return numbers[k].type;
-  return GK_NO_TYPE;
 }
 
 void gki_begin(void) { message_is_set = false; }

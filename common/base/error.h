@@ -35,10 +35,4 @@ bool gki_log_hears(gk_log_level level);
 
 /* In a child process: its parent's other threads aren't in a sink any more. */
 void gki_log_forked(void);
-
-/* "GK_PTR"; NULL: there is no such type. */
-const char *gki_type_name(gk_type type);
-
-/* The type of the numbers that kernels call by that name, in any of its spellings; GK_NO_TYPE: it is none of them. */
-gk_type gki_number_type(const char *element);
 #endif

@@ -73,6 +73,12 @@ void gki_text_quote(gki_text *text, const char *words, gki_quoting how) {
   }
 }
 
+void gki_add_slice(gki_text *out, const char *s, const char *end) {
+  enum { most = 1 << 20 }; /* the length in a format is an int */
+  for (; s < end; s += end - s < most ? end - s : most)
+    gki_text_add(out, "%.*s", (int)(end - s < most ? end - s : most), s);
+}
+
 char *gki_text_finish(gki_text *text) {
   add_bytes(text, "", 0);
   char *data = text->data;
@@ -89,3 +95,5 @@ char *gki_text_hand_over(gki_text *text) {
   gk_release(data);
   return copy;
 }
+
+void gk_free_text(char *text) { gk_release(text); }

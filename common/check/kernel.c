@@ -1,7 +1,8 @@
 /* Kernels by themselves: their parameters, and whether the backend at hand has code for them. */
-#include "check/report.h"
 #include "base/error.h"
-#include "kernel/compose.h"
+#include "base/name.h"
+#include "check/report.h"
+#include "kernel/source.h"
 #include <string.h>
 
 enum { MAX_BLOCK = 1024, /* threads in a block, on every GPU there is */

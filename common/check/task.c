@@ -1,6 +1,7 @@
 /* What a line of each kind takes: its arguments, items, flag and other fields. */
-#include "check/report.h"
 #include "base/error.h"
+#include "base/name.h"
+#include "check/report.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* Graphviz: a block is a cluster with a way in (n) and a way out (x); edges say what follows what. */
+#include "base/name.h"
 #include "dump/formats.h"
 #include <inttypes.h>
 #include <string.h>

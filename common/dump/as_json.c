@@ -1,3 +1,4 @@
+#include "base/name.h"
 #include "dump/formats.h"
 #include <inttypes.h>
 

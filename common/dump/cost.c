@@ -1,6 +1,6 @@
 /* How many nodes decide, pass by pass: for the gates that gk_gates_make gives, and for the usual lowering beside. */
-#include "dump/formats.h"
 #include "base/error.h"
+#include "dump/formats.h"
 
 /* The row of what a node of the plan is in: its innermost loop's. */
 static uint32_t row_of(const gk_plan *plan, uint32_t node) {

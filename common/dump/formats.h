@@ -1,8 +1,8 @@
-/* What the three ways to write a plan share; the way in is gki_plan_dump (plan.h). */
-#ifndef GKI_DUMP_H
-#define GKI_DUMP_H
-#include "plan/plan.h"
+/* What the three formats of a plan share. */
+#ifndef GKI_DUMP_FORMATS_H
+#define GKI_DUMP_FORMATS_H
 #include "base/text.h"
+#include "plan/plan.h"
 
 /* Ways to lower a plan for a device that decides by itself: the usual one; gk's, for launches from the top and from
  * anywhere, with all that a device can do for it, and (plain) with little; the former without SWITCH nodes. */
@@ -25,6 +25,7 @@ typedef struct gki_gate_counts {
 gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts);
 gki_gate_count gki_dump_total(const gki_gate_counts *counts, gki_lowering how);
 
+void gki_dump_text(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates);
 void gki_dump_dot(gki_text *text, const gk_plan *plan);
 void gki_dump_json(gki_text *text, const gk_plan *plan, const gki_gate_counts *gates);
 

@@ -6,21 +6,12 @@
  *   sample            sample_, and whatever else GLSL has for itself
  *   GK_KERNEL(...)    see gki_glsl_head; kernels other than the one that is composed are left out but for directives
  * What GLSL can't say is refused, outside of #if ... #endif: nobody here knows whether that is compiled. */
-#include "kernel/compose.h"
+#include "kernel/glsl.h"
+#include "kernel/glsl_head.h"
+#include "kernel/source.h"
 #include <string.h>
 
 static const char scalars[] = " int uint float double int64_t int32_t uint32_t bool ";
-
-/* Words that mean something in GLSL and nothing in C: in a kernel they are the user's own names, so they get a tail. */
-static const char glsl_words[] =
-    " active attribute buffer bvec2 bvec3 bvec4 cast centroid class coherent common demote discard dmat2 dmat3"
-    " dmat4 dvec2 dvec3 dvec4 external filter fixed flat half highp hvec2 hvec3 hvec4 in inout input interface"
-    " invariant ivec2 ivec3 ivec4 layout lowp mat2 mat3 mat4 mediump namespace noinline noperspective out output"
-    " partition patch precise precision public readonly resource sample sampler shared smooth subroutine superp"
-    " template texture this uniform using uvec2 uvec3 uvec4 varying vec2 vec3 vec4 writeonly abs all any barrier"
-    " clamp cross degrees determinant distance dot equal faceforward fract greaterThan inverse length lessThan"
-    " main max min mix mod normalize not notEqual outerProduct radians reflect refract sign smoothstep step"
-    " transpose ";
 
 static const struct { const char *words, *why; } refusals[] = {
     {" enum ", "GLSL has no enum: use #define or GK_CONST int"},
@@ -59,8 +50,6 @@ typedef struct pass {
   int conditions;                /* of #if */
   gki_token before;              /* the token before, directives aside */
 } pass;
-
-const char *gki_glsl_tail(gki_token word) { return gki_token_in(word, glsl_words) ? "_" : ""; }
 
 static bool refuse(const pass *p, gki_token token, const char *why) {
   gk_fail(GK_ERROR_COMPILE, "%s:%u: kernel %s for Vulkan: `%.*s`: %s", p->source->file,

@@ -1,6 +1,19 @@
 /* What stands before a kernel's body in GLSL: types for its memory, what is pushed, main, and the head of the function
  * of an item. */
-#include "kernel/compose.h"
+#include "kernel/glsl_head.h"
+
+/* Words that mean something in GLSL and nothing in C: in a kernel they are the user's own names, so they get a tail. */
+static const char glsl_words[] =
+    " active attribute buffer bvec2 bvec3 bvec4 cast centroid class coherent common demote discard dmat2 dmat3"
+    " dmat4 dvec2 dvec3 dvec4 external filter fixed flat half highp hvec2 hvec3 hvec4 in inout input interface"
+    " invariant ivec2 ivec3 ivec4 layout lowp mat2 mat3 mat4 mediump namespace noinline noperspective out output"
+    " partition patch precise precision public readonly resource sample sampler shared smooth subroutine superp"
+    " template texture this uniform using uvec2 uvec3 uvec4 varying vec2 vec3 vec4 writeonly abs all any barrier"
+    " clamp cross degrees determinant distance dot equal faceforward fract greaterThan inverse length lessThan"
+    " main max min mix mod normalize not notEqual outerProduct radians reflect refract sign smoothstep step"
+    " transpose ";
+
+const char *gki_glsl_tail(gki_token word) { return gki_token_in(word, glsl_words) ? "_" : ""; }
 
 static const char *tail(const char *name) { return gki_glsl_tail(gki_whole_token(name)); }
 

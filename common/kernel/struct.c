@@ -1,5 +1,5 @@
 /* How C and GLSL lay out a struct in memory, and where they differ. */
-#include "kernel/compose.h"
+#include "kernel/struct.h"
 #include <string.h>
 
 /* Sizes beyond this, or array lengths that aren't plain numbers, make a struct one of unknown size. */

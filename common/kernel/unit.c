@@ -1,6 +1,8 @@
 #include "kernel/unit.h"
-#include "kernel/compose.h"
 #include "base/memory.h"
+#include "kernel/compose.h"
+#include "kernel/source.h"
+#include "kernel/token.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 #include "list/blocks.h"
 #include "base/error.h"
+#include "base/name.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,16 +10,6 @@ enum {
   MAX_TEXT = 1 << 28, /* bytes of all composed names: what a person could mean is far below */
   NAME_SHOWN = 100,   /* characters of a task's name in a message */
 };
-
-static const char *const op_names[] = {
-    "NONE", "KERNEL", "COPY", "FILL",   "CALL", "LIST",       "DO_WHILE", "WHILE",
-    "IF",   "ELSE",   "SWITCH", "CASE", "CHECKPOINT", "PARALLEL", "SECTION",  "END",
-};
-
-const char *gki_op_name(gk_op op) {
-  size_t index = (size_t)op;
-  return index < GK_COUNT(op_names) ? op_names[index] : NULL;
-}
 
 bool gki_op_opens(gk_op op) {
   switch (op) {

@@ -87,9 +87,6 @@ void gki_inclusion_name(const gki_blocks *blocks, uint32_t inclusion, char *text
 /* The composed label of a line, in 64 bits so that nothing can overflow. 0: it has none. */
 int64_t gki_label_of(const gki_blocks *blocks, uint32_t line);
 
-/* "DO_WHILE"; NULL: no such op. */
-const char *gki_op_name(gk_op op);
-
 /* Whether a line of that op opens a block that an END closes. */
 bool gki_op_opens(gk_op op);
 #endif

@@ -1,8 +1,8 @@
 /* The gates of a plan: the pieces that stops and targets close get gates or words, the closers of each block get
  * numbers in a row, and everything is written down as constant arrays. The cutting itself is in plan_pieces.c. */
-#include "plan/segments.h"
 #include "base/costs.h"
 #include "base/error.h"
+#include "plan/segments.h"
 #include <string.h>
 
 /* What is freed as one; `gates` first, so that its address is that of the whole. */

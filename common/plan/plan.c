@@ -1,5 +1,6 @@
 #include "plan/plan.h"
 #include "base/error.h"
+#include "base/name.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -18,7 +18,4 @@ uint32_t gki_plan_label(const gk_plan *plan, int32_t label);
 /* What a message calls a node: "task 7 (scale)", "task 3 (DO_WHILE MORE)". @return text */
 enum { GKI_TITLE_BYTES = 160 };
 const char *gki_node_title(const gk_node *node, char *text, size_t bytes);
-
-/* The plan in writing: "text", "dot", "json"; NULL: gk_fail has been called. Freed by gk_release. */
-char *gki_plan_dump(const gk_plan *plan, const char *format);
 #endif

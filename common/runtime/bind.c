@@ -1,7 +1,8 @@
 /* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it, bindings.c says. */
-#include "runtime/graph.h"
 #include "base/cancel.h"
+#include "base/name.h"
 #include "base/trace.h"
+#include "runtime/graph.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,18 +1,13 @@
 #include "runtime/device.h"
-#include "base/lifetime.h"
 #include "base/cancel.h"
 #include "base/error.h"
-#include "runtime/graph.h"
-#include "base/trace.h"
+#include "base/lifetime.h"
 #include "base/registry.h"
+#include "base/trace.h"
+#include "runtime/graph.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifndef GK_VERSION
-#error "the build defines GK_VERSION"
-#endif
-const char *gk_version(void) { return GK_VERSION; }
 
 /* For gk_device_list, should a backend open whatever it is asked for, or fail at it. */
 enum { ORDINALS_MAX = 256, FAILURES_MAX = 16 };

@@ -1,9 +1,9 @@
-#include "kernel/cache.h"
 #include "base/cancel.h"
-#include "runtime/device.h"
 #include "base/error.h"
-#include "base/trace.h"
 #include "base/registry.h"
+#include "base/trace.h"
+#include "kernel/cache.h"
+#include "runtime/device.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

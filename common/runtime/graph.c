@@ -1,10 +1,11 @@
 #include "runtime/graph.h"
-#include "base/lifetime.h"
 #include "base/cancel.h"
-#include "check/check.h"
 #include "base/fork.h"
-#include "base/trace.h"
+#include "base/lifetime.h"
 #include "base/registry.h"
+#include "base/trace.h"
+#include "check/check.h"
+#include "dump/dump.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,5 +294,3 @@ char *gk_dump(const gk_list *list, const gk_graph *graph, const char *format) {
   gki_graph_leave(entered);
   return text;
 }
-
-void gk_free_text(char *text) { gk_release(text); }

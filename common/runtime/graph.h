@@ -2,9 +2,9 @@
  * it in the backend's mode, status.c says what became of it. */
 #ifndef GKI_GRAPH_H
 #define GKI_GRAPH_H
-#include "runtime/device.h"
 #include "base/error.h"
 #include "plan/plan.h"
+#include "runtime/device.h"
 
 enum { GKI_QUEUE = 16 }; /* launches of a graph that may be under way; 1 where it can yield */
 

@@ -1,9 +1,9 @@
 /* Launching: one hand-over per launch, filled in place, with nothing allocated and nobody waited for. */
-#include "runtime/graph.h"
-#include "base/lifetime.h"
 #include "base/cancel.h"
-#include "base/trace.h"
+#include "base/lifetime.h"
 #include "base/registry.h"
+#include "base/trace.h"
+#include "runtime/graph.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* A device's blocks of memory: given out, found again by address, copied in the order of the device's work. */
-#include "runtime/device.h"
 #include "base/cancel.h"
 #include "base/error.h"
-#include "base/trace.h"
 #include "base/registry.h"
+#include "base/trace.h"
+#include "runtime/device.h"
 #include <stdio.h>
 #include <string.h>
 

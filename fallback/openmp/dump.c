@@ -1,6 +1,6 @@
 /* What lower made, as text: ops in the order in which one thread would run them, with what was learned about them. */
-#include "openmp/program.h"
 #include "base/text.h"
+#include "openmp/program.h"
 #include <string.h>
 
 static void put_task(gki_text *out, const gki_program *program, const gki_op *op) {

@@ -1,8 +1,8 @@
 /* A launch: the walker says what is next, ops are carried out one after the other, sections side by side where that has
  * been seen to be faster. The team meets when something worth sharing comes; until then the launch is one thread's. */
-#include "openmp/runner.h"
 #include "base/error.h"
 #include "base/trace.h"
+#include "openmp/runner.h"
 #include <math.h>
 #include <string.h>
 

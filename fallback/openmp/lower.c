@@ -1,5 +1,6 @@
-#include "openmp/program.h"
 #include "base/error.h"
+#include "base/name.h"
+#include "openmp/program.h"
 #include <math.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
  */
 #ifndef GKI_OPENMP_LOWER_H
 #define GKI_OPENMP_LOWER_H
-#include "openmp/cost.h"
 #include "base/memory.h"
+#include "openmp/cost.h"
 #include "openmp/team.h"
 
 /* What waking a team may take, until it is measured. */

@@ -20,7 +20,7 @@ SHARED = LIST | {"common/plan", "common/kernel", "common/lower"}
 LAYERS = {
     "common/base": set(),
     "common/list": BASE,
-    "common/check": LIST,
+    "common/check": LIST | {"common/kernel"},
     "common/plan": LIST,
     "common/dump": BASE | {"common/plan"},
     "common/kernel": BASE,
@@ -38,27 +38,18 @@ DEBTS = [
     "cuda/direct_block cuda/direct_list cuda/embedded cuda/facts cuda/gated cuda/handwritten cuda/kernels "
     "cuda/launch cuda/lower cuda/modules cuda/names cuda/nodes cuda/outline cuda/parameters cuda/pool cuda/record "
     "cuda/slots",
-    "common/dump/as_dot common/dump/as_json common/dump/as_text",
     "common/info/ask common/info/print",
-    "common/kernel/compose common/kernel/glsl common/kernel/glsl_head common/kernel/struct",
     "cuda/probe cuda/probe_graphs",
 ]
 UPWARDS = [
     "common/base/registry.c includes cuda/backend.h",
     "common/base/registry.c includes fallback/openmp/backend.h",
-    "common/check/kernel.c includes common/kernel/compose.h",
-    "common/dump/as_dot.c needs gki_op_name of common/list/blocks.c",
-    "common/dump/as_json.c needs gki_op_name of common/list/blocks.c",
-    "common/dump/as_text.c needs gki_op_name of common/list/blocks.c",
     "cuda/direct.c includes common/runtime/graph.h",
     "cuda/direct.c needs gki_refuse_label of common/runtime/launch.c",
     "cuda/direct.c needs gki_worker_run of common/runtime/worker.c",
     "cuda/direct_block.c includes common/runtime/device.h",
     "cuda/direct_list.c includes common/runtime/graph.h",
     "cuda/direct_list.c needs gki_launch_armed of common/runtime/launch.c",
-    "cuda/dump.c needs gk_version of common/runtime/device.c",
-    "cuda/gk_embed.c needs gk_free_text of common/runtime/graph.c",
-    "cuda/kernels.c needs gk_free_text of common/runtime/graph.c",
     "cuda/nodes.c includes common/runtime/worker.h",
     "fallback/openmp/share.c needs gki_call of common/runtime/worker.c",
     "fallback/openmp/team.h includes common/runtime/worker.h",

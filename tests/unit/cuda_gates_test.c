@@ -1,6 +1,7 @@
 /* gates.cu and its tables, compiled for the host: random lists and launches against the contract, with the kernels of
  * the CUDA backend for all decisions and nothing done by the host between launches. GK_SEED=n runs the one list of a
  * failure again, GK_LISTS=n as many as you like. */
+#include "dump/dump.h"
 #include "gates_bench.h"
 #include "gates_host.h"
 #include "cuda/tables.h"

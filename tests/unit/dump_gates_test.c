@@ -1,5 +1,6 @@
 /* What a dump says that deciding takes: against launches on a device that knows nothing but gates, and, for the usual
  * lowering, against numbers from counting by hand. */
+#include "dump/dump.h"
 #include "oracle.h"
 #include "gates_device.h"
 #include "dump/formats.h"

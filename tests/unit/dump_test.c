@@ -1,5 +1,6 @@
 /* Plans in writing: golden files (GK_UPDATE_GOLDEN=1 or --update-golden writes them anew), and that JSON and DOT are
  * what they say, whatever the names. */
+#include "dump/dump.h"
 #include "plan/plan.h"
 #include "base/error.h"
 #include "base/text.h"

@@ -1,5 +1,6 @@
 /* The walker against an interpreter of docs/contract.md, on random lists; and the contract's guarantee. GK_SEED=n runs
  * the one list of a failure again, GK_LISTS=n as many as you like. */
+#include "dump/dump.h"
 #include "oracle.h"
 #include "walk_world.h"
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include "gk_backend.h"
 #include "gk.h"
-#include "kernel/compose.h"
+#include "kernel/source.h"
 #include "kernels/language.h"
 #include "unit/twin.h"
 

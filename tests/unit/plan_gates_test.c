@@ -1,5 +1,6 @@
 /* The gates of plans: run on a device that knows nothing else, against the contract on random lists; their shape, their
  * size, and what they cost. GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
+#include "dump/dump.h"
 #include "oracle.h"
 #include "gates_bench.h"
 #include "plan/plan.h"

@@ -1,0 +1,12 @@
+/* What stands before a kernel's body in GLSL. */
+#ifndef GKI_GLSL_HEAD_H
+#define GKI_GLSL_HEAD_H
+#include "base/text.h"
+#include "kernel/token.h"
+
+/* What stands for GK_KERNEL(...) in GLSL: one type per buffer, the arguments, main(), the item function's head. */
+void gki_glsl_head(gki_text *out, const gk_kernel *kernel);
+
+/* "_" for a word that GLSL has for itself, else "". */
+const char *gki_glsl_tail(gki_token word);
+#endif
