@@ -1,7 +1,7 @@
 /* Kernels by themselves: their parameters, and whether the backend at hand has code for them. */
+#include "check/kernel.h"
 #include "base/error.h"
 #include "base/name.h"
-#include "check/report.h"
 #include "kernel/source.h"
 #include <string.h>
 

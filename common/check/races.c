@@ -1,5 +1,5 @@
 /* What two sections of one PARALLEL both touch and must not, found in one pass over the tasks. */
-#include "check/report.h"
+#include "check/races.h"
 
 void gki_races_enter(gki_races *races, uint32_t parallel) {
   if (races->depth < GK_MAX_DEPTH) {

@@ -1,6 +1,6 @@
 /* The tables of slots, of the list and of those it includes. */
+#include "check/slots.h"
 #include "base/error.h"
-#include "check/report.h"
 #include <stdio.h>
 #include <string.h>
 

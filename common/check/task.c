@@ -1,7 +1,8 @@
 /* What a line of each kind takes: its arguments, items, flag and other fields. */
+#include "check/task.h"
 #include "base/error.h"
 #include "base/name.h"
-#include "check/report.h"
+#include "check/kernel.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,12 +47,6 @@ static void check_fields(gki_judge *judge, const gk_task *task) {
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
-
-const gk_slot_desc *gki_desc_of(const gki_judge *judge, gk_slot slot) {
-  const gki_inclusion *in = &judge->blocks->inclusions[judge->inclusion];
-  if (!gki_slot_is_known(judge->blocks, judge->inclusion, slot)) return NULL;
-  return &in->list->slots[in->ranks[slot] - 1];
-}
 
 /* Numbers that are no int32, whatever the offset; structs may hold one. */
 static bool is_other_number(const char *element) {

@@ -1,5 +1,5 @@
 /* What a task touches and how: for the search for races, and for slots that share memory at launch. */
-#include "check/report.h"
+#include "check/touches.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -70,84 +70,4 @@ uint32_t gki_touches_of_node(const gk_plan *plan, uint32_t node, uint32_t *args,
 const char *gki_touch_word(gki_touch_kind kind) {
   static const char *const words[] = {"reads", "writes", "sums into", "changes atomically"};
   return words[kind];
-}
-
-/* ---- overlapping memory ------------------------------------------------------------------------------------------ */
-
-static gki_touch_kind strongest(uint32_t kinds) {
-  return kinds >> GKI_WRITES & 1   ? GKI_WRITES
-         : kinds >> GKI_SUMS & 1   ? GKI_SUMS
-         : kinds >> GKI_ATOMIC & 1 ? GKI_ATOMIC
-                                   : GKI_READS;
-}
-
-/* Through arguments of one task, both must be read only, or both be changed by atomics only. */
-static bool clashes_in_task(const gki_touch *touches, uint32_t args, uint32_t slot_a, uint32_t slot_b,
-                            gki_touch *both) {
-  uint32_t kinds_a = 0, kinds_b = 0, reads = 1u << GKI_READS, atomics = 1u << GKI_ATOMIC;
-  for (uint32_t k = 0; k < args; ++k) {
-    if (touches[k].slot == slot_a) kinds_a |= 1u << touches[k].kind;
-    if (touches[k].slot == slot_b) kinds_b |= 1u << touches[k].kind;
-  }
-  if (!kinds_a || !kinds_b || (kinds_a | kinds_b) == reads || (kinds_a | kinds_b) == atomics) return false;
-  both[0] = (gki_touch){slot_a, strongest(kinds_a)};
-  both[1] = (gki_touch){slot_b, strongest(kinds_b)};
-  return true;
-}
-
-static void tell_task(const gk_plan *plan, uint32_t node, const gki_touch *both, char *message, size_t bytes) {
-  const gk_node *at = &plan->nodes[node];
-  uint32_t a = both[0].slot, b = both[1].slot;
-  snprintf(message, bytes,
-           "task %" PRIu32 " (%.100s) %s slot %" PRIu32 " (%.100s) and %s slot %" PRIu32 " (%.100s); bind memory to "
-           "them that doesn't overlap",
-           at->source, at->name, gki_touch_word(both[0].kind), a, plan->slots[a].name, gki_touch_word(both[1].kind), b,
-           plan->slots[b].name);
-}
-
-static void tell_sections(const gk_plan *plan, uint32_t node, gki_touch_kind kind, const gki_clash *clash,
-                          char *message, size_t bytes) {
-  const gk_node *earlier = &plan->nodes[clash->who], *later = &plan->nodes[node];
-  snprintf(message, bytes,
-           "task %" PRIu32 " (%.100s) %s there, task %" PRIu32 " (%.100s) %s there, and they are in two sections of "
-           "the PARALLEL at task %" PRIu32 "; bind memory to the slots that doesn't overlap",
-           earlier->source, earlier->name, gki_touch_word(clash->kind), later->source, later->name,
-           gki_touch_word(kind), plan->nodes[clash->parallel].source);
-}
-
-static void enter(gki_races *races, const gk_plan *plan, uint32_t node) {
-  if (plan->nodes[node].op == GK_OP_PARALLEL) gki_races_enter(races, node);
-  if (plan->nodes[node].op == GK_OP_SECTION) gki_races_section(races, node);
-}
-
-/* Nodes come in the list's order, so what is left is told by their parents. The two slots are one to the search for
- * races; since the list was found right, a clash can only be between one and the other. It has a state per open
- * PARALLEL at most: there is room for that here. */
-bool gki_check_overlap(const gk_plan *plan, uint32_t slot_a, uint32_t slot_b, char *message, size_t bytes) {
-  gki_touch touches[GKI_MAX_TOUCHES], both[2];
-  gki_clash clashes[GK_MAX_DEPTH];
-  gki_race_state states[GK_MAX_DEPTH];
-  uint32_t top = 0, args, clash_count = 0, block = 0;
-  gki_races races = {.tops = &top, .states = states, .capacity = GK_MAX_DEPTH};
-  for (uint32_t node = 1; node < plan->node_count; ++node) {
-    for (; block != plan->nodes[node].parent; block = plan->nodes[block].parent)
-      if (plan->nodes[block].op == GK_OP_PARALLEL) gki_races_leave(&races);
-    uint32_t count = gki_touches_of_node(plan, node, &args, touches);
-    if (clashes_in_task(touches, args, slot_a, slot_b, both)) {
-      tell_task(plan, node, both, message, bytes);
-      return true;
-    }
-    for (uint32_t k = 0; k < count && races.depth; ++k) {
-      if (touches[k].slot != slot_a && touches[k].slot != slot_b) continue;
-      gki_touch touch = {0, touches[k].kind};
-      if (!gki_races_touch(&races, touch, node, clashes, &clash_count) || !clash_count) continue;
-      tell_sections(plan, node, touch.kind, &clashes[0], message, bytes);
-      return true;
-    }
-    if (plan->nodes[node].end > node + 1) {
-      enter(&races, plan, node);
-      block = node;
-    }
-  }
-  return false;
 }

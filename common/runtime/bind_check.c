@@ -1,5 +1,5 @@
 /* Whether a launch may run with what is bound to a graph's slots. Judged anew only where something was bound since. */
-#include "check/check.h"
+#include "check/overlap.h"
 #include "runtime/graph.h"
 
 /* The first task that uses the slot, and asks for such an alignment, for a message. */

@@ -1,0 +1,8 @@
+/* The table of slots of a list. */
+#ifndef GKI_CHECK_SLOTS_H
+#define GKI_CHECK_SLOTS_H
+#include "check/report.h"
+
+/* The table of an inclusion's list. */
+gk_result gki_check_slots(gki_judge *judge, uint32_t inclusion);
+#endif
