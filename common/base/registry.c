@@ -3,15 +3,13 @@
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/memory.h"
-#include "cuda/backend.h"
-#include "openmp/backend.h"
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const gk_backend *const built_in[] = {&gki_cuda, &gki_openmp};
+extern const gk_backend *const gki_built_in[]; /* build/backends.c; NULL ends it */
 
 enum { MODULES_MAX = 32 };
 GKI_PROCESS_LOCK(lock)
@@ -24,7 +22,9 @@ static char trouble[1024];
 /* Under the lock. */
 static const gk_backend *backend_at(size_t index) {
   if (index < module_count) return &modules[module_count - 1 - index];
-  return index - module_count < GK_COUNT(built_in) ? built_in[index - module_count] : NULL;
+  for (const gk_backend *const *at = gki_built_in; *at; ++at)
+    if (at - gki_built_in == (ptrdiff_t)(index - module_count)) return *at;
+  return NULL;
 }
 
 const gk_backend *gk_backend_at(size_t index) {

@@ -1,4 +1,5 @@
-/* The one list of backends, in the order in which they are tried. The only file of common that names a backend. */
+/* The one list of backends, in the order in which they are tried: modules, the last one first, then those that the
+ * build put into the library (`backends` in build.ninja). */
 #ifndef GKI_REGISTRY_H
 #define GKI_REGISTRY_H
 #include "gk_backend.h"
