@@ -5,6 +5,7 @@
 #include "cuda/gated.h"
 #include "cuda/launch.h"
 #include "cuda/outline.h"
+#include "cuda/probe.h"
 #include "kernel/images.h"
 #include <stdio.h>
 #include <string.h>

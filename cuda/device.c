@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "cuda/direct_block.h"
 #include "cuda/launch.h"
+#include "cuda/probe.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -3,10 +3,10 @@
 #ifndef GKI_CUDA_DEVICE_H
 #define GKI_CUDA_DEVICE_H
 #include "gk_cuda.h"
+#include "cuda/caps.h"
 #include "cuda/driver.h"
 #include "cuda/image.h"
 #include "cuda/pool.h"
-#include "cuda/probe.h"
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -10,6 +10,7 @@
 #include "cuda/build.h"
 #include "cuda/direct_block.h"
 #include "cuda/launch.h"
+#include "cuda/probe.h"
 #include "runtime/graph.h"
 
 /* ---- adding ------------------------------------------------------------------------------------------------------ */

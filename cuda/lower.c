@@ -5,6 +5,7 @@
 #include "cuda/launch.h"
 #include "cuda/names.h"
 #include "cuda/nodes.h"
+#include "cuda/probe.h"
 #include "cuda/quirks.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+#include "cuda/probe.h"
 #include "base/clock.h"
 #include "base/fork.h"
 #include "cuda/probe_graphs.h"

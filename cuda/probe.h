@@ -3,114 +3,8 @@
  * answered "no" names the way that is safe all the same. The device's architecture decides nothing. */
 #ifndef GKI_CUDA_PROBE_H
 #define GKI_CUDA_PROBE_H
+#include "cuda/caps.h"
 #include "cuda/driver.h"
-
-/* Safe ways, as bits. What is said of those from PASS_ON_PER_LEVEL to LOOP_END_LAST, plain gates do all at once; where
- * the first must be taken, the host gates everything.
- * Without any, this holds: a handle has its default at the start of a launch and keeps its value, over passes too,
- * until some kernel of the graph sets it, wherever in the graph that kernel and the handle's node are. */
-enum {
-  GKI_CUDA_HOST_GATED = 1 << 0,        /* no conditional nodes at all */
-  GKI_CUDA_NO_SWITCH = 1 << 1,         /* one IF node per case; without GK_WITH_SWITCH */
-  GKI_CUDA_CHAIN_BRANCHES = 1 << 2,    /* branches of a PARALLEL that decide come one behind the other */
-  GKI_CUDA_PASS_ON_PER_LEVEL = 1 << 3, /* a kernel sets handles of its own body and of the loop whose body that is, and
-                                        * another one behind each body carries a stop on to the next */
-  GKI_CUDA_SET_AT_ENTRY = 1 << 4,      /* handles in a body are set by a kernel at its beginning, not from outside */
-  GKI_CUDA_SET_PER_PASS = 1 << 5,      /* gates in a loop's body are set in each pass */
-  GKI_CUDA_REARM_IN_FRONT = 1 << 6,    /* a DO_WHILE in a loop gets a kernel in front of it that sets its handle */
-  GKI_CUDA_MERGE_IN_BODY = 1 << 7,     /* a chain goes on within a body, never into one beside it */
-  GKI_CUDA_WRITE_ONCE = 1 << 8,        /* a kernel collects what it sets and sets each handle once */
-  GKI_CUDA_CLOSE_FROM_OUTSIDE = 1 << 9, /* no kernel sets the handle of an IF or SWITCH that it is in */
-  GKI_CUDA_LOOP_END_LAST = 1 << 10,    /* the last node of a loop's body is a kernel that sets the loop's handle */
-  GKI_CUDA_TARGET_BY_COPY = 1 << 11,   /* no node of a graph is ever updated: the target reaches it by memory */
-  GKI_CUDA_CODE_ON_HOST = 1 << 12,     /* no graph with conditional nodes holds kernels with code by hand */
-};
-enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers; 12.3 has the nodes, with faults */
-
-/* Those for which a list that needs one of them is lowered with GK_WITH_PLAIN. */
-enum {
-  GKI_CUDA_WAYS_PLAIN = GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS |
-                        GKI_CUDA_REARM_IN_FRONT | GKI_CUDA_MERGE_IN_BODY | GKI_CUDA_WRITE_ONCE |
-                        GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_LOOP_END_LAST,
-};
-/* Those that cuda/lower.c takes. */
-enum {
-  GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_TARGET_BY_COPY |
-                        GKI_CUDA_CODE_ON_HOST | GKI_CUDA_WAYS_PLAIN,
-};
-
-/* The questions: X(id, name, way where the answer is no, what is true if it is yes). Those of one graph stand together,
- * in the order of asking; the first two decide whether there is more to ask. */
-#define GKI_CUDA_QUESTIONS(X) \
-  X(P1A, "P1a", GKI_CUDA_HOST_GATED, "a handle has its default in each launch and keeps it until it is set") \
-  X(P2O0, "P2o0", GKI_CUDA_HOST_GATED, "a kernel opens and closes the nodes behind it, and ends the loop it is in") \
-  X(P2O1, "P2o1", GKI_CUDA_PASS_ON_PER_LEVEL, "a kernel in a loop's body sets a node behind the loop") \
-  X(P1B, "P1b", 0, "a loop that ended within a loop stays ended until it is armed again") \
-  X(P1B2, "P1b2", GKI_CUDA_REARM_IN_FRONT, "the end of a loop arms a loop in it again") \
-  X(P1C, "P1c", GKI_CUDA_SET_AT_ENTRY, "what was set two levels further out isn't overwritten as the body is entered") \
-  X(P1D, "P1d", GKI_CUDA_TARGET_BY_COPY, "an updated node works as updated from the next launch on; defaults stay") \
-  X(P1E, "P1e", GKI_CUDA_SET_PER_PASS, "a node in a loop that nobody sets keeps its default over the passes") \
-  X(P1K, "P1k", GKI_CUDA_SET_PER_PASS, "a node in a loop keeps what was set over the passes") \
-  X(P2O2, "P2o2", GKI_CUDA_PASS_ON_PER_LEVEL, "a kernel ends a loop two levels out, and sets nodes on the way there") \
-  X(P2O3, "P2o3", GKI_CUDA_PASS_ON_PER_LEVEL, "the same three levels out") \
-  X(P2D, "P2d", GKI_CUDA_SET_AT_ENTRY, "a loop's end sets nodes one, two and three levels deeper for the next pass") \
-  X(P2B, "P2b", GKI_CUDA_MERGE_IN_BODY, "a kernel sets nodes in a body beside its own, one and two levels deep") \
-  X(P4A, "P4a", GKI_CUDA_WRITE_ONCE, "of what one kernel sets one after the other the last counts") \
-  X(P6, "P6", GKI_CUDA_CLOSE_FROM_OUTSIDE, "a kernel sets the IF that it is in: that counts when it is reached again") \
-  X(P7, "P7", GKI_CUDA_LOOP_END_LAST, "a loop ends that was ended within an IF and whose last node is a closed one") \
-  X(P17A, "P17a", GKI_CUDA_CODE_ON_HOST, "a node in a body works as updated from the next launch on") \
-  X(P17B, "P17b", GKI_CUDA_CODE_ON_HOST, "an update gives a node, also one in a body, another kernel") \
-  X(P4E, "P4e", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set different handles") \
-  X(P4F, "P4f", GKI_CUDA_CHAIN_BRANCHES, "kernels in eight parallel branches set different handles") \
-  X(P4G, "P4g", GKI_CUDA_CHAIN_BRANCHES, "kernels in two parallel branches set one handle to the same value") \
-  X(P8, "P8", GKI_CUDA_CHAIN_BRANCHES, "loops in parallel branches each make their own passes") \
-  X(P9A, "P9a", GKI_CUDA_NO_SWITCH, "a SWITCH runs its case, and nothing for a value beyond; from 13.0")
-
-typedef enum gki_cuda_question {
-#define GKI_CUDA_QUESTION(id, name, way, text) GKI_CUDA_##id,
-  GKI_CUDA_QUESTIONS(GKI_CUDA_QUESTION)
-#undef GKI_CUDA_QUESTION
-  GKI_CUDA_QUESTION_COUNT
-} gki_cuda_question;
-
-/* What is said of each; nothing of it is allocated. */
-typedef struct gki_cuda_question_text { const char *name, *text; uint32_t way; } gki_cuda_question_text;
-extern const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT];
-
-typedef enum gki_cuda_answer {
-  GKI_CUDA_NOT_ASKED,
-  GKI_CUDA_NO,
-  GKI_CUDA_DECLINED,  /* by GK_CUDA_PROBE */
-  GKI_CUDA_NOT_SHOWN, /* nothing went wrong, but the branches that it is about were never seen at work at once */
-  GKI_CUDA_YES
-} gki_cuda_answer;
-
-enum { GKI_CUDA_PROBE_GRAPHS = 6 };
-
-/* One that ran, twice. */
-typedef struct gki_cuda_probe_timing {
-  const char *name;
-  uint32_t nodes;
-  uint32_t build_us, instantiate_us, run_us;
-} gki_cuda_probe_timing;
-
-typedef struct gki_cuda_abilities {
-  bool conditional;   /* false: everything is host-gated, and `why` says why */
-  bool is_final;      /* false: a call failed for a reason that may pass, so the next one who asks starts anew */
-  bool hangs;         /* a graph didn't end: what waits for the device, or ends its context, may never return */
-  bool busy;          /* other work kept a plain kernel from running: the same, until that work ends */
-  bool broke;         /* the context failed, for good */
-  int driver_version; /* 12040 is 12.4 */
-  uint32_t ways;      /* that must be taken */
-  uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; all but YES count as no, and have their way in `ways` */
-  uint32_t declined;  /* questions, as bits, that GK_CUDA_PROBE answered with no */
-  uint32_t overlaps;  /* how often kernels of parallel branches were seen at work at once */
-  uint32_t microseconds; /* all of it took so long */
-  uint32_t graph_count;  /* how many ran */
-  gki_cuda_probe_timing graphs[GKI_CUDA_PROBE_GRAPHS];
-  uint8_t asked_in[GKI_CUDA_QUESTION_COUNT]; /* which of them; of an answer */
-  char why[400];      /* without `conditional`: a sentence, for the capability report */
-} gki_cuda_abilities;
 
 /* Asks, or answers what is known of this device. What can't be found out is a "no" with its reason. Fails if the device
  * is of no use after it, as abilities->hangs or ->broke says, and tells why: nothing may be called for its context that
@@ -132,11 +26,6 @@ gk_result gki_cuda_probe_refuses(CUdevice device);
 /* Asks anew, and says what came of it in the abilities only. */
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_abilities *abilities);
-
-/* Whether giving something back may wait for work that doesn't end. */
-static inline bool gki_cuda_must_leave(const gki_cuda_abilities *abilities) {
-  return abilities->hangs || abilities->busy;
-}
 
 enum { GKI_CUDA_SAID_BYTES = 3300 }; /* enough for all questions with a reason */
 /* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do this: ..." */

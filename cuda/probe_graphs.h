@@ -1,8 +1,9 @@
 /* The graphs with which probe.c asks, and what the counters in them show if the answers are yes. */
 #ifndef GKI_CUDA_PROBE_GRAPHS_H
 #define GKI_CUDA_PROBE_GRAPHS_H
+#include "cuda/caps.h"
+#include "cuda/driver.h"
 #include "cuda/gates.h"
-#include "cuda/probe.h"
 
 enum { GKI_PROBE_SETTINGS = 192, GKI_PROBE_COUNTERS = 160, GKI_PROBE_EXPECTED = 128, GKI_PROBE_OVERLAPS = 4,
        GKI_PROBE_CHANGED = 5 };

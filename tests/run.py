@@ -138,7 +138,7 @@ FULL_SUITES += [("conformance on CUDA without memory for the probe",
                  simulated("13.0", CONFORMANCE, "--sweep", "memory", "--most", "1000", *FEW), [], False)]
 # Each "no" of the probe gates some lists otherwise, or has the host do it: the results stay. The last four gk doesn't
 # ask; the simulated driver can do so nevertheless.
-NOS = re.findall(r'^  X\(\w+, "(\w+)"', (ROOT / "cuda/probe.h").read_text(), re.M) + \
+NOS = re.findall(r'^  X\(\w+, "(\w+)"', (ROOT / "cuda/caps.h").read_text(), re.M) + \
     ["P2o", "P13", "overlap", "conditional"]
 PLAIN_NOS = "P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7"  # with all of them lists stay native
 SAMPLE = (("13.0", "P4e"), ("13.0", "P1k"), ("13.0", "P2o0"), ("12.4", PLAIN_NOS))

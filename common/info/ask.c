@@ -12,17 +12,6 @@
 
 enum { MOST_BYTES = 1 << 24, LAST_WORDS_MS = 2000, PAUSE_NS = 5000000 };
 
-void *info_obtain(void *old, size_t bytes) {
-  void *memory = realloc(old, bytes ? bytes : 1);
-  if (memory) return memory;
-  fputs("gk-info: there is no memory left\n", stderr);
-  exit(2);
-}
-
-char *info_copy(const char *text) {
-  return text ? memcpy(info_obtain(NULL, strlen(text) + 1), text, strlen(text) + 1) : NULL;
-}
-
 /* ---- in the process that asks ------------------------------------------------------------------------------------ */
 
 typedef struct teller { FILE *to; bool as_json; } teller;

@@ -6,6 +6,18 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+/* ---- facts.c ----------------------------------------------------------------------------------------------------- */
+
+void *info_obtain(void *old, size_t bytes); /* ends the program if there is no memory */
+char *info_copy(const char *text);          /* NULL of NULL */
+
+typedef struct info_facts {
+  struct info_fact { char *group, *name, *value, *why; } *all;
+  size_t count, capacity;
+} info_facts;
+void info_note(void *facts, const gk_fact *fact); /* a gk_fact_visit */
+void info_forget(info_facts *facts);
+
 /* ---- print.c: facts and devices as text or JSON ------------------------------------------------------------------ */
 
 /* In text, where the last column of a row begins: what doesn't fit is continued there. */
@@ -16,13 +28,7 @@ void info_json_string(FILE *file, const char *text);
 /* On one line, whatever is in it. */
 void info_plain(FILE *file, const char *text);
 
-typedef struct info_facts {
-  struct info_fact { char *group, *name, *value, *why; } *all;
-  size_t count, capacity;
-} info_facts;
-void info_note(void *facts, const gk_fact *fact); /* a gk_fact_visit */
 void info_print_facts(FILE *file, bool as_json, const info_facts *facts);
-void info_forget(info_facts *facts);
 
 void info_print_device(FILE *file, bool as_json, const gk_device_info *device, const info_facts *facts);
 void info_print_lost(FILE *file, bool as_json, const char *backend, int ordinal, const char *why);
@@ -55,7 +61,4 @@ bool info_ask(info_process *process, const char *backend, int first_ordinal, boo
 info_answer info_next(info_process *process);
 /* Ends it. "" or what was wrong at its end. */
 void info_close(info_process *process, char *trouble, size_t bytes);
-
-void *info_obtain(void *old, size_t bytes); /* ends the program if there is no memory */
-char *info_copy(const char *text);          /* NULL of NULL */
 #endif

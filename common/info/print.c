@@ -108,27 +108,6 @@ void info_print_wrapped(FILE *file, const char *text, size_t width) {
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
-void info_note(void *user, const gk_fact *fact) {
-  info_facts *facts = user;
-  if (facts->count == facts->capacity) {
-    facts->capacity = facts->capacity ? 2 * facts->capacity : 32;
-    facts->all = info_obtain(facts->all, facts->capacity * sizeof *facts->all);
-  }
-  facts->all[facts->count++] = (struct info_fact){info_copy(fact->group), info_copy(fact->name),
-                                                  info_copy(fact->value), info_copy(fact->why)};
-}
-
-void info_forget(info_facts *facts) {
-  for (size_t k = 0; k < facts->count; ++k) {
-    free(facts->all[k].group);
-    free(facts->all[k].name);
-    free(facts->all[k].value);
-    free(facts->all[k].why);
-  }
-  free(facts->all);
-  *facts = (info_facts){.all = NULL};
-}
-
 static void print_facts_json(FILE *file, const info_facts *facts) {
   fputc('[', file);
   for (size_t k = 0; k < facts->count; ++k) {

@@ -31,13 +31,11 @@ LAYERS = {
     "common/info": set(),
 }
 DEBTS = [
-    "common/info/ask common/info/print",
     "common/runtime/bind common/runtime/bind_check common/runtime/device common/runtime/graph "
     "common/runtime/host_gated common/runtime/launch common/runtime/memory common/runtime/status",
     "cuda/backend cuda/build cuda/counts cuda/device cuda/direct_block cuda/direct_list cuda/embedded cuda/facts "
     "cuda/gated cuda/handwritten cuda/kernels cuda/launch cuda/lower cuda/modules cuda/names cuda/nodes "
     "cuda/outline cuda/parameters cuda/pool cuda/record cuda/slots",
-    "cuda/probe cuda/probe_graphs",
 ]
 UPWARDS = [
     "cuda/direct.c includes common/runtime/graph.h",
