@@ -7,6 +7,8 @@
 #include "cuda/lower.h"
 #include "cuda/record.h"
 #include "runtime/graph.h"
+#include "runtime/launch.h"
+#include "runtime/worker.h"
 #include <stdio.h>
 #include <string.h>
 

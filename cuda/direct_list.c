@@ -11,6 +11,8 @@
 #include "cuda/direct_block.h"
 #include "cuda/launch.h"
 #include "cuda/probe.h"
+#include "runtime/create.h"
+#include "runtime/external.h"
 #include "runtime/graph.h"
 
 /* ---- adding ------------------------------------------------------------------------------------------------------ */

@@ -2,9 +2,9 @@
 #include "base/costs.h"
 #include "base/error.h"
 #include "base/trace.h"
+#include "base/within.h"
 #include "cuda/direct_block.h"
 #include "cuda/record.h"
-#include "runtime/worker.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,11 @@
 /* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it, bindings.c says. */
+#include "runtime/bind.h"
 #include "base/cancel.h"
 #include "base/name.h"
 #include "base/trace.h"
-#include "runtime/graph.h"
+#include "plan/node.h"
+#include "runtime/memory.h"
+#include "runtime/wait.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,11 +19,6 @@ static void note_use(gk_graph *graph, uint32_t slot, uint32_t alignment) {
   if (!slot) return;
   graph->slots[slot].used = true;
   if (graph->slots[slot].alignment < alignment) graph->slots[slot].alignment = alignment;
-}
-
-uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg) {
-  if (node->op == GK_OP_KERNEL) return node->kernel->params[arg].element_alignment;
-  return node->op == GK_OP_FILL ? sizeof(node->pattern) : 1;
 }
 
 static bool writes(const gk_node *node, uint32_t arg) {

@@ -1,6 +1,8 @@
 /* Whether a launch may run with what is bound to a graph's slots. Judged anew only where something was bound since. */
+#include "runtime/bind_check.h"
 #include "check/overlap.h"
-#include "runtime/graph.h"
+#include "plan/node.h"
+#include "runtime/memory.h"
 
 /* The first task that uses the slot, and asks for such an alignment, for a message. */
 static const gk_node *user_of(const gk_plan *plan, uint32_t slot, uint32_t alignment) {

@@ -79,52 +79,11 @@ struct gk_graph {
   gk_checkpoint_status *checkpoints;
 };
 
+static inline gki_launch *gki_launch_at(gk_graph *graph, uint64_t number) {
+  return &graph->queue[(number - 1) % graph->depth];
+}
+
 /* Enters a call of the graph: GK_OK, or why it must not go on (no graph, closed device, another thread). */
 gk_result gki_graph_enter(gk_graph *graph, const char *call);
 void gki_graph_leave(gk_graph *graph);
-
-/* How a graph is lowered, if not by the backend's entry: into a graph of the caller's. */
-typedef struct gki_lowering {
-  gk_result (*lower)(void *device, void *state, const gk_plan *plan, void *const *code, gk_mode *mode, void *data);
-  void *data;
-} gki_lowering;
-/* What gk_graph_create does, with bits and pointers that are fine. way: NULL: by the backend's entry. */
-gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits, const gki_lowering *way,
-                           gk_graph **created);
-
-/* Before a device closes: ends what runs, takes the backend's part and the memory from each of its graphs. */
-void gki_graphs_detach(gk_device *device);
-
-/* bind.c */
-gk_result gki_slots_make(gk_graph *graph); /* from the plan: values, owned memory */
-void gki_slots_free(gk_graph *graph);      /* owned memory */
-/* Of the memory behind a task's argument. */
-uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg);
-
-/* bindings.c: whether a launch may run with what is bound */
-gk_result gki_slots_judge(gk_graph *graph, const char *call);
-
-/* launch.c */
-gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label); /* says which there are */
-gk_result gki_queue_make(gk_graph *graph);
-void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
-void gki_launches_handed(gk_graph *graph); /* waits until the backend has got all: another entry may be called */
-bool gki_launches_over(gk_graph *graph); /* as far as is known without waiting */
-/* As gk_launch, of a graph that the caller launches: `arm` gets what a launch is told, here and now. */
-gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
-                           gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data);
-/* Of a graph that the caller launches: `disarm` lowers *launched to the last one, beyond `over`, that there was. What
- * was bound for those since is handed over again. */
-gk_result gki_launch_disarmed(gk_graph *graph, const char *call,
-                              gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched));
-
-/* Whether a backend left the arrays of a record where they were; if not, the record is as it was given. */
-gk_result gki_judge_arrays(const gk_graph *graph, gk_record *record, const gk_record *given);
-
-/* batched.c: walks the plan for a backend that runs batches and reads flags */
-gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record);
-
-/* status.c */
-gk_result gki_status_make(gk_graph *graph);
-void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_record *record);
 #endif

@@ -1,6 +1,7 @@
 /* A launch on a backend that runs batches and reads flags: the walker says what comes next, the backend does it. */
+#include "runtime/host_gated.h"
 #include "base/trace.h"
-#include "runtime/graph.h"
+#include "runtime/wait.h"
 
 static gk_result take_step(gk_graph *graph, gk_step step, gk_record *record, int64_t *answer) {
   const gk_backend *backend = graph->device->backend;

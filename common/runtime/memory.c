@@ -1,9 +1,10 @@
 /* A device's blocks of memory: given out, found again by address, copied in the order of the device's work. */
+#include "runtime/memory.h"
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/registry.h"
 #include "base/trace.h"
-#include "runtime/device.h"
+#include "runtime/worker.h"
 #include <stdio.h>
 #include <string.h>
 

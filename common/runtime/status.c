@@ -1,5 +1,5 @@
 /* What became of a launch, from the backend's record to what the host sees. */
-#include "runtime/graph.h"
+#include "runtime/status.h"
 
 gk_result gki_status_make(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;

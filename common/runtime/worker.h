@@ -4,16 +4,9 @@
 #ifndef GKI_WORKER_H
 #define GKI_WORKER_H
 #include "gk_backend.h"
+#include "base/within.h"
 #include <pthread.h>
 #include <stdatomic.h>
-
-struct gki_worker;
-
-/* Whose job a thread is in: what it calls on that device would wait for itself. */
-typedef struct gki_within {
-  const struct gki_worker *worker;
-  const struct gki_within *outer; /* a job that called another device; NULL: none */
-} gki_within;
 
 typedef struct gki_job {
   void (*run)(struct gki_job *job);
@@ -42,11 +35,4 @@ void gki_worker_run(gki_worker *worker, gki_job *job);
 /* Runs the job on the caller's thread now if nothing is under way, else posts it. For jobs that don't block. */
 void gki_worker_hand(gki_worker *worker, gki_job *job);
 void gki_worker_wait(gki_worker *worker, gki_job *job);
-
-/* This thread's, the innermost; NULL: none. Who has another thread do part of a job hands it on. */
-extern _Thread_local const gki_within *gki_within_now;
-/* GK_OK, or why the call can't go on: it is made from within a job of that worker. */
-gk_result gki_refuse_within(const gki_worker *worker, const char *call);
-/* Makes a library call, which gki_refuse_within names. */
-gk_result gki_call(const gk_node *node, const gk_value *args, void *native);
 #endif

@@ -1,6 +1,7 @@
 /* One op: on the leader alone, or cut into parts for its crew. Which of the two is a matter of measured time and never
  * of results: sums of floats are cut by item count and the device's threads, whoever adds them up. */
 #include "base/error.h"
+#include "base/within.h"
 #include "openmp/runner.h"
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
 #include "base/clock.h"
-#include "runtime/worker.h"
+#include "base/within.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -31,22 +31,18 @@ LAYERS = {
     "common/info": set(),
 }
 DEBTS = [
-    "common/runtime/bind common/runtime/bind_check common/runtime/device common/runtime/graph "
-    "common/runtime/host_gated common/runtime/launch common/runtime/memory common/runtime/status",
     "cuda/backend cuda/build cuda/counts cuda/device cuda/direct_block cuda/direct_list cuda/embedded cuda/facts "
     "cuda/gated cuda/handwritten cuda/kernels cuda/launch cuda/lower cuda/modules cuda/names cuda/nodes "
     "cuda/outline cuda/parameters cuda/pool cuda/record cuda/slots",
 ]
 UPWARDS = [
     "cuda/direct.c includes common/runtime/graph.h",
-    "cuda/direct.c needs gki_refuse_label of common/runtime/launch.c",
-    "cuda/direct.c needs gki_worker_run of common/runtime/worker.c",
+    "cuda/direct.c includes common/runtime/launch.h",
+    "cuda/direct.c includes common/runtime/worker.h",
     "cuda/direct_block.c includes common/runtime/device.h",
+    "cuda/direct_list.c includes common/runtime/create.h",
+    "cuda/direct_list.c includes common/runtime/external.h",
     "cuda/direct_list.c includes common/runtime/graph.h",
-    "cuda/direct_list.c needs gki_launch_armed of common/runtime/launch.c",
-    "cuda/nodes.c includes common/runtime/worker.h",
-    "fallback/openmp/share.c needs gki_call of common/runtime/worker.c",
-    "fallback/openmp/team.h includes common/runtime/worker.h",
 ]
 PROGRAMS = {"common/info"}  # they may call whatever is public
 INCLUDE_PATHS = ["common", "fallback", "."]  # what build.ninja gives with -I, but for include/

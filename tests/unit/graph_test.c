@@ -261,7 +261,7 @@ static double work_to_end(gk_device *device, size_t count) {
 
 static void ends_are_alike_however_many_there_are(void **state) {
   const double few = work_to_end(*state, 20), many = work_to_end(*state, 400);
-  print_message("%.1f basic blocks of graph.c for the end of each of 400 graphs, %.1f of 20\n", many, few);
+  print_message("%.1f basic blocks of create.c for the end of each of 400 graphs, %.1f of 20\n", many, few);
   assert_true(many < 1.5 * few);
 }
 

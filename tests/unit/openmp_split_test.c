@@ -1,5 +1,7 @@
 /* The OpenMP backend: sections that run side by side for sure, as what was learned about them is set, and their tasks
  * wait for each other. */
+#include "base/within.h"
+#include "runtime/worker.h"
 #include "await.h"
 #include "openmp/runner.h"
 #include "openmp_world.h"

@@ -1,0 +1,11 @@
+/* What is asked of a plan's nodes in many places. */
+#ifndef GKI_NODE_H
+#define GKI_NODE_H
+#include "gk_backend.h"
+
+/* Of the memory behind a task's argument. */
+static inline uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg) {
+  if (node->op == GK_OP_KERNEL) return node->kernel->params[arg].element_alignment;
+  return node->op == GK_OP_FILL ? sizeof(node->pattern) : 1;
+}
+#endif

@@ -1,0 +1,209 @@
+#include "runtime/create.h"
+#include "base/cancel.h"
+#include "base/fork.h"
+#include "base/lifetime.h"
+#include "base/registry.h"
+#include "base/trace.h"
+#include "base/within.h"
+#include "check/check.h"
+#include "runtime/bind.h"
+#include "runtime/launch.h"
+#include "runtime/status.h"
+#include "runtime/wait.h"
+#include <sched.h>
+
+/* Gives the backend's part and the memory back, so that nothing of the device is left in the graph. */
+static void let_go(gk_graph *graph) {
+  gk_device *device = graph->device;
+  if (!device) return;
+  if (graph->forks != gki_forks) { /* its memory is among the device's blocks */
+    if (graph->lowered && device->backend->bits & GK_BACKEND_FORKED) device->backend->drop(graph->state);
+    graph->lowered = false;
+    graph->device = NULL;
+    return;
+  }
+  gki_launches_end(graph);
+  atomic_store(&graph->stoppable, false);
+  while (atomic_load(&graph->stoppers) > 0) sched_yield(); /* threads in gk_cancel, which takes no lock */
+  if (graph->lowered) device->backend->drop(graph->state);
+  graph->lowered = false;
+  gki_slots_free(graph);
+  graph->device = NULL;
+}
+
+/* After a fork the device's own lock may be held for ever, by a thread of the parent process. */
+GKI_PROCESS_LOCK(forked_lock)
+
+/* After a fork in the middle of a change of that thread's the ways back may not fit; the way forward does at each
+ * moment, as one store changes it. */
+static gk_graph **link_in_child(gk_graph *graph) {
+  gk_graph **link = &graph->device->graphs;
+  while (*link && *link != graph) link = &(*link)->next_of_device;
+  return *link ? link : NULL;
+}
+
+static void unlink_graph(gk_graph *graph) {
+  gk_device *device = graph->device;
+  if (!device) return;
+  const bool forked = graph->forks != gki_forks;
+  pthread_mutex_t *lock = forked ? &forked_lock : &device->lock;
+  pthread_mutex_lock(lock);
+  gk_graph **link = forked ? link_in_child(graph) : graph->link_of_device;
+  if (link) {
+    *link = graph->next_of_device;
+    if (graph->next_of_device) graph->next_of_device->link_of_device = link;
+    graph->link_of_device = NULL;
+  }
+  pthread_mutex_unlock(lock);
+}
+
+static void link_graph(gk_graph *graph) {
+  gk_device *device = graph->device;
+  pthread_mutex_lock(&device->lock);
+  graph->next_of_device = device->graphs;
+  graph->link_of_device = &device->graphs;
+  if (device->graphs) device->graphs->link_of_device = &graph->next_of_device;
+  __atomic_store_n(&device->graphs, graph, __ATOMIC_RELEASE); /* a child process finds it with what is behind it */
+  pthread_mutex_unlock(&device->lock);
+}
+
+void gki_graphs_detach(gk_device *device) {
+  while (device->graphs) {
+    gk_graph *graph = device->graphs;
+    unlink_graph(graph);
+    let_go(graph);
+  }
+}
+
+void gk_graph_destroy(gk_graph *graph) {
+  gki_begin();
+  if (!graph || gki_refuse_dead(graph, "gk_graph_destroy") != GK_OK) return;
+  const bool is_here = graph->device && graph->forks == gki_forks; /* a child's own threads are in no job of it */
+  if (is_here && gki_refuse_within(&graph->device->worker, "gk_graph_destroy") != GK_OK) return;
+  const int cancel = gki_cancel_hold();
+  gki_bury(graph, "graph", graph->planned.plan.name, "destroyed");
+  unlink_graph(graph);
+  let_go(graph);
+  gk_release(graph->state);
+  gk_release(graph->failed_message);
+  gk_release(graph->outcome_message);
+  gki_arena_free(&graph->arena);
+  gki_plan_free(&graph->planned);
+  gk_release(graph);
+  gki_memory_drop();
+  gki_cancel_let_go(cancel);
+}
+
+static gk_result lower_by(gk_graph *graph, const gki_lowering *way, void *const *code) {
+  const gk_device *device = graph->device;
+  const gk_plan *plan = &graph->planned.plan;
+  gki_range_begin(0, "lower");
+  const gk_result result = way ? way->lower(device->state, graph->state, plan, code, &graph->mode, way->data)
+                               : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
+  gki_range_end();
+  return gki_answer(device->backend, "lower", result);
+}
+
+static gk_result lower(gk_graph *graph, const gki_lowering *way) {
+  gk_device *device = graph->device;
+  const gk_plan *plan = &graph->planned.plan;
+  void **code = gki_array(plan->node_count, sizeof *code, "the kernels' code");
+  gk_result result = code ? GK_OK : GK_ERROR_MEMORY;
+  for (uint32_t k = 0; k < plan->node_count && result == GK_OK; ++k)
+    if (plan->nodes[k].op == GK_OP_KERNEL) {
+      result = gki_device_code(device, plan->nodes[k].kernel, &code[k]);
+      if (result != GK_OK)
+        gk_fail(result, "task %u (%s): backend %s could not make the kernel ready and didn't say why",
+                (unsigned)plan->nodes[k].source, plan->nodes[k].name, device->backend->name);
+    }
+  if (result == GK_OK) {
+    graph->state = gki_array(1, device->backend->graph_bytes, "a backend's graph");
+    graph->lowered = graph->state != NULL;
+    result = graph->state ? lower_by(graph, way, code) : GK_ERROR_MEMORY;
+    if (result != GK_OK)
+      gk_fail(result, "backend %s could not lower graph %s and didn't say why", device->backend->name, plan->name);
+  }
+  gk_release(code);
+  return result;
+}
+
+/* What the chosen mode needs must be there: a module's mistake, found once and not at each launch. */
+static gk_result refuse_mode(const gk_graph *graph) {
+  const gk_backend *b = graph->device->backend;
+  bool complete = graph->mode == GK_MODE_IN_PROCESS ? b->run != NULL
+                  : graph->mode == GK_MODE_NATIVE   ? b->launch && b->wait
+                  : graph->mode == GK_MODE_BATCHED  ? b->launch && b->submit && b->read_flag
+                                                    : false;
+  if (complete) return GK_OK;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "backend %s chose mode %d for graph %s and lacks the entries for it", b->name,
+                 (int)graph->mode, graph->planned.plan.name);
+}
+
+static gk_result plan_list(gk_graph *graph, const gk_list *list, uint32_t bits) {
+  gki_blocks blocks = {0};
+  gki_range_begin(0, "check and plan");
+  gk_result result = gki_blocks_read(&blocks, list);
+  if (result == GK_OK) result = gki_check(&blocks, graph->device->backend, NULL, NULL);
+  if (result == GK_OK) result = gki_plan_make(&graph->planned, &blocks, bits);
+  gki_blocks_free(&blocks);
+  gki_range_end();
+  return result;
+}
+
+static gk_result make_slots(gk_graph *graph) {
+  gki_range_begin(0, "slots");
+  const gk_result result = gki_slots_make(graph);
+  gki_range_end();
+  return result;
+}
+
+static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const gki_lowering *way) {
+  gk_result result = plan_list(graph, list, bits);
+  if (result == GK_OK) result = lower(graph, way);
+  if (result == GK_OK) result = refuse_mode(graph);
+  if (result == GK_OK) result = make_slots(graph);
+  if (result == GK_OK) result = gki_queue_make(graph);
+  if (result == GK_OK) result = gki_status_make(graph);
+  return result;
+}
+
+gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits, const gki_lowering *way,
+                           gk_graph **created) {
+  gk_graph *graph = gki_handle(sizeof *graph, "a graph");
+  if (!graph) return GK_ERROR_MEMORY;
+  gki_memory_hold(); /* The graph may outlive its device. */
+  atomic_flag_clear(&graph->inside);
+  graph->device = device;
+  graph->forks = gki_forks;
+  graph->outside = way != NULL;
+  const int cancel = gki_cancel_hold();
+  gki_range_begin(0, "create %s", list && list->abi == GK_ABI ? gki_list_name(list) : "what is no list");
+  gk_result result = make(graph, list, bits, way);
+  gki_range_end();
+  gki_cancel_let_go(cancel);
+  if (result != GK_OK) {
+    gk_graph_destroy(graph);
+    return result;
+  }
+  atomic_store(&graph->stoppable, true);
+  link_graph(graph);
+  gk_log(GK_LOG_INFO, "graph %s: %u nodes in %u runs, %u loops, %u checkpoints", graph->planned.plan.name,
+         (unsigned)graph->planned.plan.node_count, (unsigned)graph->planned.plan.run_count,
+         (unsigned)graph->planned.plan.loop_count, (unsigned)graph->planned.plan.checkpoint_count);
+  *created = graph;
+  return GK_OK;
+}
+
+gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **created) {
+  enum { known = GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE };
+  gki_begin();
+  if (created) *created = NULL;
+  if (!created) return gk_fail(GK_ERROR_INVALID, "gk_graph_create: nowhere to put the graph (NULL)");
+  gk_result result = gki_device_refuse(device, "gk_graph_create");
+  if (result != GK_OK) return result;
+  if (bits & ~(uint32_t)known)
+    return gk_fail(GK_ERROR_INVALID,
+                   "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",
+                   (unsigned)(bits & ~(uint32_t)known));
+  return gki_graph_create(device, list, bits, NULL, created);
+}

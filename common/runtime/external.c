@@ -1,0 +1,61 @@
+#include "runtime/external.h"
+#include "base/cancel.h"
+#include "base/trace.h"
+#include "runtime/launch.h"
+#include "runtime/wait.h"
+
+/* On the caller's thread, whatever the device is at, and its failure is the answer: he is about to launch. */
+static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
+                         gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
+  gki_launch *launch = NULL;
+  gk_result result = gki_launch_prepare(graph, call, label, false, &launch);
+  if (result != GK_OK) return result;
+  if (atomic_exchange(&graph->stale, false)) gki_launch_send_all(launch);
+  gki_launch_log(launch);
+  const int cancel = gki_cancel_hold();
+  result = arm(graph->state, &launch->hand_over, data);
+  gki_cancel_let_go(cancel);
+  if (result != GK_OK) {
+    atomic_store(&graph->stale, true);
+    return result;
+  }
+  if (graph->told == launch->hand_over.launch - 1) graph->outcome = GK_OK;
+  atomic_store_explicit(&graph->launched, launch->hand_over.launch, memory_order_relaxed);
+  return GK_OK;
+}
+
+static gk_result refuse_inside(const gk_graph *graph, const char *call) {
+  if (graph->outside) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create, which isn't armed; call gk_launch", call,
+                 graph->planned.plan.name);
+}
+
+gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
+                           gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
+  gk_result result = gki_graph_enter(graph, call);
+  if (result != GK_OK) return result;
+  if (gki_is_heard()) gki_launch_begin_range(graph, "arm", label);
+  result = refuse_inside(graph, call);
+  if (result == GK_OK) result = gki_launch_note_refused(graph, arm_now(graph, call, label, arm, data));
+  gki_range_end();
+  gki_graph_leave(graph);
+  return result;
+}
+
+gk_result gki_launch_disarmed(gk_graph *graph, const char *call,
+                              gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched)) {
+  gk_result result = gki_graph_enter(graph, call);
+  if (result != GK_OK) return result;
+  const uint64_t before = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  uint64_t launched = before;
+  result = refuse_inside(graph, call);
+  const int cancel = gki_cancel_hold();
+  if (result == GK_OK) result = disarm(graph->state, graph->settled, &launched);
+  gki_cancel_let_go(cancel);
+  if (launched != before) {
+    atomic_store_explicit(&graph->launched, launched, memory_order_relaxed);
+    atomic_store(&graph->stale, true);
+  }
+  gki_graph_leave(graph);
+  return result;
+}

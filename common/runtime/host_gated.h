@@ -1,0 +1,8 @@
+/* Launches on a backend that runs batches and reads flags. */
+#ifndef GKI_HOST_GATED_H
+#define GKI_HOST_GATED_H
+#include "runtime/graph.h"
+
+/* Walks the plan: the walker says what comes next. */
+gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record);
+#endif

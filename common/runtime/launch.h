@@ -1,0 +1,23 @@
+/* From a call of gk_launch to the backend. */
+#ifndef GKI_LAUNCH_H
+#define GKI_LAUNCH_H
+#include "runtime/graph.h"
+
+gk_result gki_queue_make(gk_graph *graph);
+
+/* Says which labels there are. */
+gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label);
+
+/* Whether a launch may start: its place in the queue, filled. `here`: nothing may be queued in front of it. */
+gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, bool here, gki_launch **prepared);
+
+/* An earlier launch failed, so its slot updates may be lost: this one, which may be queued already, sends every
+ * slot. */
+void gki_launch_send_all(gki_launch *launch);
+
+void gki_launch_begin_range(const gk_graph *graph, const char *what, int32_t label);
+void gki_launch_log(const gki_launch *launch);
+
+/* Until there is a launch, the reason why none could start is what a wait says. Answers the result. */
+gk_result gki_launch_note_refused(gk_graph *graph, gk_result result);
+#endif

@@ -1,0 +1,23 @@
+/* A device's blocks of memory. */
+#ifndef GKI_DEVICE_MEMORY_H
+#define GKI_DEVICE_MEMORY_H
+#include "runtime/device.h"
+
+/* Memory from the backend, zeroed and known by its range. */
+gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **memory);
+/* Memory of the graph's own by the backend's `own`, known by its range. */
+gk_result gki_device_own(gk_device *device, void *state, const void *from, size_t kept, size_t bytes,
+                         const void *owner, void **memory);
+/* Whether another graph's slot was bound to that block of the graph's, so that launches of that one may use it. */
+bool gki_device_is_lent(gk_device *device, const void *memory);
+/* False: the owner has no block at that address. In the order of the device's work; or, with `disowns`, by the
+ * backend's `disown`, unless the block is lent. */
+bool gki_device_free(gk_device *device, void *memory, const void *owner, bool disowns);
+/* Bytes from the address to the end of its block, which a slot of the graph is bound to from now on; SIZE_MAX: it lies
+ * in no block of the device. *number: the block's; 0: none. */
+size_t gki_device_room(gk_device *device, const void *graph, const void *address, uint64_t *number);
+/* Whether a block of the device ends right before the address. */
+bool gki_device_ends_block(gk_device *device, const void *address);
+/* In the order of the device's work; done when it returns. */
+gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes);
+#endif

@@ -1,0 +1,8 @@
+/* What became of a launch, as the host sees it. */
+#ifndef GKI_STATUS_H
+#define GKI_STATUS_H
+#include "runtime/graph.h"
+
+gk_result gki_status_make(gk_graph *graph);
+void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_record *record);
+#endif

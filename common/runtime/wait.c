@@ -1,0 +1,190 @@
+#include "runtime/wait.h"
+#include "base/cancel.h"
+#include "base/lifetime.h"
+#include "base/registry.h"
+#include "base/trace.h"
+#include "runtime/status.h"
+#include <string.h>
+
+void gki_launch_keep_message(gki_launch *launch) {
+  if (launch->result == GK_OK || launch->result == GK_NOT_READY) return;
+  const gk_graph *graph = launch->graph;
+  gk_fail(launch->result, "backend %s failed to run graph %s and didn't say why", graph->device->backend->name,
+          graph->planned.plan.name);
+  size_t length = strlen(gk_error());
+  if (length >= sizeof launch->message) length = sizeof launch->message - 1;
+  memcpy(launch->message, gk_error(), length);
+  launch->message[length] = 0;
+}
+
+static bool is_node(const gk_plan *plan, uint32_t node, gk_op op, gk_op other) {
+  return node < plan->node_count && (plan->nodes[node].op == op || plan->nodes[node].op == other);
+}
+
+gk_result gki_judge_arrays(const gk_graph *graph, gk_record *record, const gk_record *given) {
+  if (record->passes == given->passes && record->hit_bound == given->hit_bound && record->ran == given->ran)
+    return GK_OK;
+  *record = *given;
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s has other arrays than it was given",
+                 graph->device->backend->name, graph->planned.plan.name);
+}
+
+gk_result gki_launch_judge_record(gki_launch *launch) {
+  const gk_plan *plan = &launch->graph->planned.plan;
+  const gk_record *record = &launch->record;
+  const gk_result result = gki_judge_arrays(launch->graph, &launch->record, &launch->blank);
+  if (result != GK_OK) return result;
+  if ((unsigned)record->state <= GK_CANCELLED && (unsigned)record->applied <= GK_BY_RECORDING &&
+      (record->state != GK_YIELDED || is_node(plan, record->yielded, GK_OP_CHECKPOINT, GK_OP_CHECKPOINT)) &&
+      (record->limit == 0 || is_node(plan, record->limit, GK_OP_WHILE, GK_OP_DO_WHILE)))
+    return GK_OK;
+  return gk_fail(GK_ERROR_DEVICE, "backend %s: its record of a launch of graph %s can't be: state %d, yielded at "
+                 "node %u, limit at node %u, applied %d", launch->graph->device->backend->name, plan->name,
+                 (int)record->state, (unsigned)record->yielded, (unsigned)record->limit, (int)record->applied);
+}
+
+/* As far as gk knows it just now. */
+void gki_launch_mark_end(const gki_launch *launch) {
+  const gk_plan *plan = &launch->graph->planned.plan;
+  const gk_record *record = &launch->record;
+  const uint64_t number = launch->hand_over.launch;
+  if (!gki_is_heard()) return;
+  if (launch->result != GK_OK) gki_mark(number, "%s failed", plan->name);
+  else if (record->state == GK_YIELDED)
+    gki_mark(number, "%s yielded at %s", plan->name, plan->nodes[record->yielded].name);
+  else if (record->state == GK_CANCELLED) gki_mark(number, "%s was cancelled", plan->name);
+}
+
+gk_result gki_launches_settle(gk_graph *graph, uint64_t upto, bool block) {
+  bool native = graph->mode == GK_MODE_NATIVE;
+  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  while (graph->settled < upto) {
+    gki_launch *launch = gki_launch_at(graph, graph->settled + 1);
+    gki_job *job = native ? &gki_launch_at(graph, launched)->job : &launch->job;
+    if (block) gki_worker_wait(&graph->device->worker, job);
+    else if (!atomic_load_explicit(&job->done, memory_order_acquire)) return GK_NOT_READY;
+    const bool asked = native && launch->result == GK_OK;
+    if (asked) {
+      gki_begin();
+      const int cancel = gki_cancel_hold();
+      launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
+      gki_cancel_let_go(cancel);
+      if (launch->result == GK_ERROR_BUSY) { /* it can't be asked now, which says nothing about the launch */
+        gk_fail(GK_ERROR_BUSY, "backend %s can't be asked now and didn't say why", graph->device->backend->name);
+        launch->result = GK_OK;
+        return gki_failure();
+      }
+      if (block || launch->result != GK_NOT_READY) launch->result = gki_launch_ended(launch->result);
+      if (launch->result == GK_OK) launch->result = gki_launch_judge_record(launch);
+      gki_launch_keep_message(launch);
+      gki_begin(); /* That failure isn't the one of the call at hand. */
+      if (launch->result == GK_NOT_READY) {
+        launch->result = GK_OK;
+        return GK_NOT_READY;
+      }
+    }
+    ++graph->settled;
+    if (asked) gki_launch_mark_end(launch);
+    if (native && launch->result != GK_OK) atomic_store(&graph->stale, true);
+    if (launch->result == GK_OK || graph->outcome != GK_OK) continue;
+    graph->outcome = launch->result;
+    memcpy(graph->outcome_message, launch->message, sizeof launch->message);
+  }
+  return GK_OK;
+}
+
+static gk_result wait_for(gk_graph *graph, uint64_t launched) {
+  gki_range_begin(launched, "wait for %s", graph->planned.plan.name);
+  const gk_result result = gki_launches_settle(graph, launched, true);
+  gki_range_end();
+  return result;
+}
+
+gk_result gki_refuse_external(const gk_graph *graph, const char *call, const char *instead) {
+  return gk_fail(GK_ERROR_INVALID, "%s: graph %s is part of a graph of yours; %s", call, graph->planned.plan.name,
+                 instead);
+}
+
+static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_status **status) {
+  if (status) *status = NULL;
+  gk_result result = gki_graph_enter(graph, call);
+  if (result != GK_OK) return result;
+  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  if (graph->outside && block)
+    result = gki_refuse_external(graph, call, "wait for your exec's launch and call gk_poll");
+  else if (!launched && graph->outcome_message[0])
+    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; its last launch was refused: %s", call,
+                     graph->planned.plan.name, graph->outcome_message);
+  else if (!launched)
+    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call %s first", call,
+                     graph->planned.plan.name, graph->outside ? "gk_cuda_arm" : "gk_launch");
+  else result = block ? wait_for(graph, launched) : gki_launches_settle(graph, launched, false);
+  if (result == GK_OK) {
+    graph->told = launched;
+    if (graph->outcome != GK_OK) result = gki_fail_with(graph->outcome, graph->outcome_message);
+    else {
+      if (graph->status.launch != launched) gki_status_fill(graph, launched, &gki_launch_at(graph, launched)->record);
+      if (status) *status = &graph->status;
+    }
+  }
+  gki_graph_leave(graph);
+  return result;
+}
+
+gk_result gk_wait(gk_graph *graph, const gk_status **status) { return finish(graph, "gk_wait", true, status); }
+gk_result gk_poll(gk_graph *graph, const gk_status **status) { return finish(graph, "gk_poll", false, status); }
+
+/* ---- stopping ---------------------------------------------------------------------------------------------------- */
+
+/* A launch that is over doesn't look at the word any more, and the next one clears it first: so it may be set blindly.
+ */
+static gk_result cancel_all(gk_graph *graph) {
+  const gk_backend *backend = graph->device->backend;
+  for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_RELAXED);
+  if (graph->mode != GK_MODE_NATIVE || !backend->cancel) return GK_OK;
+  return gki_answer(backend, "cancel", backend->cancel(graph->state));
+}
+
+static gk_result cancel_open(gk_graph *graph) {
+  const gk_backend *backend = graph->device->backend;
+  if (graph->mode == GK_MODE_NATIVE && !backend->cancel)
+    return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
+  gki_mark(0, "cancel %s", graph->planned.plan.name);
+  const int cancel = gki_cancel_hold();
+  const gk_result result = cancel_all(graph);
+  gki_cancel_let_go(cancel);
+  return result == GK_OK ? GK_OK : gk_fail(result, "gk_cancel: backend %s failed to and didn't say why", backend->name);
+}
+
+gk_result gk_cancel(gk_graph *graph) {
+  gki_begin();
+  if (!graph) return gk_fail(GK_ERROR_INVALID, "gk_cancel: there is no graph (NULL)");
+  if (gki_refuse_dead(graph, "gk_cancel") != GK_OK) return GK_ERROR_INVALID;
+  if (graph->forks != gki_forks) return gki_refuse_forked("gk_cancel", "the device of graph", graph->planned.plan.name);
+  if (!(graph->planned.plan.bits & GK_CANCELLABLE))
+    return gk_fail(GK_ERROR_UNSUPPORTED,
+                   "gk_cancel: graph %s was created without GK_CANCELLABLE; create it with that bit",
+                   graph->planned.plan.name);
+  atomic_fetch_add(&graph->stoppers, 1); /* from here on the device isn't closed */
+  gk_result result = GK_OK;
+  if (atomic_load(&graph->stoppable) && atomic_load_explicit(&graph->launched, memory_order_relaxed))
+    result = cancel_open(graph);
+  atomic_fetch_sub(&graph->stoppers, 1);
+  return result;
+}
+
+bool gki_launches_over(gk_graph *graph) {
+  return gki_launches_settle(graph, atomic_load_explicit(&graph->launched, memory_order_relaxed), false) == GK_OK;
+}
+
+void gki_launches_handed(gk_graph *graph) {
+  const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  if (launched) gki_worker_wait(&graph->device->worker, &gki_launch_at(graph, launched)->job);
+}
+
+void gki_launches_end(gk_graph *graph) {
+  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  if (graph->settled == launched) return;
+  cancel_all(graph);
+  wait_for(graph, launched);
+}
