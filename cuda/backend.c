@@ -3,8 +3,13 @@
 #include "cuda/compile.h"
 #include "cuda/facts.h"
 #include "cuda/gated.h"
+#include "cuda/kernels.h"
 #include "cuda/launch.h"
+#include "cuda/lower.h"
+#include "cuda/memory.h"
+#include "cuda/open.h"
 #include "cuda/outline.h"
+#include "cuda/pool.h"
 #include "cuda/probe.h"
 #include "kernel/images.h"
 #include <stdio.h>
@@ -282,7 +287,7 @@ static gk_result note(const any_graph *graph, gk_result result) {
 
 static gk_result await_launches(any_graph *graph) {
   if (graph->is_gated) return gki_cuda_gated_await(&graph->gated);
-  const CUresult result = gki_cuda_await_launches(&graph->native);
+  const CUresult result = gki_cuda_await_launches(graph->native.device, &graph->native.order);
   return gki_cuda_judge_graph(graph->native.device, graph->native.plan, result, "waiting for the launches");
 }
 

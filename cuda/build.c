@@ -1,6 +1,7 @@
 /* From gates to nodes: one after the other, sections side by side. */
 #include "cuda/build.h"
 #include "base/trace.h"
+#include "cuda/graph.h"
 #include "cuda/nodes.h"
 
 typedef struct builder {
@@ -192,30 +193,14 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
   return result;
 }
 
-static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t number) {
-  const gki_cuda_device *device = graph->device;
-  uint32_t *from = (uint32_t *)(void *)(graph->pinned + GKI_CUDA_TARGETS_AT) + (number - 1) % GKI_CUDA_RING;
-  *from = target;
-  CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, aimed), from,
-                                                      sizeof *from, graph->at);
-  if (result == CUDA_SUCCESS) graph->aimed = target;
-  return gki_cuda_judge(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);
-}
-
-gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number) {
-  if (!variant->prologue || !variant->gates->target_count) return GK_OK;
-  if (graph->aims_by_copy) return graph->aimed == target ? GK_OK : copy_target(graph, target, number);
-  if (variant->target == target) return GK_OK;
-  const gki_cuda_device *device = graph->device;
-  void *parameters[] = {&variant->tables, &variant->point, &target};
-  CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-  node.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = device->own.prologue, .gridDimX = 1, .gridDimY = 1,
-                                             .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
-                                             .kernelParams = parameters, .ctx = device->context};
-  CUresult result = device->driver->cuGraphExecNodeSetParams(variant->exec, variant->prologue, &node);
-  if (result != CUDA_SUCCESS)
-    return gki_cuda_judge(device->driver, result, "cuGraphExecNodeSetParams of the prologue of graph %s",
-                          graph->plan->name);
-  variant->target = target;
-  return GK_OK;
+gk_result gki_cuda_add_arming(gki_cuda_graph *graph, const gki_cuda_into *into) {
+  graph->armed = (gki_cuda_arming){.control = graph->state, .target = GKI_CUDA_NONE};
+  void *parameters[] = {&graph->armed};
+  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = graph->device->own.arm, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                           .blockDimX = GKI_CUDA_ARMING_THREADS, .blockDimY = 1, .blockDimZ = 1,
+                                           .kernelParams = parameters};
+  const gki_cuda_driver *driver = graph->device->driver;
+  return gki_cuda_judge_into(
+      graph->device, driver->cuGraphAddKernelNode(&graph->arming, into->graph, into->after, into->count, &node),
+      "gk_cuda_add", "cuGraphAddKernelNode of the list's first kernel");
 }

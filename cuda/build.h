@@ -1,7 +1,7 @@
 /* The nodes of a graph that decides by itself. */
 #ifndef GKI_CUDA_BUILD_H
 #define GKI_CUDA_BUILD_H
-#include "cuda/lower.h"
+#include "cuda/graph.h"
 
 /* Of a variant whose gates and tables are there. */
 gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles);
@@ -10,10 +10,8 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
 gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
                               const CUgraphConditionalHandle *handles, gki_cuda_into *into);
 
-/* added.c: the first node in somebody else's graph, behind his. */
-gk_result gki_cuda_add_arming(gki_cuda_graph *graph, const gki_cuda_into *into);
+enum { GKI_CUDA_ARMING_THREADS = 128 };
 
-/* That target, a number of a checkpoint or GKI_CUDA_NONE, for launch `number`: as a parameter of its prologue, or by a
- * copy. */
-gk_result gki_cuda_aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number);
+/* The first node in somebody else's graph, behind his. */
+gk_result gki_cuda_add_arming(gki_cuda_graph *graph, const gki_cuda_into *into);
 #endif

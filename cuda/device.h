@@ -6,7 +6,6 @@
 #include "cuda/caps.h"
 #include "cuda/driver.h"
 #include "cuda/image.h"
-#include "cuda/pool.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -24,7 +23,25 @@ enum { GKI_CUDA_CAPABILITIES = 16 };
 
 typedef struct gki_cuda_pinned { struct gki_cuda_pinned *next; char *at; size_t bytes; } gki_cuda_pinned;
 
-typedef struct gki_cuda_pass_counts gki_cuda_pass_counts; /* single.c */
+/* See pool.h. */
+typedef struct gki_cuda_pooled {
+  struct gki_cuda_pooled *next;
+  void *host;      /* page-locked; NULL: memory of the device */
+  CUdeviceptr at;  /* as the device sees it */
+  size_t bytes;
+  bool registered; /* the process's own pages, which outlive a context that is reset; else the driver's */
+} gki_cuda_pooled;
+
+typedef struct gki_cuda_pool {
+  pthread_mutex_t lock; /* of what follows */
+  bool locks;           /* the lock was made */
+  gki_cuda_pooled **used; /* lists, by a hash of the address that it was given out as */
+  size_t lists, used_count; /* of used; a power of two, or 0 */
+  gki_cuda_pooled *spare;
+  size_t spare_bytes, spare_count;
+} gki_cuda_pool;
+
+typedef struct gki_cuda_pass_counts gki_cuda_pass_counts; /* memory.c */
 
 typedef struct gki_cuda_device {
   const gki_cuda_driver *_Atomic driver; /* another one once the context is gone */
@@ -44,9 +61,9 @@ typedef struct gki_cuda_device {
   pthread_mutex_t lock; /* of what follows */
   gki_cuda_pinned *pinned; /* page-locked memory that was given out */
   gki_cuda_pass_counts *counts; /* of passes, for loops in graphs of others */
-  struct gki_cuda_graph *abroad; /* through their next_abroad: their last launches are on streams of others, and the
+  struct gki_cuda_order *abroad; /* through their next_abroad: their last launches are on streams of others, and the
                                   * device's own hasn't been told to follow them */
-  struct gki_cuda_graph *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
+  struct gki_cuda_order *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
   gki_cuda_pool pool;  /* under a lock of its own */
   struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
   gki_cuda_own own;    /* gk's own kernels, if there is a module */
@@ -60,11 +77,6 @@ typedef struct gki_cuda_device {
   char name[256], driver_text[64];
   gk_capability capabilities[GKI_CUDA_CAPABILITIES];
 } gki_cuda_device;
-
-/* sharing: NULL, or with what is the caller's. */
-gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_sharing *sharing);
-/* Copes with what open left half done. On a device that hangs nothing is given back, as that might never return. */
-void gki_cuda_close(gki_cuda_device *device);
 
 /* Between the two the device's context is the thread's, and the thread is relaxed; then both are again what they were.
  * GK_ERROR_DEVICE, with what it began with, if the device is lost; GK_ERROR_INVALID while a stream that it shares, or
@@ -110,10 +122,9 @@ gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *pla
  * context is gone, so the device's driver is to be read behind it. */
 bool gki_cuda_enter_to_free(gki_cuda_device *device);
 
-/* The backend's entries. */
-gk_result gki_cuda_alloc(void *device, size_t bytes, gk_memory kind, void **memory);
-void gki_cuda_free(void *device, void *memory);
-gk_result gki_cuda_copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes);
-void *gki_cuda_host_address(void *device, void *memory);
-gk_result gki_cuda_reaches(void *device, const void *memory);
+/* What a driver's entry answered to a graph and nodes that a caller gave: GK_ERROR_INVALID if it minds those. */
+gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, const char *call, const char *entry);
+
+/* GK_ERROR_INVALID while the stream is being captured. */
+gk_result gki_cuda_refuse_capture(const gki_cuda_device *device, CUstream stream);
 #endif

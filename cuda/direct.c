@@ -1,8 +1,8 @@
 /* gk_cuda.h: sharing, and looking inside. */
+#include "cuda/direct.h"
 #include "gk_cuda.h"
 #include "base/error.h"
 #include "cuda/backend.h"
-#include "cuda/direct_block.h"
 #include "cuda/dump.h"
 #include "cuda/lower.h"
 #include "cuda/record.h"
@@ -11,6 +11,29 @@
 #include "runtime/worker.h"
 #include <stdio.h>
 #include <string.h>
+
+gki_cuda_device *gki_cuda_device_of(gk_device *device, const char *call) {
+  if (gki_device_refuse(device, call) != GK_OK) return NULL;
+  if (device->backend == &gki_cuda) return device->state;
+  gk_fail(GK_ERROR_INVALID, "%s: the device is one of backend %s; open one of backend cuda", call,
+          device->backend->name);
+  return NULL;
+}
+
+gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char *call) {
+  if (device->abilities.conditional) return GK_OK;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "%s: CUDA device %d (%s) has no conditional nodes for it: %s", call,
+                 device->ordinal, device->name, device->abilities.why);
+}
+
+gk_result gki_cuda_refuse_into(const char *call, CUgraph into, const CUgraphNode *after, size_t count) {
+  if (!into) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL) to add to", call);
+  if (count && !after)
+    return gk_fail(GK_ERROR_INVALID, "%s: %zu nodes come first, and `after` is NULL", call, count);
+  for (size_t k = 0; k < count; ++k)
+    if (!after[k]) return gk_fail(GK_ERROR_INVALID, "%s: after[%zu] is no node (NULL)", call, k);
+  return GK_OK;
+}
 
 /* ---- sharing ----------------------------------------------------------------------------------------------------- */
 
@@ -58,7 +81,8 @@ static gk_result find_variant(look *l, gki_cuda_graph *native) {
   gk_result result = gki_cuda_variant_get(native, l->resumes, &variant);
   if (result == GK_ERROR_UNSUPPORTED && native->refused[0])
     return gk_fail(result, "%s: graph %s: %s", l->call, native->plan->name, native->refused);
-  if (result == GK_OK && !there && native->last_stream.stream != device->stream) /* the next one may be there again */
+  if (result == GK_OK && !there && native->order.last_stream.stream != device->stream)
+    /* the next one may be there again */
     result = gki_cuda_judge_graph(device, native->plan, device->driver->cuStreamSynchronize(device->stream),
                                   "cuStreamSynchronize");
   l->variant = variant;

@@ -1,83 +1,18 @@
 /* Single loops and branches in graphs that others make: conditional nodes, and the kernels that decide for them. Of
  * what the probe asks they need no more than any device that has conditional nodes does: a kernel sets the handle of
  * the node behind it, or of the loop that it is the last of. */
-#include "cuda/direct_block.h"
 #include "gk_cuda.h"
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/lifetime.h"
 #include "cuda/backend.h"
+#include "cuda/direct.h"
+#include "cuda/memory.h"
 #include "runtime/device.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 _Static_assert(sizeof(uintptr_t) == 8, "a block's operation and its bound in one word");
-
-/* ---- devices ----------------------------------------------------------------------------------------------------- */
-
-gki_cuda_device *gki_cuda_device_of(gk_device *device, const char *call) {
-  if (gki_device_refuse(device, call) != GK_OK) return NULL;
-  if (device->backend == &gki_cuda) return device->state;
-  gk_fail(GK_ERROR_INVALID, "%s: the device is one of backend %s; open one of backend cuda", call,
-          device->backend->name);
-  return NULL;
-}
-
-gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char *call) {
-  if (device->abilities.conditional) return GK_OK;
-  return gk_fail(GK_ERROR_UNSUPPORTED, "%s: CUDA device %d (%s) has no conditional nodes for it: %s", call,
-                 device->ordinal, device->name, device->abilities.why);
-}
-
-gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, const char *call, const char *entry) {
-  if (result != CUDA_ERROR_INVALID_VALUE) return gki_cuda_judge(device->driver, result, "%s: %s", call, entry);
-  char text[300];
-  gki_cuda_describe_result(device->driver, result, text, sizeof text);
-  return gk_fail(GK_ERROR_INVALID, "%s: %s: %s; the graph must be alive and, as a whole, without an exec; the nodes "
-                 "that come first must be different ones of that graph, not of one around or in it", call, entry, text);
-}
-
-/* ---- counts of passes -------------------------------------------------------------------------------------------- */
-
-enum { COUNTS = 256 };
-
-struct gki_cuda_pass_counts {
-  struct gki_cuda_pass_counts *next;
-  CUdeviceptr at;
-  uint32_t used;
-};
-
-static gk_result add_counts(gki_cuda_device *device) {
-  gki_cuda_pass_counts *counts = gki_array(1, sizeof *counts, "counts of passes");
-  if (!counts) return GK_ERROR_MEMORY;
-  gk_result result = gki_cuda_take(device, COUNTS * sizeof(uint32_t), "counts of passes", &counts->at);
-  if (result != GK_OK) {
-    gk_release(counts);
-    return result;
-  }
-  counts->next = device->counts;
-  device->counts = counts;
-  return GK_OK;
-}
-
-/* Nothing has to be written there now: the kernel in front of the loop starts it. */
-static gk_result take_count(gki_cuda_device *device, CUdeviceptr *at) {
-  gk_result result = GK_OK;
-  pthread_mutex_lock(&device->lock);
-  if (!device->counts || device->counts->used == COUNTS) result = add_counts(device);
-  if (result == GK_OK) *at = device->counts->at + device->counts->used++ * sizeof(uint32_t);
-  pthread_mutex_unlock(&device->lock);
-  return result;
-}
-
-void gki_cuda_pass_counts_drop(gki_cuda_device *device) {
-  while (device->counts) {
-    gki_cuda_pass_counts *counts = device->counts;
-    device->counts = counts->next;
-    gki_cuda_give(device, counts->at);
-    gk_release(counts);
-  }
-}
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
@@ -140,21 +75,12 @@ static gk_result refuse_block(gk_op op, const int32_t *flag, uint32_t max_iterat
   return GK_OK;
 }
 
-gk_result gki_cuda_refuse_into(const char *call, CUgraph into, const CUgraphNode *after, size_t count) {
-  if (!into) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL) to add to", call);
-  if (count && !after)
-    return gk_fail(GK_ERROR_INVALID, "%s: %zu nodes come first, and `after` is NULL", call, count);
-  for (size_t k = 0; k < count; ++k)
-    if (!after[k]) return gk_fail(GK_ERROR_INVALID, "%s: after[%zu] is no node (NULL)", call, k);
-  return GK_OK;
-}
-
 /* An IF with both bodies is two IF nodes, on every driver: then each handle means the same, and bodies may hold child
  * graphs, which went wrong in nodes with two bodies before 13.0. Both are decided in front of the first. */
 static gk_result begin(gki_cuda_device *device, gk_op op, const int32_t *flag, uint32_t bound, CUgraph into,
                        const CUgraphNode *after, size_t count, gk_cuda_block *block) {
   CUdeviceptr count_at = 0;
-  gk_result result = bound ? take_count(device, &count_at) : GK_OK;
+  gk_result result = bound ? gki_cuda_take_count(device, &count_at) : GK_OK;
   if (result == GK_OK) result = make_handles(device, op, into, block);
   if (result == GK_OK && (flag || op == GK_OP_DO_WHILE)) {
     result = add_decision(device, op, flag, count_at, into, after, count, block);

@@ -8,28 +8,16 @@
 #include "gk_cuda.h"
 #include "cuda/backend.h"
 #include "cuda/build.h"
-#include "cuda/direct_block.h"
+#include "cuda/direct.h"
+#include "cuda/graph.h"
 #include "cuda/launch.h"
+#include "cuda/lower.h"
 #include "cuda/probe.h"
 #include "runtime/create.h"
 #include "runtime/external.h"
 #include "runtime/graph.h"
 
 /* ---- adding ------------------------------------------------------------------------------------------------------ */
-
-enum { ARMING_THREADS = 128 };
-
-gk_result gki_cuda_add_arming(gki_cuda_graph *graph, const gki_cuda_into *into) {
-  graph->armed = (gki_cuda_arming){.control = graph->state, .target = GKI_CUDA_NONE};
-  void *parameters[] = {&graph->armed};
-  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = graph->device->own.arm, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-                                           .blockDimX = ARMING_THREADS, .blockDimY = 1, .blockDimZ = 1,
-                                           .kernelParams = parameters};
-  const gki_cuda_driver *driver = graph->device->driver;
-  return gki_cuda_judge_into(
-      graph->device, driver->cuGraphAddKernelNode(&graph->arming, into->graph, into->after, into->count, &node),
-      "gk_cuda_add", "cuGraphAddKernelNode of the list's first kernel");
-}
 
 static gk_result refuse_device(const gki_cuda_device *device) {
   gk_result result = gki_cuda_refuse_conditional(device, "gk_cuda_add");
@@ -103,7 +91,7 @@ static gk_result set_arming(const gki_cuda_graph *graph, CUgraphExec exec, gki_c
   void *parameters[] = {&arming};
   CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
   node.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = device->own.arm, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-                                             .blockDimX = ARMING_THREADS, .blockDimY = 1, .blockDimZ = 1,
+                                             .blockDimX = GKI_CUDA_ARMING_THREADS, .blockDimY = 1, .blockDimZ = 1,
                                              .kernelParams = parameters, .ctx = device->context};
   const CUresult result = device->driver->cuGraphExecNodeSetParams(exec, graph->arming, &node);
   if (result != CUDA_ERROR_INVALID_VALUE)
@@ -132,7 +120,7 @@ static gk_result update_nodes(gki_cuda_graph *graph, const gk_hand_over *launch,
 }
 
 static gk_result arm(gki_cuda_graph *graph, const gk_hand_over *launch, CUgraphExec exec) {
-  const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
+  const uint64_t number = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
   const bool brings = launch->changed_count || !has_slots(graph);
   gk_result result = update_nodes(graph, launch, exec);
   if (result != GK_OK) return result;
@@ -146,7 +134,7 @@ static gk_result arm(gki_cuda_graph *graph, const gk_hand_over *launch, CUgraphE
   gki_cuda_announce(graph, launch, number);
   result = set_arming(graph, exec, arming);
   if (result != GK_OK) {
-    atomic_store(&graph->launched, number - 1);
+    atomic_store(&graph->order.launched, number - 1);
     return result;
   }
   graph->armed = arming;
@@ -184,7 +172,7 @@ static gk_result disarm_entered(void *state, uint64_t over, uint64_t *launched) 
   gki_cuda_leave(graph->device);
   if (result != GK_OK) return gki_cuda_note(graph->device, result);
   while (*launched > over && !gki_cuda_is_posted(graph, *launched)) --*launched;
-  atomic_store(&graph->launched, *launched);
+  atomic_store(&graph->order.launched, *launched);
   return GK_OK;
 }
 

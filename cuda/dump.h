@@ -2,7 +2,7 @@
 #ifndef GKI_CUDA_DUMP_H
 #define GKI_CUDA_DUMP_H
 #include "base/text.h"
-#include "cuda/lower.h"
+#include "cuda/graph.h"
 
 /* Adds it to the text; in the device's context. */
 gk_result gki_cuda_draw(const gki_cuda_graph *graph, const gki_cuda_variant *variant, gki_text *text);

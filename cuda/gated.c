@@ -3,6 +3,9 @@
 #include "base/costs.h"
 #include "base/error.h"
 #include "cuda/launch.h"
+#include "cuda/memory.h"
+#include "cuda/pool.h"
+#include "cuda/stream.h"
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

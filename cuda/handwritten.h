@@ -2,7 +2,7 @@
  * kernel's parameters. */
 #ifndef GKI_CUDA_FOREIGN_H
 #define GKI_CUDA_FOREIGN_H
-#include "cuda/kernels.h"
+#include "cuda/device.h"
 
 /* In the device's context. The module of a text or an image; GK_ERROR_COMPILE with the compiler's or the driver's log.
  */

@@ -2,17 +2,17 @@
 #include "base/clock.h"
 #include "base/costs.h"
 #include "cuda/build.h"
+#include "cuda/lower.h"
 #include <string.h>
-
-static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
 /* Launches that are under way run what is about to go. */
 static gk_result record_again(gki_cuda_graph *graph) {
   const gki_cuda_device *device = graph->device;
-  gk_result result = gki_cuda_judge_graph(device, graph->plan, gki_cuda_catch_up(graph), "waiting for its launches");
-  if (result != GK_OK) graph->busy_until = UINT64_MAX;
+  gk_result result = gki_cuda_judge_graph(device, graph->plan, gki_cuda_catch_up(graph->device, &graph->order),
+                                          "waiting for its launches");
+  if (result != GK_OK) graph->order.busy_until = UINT64_MAX;
   gki_cuda_relax(device);
   gki_cuda_variant_drop(graph, &graph->fresh); /* also then: what they recorded isn't to run again */
   gki_cuda_variant_drop(graph, &graph->resume);
@@ -22,108 +22,14 @@ static gk_result record_again(gki_cuda_graph *graph) {
 
 /* A launch that couldn't be waited for may read what the next one writes over. */
 static gk_result end_unsure(gki_cuda_graph *graph) {
-  const CUresult result = graph->unsure ? gki_cuda_catch_up(graph) : CUDA_SUCCESS;
+  const CUresult result = graph->unsure ? gki_cuda_catch_up(graph->device, &graph->order) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) graph->unsure = false;
   return gki_cuda_judge_graph(graph->device, graph->plan, result, "waiting for its launches");
-}
-
-/* Another graph's launch that nothing marks the end of is marked before this one goes behind it. */
-static gk_result mark_last(gki_cuda_device *device) {
-  gki_cuda_graph *last = device->last;
-  if (!last) return GK_OK;
-  CUresult result = device->driver->cuEventRecord(last->event, device->stream);
-  if (result == CUDA_SUCCESS) device->last = NULL;
-  return gki_cuda_judge_graph(device, last->plan, result, "cuEventRecord");
-}
-
-gk_result gki_cuda_follow(gki_cuda_device *device) {
-  pthread_mutex_lock(&device->lock);
-  gk_result result = mark_last(device);
-  pthread_mutex_unlock(&device->lock);
-  return result;
 }
 
 /* Others can't put work on that stream; the end of what is last there is marked when somebody needs that. */
 static bool is_own(const gki_cuda_device *device, CUstream stream) {
   return stream == device->stream && !device->shares_stream;
-}
-
-CUresult gki_cuda_catch_up(const gki_cuda_graph *graph) {
-  const gki_cuda_driver *driver = graph->device->driver;
-  const bool by_event = graph->at == graph->device->stream && graph->end;
-  gki_cuda_relax(graph->device);
-  const CUresult result = by_event ? driver->cuEventSynchronize(graph->end) : driver->cuStreamSynchronize(graph->at);
-  gki_cuda_unrelax();
-  return result;
-}
-
-static void stay_home(gki_cuda_graph *graph) {
-  gki_cuda_graph **at = &graph->device->abroad;
-  while (*at && *at != graph) at = &(*at)->next_abroad;
-  if (*at) *at = graph->next_abroad;
-}
-
-/* The device's stream follows the launch before. The next launch elsewhere follows that stream, also if this one fails
- * with something on its way there. */
-static void return_home(gki_cuda_graph *graph, const gki_cuda_stream_id *on) {
-  pthread_mutex_lock(&graph->device->lock);
-  stay_home(graph);
-  graph->last_stream = *on;
-  graph->end = NULL;
-  pthread_mutex_unlock(&graph->device->lock);
-}
-
-/* The launch before, and what was sent, may be on another stream than the next launch. */
-static gk_result go_to(gki_cuda_graph *graph, const gki_cuda_stream_id *on) {
-  gki_cuda_device *device = graph->device;
-  const gki_cuda_driver *driver = device->driver;
-  CUresult result = CUDA_SUCCESS;
-  if (!gki_cuda_is_same(on, &graph->last_stream)) {
-    CUevent before = graph->end;
-    if (!before) {
-      before = graph->event;
-      pthread_mutex_lock(&device->lock);
-      result = driver->cuEventRecord(before, device->stream);
-      if (result == CUDA_SUCCESS && device->last == graph) device->last = NULL;
-      pthread_mutex_unlock(&device->lock);
-    }
-    if (result != CUDA_SUCCESS) return gki_cuda_judge_graph(device, graph->plan, result, "cuEventRecord");
-    result = driver->cuStreamWaitEvent(on->stream, before, 0);
-    if (result == CUDA_SUCCESS && on->stream == device->stream) return_home(graph, on);
-  }
-  if (result == CUDA_SUCCESS) graph->at = on->stream;
-  return gki_cuda_judge_graph(device, graph->plan, result, "cuStreamWaitEvent");
-}
-
-gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
-  gk_result result = GK_OK;
-  pthread_mutex_lock(&device->lock);
-  while (result == GK_OK && device->abroad) {
-    gki_cuda_graph *graph = device->abroad;
-    result = gki_cuda_judge_graph(device, graph->plan,
-                                  device->driver->cuStreamWaitEvent(device->stream, graph->end, 0),
-                                  "cuStreamWaitEvent");
-    if (result == GK_OK) device->abroad = graph->next_abroad;
-  }
-  pthread_mutex_unlock(&device->lock);
-  return result;
-}
-
-/* From here on the stream isn't touched any more: it may be captured, or destroyed. */
-static CUresult mark_end(gki_cuda_graph *graph, const gki_cuda_stream_id *on, CUevent event) {
-  const gki_cuda_driver *driver = graph->device->driver;
-  const CUresult result = driver->cuEventRecord(event, graph->at);
-  graph->last_stream = *on;
-  graph->end = event;
-  stay_home(graph);
-  if (result == CUDA_SUCCESS && graph->at != graph->device->stream) {
-    graph->next_abroad = graph->device->abroad;
-    graph->device->abroad = graph;
-  }
-  if (result == CUDA_SUCCESS) return result;
-  graph->last_stream = (gki_cuda_stream_id){graph->device->stream, 0};
-  graph->end = NULL;
-  return gki_cuda_catch_up(graph);
 }
 
 /* Under the device's lock. If the end can't be marked, it is waited for, as the next launch would write over what this
@@ -132,20 +38,22 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, con
                      uint64_t number) {
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
-  const bool own = is_own(device, graph->at);
-  const CUevent event = graph->events ? graph->events[place_of(number)] : graph->event;
-  gk_result result = own && device->last != graph ? mark_last(device) : GK_OK;
+  const bool own = is_own(device, graph->order.at);
+  const CUevent event = graph->order.events ? graph->order.events[gki_cuda_place_of(number)] : graph->order.event;
+  gk_result result = own && device->last != &graph->order ? gki_cuda_mark_last(device) : GK_OK;
   if (result == GK_OK)
-    result = gki_cuda_judge_graph(device, graph->plan, driver->cuGraphLaunch(variant->exec, graph->at),
+    result = gki_cuda_judge_graph(device, graph->plan, driver->cuGraphLaunch(variant->exec, graph->order.at),
                                   "cuGraphLaunch");
   if (result != GK_OK) return result;
-  if (!own) return gki_cuda_judge_graph(device, graph->plan, mark_end(graph, on, event), "cuEventRecord");
-  if (!graph->events) {
-    device->last = graph;
+  if (!own)
+    return gki_cuda_judge_graph(device, graph->plan, gki_cuda_mark_end(device, &graph->order, on, event),
+                                "cuEventRecord");
+  if (!graph->order.events) {
+    device->last = &graph->order;
     return GK_OK;
   }
-  CUresult marked = driver->cuEventRecord(event, graph->at);
-  if (marked != CUDA_SUCCESS) marked = gki_cuda_catch_up(graph);
+  CUresult marked = driver->cuEventRecord(event, graph->order.at);
+  if (marked != CUDA_SUCCESS) marked = gki_cuda_catch_up(graph->device, &graph->order);
   return gki_cuda_judge_graph(device, graph->plan, marked, "cuEventRecord");
 }
 
@@ -160,13 +68,41 @@ void gki_cuda_announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64
   uint64_t *word = (uint64_t *)(void *)graph->pinned;
   if (__atomic_load_n(word, __ATOMIC_RELAXED) >= number) /* of a launch of this number that the driver didn't take */
     __atomic_store_n(word, number - 1, __ATOMIC_RELAXED);
-  atomic_store(&graph->launched, number);
+  atomic_store(&graph->order.launched, number);
   atomic_thread_fence(memory_order_seq_cst);
   if (__atomic_load_n(launch->cancel, __ATOMIC_RELAXED)) stop_up_to(graph, number);
 }
 
+static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t number) {
+  const gki_cuda_device *device = graph->device;
+  uint32_t *from = (uint32_t *)(void *)(graph->pinned + GKI_CUDA_TARGETS_AT) + (number - 1) % GKI_CUDA_RING;
+  *from = target;
+  CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, aimed), from,
+                                                      sizeof *from, graph->order.at);
+  if (result == CUDA_SUCCESS) graph->aimed = target;
+  return gki_cuda_judge(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);
+}
+
+static gk_result aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number) {
+  if (!variant->prologue || !variant->gates->target_count) return GK_OK;
+  if (graph->aims_by_copy) return graph->aimed == target ? GK_OK : copy_target(graph, target, number);
+  if (variant->target == target) return GK_OK;
+  const gki_cuda_device *device = graph->device;
+  void *parameters[] = {&variant->tables, &variant->point, &target};
+  CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+  node.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = device->own.prologue, .gridDimX = 1, .gridDimY = 1,
+                                             .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
+                                             .kernelParams = parameters, .ctx = device->context};
+  CUresult result = device->driver->cuGraphExecNodeSetParams(variant->exec, variant->prologue, &node);
+  if (result != CUDA_SUCCESS)
+    return gki_cuda_judge(device->driver, result, "cuGraphExecNodeSetParams of the prologue of graph %s",
+                          graph->plan->name);
+  variant->target = target;
+  return GK_OK;
+}
+
 static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const gki_cuda_stream_id *on) {
-  const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
+  const uint64_t number = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
   const bool made = graph->fresh.exec != NULL;
   const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
   gki_cuda_variant *variant = NULL;
@@ -175,15 +111,15 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const 
   graph->records_again = graph->records_again || again; /* perhaps for a launch before, which failed at it */
   gki_cuda_parameters_take(&graph->parameters, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);
-  if (result == GK_OK) result = go_to(graph, on);
+  if (result == GK_OK) result = gki_cuda_go_to(graph->device, &graph->order, on);
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
   if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
     return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
-  if (result == GK_OK) result = gki_cuda_counts_renumber(&graph->counts, graph->at);
-  if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1, graph->at);
+  if (result == GK_OK) result = gki_cuda_counts_renumber(&graph->counts, graph->order.at);
+  if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1, graph->order.at);
   if (result == GK_OK) result = gki_cuda_updates_send(&variant->updates, &graph->parameters, launch->applied);
   if (result != GK_OK) return result;
-  result = gki_cuda_aim(graph, variant,
+  result = aim(graph, variant,
                         launch->target ? graph->plan->nodes[launch->target].checkpoint : GKI_CUDA_NONE, number);
   if (result != GK_OK) return result;
   if (graph->records_again) *launch->applied = GK_BY_RECORDING;
@@ -192,7 +128,7 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const 
   pthread_mutex_lock(&graph->device->lock);
   result = put(graph, variant, on, number);
   pthread_mutex_unlock(&graph->device->lock);
-  if (result != GK_OK) atomic_store(&graph->launched, number - 1);
+  if (result != GK_OK) atomic_store(&graph->order.launched, number - 1);
   return result;
 }
 
@@ -200,74 +136,42 @@ gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch) {
   const gki_cuda_device *device = graph->device;
   gki_cuda_stream_id on;
   bool pushed;
-  gk_result result = gki_cuda_enter_to_launch(device, launch, &graph->last_stream, &on, &pushed);
+  gk_result result = gki_cuda_enter_to_launch(device, launch, &graph->order.last_stream, &on, &pushed);
   if (result != GK_OK) return result;
   result = start(graph, launch, &on);
-  if (result != GK_OK) graph->busy_until = UINT64_MAX; /* with what was put on the stream before it failed */
-  if (result != GK_OK && graph->at != device->stream) (void)gki_cuda_catch_up(graph); /* while that stream is there */
-  graph->at = device->stream;
+  if (result != GK_OK) graph->order.busy_until = UINT64_MAX; /* with what was put on the stream before it failed */
+  if (result != GK_OK && graph->order.at != device->stream)
+    (void)gki_cuda_catch_up(graph->device, &graph->order); /* while that stream is there */
+  graph->order.at = device->stream;
   if (pushed) gki_cuda_leave_unrelaxed(device);
   return result;
 }
 
 gk_result gki_cuda_cancel(gki_cuda_graph *graph) {
   atomic_thread_fence(memory_order_seq_cst);
-  stop_up_to(graph, atomic_load(&graph->launched));
+  stop_up_to(graph, atomic_load(&graph->order.launched));
   return GK_OK;
 }
 
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
-CUresult gki_cuda_await_launches(gki_cuda_graph *graph) {
-  gki_cuda_device *device = graph->device;
-  const gki_cuda_driver *driver = device->driver;
-  const uint64_t launched = atomic_load(&graph->launched);
-  CUresult result = CUDA_SUCCESS;
-  pthread_mutex_lock(&device->lock);
-  if (device->last == graph) {
-    result = driver->cuEventRecord(graph->event, device->stream);
-    device->last = NULL;
-  }
-  pthread_mutex_unlock(&device->lock);
-  if (graph->busy_until == UINT64_MAX) { /* a launch half way may have no event */
-    result = gki_cuda_catch_up(graph);
-    if (result == CUDA_SUCCESS) graph->busy_until = 0;
-    return result;
-  }
-  if (result == CUDA_SUCCESS && launched)
-    result = driver->cuEventSynchronize(graph->end      ? graph->end
-                                        : graph->events ? graph->events[place_of(launched)]
-                                                        : graph->event);
-  return result == CUDA_SUCCESS ? result : gki_cuda_catch_up(graph);
-}
-
-bool gki_cuda_settle(gki_cuda_graph *graph) {
-  gki_cuda_device *device = graph->device;
-  if (graph->outside) /* launches by the caller that weren't armed may be under way, too */
-    return gki_cuda_await_all(device, graph->plan, "gk_graph_destroy") != GK_ERROR_INVALID;
-  pthread_mutex_lock(&device->lock);
-  stay_home(graph);
-  pthread_mutex_unlock(&device->lock);
-  (void)gki_cuda_await_launches(graph);
-  return true;
-}
-
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 static const gki_cuda_status *status_of(const gki_cuda_graph *graph, uint64_t number) {
-  return (const void *)(graph->pinned + GKI_CUDA_STATUSES_AT + (size_t)place_of(number) * graph->shared.status_bytes);
+  return (const void *)(graph->pinned + GKI_CUDA_STATUSES_AT +
+                        (size_t)gki_cuda_place_of(number) * graph->shared.status_bytes);
 }
 
 bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number) {
-  return !graph->events && __atomic_load_n(&status_of(graph, number)->number, __ATOMIC_ACQUIRE) == number;
+  return !graph->order.events && __atomic_load_n(&status_of(graph, number)->number, __ATOMIC_ACQUIRE) == number;
 }
 
 /* What ends with the launch, or later. Where nothing marks the end of the last launches, that is done now. */
 static gk_result find_event(gki_cuda_graph *graph, uint64_t number, CUevent *event) {
   gk_result result = GK_OK;
-  *event = graph->events ? graph->events[place_of(number)] : graph->event;
+  *event = graph->order.events ? graph->order.events[gki_cuda_place_of(number)] : graph->order.event;
   pthread_mutex_lock(&graph->device->lock);
-  if (graph->device->last == graph) result = mark_last(graph->device);
+  if (graph->device->last == &graph->order) result = gki_cuda_mark_last(graph->device);
   pthread_mutex_unlock(&graph->device->lock);
   return result;
 }
@@ -291,7 +195,7 @@ static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool blo
                                                                    block ? "cuEventSynchronize" : "cuEventQuery");
   }
   gki_cuda_leave(graph->device);
-  if (result != GK_OK || graph->events || gki_cuda_is_posted(graph, number)) return result;
+  if (result != GK_OK || graph->order.events || gki_cuda_is_posted(graph, number)) return result;
   return gk_fail(GK_ERROR_DEVICE, "graph %s: launch %llu ended on the device and posted no status; close the device",
                  graph->plan->name, (unsigned long long)number);
 }
@@ -314,7 +218,7 @@ static bool can_be(const gk_plan *plan, const gki_cuda_status *status) {
 static gk_result fill_record(gki_cuda_graph *graph, uint64_t number, gk_record *record) {
   const gk_plan *plan = graph->plan;
   const gk_result result = gki_cuda_counts_judge(&graph->counts, number);
-  if (result != GK_OK || graph->events) return result; /* with neither loops nor checkpoints there is nothing to say */
+  if (result != GK_OK || graph->order.events) return result; /* neither loops nor checkpoints: nothing to say */
   const gki_cuda_status *status = status_of(graph, number);
   if (!can_be(plan, status))
     return gk_fail(GK_ERROR_DEVICE, "graph %s: launch %llu posted a status that can't be (%u, nodes %u and %u), so "
@@ -332,7 +236,7 @@ static gk_result fill_record(gki_cuda_graph *graph, uint64_t number, gk_record *
 
 /* His launches come one after the other: if one posted that was armed later, this one won't be any more. */
 static bool is_passed_over(const gki_cuda_graph *graph, uint64_t number) {
-  const uint64_t last = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  const uint64_t last = atomic_load_explicit(&graph->order.launched, memory_order_relaxed);
   for (uint64_t later = number + 1; later <= last; ++later)
     if (gki_cuda_is_posted(graph, later)) return true;
   return false;
@@ -365,12 +269,12 @@ static gk_result wait_outside(gki_cuda_graph *graph, uint64_t number, bool block
 gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record) {
   const uint64_t number = graph->waited + 1;
   if (graph->outside) return wait_outside(graph, number, block, record);
-  if (block && !graph->events) spin(graph, number);
+  if (block && !graph->order.events) spin(graph, number);
   gk_result result = gki_cuda_is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
   if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
   ++graph->waited;
   if (result == GK_OK) return fill_record(graph, number, record);
-  graph->busy_until = UINT64_MAX;
+  graph->order.busy_until = UINT64_MAX;
   graph->unsure = true;
   gki_cuda_counts_skip(&graph->counts);
   return result;

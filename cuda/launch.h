@@ -3,7 +3,7 @@
  * get, make a graph of the driver's; and one whose calls get something else first waits for the stream. */
 #ifndef GKI_CUDA_LAUNCH_H
 #define GKI_CUDA_LAUNCH_H
-#include "cuda/lower.h"
+#include "cuda/graph.h"
 
 /* Whether that launch's status is there. */
 bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number);
@@ -15,21 +15,4 @@ void gki_cuda_announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch);
 gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record); /* waits only if `block` */
 gk_result gki_cuda_cancel(gki_cuda_graph *graph); /* any thread at any time; never waits */
-
-/* Until nothing of the graph is under way any more: a launch counts as over, and is waited for, from its status on,
- * which its last kernel posts. In the device's context. false: that can't be waited for
- * now, and gk_error() says why. */
-bool gki_cuda_settle(gki_cuda_graph *graph);
-
-/* Until the launches of the graph are over, those of others not. None is being started. In the device's context. */
-CUresult gki_cuda_await_launches(gki_cuda_graph *graph);
-
-/* Until what the graph has put on streams is over; graph->at is the device's own, or in use by a launch. */
-CUresult gki_cuda_catch_up(const gki_cuda_graph *graph);
-
-/* The device's own stream follows launches on other streams from now on. In its context. */
-gk_result gki_cuda_follow_abroad(gki_cuda_device *device);
-
-/* Before work of others is put on the device's stream: the end of what is last there is marked. In its context. */
-gk_result gki_cuda_follow(gki_cuda_device *device);
 #endif

@@ -1,10 +1,10 @@
 #include "cuda/lower.h"
 #include "base/error.h"
 #include "cuda/build.h"
-#include "cuda/direct_block.h"
-#include "cuda/launch.h"
+#include "cuda/graph.h"
 #include "cuda/names.h"
 #include "cuda/nodes.h"
+#include "cuda/pool.h"
 #include "cuda/probe.h"
 #include "cuda/quirks.h"
 #include <stdio.h>
@@ -58,8 +58,8 @@ static gk_result choose_gates(gki_cuda_graph *graph) {
 
 /* What is sent now is there once the next launch is over. */
 static void keep_busy(gki_cuda_graph *graph) {
-  const uint64_t next = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
-  if (graph->busy_until < next) graph->busy_until = next;
+  const uint64_t next = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
+  if (graph->order.busy_until < next) graph->order.busy_until = next;
 }
 
 /* All on the root graph, wherever their nodes will be. */
@@ -85,7 +85,7 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
   if (graph->outside) ((gki_cuda_tables *)variant->staged)->bits |= GKI_CUDA_WITH_ARMING;
   return gki_cuda_judge_graph(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(variant->tables, variant->staged, layout->bytes,
-                                                                graph->at),
+                                                                graph->order.at),
                               "cuMemcpyHtoDAsync of the tables");
 }
 
@@ -148,15 +148,15 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
   gk_release(handles);
   if (result == GK_OK)
-    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphUpload(variant->exec, graph->at),
+    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphUpload(variant->exec, graph->order.at),
                                   "cuGraphUpload");
   return result;
 }
 
 void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   const gki_cuda_driver *driver = graph->device->driver;
-  if (graph->busy_until > graph->waited) (void)gki_cuda_catch_up(graph);
-  graph->busy_until = 0;
+  if (graph->order.busy_until > graph->waited) (void)gki_cuda_catch_up(graph->device, &graph->order);
+  graph->order.busy_until = 0;
   if (variant->exec) (void)driver->cuGraphExecDestroy(variant->exec);
   if (variant->graph) (void)driver->cuGraphDestroy(variant->graph);
   gki_cuda_give(graph->device, variant->tables);
@@ -248,7 +248,7 @@ static gk_result take_state(gki_cuda_graph *graph) {
   gki_cuda_shared_write(shared, graph->pinned_at + GKI_CUDA_POSTS_AT, graph->outside, graph->pinned + begins_at);
   return gki_cuda_judge_graph(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
-                                                                graph->at),
+                                                                graph->order.at),
                               "cuMemcpyHtoDAsync of the state");
 }
 
@@ -271,32 +271,32 @@ static gk_result make_event(gki_cuda_graph *graph, CUevent *event) {
 }
 
 static gk_result make_events(gki_cuda_graph *graph) {
-  gk_result result = make_event(graph, &graph->event);
+  gk_result result = make_event(graph, &graph->order.event);
   if (result != GK_OK || graph->plan->loop_count || graph->plan->checkpoint_count) return result;
-  graph->events = gki_arena_take(&graph->arena, graph->depth, sizeof(CUevent));
-  if (!graph->events) return gki_fail_memory("a graph's events", graph->depth * sizeof(CUevent));
-  for (uint32_t k = 0; k < graph->depth && result == GK_OK; ++k) result = make_event(graph, &graph->events[k]);
+  graph->order.events = gki_arena_take(&graph->arena, graph->depth, sizeof(CUevent));
+  if (!graph->order.events) return gki_fail_memory("a graph's events", graph->depth * sizeof(CUevent));
+  for (uint32_t k = 0; k < graph->depth && result == GK_OK; ++k) result = make_event(graph, &graph->order.events[k]);
   return result;
 }
 
 /* Then nothing of the graph is under way until it is launched. */
 static gk_result end_uploads(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
-  gk_result result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuStreamSynchronize(graph->at),
+  gk_result result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuStreamSynchronize(graph->order.at),
                                           "cuStreamSynchronize");
   if (result != GK_OK) return result;
-  graph->busy_until = 0;
-  graph->at = device->stream;
+  graph->order.busy_until = 0;
+  graph->order.at = device->stream;
   return GK_OK;
 }
 
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
-  graph->at = device->uploads; /* not behind what is under way, which may take long */
-  graph->last_stream.stream = device->stream;
-  graph->plan = plan;
+  graph->order.at = device->uploads; /* not behind what is under way, which may take long */
+  graph->order.last_stream.stream = device->stream;
+  graph->plan = graph->order.plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
-  atomic_init(&graph->launched, 0);
+  atomic_init(&graph->order.launched, 0);
   gk_result result = choose_gates(graph);
   if (result == GK_OK) result = take_state(graph);
   if (result == GK_OK) result = take_code(graph, code);
@@ -325,11 +325,11 @@ static gk_result make_nodes_into(gki_cuda_graph *graph, gki_cuda_variant *varian
 gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan,
                                    void *const *code, gki_cuda_into *into) {
   graph->device = device;
-  graph->plan = plan;
+  graph->plan = graph->order.plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   graph->outside = graph->one = true;
-  graph->at = graph->last_stream.stream = device->stream;
-  atomic_init(&graph->launched, 0);
+  graph->order.at = graph->order.last_stream.stream = device->stream;
+  atomic_init(&graph->order.launched, 0);
   gk_result result = choose_gates(graph);
   if (result == GK_OK) result = take_state(graph);
   if (result == GK_OK) result = take_code(graph, code);
@@ -355,16 +355,30 @@ static void keep_memory(gki_cuda_graph *graph) {
   graph->pinned = NULL;
 }
 
+/* Until nothing of the graph is under way any more: a launch counts as over, and is waited for, from its status on,
+ * which its last kernel posts. In the device's context. false: that can't be waited for now, and gk_error() says
+ * why. */
+static bool settle(gki_cuda_graph *graph) {
+  gki_cuda_device *device = graph->device;
+  if (graph->outside) /* launches by the caller that weren't armed may be under way, too */
+    return gki_cuda_await_all(device, graph->plan, "gk_graph_destroy") != GK_ERROR_INVALID;
+  pthread_mutex_lock(&device->lock);
+  gki_cuda_stay_home(device, &graph->order);
+  pthread_mutex_unlock(&device->lock);
+  (void)gki_cuda_await_launches(device, &graph->order);
+  return true;
+}
+
 void gki_cuda_graph_drop(gki_cuda_graph *graph) {
   if (!graph->device) return;
   const bool entered = gki_cuda_enter_to_free(graph->device);
   const gki_cuda_driver *driver = graph->device->driver;
-  if (!gki_cuda_settle(graph)) keep_memory(graph);
+  if (!settle(graph)) keep_memory(graph);
   gki_cuda_variant_drop(graph, &graph->fresh);
   gki_cuda_variant_drop(graph, &graph->resume);
-  if (graph->event) (void)driver->cuEventDestroy(graph->event);
-  for (uint32_t k = 0; graph->events && k < graph->depth; ++k)
-    if (graph->events[k]) (void)driver->cuEventDestroy(graph->events[k]);
+  if (graph->order.event) (void)driver->cuEventDestroy(graph->order.event);
+  for (uint32_t k = 0; graph->order.events && k < graph->depth; ++k)
+    if (graph->order.events[k]) (void)driver->cuEventDestroy(graph->order.events[k]);
   gki_cuda_slots_drop(&graph->slots);
   gki_cuda_give(graph->device, graph->state);
   gki_cuda_give_pinned(graph->device, graph->pinned);

@@ -2,7 +2,7 @@
 #ifndef GKI_CUDA_NAMES_H
 #define GKI_CUDA_NAMES_H
 #include "base/text.h"
-#include "cuda/lower.h"
+#include "cuda/graph.h"
 
 typedef struct gki_cuda_name {
   CUgraphNode node;

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/trace.h"
 #include "base/within.h"
-#include "cuda/direct_block.h"
 #include "cuda/record.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef GKI_CUDA_OUTLINE_H
 #define GKI_CUDA_OUTLINE_H
 #include "cuda/gated.h"
-#include "cuda/lower.h"
+#include "cuda/graph.h"
 
 /* In "text", "dot" or "json"; freed by free(). NULL: out of memory. */
 char *gki_cuda_outline_native(const gki_cuda_graph *graph, const char *format);

@@ -3,7 +3,7 @@
  * launched next. */
 #ifndef GKI_CUDA_PARAMETERS_H
 #define GKI_CUDA_PARAMETERS_H
-#include "cuda/kernels.h"
+#include "cuda/device.h"
 #include "cuda/slots.h"
 
 /* What nodes have or are to have, by the task's number. */

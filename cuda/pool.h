@@ -2,27 +2,7 @@
  * only once the whole device is idle, so what a graph gives back is kept for the next one. */
 #ifndef GKI_CUDA_POOL_H
 #define GKI_CUDA_POOL_H
-#include "cuda/driver.h"
-#include <pthread.h>
-
-typedef struct gki_cuda_device gki_cuda_device;
-
-typedef struct gki_cuda_pooled {
-  struct gki_cuda_pooled *next;
-  void *host;      /* page-locked; NULL: memory of the device */
-  CUdeviceptr at;  /* as the device sees it */
-  size_t bytes;
-  bool registered; /* the process's own pages, which outlive a context that is reset; else the driver's */
-} gki_cuda_pooled;
-
-typedef struct gki_cuda_pool {
-  pthread_mutex_t lock; /* of what follows */
-  bool locks;           /* the lock was made */
-  gki_cuda_pooled **used; /* lists, by a hash of the address that it was given out as */
-  size_t lists, used_count; /* of used; a power of two, or 0 */
-  gki_cuda_pooled *spare;
-  size_t spare_bytes, spare_count;
-} gki_cuda_pool;
+#include "cuda/device.h"
 
 void gki_cuda_pool_make(gki_cuda_pool *pool);
 /* What is spare goes back to the driver, and that waits for the device; false: there was nothing. In the device's

@@ -1,5 +1,6 @@
 #include "cuda/slots.h"
 #include "base/error.h"
+#include "cuda/pool.h"
 #include <string.h>
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */

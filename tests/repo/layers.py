@@ -30,15 +30,12 @@ LAYERS = {
     "fallback/openmp": SHARED,
     "common/info": set(),
 }
-DEBTS = [
-    "cuda/backend cuda/build cuda/counts cuda/device cuda/direct_block cuda/direct_list cuda/embedded cuda/facts "
-    "cuda/gated cuda/handwritten cuda/kernels cuda/launch cuda/lower cuda/modules cuda/names cuda/nodes "
-    "cuda/outline cuda/parameters cuda/pool cuda/record cuda/slots",
-]
+DEBTS = []
 UPWARDS = [
     "cuda/direct.c includes common/runtime/graph.h",
     "cuda/direct.c includes common/runtime/launch.h",
     "cuda/direct.c includes common/runtime/worker.h",
+    "cuda/direct.c needs gki_device_refuse of common/runtime/device.c",
     "cuda/direct_block.c includes common/runtime/device.h",
     "cuda/direct_list.c includes common/runtime/create.h",
     "cuda/direct_list.c includes common/runtime/external.h",

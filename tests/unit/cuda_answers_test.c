@@ -1,5 +1,6 @@
 /* What gk makes of answers that the simulated driver never gives, and what it asks for: an open device gets a driver
  * with entries of the test's own. */
+#include "cuda/pool.h"
 #include "runtime/device.h"
 #include "cuda/device.h"
 #include "cuda/kernels.h"

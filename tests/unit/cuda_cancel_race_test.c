@@ -33,7 +33,7 @@ static void check(void (*first)(void), void (*other)(void), uint64_t left) {
     graph.pinned = (unsigned char *)pinned;
     word = 0;
     pinned[0] = left;
-    memcpy(&graph.launched, &(uint64_t){number - 1}, sizeof graph.launched);
+    memcpy(&graph.order.launched, &(uint64_t){number - 1}, sizeof graph.order.launched);
     over = model_run(at, first, other, NULL);
     if (pinned[0] < number) fail_msg("the other one ran before step %u: launch %d isn't stopped", at, (int)number);
     assert_int_equal(pinned[0], number);

@@ -1,4 +1,5 @@
 /* Memory of graphs is kept for the next ones, so that making and destroying one doesn't wait for what is under way. */
+#include "cuda/pool.h"
 #include "runtime/device.h"
 #include "cuda/device.h"
 #include "cuda_world.h"

@@ -1,6 +1,6 @@
-/* What gk adds to graphs of others: single loops and branches, and what goes with lists, too. */
-#ifndef GKI_CUDA_SINGLE_H
-#define GKI_CUDA_SINGLE_H
+/* What gk adds to graphs of others: what single loops and branches and whole lists have in common. */
+#ifndef GKI_CUDA_DIRECT_H
+#define GKI_CUDA_DIRECT_H
 #include "cuda/device.h"
 
 /* A public call's device. NULL, as is said with GK_ERROR_INVALID: it is none of this backend. */
@@ -11,10 +11,4 @@ gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char 
 
 /* Where something is to be added. */
 gk_result gki_cuda_refuse_into(const char *call, CUgraph into, const CUgraphNode *after, size_t count);
-
-/* What a driver's entry answered to a graph and nodes that a caller gave: GK_ERROR_INVALID if it minds those. */
-gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, const char *call, const char *entry);
-
-/* Memory for counts of passes that was taken; in the device's context. */
-void gki_cuda_pass_counts_drop(gki_cuda_device *device);
 #endif

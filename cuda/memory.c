@@ -1,0 +1,239 @@
+#include "cuda/memory.h"
+#include "base/memory.h"
+#include "cuda/pool.h"
+#include "cuda/stream.h"
+#include <string.h>
+
+static CUdeviceptr address(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
+
+static gk_result judge_alloc(const gki_cuda_device *device, CUresult result, const char *call, size_t bytes) {
+  return gki_cuda_judge(device->driver, result, "%s of %zu bytes", call, bytes);
+}
+
+/* What graphs left for later ones is given back before there is no memory. */
+static CUresult alloc_device(gki_cuda_device *device, size_t bytes, CUdeviceptr *taken) {
+  const gki_cuda_driver *driver = device->driver;
+  CUresult result = driver->cuMemAlloc(taken, bytes);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device)) result = driver->cuMemAlloc(taken, bytes);
+  return result;
+}
+
+static CUresult alloc_host(gki_cuda_device *device, size_t bytes, void **taken) {
+  enum { FLAGS = GKI_CU_MEMHOSTALLOC_PORTABLE | GKI_CU_MEMHOSTALLOC_DEVICEMAP };
+  const gki_cuda_driver *driver = device->driver;
+  CUresult result = driver->cuMemHostAlloc(taken, bytes, FLAGS);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device))
+    result = driver->cuMemHostAlloc(taken, bytes, FLAGS);
+  if (result != CUDA_SUCCESS) *taken = NULL;
+  return result;
+}
+
+static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memory) {
+  gki_cuda_pinned *block = gki_array(1, sizeof *block, "the record of a block");
+  if (!block) return GK_ERROR_MEMORY;
+  const gki_cuda_driver *driver = device->driver;
+  CUdeviceptr at = 0;
+  void *taken = NULL;
+  gk_result result = judge_alloc(device, alloc_host(device, bytes, &taken), "cuMemHostAlloc", bytes);
+  if (result == GK_OK)
+    result = gki_cuda_judge(driver, driver->cuMemHostGetDevicePointer(&at, taken, 0), "cuMemHostGetDevicePointer");
+  if (result == GK_OK && at != address(taken))
+    result = gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: page-locked memory has another address on device %d (%s); "
+                     "use GK_DEVICE_MEMORY", device->ordinal, device->name);
+  if (result != GK_OK && taken) (void)driver->cuMemFreeHost(taken);
+  if (result != GK_OK) {
+    gk_release(block);
+    return result;
+  }
+  *block = (gki_cuda_pinned){NULL, taken, bytes};
+  pthread_mutex_lock(&device->lock);
+  block->next = device->pinned;
+  device->pinned = block;
+  pthread_mutex_unlock(&device->lock);
+  *memory = taken;
+  return GK_OK;
+}
+
+gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) {
+  gki_cuda_device *device = at;
+  gk_result result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  if (kind == GK_HOST_MEMORY) {
+    result = alloc_pinned(device, bytes, memory);
+  } else {
+    CUdeviceptr taken = 0;
+    result = judge_alloc(device, alloc_device(device, bytes, &taken), "cuMemAlloc", bytes);
+    if (result == GK_OK) *memory = (void *)(uintptr_t)taken;
+  }
+  gki_cuda_leave(device);
+  return result;
+}
+
+/* The place of the block that holds the address; under the lock. */
+static gki_cuda_pinned **pinned_at(gki_cuda_device *device, const void *memory) {
+  gki_cuda_pinned **at = &device->pinned;
+  for (; *at; at = &(*at)->next)
+    if ((uintptr_t)memory - (uintptr_t)(*at)->at < (*at)->bytes) break;
+  return at;
+}
+
+void gki_cuda_free(void *at, void *memory) {
+  gki_cuda_device *device = at;
+  if (!memory) return;
+  pthread_mutex_lock(&device->lock);
+  gki_cuda_pinned **place = pinned_at(device, memory), *block = *place;
+  if (block) *place = block->next;
+  pthread_mutex_unlock(&device->lock);
+  bool entered = gki_cuda_enter_to_free(device);
+  const gki_cuda_driver *driver = device->driver;
+  if (block) (void)driver->cuMemFreeHost(memory);
+  else if (!gki_cuda_give_own(device, address(memory), true)) (void)driver->cuMemFree(address(memory));
+  if (entered) gki_cuda_leave(device);
+  gk_release(block);
+}
+
+void *gki_cuda_host_address(void *at, void *memory) {
+  gki_cuda_device *device = at;
+  pthread_mutex_lock(&device->lock);
+  bool found = *pinned_at(device, memory) != NULL;
+  pthread_mutex_unlock(&device->lock);
+  return found ? memory : NULL;
+}
+
+/* The driver knows all memory but the host's that isn't page-locked. What else it may answer, a launch finds out. */
+gk_result gki_cuda_reaches(void *at, const void *memory) {
+  gki_cuda_device *device = at;
+  unsigned type = 0;
+  if (device->reaches_pageable || !device->driver->cuPointerGetAttribute || !gki_cuda_enter_to_free(device))
+    return GK_OK;
+  CUresult result =
+      device->driver->cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(memory));
+  gki_cuda_leave(device);
+  if (result != CUDA_ERROR_INVALID_VALUE) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "%p is host memory that CUDA device %d (%s) can't touch; bind memory of gk_alloc, "
+                 "or allocate it by CUDA (cuMemAlloc, cuMemHostAlloc), or register it (cuMemHostRegister)", memory,
+                 device->ordinal, device->name);
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------------ */
+
+static gk_result finish(const gki_cuda_device *device) {
+  return gki_cuda_judge(device->driver, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
+}
+
+/* What overlaps goes through memory in between, as the driver leaves open what it makes of it. */
+static gk_result copy_overlapping(const gki_cuda_device *device, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  const gki_cuda_driver *driver = device->driver;
+  CUdeviceptr between = 0;
+  gk_result result = gki_cuda_judge(driver, driver->cuMemAlloc(&between, bytes),
+                                    "cuMemAlloc of %zu bytes, to copy between ranges that overlap", bytes);
+  if (result != GK_OK) return result;
+  result = gki_cuda_judge(driver, driver->cuMemcpyDtoDAsync(between, from, bytes, device->stream), "cuMemcpyDtoDAsync");
+  if (result == GK_OK)
+    result = gki_cuda_judge(driver, driver->cuMemcpyDtoDAsync(to, between, bytes, device->stream), "cuMemcpyDtoDAsync");
+  if (result == GK_OK) result = finish(device);
+  (void)driver->cuMemFree(between);
+  return result;
+}
+
+static gk_result copy_device(const gki_cuda_device *device, gk_direction direction, void *to, const void *from,
+                             size_t bytes) {
+  const gki_cuda_driver *driver = device->driver;
+  CUresult result = CUDA_SUCCESS;
+  const char *name = "cuMemcpyDtoDAsync";
+  uintptr_t apart = (uintptr_t)to > (uintptr_t)from ? (uintptr_t)to - (uintptr_t)from
+                                                    : (uintptr_t)from - (uintptr_t)to;
+  switch (direction) {
+  case GK_TO_DEVICE:
+    name = "cuMemcpyHtoDAsync";
+    result = driver->cuMemcpyHtoDAsync(address(to), from, bytes, device->stream);
+    break;
+  case GK_TO_HOST:
+    name = "cuMemcpyDtoHAsync";
+    result = driver->cuMemcpyDtoHAsync(to, address(from), bytes, device->stream);
+    break;
+  case GK_ZERO:
+    name = "cuMemsetD8Async";
+    result = driver->cuMemsetD8Async(address(to), 0, bytes, device->stream);
+    break;
+  default:
+    if (apart == 0) return finish(device);
+    if (apart < bytes) return copy_overlapping(device, address(to), address(from), bytes);
+    result = driver->cuMemcpyDtoDAsync(address(to), address(from), bytes, device->stream);
+  }
+  gk_result judged = gki_cuda_judge(driver, result, "%s of %zu bytes", name, bytes);
+  return judged == GK_OK ? finish(device) : judged;
+}
+
+/* Page-locked memory is the host's: once earlier work is over, the host copies it itself or copies from and to it. */
+static gk_result copy_pinned(const gki_cuda_device *device, gk_direction direction, void *to, bool to_pinned,
+                            const void *from, bool from_pinned, size_t bytes) {
+  gk_result result = finish(device);
+  if (result != GK_OK) return result;
+  bool from_host = from_pinned || direction == GK_TO_DEVICE, to_host = to_pinned || direction == GK_TO_HOST;
+  if (direction == GK_ZERO) memset(to, 0, bytes);
+  else if (from_host && to_host) memmove(to, from, bytes);
+  else return copy_device(device, from_host ? GK_TO_DEVICE : GK_TO_HOST, to, from, bytes);
+  return GK_OK;
+}
+
+gk_result gki_cuda_copy(void *at, gk_direction direction, void *to, const void *from, size_t bytes) {
+  gki_cuda_device *device = at;
+  pthread_mutex_lock(&device->lock);
+  bool to_pinned = direction != GK_TO_HOST && *pinned_at(device, to);
+  bool from_pinned = (direction == GK_TO_HOST || direction == GK_ON_DEVICE) && *pinned_at(device, from);
+  pthread_mutex_unlock(&device->lock);
+  gk_result result = gki_cuda_enter(device);
+  if (result != GK_OK) return result;
+  result = gki_cuda_follow_abroad(device);
+  if (result != GK_OK) {
+    gki_cuda_leave(device);
+    return result;
+  }
+  result = to_pinned || from_pinned ? copy_pinned(device, direction, to, to_pinned, from, from_pinned, bytes)
+                                : copy_device(device, direction, to, from, bytes);
+  gki_cuda_leave(device);
+  return result;
+}
+
+/* ---- counts of passes -------------------------------------------------------------------------------------------- */
+
+enum { COUNTS = 256 };
+
+struct gki_cuda_pass_counts {
+  struct gki_cuda_pass_counts *next;
+  CUdeviceptr at;
+  uint32_t used;
+};
+
+static gk_result add_counts(gki_cuda_device *device) {
+  gki_cuda_pass_counts *counts = gki_array(1, sizeof *counts, "counts of passes");
+  if (!counts) return GK_ERROR_MEMORY;
+  gk_result result = gki_cuda_take(device, COUNTS * sizeof(uint32_t), "counts of passes", &counts->at);
+  if (result != GK_OK) {
+    gk_release(counts);
+    return result;
+  }
+  counts->next = device->counts;
+  device->counts = counts;
+  return GK_OK;
+}
+
+/* Nothing has to be written there now: the kernel in front of the loop starts it. */
+gk_result gki_cuda_take_count(gki_cuda_device *device, CUdeviceptr *at) {
+  gk_result result = GK_OK;
+  pthread_mutex_lock(&device->lock);
+  if (!device->counts || device->counts->used == COUNTS) result = add_counts(device);
+  if (result == GK_OK) *at = device->counts->at + device->counts->used++ * sizeof(uint32_t);
+  pthread_mutex_unlock(&device->lock);
+  return result;
+}
+
+void gki_cuda_pass_counts_drop(gki_cuda_device *device) {
+  while (device->counts) {
+    gki_cuda_pass_counts *counts = device->counts;
+    device->counts = counts->next;
+    gki_cuda_give(device, counts->at);
+    gk_release(counts);
+  }
+}

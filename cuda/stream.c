@@ -1,0 +1,114 @@
+#include "cuda/stream.h"
+
+gk_result gki_cuda_mark_last(gki_cuda_device *device) {
+  gki_cuda_order *last = device->last;
+  if (!last) return GK_OK;
+  CUresult result = device->driver->cuEventRecord(last->event, device->stream);
+  if (result == CUDA_SUCCESS) device->last = NULL;
+  return gki_cuda_judge_graph(device, last->plan, result, "cuEventRecord");
+}
+
+gk_result gki_cuda_follow(gki_cuda_device *device) {
+  pthread_mutex_lock(&device->lock);
+  gk_result result = gki_cuda_mark_last(device);
+  pthread_mutex_unlock(&device->lock);
+  return result;
+}
+
+CUresult gki_cuda_catch_up(const gki_cuda_device *device, const gki_cuda_order *order) {
+  const gki_cuda_driver *driver = device->driver;
+  const bool by_event = order->at == device->stream && order->end;
+  gki_cuda_relax(device);
+  const CUresult result = by_event ? driver->cuEventSynchronize(order->end) : driver->cuStreamSynchronize(order->at);
+  gki_cuda_unrelax();
+  return result;
+}
+
+void gki_cuda_stay_home(gki_cuda_device *device, gki_cuda_order *order) {
+  gki_cuda_order **at = &device->abroad;
+  while (*at && *at != order) at = &(*at)->next_abroad;
+  if (*at) *at = order->next_abroad;
+}
+
+/* The device's stream follows the launch before. The next launch elsewhere follows that stream, also if this one fails
+ * with something on its way there. */
+static void return_home(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on) {
+  pthread_mutex_lock(&device->lock);
+  gki_cuda_stay_home(device, order);
+  order->last_stream = *on;
+  order->end = NULL;
+  pthread_mutex_unlock(&device->lock);
+}
+
+gk_result gki_cuda_go_to(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on) {
+  const gki_cuda_driver *driver = device->driver;
+  CUresult result = CUDA_SUCCESS;
+  if (!gki_cuda_is_same(on, &order->last_stream)) {
+    CUevent before = order->end;
+    if (!before) {
+      before = order->event;
+      pthread_mutex_lock(&device->lock);
+      result = driver->cuEventRecord(before, device->stream);
+      if (result == CUDA_SUCCESS && device->last == order) device->last = NULL;
+      pthread_mutex_unlock(&device->lock);
+    }
+    if (result != CUDA_SUCCESS) return gki_cuda_judge_graph(device, order->plan, result, "cuEventRecord");
+    result = driver->cuStreamWaitEvent(on->stream, before, 0);
+    if (result == CUDA_SUCCESS && on->stream == device->stream) return_home(device, order, on);
+  }
+  if (result == CUDA_SUCCESS) order->at = on->stream;
+  return gki_cuda_judge_graph(device, order->plan, result, "cuStreamWaitEvent");
+}
+
+gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
+  gk_result result = GK_OK;
+  pthread_mutex_lock(&device->lock);
+  while (result == GK_OK && device->abroad) {
+    gki_cuda_order *order = device->abroad;
+    result = gki_cuda_judge_graph(device, order->plan,
+                                  device->driver->cuStreamWaitEvent(device->stream, order->end, 0),
+                                  "cuStreamWaitEvent");
+    if (result == GK_OK) device->abroad = order->next_abroad;
+  }
+  pthread_mutex_unlock(&device->lock);
+  return result;
+}
+
+CUresult gki_cuda_mark_end(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on,
+                           CUevent event) {
+  const gki_cuda_driver *driver = device->driver;
+  const CUresult result = driver->cuEventRecord(event, order->at);
+  order->last_stream = *on;
+  order->end = event;
+  gki_cuda_stay_home(device, order);
+  if (result == CUDA_SUCCESS && order->at != device->stream) {
+    order->next_abroad = device->abroad;
+    device->abroad = order;
+  }
+  if (result == CUDA_SUCCESS) return result;
+  order->last_stream = (gki_cuda_stream_id){device->stream, 0};
+  order->end = NULL;
+  return gki_cuda_catch_up(device, order);
+}
+
+CUresult gki_cuda_await_launches(gki_cuda_device *device, gki_cuda_order *order) {
+  const gki_cuda_driver *driver = device->driver;
+  const uint64_t launched = atomic_load(&order->launched);
+  CUresult result = CUDA_SUCCESS;
+  pthread_mutex_lock(&device->lock);
+  if (device->last == order) {
+    result = driver->cuEventRecord(order->event, device->stream);
+    device->last = NULL;
+  }
+  pthread_mutex_unlock(&device->lock);
+  if (order->busy_until == UINT64_MAX) { /* a launch half way may have no event */
+    result = gki_cuda_catch_up(device, order);
+    if (result == CUDA_SUCCESS) order->busy_until = 0;
+    return result;
+  }
+  if (result == CUDA_SUCCESS && launched)
+    result = driver->cuEventSynchronize(order->end      ? order->end
+                                        : order->events ? order->events[gki_cuda_place_of(launched)]
+                                                        : order->event);
+  return result == CUDA_SUCCESS ? result : gki_cuda_catch_up(device, order);
+}
