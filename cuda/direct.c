@@ -6,18 +6,12 @@
 #include "cuda/dump.h"
 #include "cuda/lower.h"
 #include "cuda/record.h"
-#include "runtime/graph.h"
-#include "runtime/launch.h"
-#include "runtime/worker.h"
 #include <stdio.h>
 #include <string.h>
 
 gki_cuda_device *gki_cuda_device_of(gk_device *device, const char *call) {
-  if (gki_device_refuse(device, call) != GK_OK) return NULL;
-  if (device->backend == &gki_cuda) return device->state;
-  gk_fail(GK_ERROR_INVALID, "%s: the device is one of backend %s; open one of backend cuda", call,
-          device->backend->name);
-  return NULL;
+  void *state;
+  return gk_device_state(device, gki_cuda.name, call, &state) == GK_OK ? state : NULL;
 }
 
 gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char *call) {
@@ -51,10 +45,7 @@ gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *strea
 
 /* ---- looking inside ---------------------------------------------------------------------------------------------- */
 
-/* On the device's line of work, as no two entries of a graph may run at once. */
 typedef struct look {
-  gki_job job;
-  gk_graph *graph;
   const char *call;
   bool resumes;
   size_t task; /* SIZE_MAX: none in particular */
@@ -62,8 +53,6 @@ typedef struct look {
   gki_text text;
   const gki_cuda_variant *variant;
   gki_cuda_place place;
-  gk_result result;
-  char message[1024];
 } look;
 
 static gk_result find_variant(look *l, gki_cuda_graph *native) {
@@ -152,9 +141,10 @@ static gk_result find_node(look *l, const gki_cuda_graph *native) {
 
 /* ---- both -------------------------------------------------------------------------------------------------------- */
 
-static gk_result look_inside(look *l) {
+static gk_result look_inside(void *state, void *data) {
+  look *l = data;
   gki_cuda_graph *native;
-  gk_result result = gki_cuda_native(l->graph->state, &native);
+  gk_result result = gki_cuda_native(state, &native);
   if (result == GK_OK) result = gki_cuda_enter(native->device);
   if (result != GK_OK) return result;
   result = find_variant(l, native);
@@ -164,52 +154,26 @@ static gk_result look_inside(look *l) {
   return gki_cuda_note(native->device, result);
 }
 
-static void run_look(gki_job *job) {
-  look *l = (look *)job;
-  gki_begin();
-  l->result = look_inside(l);
-  if (l->result != GK_OK) snprintf(l->message, sizeof l->message, "%s", gk_error());
-}
-
-static gk_result refuse_look(const look *l, int32_t label) {
-  const gk_graph *graph = l->graph;
-  const gk_plan *plan = &graph->planned.plan;
-  if (graph->device->backend != &gki_cuda)
-    return gk_fail(GK_ERROR_INVALID, "%s: the graph is one of backend %s; give one of a device of backend cuda",
-                   l->call, graph->device->backend->name);
-  return !label || gki_plan_label(plan, label) ? GK_OK : gki_refuse_label(plan, l->call, label);
-}
-
-static gk_result look_at(look *l, int32_t label) {
-  gk_graph *graph = l->graph;
-  gk_result result = gki_graph_enter(graph, l->call);
-  if (result != GK_OK) return result;
-  l->job.run = run_look;
+static gk_result look_at(look *l, gk_graph *graph, int32_t label) {
   l->resumes = label != 0;
-  result = refuse_look(l, label);
-  if (result == GK_OK) {
-    gki_worker_run(&graph->device->worker, &l->job);
-    result = l->result == GK_OK ? GK_OK : gki_fail_with(l->result, l->message);
-  }
-  gki_graph_leave(graph);
-  return result;
+  return gk_graph_state(graph, gki_cuda.name, l->call, label, look_inside, l);
 }
 
 gk_result gk_cuda_graph(gk_graph *graph, int32_t label, CUgraph *whole, CUgraphExec *exec) {
-  look l = {.graph = graph, .call = "gk_cuda_graph", .task = SIZE_MAX};
-  gk_result result = look_at(&l, label);
+  look l = {.call = "gk_cuda_graph", .task = SIZE_MAX};
+  gk_result result = look_at(&l, graph, label);
   if (whole) *whole = result == GK_OK ? l.variant->graph : NULL;
   if (exec) *exec = result == GK_OK ? l.variant->exec : NULL;
   return result;
 }
 
 gk_result gk_cuda_node(gk_graph *graph, int32_t label, size_t task, CUgraph *in, CUgraphNode *node) {
-  look l = {.graph = graph, .call = "gk_cuda_node", .task = task == SIZE_MAX ? SIZE_MAX - 1 : task};
+  look l = {.call = "gk_cuda_node", .task = task == SIZE_MAX ? SIZE_MAX - 1 : task};
   if (in) *in = NULL;
   if (node) *node = NULL;
   gki_begin();
   if (!node) return gk_fail(GK_ERROR_INVALID, "gk_cuda_node: nowhere to put the node (NULL)");
-  gk_result result = look_at(&l, label);
+  gk_result result = look_at(&l, graph, label);
   if (result != GK_OK) return result;
   if (in) *in = l.place.in;
   *node = l.place.node;
@@ -217,8 +181,8 @@ gk_result gk_cuda_node(gk_graph *graph, int32_t label, size_t task, CUgraph *in,
 }
 
 char *gk_cuda_dump(gk_graph *graph, int32_t label) {
-  look l = {.graph = graph, .call = "gk_cuda_dump", .task = SIZE_MAX, .draws = true};
-  if (look_at(&l, label) == GK_OK) return gki_text_finish(&l.text);
+  look l = {.call = "gk_cuda_dump", .task = SIZE_MAX, .draws = true};
+  if (look_at(&l, graph, label) == GK_OK) return gki_text_finish(&l.text);
   gk_release(l.text.data);
   return NULL;
 }

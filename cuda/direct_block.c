@@ -8,7 +8,6 @@
 #include "cuda/backend.h"
 #include "cuda/direct.h"
 #include "cuda/memory.h"
-#include "runtime/device.h"
 #include <stdio.h>
 #include <stdlib.h>
 

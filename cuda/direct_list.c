@@ -6,6 +6,7 @@
  * once: the device sees that it has had that number, and posts nothing. He may arm twice and launch once: what was
  * armed first is known to be over once a later one posted. */
 #include "gk_cuda.h"
+#include "base/error.h"
 #include "cuda/backend.h"
 #include "cuda/build.h"
 #include "cuda/direct.h"
@@ -13,9 +14,6 @@
 #include "cuda/launch.h"
 #include "cuda/lower.h"
 #include "cuda/probe.h"
-#include "runtime/create.h"
-#include "runtime/external.h"
-#include "runtime/graph.h"
 
 /* ---- adding ------------------------------------------------------------------------------------------------------ */
 
@@ -73,8 +71,8 @@ gk_result gk_cuda_add(gk_device *of, const gk_list *list, uint32_t bits, CUgraph
   gk_result result = refuse_add(list, bits, &into);
   if (result == GK_OK) result = refuse_device(device);
   if (result != GK_OK) return result;
-  const gki_lowering way = {lower_into, &into};
-  result = gki_graph_create(of, list, bits & GK_CANCELLABLE, &way, graph);
+  const gk_lower_into way = {.lower = lower_into, .data = &into, .arm = "gk_cuda_arm"};
+  result = gk_graph_create_into(of, list, bits & GK_CANCELLABLE, &way, graph);
   if (result == GK_OK) *last = into.last;
   return result;
 }
@@ -158,7 +156,7 @@ static gk_result arm_entered(void *state, const gk_hand_over *launch, void *data
 gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label) {
   gki_begin();
   if (graph && !exec) return gk_fail(GK_ERROR_INVALID, "gk_cuda_arm: there is no exec (NULL)");
-  return gki_launch_armed(graph, "gk_cuda_arm", label, arm_entered, exec);
+  return gk_graph_arm(graph, gki_cuda.name, "gk_cuda_arm", label, arm_entered, exec);
 }
 
 /* ---- taking it back ---------------------------------------------------------------------------------------------- */
@@ -178,5 +176,5 @@ static gk_result disarm_entered(void *state, uint64_t over, uint64_t *launched) 
 
 gk_result gk_cuda_disarm(gk_graph *graph) {
   gki_begin();
-  return gki_launch_disarmed(graph, "gk_cuda_disarm", disarm_entered);
+  return gk_graph_disarm(graph, gki_cuda.name, "gk_cuda_disarm", disarm_entered);
 }

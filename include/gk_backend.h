@@ -505,6 +505,39 @@ void gk_release(void *memory);
  * of it can't be said in that language; gk_error() says which. */
 char *gk_compose(const gk_kernel *kernel, const char *target);
 
+/* ---- direct access: for backends with calls of their own, as gk_cuda.h has --------------------------------------- */
+
+/** A device's state, if it is one of the backend of that name. Fails in the name of the public `call`.
+ * @return GK_OK; GK_ERROR_INVALID: no device, closed, or another backend's; GK_ERROR_DEVICE: opened before a fork. */
+gk_result gk_device_state(gk_device *device, const char *backend, const char *call, void **state);
+
+/** Visits the backend's state of a graph in the order of the device's work, as no two entries of a graph run at once.
+ * The graph must be of the backend of that name, and have a checkpoint of that label, unless it is 0.
+ * @return What `visit` answers; its message is the calling thread's. */
+gk_result gk_graph_state(gk_graph *graph, const char *backend, const char *call, int32_t label,
+                         gk_result (*visit)(void *state, void *data), void *data);
+
+/** How a list becomes part of a graph of the caller's, who launches that. */
+typedef struct gk_lower_into {
+  gk_result (*lower)(void *device, void *state, const gk_plan *plan, void *const *code, gk_mode *mode,
+                     void *data);  /**< As gk_backend.lower. */
+  void *data;                      /**< For it. */
+  const char *arm;                 /**< The public call that arms the graph, for messages; stays. */
+} gk_lower_into;
+
+/** As gk_graph_create, lowered by `into`: the graph is armed, not launched. `bits` and pointers were checked. */
+gk_result gk_graph_create_into(gk_device *device, const gk_list *list, uint32_t bits, const gk_lower_into *into,
+                               gk_graph **graph);
+
+/** As gk_launch, of a graph made by gk_graph_create_into: `arm` gets what a launch is told, on the calling thread. */
+gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, int32_t label,
+                       gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data);
+
+/** Takes armings back that the caller didn't launch: `disarm` lowers *launched to the last one, beyond `over`, that
+ * there was. What was bound for those since is handed over again. */
+gk_result gk_graph_disarm(gk_graph *graph, const char *backend, const char *call,
+                          gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched));
+
 /* ---- facts: what gk-info prints beside the devices' own reports -------------------------------------------------- */
 
 /** One fact. What it points to is gone when the visit returns. */

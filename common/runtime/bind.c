@@ -1,6 +1,7 @@
 /* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it, bindings.c says. */
 #include "runtime/bind.h"
 #include "base/cancel.h"
+#include "base/error.h"
 #include "base/name.h"
 #include "base/trace.h"
 #include "plan/node.h"

@@ -1,5 +1,6 @@
 #include "runtime/create.h"
 #include "base/cancel.h"
+#include "base/error.h"
 #include "base/fork.h"
 #include "base/lifetime.h"
 #include "base/registry.h"
@@ -94,17 +95,17 @@ void gk_graph_destroy(gk_graph *graph) {
   gki_cancel_let_go(cancel);
 }
 
-static gk_result lower_by(gk_graph *graph, const gki_lowering *way, void *const *code) {
+static gk_result lower_by(gk_graph *graph, const gk_lower_into *into, void *const *code) {
   const gk_device *device = graph->device;
   const gk_plan *plan = &graph->planned.plan;
   gki_range_begin(0, "lower");
-  const gk_result result = way ? way->lower(device->state, graph->state, plan, code, &graph->mode, way->data)
+  const gk_result result = into ? into->lower(device->state, graph->state, plan, code, &graph->mode, into->data)
                                : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
   gki_range_end();
   return gki_answer(device->backend, "lower", result);
 }
 
-static gk_result lower(gk_graph *graph, const gki_lowering *way) {
+static gk_result lower(gk_graph *graph, const gk_lower_into *into) {
   gk_device *device = graph->device;
   const gk_plan *plan = &graph->planned.plan;
   void **code = gki_array(plan->node_count, sizeof *code, "the kernels' code");
@@ -119,7 +120,7 @@ static gk_result lower(gk_graph *graph, const gki_lowering *way) {
   if (result == GK_OK) {
     graph->state = gki_array(1, device->backend->graph_bytes, "a backend's graph");
     graph->lowered = graph->state != NULL;
-    result = graph->state ? lower_by(graph, way, code) : GK_ERROR_MEMORY;
+    result = graph->state ? lower_by(graph, into, code) : GK_ERROR_MEMORY;
     if (result != GK_OK)
       gk_fail(result, "backend %s could not lower graph %s and didn't say why", device->backend->name, plan->name);
   }
@@ -157,9 +158,9 @@ static gk_result make_slots(gk_graph *graph) {
   return result;
 }
 
-static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const gki_lowering *way) {
+static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const gk_lower_into *into) {
   gk_result result = plan_list(graph, list, bits);
-  if (result == GK_OK) result = lower(graph, way);
+  if (result == GK_OK) result = lower(graph, into);
   if (result == GK_OK) result = refuse_mode(graph);
   if (result == GK_OK) result = make_slots(graph);
   if (result == GK_OK) result = gki_queue_make(graph);
@@ -167,18 +168,19 @@ static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const
   return result;
 }
 
-gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits, const gki_lowering *way,
-                           gk_graph **created) {
+static gk_result create(gk_device *device, const gk_list *list, uint32_t bits, const gk_lower_into *into,
+                        gk_graph **created) {
   gk_graph *graph = gki_handle(sizeof *graph, "a graph");
   if (!graph) return GK_ERROR_MEMORY;
   gki_memory_hold(); /* The graph may outlive its device. */
   atomic_flag_clear(&graph->inside);
   graph->device = device;
   graph->forks = gki_forks;
-  graph->outside = way != NULL;
+  graph->outside = into != NULL;
+  graph->arm_call = into ? into->arm : NULL;
   const int cancel = gki_cancel_hold();
   gki_range_begin(0, "create %s", list && list->abi == GK_ABI ? gki_list_name(list) : "what is no list");
-  gk_result result = make(graph, list, bits, way);
+  gk_result result = make(graph, list, bits, into);
   gki_range_end();
   gki_cancel_let_go(cancel);
   if (result != GK_OK) {
@@ -194,6 +196,11 @@ gk_result gki_graph_create(gk_device *device, const gk_list *list, uint32_t bits
   return GK_OK;
 }
 
+gk_result gk_graph_create_into(gk_device *device, const gk_list *list, uint32_t bits, const gk_lower_into *into,
+                               gk_graph **created) {
+  return create(device, list, bits, into, created);
+}
+
 gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **created) {
   enum { known = GK_HOST_GATED | GK_ISOLATE | GK_CANCELLABLE };
   gki_begin();
@@ -205,5 +212,5 @@ gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits,
     return gk_fail(GK_ERROR_INVALID,
                    "gk_graph_create: bits 0x%x are unknown; there are GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE",
                    (unsigned)(bits & ~(uint32_t)known));
-  return gki_graph_create(device, list, bits, NULL, created);
+  return create(device, list, bits, NULL, created);
 }

@@ -4,6 +4,7 @@
 #include "base/registry.h"
 #include "base/trace.h"
 #include "base/within.h"
+#include <string.h>
 
 unsigned gki_forks;
 static void note_fork(void) {
@@ -67,4 +68,15 @@ gk_result gki_device_code(gk_device *device, const gk_kernel *kernel, void **cod
 done:
   pthread_mutex_unlock(&device->code_lock);
   return result;
+}
+
+gk_result gk_device_state(gk_device *device, const char *backend, const char *call, void **state) {
+  *state = NULL;
+  const gk_result result = gki_device_refuse(device, call);
+  if (result != GK_OK) return result;
+  if (strcmp(device->backend->name, backend) != 0)
+    return gk_fail(GK_ERROR_INVALID, "%s: the device is one of backend %s; open one of backend %s", call,
+                   device->backend->name, backend);
+  *state = device->state;
+  return GK_OK;
 }

@@ -1,3 +1,4 @@
+#include "base/error.h"
 #include "check/check.h"
 #include "dump/dump.h"
 #include "runtime/graph.h"

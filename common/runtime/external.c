@@ -1,8 +1,11 @@
-#include "runtime/external.h"
 #include "base/cancel.h"
+#include "base/error.h"
 #include "base/trace.h"
+#include "runtime/graph.h"
 #include "runtime/launch.h"
 #include "runtime/wait.h"
+#include <stdio.h>
+#include <string.h>
 
 /* On the caller's thread, whatever the device is at, and its failure is the answer: he is about to launch. */
 static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
@@ -24,37 +27,78 @@ static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
   return GK_OK;
 }
 
-static gk_result refuse_inside(const gk_graph *graph, const char *call) {
-  if (graph->outside) return GK_OK;
+static gk_result refuse_other(const gk_graph *graph, const char *backend, const char *call) {
+  if (strcmp(graph->device->backend->name, backend) == 0) return GK_OK;
+  return gk_fail(GK_ERROR_INVALID, "%s: the graph is one of backend %s; give one of a device of backend %s", call,
+                 graph->device->backend->name, backend);
+}
+
+static gk_result refuse_inside(const gk_graph *graph, const char *backend, const char *call) {
+  const gk_result result = refuse_other(graph, backend, call);
+  if (result != GK_OK || graph->outside) return result;
   return gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create, which isn't armed; call gk_launch", call,
                  graph->planned.plan.name);
 }
 
-gk_result gki_launch_armed(gk_graph *graph, const char *call, int32_t label,
-                           gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
+gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, int32_t label,
+                       gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   if (gki_is_heard()) gki_launch_begin_range(graph, "arm", label);
-  result = refuse_inside(graph, call);
+  result = refuse_inside(graph, backend, call);
   if (result == GK_OK) result = gki_launch_note_refused(graph, arm_now(graph, call, label, arm, data));
   gki_range_end();
   gki_graph_leave(graph);
   return result;
 }
 
-gk_result gki_launch_disarmed(gk_graph *graph, const char *call,
-                              gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched)) {
+gk_result gk_graph_disarm(gk_graph *graph, const char *backend, const char *call,
+                          gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched)) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   const uint64_t before = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   uint64_t launched = before;
-  result = refuse_inside(graph, call);
+  result = refuse_inside(graph, backend, call);
   const int cancel = gki_cancel_hold();
   if (result == GK_OK) result = disarm(graph->state, graph->settled, &launched);
   gki_cancel_let_go(cancel);
   if (launched != before) {
     atomic_store_explicit(&graph->launched, launched, memory_order_relaxed);
     atomic_store(&graph->stale, true);
+  }
+  gki_graph_leave(graph);
+  return result;
+}
+
+/* ---- states ------------------------------------------------------------------------------------------------------ */
+
+typedef struct visit_job {
+  gki_job job;
+  void *state;
+  gk_result (*visit)(void *state, void *data);
+  void *data;
+  gk_result result;
+  char message[1024];
+} visit_job;
+
+static void run_visit(gki_job *job) {
+  visit_job *v = (visit_job *)job;
+  gki_begin();
+  v->result = v->visit(v->state, v->data);
+  if (v->result != GK_OK) snprintf(v->message, sizeof v->message, "%s", gk_error());
+}
+
+gk_result gk_graph_state(gk_graph *graph, const char *backend, const char *call, int32_t label,
+                         gk_result (*visit)(void *state, void *data), void *data) {
+  gk_result result = gki_graph_enter(graph, call);
+  if (result != GK_OK) return result;
+  const gk_plan *plan = &graph->planned.plan;
+  result = refuse_other(graph, backend, call);
+  if (result == GK_OK && label && !gki_plan_label(plan, label)) result = gki_refuse_label(plan, call, label);
+  if (result == GK_OK) {
+    visit_job v = {.job.run = run_visit, .state = graph->state, .visit = visit, .data = data};
+    gki_worker_run(&graph->device->worker, &v.job);
+    result = v.result == GK_OK ? GK_OK : gki_fail_with(v.result, v.message);
   }
   gki_graph_leave(graph);
   return result;

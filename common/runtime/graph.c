@@ -1,4 +1,5 @@
 #include "runtime/graph.h"
+#include "base/error.h"
 #include "base/lifetime.h"
 #include "base/within.h"
 

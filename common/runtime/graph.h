@@ -51,6 +51,7 @@ struct gk_graph {
   bool lowered;
   gk_mode mode;
   bool outside;        /* it was lowered into a graph of the caller's, who launches that: armed, not launched, here */
+  const char *arm_call; /* then: the call that arms it, for messages */
 
   gki_bound *slots;    /* by index in the plan; of 0, what calls for a slot that isn't there answered */
   unsigned char *bytes; size_t bytes_size;

@@ -1,6 +1,7 @@
 /* Launching: one hand-over per launch, filled in place, with nothing allocated and nobody waited for. */
 #include "runtime/launch.h"
 #include "base/cancel.h"
+#include "base/error.h"
 #include "base/lifetime.h"
 #include "base/registry.h"
 #include "base/trace.h"
@@ -203,6 +204,12 @@ gk_result gki_launch_note_refused(gk_graph *graph, gk_result result) {
   return result;
 }
 
+static gk_result refuse_launch(const gk_graph *graph, const char *call) {
+  char instead[128];
+  snprintf(instead, sizeof instead, "call %s and launch your exec", graph->arm_call);
+  return gki_refuse_external(graph, call, instead);
+}
+
 static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on_stream, void *stream) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
@@ -211,7 +218,7 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
   const bool here = on_stream || (device->backend->shares && device->backend->shares(device->state));
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   gki_launch *launch = NULL;
-  if (graph->outside) result = gki_refuse_external(graph, call, "call gk_cuda_arm and launch your exec");
+  if (graph->outside) result = refuse_launch(graph, call);
   else if (on_stream && !(device->backend->bits & GK_BACKEND_STREAMS))
     result = gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, device->backend->name);
   else if (device->backend->alive) result = device->backend->alive(device->state);

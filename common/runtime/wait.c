@@ -1,5 +1,6 @@
 #include "runtime/wait.h"
 #include "base/cancel.h"
+#include "base/error.h"
 #include "base/lifetime.h"
 #include "base/registry.h"
 #include "base/trace.h"
@@ -117,7 +118,7 @@ static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_
                      graph->planned.plan.name, graph->outcome_message);
   else if (!launched)
     result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call %s first", call,
-                     graph->planned.plan.name, graph->outside ? "gk_cuda_arm" : "gk_launch");
+                     graph->planned.plan.name, graph->outside ? graph->arm_call : "gk_launch");
   else result = block ? wait_for(graph, launched) : gki_launches_settle(graph, launched, false);
   if (result == GK_OK) {
     graph->told = launched;

@@ -1,4 +1,5 @@
 /* Where a process may have few threads, as in a container, the OpenMP backend goes on with those that there can be. */
+#include "base/error.h"
 #include "openmp_world.h"
 #include "gk_kernel.h"
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* The OpenMP backend: sums, which are the same for any number of threads; how many there are; out of memory. */
+#include "base/error.h"
 #include "openmp_items.h"
 #include "gk_kernel.h"
 #include "base/thread.h"

@@ -1,5 +1,6 @@
 /* The OpenMP backend: devices, memory, single tasks. Sums are in openmp_team_test.c, sections and loops in
  * openmp_sections_test.c, what is learned of time in openmp_costs_test.c and openmp_choices_test.c. */
+#include "base/error.h"
 #include "openmp_items.h"
 #include <malloc.h>
 #include <omp.h>
