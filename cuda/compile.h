@@ -1,7 +1,7 @@
 /* NVRTC, found at run time: the compiler of composed kernels. Several versions may be installed; which one serves a
  * device depends on the device's architecture and on the driver's version. */
-#ifndef GKI_CUDA_NVRTC_H
-#define GKI_CUDA_NVRTC_H
+#ifndef GKI_CUDA_COMPILE_H
+#define GKI_CUDA_COMPILE_H
 #include "gk_backend.h"
 #include "cuda/abi.h"
 #include "kernel/unit.h"

@@ -1,7 +1,7 @@
 /* Kernels with code by hand (gk_kernel.cuda): a text, an image or a function, which has its own shape and gets just the
  * kernel's parameters. */
-#ifndef GKI_CUDA_FOREIGN_H
-#define GKI_CUDA_FOREIGN_H
+#ifndef GKI_CUDA_HANDWRITTEN_H
+#define GKI_CUDA_HANDWRITTEN_H
 #include "cuda/device.h"
 
 /* In the device's context. The module of a text or an image; GK_ERROR_COMPILE with the compiler's or the driver's log.

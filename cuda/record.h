@@ -1,6 +1,6 @@
 /* What library calls left in a graph. */
-#ifndef GKI_CUDA_RECORDED_H
-#define GKI_CUDA_RECORDED_H
+#ifndef GKI_CUDA_RECORD_H
+#define GKI_CUDA_RECORD_H
 #include "cuda/device.h"
 
 /* The nodes that one comes behind; *nodes is to be freed by gk_release. In the device's context. */

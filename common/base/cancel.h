@@ -1,7 +1,7 @@
 /* A thread that is cancelled (pthread_cancel) in the middle of a call would leave a lock or a graph taken for ever, so
  * that is put off until the call is over. For whatever may wait, log, or ask a backend. */
-#ifndef GKI_CANCEL_H
-#define GKI_CANCEL_H
+#ifndef GKI_BASE_CANCEL_H
+#define GKI_BASE_CANCEL_H
 #include <pthread.h>
 
 /* @return for gki_cancel_let_go */

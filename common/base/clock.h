@@ -1,7 +1,7 @@
 /* The time, to measure how long something takes, and what a loop that waits for another thread does in between.
  * Backends may include it, too. Tests put a clock of theirs in its place as they are linked: tests/unit/set_clock.h. */
-#ifndef GKI_CLOCK_H
-#define GKI_CLOCK_H
+#ifndef GKI_BASE_CLOCK_H
+#define GKI_BASE_CLOCK_H
 #include <stdint.h>
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* Written by bench/costs.py from bench/results: what gk chooses by, and where each number is from. */
-#ifndef GKI_COSTS_H
-#define GKI_COSTS_H
+#ifndef GKI_BASE_COSTS_H
+#define GKI_BASE_COSTS_H
 
 enum {
   /* So many tasks of a piece look at a word themselves; more go behind one IF node. Assumed, as no device was

@@ -1,6 +1,6 @@
 /* The thread's last message, and the log. gk_fail and gk_log themselves are in gk_backend.h. */
-#ifndef GKI_ERROR_H
-#define GKI_ERROR_H
+#ifndef GKI_BASE_ERROR_H
+#define GKI_BASE_ERROR_H
 #include "gk_backend.h"
 
 enum { GKI_MESSAGE_BYTES = 8192 };

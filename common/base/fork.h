@@ -1,8 +1,8 @@
 /* Locks of the whole process. A thread of the parent's may hold one while another forks: the child has no thread that
  * would give it back. So the child finds it free, and a thread that holds it leaves what it guards sound at every
  * moment. */
-#ifndef GKI_FORKED_H
-#define GKI_FORKED_H
+#ifndef GKI_BASE_FORK_H
+#define GKI_BASE_FORK_H
 #include <pthread.h>
 
 #define GKI_PROCESS_LOCK(name) \

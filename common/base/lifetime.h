@@ -1,7 +1,7 @@
 /* Graphs and devices that are no more, for builds with GK_DEBUG: a call with one of them is refused by name instead of
  * touching what was freed. Other builds don't look. */
-#ifndef GKI_ALIVE_H
-#define GKI_ALIVE_H
+#ifndef GKI_BASE_LIFETIME_H
+#define GKI_BASE_LIFETIME_H
 #include "base/memory.h"
 
 #ifdef GK_DEBUG

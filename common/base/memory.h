@@ -1,7 +1,7 @@
 /* gk's own host memory: the allocator hook, and an arena for what is freed at once. gk_obtain and gk_release, which are
  * the hook for one block, are in gk_backend.h. */
-#ifndef GKI_MEMORY_H
-#define GKI_MEMORY_H
+#ifndef GKI_BASE_MEMORY_H
+#define GKI_BASE_MEMORY_H
 #include "gk_backend.h"
 
 /* As realloc, by the hook; what is new isn't zeroed. */

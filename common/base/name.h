@@ -1,6 +1,6 @@
 /* Names of types and of ops, for messages and dumps. */
-#ifndef GKI_NAME_H
-#define GKI_NAME_H
+#ifndef GKI_BASE_NAME_H
+#define GKI_BASE_NAME_H
 #include "gk.h"
 
 /* "GK_PTR"; NULL: there is no such type. */

@@ -1,7 +1,7 @@
 /* The one list of backends, in the order in which they are tried: modules, the last one first, then those that the
  * build put into the library (`backends` in build.ninja). */
-#ifndef GKI_REGISTRY_H
-#define GKI_REGISTRY_H
+#ifndef GKI_BASE_REGISTRY_H
+#define GKI_BASE_REGISTRY_H
 #include "gk_backend.h"
 
 const gk_backend *gki_backend_named(const char *name); /* NULL: there is none */

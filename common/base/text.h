@@ -1,6 +1,6 @@
 /* A text that grows. What fails once stays failed, so that a writer needs no checks in between. */
-#ifndef GKI_TEXT_H
-#define GKI_TEXT_H
+#ifndef GKI_BASE_TEXT_H
+#define GKI_BASE_TEXT_H
 #include "base/memory.h"
 
 typedef struct gki_text {

@@ -1,6 +1,6 @@
 /* How gk starts threads of its own. Backends may include it, too. */
-#ifndef GKI_THREAD_H
-#define GKI_THREAD_H
+#ifndef GKI_BASE_THREAD_H
+#define GKI_BASE_THREAD_H
 #include <pthread.h>
 #include <signal.h>
 

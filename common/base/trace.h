@@ -4,8 +4,8 @@
  * Where no tool listens, each costs a look at one pointer, and its words aren't even looked at; where gk was built
  * without NVTX's headers there is nothing left of them. `number` is shown beside the name, so that ranges of one kind
  * have one name: bytes, a launch's number; 0: none. */
-#ifndef GKI_RANGE_H
-#define GKI_RANGE_H
+#ifndef GKI_BASE_TRACE_H
+#define GKI_BASE_TRACE_H
 #include "gk_backend.h"
 
 #if defined(__GNUC__)

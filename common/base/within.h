@@ -1,6 +1,6 @@
 /* Jobs of a device that this thread is in: a call that waits for the device would wait for itself. */
-#ifndef GKI_WITHIN_H
-#define GKI_WITHIN_H
+#ifndef GKI_BASE_WITHIN_H
+#define GKI_BASE_WITHIN_H
 #include "gk_backend.h"
 
 /* Whose job a thread is in: what it calls on that device would wait for itself. */

@@ -1,6 +1,6 @@
 /* Stage 2: judging a list. Every problem is reported; nothing here needs a device. */
-#ifndef GKI_CHECK_H
-#define GKI_CHECK_H
+#ifndef GKI_CHECK_CHECK_H
+#define GKI_CHECK_CHECK_H
 #include "list/blocks.h"
 
 /* Judges blocks that were read. backend: kernels need code for it; NULL: any will do. report may be NULL.

@@ -1,6 +1,6 @@
 /* Two slots that are bound to the same memory. */
-#ifndef GKI_OVERLAP_H
-#define GKI_OVERLAP_H
+#ifndef GKI_CHECK_OVERLAP_H
+#define GKI_CHECK_OVERLAP_H
 #include "gk_backend.h"
 
 /* Two slots of a plan are bound to memory that overlaps: whether the plan forbids it, and then why, naming the tasks.

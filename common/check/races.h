@@ -1,6 +1,6 @@
 /* Sections of a PARALLEL that touch the same memory. */
-#ifndef GKI_RACES_H
-#define GKI_RACES_H
+#ifndef GKI_CHECK_RACES_H
+#define GKI_CHECK_RACES_H
 #include "check/touches.h"
 
 /* Follows a list in its order and finds what two sections of one PARALLEL touch. There is one state per PARALLEL that

@@ -1,6 +1,6 @@
 /* What is wrong with a list, reported problem by problem. */
-#ifndef GKI_REPORT_H
-#define GKI_REPORT_H
+#ifndef GKI_CHECK_REPORT_H
+#define GKI_CHECK_REPORT_H
 #include "gk_backend.h"
 #include "list/blocks.h"
 

@@ -8,8 +8,8 @@
  * (cache_none.c). An entry that is damaged, cut off or somebody else's is removed and counts as none. Any number of
  * threads and processes may use a folder at once: entries are written beside it and renamed, so that each is there as a
  * whole or not at all. */
-#ifndef GKI_CACHE_H
-#define GKI_CACHE_H
+#ifndef GKI_KERNEL_CACHE_H
+#define GKI_KERNEL_CACHE_H
 #include "gk_backend.h"
 
 /* One of the things that an image depends on. */

@@ -1,6 +1,6 @@
 /* Kernel text as GLSL. */
-#ifndef GKI_GLSL_H
-#define GKI_GLSL_H
+#ifndef GKI_KERNEL_GLSL_H
+#define GKI_KERNEL_GLSL_H
 #include "base/text.h"
 #include "kernel/struct.h"
 

@@ -1,6 +1,6 @@
 /* What stands before a kernel's body in GLSL. */
-#ifndef GKI_GLSL_HEAD_H
-#define GKI_GLSL_HEAD_H
+#ifndef GKI_KERNEL_GLSL_HEAD_H
+#define GKI_KERNEL_GLSL_HEAD_H
 #include "base/text.h"
 #include "kernel/token.h"
 

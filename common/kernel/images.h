@@ -1,6 +1,6 @@
 /* Images that the program brought along: gk_use_images. */
-#ifndef GKI_IMAGES_H
-#define GKI_IMAGES_H
+#ifndef GKI_KERNEL_IMAGES_H
+#define GKI_KERNEL_IMAGES_H
 #include "gk.h"
 
 /* In the order in which they came; NULL: no more. Any thread. */

@@ -1,6 +1,6 @@
 /* A kernel's source text: which part of its file devices get. */
-#ifndef GKI_SOURCE_H
-#define GKI_SOURCE_H
+#ifndef GKI_KERNEL_SOURCE_H
+#define GKI_KERNEL_SOURCE_H
 #include "gk_backend.h"
 #include "kernel/token.h"
 

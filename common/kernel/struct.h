@@ -1,6 +1,6 @@
 /* Structs in kernel text: how C and GLSL lay them out in memory. */
-#ifndef GKI_STRUCT_H
-#define GKI_STRUCT_H
+#ifndef GKI_KERNEL_STRUCT_H
+#define GKI_KERNEL_STRUCT_H
 #include "base/memory.h"
 #include "kernel/token.h"
 

@@ -1,6 +1,6 @@
 /* The tokens of kernel text. */
-#ifndef GKI_TOKEN_H
-#define GKI_TOKEN_H
+#ifndef GKI_KERNEL_TOKEN_H
+#define GKI_KERNEL_TOKEN_H
 #include <stdbool.h>
 
 typedef enum gki_token_kind { GKI_END, GKI_WORD, GKI_NUMBER, GKI_LITERAL, GKI_SIGN } gki_token_kind;

@@ -1,6 +1,6 @@
 /* A text of CUDA C++, as it is compiled when a program runs, or when it was built. */
-#ifndef GKI_CUDA_SOURCE_H
-#define GKI_CUDA_SOURCE_H
+#ifndef GKI_KERNEL_UNIT_H
+#define GKI_KERNEL_UNIT_H
 #include "gk_backend.h"
 
 typedef struct gki_cuda_text {

@@ -1,8 +1,8 @@
 /* Stage 1 of the way through the house: a list with its included lists written out and its blocks matched. Check, plan
  * and dump start from it, so that none of them reads structure a second time. It copes with any list: what is wrong is
  * left for check to say (parent, mate or otherwise is GKI_NONE; an included list that can't be read has no lines). */
-#ifndef GKI_BLOCKS_H
-#define GKI_BLOCKS_H
+#ifndef GKI_LIST_BLOCKS_H
+#define GKI_LIST_BLOCKS_H
 #include "list/problems.h"
 
 #define GKI_NONE UINT32_MAX

@@ -1,6 +1,6 @@
 /* The table of problems, and how a sentence of it is filled in. */
-#ifndef GKI_PROBLEMS_H
-#define GKI_PROBLEMS_H
+#ifndef GKI_LIST_PROBLEMS_H
+#define GKI_LIST_PROBLEMS_H
 #include "base/memory.h"
 
 #define PROBLEM(id, code, sentence) GKI_##id,

@@ -1,6 +1,6 @@
 /* Library calls of a plan: recorded into graphs, and again when one of their slots was bound to something else. */
-#ifndef GKI_CUDA_CALLS_H
-#define GKI_CUDA_CALLS_H
+#ifndef GKI_LOWER_CALLS_H
+#define GKI_LOWER_CALLS_H
 #include "gk_backend.h"
 #include "base/memory.h"
 

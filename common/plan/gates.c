@@ -1,5 +1,5 @@
 /* The gates of a plan: the pieces that stops and targets close get gates or words, the closers of each block get
- * numbers in a row, and everything is written down as constant arrays. The cutting itself is in plan_pieces.c. */
+ * numbers in a row, and everything is written down as constant arrays. The cutting itself is in segments.c. */
 #include "base/costs.h"
 #include "base/error.h"
 #include "plan/segments.h"

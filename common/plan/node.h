@@ -1,6 +1,6 @@
 /* What is asked of a plan's nodes in many places. */
-#ifndef GKI_NODE_H
-#define GKI_NODE_H
+#ifndef GKI_PLAN_NODE_H
+#define GKI_PLAN_NODE_H
 #include "gk_backend.h"
 
 /* Of the memory behind a task's argument. */

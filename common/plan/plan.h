@@ -1,6 +1,6 @@
 /* Stage 3: a list that was found right becomes a tree in one arena. */
-#ifndef GKI_PLAN_H
-#define GKI_PLAN_H
+#ifndef GKI_PLAN_PLAN_H
+#define GKI_PLAN_PLAN_H
 #include "list/blocks.h"
 
 typedef struct gki_planned {

@@ -1,7 +1,6 @@
-/* Between plan_pieces.c, which cuts a plan into pieces and puts points where decisions are due, and plan_gates.c, which
- * gives the pieces their gates and writes all of it down. Nobody else includes this; the result is in gk_backend.h. */
-#ifndef GKI_PLAN_GATES_H
-#define GKI_PLAN_GATES_H
+/* A plan cut into segments, with points where decisions are due; gates.c gives them their gates. */
+#ifndef GKI_PLAN_SEGMENTS_H
+#define GKI_PLAN_SEGMENTS_H
 #include "base/memory.h"
 
 /* The places from which control can arrive at a spot of the list: exits of points and control kernels, chained by

@@ -1,4 +1,4 @@
-/* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it, bindings.c says. */
+/* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it, bind_check.c says. */
 #include "runtime/bind.h"
 #include "base/cancel.h"
 #include "base/error.h"

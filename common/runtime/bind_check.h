@@ -1,6 +1,6 @@
 /* Whether a launch may run with what is bound to a graph's slots. */
-#ifndef GKI_BIND_CHECK_H
-#define GKI_BIND_CHECK_H
+#ifndef GKI_RUNTIME_BIND_CHECK_H
+#define GKI_RUNTIME_BIND_CHECK_H
 #include "runtime/graph.h"
 
 gk_result gki_slots_judge(gk_graph *graph, const char *call);

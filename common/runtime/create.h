@@ -1,6 +1,6 @@
 /* Making graphs, and taking them from a device that is closed. */
-#ifndef GKI_CREATE_H
-#define GKI_CREATE_H
+#ifndef GKI_RUNTIME_CREATE_H
+#define GKI_RUNTIME_CREATE_H
 #include "runtime/graph.h"
 
 /* Before a device closes: ends what runs, takes the backend's part and the memory from each of its graphs. */

@@ -1,7 +1,7 @@
 /* An open device as common sees it: the backend's state, one line of work, the blocks of memory it gave out, the code
  * of the kernels made ready. */
-#ifndef GKI_DEVICE_H
-#define GKI_DEVICE_H
+#ifndef GKI_RUNTIME_DEVICE_H
+#define GKI_RUNTIME_DEVICE_H
 #include "base/memory.h"
 #include "runtime/worker.h"
 

@@ -1,7 +1,6 @@
-/* A graph as common sees it. graph.c makes and ends it, bind.c fills its slots, bindings.c judges them, launch.c runs
- * it in the backend's mode, status.c says what became of it. */
-#ifndef GKI_GRAPH_H
-#define GKI_GRAPH_H
+/* A graph as the runtime sees it, with its slots and its queue of launches. */
+#ifndef GKI_RUNTIME_GRAPH_H
+#define GKI_RUNTIME_GRAPH_H
 #include "base/error.h"
 #include "plan/plan.h"
 #include "runtime/device.h"

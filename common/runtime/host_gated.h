@@ -1,6 +1,6 @@
 /* Launches on a backend that runs batches and reads flags. */
-#ifndef GKI_HOST_GATED_H
-#define GKI_HOST_GATED_H
+#ifndef GKI_RUNTIME_HOST_GATED_H
+#define GKI_RUNTIME_HOST_GATED_H
 #include "runtime/graph.h"
 
 /* Walks the plan: the walker says what comes next. */

@@ -1,6 +1,6 @@
 /* From a call of gk_launch to the backend. */
-#ifndef GKI_LAUNCH_H
-#define GKI_LAUNCH_H
+#ifndef GKI_RUNTIME_LAUNCH_H
+#define GKI_RUNTIME_LAUNCH_H
 #include "runtime/graph.h"
 
 gk_result gki_queue_make(gk_graph *graph);

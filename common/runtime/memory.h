@@ -1,6 +1,6 @@
 /* A device's blocks of memory. */
-#ifndef GKI_DEVICE_MEMORY_H
-#define GKI_DEVICE_MEMORY_H
+#ifndef GKI_RUNTIME_MEMORY_H
+#define GKI_RUNTIME_MEMORY_H
 #include "runtime/device.h"
 
 /* Memory from the backend, zeroed and known by its range. */

@@ -1,6 +1,6 @@
 /* What became of a launch, as the host sees it. */
-#ifndef GKI_STATUS_H
-#define GKI_STATUS_H
+#ifndef GKI_RUNTIME_STATUS_H
+#define GKI_RUNTIME_STATUS_H
 #include "runtime/graph.h"
 
 gk_result gki_status_make(gk_graph *graph);

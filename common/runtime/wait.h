@@ -1,6 +1,6 @@
 /* The end of launches. */
-#ifndef GKI_WAIT_H
-#define GKI_WAIT_H
+#ifndef GKI_RUNTIME_WAIT_H
+#define GKI_RUNTIME_WAIT_H
 #include "runtime/graph.h"
 
 /* Takes note of launches that are over, in their order, up to one of them. GK_NOT_READY: it isn't, and mustn't block. A

@@ -1,8 +1,8 @@
 /* A device's one line of work: jobs run in the order in which they were posted, on a thread that soon sleeps when there
  * are none, or on the caller's own where nothing is under way and it would wait anyhow. Posting never blocks nor
  * allocates: a job's memory is the caller's until it is done. */
-#ifndef GKI_WORKER_H
-#define GKI_WORKER_H
+#ifndef GKI_RUNTIME_WORKER_H
+#define GKI_RUNTIME_WORKER_H
 #include "gk_backend.h"
 #include "base/within.h"
 #include <pthread.h>

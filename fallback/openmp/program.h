@@ -1,7 +1,7 @@
 /* What a plan becomes: flat arrays of ops, one cache line each, so that a launch reads nothing else for a small task.
  */
-#ifndef GKI_OPENMP_LOWER_H
-#define GKI_OPENMP_LOWER_H
+#ifndef GKI_OPENMP_PROGRAM_H
+#define GKI_OPENMP_PROGRAM_H
 #include "base/memory.h"
 #include "openmp/cost.h"
 #include "openmp/team.h"

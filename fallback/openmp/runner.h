@@ -1,6 +1,6 @@
 /* Carrying out ops: by one thread, or by a crew (a leader's seat and those behind it). */
-#ifndef GKI_OPENMP_DRIVE_H
-#define GKI_OPENMP_DRIVE_H
+#ifndef GKI_OPENMP_RUNNER_H
+#define GKI_OPENMP_RUNNER_H
 #include "openmp/program.h"
 
 /* What one thread leads: the whole launch, or some sections of it. */
