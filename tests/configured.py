@@ -9,7 +9,7 @@ from pathlib import Path
 import tap
 
 # Of a library that was built without xxHash and NVTX.
-TRY = """#include "cache.h"
+TRY = """#include "kernel/cache.h"
 #include "range.h"
 #include <string.h>
 int main(void) {

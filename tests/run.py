@@ -62,7 +62,7 @@ SCRIPTS = [
     ("bench pages", ["tests/bench_pages.py"], False),
     ("costs", ["tests/costs.py"], False),
     ("quoted figures", ["tests/quoted.py"], False),
-    ("peers", ["tests/peers.py"], False),
+    ("peers", ["tests/peers.py"], PLAIN),
     ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "functions", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),
     ("composed kernels on Vulkan", ["tests/kernels/vulkan.py"], False),
