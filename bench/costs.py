@@ -98,7 +98,7 @@ def chosen(rule, found):
 def header(folder):
     found = list(reports(folder))
     lines = ["/* Written by bench/costs.py from bench/results: what gk chooses by, and where each number is from. */",
-             "#ifndef GKI_BASE_COSTS_H", "#define GKI_COSTS_H", "", "enum {"]
+             "#ifndef GKI_BASE_COSTS_H", "#define GKI_BASE_COSTS_H", "", "enum {"]
     for name, what, rule, figure, assumed, why in NUMBERS:
         best = chosen(rule, found)
         value, source = assumed, f"Assumed, as no device was measured yet: {why}."

@@ -10,7 +10,7 @@ import tap
 
 # Of a library that was built without xxHash and NVTX.
 TRY = """#include "kernel/cache.h"
-#include "range.h"
+#include "base/trace.h"
 #include <string.h>
 int main(void) {
   char folder[64], why[256];

@@ -1,5 +1,6 @@
 /* Sections that touch the same memory, by the list and by what is bound: against cases, and against a comparison of all
  * pairs. */
+#include "check/overlap.h"
 #include "judged.h"
 #include "plan/plan.h"
 #include "chance.h"

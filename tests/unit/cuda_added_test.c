@@ -1,4 +1,5 @@
 /* Lists in graphs of others: they run where they were put, with what was bound, memory of their own among it. */
+#include "cuda/backend.h"
 #include "runtime/graph.h"
 #include "cuda/launch.h"
 #include "cuda_added.h"

@@ -1,4 +1,5 @@
 /* Devices on CUDA: opening, contexts, memory of both kinds, copies. */
+#include "cuda/memory.h"
 #include "runtime/device.h"
 #include "cuda/device.h"
 #include "cuda_world.h"

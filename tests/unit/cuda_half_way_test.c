@@ -2,6 +2,7 @@
  * has waited for yet, on a device that does nothing unless something waits for it: so what a failure leaves on its way
  * is there when the next thing happens, on any machine. Whichever call it is, nothing of a launch that failed stays on
  * the caller's stream, what comes next is right, and a graph that is destroyed leaves nothing under way. */
+#include "cuda/backend.h"
 #include "cuda/launch.h"
 #include "runtime/graph.h"
 #include "user_driver.h"

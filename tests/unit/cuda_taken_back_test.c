@@ -1,4 +1,5 @@
 /* Launches on CUDA that the driver doesn't take: the next one is as if they had never been. */
+#include "cuda/backend.h"
 #include "cuda_world.h"
 #include "runtime/graph.h"
 #include "cuda/launch.h"

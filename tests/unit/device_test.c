@@ -1,3 +1,4 @@
+#include "runtime/memory.h"
 #include "runtime/device.h"
 #include "runtime.h"
 
