@@ -319,6 +319,7 @@ static void test_fewer_sections_than_threads(void **state) {
       w.device.wake_ns = 0;
       assert_runs(&w);
     }
+    assert_int_equal(w.device.team.most, 4);
     assert_int_equal(w.program.forks[0].trial.split_samples > 0, more);
     world_end(&w);
   }
