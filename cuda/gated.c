@@ -18,7 +18,7 @@ _Static_assert(GKI_CUDA_TABLE_AT >= sizeof(gki_cuda_control) && GKI_CUDA_TABLE_A
 
 /* "task 3 (name)" or "tasks 3 (name) to 5 (name)" */
 static void name_run(const gki_cuda_gated *graph, uint32_t run, char *text, size_t bytes) {
-  const gk_run *at = &graph->plan->runs[run];
+  const gk_plan_run *at = &graph->plan->runs[run];
   const gk_node *first = &graph->plan->nodes[at->begin], *last = &graph->plan->nodes[at->end - 1];
   if (first == last) snprintf(text, bytes, "task %u (%s)", (unsigned)first->source, first->name);
   else snprintf(text, bytes, "tasks %u (%s) to %u (%s)", (unsigned)first->source, first->name, (unsigned)last->source,
@@ -106,7 +106,7 @@ static gk_result instantiate(gki_cuda_gated *graph, uint32_t run, CUgraph from) 
 
 static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
   const gki_cuda_driver *driver = graph->device->driver;
-  const gk_run *at = &graph->plan->runs[run];
+  const gk_plan_run *at = &graph->plan->runs[run];
   CUgraph made = NULL;
   gki_cuda_nodes nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
                           .values = graph->calls.values, .parameters = &graph->parameters,

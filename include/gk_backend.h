@@ -59,10 +59,10 @@ typedef struct gk_node {
 
 /** A straight piece of a plan: nodes begin to end - 1, tasks and whole PARALLEL blocks of straight sections. An
  * always-task is a run of its own. */
-typedef struct gk_run {
+typedef struct gk_plan_run {
   uint32_t begin; /**< First node. */
   uint32_t end;   /**< One past the last. */
-} gk_run;
+} gk_plan_run;
 
 /** A list that was found right, as a tree in list order, included lists written out. Empty sections are left out, and
  * so is a PARALLEL with fewer than two others: then what is in it stands in its place. */
@@ -77,7 +77,7 @@ typedef struct gk_plan {
   uint32_t bits;               /**< GK_HOST_GATED, GK_ISOLATE (then each run is one task), GK_CANCELLABLE. */
   bool can_yield;              /**< The root's. */
   const gk_node *nodes;        /**< In the list's order; [0] is the root. */
-  const gk_run *runs;          /**< In the list's order. */
+  const gk_plan_run *runs;          /**< In the list's order. */
   const uint32_t *args;        /**< Slots of all tasks, one after the other. */
   const gk_slot_desc *slots;   /**< [0] is unused; first the list's own, by number, then those of included lists. */
   const uint32_t *loops;       /**< Their nodes. */

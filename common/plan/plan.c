@@ -214,11 +214,11 @@ static uint32_t number_runs(maker *make) {
   return count;
 }
 
-static void write_runs(const maker *make, gk_run *runs) {
+static void write_runs(const maker *make, gk_plan_run *runs) {
   const gk_node *nodes = make->nodes;
   for (uint32_t at = make->plan->node_count; at-- > 1;) {
     if (nodes[at].run == NO_RUN) continue;
-    gk_run *run = &runs[nodes[at].run];
+    gk_plan_run *run = &runs[nodes[at].run];
     run->begin = at;
     if (!run->end) run->end = at + 1; /* Later nodes came first. */
   }
@@ -263,7 +263,7 @@ static gk_result write_plan(maker *make, gki_arena *arena) {
   write_slots(make, slots);
   write_nodes(make);
   plan->run_count = number_runs(make);
-  gk_run *runs = gki_arena_take(arena, plan->run_count, sizeof *runs);
+  gk_plan_run *runs = gki_arena_take(arena, plan->run_count, sizeof *runs);
   if (!runs) return gki_fail_memory("the runs of a plan", plan->run_count * sizeof *runs);
   write_runs(make, runs);
   if (plan->checkpoint_count) memcpy(by_label, make->checkpoints, plan->checkpoint_count * sizeof *by_label);
