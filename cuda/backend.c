@@ -313,7 +313,7 @@ static void disown(void *at, void *memory) {
   if (!pooled) gki_cuda_free(device, memory);
 }
 
-static gk_result launch(void *state, const gk_hand_over *hand_over) {
+static gk_result launch(void *state, const gk_launch_args *hand_over) {
   any_graph *graph = state;
   return note(graph, graph->is_gated ? gki_cuda_gated_launch(&graph->gated, hand_over)
                                      : gki_cuda_launch(&graph->native, hand_over));

@@ -8,7 +8,7 @@ void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *pa
   *counts = (gki_cuda_counts){.parameters = parameters, .posts = posts, .fixed = uncounted ? 1 : 0};
 }
 
-void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_hand_over *launch, uint64_t number) {
+void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_launch_args *launch, uint64_t number) {
   counts->launches[place_of(number)].values = launch->values;
   counts->launches[place_of(number)].room = launch->room;
 }
@@ -41,7 +41,7 @@ gk_result gki_cuda_counts_judge(gki_cuda_counts *counts, uint64_t number) {
                    "wrote over gk's memory on the device: look for a kernel that writes beyond its own, and close the "
                    "device", plan->name, (unsigned)post->node);
   const gk_node *node = &plan->nodes[post->node];
-  const gk_hand_over launch = {.values = counts->launches[place_of(number)].values,
+  const gk_launch_args launch = {.values = counts->launches[place_of(number)].values,
                                .room = counts->launches[place_of(number)].room};
   int64_t extent[3];
   for (int axis = 0; axis < 3; ++axis) {

@@ -22,7 +22,7 @@ typedef struct gki_cuda_counts {
 void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *parameters, void *posts, bool uncounted);
 
 /* Before a launch is handed to the driver, or armed: what its message would be made of. */
-void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_hand_over *launch, uint64_t number);
+void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_launch_args *launch, uint64_t number);
 
 /* Before what is put on the stream next: after a failure the control block gets another number. In the device's
  * context. */

@@ -131,12 +131,12 @@ static gk_result refuse_launch_on(const gki_cuda_device *device, CUstream stream
 }
 
 /* The device's own, or the caller's, whose default one has one name here. */
-static CUstream stream_of(const gki_cuda_device *device, const gk_hand_over *launch) {
+static CUstream stream_of(const gki_cuda_device *device, const gk_launch_args *launch) {
   if (!launch->on_stream) return device->stream;
   return launch->stream ? launch->stream : (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY;
 }
 
-gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_over *launch,
+gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_launch_args *launch,
                                    const gki_cuda_stream_id *last, gki_cuda_stream_id *now, bool *pushed) {
   *pushed = false;
   *now = (gki_cuda_stream_id){stream_of(device, launch), 0};

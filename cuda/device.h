@@ -105,7 +105,7 @@ bool gki_cuda_is_same(const gki_cuda_stream_id *one, const gki_cuda_stream_id *o
 /* For a launch, whose stream `now` gets. On a stream of the caller's nothing is pushed, hence *pushed false, where the
  * context is the thread's anyhow; GK_ERROR_INVALID, and nothing entered, if it is being captured, or, unless it is the
  * `last` one, of another context. gki_cuda_leave_unrelaxed if *pushed. */
-gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_hand_over *launch,
+gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_launch_args *launch,
                                    const gki_cuda_stream_id *last, gki_cuda_stream_id *now, bool *pushed);
 /* GK_ERROR_DEVICE, with what it began with, if it was found lost; the driver isn't asked. Any thread. */
 gk_result gki_cuda_refuse_lost(const gki_cuda_device *device);

@@ -103,7 +103,7 @@ static gk_result set_arming(const gki_cuda_graph *graph, CUgraphExec exec, gki_c
 
 /* Kernels with code by hand have their values in their nodes. What this exec has isn't known: it may be a new one at an
  * old one's address. To set again what it was armed with tells whether it is one of that graph. */
-static gk_result update_nodes(gki_cuda_graph *graph, const gk_hand_over *launch, CUgraphExec exec) {
+static gk_result update_nodes(gki_cuda_graph *graph, const gk_launch_args *launch, CUgraphExec exec) {
   const gki_cuda_parameters *parameters = &graph->parameters;
   gki_cuda_updates *updates = &graph->fresh.updates;
   gk_applied applied = GK_UNCHANGED;
@@ -117,7 +117,7 @@ static gk_result update_nodes(gki_cuda_graph *graph, const gk_hand_over *launch,
   return gki_cuda_updates_send(updates, parameters, launch->changed_count ? launch->applied : &applied);
 }
 
-static gk_result arm(gki_cuda_graph *graph, const gk_hand_over *launch, CUgraphExec exec) {
+static gk_result arm(gki_cuda_graph *graph, const gk_launch_args *launch, CUgraphExec exec) {
   const uint64_t number = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
   const bool brings = launch->changed_count || !has_slots(graph);
   gk_result result = update_nodes(graph, launch, exec);
@@ -140,7 +140,7 @@ static gk_result arm(gki_cuda_graph *graph, const gk_hand_over *launch, CUgraphE
   return GK_OK;
 }
 
-static gk_result arm_entered(void *state, const gk_hand_over *launch, void *data) {
+static gk_result arm_entered(void *state, const gk_launch_args *launch, void *data) {
   gki_cuda_graph *graph = gki_cuda_native_of(state);
   if (launch->target && !graph->fresh.gates->target_count)
     return gk_fail(GK_ERROR_INVALID, "gk_cuda_arm: graph %s was added without GK_CUDA_RESUMABLE; arm it with 0, or add "

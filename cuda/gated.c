@@ -234,7 +234,7 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-static gk_result record_again(gki_cuda_gated *graph, const gk_hand_over *launch) {
+static gk_result record_again(gki_cuda_gated *graph, const gk_launch_args *launch) {
   gk_result result = GK_OK;
   gki_cuda_relax(graph->device);
   if (gki_cuda_calls_changed(&graph->calls, launch)) {
@@ -272,7 +272,7 @@ static gk_result await_others(gki_cuda_gated *graph) {
 
 /* Nothing of this graph's launch before stays under way, but of other graphs' there may be: what page-locked flags hold
  * comes from those, and the end of a launch that has nothing to run is behind theirs. */
-static gk_result start(gki_cuda_gated *graph, const gk_hand_over *launch, CUstream stream) {
+static gk_result start(gki_cuda_gated *graph, const gk_launch_args *launch, CUstream stream) {
   graph->values = launch->values;
   graph->last = GK_NONE;
   gk_result result = finish(graph); /* its end was waited for, or couldn't be */
@@ -302,7 +302,7 @@ static gk_result come_home(gki_cuda_gated *graph) {
 
 gk_result gki_cuda_gated_await(gki_cuda_gated *graph) { return finish(graph); }
 
-gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch) {
+gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_launch_args *launch) {
   const gki_cuda_device *device = graph->device;
   const gki_cuda_stream_id last = {device->stream, 0};
   gki_cuda_stream_id on;

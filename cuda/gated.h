@@ -55,7 +55,7 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph);
 gk_result gki_cuda_gated_await(gki_cuda_gated *graph);
 
 /* The backend's entries. With GK_ISOLATE each run is one task, and is waited for at once. */
-gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_hand_over *launch);
+gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_launch_args *launch);
 gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run);
 gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t node, int32_t *flag);
 #endif

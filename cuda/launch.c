@@ -64,7 +64,7 @@ static void stop_up_to(gki_cuda_graph *graph, uint64_t number) {
          !__atomic_compare_exchange_n(word, &before, number, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
 }
 
-void gki_cuda_announce(gki_cuda_graph *graph, const gk_hand_over *launch, uint64_t number) {
+void gki_cuda_announce(gki_cuda_graph *graph, const gk_launch_args *launch, uint64_t number) {
   uint64_t *word = (uint64_t *)(void *)graph->pinned;
   if (__atomic_load_n(word, __ATOMIC_RELAXED) >= number) /* of a launch of this number that the driver didn't take */
     __atomic_store_n(word, number - 1, __ATOMIC_RELAXED);
@@ -101,7 +101,7 @@ static gk_result aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t 
   return GK_OK;
 }
 
-static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const gki_cuda_stream_id *on) {
+static gk_result start(gki_cuda_graph *graph, const gk_launch_args *launch, const gki_cuda_stream_id *on) {
   const uint64_t number = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
   const bool made = graph->fresh.exec != NULL;
   const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
@@ -132,7 +132,7 @@ static gk_result start(gki_cuda_graph *graph, const gk_hand_over *launch, const 
   return result;
 }
 
-gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_hand_over *launch) {
+gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_launch_args *launch) {
   const gki_cuda_device *device = graph->device;
   gki_cuda_stream_id on;
   bool pushed;

@@ -153,7 +153,7 @@ static void take_task(gki_cuda_parameters *p, uint32_t number, const gk_value *v
   write_grid(p, number, values);
 }
 
-void gki_cuda_parameters_take(gki_cuda_parameters *p, const gk_hand_over *launch) {
+void gki_cuda_parameters_take(gki_cuda_parameters *p, const gk_launch_args *launch) {
   const bool first = !p->wanted.version;
   if (!p->count || (!first && !launch->changed_count)) return;
   ++p->wanted.version;

@@ -43,7 +43,7 @@ gk_result gki_cuda_parameters_find(gki_cuda_parameters *parameters, const gki_cu
 
 /* Takes a launch's values over. A task with more items than there may be, or more blocks than a grid can have, becomes
  * one that posts it. */
-void gki_cuda_parameters_take(gki_cuda_parameters *parameters, const gk_hand_over *launch);
+void gki_cuda_parameters_take(gki_cuda_parameters *parameters, const gk_launch_args *launch);
 
 /* Of a node that posted: GK_ERROR_INVALID if it is the blocks that are too many. */
 gk_result gki_cuda_parameters_judge(const gki_cuda_parameters *parameters, uint32_t node, const gk_value *values);

@@ -83,7 +83,7 @@ static void write_number(const gki_cuda_slots *slots, unsigned char *table, uint
 }
 
 /* What stands in [begin, end) of the table; the first 8 bytes are 0. */
-static unsigned char *write_table(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place,
+static unsigned char *write_table(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
                                   size_t begin, size_t end) {
   const gk_plan *plan = slots->plan;
   unsigned char *table = slots->ring + place % slots->depth * slots->bytes;
@@ -100,11 +100,11 @@ static unsigned char *write_table(const gki_cuda_slots *slots, const gk_hand_ove
   return table;
 }
 
-void gki_cuda_slots_write(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place) {
+void gki_cuda_slots_write(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place) {
   write_table(slots, launch, place, 0, slots->bytes);
 }
 
-gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place,
+gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
                               CUstream stream) {
   const gk_plan *plan = slots->plan;
   if (!launch->changed_count) return GK_OK;

@@ -28,12 +28,13 @@ gk_result gki_cuda_slots_make(gki_cuda_slots *slots, gki_cuda_device *device, co
 void gki_cuda_slots_drop(gki_cuda_slots *slots);
 
 /* Puts what changed on the way to the table, before what is launched next. `place` is the launch's number less one. */
-gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place, CUstream stream);
+gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
+                              CUstream stream);
 
 /* What an I32, U32 or I64 has. */
 int64_t gki_cuda_slots_number(const gki_cuda_slots *slots, uint32_t slot, const gk_value *values);
 /* Writes all of the table to the launch's place in the ring, for whoever takes it from there. */
-void gki_cuda_slots_write(const gki_cuda_slots *slots, const gk_hand_over *launch, uint64_t place);
+void gki_cuda_slots_write(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place);
 
 /* A KERNEL, COPY or FILL as its kernel gets it. */
 gki_cuda_task gki_cuda_task_of(const gki_cuda_slots *slots, uint32_t node);

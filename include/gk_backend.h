@@ -253,7 +253,7 @@ void gk_gates_free(const gk_gates *gates);
 /* ---- one launch -------------------------------------------------------------------------------------------------- */
 
 /** What a launch is told. */
-typedef struct gk_hand_over {
+typedef struct gk_launch_args {
   uint64_t launch;         /**< Its number. */
   uint32_t target;         /**< Node of the checkpoint to resume at; 0: from the top. */
   uint32_t changed_count;  /**< Length of changed. */
@@ -267,7 +267,7 @@ typedef struct gk_hand_over {
   const size_t *room;      /**< Of every slot that a COPY or FILL with a count has, by index: bytes that are known to
                             * lie behind its address; SIZE_MAX: that isn't known. NULL: the plan has no such slot. Yours
                             * until the launch ends. A slot's changes only where the slot is among those changed. */
-} gk_hand_over;
+} gk_launch_args;
 
 /** Judges the count of a KERNEL, COPY or FILL that was reached (docs/contract.md, rule 12). Never allocates.
  * @param plan    The launch's.
@@ -276,7 +276,7 @@ typedef struct gk_hand_over {
  * @param extent  What its extents are just now; 1 where node.items has no slot.
  * @param items   What there is to do: items of a kernel, elements of a COPY or FILL; perhaps 0.
  * @return GK_OK; GK_ERROR_INVALID after gk_fail: there are too many, the task must do nothing, and the launch fails. */
-gk_result gk_judge_count(const gk_plan *plan, uint32_t node, const gk_hand_over *launch, const int64_t extent[3],
+gk_result gk_judge_count(const gk_plan *plan, uint32_t node, const gk_launch_args *launch, const int64_t extent[3],
                          uint64_t *items);
 
 /** What became of a launch; filled by `wait`, `run` or the walker. The arrays are there already, zeroed. */
@@ -319,8 +319,8 @@ typedef struct gk_step {
 typedef struct gk_walk {
   const gk_plan *plan;   /**< What is walked. */
   gk_record *record;     /**< What is filled. */
-  uint64_t *entries;     /**< As in gk_hand_over. */
-  const int32_t *cancel; /**< As in gk_hand_over. */
+  uint64_t *entries;     /**< As in gk_launch_args. */
+  const int32_t *cancel; /**< As in gk_launch_args. */
   uint32_t takes;        /**< As given to gk_walk_start. */
   uint32_t root;         /**< The block that is walked: the plan's, or a section. */
   uint32_t at;           /**< Where it is. */
@@ -342,7 +342,7 @@ typedef struct gk_walk {
  * @param takes     1 << kind for each of GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT that you can do; of the others
  *                  the parts come one by one.
  * @param record    Zeroed; belongs to the walk until it has ended. */
-void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_hand_over *launch, uint32_t takes, gk_record *record);
+void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes, gk_record *record);
 
 /** The next step. Never allocates, never blocks; the time of one is bounded by the depth of the list.
  * @param walk    Has been started and has not ended.
@@ -425,7 +425,7 @@ typedef struct gk_backend {
 
   /** Native: starts the plan. Batched: takes the values over, and submits follow. Neither blocks nor allocates, but to
    * make the device's own graph where that isn't there: for the first target, and for calls whose slots changed. */
-  gk_result (*launch)(void *graph, const gk_hand_over *launch);
+  gk_result (*launch)(void *graph, const gk_launch_args *launch);
   /** Native only. Launches are waited for in their order. GK_NOT_READY if it would block and mustn't; GK_ERROR_BUSY,
    * after gk_fail, if nothing can be asked now: the call fails, and the launch is asked for again by the next. Another
    * failure is the launch's. */
@@ -435,7 +435,7 @@ typedef struct gk_backend {
   gk_result (*cancel)(void *graph);
 
   /** In process only: the whole launch, on the device's worker thread. Doesn't allocate. */
-  gk_result (*run)(void *graph, const gk_hand_over *launch, gk_record *record);
+  gk_result (*run)(void *graph, const gk_launch_args *launch, gk_record *record);
 
   /** Batched only: a run, to follow what was submitted before; may return at once. */
   gk_result (*submit)(void *graph, uint32_t run);
@@ -531,7 +531,7 @@ gk_result gk_graph_create_into(gk_device *device, const gk_list *list, uint32_t 
 
 /** As gk_launch, of a graph made by gk_graph_create_into: `arm` gets what a launch is told, on the calling thread. */
 gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, int32_t label,
-                       gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data);
+                       gk_result (*arm)(void *state, const gk_launch_args *launch, void *data), void *data);
 
 /** Takes armings back that the caller didn't launch: `disarm` lowers *launched to the last one, beyond `over`, that
  * there was. What was bound for those since is handed over again. */

@@ -24,7 +24,7 @@ bool gki_cuda_calls_can_record(const gki_cuda_calls *calls) {
   return true;
 }
 
-bool gki_cuda_calls_changed(gki_cuda_calls *calls, const gk_hand_over *launch) {
+bool gki_cuda_calls_changed(gki_cuda_calls *calls, const gk_launch_args *launch) {
   const gk_plan *plan = calls->plan;
   bool changed = false;
   for (uint32_t k = 0; k < launch->changed_count && !changed; ++k) {

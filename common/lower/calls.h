@@ -18,5 +18,5 @@ gk_result gki_cuda_calls_find(gki_cuda_calls *calls, const gk_plan *plan, gki_ar
 bool gki_cuda_calls_can_record(const gki_cuda_calls *calls);
 
 /* Takes over a launch's values; whether one of theirs isn't what it was. */
-bool gki_cuda_calls_changed(gki_cuda_calls *calls, const gk_hand_over *launch);
+bool gki_cuda_calls_changed(gki_cuda_calls *calls, const gk_launch_args *launch);
 #endif

@@ -22,14 +22,14 @@ static gk_result refuse_many(const gk_plan *plan, const gk_node *node, const int
 }
 
 /* Whether so many bytes, from the argument's offset on, end behind the known memory of its slot. */
-static bool is_beyond_room(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_hand_over *launch,
+static bool is_beyond_room(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
                         uint64_t bytes) {
   const size_t room = launch->room ? launch->room[plan->args[node->args + arg]] : SIZE_MAX;
   const uint32_t offset = arg ? node->from_offset : node->offset;
   return room != SIZE_MAX && (offset > room || bytes > room - offset);
 }
 
-static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_hand_over *launch,
+static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
                              int64_t count, uint32_t unit) {
   const uint32_t slot = plan->args[node->args + arg], by = node->items[0];
   return gk_fail(GK_ERROR_INVALID,
@@ -40,7 +40,7 @@ static gk_result refuse_long(const gk_plan *plan, const gk_node *node, uint32_t 
                  (unsigned)slot, plan->slots[slot].name, launch->room[slot]);
 }
 
-gk_result gk_judge_count(const gk_plan *plan, uint32_t at, const gk_hand_over *launch, const int64_t extent[3],
+gk_result gk_judge_count(const gk_plan *plan, uint32_t at, const gk_launch_args *launch, const int64_t extent[3],
                          uint64_t *items) {
   const gk_node *node = &plan->nodes[at];
   uint64_t all = 1;

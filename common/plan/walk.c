@@ -285,7 +285,8 @@ static gk_step finish_walk(gk_walk *walk) {
   return wait_for(walk, OVER, GK_STEP_END, walk->root);
 }
 
-void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_hand_over *launch, uint32_t takes, gk_record *record) {
+void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
+                   gk_record *record) {
   *walk = (gk_walk){.plan = plan, .record = record, .entries = launch->entries, .cancel = launch->cancel,
                     .takes = takes, .target = launch->target};
   if (walk->target) walk->phase = PROLOGUE;

@@ -9,7 +9,7 @@
 
 /* On the caller's thread, whatever the device is at, and its failure is the answer: he is about to launch. */
 static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
-                         gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
+                         gk_result (*arm)(void *state, const gk_launch_args *launch, void *data), void *data) {
   gki_launch *launch = NULL;
   gk_result result = gki_launch_prepare(graph, call, label, false, &launch);
   if (result != GK_OK) return result;
@@ -41,7 +41,7 @@ static gk_result refuse_inside(const gk_graph *graph, const char *backend, const
 }
 
 gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, int32_t label,
-                       gk_result (*arm)(void *state, const gk_hand_over *launch, void *data), void *data) {
+                       gk_result (*arm)(void *state, const gk_launch_args *launch, void *data), void *data) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   if (gki_is_heard()) gki_launch_begin_range(graph, "arm", label);

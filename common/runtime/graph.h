@@ -11,7 +11,7 @@ enum { GKI_QUEUE = 16 }; /* launches of a graph that may be under way; 1 where i
 typedef struct gki_launch {
   gki_job job;
   struct gk_graph *graph;
-  gk_hand_over hand_over; /* points into what follows */
+  gk_launch_args hand_over; /* points into what follows */
   gk_value *values;
   unsigned char *bytes;   /* BYTES slots */
   uint32_t *changed;

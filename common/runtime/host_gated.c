@@ -46,7 +46,7 @@ static gk_result do_step(gk_graph *graph, gk_step step, gk_record *record, int64
   return result;
 }
 
-gk_result gki_batched_run(gk_graph *graph, const gk_hand_over *launch, gk_record *record) {
+gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_record *record) {
   gk_result result = graph->device->backend->launch(graph->state, launch);
   if (result != GK_OK) return result;
   gk_walk walk;

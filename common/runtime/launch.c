@@ -137,9 +137,14 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
   memset(record->ran, 0, plan->checkpoint_count);
   launch->result = GK_OK;
   __atomic_store_n(&launch->cancel, 0, __ATOMIC_RELAXED);
-  launch->hand_over = (gk_hand_over){.target = target, .changed_count = graph->changed_count, .values = launch->values,
-                                     .changed = launch->changed, .entries = graph->entries,
-                                     .cancel = &launch->cancel, .applied = &record->applied, .room = launch->room};
+  launch->hand_over = (gk_launch_args){.target = target,
+                                       .changed_count = graph->changed_count,
+                                       .values = launch->values,
+                                       .changed = launch->changed,
+                                       .entries = graph->entries,
+                                       .cancel = &launch->cancel,
+                                       .applied = &record->applied,
+                                       .room = launch->room};
   graph->changed_count = 0;
 }
 
@@ -176,7 +181,7 @@ void gki_launch_begin_range(const gk_graph *graph, const char *what, int32_t lab
 
 void gki_launch_log(const gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
-  const gk_hand_over *told = &launch->hand_over;
+  const gk_launch_args *told = &launch->hand_over;
   gk_log(GK_LOG_DEBUG, "graph %s: launch %llu from %s, %u slots bound anew", plan->name,
          (unsigned long long)told->launch, told->target ? plan->nodes[told->target].name : "the top",
          (unsigned)told->changed_count);

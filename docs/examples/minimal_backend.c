@@ -87,7 +87,7 @@ static void add_sum(const gk_param *param, void *to, const double *from) {
 }
 
 /* What a task has to do, perhaps nothing; too much of it fails the launch. */
-static gk_result count(const gk_plan *plan, const gk_hand_over *launch, uint32_t at, int64_t extent[3],
+static gk_result count(const gk_plan *plan, const gk_launch_args *launch, uint32_t at, int64_t extent[3],
                        uint64_t *items) {
   const gk_node *node = &plan->nodes[at];
   const gk_node moves = {.items = {node->items[0]}}; /* the offset of a COPY or FILL is that of its memory */
@@ -142,7 +142,7 @@ static gk_result graph_lower(void *state, void *at, const gk_plan *plan, void *c
 
 static void graph_drop(void *at) { (void)at; }
 
-static gk_result graph_run(void *at, const gk_hand_over *launch, gk_record *record) {
+static gk_result graph_run(void *at, const gk_launch_args *launch, gk_record *record) {
   const gk_plan *plan = ((graph *)at)->plan;
   const gk_value *values = launch->values;
   gk_walk walk;

@@ -305,7 +305,7 @@ static void recount_all(gki_program *program, gki_span span, const gk_value *val
   }
 }
 
-void gki_openmp_patch(gki_program *program, const gk_hand_over *launch) {
+void gki_openmp_patch(gki_program *program, const gk_launch_args *launch) {
   for (uint32_t k = 0; k < launch->changed_count; ++k) {
     uint32_t slot = launch->changed[k];
     gk_value value = launch->values[slot];

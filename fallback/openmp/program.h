@@ -111,7 +111,7 @@ gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void 
 void gki_openmp_drop(void *graph);
 
 /* Takes over what was bound since the launch before. */
-void gki_openmp_patch(gki_program *program, const gk_hand_over *launch);
+void gki_openmp_patch(gki_program *program, const gk_launch_args *launch);
 
 /* An op's extents from slots' values, those in memory too. */
 void gki_openmp_extents(const gki_program *program, const gki_op *op, const gk_value *values, int64_t extent[3]);
@@ -119,5 +119,5 @@ void gki_openmp_extents(const gki_program *program, const gki_op *op, const gk_v
 char *gki_openmp_dump(void *graph, const char *format);
 
 /* run.c */
-gk_result gki_openmp_run(void *graph, const gk_hand_over *launch, gk_record *record);
+gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_record *record);
 #endif

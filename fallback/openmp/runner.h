@@ -6,7 +6,7 @@
 /* What one thread leads: the whole launch, or some sections of it. */
 typedef struct gki_drive {
   gki_program *program;
-  const gk_hand_over *launch;
+  const gk_launch_args *launch;
   gk_walk *walk, *outermost; /* where it is, and the walk whose end is the drive's end */
   gki_fork *fork;            /* walked in series just now, the innermost */
   gk_step step;

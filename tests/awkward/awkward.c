@@ -438,7 +438,7 @@ static bool is_same(const graph *g, uint32_t slot, const gk_value *value) {
   }
 }
 
-static gk_result launch(void *state, const gk_hand_over *hand_over) {
+static gk_result launch(void *state, const gk_launch_args *hand_over) {
   graph *g = state;
   device *d = g->device;
   gk_result late = GK_OK;

@@ -7,7 +7,7 @@
 typedef struct far_tasks {
   const gk_plan *plan;
   const gk_value *values;
-  const size_t *room; /* as in gk_hand_over */
+  const size_t *room; /* as in gk_launch_args */
   void *(*here)(void *user, const void *address, size_t bytes); /* where it really is; NULL: nowhere */
   void *user;
   uint64_t *random; /* kernels are called for parts of their items, in any order; NULL: for halves, in order */
@@ -18,5 +18,5 @@ gk_result far_run_node(const far_tasks *tasks, uint32_t node);
 gk_result far_read_flag(const far_tasks *tasks, uint32_t node, int32_t *flag);
 
 /* The rule that a hand-over breaks; NULL: none. launched: the launch's number by the backend's own count. */
-const char *far_bad_hand_over(const gk_plan *plan, const gk_hand_over *launch, uint64_t launched);
+const char *far_bad_hand_over(const gk_plan *plan, const gk_launch_args *launch, uint64_t launched);
 #endif

@@ -307,7 +307,7 @@ static void test_lost_to_several(void **state) {
   assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
   assert_null(gk_alloc(*state, 4, GK_DEVICE_MEMORY));
   assert_says("It began with: another thread's call");
-  const gk_hand_over launch = {.on_stream = true};
+  const gk_launch_args launch = {.on_stream = true};
   const gki_cuda_stream_id none = {NULL, GKI_CUDA_STREAM_UNKNOWN};
   gki_cuda_stream_id now;
   bool pushed;
@@ -359,7 +359,7 @@ static CUresult say_no_id(CUstream stream, unsigned long long *id) {
 }
 
 static gki_cuda_stream_id entered(bool on_stream, CUstream stream) {
-  const gk_hand_over launch = {.on_stream = on_stream, .stream = stream};
+  const gk_launch_args launch = {.on_stream = on_stream, .stream = stream};
   const gki_cuda_stream_id none = {NULL, GKI_CUDA_STREAM_UNKNOWN};
   gki_cuda_stream_id now;
   bool pushed;

@@ -14,7 +14,7 @@ static int32_t word;       /* common's: the launch is cancelled */
 static uint64_t number;
 
 static void begin_launch(void) {
-  const gk_hand_over launch = {.launch = number, .cancel = &word};
+  const gk_launch_args launch = {.launch = number, .cancel = &word};
   gki_cuda_announce(&graph, &launch, number);
 }
 

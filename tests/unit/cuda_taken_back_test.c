@@ -116,7 +116,7 @@ static void test_cancel_of_a_refused_launch(void **state) {
     for (uint64_t k = 1; !refused; ++k) {
       const int32_t cancel = 1;
       gk_applied applied = GK_UNCHANGED;
-      const gk_hand_over cancelled = {.launch = 2, .cancel = (int32_t *)(uintptr_t)&cancel, .applied = &applied};
+      const gk_launch_args cancelled = {.launch = 2, .cancel = (int32_t *)(uintptr_t)&cancel, .applied = &applied};
       sim->mark();
       (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
       assert_int_equal(gki_cuda_launch(native, &cancelled), GK_ERROR_MEMORY);

@@ -117,7 +117,7 @@ typedef struct pending { struct graph *graph; uint32_t run; } pending;
 typedef struct ride {
   struct ride *next;
   struct graph *graph;
-  gk_hand_over hand_over;
+  gk_launch_args hand_over;
   gk_record record;
   gk_result result;
   char message[300];
@@ -144,7 +144,7 @@ typedef struct graph {
   device *device;
   const gk_plan *plan;
   atomic_flag inside;
-  gk_hand_over hand_over;
+  gk_launch_args hand_over;
   uint64_t launched, waited;
   gk_result late; /* of a run that was submitted */
   char late_message[300];
@@ -315,11 +315,11 @@ static void fake_unload(void *state, void *code) {
 
 static void *here_for(void *state, const void *address, size_t bytes) { return here(state, address, bytes); }
 
-static far_tasks tasks_of(graph *g, const gk_hand_over *launch) {
+static far_tasks tasks_of(graph *g, const gk_launch_args *launch) {
   return (far_tasks){g->plan, launch->values, launch->room, here_for, g->device, NULL};
 }
 
-static gk_result run_run(graph *g, const gk_hand_over *launch, uint32_t run) {
+static gk_result run_run(graph *g, const gk_launch_args *launch, uint32_t run) {
   while_held();
   far_tasks tasks = tasks_of(g, launch);
   gk_result result = GK_OK;
@@ -328,7 +328,7 @@ static gk_result run_run(graph *g, const gk_hand_over *launch, uint32_t run) {
   return result;
 }
 
-static int32_t flag_of(graph *g, const gk_hand_over *launch, uint32_t node) {
+static int32_t flag_of(graph *g, const gk_launch_args *launch, uint32_t node) {
   far_tasks tasks = tasks_of(g, launch);
   int32_t flag = 0;
   far_read_flag(&tasks, node, &flag);
@@ -390,17 +390,17 @@ static void fake_drop(void *state) {
   leak(-1);
 }
 
-static void check_hand_over(graph *g, const gk_hand_over *launch) {
+static void check_hand_over(graph *g, const gk_launch_args *launch) {
   const char *rule = far_bad_hand_over(g->plan, launch, ++g->launched);
   broken_if(rule, rule ? rule : "");
 }
 
 /* ---- in process and native: by the walker ------------------------------------------------------------------------ */
 
-static gk_result walk_on(graph *g, const gk_hand_over *launch, gk_walk *walk);
+static gk_result walk_on(graph *g, const gk_launch_args *launch, gk_walk *walk);
 
 /* The last section first: they have no order. */
-static gk_result walk_sections(graph *g, const gk_hand_over *launch, gk_walk *walk, uint32_t parallel) {
+static gk_result walk_sections(graph *g, const gk_launch_args *launch, gk_walk *walk, uint32_t parallel) {
   const gk_node *nodes = g->plan->nodes;
   gk_result result = GK_OK;
   for (uint32_t first = parallel + 1; first < nodes[parallel].end && result == GK_OK;) {
@@ -414,7 +414,7 @@ static gk_result walk_sections(graph *g, const gk_hand_over *launch, gk_walk *wa
   return result;
 }
 
-static gk_result walk_on(graph *g, const gk_hand_over *launch, gk_walk *walk) {
+static gk_result walk_on(graph *g, const gk_launch_args *launch, gk_walk *walk) {
   gk_result result = GK_OK;
   for (int64_t answer = 0; result == GK_OK;) {
     gk_step step = gk_walk_next(walk, answer);
@@ -427,13 +427,13 @@ static gk_result walk_on(graph *g, const gk_hand_over *launch, gk_walk *walk) {
   return result;
 }
 
-static gk_result walk_launch(graph *g, const gk_hand_over *launch, gk_record *record) {
+static gk_result walk_launch(graph *g, const gk_launch_args *launch, gk_record *record) {
   gk_walk walk;
   gk_walk_start(&walk, g->plan, launch, 1u << GK_STEP_FORK, record);
   return walk_on(g, launch, &walk);
 }
 
-static gk_result fake_run(void *state, const gk_hand_over *launch, gk_record *record) {
+static gk_result fake_run(void *state, const gk_launch_args *launch, gk_record *record) {
   graph *g = state;
   enter(g);
   check_hand_over(g, launch);
@@ -463,7 +463,7 @@ static void *ride_all(void *at) {
   return NULL;
 }
 
-static gk_result native_launch(graph *g, const gk_hand_over *launch) {
+static gk_result native_launch(graph *g, const gk_launch_args *launch) {
   device *d = g->device;
   ride *r = &g->rides[(launch->launch - 1) % RING];
   pthread_mutex_lock(&d->lock);
@@ -532,7 +532,7 @@ static void settle(device *d) {
   pthread_mutex_unlock(&d->lock);
 }
 
-static gk_result fake_launch(void *state, const gk_hand_over *launch) {
+static gk_result fake_launch(void *state, const gk_launch_args *launch) {
   graph *g = state;
   enter(g);
   gk_result result = called_or_failed(FAKE_LAUNCH);

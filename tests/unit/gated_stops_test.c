@@ -350,7 +350,7 @@ static void test_cancel_while_a_flag_is_awaited(void **state) {
   for (int64_t answer = 0; answer < 2; ++answer) {
     t.w.record.passes[0] = 0;
     t.w.cancel = 0;
-    gk_hand_over launch = {.entries = t.w.entries, .cancel = &t.w.cancel};
+    gk_launch_args launch = {.entries = t.w.entries, .cancel = &t.w.cancel};
     gk_walk walk;
     gk_walk_start(&walk, t.w.plan, &launch, 0, &t.w.record);
     assert_int_equal(gk_walk_next(&walk, 0).kind, GK_STEP_RUN);
@@ -391,7 +391,7 @@ static void test_cancel_in_sections_forked_one_by_one(void **state) {
   test t;
   begin(&t, tasks, GK_COUNT(tasks), 4);
   t.w.cancel = 1;
-  gk_hand_over launch = {.entries = t.w.entries, .cancel = &t.w.cancel};
+  gk_launch_args launch = {.entries = t.w.entries, .cancel = &t.w.cancel};
   gk_walk walk;
   gk_walk_start(&walk, t.w.plan, &launch, TAKES_FORK, &t.w.record);
   drive(&t, &walk);

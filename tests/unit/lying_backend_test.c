@@ -47,7 +47,7 @@ static gk_result load_it(void *device, const gk_kernel *kernel, void **code) {
 static gk_result lower_it(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
   return or_lie("lower", fakes[0].lower(device, graph, plan, code, mode));
 }
-static gk_result run_it(void *graph, const gk_hand_over *launch, gk_record *record) {
+static gk_result run_it(void *graph, const gk_launch_args *launch, gk_record *record) {
   const gk_result result = fakes[IN_PROCESS].run(graph, launch, record);
   if (lie.record) lie.record(record);
   return or_lie("run", result);

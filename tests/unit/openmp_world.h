@@ -111,7 +111,7 @@ static inline gk_result world_launch(world *w, uint32_t target) {
     float ns = w->costs == SHARE_ALL ? 1e-9f : 1e30f;
     w->device.handoff_ns = w->device.handoff_floor_ns = w->device.wake_ns = ns;
   }
-  gk_hand_over launch = {.launch = ++w->launches, .target = target, .values = w->values, .changed = w->changed,
+  gk_launch_args launch = {.launch = ++w->launches, .target = target, .values = w->values, .changed = w->changed,
                          .changed_count = w->changed_count, .entries = w->entries, .cancel = &w->cancel};
   w->changed_count = 0;
   gki_begin();

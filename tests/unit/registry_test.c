@@ -28,11 +28,11 @@ static gk_result load_it(void *device, const gk_kernel *kernel, void **code) {
   (void)device, (void)kernel, (void)code;
   return GK_OK;
 }
-static gk_result run_it(void *graph, const gk_hand_over *launch, gk_record *record) {
+static gk_result run_it(void *graph, const gk_launch_args *launch, gk_record *record) {
   (void)graph, (void)launch, (void)record;
   return GK_OK;
 }
-static gk_result launch_it(void *graph, const gk_hand_over *launch) {
+static gk_result launch_it(void *graph, const gk_launch_args *launch) {
   (void)graph, (void)launch;
   return GK_OK;
 }

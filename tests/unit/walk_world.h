@@ -199,7 +199,7 @@ static gk_state world_launch(world *w, uint32_t target) {
   w->record.state = GK_FINISHED;
   w->record.yielded = w->record.limit = 0;
   w->steps = 0;
-  gk_hand_over launch = {.target = target, .entries = w->entries, .cancel = &w->cancel};
+  gk_launch_args launch = {.target = target, .entries = w->entries, .cancel = &w->cancel};
   gk_walk walk;
   gk_walk_start(&walk, plan, &launch, w->takes, &w->record);
   gk_step step = gk_walk_next(&walk, 0);
