@@ -319,7 +319,7 @@ static gk_result launch(void *state, const gk_launch_args *hand_over) {
                                      : gki_cuda_launch(&graph->native, hand_over));
 }
 
-static gk_result wait(void *state, bool block, gk_record *record) {
+static gk_result wait(void *state, bool block, gk_launch_result *record) {
   any_graph *graph = state;
   return note(graph, gki_cuda_wait(&graph->native, block, record));
 }

@@ -215,7 +215,7 @@ static bool can_be(const gk_plan *plan, const gki_cuda_status *status) {
          (status->limit < plan->node_count && plan->nodes[status->limit].loop < plan->loop_count);
 }
 
-static gk_result fill_record(gki_cuda_graph *graph, uint64_t number, gk_record *record) {
+static gk_result fill_record(gki_cuda_graph *graph, uint64_t number, gk_launch_result *record) {
   const gk_plan *plan = graph->plan;
   const gk_result result = gki_cuda_counts_judge(&graph->counts, number);
   if (result != GK_OK || graph->order.events) return result; /* neither loops nor checkpoints: nothing to say */
@@ -256,7 +256,7 @@ static gk_result look_outside(const gki_cuda_graph *graph, uint64_t number, bool
 }
 
 /* One that was armed and never launched has nothing to tell. */
-static gk_result wait_outside(gki_cuda_graph *graph, uint64_t number, bool block, gk_record *record) {
+static gk_result wait_outside(gki_cuda_graph *graph, uint64_t number, bool block, gk_launch_result *record) {
   gk_result result = gki_cuda_is_posted(graph, number) || is_passed_over(graph, number) ? GK_OK
                                                                                : look_outside(graph, number, block);
   if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
@@ -266,7 +266,7 @@ static gk_result wait_outside(gki_cuda_graph *graph, uint64_t number, bool block
   return fill_record(graph, number, record);
 }
 
-gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record) {
+gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_launch_result *record) {
   const uint64_t number = graph->waited + 1;
   if (graph->outside) return wait_outside(graph, number, block, record);
   if (block && !graph->order.events) spin(graph, number);

@@ -13,6 +13,6 @@ void gki_cuda_announce(gki_cuda_graph *graph, const gk_launch_args *launch, uint
 
 /* One thread at a time, whichever it is, for these two. */
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_launch_args *launch);
-gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_record *record); /* waits only if `block` */
+gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_launch_result *record); /* waits only if `block` */
 gk_result gki_cuda_cancel(gki_cuda_graph *graph); /* any thread at any time; never waits */
 #endif

@@ -280,7 +280,7 @@ gk_result gk_judge_count(const gk_plan *plan, uint32_t node, const gk_launch_arg
                          uint64_t *items);
 
 /** What became of a launch; filled by `wait`, `run` or the walker. The arrays are there already, zeroed. */
-typedef struct gk_record {
+typedef struct gk_launch_result {
   gk_state state;     /**< How it ended. */
   uint32_t yielded;   /**< Node of the checkpoint; 0: none. */
   uint32_t limit;     /**< Node of the first loop that hit its bound; 0: none. */
@@ -288,7 +288,7 @@ typedef struct gk_record {
   uint64_t *passes;   /**< Per loop. */
   uint8_t *hit_bound; /**< Per loop: 0 or 1. */
   uint8_t *ran;       /**< Per checkpoint: 0 or 1. */
-} gk_record;
+} gk_launch_result;
 
 /* ---- the walker: the contract as a state machine, for all who have no conditional nodes ------------------------- */
 
@@ -318,7 +318,7 @@ typedef struct gk_step {
 /** One walk over a plan, or over a section of it. Yours to hold, the walker's to touch. */
 typedef struct gk_walk {
   const gk_plan *plan;   /**< What is walked. */
-  gk_record *record;     /**< What is filled. */
+  gk_launch_result *record;     /**< What is filled. */
   uint64_t *entries;     /**< As in gk_launch_args. */
   const int32_t *cancel; /**< As in gk_launch_args. */
   uint32_t takes;        /**< As given to gk_walk_start. */
@@ -342,7 +342,8 @@ typedef struct gk_walk {
  * @param takes     1 << kind for each of GK_STEP_LOOP, GK_STEP_FORK, GK_STEP_CHECKPOINT that you can do; of the others
  *                  the parts come one by one.
  * @param record    Zeroed; belongs to the walk until it has ended. */
-void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes, gk_record *record);
+void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
+                   gk_launch_result *record);
 
 /** The next step. Never allocates, never blocks; the time of one is bounded by the depth of the list.
  * @param walk    Has been started and has not ended.
@@ -429,13 +430,13 @@ typedef struct gk_backend {
   /** Native only. Launches are waited for in their order. GK_NOT_READY if it would block and mustn't; GK_ERROR_BUSY,
    * after gk_fail, if nothing can be asked now: the call fails, and the launch is asked for again by the next. Another
    * failure is the launch's. */
-  gk_result (*wait)(void *graph, bool block, gk_record *record);
+  gk_result (*wait)(void *graph, bool block, gk_launch_result *record);
   /** Native only, from any thread, also when nothing is under way: later launches aren't concerned. Optional: gk_cancel
    * is refused. */
   gk_result (*cancel)(void *graph);
 
   /** In process only: the whole launch, on the device's worker thread. Doesn't allocate. */
-  gk_result (*run)(void *graph, const gk_launch_args *launch, gk_record *record);
+  gk_result (*run)(void *graph, const gk_launch_args *launch, gk_launch_result *record);
 
   /** Batched only: a run, to follow what was submitted before; may return at once. */
   gk_result (*submit)(void *graph, uint32_t run);
@@ -444,7 +445,7 @@ typedef struct gk_backend {
   /** Batched only: up to `limit` passes of a loop with all that is in it, gated on the device, in one go. Adds to the
    * record what came of it and says whether the loop has ended. Of a plan with GK_CANCELLABLE it looks at `cancel` at
    * the end of each pass, of inner loops too. Optional: pass by pass. */
-  gk_result (*loop)(void *graph, uint32_t node, uint32_t limit, gk_record *record, bool *ended);
+  gk_result (*loop)(void *graph, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended);
 
   /** What lower made, in "text", "dot" or "json"; freed by free(). NULL: not in this format. Optional: the plan alone.
    */

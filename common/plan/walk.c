@@ -113,7 +113,7 @@ static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
 static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
   uint32_t loop = walk->at;
   const gk_node *node = &walk->plan->nodes[loop];
-  gk_record *record = walk->record;
+  gk_launch_result *record = walk->record;
   uint64_t made = record->passes[node->loop] - walk->before;
   walk->entries[node->loop] += made;
   if (!walk->limit) walk->limit = record->limit;
@@ -278,7 +278,7 @@ static bool next_always(gk_walk *walk, uint32_t before, gk_step *step) {
 
 static gk_step finish_walk(gk_walk *walk) {
   if (!walk->root) {
-    gk_record *record = walk->record;
+    gk_launch_result *record = walk->record;
     record->state = record->yielded ? GK_YIELDED : walk->stopped ? GK_CANCELLED : GK_FINISHED;
     record->limit = walk->limit;
   }
@@ -286,7 +286,7 @@ static gk_step finish_walk(gk_walk *walk) {
 }
 
 void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *launch, uint32_t takes,
-                   gk_record *record) {
+                   gk_launch_result *record) {
   *walk = (gk_walk){.plan = plan, .record = record, .entries = launch->entries, .cancel = launch->cancel,
                     .takes = takes, .target = launch->target};
   if (walk->target) walk->phase = PROLOGUE;

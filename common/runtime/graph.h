@@ -17,7 +17,7 @@ typedef struct gki_launch {
   uint32_t *changed;
   size_t *room;           /* NULL: no slot is measured */
   int32_t cancel;         /* set atomically, from any thread */
-  gk_record record, blank; /* blank: its arrays, out of the backend's reach */
+  gk_launch_result record, blank; /* blank: its arrays, out of the backend's reach */
   gk_result result;
   char message[1024];     /* of a failure on the worker's thread */
 } gki_launch;

@@ -3,7 +3,7 @@
 #include "base/trace.h"
 #include "runtime/wait.h"
 
-static gk_result take_step(gk_graph *graph, gk_step step, gk_record *record, int64_t *answer) {
+static gk_result take_step(gk_graph *graph, gk_step step, gk_launch_result *record, int64_t *answer) {
   const gk_backend *backend = graph->device->backend;
   gk_result result;
   switch (step.kind) {
@@ -15,7 +15,7 @@ static gk_result take_step(gk_graph *graph, gk_step step, gk_record *record, int
     return result;
   }
   case GK_STEP_LOOP: {
-    const gk_record given = *record;
+    const gk_launch_result given = *record;
     bool ended = false;
     result = backend->loop(graph->state, step.at, step.passes, record, &ended);
     *answer = ended;
@@ -39,14 +39,14 @@ static void begin_range(const gk_plan *plan, gk_step step) {
                        (unsigned)node->source, node->name);
 }
 
-static gk_result do_step(gk_graph *graph, gk_step step, gk_record *record, int64_t *answer) {
+static gk_result do_step(gk_graph *graph, gk_step step, gk_launch_result *record, int64_t *answer) {
   if (gki_is_heard()) begin_range(&graph->planned.plan, step);
   const gk_result result = take_step(graph, step, record, answer);
   gki_range_end();
   return result;
 }
 
-gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_record *record) {
+gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *record) {
   gk_result result = graph->device->backend->launch(graph->state, launch);
   if (result != GK_OK) return result;
   gk_walk walk;

@@ -129,7 +129,7 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
   }
   for (uint32_t k = 0; k < graph->measured_count; ++k)
     launch->room[graph->measured[k]] = graph->slots[graph->measured[k]].room;
-  gk_record *record = &launch->record;
+  gk_launch_result *record = &launch->record;
   *record = launch->blank;
   record->applied = graph->changed_count ? GK_BY_TABLE : GK_UNCHANGED;
   memset(record->passes, 0, plan->loop_count * sizeof *record->passes);

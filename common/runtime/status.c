@@ -23,7 +23,7 @@ gk_result gki_status_make(gk_graph *graph) {
   return GK_OK;
 }
 
-void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_record *record) {
+void gki_status_fill(gk_graph *graph, uint64_t launch, const gk_launch_result *record) {
   const gk_plan *plan = &graph->planned.plan;
   const gk_node *yielded = record->state == GK_YIELDED ? &plan->nodes[record->yielded] : NULL;
   for (uint32_t k = 0; k < plan->loop_count; ++k) {

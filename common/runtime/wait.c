@@ -22,7 +22,7 @@ static bool is_node(const gk_plan *plan, uint32_t node, gk_op op, gk_op other) {
   return node < plan->node_count && (plan->nodes[node].op == op || plan->nodes[node].op == other);
 }
 
-gk_result gki_judge_arrays(const gk_graph *graph, gk_record *record, const gk_record *given) {
+gk_result gki_judge_arrays(const gk_graph *graph, gk_launch_result *record, const gk_launch_result *given) {
   if (record->passes == given->passes && record->hit_bound == given->hit_bound && record->ran == given->ran)
     return GK_OK;
   *record = *given;
@@ -32,7 +32,7 @@ gk_result gki_judge_arrays(const gk_graph *graph, gk_record *record, const gk_re
 
 gk_result gki_launch_judge_record(gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
-  const gk_record *record = &launch->record;
+  const gk_launch_result *record = &launch->record;
   const gk_result result = gki_judge_arrays(launch->graph, &launch->record, &launch->blank);
   if (result != GK_OK) return result;
   if ((unsigned)record->state <= GK_CANCELLED && (unsigned)record->applied <= GK_BY_RECORDING &&
@@ -47,7 +47,7 @@ gk_result gki_launch_judge_record(gki_launch *launch) {
 /* As far as gk knows it just now. */
 void gki_launch_mark_end(const gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
-  const gk_record *record = &launch->record;
+  const gk_launch_result *record = &launch->record;
   const uint64_t number = launch->hand_over.launch;
   if (!gki_is_heard()) return;
   if (launch->result != GK_OK) gki_mark(number, "%s failed", plan->name);

@@ -17,7 +17,7 @@ void gki_launch_keep_message(gki_launch *launch);
 gk_result gki_launch_judge_record(gki_launch *launch);
 
 /* Whether a backend left the arrays of a record where they were; if not, the record is as it was given. */
-gk_result gki_judge_arrays(const gk_graph *graph, gk_record *record, const gk_record *given);
+gk_result gki_judge_arrays(const gk_graph *graph, gk_launch_result *record, const gk_launch_result *given);
 
 /* A launch that is over is ready, whatever a library call answered: else gk_poll would say for ever that it runs. */
 static inline gk_result gki_launch_ended(gk_result result) { return gki_is_answer(result) ? result : GK_ERROR_INVALID; }

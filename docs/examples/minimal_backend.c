@@ -142,7 +142,7 @@ static gk_result graph_lower(void *state, void *at, const gk_plan *plan, void *c
 
 static void graph_drop(void *at) { (void)at; }
 
-static gk_result graph_run(void *at, const gk_launch_args *launch, gk_record *record) {
+static gk_result graph_run(void *at, const gk_launch_args *launch, gk_launch_result *record) {
   const gk_plan *plan = ((graph *)at)->plan;
   const gk_value *values = launch->values;
   gk_walk walk;

@@ -288,7 +288,7 @@ static gki_outcome walk(gki_drive *drive) {
 
 /* ---- a launch ---------------------------------------------------------------------------------------------------- */
 
-gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_record *record) {
+gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
   gki_program *program = graph;
   gki_openmp_device *device = program->device;
   gk_walk whole;

@@ -520,7 +520,7 @@ static uint32_t passes_of(graph *g, uint32_t node, uint32_t limit, bool *deaf) {
   return passes > 4 || passes > limit ? limit : passes;
 }
 
-static gk_result loop(void *state, uint32_t node, uint32_t limit, gk_record *record, bool *ended) {
+static gk_result loop(void *state, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended) {
   graph *g = state;
   const gk_plan *plan = g->plan;
   enter(g);
@@ -533,7 +533,7 @@ static gk_result loop(void *state, uint32_t node, uint32_t limit, gk_record *rec
   *ended = false;
   if (!c.limit) return leave(g, result);
   /* What was submitted before doesn't touch these. */
-  gk_record *own = &g->record;
+  gk_launch_result *own = &g->record;
   own->state = GK_FINISHED;
   own->yielded = own->limit = 0;
   for (uint32_t k = 0; k < plan->loop_count; ++k) {

@@ -63,7 +63,7 @@ typedef struct graph {
   gk_result late; /* of what was submitted */
   char late_message[600];
   int32_t flag;
-  gk_record record; /* of one LOOP */
+  gk_launch_result record; /* of one LOOP */
   uint64_t *entries;
   bool ended;
 } graph;

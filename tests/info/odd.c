@@ -71,7 +71,7 @@ static gk_result lower(void *device, void *graph, const gk_plan *plan, void *con
 
 static void drop(void *graph) { (void)graph; }
 
-static gk_result run(void *graph, const gk_launch_args *launch, gk_record *record) {
+static gk_result run(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
   (void)graph, (void)launch, (void)record;
   return refuse();
 }

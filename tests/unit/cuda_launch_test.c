@@ -535,7 +535,7 @@ static void test_posted_nonsense(void **state) {
     gki_cuda_graph graph = {.plan = &plan};
     uint64_t passes;
     uint8_t hit_bound, ran;
-    gk_record record = {.passes = &passes, .hit_bound = &hit_bound, .ran = &ran};
+    gk_launch_result record = {.passes = &passes, .hit_bound = &hit_bound, .ran = &ran};
     assert_int_equal(gki_cuda_shared_lay_out(&plan, &graph.shared), GK_OK);
     graph.pinned = calloc(1, GKI_CUDA_STATUSES_AT + graph.shared.status_bytes);
     memcpy(graph.pinned + GKI_CUDA_STATUSES_AT, &posted[k], sizeof *posted);

@@ -118,7 +118,7 @@ typedef struct ride {
   struct ride *next;
   struct graph *graph;
   gk_launch_args hand_over;
-  gk_record record;
+  gk_launch_result record;
   gk_result result;
   char message[300];
   bool over;
@@ -362,7 +362,7 @@ static gk_result fake_lower(void *device_state, void *state, const gk_plan *plan
               "lower: not the kernel's code");
   }
   for (int k = 0; k < RING && g->device->mode == FAKE_NATIVE; ++k) {
-    gk_record *record = &g->rides[k].record;
+    gk_launch_result *record = &g->rides[k].record;
     record->passes = gk_obtain(plan->loop_count * sizeof *record->passes);
     record->hit_bound = gk_obtain(plan->loop_count);
     record->ran = gk_obtain(plan->checkpoint_count);
@@ -427,13 +427,13 @@ static gk_result walk_on(graph *g, const gk_launch_args *launch, gk_walk *walk) 
   return result;
 }
 
-static gk_result walk_launch(graph *g, const gk_launch_args *launch, gk_record *record) {
+static gk_result walk_launch(graph *g, const gk_launch_args *launch, gk_launch_result *record) {
   gk_walk walk;
   gk_walk_start(&walk, g->plan, launch, 1u << GK_STEP_FORK, record);
   return walk_on(g, launch, &walk);
 }
 
-static gk_result fake_run(void *state, const gk_launch_args *launch, gk_record *record) {
+static gk_result fake_run(void *state, const gk_launch_args *launch, gk_launch_result *record) {
   graph *g = state;
   enter(g);
   check_hand_over(g, launch);
@@ -484,7 +484,7 @@ static gk_result native_launch(graph *g, const gk_launch_args *launch) {
   return GK_OK;
 }
 
-static gk_result fake_wait(void *state, bool blocks, gk_record *record) {
+static gk_result fake_wait(void *state, bool blocks, gk_launch_result *record) {
   graph *g = state;
   enter(g);
   device *d = g->device;

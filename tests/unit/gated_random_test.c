@@ -27,7 +27,7 @@ static void show_log(const char *whose, const trace *t) {
 
 static const char *compare(const world *w, const trace *t, const oracle *o) {
   const gk_plan *plan = w->plan;
-  const gk_record *r = &w->record;
+  const gk_launch_result *r = &w->record;
   if (memcmp(t->runs, o->t.runs, sizeof t->runs) != 0) return "other tasks ran";
   if (memcmp(t->reads, o->t.reads, sizeof t->reads) != 0) return "other flags were read";
   if (t->log_count != o->t.log_count) return "more or less happened";

@@ -12,7 +12,7 @@ static struct {
   const char *entry;
   int answer;
   void (*info)(gk_device_info *info);
-  void (*record)(gk_record *record);
+  void (*record)(gk_launch_result *record);
   bool shifts; /* the memory that it gives */
 } lie;
 
@@ -47,18 +47,18 @@ static gk_result load_it(void *device, const gk_kernel *kernel, void **code) {
 static gk_result lower_it(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
   return or_lie("lower", fakes[0].lower(device, graph, plan, code, mode));
 }
-static gk_result run_it(void *graph, const gk_launch_args *launch, gk_record *record) {
+static gk_result run_it(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
   const gk_result result = fakes[IN_PROCESS].run(graph, launch, record);
   if (lie.record) lie.record(record);
   return or_lie("run", result);
 }
-static gk_result wait_for_it(void *graph, bool block, gk_record *record) {
+static gk_result wait_for_it(void *graph, bool block, gk_launch_result *record) {
   const gk_result result = fakes[NATIVE].wait(graph, true, record);
   (void)block;
   if (lie.record) lie.record(record);
   return or_lie("wait", result);
 }
-static gk_result loop_it(void *graph, uint32_t node, uint32_t limit, gk_record *record, bool *ended) {
+static gk_result loop_it(void *graph, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended) {
   (void)graph, (void)node, (void)limit;
   if (lie.record) lie.record(record);
   *ended = true;
@@ -272,17 +272,17 @@ static void facts_are_whole(void **state) {
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
-static void state_55(gk_record *record) { record->state = (gk_state)55; }
-static void yielded_at_none(gk_record *record) { record->state = GK_YIELDED, record->yielded = 0; }
-static void yielded_far_off(gk_record *record) { record->state = GK_YIELDED, record->yielded = UINT32_MAX; }
-static void yielded_in_a_loop(gk_record *record) { record->state = GK_YIELDED, record->yielded = 1; }
-static void limit_far_off(gk_record *record) { record->limit = 1u << 30; }
-static void limit_at_a_task(gk_record *record) { record->limit = 2; }
-static void applied_99(gk_record *record) { record->applied = (gk_applied)99; }
+static void state_55(gk_launch_result *record) { record->state = (gk_state)55; }
+static void yielded_at_none(gk_launch_result *record) { record->state = GK_YIELDED, record->yielded = 0; }
+static void yielded_far_off(gk_launch_result *record) { record->state = GK_YIELDED, record->yielded = UINT32_MAX; }
+static void yielded_in_a_loop(gk_launch_result *record) { record->state = GK_YIELDED, record->yielded = 1; }
+static void limit_far_off(gk_launch_result *record) { record->limit = 1u << 30; }
+static void limit_at_a_task(gk_launch_result *record) { record->limit = 2; }
+static void applied_99(gk_launch_result *record) { record->applied = (gk_applied)99; }
 
 static void record_can_be(void **state) {
   (void)state;
-  static void (*const records[])(gk_record *) = {state_55,          yielded_at_none, yielded_far_off,
+  static void (*const records[])(gk_launch_result *) = {state_55,          yielded_at_none, yielded_far_off,
                                                  yielded_in_a_loop, limit_far_off,   limit_at_a_task, applied_99};
   for (int kind = 0; kind < KINDS; ++kind) {
     gk_device *device = open_named(liar_names[kind]);
@@ -301,13 +301,13 @@ static void record_can_be(void **state) {
 }
 
 /* A launch keeps the arrays that gk gave for it. */
-static void no_passes(gk_record *record) { record->passes = NULL; }
-static void no_bounds(gk_record *record) { record->hit_bound = NULL; }
-static void ran_elsewhere(gk_record *record) { record->ran = (uint8_t *)record->passes; }
+static void no_passes(gk_launch_result *record) { record->passes = NULL; }
+static void no_bounds(gk_launch_result *record) { record->hit_bound = NULL; }
+static void ran_elsewhere(gk_launch_result *record) { record->ran = (uint8_t *)record->passes; }
 
 static void arrays_stay(void **state) {
   (void)state;
-  static void (*const moved[])(gk_record *) = {no_passes, no_bounds, ran_elsewhere};
+  static void (*const moved[])(gk_launch_result *) = {no_passes, no_bounds, ran_elsewhere};
   for (int kind = 0; kind < ALL_KINDS; ++kind) {
     gk_device *device = open_named(liar_names[kind]);
     gk_graph *graph;

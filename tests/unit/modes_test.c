@@ -34,7 +34,7 @@ static gk_result lower_it(void *device, void *graph, const gk_plan *plan, void *
 }
 static void drop_it(void *graph) { (void)graph; }
 static gk_result launch_it(void *graph, const gk_launch_args *launch) { return (void)graph, (void)launch, GK_OK; }
-static gk_result wait_it(void *graph, bool block, gk_record *record) {
+static gk_result wait_it(void *graph, bool block, gk_launch_result *record) {
   return (void)graph, (void)block, (void)record, GK_OK;
 }
 static gk_result cancel_silently(void *graph) { return (void)graph, GK_ERROR_DEVICE; }
@@ -44,7 +44,7 @@ static gk_result read_flag_it(void *graph, uint32_t node, int32_t *flag) {
   *flag = 0;
   return GK_OK;
 }
-static gk_result run_it(void *graph, const gk_launch_args *launch, gk_record *record) {
+static gk_result run_it(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
   return (void)graph, (void)launch, (void)record, GK_OK;
 }
 static char *dump_it(void *graph, const char *format) {

@@ -22,7 +22,7 @@ static gk_result lower(void *device, void *graph, const gk_plan *plan, void *con
   return GK_ERROR_UNSUPPORTED;
 }
 static void drop(void *graph) { (void)graph; }
-static gk_result run(void *graph, const gk_launch_args *launch, gk_record *record) {
+static gk_result run(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
   (void)graph, (void)launch, (void)record;
   return GK_ERROR_DEVICE;
 }

@@ -23,7 +23,7 @@ typedef struct world {
   const gk_plan *plan;
   gk_value *values;
   uint32_t *changed, changed_count;
-  gk_record record;
+  gk_launch_result record;
   uint64_t *entries;
   int32_t cancel;
   uint64_t launches;
@@ -101,7 +101,7 @@ static inline void bind_ptr(world *w, gk_slot slot, void *at) { world_bind(w, sl
 static inline void bind_i32(world *w, gk_slot slot, int32_t number) { world_bind(w, slot, (gk_value){.i32 = number}); }
 
 static inline gk_result world_launch(world *w, uint32_t target) {
-  gk_record *r = &w->record;
+  gk_launch_result *r = &w->record;
   r->state = GK_FINISHED;
   r->yielded = r->limit = 0;
   memset(r->passes, 0, w->plan->loop_count * sizeof *r->passes);

@@ -28,7 +28,7 @@ static gk_result load_it(void *device, const gk_kernel *kernel, void **code) {
   (void)device, (void)kernel, (void)code;
   return GK_OK;
 }
-static gk_result run_it(void *graph, const gk_launch_args *launch, gk_record *record) {
+static gk_result run_it(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
   (void)graph, (void)launch, (void)record;
   return GK_OK;
 }

@@ -17,7 +17,7 @@ typedef struct world {
   gki_blocks blocks;
   gki_planned planned;
   const gk_plan *plan;
-  gk_record record; /* of the last launch */
+  gk_launch_result record; /* of the last launch */
   uint64_t *entries;
   int32_t cancel;
   uint32_t takes;
