@@ -166,7 +166,7 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
   gk_result result = take_places(variant);
   if (result == GK_OK && !gki_cuda_nodes_grow(&b.nodes, 1)) result = GK_ERROR_MEMORY;
   if (result == GK_OK) result = add_nodes(&b, variant->graph, 0, variant->gates->node_count, 0);
-  gk_release(b.nodes.fronts);
+  gk_host_free(b.nodes.fronts);
   gki_range_end();
   return result;
 }
@@ -188,7 +188,7 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
   if (result == GK_OK && !posts)
     result = gki_cuda_add_kernel(&b.nodes, into->graph, 0, 0, graph->device->own.epilogue, 1, 128, parameters, NULL);
   if (result == GK_OK) into->last = b.nodes.fronts[0];
-  gk_release(b.nodes.fronts);
+  gk_host_free(b.nodes.fronts);
   gki_range_end();
   return result;
 }

@@ -213,7 +213,7 @@ static nvrtcResult fetch(nvrtcProgram program, nvrtcResult (*get_size)(nvrtcProg
   size_t size = 0;
   nvrtcResult result = get_size(program, &size);
   if (result != NVRTC_SUCCESS) return result;
-  if (size == SIZE_MAX || !(image->bytes = gk_obtain(size + 1))) return NVRTC_ERROR_OUT_OF_MEMORY;
+  if (size == SIZE_MAX || !(image->bytes = gk_host_alloc(size + 1))) return NVRTC_ERROR_OUT_OF_MEMORY;
   image->size = size;
   result = get(program, image->bytes);
   if (result != NVRTC_SUCCESS) gki_nvrtc_code_free(image);
@@ -276,7 +276,7 @@ static const char *target_in(const char *options) {
 
 /* The target, unless there is one among them, and the text's own options. NULL: out of memory. */
 static const char **split_options(const char *target, const char *options, char *copy, int *count) {
-  const char **words = gk_obtain((strlen(options) / 2 + 2) * sizeof *words);
+  const char **words = gk_host_alloc((strlen(options) / 2 + 2) * sizeof *words);
   if (!words) return NULL;
   *count = 0;
   if (!target_in(options)) words[(*count)++] = target;
@@ -286,15 +286,15 @@ static const char **split_options(const char *target, const char *options, char 
 }
 
 static nvrtcResult compile_with(const gki_cuda_compiler *compiler, nvrtcProgram program, const char *options) {
-  char target[64], *copy = gk_obtain(strlen(options) + 1);
+  char target[64], *copy = gk_host_alloc(strlen(options) + 1);
   int count = 0;
   snprintf(target, sizeof target, "--gpu-architecture=%s_%d", compiler->is_ptx ? "compute" : "sm",
            compiler->architecture);
   const char **words = copy ? split_options(target, options, copy, &count) : NULL;
   nvrtcResult result = NVRTC_ERROR_OUT_OF_MEMORY;
   if (words) result = compiler->nvrtc->nvrtcCompileProgram(program, count, words);
-  gk_release((void *)words);
-  gk_release(copy);
+  gk_host_free((void *)words);
+  gk_host_free(copy);
   return result;
 }
 
@@ -323,7 +323,7 @@ gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_cuda_tex
 }
 
 void gki_nvrtc_code_free(gki_nvrtc_code *image) {
-  gk_release(image->bytes);
-  gk_release(image->log);
+  gk_host_free(image->bytes);
+  gk_host_free(image->log);
   *image = (gki_nvrtc_code){0};
 }

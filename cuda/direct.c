@@ -118,7 +118,7 @@ static gk_result first_recorded(const gki_cuda_graph *native, gki_cuda_place *pl
     bool first = answer != CUDA_SUCCESS || count == 0;
     for (size_t k = 0; !first && k < count; ++k) first = before[k] == place->before;
     if (!first) place->node = before[0];
-    gk_release(before);
+    gk_host_free(before);
     if (first) return gki_cuda_judge_graph(native->device, native->plan, answer, "cuGraphNodeGetDependencies");
   }
 }
@@ -183,6 +183,6 @@ gk_result gk_cuda_node(gk_graph *graph, int32_t label, size_t task, CUgraph *in,
 char *gk_cuda_dump(gk_graph *graph, int32_t label) {
   look l = {.call = "gk_cuda_dump", .task = SIZE_MAX, .draws = true};
   if (look_at(&l, graph, label) == GK_OK) return gki_text_finish(&l.text);
-  gk_release(l.text.data);
+  gk_host_free(l.text.data);
   return NULL;
 }

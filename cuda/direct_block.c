@@ -177,10 +177,10 @@ static gk_result end_loop(const gki_cuda_device *device, gk_cuda_block *block) {
     keep_leaves(&c);
     result = add_repeat(device, block, &c);
   }
-  gk_release(c.nodes);
-  gk_release(c.from);
-  gk_release(c.to);
-  gk_release(c.data);
+  gk_host_free(c.nodes);
+  gk_host_free(c.from);
+  gk_host_free(c.to);
+  gk_host_free(c.data);
   return result;
 }
 

@@ -21,7 +21,7 @@ static gk_result read_all(int file, char **drawn) {
   if (!*drawn) return GK_ERROR_MEMORY;
   const ssize_t read = pread(file, *drawn, bytes, 0);
   if (read == (ssize_t)bytes) return GK_OK;
-  gk_release(*drawn);
+  gk_host_free(*drawn);
   *drawn = NULL;
   return gk_fail(GK_ERROR_DEVICE, "a drawing can't be read: %s", read < 0 ? strerror(errno) : "it is cut off");
 }
@@ -96,7 +96,7 @@ static gk_result add_graph(const gki_cuda_graph *graph, CUgraph whole, gki_cuda_
   char *drawn = NULL;
   gk_result result = draw_graph(graph, whole, &drawn);
   if (drawn) add_named(text, names, drawn);
-  gk_release(drawn);
+  gk_host_free(drawn);
   return result == GK_OK && text->failed ? GK_ERROR_MEMORY : result;
 }
 

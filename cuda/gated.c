@@ -120,7 +120,7 @@ static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
     else if (made) (void)driver->cuGraphDestroy(made);
   }
   gki_cuda_updates_belong(&graph->updates, &graph->parameters, at->begin, at->end, graph->runs[run].exec);
-  gk_release(nodes.fronts);
+  gk_host_free(nodes.fronts);
   return result;
 }
 

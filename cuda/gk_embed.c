@@ -241,7 +241,7 @@ static bool add_image(job *work, const gki_cuda_text *text, const char *path, in
     work->images[work->image_count++] = made;
     return true;
   }
-  gk_release(made.bytes);
+  gk_host_free(made.bytes);
   return complain("out of memory");
 }
 
@@ -278,7 +278,7 @@ static bool compile_part(job *work, const piece *part) {
   if (done && !text) done = complain(gk_error());
   if (done) done = add_images(work, &(gki_cuda_text){.text = text, .file = source.file}, source.file);
   gk_free_text(text);
-  gk_release((void *)uses);
+  gk_host_free((void *)uses);
   return done;
 }
 
@@ -286,7 +286,7 @@ static bool compile_moves(job *work) {
   char *text = gki_cuda_text_of_moves();
   const gki_cuda_text moves = {.text = text, .file = GKI_CUDA_MOVES, .is_whole = true};
   const bool done = text ? add_images(work, &moves, GKI_CUDA_MOVES) : complain(gk_error());
-  gk_release(text);
+  gk_host_free(text);
   return done;
 }
 
@@ -359,12 +359,12 @@ static void print_line(void *user, gk_log_level level, const char *line) {
 }
 
 static void free_all(job *work) {
-  for (size_t k = 0; work->files && k < work->file_count; ++k) gk_release(work->files[k].text);
-  for (size_t k = 0; k < work->part_count; ++k) gk_release(work->parts[k].uses);
-  for (size_t k = 0; k < work->image_count; ++k) gk_release(work->images[k].bytes);
-  gk_release(work->files);
-  gk_release(work->parts);
-  gk_release(work->images);
+  for (size_t k = 0; work->files && k < work->file_count; ++k) gk_host_free(work->files[k].text);
+  for (size_t k = 0; k < work->part_count; ++k) gk_host_free(work->parts[k].uses);
+  for (size_t k = 0; k < work->image_count; ++k) gk_host_free(work->images[k].bytes);
+  gk_host_free(work->files);
+  gk_host_free(work->parts);
+  gk_host_free(work->images);
 }
 
 static bool do_all(job *work, char **words) {

@@ -68,11 +68,11 @@ static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kern
                    ".image_bytes", kernel->name, code->image_bytes, trouble);
   if (is_fatbin || is_cubin) return load(device, kernel, code->image, module);
   /* PTX is text, and needs its end. */
-  char *text = code->image_bytes < SIZE_MAX ? gk_obtain(code->image_bytes + 1) : NULL;
+  char *text = code->image_bytes < SIZE_MAX ? gk_host_alloc(code->image_bytes + 1) : NULL;
   if (!text) return gki_fail_memory("a kernel's image", code->image_bytes);
   memcpy(text, code->image, code->image_bytes);
   gk_result result = load(device, kernel, text, module);
-  gk_release(text);
+  gk_host_free(text);
   return result;
 }
 

@@ -51,7 +51,7 @@ static gk_result find_module(gki_cuda_device *device, const gk_kernel *kernel, g
   gk_result result = kernel->cuda ? gki_cuda_foreign_load(device, kernel, &made->module)
                                   : compile(device, kernel, &made->module);
   if (result != GK_OK) {
-    gk_release(made);
+    gk_host_free(made);
     return result;
   }
   made->from = from;
@@ -69,7 +69,7 @@ static void tidy(gki_cuda_device *device, gki_cuda_module *module) {
   while (*at != module) at = &(*at)->next;
   *at = module->next;
   (void)device->driver->cuModuleUnload(module->module);
-  gk_release(module);
+  gk_host_free(module);
 }
 
 /* Threads of a block and blocks at once. */
@@ -131,13 +131,13 @@ gk_result gki_cuda_load(void *at, const gk_kernel *kernel, void **code) {
   gki_cuda_kernel *made = gki_array(1, sizeof *made, "a kernel's code");
   gk_result result = made ? gki_cuda_enter(device) : GK_ERROR_MEMORY;
   if (result != GK_OK) {
-    gk_release(made);
+    gk_host_free(made);
     return result;
   }
   result = make_ready(device, kernel, made);
   gki_cuda_leave(device);
   if (result == GK_OK) *code = made;
-  else gk_release(made);
+  else gk_host_free(made);
   return result;
 }
 
@@ -148,7 +148,7 @@ void gki_cuda_unload(void *at, void *code) {
   bool entered = gki_cuda_enter_to_free(device);
   leave_module(device, kernel);
   if (entered) gki_cuda_leave(device);
-  gk_release(kernel);
+  gk_host_free(kernel);
 }
 
 /* ---- gk's own ---------------------------------------------------------------------------------------------------- */
@@ -181,7 +181,7 @@ static gk_result compile_moves(gki_cuda_device *device) {
   if (!text) return GK_ERROR_MEMORY;
   const gki_cuda_text moves = {.text = text, .file = GKI_CUDA_MOVES, .is_whole = true};
   gk_result result = gki_cuda_load_text(device, &moves, &device->moves);
-  gk_release(text);
+  gk_host_free(text);
   return result == GK_OK ? find_moves(device) : result;
 }
 

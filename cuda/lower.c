@@ -89,7 +89,7 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
                               "cuMemcpyHtoDAsync of the tables");
 }
 
-/* " at task 3 (improve)", if the driver blames a node that gk knows; to be freed by gk_release, or NULL. */
+/* " at task 3 (improve)", if the driver blames a node that gk knows; to be freed by gk_host_free, or NULL. */
 static char *name_blamed(const gki_cuda_graph *graph, const gki_cuda_variant *variant, CUgraphNode at) {
   gki_cuda_names names;
   gki_text text = {0};
@@ -118,7 +118,7 @@ static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   char *blamed = name_blamed(graph, variant, at);
   snprintf(graph->refused, sizeof graph->refused, "the driver refuses the graph of conditional nodes%s%s: %s",
            blamed ? blamed : "", why, text);
-  gk_release(blamed);
+  gk_host_free(blamed);
   return GK_ERROR_UNSUPPORTED;
 }
 
@@ -146,7 +146,7 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   if (result == GK_OK)
     gki_cuda_updates_belong(&variant->updates, &graph->parameters, 0, graph->plan->node_count, variant->exec);
   if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
-  gk_release(handles);
+  gk_host_free(handles);
   if (result == GK_OK)
     result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphUpload(variant->exec, graph->order.at),
                                   "cuGraphUpload");
@@ -163,7 +163,7 @@ void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   gki_cuda_give_pinned(graph->device, variant->staged);
   gki_cuda_updates_drop(&variant->updates);
   gk_gates_free(variant->gates);
-  gk_release(variant->places);
+  gk_host_free(variant->places);
   *variant = (gki_cuda_variant){0};
 }
 
@@ -318,7 +318,7 @@ static gk_result make_nodes_into(gki_cuda_graph *graph, gki_cuda_variant *varian
   if (result == GK_OK) result = make_handles(graph, variant, into->graph, handles);
   if (result == GK_OK) result = gki_cuda_build_into(graph, variant, handles, into);
   if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
-  gk_release(handles);
+  gk_host_free(handles);
   return result;
 }
 

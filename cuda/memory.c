@@ -42,7 +42,7 @@ static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memo
                      "use GK_DEVICE_MEMORY", device->ordinal, device->name);
   if (result != GK_OK && taken) (void)driver->cuMemFreeHost(taken);
   if (result != GK_OK) {
-    gk_release(block);
+    gk_host_free(block);
     return result;
   }
   *block = (gki_cuda_pinned){NULL, taken, bytes};
@@ -89,7 +89,7 @@ void gki_cuda_free(void *at, void *memory) {
   if (block) (void)driver->cuMemFreeHost(memory);
   else if (!gki_cuda_give_own(device, address(memory), true)) (void)driver->cuMemFree(address(memory));
   if (entered) gki_cuda_leave(device);
-  gk_release(block);
+  gk_host_free(block);
 }
 
 void *gki_cuda_host_address(void *at, void *memory) {
@@ -211,7 +211,7 @@ static gk_result add_counts(gki_cuda_device *device) {
   if (!counts) return GK_ERROR_MEMORY;
   gk_result result = gki_cuda_take(device, COUNTS * sizeof(uint32_t), "counts of passes", &counts->at);
   if (result != GK_OK) {
-    gk_release(counts);
+    gk_host_free(counts);
     return result;
   }
   counts->next = device->counts;
@@ -234,6 +234,6 @@ void gki_cuda_pass_counts_drop(gki_cuda_device *device) {
     gki_cuda_pass_counts *counts = device->counts;
     device->counts = counts->next;
     gki_cuda_give(device, counts->at);
-    gk_release(counts);
+    gk_host_free(counts);
   }
 }

@@ -22,7 +22,7 @@ static bool key_of(const gki_cuda_device *device, const gki_cuda_text *text, con
                               device->driver->version);
   const gki_cache_part parts[] = {{made_for, (size_t)length}, {options, strlen(options)}, {plain, strlen(plain)}};
   *key = gki_cache_key_of(parts, GK_COUNT(parts));
-  gk_release(plain);
+  gk_host_free(plain);
   return true;
 }
 
@@ -34,13 +34,13 @@ static void keep(const gki_cache_key *key, const gki_nvrtc_code *image) {
   const char *log = image->log ? image->log : "";
   const size_t warnings = strlen(log) + 1, whole = image->size + 1 + warnings + sizeof(uint64_t);
   const uint64_t size = image->size;
-  char *bytes = gk_obtain(whole);
+  char *bytes = gk_host_alloc(whole);
   if (!bytes) return;
   memcpy(bytes, image->bytes, image->size);
   memcpy(bytes + image->size + 1, log, warnings);
   memcpy(bytes + whole - sizeof size, &size, sizeof size);
   gki_cache_keep(key, bytes, whole);
-  gk_release(bytes);
+  gk_host_free(bytes);
 }
 
 static bool find(const gki_cache_key *key, const char *name, const char *made_by, gki_nvrtc_code *image) {
@@ -52,7 +52,7 @@ static bool find(const gki_cache_key *key, const char *name, const char *made_by
   if (whole >= 2 + sizeof size) memcpy(&size, bytes + whole - sizeof size, sizeof size);
   if (whole < 2 + sizeof size || size > whole - 2 - sizeof size || bytes[size] != 0 ||
       bytes[whole - sizeof size - 1] != 0) {
-    gk_release(found);
+    gk_host_free(found);
     return false;
   }
   image->bytes = found;

@@ -54,11 +54,11 @@ static gk_result add_recorded(gki_cuda_names *names, const gki_cuda_graph *graph
   size_t count = 0;
   CUresult result = gki_cuda_nodes_before(driver, place->node, &ends, &count);
   if (result == CUDA_SUCCESS) result = gki_cuda_find_recorded(driver, ends, count, is_known, &before, &found);
-  gk_release(ends);
+  gk_host_free(ends);
   bool is_added = true;
   for (size_t k = 0; k < found.count && result == CUDA_SUCCESS && is_added; ++k)
     is_added = add(names, found.nodes[k], gate, true);
-  gk_release(found.nodes);
+  gk_host_free(found.nodes);
   if (!is_added) return GK_ERROR_MEMORY;
   return gki_cuda_judge_graph(graph->device, graph->plan, result, "looking at what was recorded");
 }
@@ -85,7 +85,7 @@ gk_result gki_cuda_names_make(gki_cuda_names *names, const gki_cuda_graph *graph
 }
 
 void gki_cuda_names_drop(gki_cuda_names *names) {
-  gk_release(names->all);
+  gk_host_free(names->all);
   *names = (gki_cuda_names){0};
 }
 

@@ -4,7 +4,7 @@
 #include "cuda/parameters.h"
 
 /* `fronts` is a stack of nodes that what comes next has to wait for: from some `first` on those of the block at hand.
- * Whoever makes one frees it by gk_release. */
+ * Whoever makes one frees it by gk_host_free. */
 typedef struct gki_cuda_nodes {
   const gki_cuda_device *device;
   const gki_cuda_slots *slots;

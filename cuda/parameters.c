@@ -179,11 +179,11 @@ gk_result gki_cuda_updates_make(gki_cuda_updates *u, const gki_cuda_parameters *
 }
 
 void gki_cuda_updates_drop(gki_cuda_updates *u) {
-  gk_release(u->nodes);
-  gk_release(u->execs);
-  gk_release(u->known);
-  gk_release(u->given.grids);
-  gk_release(u->given.bytes);
+  gk_host_free(u->nodes);
+  gk_host_free(u->execs);
+  gk_host_free(u->known);
+  gk_host_free(u->given.grids);
+  gk_host_free(u->given.bytes);
   *u = (gki_cuda_updates){0};
 }
 

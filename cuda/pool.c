@@ -21,7 +21,7 @@ static void release(const gki_cuda_device *device, gki_cuda_pooled *block) {
     (void)driver->cuMemHostUnregister(block->host);
     munmap(block->host, block->bytes);
   }
-  gk_release(block);
+  gk_host_free(block);
 }
 
 /* Shared pages, so that a fork of the process doesn't give it copies which the device knows nothing of. */
@@ -93,7 +93,7 @@ static bool make_lists(gki_cuda_pool *pool) {
       next = block->next;
       use(pool, block);
     }
-  gk_release(old.used);
+  gk_host_free(old.used);
   return true;
 }
 
@@ -151,7 +151,7 @@ void gki_cuda_pool_drop(gki_cuda_device *device) {
       next = block->next;
       release(device, block);
     }
-  gk_release(pool->used);
+  gk_host_free(pool->used);
   pool->used = NULL;
   pool->lists = 0;
   pthread_mutex_destroy(&pool->lock);
@@ -179,7 +179,7 @@ static gk_result make_block(gki_cuda_device *device, bool pinned, size_t bytes, 
     }
   }
   if (result == GK_OK) *made = block;
-  else gk_release(block);
+  else gk_host_free(block);
   return result;
 }
 

@@ -196,15 +196,15 @@ uint32_t gki_cuda_ways_needed(const gk_gates *gates, uint32_t of) {
   if (!of) return 0;
   const uint32_t by_nodes = needed_by_nodes(gates) & of, by_chains = of & BY_CHAINS;
   if (!by_chains) return by_nodes;
-  search s = {.gates = gates, .spots = gk_obtain((gates->node_count + 1) * sizeof *s.spots),
-              .stack = gk_obtain((gates->point_count + 1) * sizeof *s.stack),
-              .seen = gk_obtain((gates->point_count + 1) * sizeof *s.seen),
-              .closer = gk_obtain((gates->handle_count + 1) * sizeof *s.closer)};
+  search s = {.gates = gates, .spots = gk_host_alloc((gates->node_count + 1) * sizeof *s.spots),
+              .stack = gk_host_alloc((gates->point_count + 1) * sizeof *s.stack),
+              .seen = gk_host_alloc((gates->point_count + 1) * sizeof *s.seen),
+              .closer = gk_host_alloc((gates->handle_count + 1) * sizeof *s.closer)};
   if (s.spots && s.stack && s.seen && s.closer) search_chains(&s, by_chains);
   else s.found = by_chains; /* no memory to be exact with */
-  gk_release(s.spots);
-  gk_release(s.stack);
-  gk_release(s.seen);
-  gk_release(s.closer);
+  gk_host_free(s.spots);
+  gk_host_free(s.stack);
+  gk_host_free(s.seen);
+  gk_host_free(s.closer);
   return by_nodes | (s.found & of);
 }

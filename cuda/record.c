@@ -10,7 +10,7 @@ CUresult gki_cuda_nodes_before(const gki_cuda_driver *driver, CUgraphNode node, 
   CUgraphEdgeData *edges = gki_array(*count, sizeof *edges, "nodes before a node");
   result = *nodes && edges ? driver->cuGraphNodeGetDependencies(node, *nodes, edges, count)
                            : CUDA_ERROR_OUT_OF_MEMORY;
-  gk_release(edges);
+  gk_host_free(edges);
   return result;
 }
 
@@ -32,7 +32,7 @@ static CUresult add_all(gki_cuda_found *found, const CUgraphNode *nodes, size_t 
   return result;
 }
 
-/* *nodes is to be freed by gk_release. */
+/* *nodes is to be freed by gk_host_free. */
 static CUresult nodes_in(const gki_cuda_driver *driver, CUgraph graph, CUgraphNode **nodes, size_t *count) {
   CUresult result = driver->cuGraphGetNodes(graph, NULL, count);
   *nodes = NULL;
@@ -52,7 +52,7 @@ static CUresult add_inside(const gki_cuda_driver *driver, CUgraphNode node, gki_
   result = driver->cuGraphChildGraphNodeGetGraph(node, &child);
   if (result == CUDA_SUCCESS) result = nodes_in(driver, child, &nodes, &count);
   if (result == CUDA_SUCCESS) result = add_all(found, nodes, count, stops, data);
-  gk_release(nodes);
+  gk_host_free(nodes);
   return result;
 }
 
@@ -66,7 +66,7 @@ CUresult gki_cuda_find_recorded(const gki_cuda_driver *driver, const CUgraphNode
     result = gki_cuda_nodes_before(driver, found->nodes[next], &before, &before_count);
     if (result == CUDA_SUCCESS) result = add_all(found, before, before_count, stops, data);
     if (result == CUDA_SUCCESS) result = add_inside(driver, found->nodes[next], stops, data, found);
-    gk_release(before);
+    gk_host_free(before);
   }
   return result;
 }
@@ -110,6 +110,6 @@ CUresult gki_cuda_find_unfit(const gki_cuda_driver *driver, CUgraph recorded, bo
     result = driver->cuGraphChildGraphNodeGetGraph(nodes[k], &child);
     if (result == CUDA_SUCCESS) result = gki_cuda_find_unfit(driver, child, in_body, what);
   }
-  gk_release(nodes);
+  gk_host_free(nodes);
   return result;
 }

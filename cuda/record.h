@@ -3,11 +3,11 @@
 #define GKI_CUDA_RECORD_H
 #include "cuda/device.h"
 
-/* The nodes that one comes behind; *nodes is to be freed by gk_release. In the device's context. */
+/* The nodes that one comes behind; *nodes is to be freed by gk_host_free. In the device's context. */
 CUresult gki_cuda_nodes_before(const gki_cuda_driver *driver, CUgraphNode node, CUgraphNode **nodes, size_t *count);
 
 typedef struct gki_cuda_found {
-  CUgraphNode *nodes; /* to be freed by gk_release */
+  CUgraphNode *nodes; /* to be freed by gk_host_free */
   size_t count, capacity;
 } gki_cuda_found;
 

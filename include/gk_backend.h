@@ -497,10 +497,10 @@ __attribute__((format(printf, 2, 3)))
 void gk_log(gk_log_level level, const char *format, ...);
 
 /** Memory from the allocator hook, zeroed; NULL: none is left. */
-void *gk_obtain(size_t bytes);
+void *gk_host_alloc(size_t bytes);
 
-/** Gives gk_obtain's back; NULL is fine. */
-void gk_release(void *memory);
+/** Gives gk_host_alloc's back; NULL is fine. */
+void gk_host_free(void *memory);
 
 /** A kernel's portable text composed for "cuda", "hip" or "glsl"; gk_free_text frees it. NULL: it has none, or a part
  * of it can't be said in that language; gk_error() says which. */

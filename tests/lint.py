@@ -19,7 +19,7 @@ BANNED = {
 }
 # In the library alone, whose own memory comes from the allocator hook.
 BANNED_IN_LIBRARY = {
-    r"(malloc|calloc|realloc|strdup|asprintf)": "gk_obtain, gki_resize",
+    r"(malloc|calloc|realloc|strdup|asprintf)": "gk_host_alloc, gki_resize",
     r"(abort|exit|_exit|assert)": "gk_fail",
     r"(printf|puts|perror)": "gk_log",
     r"(getenv)": "secure_getenv, since the caller of a set-user-id program sets its environment",

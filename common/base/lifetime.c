@@ -55,7 +55,7 @@ void *gki_handle(size_t bytes, const char *what) {
     pthread_mutex_unlock(&lock);
     if (taken) held[count++] = handle;
   }
-  while (count > 0) gk_release(held[--count]);
+  while (count > 0) gk_host_free(held[--count]);
   return handle;
 }
 #endif

@@ -28,7 +28,7 @@ void gki_memory_hold(void) { atomic_fetch_add(&holders, 1); }
 void gki_memory_drop(void) { atomic_fetch_sub(&holders, 1); }
 
 /* An allocator may write into a file, and its callers hold locks and graphs. */
-void *gk_obtain(size_t bytes) {
+void *gk_host_alloc(size_t bytes) {
   const int cancel = gki_cancel_hold();
   void *memory = hook.alloc(hook.user, bytes ? bytes : 1);
   gki_cancel_let_go(cancel);
@@ -43,7 +43,7 @@ void *gki_resize(void *memory, size_t bytes) {
   return resized;
 }
 
-void gk_release(void *memory) {
+void gk_host_free(void *memory) {
   if (!memory) return;
   const int cancel = gki_cancel_hold();
   hook.free(hook.user, memory);
@@ -52,7 +52,7 @@ void gk_release(void *memory) {
 
 void *gki_array(size_t count, size_t element_bytes, const char *what) {
   size_t bytes;
-  void *memory = gki_multiply(count, element_bytes, &bytes) ? gk_obtain(bytes) : (bytes = SIZE_MAX, NULL);
+  void *memory = gki_multiply(count, element_bytes, &bytes) ? gk_host_alloc(bytes) : (bytes = SIZE_MAX, NULL);
   if (!memory) gki_fail_memory(what, bytes);
   return memory;
 }
@@ -85,7 +85,7 @@ void *gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes) {
   if (!arena->last || arena->last->bytes - arena->used < padded) {
     size_t room = padded > chunk_bytes ? padded : chunk_bytes, whole;
     if (!gki_add(room, sizeof(struct gki_chunk), &whole)) return NULL;
-    struct gki_chunk *chunk = gk_obtain(whole);
+    struct gki_chunk *chunk = gk_host_alloc(whole);
     if (!chunk) return NULL;
     chunk->before = arena->last;
     chunk->bytes = room;
@@ -108,7 +108,7 @@ void *gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment) {
 void gki_arena_free(gki_arena *arena) {
   for (struct gki_chunk *chunk = arena->last, *before; chunk; chunk = before) {
     before = chunk->before;
-    gk_release(chunk);
+    gk_host_free(chunk);
   }
   *arena = (gki_arena){0};
 }

@@ -1,5 +1,5 @@
-/* gk's own host memory: the allocator hook, and an arena for what is freed at once. gk_obtain and gk_release, which are
- * the hook for one block, are in gk_backend.h. */
+/* gk's own host memory: the allocator hook, and an arena for what is freed at once. gk_host_alloc and gk_host_free,
+ * which are the hook for one block, are in gk_backend.h. */
 #ifndef GKI_BASE_MEMORY_H
 #define GKI_BASE_MEMORY_H
 #include "gk_backend.h"

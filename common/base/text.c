@@ -83,7 +83,7 @@ char *gki_text_finish(gki_text *text) {
   add_bytes(text, "", 0);
   char *data = text->data;
   if (text->failed) {
-    gk_release(data);
+    gk_host_free(data);
     data = NULL;
   }
   *text = (gki_text){0};
@@ -92,8 +92,8 @@ char *gki_text_finish(gki_text *text) {
 
 char *gki_text_hand_over(gki_text *text) {
   char *data = gki_text_finish(text), *copy = data ? strdup(data) : NULL;
-  gk_release(data);
+  gk_host_free(data);
   return copy;
 }
 
-void gk_free_text(char *text) { gk_release(text); }
+void gk_free_text(char *text) { gk_host_free(text); }

@@ -27,7 +27,7 @@ void gki_text_quote(gki_text *text, const char *words, gki_quoting how);
 /* Appends the text from `s` to `end`, if there is any. */
 void gki_add_slice(gki_text *text, const char *s, const char *end);
 
-/* The text, to be freed by gk_release; NULL: out of memory, and gk_fail has been called. */
+/* The text, to be freed by gk_host_free; NULL: out of memory, and gk_fail has been called. */
 char *gki_text_finish(gki_text *text);
 /* The same, to be freed by free, as gk_backend.dump answers. */
 char *gki_text_hand_over(gki_text *text);

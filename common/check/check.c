@@ -210,7 +210,7 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
     result = check_line(&w, line);
   if (!result) result = check_inclusions(&w, GKI_NONE);
   gki_races_free(&w.races);
-  gk_release(w.labels);
+  gk_host_free(w.labels);
   if (result == GK_ERROR_MEMORY && w.judge.problem_count) return stopped_for_memory();
   return result ? result : w.judge.problem_count ? GK_ERROR_INVALID : GK_OK;
 }

@@ -27,8 +27,8 @@ void gki_races_leave(gki_races *races) {
 }
 
 void gki_races_free(gki_races *races) {
-  gk_release(races->tops);
-  gk_release(races->states);
+  gk_host_free(races->tops);
+  gk_host_free(races->states);
   *races = (gki_races){0};
 }
 

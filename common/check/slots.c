@@ -76,6 +76,6 @@ gk_result gki_check_slots(gki_judge *judge, uint32_t inclusion) {
     const char *other = gki_desc_word(judge, &in->list->slots[first - 1]);
     gki_say(judge, GKI_SLOT_NAME_REUSED, gki_desc_word(judge, desc), other, NULL);
   }
-  gk_release(seen);
+  gk_host_free(seen);
   return GK_OK;
 }

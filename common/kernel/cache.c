@@ -165,12 +165,12 @@ static found read_entry(int file, const gki_cache_key *key, void **bytes, size_t
   if (memcmp(head.magic, magic, sizeof magic) != 0 || head.version != VERSION || head.reserved) return NO_ENTRY;
   if (memcmp(&head.key, key, sizeof *key) != 0) return NO_ENTRY;
   if (head.size > MOST_BYTES || head.size + sizeof head != (uint64_t)status.st_size) return NO_ENTRY;
-  char *read = gk_obtain((size_t)head.size + 1);
+  char *read = gk_host_alloc((size_t)head.size + 1);
   if (!read) return NO_MEMORY;
   XXH128_canonical_t hash = {{0}};
   if (read_all(file, read, (size_t)head.size)) hash = hash_of(read, (size_t)head.size);
   if (memcmp(&hash, &head.hash, sizeof hash) != 0) {
-    gk_release(read);
+    gk_host_free(read);
     return NO_ENTRY;
   }
   *bytes = read;
@@ -277,7 +277,7 @@ static void make_room(int folder, uint64_t limit) {
     (void)unlinkat(folder, entries[k].name, 0);
     bytes -= entries[k].bytes;
   }
-  gk_release(entries);
+  gk_host_free(entries);
 }
 
 /* ---- keeping ----------------------------------------------------------------------------------------------------- */

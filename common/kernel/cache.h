@@ -19,7 +19,7 @@ typedef struct gki_cache_part { const void *at; size_t bytes; } gki_cache_part;
 typedef struct gki_cache_key { unsigned char hash[16]; } gki_cache_key;
 gki_cache_key gki_cache_key_of(const gki_cache_part *parts, size_t count);
 
-/* The bytes kept for that key, a zero byte behind them, to be freed by gk_release. False: there are none. */
+/* The bytes kept for that key, a zero byte behind them, to be freed by gk_host_free. False: there are none. */
 bool gki_cache_find(const gki_cache_key *key, void **bytes, size_t *size);
 
 /* Keeps them, if that is possible. */

@@ -110,7 +110,7 @@ static bool compose(gki_text *out, const gk_kernel *kernel, bool glsl) {
   if (right && !found)
     gk_fail(GK_ERROR_COMPILE, "kernel %s isn't in the text of %s behind line %u: write GK_KERNEL(%s, ...) there, and "
             "not by a macro of yours", kernel->name, source->file, (unsigned)source->line, kernel->name);
-  gk_release(structs.at);
+  gk_host_free(structs.at);
   return right && found;
 }
 
@@ -125,6 +125,6 @@ char *gk_compose(const gk_kernel *kernel, const char *target) {
   if (!kernel_is_right(kernel)) return NULL;
   gki_text out = {0};
   if (compose(&out, kernel, glsl)) return gki_text_finish(&out);
-  gk_release(out.data);
+  gk_host_free(out.data);
   return NULL;
 }

@@ -65,7 +65,7 @@ static char *copy_line(char *to, const char *line, size_t length) {
 
 char *gki_cuda_text_plain(const gki_cuda_text *text) {
   const char *s = text->text;
-  char *copy = gk_obtain(strlen(s) + 1), *to = copy;
+  char *copy = gk_host_alloc(strlen(s) + 1), *to = copy;
   if (!copy) return NULL;
   if (names_files(text)) return memcpy(copy, s, strlen(s) + 1);
   while (*s) {
@@ -95,7 +95,7 @@ bool gki_cuda_text_hash(const gki_cuda_text *text, uint64_t hash[2]) {
   sum = add_bytes(sum, options, strlen(options) + 1);
   hash[0] = (uint64_t)(sum >> 64);
   hash[1] = (uint64_t)sum;
-  gk_release(plain);
+  gk_host_free(plain);
   return true;
 }
 

@@ -23,14 +23,14 @@ bool gki_cuda_text_includes(const gki_cuda_text *text);
 bool gki_cuda_text_may_go_on(const gki_cuda_text *text);
 
 /* A copy, less the folders in its #line directives, unless those may get into what is made of it: it may lie elsewhere
- * the next time. To be freed by gk_release; NULL: out of memory. */
+ * the next time. To be freed by gk_host_free; NULL: out of memory. */
 char *gki_cuda_text_plain(const gki_cuda_text *text);
 
 /* A hash of that and of the options. False: it includes files, or out of memory. */
 bool gki_cuda_text_hash(const gki_cuda_text *text, uint64_t hash[2]);
 
-/* COPY and FILL alone, of gates.cu, for drivers that take none of gk's images. To be freed by gk_release; NULL: out of
- * memory, and gk_fail has been called. */
+/* COPY and FILL alone, of gates.cu, for drivers that take none of gk's images. To be freed by gk_host_free; NULL: out
+ * of memory, and gk_fail has been called. */
 char *gki_cuda_text_of_moves(void);
 #define GKI_CUDA_MOVES "gk's COPY and FILL" /* what stands for it in messages */
 #endif

@@ -184,7 +184,7 @@ static bool index_grow(reader *read) {
   size_t size = read->index_size ? 2 * read->index_size : 16;
   uint32_t *index = gki_array(size, sizeof *index, "reading a task list");
   if (!index) return false;
-  gk_release(read->index);
+  gk_host_free(read->index);
   read->index = index;
   read->index_size = size;
   for (size_t k = 0; k < read->measure_count; ++k) *index_find(read, read->measures[k].list) = (uint32_t)k + 1;
@@ -441,8 +441,8 @@ gk_result gki_blocks_read(gki_blocks *blocks, const gk_list *list) {
   reader read = {.blocks = blocks};
   gk_result result = measure_all(&read, list);
   if (!result) result = write_out(&read, list);
-  gk_release(read.measures);
-  gk_release(read.index);
+  gk_host_free(read.measures);
+  gk_host_free(read.index);
   if (result) {
     gki_arena_free(&blocks->arena);
     blocks->lines = NULL;

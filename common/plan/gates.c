@@ -279,7 +279,7 @@ gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gat
     return gk_fail(GK_ERROR_INVALID, "gk_gates_make: bits 0x%x are unknown; use GK_WITH_RESUME, GK_WITH_CANCEL, "
                    "GK_WITH_SWITCH, GK_WITH_WORDS and GK_WITH_PLAIN", (unsigned)bits);
   gki_gating g = {.plan = plan, .bits = bits};
-  gki_gates *made = gk_obtain(sizeof *made);
+  gki_gates *made = gk_host_alloc(sizeof *made);
   bool done = made && gki_pieces_make(&g);
   if (done) {
     find_closable(&g);
@@ -308,5 +308,5 @@ void gk_gates_free(const gk_gates *gates) {
   if (!gates) return;
   union { const gk_gates *given; gki_gates *whole; } as = {gates};
   gki_arena_free(&as.whole->arena);
-  gk_release(as.whole);
+  gk_host_free(as.whole);
 }

@@ -286,7 +286,7 @@ gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, uint32_t
   if (!make.parts) return GK_ERROR_MEMORY;
   count_parts(&make);
   gk_result result = write_plan(&make, &planned->arena);
-  gk_release(make.parts);
+  gk_host_free(make.parts);
   if (result) gki_plan_free(planned);
   return result;
 }

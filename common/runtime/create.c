@@ -85,12 +85,12 @@ void gk_graph_destroy(gk_graph *graph) {
   gki_bury(graph, "graph", graph->planned.plan.name, "destroyed");
   unlink_graph(graph);
   let_go(graph);
-  gk_release(graph->state);
-  gk_release(graph->failed_message);
-  gk_release(graph->outcome_message);
+  gk_host_free(graph->state);
+  gk_host_free(graph->failed_message);
+  gk_host_free(graph->outcome_message);
   gki_arena_free(&graph->arena);
   gki_plan_free(&graph->planned);
-  gk_release(graph);
+  gk_host_free(graph);
   gki_memory_drop();
   gki_cancel_let_go(cancel);
 }
@@ -124,7 +124,7 @@ static gk_result lower(gk_graph *graph, const gk_lower_into *into) {
     if (result != GK_OK)
       gk_fail(result, "backend %s could not lower graph %s and didn't say why", device->backend->name, plan->name);
   }
-  gk_release(code);
+  gk_host_free(code);
   return result;
 }
 

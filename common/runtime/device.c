@@ -39,7 +39,7 @@ static bool codes_grow(gk_device *device) {
   if (!codes) return false;
   for (size_t k = 0; k < device->code_capacity; ++k)
     if (device->codes[k].kernel) codes[code_place(codes, capacity, device->codes[k].kernel)] = device->codes[k];
-  gk_release(device->codes);
+  gk_host_free(device->codes);
   device->codes = codes;
   device->code_capacity = capacity;
   return true;

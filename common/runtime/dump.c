@@ -52,7 +52,7 @@ static char *dump_graph(const gk_graph *graph, const char *format) {
   char *text = strcmp(format, "dot") == 0    ? join(as_dot, GK_COUNT(as_dot))
                : strcmp(format, "json") == 0 ? join(as_json, GK_COUNT(as_json))
                                              : join(as_text, GK_COUNT(as_text));
-  gk_release(plan);
+  gk_host_free(plan);
   free(lowered);
   return text;
 }

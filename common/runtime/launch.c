@@ -49,7 +49,7 @@ gk_result gki_queue_make(gk_graph *graph) {
   graph->depth = plan->can_yield ? 1 : GKI_QUEUE;
   graph->queue = gki_arena_take(arena, graph->depth, sizeof *graph->queue);
   graph->entries = gki_arena_take(arena, plan->loop_count, sizeof *graph->entries);
-  graph->outcome_message = gk_obtain(sizeof graph->queue->message);
+  graph->outcome_message = gk_host_alloc(sizeof graph->queue->message);
   if (!graph->queue || !graph->entries || !graph->outcome_message)
     return gki_fail_memory("a graph's queue of launches", graph->depth * sizeof *graph->queue);
   graph->outcome_message[0] = 0;

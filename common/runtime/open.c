@@ -57,8 +57,8 @@ static gk_result make(const gk_backend *backend, const gk_device_desc *desc, gk_
   *opened = device;
   return GK_OK;
 done:
-  gk_release(device->state);
-  gk_release(device);
+  gk_host_free(device->state);
+  gk_host_free(device);
   return result;
 }
 
@@ -196,10 +196,10 @@ void gk_device_close(gk_device *device) {
   gki_bury(device, "device", device->info.name, "closed");
   gki_graphs_detach(device);
   end_backend(device);
-  gk_release(device->codes);
-  gk_release(device->blocks);
-  gk_release(device->state);
-  gk_release(device);
+  gk_host_free(device->codes);
+  gk_host_free(device->blocks);
+  gk_host_free(device->state);
+  gk_host_free(device);
   gki_memory_drop();
   gki_cancel_let_go(cancel);
 }

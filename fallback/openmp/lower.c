@@ -198,7 +198,7 @@ static gk_result find_meeting_sums(gki_program *program) {
   if (!seen) return GK_ERROR_MEMORY;
   for (uint32_t k = 0; k < program->fork_count; ++k)
     program->forks[k].in_order = sums_meet(program, &program->forks[k], seen);
-  gk_release(seen);
+  gk_host_free(seen);
   return GK_OK;
 }
 

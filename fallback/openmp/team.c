@@ -130,7 +130,7 @@ bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
   if (limit > 0 && (uint32_t)limit < threads) team->most = (uint32_t)limit;
   team->crowded = (int)team->most > omp_get_num_procs();
   /* The hook knows nothing of alignment, so there is room to align in. */
-  char *memory = gk_obtain(threads * sizeof(gki_seat) + 2 * sizeof(void *) + GKI_APART);
+  char *memory = gk_host_alloc(threads * sizeof(gki_seat) + 2 * sizeof(void *) + GKI_APART);
   if (!memory) return false;
   uintptr_t at = ((uintptr_t)memory + sizeof memory + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
   team->seats = (gki_seat *)at;
@@ -149,7 +149,7 @@ void gki_team_free(gki_team *team) {
   const bool there = team->started && team->process == getpid();
   if (there) gki_team_post(team, &end, 0, team->most, team->most);
   for (uint32_t k = 1; there && k < team->most; ++k) pthread_join(team->seats[k].own, NULL);
-  gk_release(((void **)team->seats)[-1]);
+  gk_host_free(((void **)team->seats)[-1]);
   team->seats = NULL;
 }
 

@@ -111,7 +111,7 @@ static gk_result open_device(void *state, const gk_device_desc *desc) {
                    (unsigned)desc->next->id);
   if (desc->ordinal >= DEVICES) return gk_fail(GK_ERROR_NO_DEVICE, "backend awkward: there are %d devices", DEVICES);
   void *apart = mmap(NULL, apart_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  d->staging = gk_obtain(STAGING);
+  d->staging = gk_host_alloc(STAGING);
   if (apart != MAP_FAILED) d->begin = (uintptr_t)apart;
   if (!d->begin || !d->staging) return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a device");
   d->ordinal = desc->ordinal;
@@ -147,7 +147,7 @@ static void close_device(void *state) {
   }
   for (size_t k = 0; k < d->block_count; ++k) free(d->blocks[k].at);
   free(d->blocks);
-  gk_release(d->staging);
+  gk_host_free(d->staging);
   if (d->begin) munmap((void *)d->begin, apart_bytes);
 }
 
@@ -381,12 +381,12 @@ static gk_result lower(void *device_state, void *state, const gk_plan *plan, voi
   }
   size_t bytes = STRUCT_UNIT;
   for (uint32_t k = 1; k < plan->slot_count; ++k) bytes += struct_bytes(&plan->slots[k]);
-  g->values = gk_obtain(plan->slot_count * sizeof *g->values);
-  g->bytes = gk_obtain(bytes);
-  g->record.passes = gk_obtain(plan->loop_count * sizeof *g->record.passes);
-  g->entries = gk_obtain(plan->loop_count * sizeof *g->entries);
-  g->record.hit_bound = gk_obtain(plan->loop_count);
-  g->record.ran = gk_obtain(plan->checkpoint_count);
+  g->values = gk_host_alloc(plan->slot_count * sizeof *g->values);
+  g->bytes = gk_host_alloc(bytes);
+  g->record.passes = gk_host_alloc(plan->loop_count * sizeof *g->record.passes);
+  g->entries = gk_host_alloc(plan->loop_count * sizeof *g->entries);
+  g->record.hit_bound = gk_host_alloc(plan->loop_count);
+  g->record.ran = gk_host_alloc(plan->checkpoint_count);
   if (!g->values || !g->bytes || !g->record.passes || !g->entries || !g->record.hit_bound || !g->record.ran)
     return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a graph");
   unsigned char *at = g->bytes + (-(uintptr_t)g->bytes & (STRUCT_UNIT - 1));
@@ -410,12 +410,12 @@ static void drop(void *state) {
   broken_if(!*at, "drop: of a graph that was dropped already");
   if (*at) *at = g->next;
   pthread_mutex_unlock(&d->lock);
-  gk_release(g->values);
-  gk_release(g->bytes);
-  gk_release(g->record.passes);
-  gk_release(g->entries);
-  gk_release(g->record.hit_bound);
-  gk_release(g->record.ran);
+  gk_host_free(g->values);
+  gk_host_free(g->bytes);
+  gk_host_free(g->record.passes);
+  gk_host_free(g->entries);
+  gk_host_free(g->record.hit_bound);
+  gk_host_free(g->record.ran);
   leak(-1);
 }
 

@@ -53,7 +53,7 @@ static bool is_kept(const char *text) {
   assert_int_equal(size, sizeof image);
   assert_memory_equal(bytes, image, sizeof image);
   assert_int_equal(((char *)bytes)[size], 0);
-  gk_release(bytes);
+  gk_host_free(bytes);
   return true;
 }
 
@@ -132,7 +132,7 @@ static void gives_back_what_was_kept(void **state) {
   size_t size = 1;
   assert_true(gki_cache_find(&key, &bytes, &size));
   assert_int_equal(size, 0);
-  gk_release(bytes);
+  gk_host_free(bytes);
 }
 
 static void keys_know_where_parts_end(void **state) {
@@ -385,7 +385,7 @@ static void oldest_go_first(void **state) {
     gki_cache_keep(&key, large, BYTES);
     age_all();
     assert_true(gki_cache_find(&first, &bytes, &size)); /* used, so it stays */
-    gk_release(bytes);
+    gk_host_free(bytes);
     age_all();
   }
   assert_int_equal(count_files(NULL), 3);
@@ -394,7 +394,7 @@ static void oldest_go_first(void **state) {
     const gki_cache_key key = key_of(name);
     const bool found = gki_cache_find(&key, &bytes, &size);
     assert_int_equal(found, k == 0 || k >= COUNT - 2);
-    if (found) gk_release(bytes);
+    if (found) gk_host_free(bytes);
   }
   setenv("GK_CACHE_LIMIT", "0", 1);
   keep("too much");
@@ -544,7 +544,7 @@ static int use_it(void) {
       size_t size = 0;
       if (gki_cache_find(&key, &found, &size)) {
         const bool right = size == sizeof bytes && memcmp(found, bytes, size) == 0;
-        gk_release(found);
+        gk_host_free(found);
         if (!right) return 2;
       }
       if ((turn + k) % 3 == 0) gki_cache_keep(&key, bytes, sizeof bytes);

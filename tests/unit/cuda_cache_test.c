@@ -389,7 +389,7 @@ static void warnings_are_said_again(void **state) {
   memcpy(&image, (char *)bytes + size - sizeof image, sizeof image);
   assert_true(image < size);
   replace(&key, bytes, (size_t)image, "a.c(3): warning: odd", image);
-  gk_release(bytes);
+  gk_host_free(bytes);
   run("list", NULL, &second);
   assert_int_equal(second.compiled, 0);
   const char *said = strstr(second.told, "warning: kernel ");

@@ -210,7 +210,7 @@ static void test_each_kind_is_said(void **state) {
     gki_cuda_name_say(&all, &(gki_cuda_name){.gate = 0, .recorded = turns[k].recorded}, GKI_PLAIN, &text);
     char *said = gki_text_finish(&text);
     assert_string_equal(said, turns[k].said);
-    gk_release(said);
+    gk_host_free(said);
   }
 }
 

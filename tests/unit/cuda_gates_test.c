@@ -178,7 +178,7 @@ static struct {
 static void fail_list(const gk_plan *plan, uint64_t seed, uint32_t bits, uint32_t launch, const char *wrong) {
   char *text = gki_plan_dump(plan, "text");
   fprintf(stderr, "%s", text ? text : "");
-  gk_release(text);
+  gk_host_free(text);
   fail_msg("GK_SEED=%llu, bits %u, launch %u: %s", (unsigned long long)seed, (unsigned)bits, (unsigned)launch, wrong);
 }
 

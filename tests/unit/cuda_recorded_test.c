@@ -104,7 +104,7 @@ static void test_recorded_is_found_once(void **state) {
     assert_ptr_not_equal(found.nodes[k], before);
     assert_ptr_not_equal(found.nodes[k], outside);
   }
-  gk_release(found.nodes);
+  gk_host_free(found.nodes);
   CUgraph its;
   CUgraphNode inside[INSIDE];
   size_t count = INSIDE;
@@ -113,7 +113,7 @@ static void test_recorded_is_found_once(void **state) {
   found = (gki_cuda_found){0};
   RIGHT(gki_cuda_find_recorded(driver, &child, 1, stops_at, &inside[0], &found)); /* in there, too */
   assert_int_equal(found.count, ALL + 2 - 1); /* and now to the beginning */
-  gk_release(found.nodes);
+  gk_host_free(found.nodes);
   RIGHT(cu.cuGraphDestroy(inner));
   RIGHT(cu.cuGraphDestroy(graph));
   RIGHT(cu.cuCtxPopCurrent(NULL));

@@ -113,7 +113,7 @@ static void check_told(const subject *s, gki_lowering how, uint32_t cancel, flag
   if (tasks == e->tasks && (same || (less && goes_round(&s->planned.plan)))) return;
   char *text = gki_plan_dump(&s->planned.plan, "text");
   fprintf(stderr, "%s", text ? text : "");
-  gk_release(text);
+  gk_host_free(text);
   fail_msg("%slowering %u: %u + %u by the dump, %u + %u executed", where, (unsigned)how, (unsigned)sum.control,
            (unsigned)sum.conditional, (unsigned)e->count.control, (unsigned)e->count.conditional);
 }
@@ -190,7 +190,7 @@ static void test_switch(void **state) {
     assert_int_equal(gki_dump_total(&s.counts, how).conditional, how == GKI_FRESH || how == GKI_RESUME ? 1 : 3);
   char *text = gki_plan_dump(&s.planned.plan, "text");
   assert_non_null(strstr(text, "\n2 conditional nodes more without SWITCH nodes"));
-  gk_release(text);
+  gk_host_free(text);
   subject_end(&s);
 }
 

@@ -67,11 +67,11 @@ static void test_golden(void **state) {
     char *text = dump_of(&sample, GK_CANCELLABLE, formats[k][0]);
     assert_non_null(text);
     compare_golden(formats[k][1], text);
-    gk_release(text);
+    gk_host_free(text);
   }
   char *text = dump_of(&sample, GK_ISOLATE | GK_HOST_GATED, "text");
   compare_golden("plan_isolated.txt", text);
-  gk_release(text);
+  gk_host_free(text);
 }
 
 /* Gives a text to a command; whatever it prints is shown if it fails. */
@@ -104,9 +104,9 @@ static void expect_valid_dumps(const gk_list *list) {
   if (have("python3")) expect_valid(json, JSON_CHECK);
   if (have("dot")) expect_valid(dot, DOT_CHECK);
   for (const char *at = text; *at; ++at) assert_true(*at == '\n' || (unsigned char)*at >= 0x20);
-  gk_release(json);
-  gk_release(dot);
-  gk_release(text);
+  gk_host_free(json);
+  gk_host_free(dot);
+  gk_host_free(text);
 }
 
 static const gk_kernel odd = {.name = "\"odd\"\\N \n\r\t\x01\x7f {|}<b>&amp; \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"};
@@ -129,7 +129,7 @@ static void test_odd_names(void **state) {
   assert_non_null(strstr(json, "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80")); /* UTF-8 passes through */
   assert_null(strstr(json, "\xff"));
   assert_non_null(strstr(json, "\"label\": -2147483648"));
-  gk_release(json);
+  gk_host_free(json);
 }
 
 static void test_valid(void **state) {
@@ -155,7 +155,7 @@ static void test_long_names(void **state) {
   char *text = dump_of(&list, 0, "text");
   assert_true(strlen(text) > 2 * sizeof name - 2);
   assert_non_null(strstr(text, name));
-  gk_release(text);
+  gk_host_free(text);
 }
 
 static void test_text(void **state) {
@@ -172,7 +172,7 @@ static void test_text(void **state) {
     gki_text_quote(&text, pairs[k][0], GKI_PLAIN);
     char *result = gki_text_finish(&text);
     assert_string_equal(result, pairs[k][1]);
-    gk_release(result);
+    gk_host_free(result);
   }
   char words[1000];
   memset(words, 'w', sizeof words - 1);
@@ -184,7 +184,7 @@ static void test_text(void **state) {
     char *result = gki_text_finish(&text);
     assert_int_equal(strlen(result), length + 3);
     assert_string_equal(result + length, "w>7");
-    gk_release(result);
+    gk_host_free(result);
   }
 }
 
@@ -224,7 +224,7 @@ static void test_out_of_memory(void **state) {
       if (!text) assert_non_null(strstr(gk_error(), "out of host memory"));
     }
     assert_true(fail_at > 2);
-    gk_release(text);
+    gk_host_free(text);
   }
   assert_int_equal(gk_set_allocator(NULL), GK_OK);
   gki_plan_free(&planned);

@@ -363,9 +363,9 @@ static gk_result fake_lower(void *device_state, void *state, const gk_plan *plan
   }
   for (int k = 0; k < RING && g->device->mode == FAKE_NATIVE; ++k) {
     gk_launch_result *record = &g->rides[k].record;
-    record->passes = gk_obtain(plan->loop_count * sizeof *record->passes);
-    record->hit_bound = gk_obtain(plan->loop_count);
-    record->ran = gk_obtain(plan->checkpoint_count);
+    record->passes = gk_host_alloc(plan->loop_count * sizeof *record->passes);
+    record->hit_bound = gk_host_alloc(plan->loop_count);
+    record->ran = gk_host_alloc(plan->checkpoint_count);
     if (!record->passes || !record->hit_bound || !record->ran) return gk_fail(GK_ERROR_MEMORY, "fake: no memory");
     g->rides[k].over = true;
   }
@@ -383,9 +383,9 @@ static void fake_drop(void *state) {
     broken_if(g->device->pending[k].graph == g, "drop: a run is still to be run");
   pthread_mutex_unlock(&g->device->lock);
   for (int k = 0; k < RING; ++k) {
-    gk_release(g->rides[k].record.passes);
-    gk_release(g->rides[k].record.hit_bound);
-    gk_release(g->rides[k].record.ran);
+    gk_host_free(g->rides[k].record.passes);
+    gk_host_free(g->rides[k].record.hit_bound);
+    gk_host_free(g->rides[k].record.ran);
   }
   leak(-1);
 }

@@ -15,7 +15,7 @@ static void show(const world *w, uint64_t seed, int launch, const char *what) {
   char *text = gki_plan_dump(w->plan, "text");
   fprintf(stderr, "GK_SEED=%llu takes %u, launch %d: %s\n%s", (unsigned long long)seed, w->takes, launch, what,
           text ? text : "");
-  gk_release(text);
+  gk_host_free(text);
 }
 
 static void show_log(const char *whose, const trace *t) {

@@ -67,7 +67,7 @@ static void array_grows_and_keeps(void **state) {
   assert_says("numbers");
   assert_int_equal(capacity, before);
   assert_int_equal(array[999], 999);
-  gk_release(array);
+  gk_host_free(array);
   assert_int_equal(atomic_load(&c.live), 0);
   assert_ok(gk_set_allocator(NULL));
 }
@@ -77,12 +77,12 @@ static void obtained_memory_is_zeroed(void **state) {
   static counting c; /* gives dirty memory */
   gk_allocator allocator = counting_allocator(&c);
   assert_ok(gk_set_allocator(&allocator));
-  unsigned char *memory = gk_obtain(100), *nothing = gk_obtain(0);
+  unsigned char *memory = gk_host_alloc(100), *nothing = gk_host_alloc(0);
   for (int k = 0; k < 100; ++k) assert_int_equal(memory[k], 0);
   assert_non_null(nothing); /* so that NULL always means that none is left */
-  gk_release(memory);
-  gk_release(nothing);
-  gk_release(NULL);
+  gk_host_free(memory);
+  gk_host_free(nothing);
+  gk_host_free(NULL);
   assert_int_equal(atomic_load(&c.live), 0);
   assert_ok(gk_set_allocator(NULL));
 }
@@ -97,7 +97,7 @@ static void incomplete_allocator_is_refused(void **state) {
     if (missing == 2) allocator.free = NULL;
     assert_fails(GK_ERROR_INVALID, "all needed", gk_set_allocator(&allocator));
   }
-  gk_release(gk_obtain(1));
+  gk_host_free(gk_host_alloc(1));
   assert_int_equal(atomic_load(&c.calls), 0);
 }
 

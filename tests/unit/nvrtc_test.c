@@ -298,7 +298,7 @@ static void texts_are_told_apart(void **state) {
   assert_false(gki_cuda_text_hash(&(gki_cuda_text){.text = "#include <x.h>"}, same));
   char *plain = gki_cuda_text_plain(&(gki_cuda_text){.text = "a\n#line 7 \"/x/y.h\"\n#line 8\nb \"/x/y\""});
   assert_string_equal(plain, "a\n#line 7 y.h\"\n#line 8\nb \"/x/y\"");
-  gk_release(plain);
+  gk_host_free(plain);
 }
 
 /* ---- a real one -------------------------------------------------------------------------------------------------- */

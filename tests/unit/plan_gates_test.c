@@ -187,7 +187,7 @@ static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64
     if (wrong) {
       char *text = gki_plan_dump(plan, "text");
       fprintf(stderr, "%s", text ? text : "");
-      gk_release(text);
+      gk_host_free(text);
       fail_msg("GK_SEED=%llu, bits %u, launch %d to %d%s: %s", (unsigned long long)seed, (unsigned)bits, launch, target,
                interleave ? ", interleaved" : "", wrong);
     }
