@@ -153,8 +153,8 @@ static gk_result refuse_own(const gki_cuda_gated *graph, const gk_node *node) {
 
 static gk_result take_arrays(gki_cuda_gated *graph, void *const *code) {
   const gk_plan *plan = graph->plan;
-  graph->code = gki_arena_take(&graph->arena, plan->node_count, sizeof *graph->code);
-  graph->runs = gki_arena_take(&graph->arena, plan->run_count, sizeof *graph->runs);
+  graph->code = gki_arena_alloc(&graph->arena, plan->node_count, sizeof *graph->code);
+  graph->runs = gki_arena_alloc(&graph->arena, plan->run_count, sizeof *graph->runs);
   if (!graph->code || !graph->runs) return gki_fail_memory("a graph's runs", plan->node_count * sizeof *graph->code);
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];

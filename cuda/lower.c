@@ -254,7 +254,7 @@ static gk_result take_state(gki_cuda_graph *graph) {
 
 static gk_result take_code(gki_cuda_graph *graph, void *const *code) {
   const gk_plan *plan = graph->plan;
-  graph->code = gki_arena_take(&graph->arena, plan->node_count, sizeof(gki_cuda_kernel *));
+  graph->code = gki_arena_alloc(&graph->arena, plan->node_count, sizeof(gki_cuda_kernel *));
   if (!graph->code) return gki_fail_memory("a graph's code", plan->node_count * sizeof(gki_cuda_kernel *));
   for (uint32_t k = 0; k < plan->node_count; ++k) graph->code[k] = code[k];
   gk_result result = gki_cuda_parameters_find(&graph->parameters, &graph->slots, graph->code, &graph->arena);
@@ -273,7 +273,7 @@ static gk_result make_event(gki_cuda_graph *graph, CUevent *event) {
 static gk_result make_events(gki_cuda_graph *graph) {
   gk_result result = make_event(graph, &graph->order.event);
   if (result != GK_OK || graph->plan->loop_count || graph->plan->checkpoint_count) return result;
-  graph->order.events = gki_arena_take(&graph->arena, graph->depth, sizeof(CUevent));
+  graph->order.events = gki_arena_alloc(&graph->arena, graph->depth, sizeof(CUevent));
   if (!graph->order.events) return gki_fail_memory("a graph's events", graph->depth * sizeof(CUevent));
   for (uint32_t k = 0; k < graph->depth && result == GK_OK; ++k) result = make_event(graph, &graph->order.events[k]);
   return result;

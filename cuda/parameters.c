@@ -46,11 +46,11 @@ static uint32_t count_slots(const gki_cuda_parameters *p, uint32_t number) { ret
 static bool find_users(gki_cuda_parameters *p, gki_arena *arena) {
   const uint32_t slot_count = p->slots->plan->slot_count;
   uint32_t all = 0;
-  p->users_at = gki_arena_take(arena, (size_t)slot_count + 1, sizeof *p->users_at);
+  p->users_at = gki_arena_alloc(arena, (size_t)slot_count + 1, sizeof *p->users_at);
   if (!p->users_at) return false;
   for (uint32_t n = 0; n < p->count; ++n)
     for (uint32_t k = 0; k < count_slots(p, n); ++k, ++all) ++p->users_at[slot_of(p, n, k) + 1];
-  p->users = gki_arena_take(arena, all, sizeof *p->users);
+  p->users = gki_arena_alloc(arena, all, sizeof *p->users);
   if (!p->users) return false;
   for (uint32_t slot = 0; slot < slot_count; ++slot) p->users_at[slot + 1] += p->users_at[slot];
   for (uint32_t n = p->count; n-- > 0;) /* each slot's from its end on, which so becomes its beginning */
@@ -67,13 +67,13 @@ gk_result gki_cuda_parameters_find(gki_cuda_parameters *p, const gki_cuda_slots 
   *p = (gki_cuda_parameters){.slots = slots};
   for (uint32_t k = 0; k < plan->node_count; ++k) count += code[k] && code[k]->foreign;
   if (!count) return GK_OK;
-  p->tasks = gki_arena_take(arena, count, sizeof *p->tasks);
-  p->changes = gki_arena_take(arena, (size_t)count + 1, sizeof *p->changes);
-  p->wanted.grids = gki_arena_take(arena, count, sizeof *p->wanted.grids);
+  p->tasks = gki_arena_alloc(arena, count, sizeof *p->tasks);
+  p->changes = gki_arena_alloc(arena, (size_t)count + 1, sizeof *p->changes);
+  p->wanted.grids = gki_arena_alloc(arena, count, sizeof *p->wanted.grids);
   bool found = p->tasks && p->changes;
   if (found) find_tasks(p, code);
   found = found && find_users(p, arena);
-  p->wanted.bytes = gki_arena_take_aligned(arena, p->bytes + 1, ALIGNMENT);
+  p->wanted.bytes = gki_arena_alloc_aligned(arena, p->bytes + 1, ALIGNMENT);
   if (found && p->wanted.grids && p->wanted.bytes) return GK_OK;
   p->count = 0;
   return gki_fail_memory("a graph's kernels with code by hand", count * sizeof *p->tasks + p->bytes);

@@ -12,7 +12,7 @@ static gk_result refuse_size(const gk_plan *plan) {
 
 static gk_result place_structs(gki_cuda_slots *slots, gki_arena *arena) {
   const gk_plan *plan = slots->plan;
-  slots->structs = gki_arena_take(arena, plan->slot_count, sizeof *slots->structs);
+  slots->structs = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->structs);
   if (!slots->structs) return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->structs);
   size_t bytes = ((size_t)plan->slot_count + slots->room_count) * sizeof(uint64_t);
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
@@ -31,8 +31,8 @@ static void forget_rooms(const gki_cuda_slots *slots) {
 /* Copies and fills with a count look at the room behind their addresses. */
 static gk_result place_rooms(gki_cuda_slots *slots, gki_arena *arena) {
   const gk_plan *plan = slots->plan;
-  slots->rooms = gki_arena_take(arena, plan->slot_count, sizeof *slots->rooms);
-  slots->known = gki_arena_take(arena, plan->slot_count, sizeof *slots->known);
+  slots->rooms = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->rooms);
+  slots->known = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->known);
   if (!slots->rooms || !slots->known)
     return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->known);
   forget_rooms(slots);

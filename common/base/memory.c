@@ -77,7 +77,7 @@ struct gki_chunk {
   alignas(max_align_t) unsigned char data[];
 };
 
-void *gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes) {
+void *gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes) {
   enum { unit = alignof(max_align_t), chunk_bytes = 16384 };
   size_t bytes, padded;
   if (!gki_multiply(count, element_bytes, &bytes) || !gki_add(bytes, unit - 1, &padded)) return NULL;
@@ -98,10 +98,10 @@ void *gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes) {
   return memory;
 }
 
-void *gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment) {
+void *gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment) {
   size_t padded;
   if (!gki_add(bytes, alignment - 1, &padded)) return NULL;
-  unsigned char *memory = gki_arena_take(arena, padded, 1);
+  unsigned char *memory = gki_arena_alloc(arena, padded, 1);
   return memory ? memory + (-(uintptr_t)memory & (alignment - 1)) : NULL;
 }
 

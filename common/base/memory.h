@@ -29,7 +29,7 @@ typedef struct gki_arena {
   struct gki_chunk *last;
   size_t used, total_bytes; /* in the last chunk; of all chunks */
 } gki_arena;
-void *gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes); /* zeroed, for anything; NULL: none left */
-void *gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment); /* the same; a power of two */
+void *gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes); /* zeroed, for anything; NULL: none left */
+void *gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment); /* the same; a power of two */
 void gki_arena_free(gki_arena *arena);
 #endif

@@ -54,11 +54,11 @@ gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts) {
       [GKI_PLAIN_RESUME] = GK_WITH_WORDS | GK_WITH_PLAIN | GK_WITH_RESUME,
       [GKI_IFS_FRESH] = GK_WITH_WORDS, [GKI_IFS_RESUME] = GK_WITH_WORDS | GK_WITH_RESUME};
   *counts = (gki_gate_counts){.row_count = 1 + plan->loop_count};
-  uint32_t *open = gki_arena_take(&counts->arena, counts->row_count, sizeof *open);
-  counts->tasks = gki_arena_take(&counts->arena, counts->row_count, sizeof *counts->tasks);
+  uint32_t *open = gki_arena_alloc(&counts->arena, counts->row_count, sizeof *open);
+  counts->tasks = gki_arena_alloc(&counts->arena, counts->row_count, sizeof *counts->tasks);
   gk_result result = open && counts->tasks ? GK_OK : GK_ERROR_MEMORY;
   for (uint32_t how = 0; how < GKI_LOWERINGS && result == GK_OK; ++how) {
-    gki_gate_count *rows = gki_arena_take(&counts->arena, counts->row_count, sizeof *rows);
+    gki_gate_count *rows = gki_arena_alloc(&counts->arena, counts->row_count, sizeof *rows);
     counts->rows[how] = rows;
     if (!rows) result = GK_ERROR_MEMORY;
   }

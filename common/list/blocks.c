@@ -203,7 +203,7 @@ static gk_result measure_slots(reader *read, measure *m) {
     if (slot > (gk_slot)m->slot_max && slot <= MAX_SLOT) m->slot_max = (uint32_t)slot;
     m->text = sum(m->text, (list->slots[k].name ? strlen(list->slots[k].name) : 0) + 32);
   }
-  m->ranks = gki_arena_take(&read->blocks->arena, m->slot_max + 1, sizeof *m->ranks);
+  m->ranks = gki_arena_alloc(&read->blocks->arena, m->slot_max + 1, sizeof *m->ranks);
   if (!m->ranks) return gki_fail_memory("a task list's slots", (m->slot_max + 1) * sizeof *m->ranks);
   for (size_t k = 0; k < list->slot_count; ++k) {
     gk_slot slot = list->slots[k].slot;
@@ -285,7 +285,7 @@ static gk_result measure_all(reader *read, const gk_list *list) {
 
 static char *join(gki_arena *arena, const char *prefix, const char *name) {
   size_t before = strlen(prefix), length = name ? strlen(name) : 0;
-  char *text = gki_arena_take(arena, before + length + 2, 1);
+  char *text = gki_arena_alloc(arena, before + length + 2, 1);
   if (!text) {
     gki_fail_memory("the names of a list's slots", before + length + 2);
     return NULL;
@@ -413,10 +413,10 @@ static gk_result write_out(reader *read, const gk_list *list) {
   gki_blocks *blocks = read->blocks;
   const measure *m = &read->measures[0];
   size_t slots = (size_t)m->slots + m->slot_max + 1;
-  blocks->lines = gki_arena_take(&blocks->arena, (size_t)m->lines, sizeof *blocks->lines);
-  blocks->inclusions = gki_arena_take(&blocks->arena, (size_t)m->inclusions, sizeof *blocks->inclusions);
-  blocks->slot_map = gki_arena_take(&blocks->arena, (size_t)m->places, sizeof *blocks->slot_map);
-  blocks->slots = gki_arena_take(&blocks->arena, slots - list->slot_count, sizeof *blocks->slots);
+  blocks->lines = gki_arena_alloc(&blocks->arena, (size_t)m->lines, sizeof *blocks->lines);
+  blocks->inclusions = gki_arena_alloc(&blocks->arena, (size_t)m->inclusions, sizeof *blocks->inclusions);
+  blocks->slot_map = gki_arena_alloc(&blocks->arena, (size_t)m->places, sizeof *blocks->slot_map);
+  blocks->slots = gki_arena_alloc(&blocks->arena, slots - list->slot_count, sizeof *blocks->slots);
   if (!blocks->lines || !blocks->inclusions || !blocks->slot_map || !blocks->slots)
     return gki_fail_memory("a task list with its included lists",
                            (size_t)m->lines * sizeof *blocks->lines +

@@ -3,8 +3,8 @@
 #include <string.h>
 
 gk_result gki_cuda_calls_find(gki_cuda_calls *calls, const gk_plan *plan, gki_arena *arena) {
-  *calls = (gki_cuda_calls){.plan = plan, .slots = gki_arena_take(arena, plan->slot_count, sizeof *calls->slots),
-                            .values = gki_arena_take(arena, plan->slot_count, sizeof *calls->values)};
+  *calls = (gki_cuda_calls){.plan = plan, .slots = gki_arena_alloc(arena, plan->slot_count, sizeof *calls->slots),
+                            .values = gki_arena_alloc(arena, plan->slot_count, sizeof *calls->values)};
   if (!calls->slots || !calls->values)
     return gki_fail_memory("a graph's library calls", plan->slot_count * sizeof *calls->values);
   for (uint32_t k = 0; k < plan->node_count; ++k) {

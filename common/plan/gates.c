@@ -110,14 +110,14 @@ static bool take_arrays(writer *w, gki_arena *arena) {
   gk_gate_target *targets;
   /* Prologue, epilogue; gates, of plain ones their kernels, too. */
   const size_t most = 2u + g->part_count + g->block_count + (size_t)out->closer_count * (is_plain(g) ? 2 : 1);
-  if (!(w->nodes = gki_arena_take(arena, most, sizeof *w->nodes)) ||
-      !(handles = gki_arena_take(arena, g->handle_count, sizeof *handles)) ||
-      !(points = gki_arena_take(arena, g->point_count, sizeof *points)) ||
-      !(exits = gki_arena_take(arena, g->exit_count, sizeof *exits)) ||
-      !(w->arms = gki_arena_take(arena, g->plan->loop_count, sizeof *w->arms)) ||
-      !(w->closers = gki_arena_take(arena, out->closer_count, sizeof *w->closers)) ||
-      !(w->blocks = gki_arena_take(arena, g->block_count, sizeof *w->blocks)) ||
-      !(targets = gki_arena_take(arena, out->target_count, sizeof *targets)))
+  if (!(w->nodes = gki_arena_alloc(arena, most, sizeof *w->nodes)) ||
+      !(handles = gki_arena_alloc(arena, g->handle_count, sizeof *handles)) ||
+      !(points = gki_arena_alloc(arena, g->point_count, sizeof *points)) ||
+      !(exits = gki_arena_alloc(arena, g->exit_count, sizeof *exits)) ||
+      !(w->arms = gki_arena_alloc(arena, g->plan->loop_count, sizeof *w->arms)) ||
+      !(w->closers = gki_arena_alloc(arena, out->closer_count, sizeof *w->closers)) ||
+      !(w->blocks = gki_arena_alloc(arena, g->block_count, sizeof *w->blocks)) ||
+      !(targets = gki_arena_alloc(arena, out->target_count, sizeof *targets)))
     return false;
   if (g->handle_count) memcpy(handles, g->handles, g->handle_count * sizeof *handles);
   if (g->point_count) memcpy(points, g->points, g->point_count * sizeof *points);

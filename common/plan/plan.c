@@ -248,14 +248,14 @@ static gk_result write_plan(maker *make, gki_arena *arena) {
   gk_plan *plan = make->plan;
   size_t args, text;
   measure(make, plan, &args, &text);
-  gk_slot_desc *slots = gki_arena_take(arena, plan->slot_count, sizeof *slots);
-  make->nodes = gki_arena_take(arena, plan->node_count, sizeof *make->nodes);
-  make->args = gki_arena_take(arena, args, sizeof *make->args);
-  make->loops = gki_arena_take(arena, plan->loop_count, sizeof *make->loops);
-  make->checkpoints = gki_arena_take(arena, plan->checkpoint_count, sizeof *make->checkpoints);
-  make->always = gki_arena_take(arena, plan->always_count, sizeof *make->always);
-  make->text = gki_arena_take(arena, text, 1);
-  uint32_t *by_label = gki_arena_take(arena, plan->checkpoint_count, sizeof *by_label);
+  gk_slot_desc *slots = gki_arena_alloc(arena, plan->slot_count, sizeof *slots);
+  make->nodes = gki_arena_alloc(arena, plan->node_count, sizeof *make->nodes);
+  make->args = gki_arena_alloc(arena, args, sizeof *make->args);
+  make->loops = gki_arena_alloc(arena, plan->loop_count, sizeof *make->loops);
+  make->checkpoints = gki_arena_alloc(arena, plan->checkpoint_count, sizeof *make->checkpoints);
+  make->always = gki_arena_alloc(arena, plan->always_count, sizeof *make->always);
+  make->text = gki_arena_alloc(arena, text, 1);
+  uint32_t *by_label = gki_arena_alloc(arena, plan->checkpoint_count, sizeof *by_label);
   bool all = slots && make->nodes && make->args && make->loops && make->checkpoints;
   if (!all || !make->always || !make->text || !by_label)
     return gki_fail_memory("the plan of a task list", plan->node_count * sizeof *make->nodes + text);
@@ -263,7 +263,7 @@ static gk_result write_plan(maker *make, gki_arena *arena) {
   write_slots(make, slots);
   write_nodes(make);
   plan->run_count = number_runs(make);
-  gk_plan_run *runs = gki_arena_take(arena, plan->run_count, sizeof *runs);
+  gk_plan_run *runs = gki_arena_alloc(arena, plan->run_count, sizeof *runs);
   if (!runs) return gki_fail_memory("the runs of a plan", plan->run_count * sizeof *runs);
   write_runs(make, runs);
   if (plan->checkpoint_count) memcpy(by_label, make->checkpoints, plan->checkpoint_count * sizeof *by_label);

@@ -46,19 +46,19 @@ static bool take_scratch(gki_gating *g) {
   const bounds n = bounds_of(plan, is_plain(g));
   g->exit_limit = (uint32_t)n.exits;
   gki_arena *a = &g->scratch;
-  return (g->parts = gki_arena_take(a, n.parts, sizeof *g->parts)) &&
-         (g->pieces = gki_arena_take(a, n.pieces, sizeof *g->pieces)) &&
-         (g->blocks = gki_arena_take(a, n.blocks, sizeof *g->blocks)) &&
-         (g->points = gki_arena_take(a, n.points, sizeof *g->points)) &&
-         (g->exits = gki_arena_take(a, n.exits + n.kernels, sizeof *g->exits)) &&
-         (g->links = gki_arena_take(a, n.exits + n.kernels, sizeof *g->links)) &&
-         (g->handles = gki_arena_take(a, n.handles, sizeof *g->handles)) &&
-         (g->targets = gki_arena_take(a, plan->checkpoint_count, sizeof *g->targets)) &&
-         (g->mark_links = gki_arena_take(a, plan->checkpoint_count, sizeof *g->mark_links)) &&
-         (g->holds_loop = gki_arena_take(a, plan->node_count, sizeof *g->holds_loop)) &&
-         (g->begins = gki_arena_take(a, plan->loop_count, sizeof *g->begins)) &&
-         (g->loop_around = gki_arena_take(a, plan->loop_count, sizeof *g->loop_around)) &&
-         (g->end_points = gki_arena_take(a, plan->loop_count, sizeof *g->end_points));
+  return (g->parts = gki_arena_alloc(a, n.parts, sizeof *g->parts)) &&
+         (g->pieces = gki_arena_alloc(a, n.pieces, sizeof *g->pieces)) &&
+         (g->blocks = gki_arena_alloc(a, n.blocks, sizeof *g->blocks)) &&
+         (g->points = gki_arena_alloc(a, n.points, sizeof *g->points)) &&
+         (g->exits = gki_arena_alloc(a, n.exits + n.kernels, sizeof *g->exits)) &&
+         (g->links = gki_arena_alloc(a, n.exits + n.kernels, sizeof *g->links)) &&
+         (g->handles = gki_arena_alloc(a, n.handles, sizeof *g->handles)) &&
+         (g->targets = gki_arena_alloc(a, plan->checkpoint_count, sizeof *g->targets)) &&
+         (g->mark_links = gki_arena_alloc(a, plan->checkpoint_count, sizeof *g->mark_links)) &&
+         (g->holds_loop = gki_arena_alloc(a, plan->node_count, sizeof *g->holds_loop)) &&
+         (g->begins = gki_arena_alloc(a, plan->loop_count, sizeof *g->begins)) &&
+         (g->loop_around = gki_arena_alloc(a, plan->loop_count, sizeof *g->loop_around)) &&
+         (g->end_points = gki_arena_alloc(a, plan->loop_count, sizeof *g->end_points));
 }
 
 uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off) {

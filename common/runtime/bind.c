@@ -59,7 +59,7 @@ static void note_node(gk_graph *graph, uint32_t at) {
 /* The slots whose room a launch has to know: those of copies and fills of a number of elements. */
 static gk_result find_measured(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
-  graph->measured = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->measured);
+  graph->measured = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->measured);
   if (!graph->measured) return gki_fail_memory("a graph's slots", plan->slot_count * sizeof *graph->measured);
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
@@ -83,7 +83,7 @@ static gk_result lay_out_bytes(gk_graph *graph) {
     total += (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
   }
   graph->bytes_size = total;
-  graph->bytes = gki_arena_take_aligned(&graph->arena, total, GKI_STRUCT_ALIGNMENT);
+  graph->bytes = gki_arena_alloc_aligned(&graph->arena, total, GKI_STRUCT_ALIGNMENT);
   if (!graph->bytes) return gki_fail_memory("the structs bound to slots", total);
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (plan->slots[k].type != GK_BYTES) continue;
@@ -104,9 +104,9 @@ static gk_result resize(gk_graph *graph, const char *call, uint32_t slot, size_t
 
 gk_result gki_slots_make(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
-  graph->slots = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->slots);
-  graph->changed = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->changed);
-  graph->by_address = gki_arena_take(&graph->arena, plan->slot_count, sizeof *graph->by_address);
+  graph->slots = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->slots);
+  graph->changed = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->changed);
+  graph->by_address = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->by_address);
   graph->failed_message = gki_array(FAILED_BYTES, 1, "messages of a graph");
   if (!graph->slots || !graph->changed || !graph->by_address)
     return gki_fail_memory("a graph's slots", plan->slot_count * sizeof *graph->slots);

@@ -47,8 +47,8 @@ gk_result gki_queue_make(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
   gki_arena *arena = &graph->arena;
   graph->depth = plan->can_yield ? 1 : GKI_QUEUE;
-  graph->queue = gki_arena_take(arena, graph->depth, sizeof *graph->queue);
-  graph->entries = gki_arena_take(arena, plan->loop_count, sizeof *graph->entries);
+  graph->queue = gki_arena_alloc(arena, graph->depth, sizeof *graph->queue);
+  graph->entries = gki_arena_alloc(arena, plan->loop_count, sizeof *graph->entries);
   graph->outcome_message = gk_host_alloc(sizeof graph->queue->message);
   if (!graph->queue || !graph->entries || !graph->outcome_message)
     return gki_fail_memory("a graph's queue of launches", graph->depth * sizeof *graph->queue);
@@ -58,13 +58,13 @@ gk_result gki_queue_make(gk_graph *graph) {
     launch->graph = graph;
     launch->job.run = run_launch;
     atomic_init(&launch->job.done, true);
-    launch->values = gki_arena_take(arena, plan->slot_count, sizeof *launch->values);
-    launch->bytes = gki_arena_take_aligned(arena, graph->bytes_size, GKI_STRUCT_ALIGNMENT);
-    launch->changed = gki_arena_take(arena, plan->slot_count, sizeof *launch->changed);
-    launch->blank.passes = gki_arena_take(arena, plan->loop_count, sizeof *launch->blank.passes);
-    launch->blank.hit_bound = gki_arena_take(arena, plan->loop_count, 1);
-    launch->blank.ran = gki_arena_take(arena, plan->checkpoint_count, 1);
-    if (graph->measured_count) launch->room = gki_arena_take(arena, plan->slot_count, sizeof *launch->room);
+    launch->values = gki_arena_alloc(arena, plan->slot_count, sizeof *launch->values);
+    launch->bytes = gki_arena_alloc_aligned(arena, graph->bytes_size, GKI_STRUCT_ALIGNMENT);
+    launch->changed = gki_arena_alloc(arena, plan->slot_count, sizeof *launch->changed);
+    launch->blank.passes = gki_arena_alloc(arena, plan->loop_count, sizeof *launch->blank.passes);
+    launch->blank.hit_bound = gki_arena_alloc(arena, plan->loop_count, 1);
+    launch->blank.ran = gki_arena_alloc(arena, plan->checkpoint_count, 1);
+    if (graph->measured_count) launch->room = gki_arena_alloc(arena, plan->slot_count, sizeof *launch->room);
     if (!launch->values || !launch->bytes || !launch->changed || !launch->blank.passes || !launch->blank.hit_bound ||
         !launch->blank.ran || (graph->measured_count && !launch->room))
       return gki_fail_memory("a graph's queue of launches", plan->slot_count * sizeof *launch->values);

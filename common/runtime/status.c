@@ -3,8 +3,8 @@
 
 gk_result gki_status_make(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
-  graph->loops = gki_arena_take(&graph->arena, plan->loop_count, sizeof *graph->loops);
-  graph->checkpoints = gki_arena_take(&graph->arena, plan->checkpoint_count, sizeof *graph->checkpoints);
+  graph->loops = gki_arena_alloc(&graph->arena, plan->loop_count, sizeof *graph->loops);
+  graph->checkpoints = gki_arena_alloc(&graph->arena, plan->checkpoint_count, sizeof *graph->checkpoints);
   if (!graph->loops || !graph->checkpoints)
     return gki_fail_memory("a graph's status", plan->loop_count * sizeof *graph->loops);
   for (uint32_t k = 0; k < plan->loop_count; ++k) {

@@ -47,25 +47,25 @@ static gk_result take_arrays(gki_program *program, const sizes *s, gk_walk **wal
   const gk_plan *plan = program->plan;
   size_t threads = program->device->team.wanted;
   program->partial_bytes = (s->most_sums * 8 + 63) / 64 * 64;
-  program->ops = gki_arena_take(arena, s->ops, sizeof *program->ops);
-  program->runs = gki_arena_take(arena, plan->run_count, sizeof *program->runs);
-  program->forks = gki_arena_take(arena, s->forks, sizeof *program->forks);
-  program->sections = gki_arena_take(arena, s->sections, sizeof *program->sections);
-  *walks = gki_arena_take(arena, s->walks, sizeof **walks);
-  program->sums = gki_arena_take(arena, s->sums, sizeof *program->sums);
-  program->args = gki_arena_take(arena, s->args, sizeof *program->args);
-  program->arg_places = gki_arena_take(arena, plan->slot_count, sizeof *program->arg_places);
-  program->item_places = gki_arena_take(arena, plan->slot_count, sizeof *program->item_places);
-  program->places = gki_arena_take(arena, s->places, sizeof *program->places);
-  program->values = gki_arena_take(arena, plan->slot_count, sizeof *program->values);
-  program->structs = gki_arena_take(arena, plan->slot_count, sizeof *program->structs);
-  program->partial = gki_arena_take(arena, threads * (s->forks ? threads : 1), program->partial_bytes);
+  program->ops = gki_arena_alloc(arena, s->ops, sizeof *program->ops);
+  program->runs = gki_arena_alloc(arena, plan->run_count, sizeof *program->runs);
+  program->forks = gki_arena_alloc(arena, s->forks, sizeof *program->forks);
+  program->sections = gki_arena_alloc(arena, s->sections, sizeof *program->sections);
+  *walks = gki_arena_alloc(arena, s->walks, sizeof **walks);
+  program->sums = gki_arena_alloc(arena, s->sums, sizeof *program->sums);
+  program->args = gki_arena_alloc(arena, s->args, sizeof *program->args);
+  program->arg_places = gki_arena_alloc(arena, plan->slot_count, sizeof *program->arg_places);
+  program->item_places = gki_arena_alloc(arena, plan->slot_count, sizeof *program->item_places);
+  program->places = gki_arena_alloc(arena, s->places, sizeof *program->places);
+  program->values = gki_arena_alloc(arena, plan->slot_count, sizeof *program->values);
+  program->structs = gki_arena_alloc(arena, plan->slot_count, sizeof *program->structs);
+  program->partial = gki_arena_alloc(arena, threads * (s->forks ? threads : 1), program->partial_bytes);
   bool there = program->ops && program->runs && program->forks && program->sections && *walks && program->sums &&
                program->args && program->arg_places && program->item_places && program->places && program->values &&
                program->structs && program->partial;
   for (uint32_t k = 1; k < plan->slot_count && there; ++k)
     if (plan->slots[k].type == GK_BYTES) {
-      program->structs[k] = gki_arena_take_aligned(arena, plan->slots[k].element_bytes, GKI_STRUCT_ALIGNMENT);
+      program->structs[k] = gki_arena_alloc_aligned(arena, plan->slots[k].element_bytes, GKI_STRUCT_ALIGNMENT);
       there = program->structs[k] != NULL;
     }
   return there ? GK_OK : gki_fail_memory("a graph's ops", s->ops * sizeof *program->ops);

@@ -9,19 +9,19 @@ static void arena_gives_aligned_zeroed_memory(void **state) {
   assert_ok(gk_set_allocator(&allocator));
   gki_arena arena = {0};
   for (size_t bytes = 0; bytes < 40000; bytes = bytes * 2 + 1) {
-    unsigned char *memory = gki_arena_take(&arena, bytes, 1);
+    unsigned char *memory = gki_arena_alloc(&arena, bytes, 1);
     assert_non_null(memory);
     assert_int_equal((uintptr_t)memory % _Alignof(max_align_t), 0);
     for (size_t k = 0; k < bytes; ++k) assert_int_equal(memory[k], 0);
     memset(memory, 0xFF, bytes); /* must not reach what is given next */
   }
   for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
-    unsigned char *memory = gki_arena_take_aligned(&arena, 100, alignment);
+    unsigned char *memory = gki_arena_alloc_aligned(&arena, 100, alignment);
     assert_int_equal((uintptr_t)memory % alignment, 0);
     for (size_t k = 0; k < 100; ++k) assert_int_equal(memory[k], 0);
     memset(memory, 0xFF, 100);
   }
-  assert_null(gki_arena_take_aligned(&arena, SIZE_MAX, 64));
+  assert_null(gki_arena_alloc_aligned(&arena, SIZE_MAX, 64));
   gki_arena_free(&arena);
   assert_int_equal(atomic_load(&c.live), 0);
   assert_null(arena.last);
@@ -31,9 +31,9 @@ static void arena_gives_aligned_zeroed_memory(void **state) {
 static void sizes_that_do_not_fit_are_refused(void **state) {
   (void)state;
   gki_arena arena = {0};
-  assert_null(gki_arena_take(&arena, SIZE_MAX, 2));
-  assert_null(gki_arena_take(&arena, SIZE_MAX, 1));
-  assert_null(gki_arena_take(&arena, SIZE_MAX - 16, 1));
+  assert_null(gki_arena_alloc(&arena, SIZE_MAX, 2));
+  assert_null(gki_arena_alloc(&arena, SIZE_MAX, 1));
+  assert_null(gki_arena_alloc(&arena, SIZE_MAX - 16, 1));
   gki_begin();
   assert_null(gki_array(SIZE_MAX / 2, 3, "moon maps"));
   assert_says("moon maps");
