@@ -298,7 +298,7 @@ static gk_result own(void *state, const void *from, size_t kept, size_t bytes, v
   gk_result result = gki_cuda_enter(device);
   if (result == GK_OK) {
     if (from) result = await_launches(graph);
-    if (result == GK_OK) result = gki_cuda_take_own(device, (CUdeviceptr)(uintptr_t)from, kept, bytes, &taken);
+    if (result == GK_OK) result = gki_cuda_alloc_own(device, (CUdeviceptr)(uintptr_t)from, kept, bytes, &taken);
     gki_cuda_leave(device);
   }
   if (result == GK_OK) *memory = (void *)(uintptr_t)taken;
@@ -308,7 +308,7 @@ static gk_result own(void *state, const void *from, size_t kept, size_t bytes, v
 static void disown(void *at, void *memory) {
   gki_cuda_device *device = at;
   const CUdeviceptr given = (CUdeviceptr)(uintptr_t)memory;
-  const bool entered = gki_cuda_enter_to_free(device), pooled = gki_cuda_give_own(device, given, false);
+  const bool entered = gki_cuda_enter_to_free(device), pooled = gki_cuda_free_own(device, given, false);
   if (entered) gki_cuda_leave(device);
   if (!pooled) gki_cuda_free(device, memory);
 }

@@ -173,7 +173,7 @@ static gk_result take_arrays(gki_cuda_gated *graph, void *const *code) {
 static gk_result begin_control(gki_cuda_gated *graph) {
   void *pinned = NULL;
   CUdeviceptr at;
-  gk_result result = gki_cuda_take_pinned(graph->device, sizeof *graph->pinned, "a graph's flag", &pinned, &at);
+  gk_result result = gki_cuda_alloc_pinned(graph->device, sizeof *graph->pinned, "a graph's flag", &pinned, &at);
   if (result != GK_OK) return result;
   graph->pinned = pinned;
   graph->slots.control = graph->table;
@@ -191,7 +191,8 @@ static gk_result take_memory(gki_cuda_gated *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_slots_make(&graph->slots, device, graph->plan, 1, &graph->arena);
   if (result == GK_OK)
-    result = gki_cuda_take(device, GKI_CUDA_TABLE_AT + graph->slots.bytes, "a graph's table of slots", &graph->table);
+    result = gki_cuda_alloc_device(device, GKI_CUDA_TABLE_AT + graph->slots.bytes, "a graph's table of slots",
+                                   &graph->table);
   if (result == GK_OK) result = begin_control(graph);
   CUevent event;
   if (result == GK_OK)
@@ -226,8 +227,8 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
   gki_cuda_updates_drop(&graph->updates);
   if (graph->event) (void)driver->cuEventDestroy(graph->event);
   gki_cuda_slots_drop(&graph->slots);
-  gki_cuda_give(graph->device, graph->table);
-  if (graph->pinned) gki_cuda_give_pinned(graph->device, graph->pinned);
+  gki_cuda_free_device(graph->device, graph->table);
+  if (graph->pinned) gki_cuda_free_pinned(graph->device, graph->pinned);
   if (entered) gki_cuda_leave(graph->device);
   gki_arena_free(&graph->arena);
 }

@@ -123,10 +123,10 @@ static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
 }
 
 static gk_result take_tables(const gki_cuda_graph *graph, gki_cuda_variant *variant, const gki_cuda_layout *layout) {
-  gk_result result = gki_cuda_take(graph->device, layout->bytes, "a graph's tables", &variant->tables);
+  gk_result result = gki_cuda_alloc_device(graph->device, layout->bytes, "a graph's tables", &variant->tables);
   variant->words = variant->tables + layout->words;
   if (result != GK_OK) return result;
-  return gki_cuda_take_pinned(graph->device, layout->bytes, "a graph's tables", &variant->staged, NULL);
+  return gki_cuda_alloc_pinned(graph->device, layout->bytes, "a graph's tables", &variant->staged, NULL);
 }
 
 /* With its gates there. */
@@ -159,8 +159,8 @@ void gki_cuda_variant_drop(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   graph->order.busy_until = 0;
   if (variant->exec) (void)driver->cuGraphExecDestroy(variant->exec);
   if (variant->graph) (void)driver->cuGraphDestroy(variant->graph);
-  gki_cuda_give(graph->device, variant->tables);
-  gki_cuda_give_pinned(graph->device, variant->staged);
+  gki_cuda_free_device(graph->device, variant->tables);
+  gki_cuda_free_pinned(graph->device, variant->staged);
   gki_cuda_updates_drop(&variant->updates);
   gk_gates_free(variant->gates);
   gk_host_free(variant->places);
@@ -234,10 +234,10 @@ static gk_result take_state(gki_cuda_graph *graph) {
   const size_t bytes = shared->slots + graph->slots.bytes > shared->bytes ? shared->slots + graph->slots.bytes
                                                                           : shared->bytes;
   const size_t begins_at = GKI_CUDA_STATUSES_AT + (size_t)GKI_CUDA_RING * shared->status_bytes;
-  result = gki_cuda_take(device, bytes, "a graph's state", &graph->state);
+  result = gki_cuda_alloc_device(device, bytes, "a graph's state", &graph->state);
   void *pinned = NULL;
   if (result == GK_OK)
-    result = gki_cuda_take_pinned(device, begins_at + shared->bytes, "a graph's status", &pinned, &graph->pinned_at);
+    result = gki_cuda_alloc_pinned(device, begins_at + shared->bytes, "a graph's status", &pinned, &graph->pinned_at);
   if (result != GK_OK) return result;
   graph->pinned = pinned;
   graph->slots.control = graph->state;
@@ -380,8 +380,8 @@ void gki_cuda_graph_drop(gki_cuda_graph *graph) {
   for (uint32_t k = 0; graph->order.events && k < graph->depth; ++k)
     if (graph->order.events[k]) (void)driver->cuEventDestroy(graph->order.events[k]);
   gki_cuda_slots_drop(&graph->slots);
-  gki_cuda_give(graph->device, graph->state);
-  gki_cuda_give_pinned(graph->device, graph->pinned);
+  gki_cuda_free_device(graph->device, graph->state);
+  gki_cuda_free_pinned(graph->device, graph->pinned);
   if (entered) gki_cuda_leave(graph->device);
   gki_arena_free(&graph->arena);
 }

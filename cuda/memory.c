@@ -87,7 +87,7 @@ void gki_cuda_free(void *at, void *memory) {
   bool entered = gki_cuda_enter_to_free(device);
   const gki_cuda_driver *driver = device->driver;
   if (block) (void)driver->cuMemFreeHost(memory);
-  else if (!gki_cuda_give_own(device, address(memory), true)) (void)driver->cuMemFree(address(memory));
+  else if (!gki_cuda_free_own(device, address(memory), true)) (void)driver->cuMemFree(address(memory));
   if (entered) gki_cuda_leave(device);
   gk_host_free(block);
 }
@@ -209,7 +209,7 @@ struct gki_cuda_pass_counts {
 static gk_result add_counts(gki_cuda_device *device) {
   gki_cuda_pass_counts *counts = gki_array(1, sizeof *counts, "counts of passes");
   if (!counts) return GK_ERROR_MEMORY;
-  gk_result result = gki_cuda_take(device, COUNTS * sizeof(uint32_t), "counts of passes", &counts->at);
+  gk_result result = gki_cuda_alloc_device(device, COUNTS * sizeof(uint32_t), "counts of passes", &counts->at);
   if (result != GK_OK) {
     gk_host_free(counts);
     return result;
@@ -233,7 +233,7 @@ void gki_cuda_pass_counts_drop(gki_cuda_device *device) {
   while (device->counts) {
     gki_cuda_pass_counts *counts = device->counts;
     device->counts = counts->next;
-    gki_cuda_give(device, counts->at);
+    gki_cuda_free_device(device, counts->at);
     gk_host_free(counts);
   }
 }

@@ -200,14 +200,14 @@ static gk_result take(gki_cuda_device *device, bool pinned, size_t bytes, const 
   return room ? GK_OK : GK_ERROR_MEMORY;
 }
 
-gk_result gki_cuda_take(gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory) {
+gk_result gki_cuda_alloc_device(gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory) {
   gki_cuda_pooled *block;
   gk_result result = take(device, false, bytes, what, &block);
   if (result == GK_OK) *memory = block->at;
   return result;
 }
 
-gk_result gki_cuda_take_pinned(gki_cuda_device *device, size_t bytes, const char *what, void **memory,
+gk_result gki_cuda_alloc_pinned(gki_cuda_device *device, size_t bytes, const char *what, void **memory,
                                CUdeviceptr *at) {
   gki_cuda_pooled *block;
   gk_result result = take(device, true, bytes, what, &block);
@@ -236,11 +236,11 @@ static bool give(gki_cuda_device *device, uintptr_t key, bool keeps) {
   return block != NULL;
 }
 
-void gki_cuda_give(gki_cuda_device *device, CUdeviceptr memory) {
+void gki_cuda_free_device(gki_cuda_device *device, CUdeviceptr memory) {
   if (memory) give(device, (uintptr_t)memory, true);
 }
 
-void gki_cuda_give_pinned(gki_cuda_device *device, void *memory) {
+void gki_cuda_free_pinned(gki_cuda_device *device, void *memory) {
   if (memory) give(device, (uintptr_t)memory, true);
 }
 
@@ -261,14 +261,15 @@ static gk_result fill_own(const gki_cuda_device *device, CUdeviceptr from, size_
                         bytes);
 }
 
-gk_result gki_cuda_take_own(gki_cuda_device *device, CUdeviceptr from, size_t kept, size_t bytes, CUdeviceptr *memory) {
-  gk_result result = gki_cuda_take(device, bytes, "memory that a graph owns", memory);
+gk_result gki_cuda_alloc_own(gki_cuda_device *device, CUdeviceptr from, size_t kept, size_t bytes,
+                             CUdeviceptr *memory) {
+  gk_result result = gki_cuda_alloc_device(device, bytes, "memory that a graph owns", memory);
   if (result != GK_OK) return result;
   result = fill_own(device, from, kept, bytes, *memory);
-  if (result != GK_OK) gki_cuda_give(device, *memory);
+  if (result != GK_OK) gki_cuda_free_device(device, *memory);
   return result;
 }
 
-bool gki_cuda_give_own(gki_cuda_device *device, CUdeviceptr memory, bool waits) {
+bool gki_cuda_free_own(gki_cuda_device *device, CUdeviceptr memory, bool waits) {
   return give(device, (uintptr_t)memory, !waits);
 }

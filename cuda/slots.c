@@ -53,13 +53,13 @@ gk_result gki_cuda_slots_make(gki_cuda_slots *slots, gki_cuda_device *device, co
   if (result == GK_OK) result = place_structs(slots, arena);
   if (result == GK_OK && !gki_multiply(slots->bytes, depth, &ring)) result = refuse_size(plan);
   void *memory = NULL;
-  if (result == GK_OK) result = gki_cuda_take_pinned(device, ring, "a graph's hand-over of slots", &memory, NULL);
+  if (result == GK_OK) result = gki_cuda_alloc_pinned(device, ring, "a graph's hand-over of slots", &memory, NULL);
   slots->ring = memory;
   return result;
 }
 
 void gki_cuda_slots_drop(gki_cuda_slots *slots) {
-  if (slots->ring) gki_cuda_give_pinned(slots->device, slots->ring);
+  if (slots->ring) gki_cuda_free_pinned(slots->device, slots->ring);
   slots->ring = NULL;
 }
 

@@ -187,22 +187,22 @@ static void test_owned_memory_is_filled(void **state) {
     odd.cuMemsetD8Async = fill_bytes;
     odd.cuStreamSynchronize = wait_for;
     failing = 0;
-    assert_ok(gki_cuda_take_own(native, at(from), kept ? sizeof *from : 0, sizeof here, &memory));
+    assert_ok(gki_cuda_alloc_own(native, at(from), kept ? sizeof *from : 0, sizeof here, &memory));
     assert_null(sent_on);
     odd = *right;
     RIGHT(cu.cuMemcpyDtoHAsync(here, memory, sizeof here, native->stream));
     assert_true(here[0] == (kept ? 5 : 0) && !here[1] && !here[2] && !here[3]);
-    gki_cuda_give(native, memory);
+    gki_cuda_free_device(native, memory);
   }
   odd.cuStreamSynchronize = wait_for;
   failing = 1;
   sim->mark();
-  assert_int_equal(gki_cuda_take_own(native, 0, 0, sizeof here, &again), GK_ERROR_DEVICE);
+  assert_int_equal(gki_cuda_alloc_own(native, 0, 0, sizeof here, &again), GK_ERROR_DEVICE);
   odd = *right;
-  assert_ok(gki_cuda_take(native, sizeof here, "a test", &again));
+  assert_ok(gki_cuda_alloc_device(native, sizeof here, "a test", &again));
   assert_int_equal(again, memory);
   assert_int_equal(sim->calls("cuMemAlloc"), 0);
-  gki_cuda_give(native, again);
+  gki_cuda_free_device(native, again);
   gki_cuda_leave(native);
   gk_free(*state, from);
 }

@@ -185,14 +185,14 @@ static gki_cuda_device *native_of(gk_device *device) { return device->state; }
 static char *take_bytes(gki_cuda_device *native, size_t bytes) {
   void *memory = NULL;
   CUdeviceptr at = 0;
-  assert_ok(gki_cuda_take_pinned(native, bytes, "a test", &memory, &at));
+  assert_ok(gki_cuda_alloc_pinned(native, bytes, "a test", &memory, &at));
   assert_int_equal(at, (uintptr_t)memory);
   return memory;
 }
 
 static CUdeviceptr take_device(gki_cuda_device *native, size_t bytes) {
   CUdeviceptr memory = 0;
-  assert_ok(gki_cuda_take(native, bytes, "a test", &memory));
+  assert_ok(gki_cuda_alloc_device(native, bytes, "a test", &memory));
   assert_true(memory != 0);
   return memory;
 }
@@ -205,14 +205,14 @@ static void the_best_is_taken(void **state) {
   CUdeviceptr sizes[] = {take_device(native, 100 * K), take_device(native, 40 * K), take_device(native, 60 * K)};
   char *page = take_bytes(native, 10);
   memset(page, 0xff, 10);
-  for (size_t k = 0; k < GK_COUNT(sizes); ++k) gki_cuda_give(native, sizes[k]);
-  gki_cuda_give_pinned(native, page);
+  for (size_t k = 0; k < GK_COUNT(sizes); ++k) gki_cuda_free_device(native, sizes[k]);
+  gki_cuda_free_pinned(native, page);
   sim->mark();
   assert_int_equal(take_device(native, 35 * K), sizes[1]);
   assert_int_equal(take_device(native, 40 * K), sizes[2]);
   assert_int_equal(take_device(native, 50 * K), sizes[0]); /* exactly twice */
   assert_int_equal(sim->calls("cuMemAlloc"), 0);
-  gki_cuda_give(native, sizes[0]);
+  gki_cuda_free_device(native, sizes[0]);
   const CUdeviceptr fresh = take_device(native, 50 * K - 1);
   assert_int_equal(sim->calls("cuMemAlloc"), 1);
   const CUdeviceptr small = take_device(native, 8); /* no page-locked one */
@@ -221,9 +221,9 @@ static void the_best_is_taken(void **state) {
   assert_ptr_equal(again, page);
   for (size_t k = 0; k < 4096; ++k) assert_int_equal(again[k], 0);
   assert_int_equal(sim->calls("cuMemHostRegister"), 0);
-  gki_cuda_give_pinned(native, again);
+  gki_cuda_free_pinned(native, again);
   const CUdeviceptr all[] = {sizes[1], sizes[2], fresh, small};
-  for (size_t k = 0; k < GK_COUNT(all); ++k) gki_cuda_give(native, all[k]);
+  for (size_t k = 0; k < GK_COUNT(all); ++k) gki_cuda_free_device(native, all[k]);
   sim->mark();
   assert_true(gki_cuda_pool_trim(native));
   assert_int_equal(sim->calls("cuMemFree"), 5);
@@ -235,7 +235,7 @@ static double work_to_give(gki_cuda_device *native, size_t count) {
   CUdeviceptr *all = malloc(count * sizeof *all);
   for (size_t k = 0; k < count; ++k) all[k] = take_device(native, 8);
   const uint64_t before = work_done;
-  for (size_t k = 0; k < count; ++k) gki_cuda_give(native, all[k]);
+  for (size_t k = 0; k < count; ++k) gki_cuda_free_device(native, all[k]);
   const uint64_t work = work_done - before;
   free(all);
   assert_true(work >= count);
@@ -258,18 +258,18 @@ static void what_is_spare_is_bounded(void **state) {
   for (int turn = 0; turn < 3; ++turn) {
     for (int k = 0; k < 17; ++k) all[k] = take_device(native, MIB);
     sim->mark();
-    for (int k = 0; k < 17; ++k) gki_cuda_give(native, all[k]);
+    for (int k = 0; k < 17; ++k) gki_cuda_free_device(native, all[k]);
     assert_int_equal(sim->calls("cuMemFree"), 1);
   }
   gki_cuda_pool_trim(native);
   for (int turn = 0; turn < 3; ++turn) {
     for (int k = 0; k <= BLOCKS; ++k) all[k] = take_device(native, 8);
     sim->mark();
-    for (int k = 0; k <= BLOCKS; ++k) gki_cuda_give(native, all[k]);
+    for (int k = 0; k <= BLOCKS; ++k) gki_cuda_free_device(native, all[k]);
     assert_int_equal(sim->calls("cuMemFree"), 1);
   }
-  gki_cuda_give(native, 0);
-  gki_cuda_give_pinned(native, NULL);
+  gki_cuda_free_device(native, 0);
+  gki_cuda_free_pinned(native, NULL);
 }
 
 /* Graphs' memory, too, comes once what is spare went back; after a failure nothing stays, nor is anything mapped. */
@@ -280,7 +280,7 @@ static void takes_what_was_spare(void **state) {
   void *page = NULL;
   gki_cuda_pool_trim(native);
   for (int pinned = 0; pinned < 2; ++pinned) {
-    gki_cuda_give(native, take_device(native, 3 << 20));
+    gki_cuda_free_device(native, take_device(native, 3 << 20));
     sim->mark();
     (sim->fail)(1, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
     if (pinned) page = take_bytes(native, 8);
@@ -288,14 +288,14 @@ static void takes_what_was_spare(void **state) {
     assert_string_equal(sim->failed(), entries[pinned]);
     assert_int_equal(sim->calls("cuMemFree"), 1);
   }
-  gki_cuda_give(native, memory);
-  gki_cuda_give_pinned(native, page);
+  gki_cuda_free_device(native, memory);
+  gki_cuda_free_pinned(native, page);
   gki_cuda_pool_trim(native);
   const size_t alive = sim->alive(SIMGPU_ALL);
   for (uint64_t k = 1; k <= 2; ++k) { /* cuMemHostRegister, cuMemHostGetDevicePointer */
     sim->mark();
     (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
-    assert_int_equal(gki_cuda_take_pinned(native, 8, "a test", &page, NULL), GK_ERROR_DEVICE);
+    assert_int_equal(gki_cuda_alloc_pinned(native, 8, "a test", &page, NULL), GK_ERROR_DEVICE);
     sim->mark();
     assert_int_equal(sim->alive(SIMGPU_ALL), alive);
   }
@@ -318,13 +318,13 @@ static void pages_are_shared_and_unmapped(void **state) {
   const int before = count_shared();
   char *page = take_bytes(native, 8);
   if (count_shared() == before) fail_msg("its pages aren't shared ones");
-  gki_cuda_give_pinned(native, page);
+  gki_cuda_free_pinned(native, page);
   gki_cuda_pool_trim(native);
   assert_int_equal(count_shared(), before);
   sim->mark();
   (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
   void *none = NULL;
-  assert_int_equal(gki_cuda_take_pinned(native, 8, "a test", &none, NULL), GK_ERROR_DEVICE);
+  assert_int_equal(gki_cuda_alloc_pinned(native, 8, "a test", &none, NULL), GK_ERROR_DEVICE);
   assert_int_equal(count_shared(), before);
 }
 
@@ -343,7 +343,7 @@ static void no_memory_for_records(void **state) {
     CUdeviceptr memory = 0;
     atomic_store(&c.calls, 0);
     atomic_store(&c.fail_at, k);
-    assert_int_equal(gki_cuda_take(native, 8, "a test", &memory), GK_ERROR_MEMORY);
+    assert_int_equal(gki_cuda_alloc_device(native, 8, "a test", &memory), GK_ERROR_MEMORY);
     assert_int_equal(atomic_load(&c.calls), k);
     atomic_store(&c.fail_at, 0);
     assert_int_equal(sim->alive(SIMGPU_ALL), alive);
@@ -372,7 +372,7 @@ static void no_memory_for_records(void **state) {
   assert_ok(gk_set_allocator(NULL));
 }
 
-/* gki_cuda_take and what follows need the context. */
+/* gki_cuda_alloc_device and what follows need the context. */
 static int setup_inside(void **state) {
   return setup_cuda(state) || gki_cuda_enter(native_of(*state)) != GK_OK ? -1 : 0;
 }
