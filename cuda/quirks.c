@@ -111,7 +111,7 @@ static void note(search *s, uint32_t from, uint32_t handle) {
 static void note_closers(search *s, uint32_t from, uint32_t begin, uint32_t end) {
   const gk_gates *g = s->gates;
   uint32_t k = begin;
-  while (k < end && g->closers[k].kind == GK_CLOSER_WORD) ++k;
+  while (k < end && g->closers[k].kind == GK_CLOSE_GUARD) ++k;
   if (k >= end) return;
   note(s, from, g->closers[k].at);
   for (uint32_t body = s->spots[from].around; body != GK_NONE; body = s->spots[body].around) {
@@ -179,7 +179,7 @@ static void search_chains(search *s, uint32_t of) {
   for (uint32_t k = 0; k < g->point_count; ++k) s->seen[k] = GK_NONE;
   for (uint32_t k = 0; k < g->handle_count; ++k) s->closer[k] = GK_NONE;
   for (uint32_t k = 0; k < g->closer_count; ++k)
-    if (g->closers[k].kind != GK_CLOSER_WORD) s->closer[g->closers[k].at] = k;
+    if (g->closers[k].kind != GK_CLOSE_GUARD) s->closer[g->closers[k].at] = k;
   find_bodies(g, s->spots);
   if (g->bits & GK_WITH_RESUME && !is_plain(g)) s->found |= GKI_CUDA_WRITE_ONCE;
   for (uint32_t k = 0; k < g->node_count && (s->found & of) != of; ++k) {

@@ -14,7 +14,7 @@ SAME(GKI_CUDA_MARK, GK_POINT_MARK);
 SAME(GKI_CUDA_ENTER, GK_POINT_ENTER);
 SAME(GKI_CUDA_CLOSES_GATE, GK_CLOSER_GATE);
 SAME(GKI_CUDA_CLOSES_NODE, GK_CLOSER_NODE);
-SAME(GKI_CUDA_CLOSES_WORD, GK_CLOSER_WORD);
+SAME(GKI_CUDA_CLOSES_WORD, GK_CLOSE_GUARD);
 SAME(GKI_CUDA_WITH_CANCEL, GK_WITH_CANCEL);
 SAME(GKI_CUDA_WITH_PLAIN, GK_WITH_PLAIN);
 SAME(GKI_CUDA_FINISHED, GK_FINISHED);
@@ -107,7 +107,7 @@ static void write_blocks(const gk_gates *gates, const gki_cuda_layout *layout, c
   gki_cuda_block *blocks = (gki_cuda_block *)(memory + layout->blocks);
   gki_cuda_target *targets = (gki_cuda_target *)(memory + layout->targets);
   for (uint32_t k = 0; k < gates->closer_count; ++k) {
-    const gk_closer *c = &gates->closers[k];
+    const gk_gate_close *c = &gates->closers[k];
     closers[k] = (gki_cuda_closer){c->kind, c->at, c->value};
   }
   for (uint32_t k = 0; k < gates->block_count; ++k) {

@@ -178,15 +178,15 @@ typedef struct gk_gate_exit {
 typedef enum gk_closer_kind {
   GK_CLOSER_GATE, /**< Handle of a PIECE. */
   GK_CLOSER_NODE, /**< Handle of a conditional node in a piece without a gate; never opened again: points do that. */
-  GK_CLOSER_WORD, /**< A word of control kernels and tasks: closed while it holds the launch's number. */
+  GK_CLOSE_GUARD, /**< A word of control kernels and tasks: closed while it holds the launch's number. */
 } gk_closer_kind;
 
 /** What closes a piece of a block. Those of one block stand together, in its order. */
-typedef struct gk_closer {
+typedef struct gk_gate_close {
   gk_closer_kind kind; /**< What it is. */
   uint32_t at;         /**< The handle's or the word's number. */
   uint32_t value;      /**< A handle's value that closes it. */
-} gk_closer;
+} gk_gate_close;
 
 /** A block as stops and targets see it. A stop closes, from its own block outwards to the root: from its place to
  * `end`, then, in the block around, from `after` on. In each block with a loop it touches the record of that loop and
@@ -233,7 +233,7 @@ typedef struct gk_gates {
   const gk_gate_point *points;    /**< Decisions. */
   const gk_gate_exit *exits;      /**< Of all points. */
   const uint32_t *arms;           /**< Handles. */
-  const gk_closer *closers;       /**< Of all blocks. */
+  const gk_gate_close *closers;       /**< Of all blocks. */
   const gk_gate_block *blocks;    /**< [0] is the root. */
   const gk_gate_target *targets;  /**< By number of the checkpoint. */
   uint32_t control_count;         /**< Control kernels, without prologue and epilogue. */

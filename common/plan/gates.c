@@ -16,7 +16,7 @@ typedef struct writer {
   gki_gating *g;
   gk_gates *out;
   gk_gate_node *nodes;
-  gk_closer *closers;
+  gk_gate_close *closers;
   gk_gate_block *blocks;
   uint32_t *arms;
 } writer;
@@ -139,15 +139,15 @@ static void write_closers(writer *w) {
   const gki_gating *g = w->g;
   for (uint32_t p = 0; p < g->piece_count; ++p) {
     const gki_piece *piece = &g->pieces[p];
-    gk_closer *at = w->closers + piece->closer;
+    gk_gate_close *at = w->closers + piece->closer;
     if (piece->gate != GK_NONE && !is_plain(g)) {
-      *at = (gk_closer){GK_CLOSER_GATE, piece->gate, 0};
+      *at = (gk_gate_close){GK_CLOSER_GATE, piece->gate, 0};
       continue;
     }
-    if (piece->word != GK_NONE) *at++ = (gk_closer){GK_CLOSER_WORD, piece->word, 0};
+    if (piece->word != GK_NONE) *at++ = (gk_gate_close){GK_CLOSE_GUARD, piece->word, 0};
     for (uint32_t n = piece->closable && !is_plain(g) ? piece->first : GK_NONE; n != GK_NONE; n = g->parts[n].next) {
       const uint32_t handle = g->parts[n].handle;
-      if (handle != GK_NONE) *at++ = (gk_closer){GK_CLOSER_NODE, handle, g->handles[handle].off};
+      if (handle != GK_NONE) *at++ = (gk_gate_close){GK_CLOSER_NODE, handle, g->handles[handle].off};
     }
   }
 }

@@ -138,16 +138,16 @@ static void set(device *d, uint32_t handle, uint32_t value) {
 }
 static void close_range(device *d, uint32_t begin, uint32_t end) {
   for (uint32_t k = begin; k < end; ++k) {
-    const gk_closer *c = &d->graph->gates->closers[k];
-    if (c->kind == GK_CLOSER_WORD) d->graph->words[c->at] = d->number;
+    const gk_gate_close *c = &d->graph->gates->closers[k];
+    if (c->kind == GK_CLOSE_GUARD) d->graph->words[c->at] = d->number;
     else set(d, c->at, c->value);
   }
 }
 
 static void open_range(device *d, uint32_t begin, uint32_t end) {
   for (uint32_t k = begin; k < end; ++k) {
-    const gk_closer *c = &d->graph->gates->closers[k];
-    if (c->kind == GK_CLOSER_WORD) d->graph->words[c->at] = 0;
+    const gk_gate_close *c = &d->graph->gates->closers[k];
+    if (c->kind == GK_CLOSE_GUARD) d->graph->words[c->at] = 0;
     if (c->kind == GK_CLOSER_GATE) set(d, c->at, 1);
   }
 }

@@ -54,7 +54,7 @@ static void check_node(const gk_gates *g, uint32_t at, uint32_t *handles_seen) {
 static void check_plain(const gk_gates *g) {
   assert_int_equal(g->arm_count, 0);
   assert_int_equal(g->closer_count, g->word_count);
-  for (uint32_t k = 0; k < g->closer_count; ++k) assert_int_equal(g->closers[k].kind, GK_CLOSER_WORD);
+  for (uint32_t k = 0; k < g->closer_count; ++k) assert_int_equal(g->closers[k].kind, GK_CLOSE_GUARD);
   for (uint32_t k = 0; k < g->node_count; ++k) {
     if (g->nodes[k].kind != GK_GATE_WHILE) continue;
     uint32_t last = k + 1;
