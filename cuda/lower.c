@@ -13,7 +13,7 @@
 /* ---- variants ---------------------------------------------------------------------------------------------------- */
 
 static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
-  return GK_WITH_WORDS | (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
+  return GK_WITH_GUARDS | (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
          (graph->plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
          (graph->device->abilities.ways & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH) |
          (graph->is_plain ? (uint32_t)GK_WITH_PLAIN : 0);

@@ -98,7 +98,7 @@ enum {
   GK_WITH_RESUME = 1, /**< Launches may start at any checkpoint, else at the top only. */
   GK_WITH_CANCEL = 2, /**< Every loop end can stop the launch. */
   GK_WITH_SWITCH = 4, /**< There are SWITCH nodes; else a branch is one IF node per case. */
-  GK_WITH_WORDS = 8,  /**< Kernels, copies and fills can look at a word as control kernels do; then a piece of few tasks
+  GK_WITH_GUARDS = 8, /**< Kernels, copies and fills can look at a word as control kernels do; then a piece of few tasks
                        * needs no IF node. Not those with code by hand for CUDA (gk_kernel.cuda), and no CALL. */
   GK_WITH_PLAIN = 16, /**< For devices that do less: a control kernel sets the handle of the node right behind it (of
                        * the IF nodes, where they are the cases of one branch), or, last in a loop's body, that loop's;
@@ -242,7 +242,7 @@ typedef struct gk_gates {
 
 /** Decides the gates of a plan, in time and memory linear in it. Needs no device; thread-safe.
  * @param plan   Constant, and outlives the gates.
- * @param bits   GK_WITH_RESUME, GK_WITH_CANCEL, GK_WITH_SWITCH, GK_WITH_WORDS, GK_WITH_PLAIN or 0.
+ * @param bits   GK_WITH_RESUME, GK_WITH_CANCEL, GK_WITH_SWITCH, GK_WITH_GUARDS, GK_WITH_PLAIN or 0.
  * @param gates  Freed by gk_gates_free.
  * @return GK_OK; GK_ERROR_INVALID: a bit that is unknown; GK_ERROR_MEMORY. */
 gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates);

@@ -49,10 +49,10 @@ static void count_gates(const gk_gates *gates, uint32_t *open, gki_gate_count *r
 
 gk_result gki_dump_count(const gk_plan *plan, gki_gate_counts *counts) {
   static const uint32_t bits[GKI_LOWERINGS] = {
-      [GKI_FRESH] = GK_WITH_WORDS | GK_WITH_SWITCH, [GKI_RESUME] = GK_WITH_WORDS | GK_WITH_SWITCH | GK_WITH_RESUME,
-      [GKI_PLAIN_FRESH] = GK_WITH_WORDS | GK_WITH_PLAIN,
-      [GKI_PLAIN_RESUME] = GK_WITH_WORDS | GK_WITH_PLAIN | GK_WITH_RESUME,
-      [GKI_IFS_FRESH] = GK_WITH_WORDS, [GKI_IFS_RESUME] = GK_WITH_WORDS | GK_WITH_RESUME};
+      [GKI_FRESH] = GK_WITH_GUARDS | GK_WITH_SWITCH, [GKI_RESUME] = GK_WITH_GUARDS | GK_WITH_SWITCH | GK_WITH_RESUME,
+      [GKI_PLAIN_FRESH] = GK_WITH_GUARDS | GK_WITH_PLAIN,
+      [GKI_PLAIN_RESUME] = GK_WITH_GUARDS | GK_WITH_PLAIN | GK_WITH_RESUME,
+      [GKI_IFS_FRESH] = GK_WITH_GUARDS, [GKI_IFS_RESUME] = GK_WITH_GUARDS | GK_WITH_RESUME};
   *counts = (gki_gate_counts){.row_count = 1 + plan->loop_count};
   uint32_t *open = gki_arena_alloc(&counts->arena, counts->row_count, sizeof *open);
   counts->tasks = gki_arena_alloc(&counts->arena, counts->row_count, sizeof *counts->tasks);

@@ -47,7 +47,7 @@ static bool has_no_word(const gk_node *node) {
 
 /* Where tasks can look at a word, a few do, and more go behind one IF node. */
 static bool looks_itself(const gki_gating *g, const gki_piece *p) {
-  if (!(g->bits & GK_WITH_WORDS)) return false;
+  if (!(g->bits & GK_WITH_GUARDS)) return false;
   uint32_t tasks = 0;
   for (uint32_t n = p->first; n != GK_NONE; n = g->parts[n].next) {
     if (g->parts[n].kind == GK_GATE_PARALLEL) return false;
@@ -274,10 +274,10 @@ static void write_nodes(writer *w) {
 
 gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates) {
   *gates = NULL;
-  const uint32_t known = GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH | GK_WITH_WORDS | GK_WITH_PLAIN;
+  const uint32_t known = GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH | GK_WITH_GUARDS | GK_WITH_PLAIN;
   if (bits & ~known)
     return gk_fail(GK_ERROR_INVALID, "gk_gates_make: bits 0x%x are unknown; use GK_WITH_RESUME, GK_WITH_CANCEL, "
-                   "GK_WITH_SWITCH, GK_WITH_WORDS and GK_WITH_PLAIN", (unsigned)bits);
+                   "GK_WITH_SWITCH, GK_WITH_GUARDS and GK_WITH_PLAIN", (unsigned)bits);
   gki_gating g = {.plan = plan, .bits = bits};
   gki_gates *made = gk_host_alloc(sizeof *made);
   bool done = made && gki_pieces_make(&g);

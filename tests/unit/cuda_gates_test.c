@@ -188,7 +188,7 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
   static expected posted[GKI_CUDA_RING];
   const bool cancelling = pick(&random, 3) == 0, interleaved = pick(&random, 2) != 0;
   const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
-                        (pick(&random, 2) ? GK_WITH_WORDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
+                        (pick(&random, 2) ? GK_WITH_GUARDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
   const uint32_t launches = pick(&random, 16) ? 6 : GKI_CUDA_RING + 5;
   const bool posts = plan->loop_count || plan->checkpoint_count;
   rig_begin(&r, plan, bits);

@@ -77,7 +77,7 @@ static void launch_some(device *d, watched *w, device_graph *graph, uint64_t *ra
 
 static void check_list(const gk_plan *plan, watched *w, uint64_t seed, uint64_t *random, uint32_t plain) {
   const uint32_t bits = plain | (pick(random, 3) ? 0u : GK_WITH_CANCEL) | (pick(random, 2) ? GK_WITH_SWITCH : 0u) |
-                        (pick(random, 2) ? GK_WITH_WORDS : 0u) | (pick(random, 2) ? GK_WITH_RESUME : 0u);
+                        (pick(random, 2) ? GK_WITH_GUARDS : 0u) | (pick(random, 2) ? GK_WITH_RESUME : 0u);
   device_graph graph;
   device d;
   assert_int_equal(gk_gates_make(plan, bits, &w->gates), GK_OK);

@@ -74,10 +74,10 @@ static executed execute(const gk_plan *plan, uint32_t bits, flags *f) {
 }
 
 static const uint32_t bits_of[GKI_LOWERINGS] = {
-    [GKI_FRESH] = GK_WITH_WORDS | GK_WITH_SWITCH, [GKI_RESUME] = GK_WITH_WORDS | GK_WITH_SWITCH | GK_WITH_RESUME,
-    [GKI_PLAIN_FRESH] = GK_WITH_WORDS | GK_WITH_PLAIN,
-    [GKI_PLAIN_RESUME] = GK_WITH_WORDS | GK_WITH_PLAIN | GK_WITH_RESUME,
-    [GKI_IFS_FRESH] = GK_WITH_WORDS, [GKI_IFS_RESUME] = GK_WITH_WORDS | GK_WITH_RESUME};
+    [GKI_FRESH] = GK_WITH_GUARDS | GK_WITH_SWITCH, [GKI_RESUME] = GK_WITH_GUARDS | GK_WITH_SWITCH | GK_WITH_RESUME,
+    [GKI_PLAIN_FRESH] = GK_WITH_GUARDS | GK_WITH_PLAIN,
+    [GKI_PLAIN_RESUME] = GK_WITH_GUARDS | GK_WITH_PLAIN | GK_WITH_RESUME,
+    [GKI_IFS_FRESH] = GK_WITH_GUARDS, [GKI_IFS_RESUME] = GK_WITH_GUARDS | GK_WITH_RESUME};
 
 /* A launch with so many passes, by the table. */
 static gki_gate_count told(const gki_gate_counts *counts, gki_lowering how, const uint64_t *passes) {

@@ -149,7 +149,7 @@ static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64
   const gk_plan *plan = &planned.plan;
   const bool cancelling = pick(&random, 3) == 0, interleave = pick(&random, 2) != 0;
   const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
-                        (pick(&random, 2) ? GK_WITH_WORDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
+                        (pick(&random, 2) ? GK_WITH_GUARDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
   device_graph graphs[2];
   for (uint32_t k = 0; k < 2; ++k) {
     const gk_gates *gates;
@@ -364,7 +364,7 @@ static void check_cost(void (*fill)(sheet *), cost want) { check_cost_with(0, fi
 static void test_plain_costs(void **state) {
   (void)state;
   check_cost_with(GK_WITH_PLAIN, add_ten_passes, (cost){{60, 71}, {21, 32}});
-  check_cost_with(GK_WITH_PLAIN | GK_WITH_WORDS, add_ten_passes, (cost){{40, 40}, {1, 1}});
+  check_cost_with(GK_WITH_PLAIN | GK_WITH_GUARDS, add_ten_passes, (cost){{40, 40}, {1, 1}});
   check_cost_with(GK_WITH_PLAIN, add_soft_body, (cost){{36, 37}, {9, 10}});
   check_cost_with(GK_WITH_PLAIN, add_decision_first, (cost){{30, 31}, {11, 12}});
   check_cost_with(GK_WITH_PLAIN, add_straight, (cost){{39, 40}, {19, 20}});
