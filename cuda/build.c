@@ -200,7 +200,7 @@ gk_result gki_cuda_add_arming(gki_cuda_graph *graph, const gki_cuda_into *into) 
                                            .blockDimX = GKI_CUDA_ARMING_THREADS, .blockDimY = 1, .blockDimZ = 1,
                                            .kernelParams = parameters};
   const gki_cuda_driver *driver = graph->device->driver;
-  return gki_cuda_judge_into(
+  return gki_cuda_into_result(
       graph->device, driver->cuGraphAddKernelNode(&graph->arming, into->graph, into->after, into->count, &node),
       "gk_cuda_add", "cuGraphAddKernelNode of the list's first kernel");
 }

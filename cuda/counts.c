@@ -21,7 +21,7 @@ gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream) {
   const CUresult result = driver->cuMemcpyHtoDAsync(slots->control + offsetof(gki_cuda_control, number),
                                                     &counts->posts->number, sizeof counts->posts->number, stream);
   counts->moved = result != CUDA_SUCCESS;
-  return gki_cuda_judge(driver, result, "cuMemcpyHtoDAsync of the number of graph %s", slots->plan->name);
+  return gki_cuda_result(driver, result, "cuMemcpyHtoDAsync of the number of graph %s", slots->plan->name);
 }
 
 void gki_cuda_counts_skip(gki_cuda_counts *counts) {

@@ -12,7 +12,7 @@ gk_result gki_cuda_refuse_lost(const gki_cuda_device *device) {
 }
 
 static gk_result push(const gki_cuda_device *device) {
-  return gki_cuda_judge(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
+  return gki_cuda_result(device->driver, device->driver->cuCtxPushCurrent(device->context), "cuCtxPushCurrent");
 }
 
 void gki_cuda_leave_unrelaxed(const gki_cuda_device *device) {
@@ -55,7 +55,7 @@ static CUresult is_captured(const gki_cuda_device *device, CUstream stream, bool
 gk_result gki_cuda_refuse_capture(const gki_cuda_device *device, CUstream stream) {
   bool captured, implicit;
   CUresult result = is_captured(device, stream, &captured, &implicit);
-  if (!captured) return gki_cuda_judge(device->driver, result, "cuStreamIsCapturing");
+  if (!captured) return gki_cuda_result(device->driver, result, "cuStreamIsCapturing");
   if (implicit)
     return gk_fail(GK_ERROR_INVALID, "the default stream%s can't be used while a stream is captured that waits for it; "
                    "end the capture first, make that stream with CU_STREAM_NON_BLOCKING, or use another one than the "
@@ -89,7 +89,7 @@ gk_result gki_cuda_enter(const gki_cuda_device *device) {
 static gk_result refuse_stream(const gki_cuda_device *device, CUstream stream) {
   CUcontext context = NULL;
   if ((uintptr_t)stream <= GKI_CU_STREAM_PER_THREAD) return GK_OK; /* of the context that is current */
-  gk_result result = gki_cuda_judge(device->driver, device->driver->cuStreamGetCtx(stream, &context),
+  gk_result result = gki_cuda_result(device->driver, device->driver->cuStreamGetCtx(stream, &context),
                                     "cuStreamGetCtx of the stream to launch on");
   if (result != GK_OK || context == device->context) return result;
   return gk_fail(GK_ERROR_INVALID, "the stream to launch on belongs to another context than the device's; make it in "
@@ -110,7 +110,7 @@ bool gki_cuda_is_same(const gki_cuda_stream_id *one, const gki_cuda_stream_id *o
 
 static gk_result push_if_other(const gki_cuda_device *device, bool *pushed) {
   CUcontext now = NULL;
-  gk_result result = gki_cuda_judge(device->driver, device->driver->cuCtxGetCurrent(&now), "cuCtxGetCurrent");
+  gk_result result = gki_cuda_result(device->driver, device->driver->cuCtxGetCurrent(&now), "cuCtxGetCurrent");
   if (result != GK_OK || now == device->context) return result;
   result = push(device);
   *pushed = result == GK_OK;
@@ -173,8 +173,8 @@ bool gki_cuda_enter_to_free(gki_cuda_device *device) {
   return result == CUDA_SUCCESS;
 }
 
-gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call) {
-  return gki_cuda_judge(device->driver, result, "%s of graph %s", call, plan->name);
+gk_result gki_cuda_graph_result(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call) {
+  return gki_cuda_result(device->driver, result, "%s of graph %s", call, plan->name);
 }
 
 void gki_cuda_leave(const gki_cuda_device *device) {
@@ -188,7 +188,7 @@ gk_result gki_cuda_await_all(const gki_cuda_device *device, const gk_plan *plan,
   CUresult result = is_captured(device, (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY, &captured, &implicit);
   if (result == CUDA_SUCCESS && !captured) result = device->driver->cuCtxSynchronize();
   if (!captured && result != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && result != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
-    return gki_cuda_judge(device->driver, result, "%s: cuCtxSynchronize for graph %s", call, plan->name);
+    return gki_cuda_result(device->driver, result, "%s: cuCtxSynchronize for graph %s", call, plan->name);
   return gk_fail(GK_ERROR_INVALID, "%s: a stream of the device's context is being captured, and CUDA lets nothing wait "
                  "for the launches of graph %s meanwhile%s; end the capture first", call, plan->name,
                  captured ? "" : " (and that capture is invalid now)");
@@ -217,8 +217,8 @@ gk_result gki_cuda_note(gki_cuda_device *device, gk_result result) {
   return result;
 }
 
-gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, const char *call, const char *entry) {
-  if (result != CUDA_ERROR_INVALID_VALUE) return gki_cuda_judge(device->driver, result, "%s: %s", call, entry);
+gk_result gki_cuda_into_result(const gki_cuda_device *device, CUresult result, const char *call, const char *entry) {
+  if (result != CUDA_ERROR_INVALID_VALUE) return gki_cuda_result(device->driver, result, "%s: %s", call, entry);
   char text[300];
   gki_cuda_describe_result(device->driver, result, text, sizeof text);
   return gk_fail(GK_ERROR_INVALID, "%s: %s: %s; the graph must be alive and, as a whole, without an exec; the nodes "

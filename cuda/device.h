@@ -116,14 +116,14 @@ gk_result gki_cuda_await_all(const gki_cuda_device *device, const gk_plan *plan,
 bool gki_cuda_is_alive(const gki_cuda_device *device);
 /* What an entry answered; if that was a failure and the device doesn't answer any more, it is lost from now on. */
 gk_result gki_cuda_note(gki_cuda_device *device, gk_result result);
-/* For a call that failed: "<call> of graph <name>: <driver's text> ...", as gki_cuda_judge. */
-gk_result gki_cuda_judge_graph(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call);
+/* For a call that failed: "<call> of graph <name>: <driver's text> ...", as gki_cuda_result. */
+gk_result gki_cuda_graph_result(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call);
 /* For giving things back, which is tried whatever this answers, and said nowhere; leave it if true. It finds out if the
  * context is gone, so the device's driver is to be read behind it. */
 bool gki_cuda_enter_to_free(gki_cuda_device *device);
 
 /* What a driver's entry answered to a graph and nodes that a caller gave: GK_ERROR_INVALID if it minds those. */
-gk_result gki_cuda_judge_into(const gki_cuda_device *device, CUresult result, const char *call, const char *entry);
+gk_result gki_cuda_into_result(const gki_cuda_device *device, CUresult result, const char *call, const char *entry);
 
 /* GK_ERROR_INVALID while the stream is being captured. */
 gk_result gki_cuda_refuse_capture(const gki_cuda_device *device, CUstream stream);

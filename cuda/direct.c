@@ -72,7 +72,7 @@ static gk_result find_variant(look *l, gki_cuda_graph *native) {
     return gk_fail(result, "%s: graph %s: %s", l->call, native->plan->name, native->refused);
   if (result == GK_OK && !there && native->order.last_stream.stream != device->stream)
     /* the next one may be there again */
-    result = gki_cuda_judge_graph(device, native->plan, device->driver->cuStreamSynchronize(device->stream),
+    result = gki_cuda_graph_result(device, native->plan, device->driver->cuStreamSynchronize(device->stream),
                                   "cuStreamSynchronize");
   l->variant = variant;
   return result;
@@ -119,7 +119,7 @@ static gk_result first_recorded(const gki_cuda_graph *native, gki_cuda_place *pl
     for (size_t k = 0; !first && k < count; ++k) first = before[k] == place->before;
     if (!first) place->node = before[0];
     gk_host_free(before);
-    if (first) return gki_cuda_judge_graph(native->device, native->plan, answer, "cuGraphNodeGetDependencies");
+    if (first) return gki_cuda_graph_result(native->device, native->plan, answer, "cuGraphNodeGetDependencies");
   }
 }
 

@@ -22,7 +22,7 @@ static gk_result add_kernel(const gki_cuda_device *device, const char *call, CUf
   const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
                                            .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
                                            .kernelParams = parameters};
-  return gki_cuda_judge_into(device, device->driver->cuGraphAddKernelNode(added, into, after, count, &node), call,
+  return gki_cuda_into_result(device, device->driver->cuGraphAddKernelNode(added, into, after, count, &node), call,
                              "cuGraphAddKernelNode of the kernel that decides");
 }
 
@@ -31,7 +31,7 @@ static gk_result make_handles(const gki_cuda_device *device, gk_op op, CUgraph i
   for (int k = 0; k <= (op == GK_OP_ELSE) && result == CUDA_SUCCESS; ++k)
     result = device->driver->cuGraphConditionalHandleCreate(&block->handle[k], into, device->context,
                                                             op == GK_OP_DO_WHILE, GKI_CU_GRAPH_COND_ASSIGN_DEFAULT);
-  return gki_cuda_judge_into(device, result, "gk_cuda_begin", "cuGraphConditionalHandleCreate");
+  return gki_cuda_into_result(device, result, "gk_cuda_begin", "cuGraphConditionalHandleCreate");
 }
 
 /* In front of a loop too: its handle has ended at 0 when a loop around it comes by again. */
@@ -49,7 +49,7 @@ static gk_result add_conditional(const gki_cuda_device *device, gk_op op, int wh
   node.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
       .handle = block->handle[which], .size = 1, .ctx = device->context,
       .type = is_loop(op) ? CU_GRAPH_COND_TYPE_WHILE : CU_GRAPH_COND_TYPE_IF};
-  const gk_result result = gki_cuda_judge_into(
+  const gk_result result = gki_cuda_into_result(
       device, device->driver->cuGraphAddNode(&block->node, into, after, NULL, count, &node),
       "gk_cuda_begin", "cuGraphAddNode of a conditional node");
   if (result != GK_OK) return result;
@@ -133,9 +133,9 @@ typedef struct contents { CUgraphNode *nodes, *from, *to; CUgraphEdgeData *data;
 
 static gk_result count_contents(const gki_cuda_device *device, CUgraph body, contents *c) {
   CUresult result = device->driver->cuGraphGetNodes(body, NULL, &c->count);
-  if (result != CUDA_SUCCESS) return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetNodes of a body");
+  if (result != CUDA_SUCCESS) return gki_cuda_into_result(device, result, "gk_cuda_end", "cuGraphGetNodes of a body");
   result = device->driver->cuGraphGetEdges(body, NULL, NULL, NULL, &c->edges);
-  return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetEdges of a body");
+  return gki_cuda_into_result(device, result, "gk_cuda_end", "cuGraphGetEdges of a body");
 }
 
 /* Edges may be of other kinds than full ones, which an entry without their data refuses. */
@@ -146,10 +146,10 @@ static gk_result read_contents(const gki_cuda_device *device, CUgraph body, cont
   c->data = c->to ? gki_array(c->edges + 1, sizeof *c->data, "a body's edges") : NULL;
   if (!c->data) return GK_ERROR_MEMORY;
   CUresult result = device->driver->cuGraphGetNodes(body, c->nodes, &c->count);
-  if (result != CUDA_SUCCESS) return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetNodes of a body");
+  if (result != CUDA_SUCCESS) return gki_cuda_into_result(device, result, "gk_cuda_end", "cuGraphGetNodes of a body");
   if (c->edges) result = device->driver->cuGraphGetEdges(body, c->from, c->to, c->data, &c->edges);
   if (result == CUDA_SUCCESS) qsort(c->from, c->edges, sizeof *c->from, compare_nodes);
-  return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetEdges of a body");
+  return gki_cuda_into_result(device, result, "gk_cuda_end", "cuGraphGetEdges of a body");
 }
 
 static void keep_leaves(contents *c) {
@@ -188,9 +188,9 @@ static gk_result fill_empty(const gki_cuda_device *device, CUgraph body) {
   size_t count = 0;
   CUgraphNode added;
   CUresult result = device->driver->cuGraphGetNodes(body, NULL, &count);
-  if (result != CUDA_SUCCESS) return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphGetNodes of a body");
+  if (result != CUDA_SUCCESS) return gki_cuda_into_result(device, result, "gk_cuda_end", "cuGraphGetNodes of a body");
   if (!count) result = device->driver->cuGraphAddEmptyNode(&added, body, NULL, 0);
-  return gki_cuda_judge_into(device, result, "gk_cuda_end", "cuGraphAddEmptyNode for a body");
+  return gki_cuda_into_result(device, result, "gk_cuda_end", "cuGraphAddEmptyNode for a body");
 }
 
 static gk_result end(const gki_cuda_device *device, gk_cuda_block *block) {

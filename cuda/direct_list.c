@@ -93,7 +93,7 @@ static gk_result set_arming(const gki_cuda_graph *graph, CUgraphExec exec, gki_c
                                              .kernelParams = parameters, .ctx = device->context};
   const CUresult result = device->driver->cuGraphExecNodeSetParams(exec, graph->arming, &node);
   if (result != CUDA_ERROR_INVALID_VALUE)
-    return gki_cuda_judge(device->driver, result, "gk_cuda_arm: cuGraphExecNodeSetParams for graph %s",
+    return gki_cuda_result(device->driver, result, "gk_cuda_arm: cuGraphExecNodeSetParams for graph %s",
                           graph->plan->name);
   char text[300];
   gki_cuda_describe_result(device->driver, result, text, sizeof text);

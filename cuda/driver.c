@@ -301,7 +301,7 @@ static const char *hint_for(CUresult result) {
   }
 }
 
-gk_result gki_cuda_judge(const gki_cuda_driver *driver, CUresult result, const char *what, ...) {
+gk_result gki_cuda_result(const gki_cuda_driver *driver, CUresult result, const char *what, ...) {
   if (result == CUDA_SUCCESS) return GK_OK;
   char call[TEXT_BYTES], text[TEXT_BYTES];
   va_list args;

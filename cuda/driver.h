@@ -35,12 +35,12 @@ const gki_cuda_driver *gki_cuda_driver_of_gone(void);
 bool gki_cuda_is_gone(CUresult result);
 
 /* "driver's text (DRIVERS_NAME, number)", or what can be said where the driver has none. For what is no failure of gk;
- * else gki_cuda_judge. */
+ * else gki_cuda_result. */
 void gki_cuda_describe_result(const gki_cuda_driver *driver, CUresult result, char *text, size_t bytes);
 
 /* For a call that failed: "<what>: <driver's text> (<driver's name>, <number>)", and what to do, if that is known.
  * GK_ERROR_MEMORY for out of memory,
  * else GK_ERROR_DEVICE. GK_OK for CUDA_SUCCESS, and nothing is said. */
 __attribute__((format(printf, 3, 4)))
-gk_result gki_cuda_judge(const gki_cuda_driver *driver, CUresult result, const char *what, ...);
+gk_result gki_cuda_result(const gki_cuda_driver *driver, CUresult result, const char *what, ...);
 #endif

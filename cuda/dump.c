@@ -37,7 +37,7 @@ static gk_result draw_graph(const gki_cuda_graph *graph, CUgraph whole, char **d
   const int file = memfd_create("gk", MFD_CLOEXEC);
   if (file < 0) return gk_fail(GK_ERROR_DEVICE, "there is no file to draw in: %s", strerror(errno));
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-  gk_result result = gki_cuda_judge_graph(
+  gk_result result = gki_cuda_graph_result(
       device, graph->plan, device->driver->cuGraphDebugDotPrint(whole, path, GKI_CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE),
       "cuGraphDebugDotPrint");
   if (result == GK_OK) result = read_all(file, drawn);

@@ -71,7 +71,7 @@ gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_cuda_t
       return GK_OK;
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-      return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of %s, %s", name, what);
+      return gki_cuda_result(device->driver, result, "cuModuleLoadDataEx of %s, %s", name, what);
     gki_cuda_describe_result(device->driver, result, answer, sizeof answer);
     snprintf(why, GKI_CUDA_WHY_BYTES, "%s: the driver refuses the %s: %s%s%s", name, what, answer, log[0] ? ": " : "",
              log);

@@ -29,7 +29,7 @@ static gk_result judge_run(const gki_cuda_gated *graph, CUresult result, const c
   if (result == CUDA_SUCCESS) return GK_OK;
   char name[NAME_BYTES];
   name_run(graph, run, name, sizeof name);
-  return gki_cuda_judge(graph->device->driver, result, "%s for %s of graph %s", call, name, graph->plan->name);
+  return gki_cuda_result(graph->device->driver, result, "%s for %s of graph %s", call, name, graph->plan->name);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static gk_result finish(gki_cuda_gated *graph) {
   if (result == CUDA_SUCCESS) return gki_cuda_counts_judge(&graph->counts, 1);
   gki_cuda_counts_skip(&graph->counts);
   if (graph->last == GK_NONE)
-    return gki_cuda_judge_graph(graph->device, graph->plan, result, "waiting for the device");
+    return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for the device");
   return judge_run(graph, result,
                    graph->plan->bits & GK_ISOLATE ? "waiting"
                                                   : "waiting, for some task before (GK_ISOLATE tells which) or",
@@ -184,7 +184,7 @@ static gk_result begin_control(gki_cuda_gated *graph) {
   graph->busy = true;
   const CUresult sent = graph->device->driver->cuMemcpyHtoDAsync(graph->table, &graph->pinned->begin,
                                                                  sizeof graph->pinned->begin.bytes, graph->at);
-  return gki_cuda_judge_graph(graph->device, graph->plan, sent, "cuMemcpyHtoDAsync of the control block");
+  return gki_cuda_graph_result(graph->device, graph->plan, sent, "cuMemcpyHtoDAsync of the control block");
 }
 
 static gk_result take_memory(gki_cuda_gated *graph) {
@@ -196,7 +196,7 @@ static gk_result take_memory(gki_cuda_gated *graph) {
   if (result == GK_OK) result = begin_control(graph);
   CUevent event;
   if (result == GK_OK)
-    result = gki_cuda_judge_graph(
+    result = gki_cuda_graph_result(
         device, graph->plan,
         device->driver->cuEventCreate(&event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING), "cuEventCreate");
   if (result == GK_OK) graph->event = event;
@@ -212,7 +212,7 @@ gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, co
   if (result == GK_OK) result = take_arrays(graph, code);
   if (result == GK_OK) result = make_runs(graph, gki_cuda_calls_can_record(&graph->calls));
   if (result != GK_OK) return result;
-  result = gki_cuda_judge_graph(device, plan, device->driver->cuStreamSynchronize(graph->at), "cuStreamSynchronize");
+  result = gki_cuda_graph_result(device, plan, device->driver->cuStreamSynchronize(graph->at), "cuStreamSynchronize");
   graph->busy = result != GK_OK;
   if (result == GK_OK) graph->at = device->stream; /* else what was sent is waited for there, when it is dropped */
   return result;
@@ -268,7 +268,7 @@ static gk_result await_others(gki_cuda_gated *graph) {
   gki_cuda_relax(device);
   const CUresult answer = device->driver->cuStreamSynchronize(graph->at);
   gki_cuda_unrelax();
-  return gki_cuda_judge(device->driver, answer, "waiting for what was launched before graph %s", graph->plan->name);
+  return gki_cuda_result(device->driver, answer, "waiting for what was launched before graph %s", graph->plan->name);
 }
 
 /* Nothing of this graph's launch before stays under way, but of other graphs' there may be: what page-locked flags hold
@@ -343,7 +343,7 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
     graph->busy = true;
     result = follow(graph);
     if (result == GK_OK)
-      result = gki_cuda_judge(device->driver,
+      result = gki_cuda_result(device->driver,
                               device->driver->cuMemcpyDtoHAsync(&graph->pinned->flag, (CUdeviceptr)(uintptr_t)at,
                                                                 sizeof graph->pinned->flag, graph->at),
                               "cuMemcpyDtoHAsync of the flag of task %u (%s) of graph %s", (unsigned)node->source,

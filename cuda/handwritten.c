@@ -48,7 +48,7 @@ static gk_result load(const gki_cuda_device *device, const gk_kernel *kernel, co
   char log[1024], text[512];
   CUresult result = gki_cuda_load_module(device->driver, image, module, log, sizeof log);
   if (!is_refusal(result))
-    return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of the image of kernel %s", kernel->name);
+    return gki_cuda_result(device->driver, result, "cuModuleLoadDataEx of the image of kernel %s", kernel->name);
   gki_cuda_describe_result(device->driver, result, text, sizeof text);
   return gk_fail(GK_ERROR_COMPILE, "kernel %s: the driver, for CUDA %d.%d, doesn't take its image for this GPU, sm_%d: "
                  "%s%s%s", kernel->name, device->driver->version / 1000, device->driver->version % 1000 / 10,
@@ -103,7 +103,7 @@ static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel
     CUresult result = driver->cuFuncGetParamInfo(function, k, &offset, &bytes);
     const bool is_there = result != CUDA_ERROR_INVALID_VALUE;
     if (is_there && result != CUDA_SUCCESS)
-      return gki_cuda_judge(driver, result, "cuFuncGetParamInfo of kernel %s", kernel->name);
+      return gki_cuda_result(driver, result, "cuFuncGetParamInfo of kernel %s", kernel->name);
     if (!is_there && k == kernel->param_count) return GK_OK;
     if (is_there && k == kernel->param_count)
       return gk_fail(GK_ERROR_INVALID, "kernel %s: it says that it has %u parameters, and its code takes more; list "
@@ -129,7 +129,7 @@ static gk_result ask(const gki_cuda_device *device, const gk_kernel *kernel, CUf
                      CUfunction function, int *value) {
   const CUresult result = device->driver->cuFuncGetAttribute(value, attribute, function);
   if (!is_stray(kernel, result))
-    return gki_cuda_judge(device->driver, result, "cuFuncGetAttribute of kernel %s", kernel->name);
+    return gki_cuda_result(device->driver, result, "cuFuncGetAttribute of kernel %s", kernel->name);
   char text[300];
   gki_cuda_describe_result(device->driver, result, text, sizeof text);
   return gk_fail(GK_ERROR_INVALID, "kernel %s: its .function is none of the device's context: %s; get it from a module "
@@ -156,7 +156,7 @@ static gk_result ask_for_shared(const gki_cuda_device *device, const gk_kernel *
   if (result != GK_OK) return result;
   const uint64_t wanted = (uint64_t)made->shared_bytes + (unsigned)fixed;
   if (wanted <= FREE_SHARED && made->shared_bytes <= (unsigned)dynamic) return GK_OK;
-  result = gki_cuda_judge(driver,
+  result = gki_cuda_result(driver,
                           driver->cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                                                        device->device),
                           "cuDeviceGetAttribute(shared memory of a block)");
@@ -166,7 +166,7 @@ static gk_result ask_for_shared(const gki_cuda_device *device, const gk_kernel *
                    "this GPU gives a block %d; make .shared_bytes smaller", kernel->name, (unsigned long long)wanted,
                    made->shared_bytes, most);
   if (made->shared_bytes <= (unsigned)dynamic) return GK_OK;
-  return gki_cuda_judge(driver,
+  return gki_cuda_result(driver,
                         driver->cuFuncSetAttribute(made->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                                    (int)made->shared_bytes),
                         "cuFuncSetAttribute of %u bytes of shared memory of kernel %s", made->shared_bytes,

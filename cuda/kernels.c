@@ -76,12 +76,12 @@ static void tidy(gki_cuda_device *device, gki_cuda_module *module) {
 static gk_result measure(const gki_cuda_device *device, const char *name, gki_cuda_kernel *kernel) {
   const gki_cuda_driver *driver = device->driver;
   int threads = 0, blocks = 0;
-  gk_result result = gki_cuda_judge(
+  gk_result result = gki_cuda_result(
       driver, driver->cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel->function),
       "cuFuncGetAttribute of kernel %s", name);
   if (result != GK_OK) return result;
   kernel->threads = threads >= THREADS ? THREADS : threads >= WARP ? (unsigned)threads / WARP * WARP : WARP;
-  result = gki_cuda_judge(driver,
+  result = gki_cuda_result(driver,
                           driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel->function,
                                                                               (int)kernel->threads, 0),
                           "cuOccupancyMaxActiveBlocksPerMultiprocessor of kernel %s", name);
@@ -103,7 +103,7 @@ static gk_result find_function(const gki_cuda_device *device, const gk_kernel *k
   const char *entry = kernel->cuda && kernel->cuda->entry ? kernel->cuda->entry : kernel->name;
   CUresult found = device->driver->cuModuleGetFunction(&made->function, made->module->module, entry);
   if (found == CUDA_ERROR_NOT_FOUND) return refuse_entry(kernel, entry);
-  return gki_cuda_judge(device->driver, found, "cuModuleGetFunction of kernel %s", kernel->name);
+  return gki_cuda_result(device->driver, found, "cuModuleGetFunction of kernel %s", kernel->name);
 }
 
 static void leave_module(gki_cuda_device *device, gki_cuda_kernel *kernel) {
@@ -160,11 +160,11 @@ static gk_result measure_moves(gki_cuda_device *device) {
 
 static gk_result find_moves(gki_cuda_device *device) {
   const gki_cuda_driver *driver = device->driver;
-  gk_result result = gki_cuda_judge(
+  gk_result result = gki_cuda_result(
       driver, driver->cuModuleGetFunction(&device->copy_kernel.function, device->moves, "gki_copy"),
       "cuModuleGetFunction of gki_copy");
   if (result == GK_OK)
-    result = gki_cuda_judge(driver,
+    result = gki_cuda_result(driver,
                             driver->cuModuleGetFunction(&device->fill_kernel.function, device->moves, "gki_fill"),
                             "cuModuleGetFunction of gki_fill");
   return result == GK_OK ? measure_moves(device) : result;

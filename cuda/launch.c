@@ -10,7 +10,7 @@
 /* Launches that are under way run what is about to go. */
 static gk_result record_again(gki_cuda_graph *graph) {
   const gki_cuda_device *device = graph->device;
-  gk_result result = gki_cuda_judge_graph(device, graph->plan, gki_cuda_catch_up(graph->device, &graph->order),
+  gk_result result = gki_cuda_graph_result(device, graph->plan, gki_cuda_catch_up(graph->device, &graph->order),
                                           "waiting for its launches");
   if (result != GK_OK) graph->order.busy_until = UINT64_MAX;
   gki_cuda_relax(device);
@@ -24,7 +24,7 @@ static gk_result record_again(gki_cuda_graph *graph) {
 static gk_result end_unsure(gki_cuda_graph *graph) {
   const CUresult result = graph->unsure ? gki_cuda_catch_up(graph->device, &graph->order) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) graph->unsure = false;
-  return gki_cuda_judge_graph(graph->device, graph->plan, result, "waiting for its launches");
+  return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for its launches");
 }
 
 /* Others can't put work on that stream; the end of what is last there is marked when somebody needs that. */
@@ -42,11 +42,11 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, con
   const CUevent event = graph->order.events ? graph->order.events[gki_cuda_place_of(number)] : graph->order.event;
   gk_result result = own && device->last != &graph->order ? gki_cuda_mark_last(device) : GK_OK;
   if (result == GK_OK)
-    result = gki_cuda_judge_graph(device, graph->plan, driver->cuGraphLaunch(variant->exec, graph->order.at),
+    result = gki_cuda_graph_result(device, graph->plan, driver->cuGraphLaunch(variant->exec, graph->order.at),
                                   "cuGraphLaunch");
   if (result != GK_OK) return result;
   if (!own)
-    return gki_cuda_judge_graph(device, graph->plan, gki_cuda_mark_end(device, &graph->order, on, event),
+    return gki_cuda_graph_result(device, graph->plan, gki_cuda_mark_end(device, &graph->order, on, event),
                                 "cuEventRecord");
   if (!graph->order.events) {
     device->last = &graph->order;
@@ -54,7 +54,7 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, con
   }
   CUresult marked = driver->cuEventRecord(event, graph->order.at);
   if (marked != CUDA_SUCCESS) marked = gki_cuda_catch_up(graph->device, &graph->order);
-  return gki_cuda_judge_graph(device, graph->plan, marked, "cuEventRecord");
+  return gki_cuda_graph_result(device, graph->plan, marked, "cuEventRecord");
 }
 
 /* Launches up to `number` are to stop; another thread may say so of others. */
@@ -80,7 +80,7 @@ static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t nu
   CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, aimed), from,
                                                       sizeof *from, graph->order.at);
   if (result == CUDA_SUCCESS) graph->aimed = target;
-  return gki_cuda_judge(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);
+  return gki_cuda_result(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);
 }
 
 static gk_result aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number) {
@@ -95,7 +95,7 @@ static gk_result aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t 
                                              .kernelParams = parameters, .ctx = device->context};
   CUresult result = device->driver->cuGraphExecNodeSetParams(variant->exec, variant->prologue, &node);
   if (result != CUDA_SUCCESS)
-    return gki_cuda_judge(device->driver, result, "cuGraphExecNodeSetParams of the prologue of graph %s",
+    return gki_cuda_result(device->driver, result, "cuGraphExecNodeSetParams of the prologue of graph %s",
                           graph->plan->name);
   variant->target = target;
   return GK_OK;
@@ -191,7 +191,7 @@ static gk_result wait_for_event(gki_cuda_graph *graph, uint64_t number, bool blo
   if (result == GK_OK) {
     CUresult answer = block ? driver->cuEventSynchronize(event) : driver->cuEventQuery(event);
     result = answer == CUDA_ERROR_NOT_READY ? GK_NOT_READY
-                                            : gki_cuda_judge_graph(graph->device, graph->plan, answer,
+                                            : gki_cuda_graph_result(graph->device, graph->plan, answer,
                                                                    block ? "cuEventSynchronize" : "cuEventQuery");
   }
   gki_cuda_leave(graph->device);
@@ -249,7 +249,7 @@ static gk_result look_outside(const gki_cuda_graph *graph, uint64_t number, bool
   if (result != GK_OK) return result;
   if (block) result = gki_cuda_await_all(device, graph->plan, "waiting for its launch");
   else if (!gki_cuda_is_alive(device))
-    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuStreamQuery(device->stream), "cuStreamQuery");
+    result = gki_cuda_graph_result(device, graph->plan, device->driver->cuStreamQuery(device->stream), "cuStreamQuery");
   gki_cuda_leave(device);
   if (result != GK_OK || block || gki_cuda_is_posted(graph, number) || is_passed_over(graph, number)) return result;
   return GK_NOT_READY;

@@ -71,8 +71,8 @@ static gk_result make_handles(const gki_cuda_graph *graph, const gki_cuda_varian
     result = device->driver->cuGraphConditionalHandleCreate(&handles[k], whole, device->context,
                                                             variant->gates->handles[k].initial,
                                                             GKI_CU_GRAPH_COND_ASSIGN_DEFAULT);
-  if (graph->outside) return gki_cuda_judge_into(device, result, "gk_cuda_add", "cuGraphConditionalHandleCreate");
-  return gki_cuda_judge_graph(device, graph->plan, result, "cuGraphConditionalHandleCreate");
+  if (graph->outside) return gki_cuda_into_result(device, result, "gk_cuda_add", "cuGraphConditionalHandleCreate");
+  return gki_cuda_graph_result(device, graph->plan, result, "cuGraphConditionalHandleCreate");
 }
 
 static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, const gki_cuda_layout *layout,
@@ -83,7 +83,7 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
   keep_busy(graph);
   gki_cuda_tables_write(variant->gates, layout, &graph->shared, &places, handles, variant->staged);
   if (graph->outside) ((gki_cuda_tables *)variant->staged)->bits |= GKI_CUDA_WITH_ARMING;
-  return gki_cuda_judge_graph(device, graph->plan,
+  return gki_cuda_graph_result(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(variant->tables, variant->staged, layout->bytes,
                                                                 graph->order.at),
                               "cuMemcpyHtoDAsync of the tables");
@@ -112,7 +112,7 @@ static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   if (result == CUDA_SUCCESS) return GK_OK;
   /* LAUNCH_FAILED is no answer to a graph, but of work before it. */
   if (result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_LAUNCH_FAILED || !gki_cuda_is_alive(device))
-    return gki_cuda_judge(device->driver, result, "cuGraphInstantiate of graph %s%s", graph->plan->name, why);
+    return gki_cuda_result(device->driver, result, "cuGraphInstantiate of graph %s%s", graph->plan->name, why);
   char text[300];
   gki_cuda_describe_result(device->driver, result, text, sizeof text);
   char *blamed = name_blamed(graph, variant, at);
@@ -138,7 +138,7 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   gk_result result = handles ? gki_cuda_updates_make(&variant->updates, &graph->parameters) : GK_ERROR_MEMORY;
   if (result == GK_OK) result = take_tables(graph, variant, &layout);
   if (result == GK_OK)
-    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphCreate(&variant->graph, 0),
+    result = gki_cuda_graph_result(device, graph->plan, device->driver->cuGraphCreate(&variant->graph, 0),
                                   "cuGraphCreate");
   if (result == GK_OK) result = make_handles(graph, variant, variant->graph, handles);
   if (result == GK_OK) result = gki_cuda_build(graph, variant, handles);
@@ -148,7 +148,7 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
   gk_host_free(handles);
   if (result == GK_OK)
-    result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuGraphUpload(variant->exec, graph->order.at),
+    result = gki_cuda_graph_result(device, graph->plan, device->driver->cuGraphUpload(variant->exec, graph->order.at),
                                   "cuGraphUpload");
   return result;
 }
@@ -246,7 +246,7 @@ static gk_result take_state(gki_cuda_graph *graph) {
                        !graph->outside && !graph->plan->loop_count && !graph->plan->checkpoint_count);
   keep_busy(graph);
   gki_cuda_shared_write(shared, graph->pinned_at + GKI_CUDA_POSTS_AT, graph->outside, graph->pinned + begins_at);
-  return gki_cuda_judge_graph(device, graph->plan,
+  return gki_cuda_graph_result(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
                                                                 graph->order.at),
                               "cuMemcpyHtoDAsync of the state");
@@ -263,7 +263,7 @@ static gk_result take_code(gki_cuda_graph *graph, void *const *code) {
 
 static gk_result make_event(gki_cuda_graph *graph, CUevent *event) {
   const gki_cuda_driver *driver = graph->device->driver;
-  gk_result result = gki_cuda_judge_graph(
+  gk_result result = gki_cuda_graph_result(
       graph->device, graph->plan, driver->cuEventCreate(event, CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING),
       "cuEventCreate");
   if (result != GK_OK) *event = NULL;
@@ -282,7 +282,7 @@ static gk_result make_events(gki_cuda_graph *graph) {
 /* Then nothing of the graph is under way until it is launched. */
 static gk_result end_uploads(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
-  gk_result result = gki_cuda_judge_graph(device, graph->plan, device->driver->cuStreamSynchronize(graph->order.at),
+  gk_result result = gki_cuda_graph_result(device, graph->plan, device->driver->cuStreamSynchronize(graph->order.at),
                                           "cuStreamSynchronize");
   if (result != GK_OK) return result;
   graph->order.busy_until = 0;
@@ -334,14 +334,14 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
   if (result == GK_OK) result = take_state(graph);
   if (result == GK_OK) result = take_code(graph, code);
   if (result == GK_OK)
-    result = gki_cuda_judge_graph(
+    result = gki_cuda_graph_result(
         device, plan, device->driver->cuMemHostGetDevicePointer(&graph->ring_at, graph->slots.ring, 0),
         "cuMemHostGetDevicePointer");
   if (result == GK_OK) result = gk_gates_make(plan, bits_of(graph, into->resumes), &graph->fresh.gates);
   if (result == GK_OK) result = make_nodes_into(graph, &graph->fresh, into);
   if (result != GK_OK) return result;
   /* The caller's launches may be on any stream. */
-  return gki_cuda_judge_graph(device, plan, device->driver->cuStreamSynchronize(device->stream),
+  return gki_cuda_graph_result(device, plan, device->driver->cuStreamSynchronize(device->stream),
                               "cuStreamSynchronize");
 }
 

@@ -7,7 +7,7 @@
 static CUdeviceptr address(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
 
 static gk_result judge_alloc(const gki_cuda_device *device, CUresult result, const char *call, size_t bytes) {
-  return gki_cuda_judge(device->driver, result, "%s of %zu bytes", call, bytes);
+  return gki_cuda_result(device->driver, result, "%s of %zu bytes", call, bytes);
 }
 
 /* What graphs left for later ones is given back before there is no memory. */
@@ -36,7 +36,7 @@ static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memo
   void *taken = NULL;
   gk_result result = judge_alloc(device, alloc_host(device, bytes, &taken), "cuMemHostAlloc", bytes);
   if (result == GK_OK)
-    result = gki_cuda_judge(driver, driver->cuMemHostGetDevicePointer(&at, taken, 0), "cuMemHostGetDevicePointer");
+    result = gki_cuda_result(driver, driver->cuMemHostGetDevicePointer(&at, taken, 0), "cuMemHostGetDevicePointer");
   if (result == GK_OK && at != address(taken))
     result = gk_fail(GK_ERROR_UNSUPPORTED, "backend cuda: page-locked memory has another address on device %d (%s); "
                      "use GK_DEVICE_MEMORY", device->ordinal, device->name);
@@ -118,19 +118,21 @@ gk_result gki_cuda_reaches(void *at, const void *memory) {
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
 
 static gk_result finish(const gki_cuda_device *device) {
-  return gki_cuda_judge(device->driver, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
+  return gki_cuda_result(device->driver, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
 }
 
 /* What overlaps goes through memory in between, as the driver leaves open what it makes of it. */
 static gk_result copy_overlapping(const gki_cuda_device *device, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
   const gki_cuda_driver *driver = device->driver;
   CUdeviceptr between = 0;
-  gk_result result = gki_cuda_judge(driver, driver->cuMemAlloc(&between, bytes),
+  gk_result result = gki_cuda_result(driver, driver->cuMemAlloc(&between, bytes),
                                     "cuMemAlloc of %zu bytes, to copy between ranges that overlap", bytes);
   if (result != GK_OK) return result;
-  result = gki_cuda_judge(driver, driver->cuMemcpyDtoDAsync(between, from, bytes, device->stream), "cuMemcpyDtoDAsync");
+  result =
+      gki_cuda_result(driver, driver->cuMemcpyDtoDAsync(between, from, bytes, device->stream), "cuMemcpyDtoDAsync");
   if (result == GK_OK)
-    result = gki_cuda_judge(driver, driver->cuMemcpyDtoDAsync(to, between, bytes, device->stream), "cuMemcpyDtoDAsync");
+    result =
+        gki_cuda_result(driver, driver->cuMemcpyDtoDAsync(to, between, bytes, device->stream), "cuMemcpyDtoDAsync");
   if (result == GK_OK) result = finish(device);
   (void)driver->cuMemFree(between);
   return result;
@@ -161,7 +163,7 @@ static gk_result copy_device(const gki_cuda_device *device, gk_direction directi
     if (apart < bytes) return copy_overlapping(device, address(to), address(from), bytes);
     result = driver->cuMemcpyDtoDAsync(address(to), address(from), bytes, device->stream);
   }
-  gk_result judged = gki_cuda_judge(driver, result, "%s of %zu bytes", name, bytes);
+  gk_result judged = gki_cuda_result(driver, result, "%s of %zu bytes", name, bytes);
   return judged == GK_OK ? finish(device) : judged;
 }
 

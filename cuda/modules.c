@@ -74,7 +74,7 @@ static gk_result take(const gki_cuda_device *device, const gki_cuda_text *text, 
   gki_cuda_text_name(text, name);
   const char *advice = compiler->may_be_refused ? "; it is newer than the driver: update the driver, or install an "
                                                   "NVRTC as old as the driver" : "";
-  return gki_cuda_judge(device->driver, result, "cuModuleLoadDataEx of %s, made by %s%s%s%s", name, made_by, advice,
+  return gki_cuda_result(device->driver, result, "cuModuleLoadDataEx of %s, made by %s%s%s%s", name, made_by, advice,
                         log[0] ? ", the driver says: " : "", log);
 }
 

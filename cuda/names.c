@@ -60,7 +60,7 @@ static gk_result add_recorded(gki_cuda_names *names, const gki_cuda_graph *graph
     is_added = add(names, found.nodes[k], gate, true);
   gk_host_free(found.nodes);
   if (!is_added) return GK_ERROR_MEMORY;
-  return gki_cuda_judge_graph(graph->device, graph->plan, result, "looking at what was recorded");
+  return gki_cuda_graph_result(graph->device, graph->plan, result, "looking at what was recorded");
 }
 
 static void sort(gki_cuda_names *names) {

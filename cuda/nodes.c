@@ -30,8 +30,8 @@ gk_result gki_cuda_nodes_judge(const gki_cuda_nodes *n, CUresult result, const c
   if (result == CUDA_SUCCESS) return GK_OK;
   snprintf(what, sizeof what, "%s for task %u (%s) of graph %s", call, (unsigned)node->source, node->name,
            n->slots->plan->name);
-  return n->is_outside ? gki_cuda_judge_into(n->device, result, "gk_cuda_add", what)
-                       : gki_cuda_judge(n->device->driver, result, "%s", what);
+  return n->is_outside ? gki_cuda_into_result(n->device, result, "gk_cuda_add", what)
+                       : gki_cuda_result(n->device->driver, result, "%s", what);
 }
 
 static gk_result add_shaped(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first,

@@ -6,21 +6,21 @@
 #include <string.h>
 
 static gk_result ask(gki_cuda_device *device, CUdevice_attribute attribute, const char *name, int *value) {
-  return gki_cuda_judge(device->driver, device->driver->cuDeviceGetAttribute(value, attribute, device->device),
+  return gki_cuda_result(device->driver, device->driver->cuDeviceGetAttribute(value, attribute, device->device),
                         "cuDeviceGetAttribute(%s)", name);
 }
 
 static gk_result find_device(gki_cuda_device *device, int ordinal) {
   const gki_cuda_driver *driver = device->driver;
   int count = 0, major = 0, minor = 0, unified = 0;
-  gk_result result = gki_cuda_judge(driver, driver->cuDeviceGetCount(&count), "cuDeviceGetCount");
+  gk_result result = gki_cuda_result(driver, driver->cuDeviceGetCount(&count), "cuDeviceGetCount");
   if (result != GK_OK) return result;
   if (ordinal >= count)
     return gk_fail(GK_ERROR_NO_DEVICE, "backend cuda: there %s %d device%s, counted from 0; %d was asked for",
                    count == 1 ? "is" : "are", count, count == 1 ? "" : "s", ordinal);
-  result = gki_cuda_judge(driver, driver->cuDeviceGet(&device->device, ordinal), "cuDeviceGet(%d)", ordinal);
+  result = gki_cuda_result(driver, driver->cuDeviceGet(&device->device, ordinal), "cuDeviceGet(%d)", ordinal);
   if (result == GK_OK)
-    result = gki_cuda_judge(driver, driver->cuDeviceGetName(device->name, (int)sizeof device->name, device->device),
+    result = gki_cuda_result(driver, driver->cuDeviceGetName(device->name, (int)sizeof device->name, device->device),
                             "cuDeviceGetName");
   if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, "major", &major);
   if (result == GK_OK) result = ask(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, "minor", &minor);
@@ -43,13 +43,13 @@ static gk_result find_ordinal(const gki_cuda_driver *driver, CUcontext context, 
   CUdevice device = -1, other = -1;
   CUcontext same;
   int found = 0;
-  gk_result result = gki_cuda_judge(driver, driver->cuCtxPushCurrent(context),
+  gk_result result = gki_cuda_result(driver, driver->cuCtxPushCurrent(context),
                                     "gk_cuda_sharing: cuCtxPushCurrent of its context");
   if (result != GK_OK) return result;
-  result = gki_cuda_judge(driver, driver->cuCtxGetDevice(&device), "gk_cuda_sharing: cuCtxGetDevice");
+  result = gki_cuda_result(driver, driver->cuCtxGetDevice(&device), "gk_cuda_sharing: cuCtxGetDevice");
   (void)driver->cuCtxPopCurrent(&same);
   for (; result == GK_OK; ++found) {
-    result = gki_cuda_judge(driver, driver->cuDeviceGet(&other, found), "cuDeviceGet(%d)", found);
+    result = gki_cuda_result(driver, driver->cuDeviceGet(&other, found), "cuDeviceGet(%d)", found);
     if (other == device) break;
   }
   if (result != GK_OK) return result;
@@ -63,7 +63,7 @@ static gk_result find_ordinal(const gki_cuda_driver *driver, CUcontext context, 
 static gk_result take_context(gki_cuda_device *device, CUcontext shared) {
   device->context = shared;
   if (shared) return GK_OK;
-  gk_result result = gki_cuda_judge(device->driver,
+  gk_result result = gki_cuda_result(device->driver,
                                     device->driver->cuDevicePrimaryCtxRetain(&device->context, device->device),
                                     "cuDevicePrimaryCtxRetain for device %d (%s)", device->ordinal, device->name);
   device->retained = result == GK_OK;
@@ -72,7 +72,7 @@ static gk_result take_context(gki_cuda_device *device, CUcontext shared) {
 
 static gk_result make_stream(const gki_cuda_device *device, CUstream *stream) {
   const gki_cuda_driver *driver = device->driver;
-  gk_result result = gki_cuda_judge(driver, driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  gk_result result = gki_cuda_result(driver, driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   if (result != GK_OK) *stream = NULL;
   return result;
 }
@@ -87,7 +87,7 @@ static gk_result take_stream(gki_cuda_device *device, CUstream shared) {
   if (shared) {
     gk_result result = gki_cuda_refuse_capture(device, shared); /* asking for its context would spoil the capture */
     if (result == GK_OK)
-      result = gki_cuda_judge(driver, driver->cuStreamGetCtx(shared, &context),
+      result = gki_cuda_result(driver, driver->cuStreamGetCtx(shared, &context),
                               "gk_cuda_sharing: cuStreamGetCtx of its stream");
     if (result == GK_OK && context != device->context)
       result = gk_fail(GK_ERROR_INVALID, "gk_cuda_sharing: its stream belongs to another context; give that one, too, "

@@ -316,7 +316,7 @@ static gk_result update(gki_cuda_updates *u, const gki_cuda_parameters *p, uint3
     return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): this driver doesn't update the node of a kernel with code by "
                    "hand in a graph with conditional nodes; create graph %s with GK_HOST_GATED",
                    (unsigned)node->source, node->name, p->slots->plan->name);
-  return gki_cuda_judge(device->driver, answer, "%s for task %u (%s) of graph %s",
+  return gki_cuda_result(device->driver, answer, "%s for task %u (%s) of graph %s",
                         device->driver->cuGraphExecNodeSetParams ? "cuGraphExecNodeSetParams"
                                                                  : "cuGraphExecKernelNodeSetParams",
                         (unsigned)node->source, node->name, p->slots->plan->name);

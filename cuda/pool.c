@@ -169,9 +169,9 @@ static gk_result make_block(gki_cuda_device *device, bool pinned, size_t bytes, 
   const char *call;
   CUresult answer = obtain(driver, pinned, block, &call);
   if (answer == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device)) answer = obtain(driver, pinned, block, &call);
-  gk_result result = gki_cuda_judge(driver, answer, "%s of %zu bytes for %s", call, bytes, what);
+  gk_result result = gki_cuda_result(driver, answer, "%s of %zu bytes for %s", call, bytes, what);
   if (result == GK_OK && pinned) {
-    result = gki_cuda_judge(driver, driver->cuMemHostGetDevicePointer(&block->at, block->host, 0),
+    result = gki_cuda_result(driver, driver->cuMemHostGetDevicePointer(&block->at, block->host, 0),
                             "cuMemHostGetDevicePointer of %s", what);
     if (result != GK_OK) {
       release(device, block);
@@ -257,7 +257,7 @@ static gk_result fill_own(const gki_cuda_device *device, CUdeviceptr from, size_
   }
   if (result == CUDA_SUCCESS) call = "cuStreamSynchronize";
   const CUresult ended = driver->cuStreamSynchronize(device->uploads);
-  return gki_cuda_judge(driver, result == CUDA_SUCCESS ? ended : result, "%s of %zu bytes that a graph owns", call,
+  return gki_cuda_result(driver, result == CUDA_SUCCESS ? ended : result, "%s of %zu bytes that a graph owns", call,
                         bytes);
 }
 

@@ -122,7 +122,7 @@ gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_launch_args 
   const gki_cuda_driver *driver = slots->device->driver;
   const CUresult result = driver->cuMemcpyHtoDAsync(slots->at + begin, table + begin, end - begin, stream);
   if (result != CUDA_SUCCESS) forget_rooms(slots);
-  return gki_cuda_judge(driver, result, "cuMemcpyHtoDAsync of %zu bytes of slots", end - begin);
+  return gki_cuda_result(driver, result, "cuMemcpyHtoDAsync of %zu bytes of slots", end - begin);
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */

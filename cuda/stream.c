@@ -5,7 +5,7 @@ gk_result gki_cuda_mark_last(gki_cuda_device *device) {
   if (!last) return GK_OK;
   CUresult result = device->driver->cuEventRecord(last->event, device->stream);
   if (result == CUDA_SUCCESS) device->last = NULL;
-  return gki_cuda_judge_graph(device, last->plan, result, "cuEventRecord");
+  return gki_cuda_graph_result(device, last->plan, result, "cuEventRecord");
 }
 
 gk_result gki_cuda_follow(gki_cuda_device *device) {
@@ -52,12 +52,12 @@ gk_result gki_cuda_go_to(gki_cuda_device *device, gki_cuda_order *order, const g
       if (result == CUDA_SUCCESS && device->last == order) device->last = NULL;
       pthread_mutex_unlock(&device->lock);
     }
-    if (result != CUDA_SUCCESS) return gki_cuda_judge_graph(device, order->plan, result, "cuEventRecord");
+    if (result != CUDA_SUCCESS) return gki_cuda_graph_result(device, order->plan, result, "cuEventRecord");
     result = driver->cuStreamWaitEvent(on->stream, before, 0);
     if (result == CUDA_SUCCESS && on->stream == device->stream) return_home(device, order, on);
   }
   if (result == CUDA_SUCCESS) order->at = on->stream;
-  return gki_cuda_judge_graph(device, order->plan, result, "cuStreamWaitEvent");
+  return gki_cuda_graph_result(device, order->plan, result, "cuStreamWaitEvent");
 }
 
 gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
@@ -65,7 +65,7 @@ gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
   pthread_mutex_lock(&device->lock);
   while (result == GK_OK && device->abroad) {
     gki_cuda_order *order = device->abroad;
-    result = gki_cuda_judge_graph(device, order->plan,
+    result = gki_cuda_graph_result(device, order->plan,
                                   device->driver->cuStreamWaitEvent(device->stream, order->end, 0),
                                   "cuStreamWaitEvent");
     if (result == GK_OK) device->abroad = order->next_abroad;

@@ -13,7 +13,7 @@
 
 /* One walk through the lines, with what is open at each of them. */
 typedef struct walk {
-  gki_judge judge;
+  gki_checker judge;
   gki_races races;
   uint32_t block;        /* the innermost open block's line; of an IF's second half, the ELSE */
   uint32_t depth;
@@ -54,7 +54,7 @@ static void enter_block(walk *w, uint32_t line) {
 }
 
 static void check_place(walk *w, uint32_t line) {
-  gki_judge *judge = &w->judge;
+  gki_checker *judge = &w->judge;
   const gki_line *at = &judge->blocks->lines[line];
   gk_op op = at->task->op, around = op_at(w, at->parent);
   if (op == GK_OP_END) {
@@ -83,7 +83,7 @@ static void check_place(walk *w, uint32_t line) {
 }
 
 static void check_always(walk *w, uint32_t line) {
-  gki_judge *judge = &w->judge;
+  gki_checker *judge = &w->judge;
   const gki_line *at = &judge->blocks->lines[line];
   gk_op op = at->task->op;
   if (!(at->task->bits & GK_ALWAYS) || op == GK_OP_NONE || !gki_op_name(op)) return;
@@ -114,7 +114,7 @@ static uint32_t *place_of_label(walk *w, int64_t label) {
 }
 
 static void check_label(walk *w, uint32_t line) {
-  gki_judge *judge = &w->judge;
+  gki_checker *judge = &w->judge;
   const gk_task *task = task_at(w, line);
   if (task->op == GK_OP_CHECKPOINT && !task->label) gki_say(judge, GKI_LABEL_MISSING, NULL);
   if (!has_label(task)) return;
@@ -130,7 +130,7 @@ static void check_label(walk *w, uint32_t line) {
 /* ---- races ------------------------------------------------------------------------------------------------------- */
 
 static gk_result check_races(walk *w, uint32_t line) {
-  gki_judge *judge = &w->judge;
+  gki_checker *judge = &w->judge;
   gki_touch touches[GKI_MAX_TOUCHES];
   gki_clash clashes[GK_MAX_DEPTH];
   uint32_t clash_count, count = gki_touches_of_line(judge->blocks, line, touches);
@@ -151,7 +151,7 @@ static gk_result check_races(walk *w, uint32_t line) {
 
 /* Lists that come in before a line, and their tables; each table once. */
 static gk_result check_inclusions(walk *w, uint32_t line) {
-  gki_judge *judge = &w->judge;
+  gki_checker *judge = &w->judge;
   const gki_blocks *blocks = judge->blocks;
   gk_result result = GK_OK;
   for (; w->next_inclusion < blocks->inclusion_count && !result; ++w->next_inclusion) {
@@ -169,7 +169,7 @@ static gk_result check_inclusions(walk *w, uint32_t line) {
 }
 
 static gk_result check_line(walk *w, uint32_t line) {
-  gki_judge *judge = &w->judge;
+  gki_checker *judge = &w->judge;
   const gki_line *at = &judge->blocks->lines[line];
   gk_result result = check_inclusions(w, line);
   if (result) return result;

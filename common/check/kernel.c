@@ -9,7 +9,7 @@ enum { MAX_BLOCK = 1024, /* threads in a block, on every GPU there is */
        CUDA_MAX_Z = 64,  /* of them along z */
        CUDA_MAX_PARAMETERS = 4096 /* bytes; nodes with more have crashed drivers that take more */ };
 
-static void check_sum(gki_judge *judge, const gk_kernel *kernel, const gk_param *param) {
+static void check_sum(gki_checker *judge, const gk_kernel *kernel, const gk_param *param) {
   const char *name = gki_word(judge, kernel->name), *of = gki_word(judge, param->name);
   const gk_type type = gki_number_type(param->element);
   if (type == GK_NO_TYPE || type == GK_I64)
@@ -18,7 +18,7 @@ static void check_sum(gki_judge *judge, const gk_kernel *kernel, const gk_param 
     gki_say(judge, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
 }
 
-static void check_param(gki_judge *judge, const gk_kernel *kernel, uint32_t place) {
+static void check_param(gki_checker *judge, const gk_kernel *kernel, uint32_t place) {
   const gk_param *param = &kernel->params[place];
   const char *what = NULL;
   bool is_value = param->access == GK_ACCESS_VALUE;
@@ -53,7 +53,7 @@ static uint64_t parameter_bytes(const gk_kernel *kernel) {
   return at;
 }
 
-static void check_code(gki_judge *judge, const gk_kernel *kernel, const gk_code *code, const char *backend) {
+static void check_code(gki_checker *judge, const gk_kernel *kernel, const gk_code *code, const char *backend) {
   if (!code) return;
   int forms = !!code->text + !!code->image + !!code->function;
   uint64_t threads = code->block[0] ? code->block[0] : 256;
@@ -83,7 +83,7 @@ static void warn_of_host_code(const gk_kernel *kernel, const gk_source *part) {
          (int)(word.end - word.at), word.at);
 }
 
-static void check_source(gki_judge *judge, const gk_kernel *kernel) {
+static void check_source(gki_checker *judge, const gk_kernel *kernel) {
   const gk_source *source = kernel->source;
   if (!source) return;
   const char *what = !source->text                           ? ".text"
@@ -104,7 +104,7 @@ static void check_source(gki_judge *judge, const gk_kernel *kernel) {
   }
 }
 
-const gk_code *gki_check_code_by_hand(const gki_judge *judge, const gk_kernel *kernel) {
+const gk_code *gki_check_code_by_hand(const gki_checker *judge, const gk_kernel *kernel) {
   const char *backend = judge->backend ? judge->backend->name : "";
   return strcmp(backend, "cuda") == 0     ? kernel->cuda
          : strcmp(backend, "hip") == 0    ? kernel->hip
@@ -112,19 +112,19 @@ const gk_code *gki_check_code_by_hand(const gki_judge *judge, const gk_kernel *k
                                           : NULL;
 }
 
-static bool has_code(const gki_judge *judge, const gk_kernel *kernel) {
+static bool has_code(const gki_checker *judge, const gk_kernel *kernel) {
   const gk_backend *backend = judge->backend;
   if (!backend) return kernel->source || kernel->host || kernel->cuda || kernel->hip || kernel->vulkan;
   return backend->takes ? backend->takes(kernel) : kernel->source != NULL;
 }
 
 /* Lists use few kernels often: what was found right isn't looked at again. */
-static const gk_kernel **place_of(gki_judge *judge, const gk_kernel *kernel) {
+static const gk_kernel **place_of(gki_checker *judge, const gk_kernel *kernel) {
   uint64_t hash = (uint64_t)(uintptr_t)kernel * UINT64_C(0x9e3779b97f4a7c15);
   return &judge->sound[(hash >> 32) % GK_COUNT(judge->sound)];
 }
 
-void gki_check_kernel(gki_judge *judge, const gk_kernel *kernel) {
+void gki_check_kernel(gki_checker *judge, const gk_kernel *kernel) {
   if (*place_of(judge, kernel) == kernel) return;
   size_t before = judge->problem_count;
   const char *name = gki_word(judge, kernel->name);

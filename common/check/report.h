@@ -6,7 +6,7 @@
 
 enum { GKI_WORD_BYTES = 160, GKI_WHERE_BYTES = 1024 };
 
-typedef struct gki_judge {
+typedef struct gki_checker {
   const gki_blocks *blocks;
   const gk_backend *backend;
   gk_report report;
@@ -19,30 +19,30 @@ typedef struct gki_judge {
   uint32_t next_word;
   char words[8][GKI_WORD_BYTES];  /* what gki_number and others return; used in turn */
   char where[GKI_WHERE_BYTES], other[GKI_WHERE_BYTES]; /* the task that is judged; what gki_line_word returns */
-} gki_judge;
+} gki_checker;
 
 /* Reports a problem of what is being judged; the words of its sentence follow, const char *, then NULL. */
 #if defined(__GNUC__)
 __attribute__((sentinel))
 #endif
-void gki_say(gki_judge *judge, gki_problem problem, ...);
+void gki_say(gki_checker *judge, gki_problem problem, ...);
 
 /* The same with the sentence made already. */
-void gki_say_text(gki_judge *judge, gki_problem problem, const char *text);
+void gki_say_text(gki_checker *judge, gki_problem problem, const char *text);
 
 /* True once nobody wants to hear of any more problems. */
-static inline bool gki_heard_enough(const gki_judge *judge) { return !judge->report && judge->problem_count; }
+static inline bool gki_heard_enough(const gki_checker *judge) { return !judge->report && judge->problem_count; }
 
 /* Words for a sentence; they last until seven more were made. */
-const char *gki_number(gki_judge *judge, int64_t number);
-const char *gki_bits(gki_judge *judge, uint32_t bits);                    /* "0x6" */
-const char *gki_many(gki_judge *judge, int64_t number, const char *what); /* "1 slot", "2 slots" */
-const char *gki_word(gki_judge *judge, const char *text);                 /* cut to what a message can bear */
-const char *gki_desc_word(gki_judge *judge, const gk_slot_desc *desc);    /* "3 (velocity)" */
-const char *gki_slot_word(gki_judge *judge, gk_slot slot);                /* the same, by the table at hand */
-const char *gki_type_word(gki_judge *judge, gk_type type);                /* "GK_PTR" */
-const char *gki_line_word(gki_judge *judge, uint32_t line);               /* "task 3 (scale)"; until the next one */
+const char *gki_number(gki_checker *judge, int64_t number);
+const char *gki_bits(gki_checker *judge, uint32_t bits);                    /* "0x6" */
+const char *gki_many(gki_checker *judge, int64_t number, const char *what); /* "1 slot", "2 slots" */
+const char *gki_word(gki_checker *judge, const char *text);                 /* cut to what a message can bear */
+const char *gki_desc_word(gki_checker *judge, const gk_slot_desc *desc);    /* "3 (velocity)" */
+const char *gki_slot_word(gki_checker *judge, gk_slot slot);                /* the same, by the table at hand */
+const char *gki_type_word(gki_checker *judge, gk_type type);                /* "GK_PTR" */
+const char *gki_line_word(gki_checker *judge, uint32_t line);               /* "task 3 (scale)"; until the next one */
 
 /* The entry of a slot in the table of the list at hand; NULL: it isn't there. */
-const gk_slot_desc *gki_desc_of(const gki_judge *judge, gk_slot slot);
+const gk_slot_desc *gki_desc_of(const gki_checker *judge, gk_slot slot);
 #endif

@@ -10,7 +10,7 @@ static bool is_zero(const uintptr_t *words, size_t count) {
   return !all;
 }
 
-static void check_type(gki_judge *judge, const gk_slot_desc *desc) {
+static void check_type(gki_checker *judge, const gk_slot_desc *desc) {
   size_t limit = PTRDIFF_MAX, unit = desc->element_bytes ? desc->element_bytes : 1;
   const char *type = gki_type_word(judge, desc->type);
   if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) {
@@ -29,7 +29,7 @@ static void check_type(gki_judge *judge, const gk_slot_desc *desc) {
   }
 }
 
-static void check_slot(gki_judge *judge, const gki_inclusion *in, size_t place) {
+static void check_slot(gki_checker *judge, const gki_inclusion *in, size_t place) {
   const gk_slot_desc *desc = &in->list->slots[place];
   if (desc->slot < 1 || desc->slot > (gk_slot)UINT16_MAX) {
     gki_say(judge, GKI_SLOT_NUMBER, gki_desc_word(judge, desc), NULL);
@@ -59,7 +59,7 @@ static uint32_t enter_name(const gk_slot_desc *slots, uint32_t *seen, size_t siz
   return seen[at] = place + 1;
 }
 
-gk_result gki_check_slots(gki_judge *judge, uint32_t inclusion) {
+gk_result gki_check_slots(gki_checker *judge, uint32_t inclusion) {
   const gki_inclusion *in = &judge->blocks->inclusions[inclusion];
   size_t count = in->list->slot_count, size = 16;
   while (size < 2 * count) size *= 2;

@@ -40,7 +40,7 @@ static uint32_t set_fields(const gk_task *task) {
          (task->max_iterations ? MAX_ITERATIONS : 0u) | (task->label ? LABEL : 0u);
 }
 
-static void check_fields(gki_judge *judge, const gk_task *task) {
+static void check_fields(gki_checker *judge, const gk_task *task) {
   uint32_t unused = set_fields(task) & ~used_fields[task->op];
   for (uint32_t k = 0; unused; ++k, unused >>= 1)
     if (unused & 1) gki_say(judge, GKI_FIELD_UNUSED, field_names[k], gki_op_name(task->op), "", NULL);
@@ -68,7 +68,7 @@ typedef struct wanted {
 
 enum { ANY = (1 << (GK_HOST_PTR + 1)) - (1 << GK_PTR), MEMORY = 1 << GK_PTR, READABLE = 1 << GK_PTR | 1 << GK_BYTES };
 
-static const char *types_word(gki_judge *judge, uint32_t types) {
+static const char *types_word(gki_checker *judge, uint32_t types) {
   if (types == READABLE) return "GK_PTR or GK_BYTES";
   gk_type type = GK_PTR;
   while (!(types >> type & 1)) ++type;
@@ -79,7 +79,7 @@ static bool same_element(const char *a, const char *b) {
   return a == b || strcmp(a, b) == 0 || (gki_number_type(a) && gki_number_type(a) == gki_number_type(b));
 }
 
-static void check_element(gki_judge *judge, const wanted *want, const gk_slot_desc *desc) {
+static void check_element(gki_checker *judge, const wanted *want, const gk_slot_desc *desc) {
   bool named = want->element && desc->element;
   if (named && !same_element(want->element, desc->element)) {
     const char *found = gki_word(judge, desc->element);
@@ -96,7 +96,7 @@ static void check_element(gki_judge *judge, const wanted *want, const gk_slot_de
 }
 
 /* The slot's entry, if it will do. */
-static const gk_slot_desc *check_argument(gki_judge *judge, const wanted *want, gk_slot slot) {
+static const gk_slot_desc *check_argument(gki_checker *judge, const wanted *want, gk_slot slot) {
   const gk_slot_desc *desc = gki_desc_of(judge, slot);
   if (!desc) {
     gki_say(judge, GKI_ARGUMENT_UNKNOWN, gki_word(judge, want->word), gki_number(judge, slot), NULL);
@@ -115,14 +115,14 @@ static const gk_slot_desc *check_argument(gki_judge *judge, const wanted *want, 
   return desc;
 }
 
-static bool check_count(gki_judge *judge, const gk_task *task, const char *what, uint32_t count) {
+static bool check_count(gki_checker *judge, const gk_task *task, const char *what, uint32_t count) {
   uint32_t found = gki_arg_count(task);
   if (found == count) return true;
   gki_say(judge, GKI_ARGUMENT_COUNT, what, gki_many(judge, count, "argument"), gki_number(judge, found), NULL);
   return false;
 }
 
-static void check_gap(gki_judge *judge, const gk_task *task, uint32_t count) {
+static void check_gap(gki_checker *judge, const gk_task *task, uint32_t count) {
   for (uint32_t k = count; k < GK_MAX_ARGS; ++k) {
     if (!task->args[k]) continue;
     gki_say(judge, GKI_ARGUMENT_GAP, gki_number(judge, k), gki_number(judge, task->args[k]), NULL);
@@ -130,12 +130,12 @@ static void check_gap(gki_judge *judge, const gk_task *task, uint32_t count) {
   }
 }
 
-static void check_aligned(gki_judge *judge, const gk_task *task) {
+static void check_aligned(gki_checker *judge, const gk_task *task) {
   if (task->offset % 4) gki_say(judge, GKI_OFFSET_UNALIGNED, gki_number(judge, task->offset), NULL);
 }
 
 /* Whether the number of items is read on the device. */
-static bool check_items(gki_judge *judge, const gk_task *task, uint32_t axis) {
+static bool check_items(gki_checker *judge, const gk_task *task, uint32_t axis) {
   static const char *const names[] = {"x", "y", "z"};
   gk_slot slot = task->items[axis];
   if (!slot) return false;
@@ -158,7 +158,7 @@ static bool check_items(gki_judge *judge, const gk_task *task, uint32_t axis) {
   }
 }
 
-static void check_flag(gki_judge *judge, const gk_task *task) {
+static void check_flag(gki_checker *judge, const gk_task *task) {
   if (!task->flag) {
     if (task->op != GK_OP_CHECKPOINT) gki_say(judge, GKI_FLAG_MISSING, gki_op_name(task->op), NULL);
     else if (task->offset)
@@ -179,7 +179,7 @@ static void check_flag(gki_judge *judge, const gk_task *task) {
 static bool writes(gk_access access) { return access > GK_ACCESS_IN; }
 
 /* What `in` points to is restrict, and what `sum` adds to is written at the task's end only. */
-static void check_alias(gki_judge *judge, const gk_task *task, const uint32_t *memory, uint32_t count) {
+static void check_alias(gki_checker *judge, const gk_task *task, const uint32_t *memory, uint32_t count) {
   const gk_param *params = task->kernel->params;
   for (uint32_t k = 0; k < count; ++k) {
     if (!memory[k] || (params[k].access != GK_ACCESS_IN && params[k].access != GK_ACCESS_SUM)) continue;
@@ -193,7 +193,7 @@ static void check_alias(gki_judge *judge, const gk_task *task, const uint32_t *m
   }
 }
 
-static void check_params(gki_judge *judge, const gk_task *task) {
+static void check_params(gki_checker *judge, const gk_task *task) {
   const gk_kernel *kernel = task->kernel;
   uint32_t memory[GK_MAX_ARGS] = {0}, count = gki_arg_count(task);
   if (kernel->param_count > GK_MAX_ARGS || (kernel->param_count && !kernel->params)) return;
@@ -216,7 +216,7 @@ static void check_params(gki_judge *judge, const gk_task *task) {
 }
 
 /* The grid of code by hand is made before the launch. */
-static void check_grid(gki_judge *judge, const gk_task *task, uint32_t axis) {
+static void check_grid(gki_checker *judge, const gk_task *task, uint32_t axis) {
   static const char *const names[] = {"x", "y", "z"};
   const gk_slot_desc *desc = task->items[axis] ? gki_desc_of(judge, task->items[axis]) : NULL;
   if (desc && desc->type == GK_PTR)
@@ -224,7 +224,7 @@ static void check_grid(gki_judge *judge, const gk_task *task, uint32_t axis) {
             judge->backend->name, NULL);
 }
 
-static void check_launch(gki_judge *judge, const gk_task *task) {
+static void check_launch(gki_checker *judge, const gk_task *task) {
   const gk_kernel *kernel = task->kernel;
   if (kernel) {
     gki_check_kernel(judge, kernel);
@@ -261,7 +261,7 @@ static void check_launch(gki_judge *judge, const gk_task *task) {
 
 static uint32_t unit_of(const gk_slot_desc *desc) { return desc->element_bytes ? desc->element_bytes : 1; }
 
-static void check_copy(gki_judge *judge, const gk_task *task) {
+static void check_copy(gki_checker *judge, const gk_task *task) {
   check_items(judge, task, 0);
   if (!check_count(judge, task, "COPY", 2)) return;
   wanted want = {"to", NULL, 0, MEMORY};
@@ -283,7 +283,7 @@ static void check_copy(gki_judge *judge, const gk_task *task) {
 }
 
 /* A pattern is repeated every 4 bytes, whatever the elements are. */
-static void check_pattern(gki_judge *judge, const gk_task *task, const gk_slot_desc *to) {
+static void check_pattern(gki_checker *judge, const gk_task *task, const gk_slot_desc *to) {
   const gk_type type = gki_number_type(to->element);
   const bool floats = task->bits & GK_FLOATS, is_float = type == GK_F32;
   const bool is_int64 = type == GK_I64 || (to->element && strcmp(to->element, "uint64_t") == 0);
@@ -299,7 +299,7 @@ static void check_pattern(gki_judge *judge, const gk_task *task, const gk_slot_d
   if (fix) gki_say(judge, GKI_FILL_NUMBER, with, gki_desc_word(judge, to), gki_word(judge, to->element), fix, NULL);
 }
 
-static void check_fill(gki_judge *judge, const gk_task *task) {
+static void check_fill(gki_checker *judge, const gk_task *task) {
   check_items(judge, task, 0);
   if (task->offset % 4) gki_say(judge, GKI_FILL_OFFSET, gki_number(judge, task->offset), NULL);
   if (!check_count(judge, task, "FILL", 1)) return;
@@ -311,7 +311,7 @@ static void check_fill(gki_judge *judge, const gk_task *task) {
 
 /* ---- calls and included lists ------------------------------------------------------------------------------------ */
 
-static void check_call(gki_judge *judge, const gk_task *task) {
+static void check_call(gki_checker *judge, const gk_task *task) {
   static const char *const places[GK_MAX_ARGS] = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",
                                                   "8", "9", "10", "11", "12", "13", "14", "15"};
   if (!task->call) gki_say(judge, GKI_CALL_NULL, NULL);
@@ -319,7 +319,7 @@ static void check_call(gki_judge *judge, const gk_task *task) {
     check_argument(judge, &(wanted){places[k], NULL, 0, ANY}, task->args[k]);
 }
 
-static void check_include(gki_judge *judge, const gk_task *task) {
+static void check_include(gki_checker *judge, const gk_task *task) {
   const gk_list *list = task->list;
   gki_problem problem;
   char text[512];
@@ -344,7 +344,7 @@ static void check_include(gki_judge *judge, const gk_task *task) {
   }
 }
 
-void gki_check_task(gki_judge *judge, const gk_task *task) {
+void gki_check_task(gki_checker *judge, const gk_task *task) {
   static const uint32_t none[4] = {0};
   if (task->op == GK_OP_NONE) {
     gki_say(judge, GKI_TASK_FORGOTTEN, NULL);

@@ -4,5 +4,5 @@
 #include "check/report.h"
 
 /* What a line of any kind takes: kernel, arguments, items, flag, and nothing else. */
-void gki_check_task(gki_judge *judge, const gk_task *task);
+void gki_check_task(gki_checker *judge, const gk_task *task);
 #endif

@@ -217,7 +217,7 @@ static gk_result tell_failure(gk_graph *graph, const char *call) {
   return result;
 }
 
-gk_result gki_slots_judge(gk_graph *graph, const char *call) {
+gk_result gki_bindings_check(gk_graph *graph, const char *call) {
   if (graph->failed_count) return tell_failure(graph, call);
   if (atomic_load_explicit(&graph->device->bound_freed, memory_order_relaxed) != graph->freed) graph->dirty = true;
   if (!graph->dirty) return GK_OK;

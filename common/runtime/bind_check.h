@@ -3,5 +3,5 @@
 #define GKI_RUNTIME_BIND_CHECK_H
 #include "runtime/graph.h"
 
-gk_result gki_slots_judge(gk_graph *graph, const char *call);
+gk_result gki_bindings_check(gk_graph *graph, const char *call);
 #endif

@@ -193,7 +193,7 @@ gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, b
   const uint32_t target = label ? gki_plan_label(&graph->planned.plan, label) : 0;
   gk_result result = label && !target ? gki_refuse_label(&graph->planned.plan, call, label)
                                       : refuse_busy(graph, call, launched);
-  if (result == GK_OK) result = gki_slots_judge(graph, call);
+  if (result == GK_OK) result = gki_bindings_check(graph, call);
   if (result == GK_OK && here) result = refuse_behind_others(graph, call, launched);
   if (result != GK_OK) return result;
   *prepared = gki_launch_at(graph, launched + 1);

@@ -118,7 +118,7 @@ static int judge(void) {
     gki_begin();
     gki_fail_with(GK_OK, "nothing");
     gki_begin();
-    gk_result result = gki_cuda_judge(driver, results[k], "task %d (%s)", 7, "scale");
+    gk_result result = gki_cuda_result(driver, results[k], "task %d (%s)", 7, "scale");
     printf("%s%s: %s", k > 0 ? " | " : "", gk_result_name(result), gk_error());
   }
   return 0;
