@@ -44,7 +44,7 @@ static void enter_block(walk *w, uint32_t line) {
   gk_op op = op_at(w, line);
   w->block = line;
   if (op != GK_OP_ELSE && ++w->depth == GK_MAX_DEPTH + 1)
-    gki_say(&w->judge, GKI_BLOCKS_TOO_DEEP, gki_number(&w->judge, GK_MAX_DEPTH), NULL);
+    gki_report(&w->judge, GKI_BLOCKS_TOO_DEEP, gki_format_int(&w->judge, GK_MAX_DEPTH), NULL);
   if (op == GK_OP_PARALLEL) gki_races_enter(&w->races, line);
   if (op == GK_OP_SECTION && op_at(w, w->judge.blocks->lines[line].parent) == GK_OP_PARALLEL)
     gki_races_section(&w->races, line);
@@ -58,28 +58,28 @@ static void check_place(walk *w, uint32_t line) {
   const gki_line *at = &judge->blocks->lines[line];
   gk_op op = at->task->op, around = op_at(w, at->parent);
   if (op == GK_OP_END) {
-    if (at->mate == GKI_NONE) gki_say(judge, GKI_END_WITHOUT_BLOCK, NULL);
+    if (at->mate == GKI_NONE) gki_report(judge, GKI_END_WITHOUT_BLOCK, NULL);
     return;
   }
   if (op == GK_OP_ELSE) {
     if (at->otherwise != GKI_NONE) return;
-    if (around == GK_OP_ELSE) gki_say(judge, GKI_ELSE_TWICE, gki_line_word(judge, at->parent), NULL);
-    else gki_say(judge, GKI_ELSE_WITHOUT_IF, NULL);
+    if (around == GK_OP_ELSE) gki_report(judge, GKI_ELSE_TWICE, gki_line_word(judge, at->parent), NULL);
+    else gki_report(judge, GKI_ELSE_WITHOUT_IF, NULL);
     return;
   }
   if (op == GK_OP_NONE || !gki_op_name(op)) return; /* told with its fields */
-  if (op == GK_OP_CASE && around != GK_OP_SWITCH) gki_say(judge, GKI_CASE_OUTSIDE_SWITCH, NULL);
-  if (op == GK_OP_SECTION && around != GK_OP_PARALLEL) gki_say(judge, GKI_SECTION_OUTSIDE_PARALLEL, NULL);
+  if (op == GK_OP_CASE && around != GK_OP_SWITCH) gki_report(judge, GKI_CASE_OUTSIDE_SWITCH, NULL);
+  if (op == GK_OP_SECTION && around != GK_OP_PARALLEL) gki_report(judge, GKI_SECTION_OUTSIDE_PARALLEL, NULL);
   if (op != GK_OP_CASE && around == GK_OP_SWITCH)
-    gki_say(judge, GKI_TASK_IN_SWITCH, gki_line_word(judge, at->parent), NULL);
+    gki_report(judge, GKI_TASK_IN_SWITCH, gki_line_word(judge, at->parent), NULL);
   if (op != GK_OP_SECTION && around == GK_OP_PARALLEL)
-    gki_say(judge, GKI_TASK_IN_PARALLEL, gki_line_word(judge, at->parent), NULL);
-  if (gki_op_opens(op) && at->mate == GKI_NONE) gki_say(judge, GKI_END_MISSING, NULL);
+    gki_report(judge, GKI_TASK_IN_PARALLEL, gki_line_word(judge, at->parent), NULL);
+  if (gki_op_opens(op) && at->mate == GKI_NONE) gki_report(judge, GKI_END_MISSING, NULL);
   if (op == GK_OP_CHECKPOINT && w->checkpoint != GKI_NONE)
-    gki_say(judge, GKI_CHECKPOINT_IN_CHECKPOINT, gki_line_word(judge, w->checkpoint), NULL);
+    gki_report(judge, GKI_CHECKPOINT_IN_CHECKPOINT, gki_line_word(judge, w->checkpoint), NULL);
   uint32_t section = w->parallel != GKI_NONE ? w->parallel : w->section;
   if (op == GK_OP_CHECKPOINT && section != GKI_NONE)
-    gki_say(judge, GKI_CHECKPOINT_IN_SECTION, gki_line_word(judge, section), NULL);
+    gki_report(judge, GKI_CHECKPOINT_IN_SECTION, gki_line_word(judge, section), NULL);
 }
 
 static void check_always(walk *w, uint32_t line) {
@@ -87,8 +87,8 @@ static void check_always(walk *w, uint32_t line) {
   const gki_line *at = &judge->blocks->lines[line];
   gk_op op = at->task->op;
   if (!(at->task->bits & GK_ALWAYS) || op == GK_OP_NONE || !gki_op_name(op)) return;
-  if (op > GK_OP_CALL) gki_say(judge, GKI_ALWAYS_ON_BLOCK, gki_op_name(op), NULL);
-  else if (at->parent != GKI_NONE) gki_say(judge, GKI_ALWAYS_IN_BLOCK, gki_line_word(judge, at->parent), NULL);
+  if (op > GK_OP_CALL) gki_report(judge, GKI_ALWAYS_ON_BLOCK, gki_op_name(op), NULL);
+  else if (at->parent != GKI_NONE) gki_report(judge, GKI_ALWAYS_IN_BLOCK, gki_line_word(judge, at->parent), NULL);
 }
 
 /* ---- labels ------------------------------------------------------------------------------------------------------ */
@@ -116,14 +116,14 @@ static uint32_t *place_of_label(walk *w, int64_t label) {
 static void check_label(walk *w, uint32_t line) {
   gki_checker *judge = &w->judge;
   const gk_task *task = task_at(w, line);
-  if (task->op == GK_OP_CHECKPOINT && !task->label) gki_say(judge, GKI_LABEL_MISSING, NULL);
+  if (task->op == GK_OP_CHECKPOINT && !task->label) gki_report(judge, GKI_LABEL_MISSING, NULL);
   if (!has_label(task)) return;
   int64_t label = gki_label_of(judge->blocks, line);
-  if (!label) gki_say(judge, GKI_LABEL_ZERO, gki_number(judge, task->label), NULL);
-  if (label < INT32_MIN || label > INT32_MAX) gki_say(judge, GKI_LABEL_RANGE, gki_number(judge, label), NULL);
+  if (!label) gki_report(judge, GKI_LABEL_ZERO, gki_format_int(judge, task->label), NULL);
+  if (label < INT32_MIN || label > INT32_MAX) gki_report(judge, GKI_LABEL_RANGE, gki_format_int(judge, label), NULL);
   if (!label) return;
   uint32_t *place = place_of_label(w, label);
-  if (*place) gki_say(judge, GKI_LABEL_REUSED, gki_number(judge, label), gki_line_word(judge, *place - 1), NULL);
+  if (*place) gki_report(judge, GKI_LABEL_REUSED, gki_format_int(judge, label), gki_line_word(judge, *place - 1), NULL);
   else *place = line + 1;
 }
 
@@ -140,7 +140,7 @@ static gk_result check_races(walk *w, uint32_t line) {
       char parallel[GKI_WORD_BYTES];
       gki_line_name(judge->blocks, clashes[j].parallel, parallel, sizeof parallel);
       const gk_slot_desc *slot = &judge->blocks->slots[touches[k].slot];
-      gki_say(judge, GKI_RACE, gki_touch_word(touches[k].kind), gki_desc_word(judge, slot),
+      gki_report(judge, GKI_RACE, gki_touch_word(touches[k].kind), gki_desc_word(judge, slot),
               gki_line_word(judge, clashes[j].who), gki_touch_word(clashes[j].kind), parallel, NULL);
     }
   }
@@ -162,7 +162,7 @@ static gk_result check_inclusions(walk *w, uint32_t line) {
     judge->named = inclusion;
     judge->inclusion = in->around;
     gki_check_task(judge, in->at);
-    if (in->at->bits & GK_ALWAYS) gki_say(judge, GKI_ALWAYS_ON_BLOCK, gki_op_name(GK_OP_LIST), NULL);
+    if (in->at->bits & GK_ALWAYS) gki_report(judge, GKI_ALWAYS_ON_BLOCK, gki_op_name(GK_OP_LIST), NULL);
     if (in->list && in->first == inclusion) result = gki_check_slots(judge, inclusion);
   }
   return result;
@@ -206,7 +206,7 @@ gk_result gki_check(const gki_blocks *blocks, const gk_backend *backend, gk_repo
     w.races.tops = gki_array(blocks->slot_count, sizeof *w.races.tops, "finding races between sections");
     if (!w.races.tops) result = GK_ERROR_MEMORY;
   }
-  for (uint32_t line = 0; line < blocks->line_count && !result && !gki_heard_enough(&w.judge); ++line)
+  for (uint32_t line = 0; line < blocks->line_count && !result && !gki_check_is_done(&w.judge); ++line)
     result = check_line(&w, line);
   if (!result) result = check_inclusions(&w, GKI_NONE);
   gki_races_free(&w.races);

@@ -13,9 +13,9 @@ static void check_sum(gki_checker *judge, const gk_kernel *kernel, const gk_para
   const char *name = gki_word(judge, kernel->name), *of = gki_word(judge, param->name);
   const gk_type type = gki_number_type(param->element);
   if (type == GK_NO_TYPE || type == GK_I64)
-    gki_say(judge, GKI_KERNEL_SUM, name, gki_word(judge, param->element), of, NULL);
+    gki_report(judge, GKI_KERNEL_SUM, name, gki_word(judge, param->element), of, NULL);
   else if (param->element_bytes != (type == GK_F64 ? 8 : 4))
-    gki_say(judge, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
+    gki_report(judge, GKI_KERNEL_PARAM, name, of, "is a sum, and doesn't have the size of its element's type", NULL);
 }
 
 static void check_param(gki_checker *judge, const gk_kernel *kernel, uint32_t place) {
@@ -31,8 +31,8 @@ static void check_param(gki_checker *judge, const gk_kernel *kernel, uint32_t pl
   else if (param->element && strchr(param->element, '*'))
     what = "has pointers for elements, which not every device has; give the memory as a parameter of its own";
   if (what)
-    gki_say(judge, GKI_KERNEL_PARAM, gki_word(judge, kernel->name),
-            param->name && *param->name ? gki_word(judge, param->name) : gki_number(judge, place), what, NULL);
+    gki_report(judge, GKI_KERNEL_PARAM, gki_word(judge, kernel->name),
+            param->name && *param->name ? gki_word(judge, param->name) : gki_format_int(judge, place), what, NULL);
   else if (param->access == GK_ACCESS_SUM) check_sum(judge, kernel, param);
 }
 
@@ -71,7 +71,7 @@ static void check_code(gki_checker *judge, const gk_kernel *kernel, const gk_cod
   else if (is_cuda && parameter_bytes(kernel) > CUDA_MAX_PARAMETERS)
     what = "has more than 4096 bytes of parameters, the most that a node takes (a large struct may go by `in`)";
   else if (code->reserved[0] | code->reserved[1] | code->reserved[2]) what = "has a .reserved that isn't zero";
-  if (what) gki_say(judge, GKI_KERNEL_CODE, gki_word(judge, kernel->name), backend, what, NULL);
+  if (what) gki_report(judge, GKI_KERNEL_CODE, gki_word(judge, kernel->name), backend, what, NULL);
 }
 
 /* Elsewhere than where kernels are composed nothing is wrong with it. */
@@ -91,15 +91,15 @@ static void check_source(gki_checker *judge, const gk_kernel *kernel) {
                      : source->use_count && !source->uses    ? ".uses"
                                                              : NULL;
   if (what) {
-    gki_say(judge, GKI_KERNEL_SOURCE, gki_word(judge, kernel->name), what, NULL);
+    gki_report(judge, GKI_KERNEL_SOURCE, gki_word(judge, kernel->name), what, NULL);
     return;
   }
   for (uint32_t k = 0; k <= source->use_count; ++k) {
     const gk_source *part = k < source->use_count ? source->uses[k] : source;
     const char *other = part ? gki_source_of_other(part) : NULL;
     if (other)
-      gki_say(judge, GKI_KERNEL_TEXT, gki_word(judge, kernel->name), gki_word(judge, part->file),
-              gki_number(judge, part->line), gki_word(judge, other), NULL);
+      gki_report(judge, GKI_KERNEL_TEXT, gki_word(judge, kernel->name), gki_word(judge, part->file),
+              gki_format_int(judge, part->line), gki_word(judge, other), NULL);
     else warn_of_host_code(kernel, part);
   }
 }
@@ -128,15 +128,16 @@ void gki_check_kernel(gki_checker *judge, const gk_kernel *kernel) {
   if (*place_of(judge, kernel) == kernel) return;
   size_t before = judge->problem_count;
   const char *name = gki_word(judge, kernel->name);
-  if (!kernel->name || !*kernel->name) gki_say(judge, GKI_KERNEL_NAMELESS, NULL);
-  if (kernel->reserved[0] | kernel->reserved[1]) gki_say(judge, GKI_KERNEL_RESERVED, name, NULL);
+  if (!kernel->name || !*kernel->name) gki_report(judge, GKI_KERNEL_NAMELESS, NULL);
+  if (kernel->reserved[0] | kernel->reserved[1]) gki_report(judge, GKI_KERNEL_RESERVED, name, NULL);
   if (kernel->dimensions > 3)
-    gki_say(judge, GKI_KERNEL_DIMENSIONS, name, gki_many(judge, kernel->dimensions, "dimension"), NULL);
+    gki_report(judge, GKI_KERNEL_DIMENSIONS, name, gki_format_count(judge, kernel->dimensions, "dimension"), NULL);
   if (kernel->param_count > GK_MAX_ARGS)
-    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_many(judge, kernel->param_count, "parameter"),
+    gki_report(judge, GKI_KERNEL_PARAMS, name, gki_format_count(judge, kernel->param_count, "parameter"),
             "a task has at most 16 arguments", NULL);
   else if (kernel->param_count && !kernel->params)
-    gki_say(judge, GKI_KERNEL_PARAMS, name, gki_many(judge, kernel->param_count, "parameter"), ".params is NULL", NULL);
+    gki_report(judge, GKI_KERNEL_PARAMS, name, gki_format_count(judge, kernel->param_count, "parameter"),
+               ".params is NULL", NULL);
   else
     for (uint32_t k = 0; k < kernel->param_count; ++k) check_param(judge, kernel, k);
   check_source(judge, kernel);
@@ -145,7 +146,7 @@ void gki_check_kernel(gki_checker *judge, const gk_kernel *kernel) {
   check_code(judge, kernel, kernel->vulkan, "vulkan");
   if (judge->problem_count == before && !has_code(judge, kernel)) {
     const char *backend = judge->backend ? judge->backend->name : "any backend";
-    gki_say(judge, GKI_KERNEL_NO_CODE, gki_word(judge, kernel->name), backend, NULL);
+    gki_report(judge, GKI_KERNEL_NO_CODE, gki_word(judge, kernel->name), backend, NULL);
   }
   if (judge->problem_count == before) *place_of(judge, kernel) = kernel;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void gki_say_text(gki_checker *judge, gki_problem problem, const char *text) {
+void gki_report_text(gki_checker *judge, gki_problem problem, const char *text) {
   char message[GKI_WHERE_BYTES + 2048];
   uint32_t source = judge->line != GKI_NONE ? judge->blocks->lines[judge->line].source
                                             : judge->blocks->inclusions[judge->named].source;
@@ -23,7 +23,7 @@ void gki_say_text(gki_checker *judge, gki_problem problem, const char *text) {
                                              .task = source == GKI_NONE ? SIZE_MAX : source});
 }
 
-void gki_say(gki_checker *judge, gki_problem problem, ...) {
+void gki_report(gki_checker *judge, gki_problem problem, ...) {
   const char *words[8];
   char text[2048];
   size_t count = 0;
@@ -34,24 +34,24 @@ void gki_say(gki_checker *judge, gki_problem problem, ...) {
   va_end(list);
   words[count] = NULL;
   gki_problem_text(problem, words, text, sizeof text);
-  gki_say_text(judge, problem, text);
+  gki_report_text(judge, problem, text);
 }
 
 static char *next_word(gki_checker *judge) { return judge->words[judge->next_word++ % GK_COUNT(judge->words)]; }
 
-const char *gki_number(gki_checker *judge, int64_t number) {
+const char *gki_format_int(gki_checker *judge, int64_t number) {
   char *word = next_word(judge);
   snprintf(word, GKI_WORD_BYTES, "%" PRId64, number);
   return word;
 }
 
-const char *gki_bits(gki_checker *judge, uint32_t bits) {
+const char *gki_format_bits(gki_checker *judge, uint32_t bits) {
   char *word = next_word(judge);
   snprintf(word, GKI_WORD_BYTES, "0x%" PRIx32, bits);
   return word;
 }
 
-const char *gki_many(gki_checker *judge, int64_t number, const char *what) {
+const char *gki_format_count(gki_checker *judge, int64_t number, const char *what) {
   char *word = next_word(judge);
   snprintf(word, GKI_WORD_BYTES, "%" PRId64 " %s%s", number, what, number == 1 ? "" : "s");
   return word;
@@ -72,7 +72,7 @@ const char *gki_desc_word(gki_checker *judge, const gk_slot_desc *desc) {
 
 const char *gki_slot_word(gki_checker *judge, gk_slot slot) {
   const gk_slot_desc *desc = gki_desc_of(judge, slot);
-  return desc ? gki_desc_word(judge, desc) : gki_number(judge, slot);
+  return desc ? gki_desc_word(judge, desc) : gki_format_int(judge, slot);
 }
 
 const char *gki_line_word(gki_checker *judge, uint32_t line) {
@@ -83,7 +83,7 @@ const char *gki_line_word(gki_checker *judge, uint32_t line) {
 
 const char *gki_type_word(gki_checker *judge, gk_type type) {
   const char *name = gki_type_name(type);
-  return name ? name : gki_number(judge, (int)type);
+  return name ? name : gki_format_int(judge, (int)type);
 }
 
 const gk_slot_desc *gki_desc_of(const gki_checker *judge, gk_slot slot) {

@@ -17,7 +17,7 @@ typedef struct gki_checker {
   size_t problem_count;
   const gk_kernel *sound[64];     /* kernels that were found right, by a hash of their address */
   uint32_t next_word;
-  char words[8][GKI_WORD_BYTES];  /* what gki_number and others return; used in turn */
+  char words[8][GKI_WORD_BYTES];  /* what gki_format_int and others return; used in turn */
   char where[GKI_WHERE_BYTES], other[GKI_WHERE_BYTES]; /* the task that is judged; what gki_line_word returns */
 } gki_checker;
 
@@ -25,18 +25,18 @@ typedef struct gki_checker {
 #if defined(__GNUC__)
 __attribute__((sentinel))
 #endif
-void gki_say(gki_checker *judge, gki_problem problem, ...);
+void gki_report(gki_checker *judge, gki_problem problem, ...);
 
 /* The same with the sentence made already. */
-void gki_say_text(gki_checker *judge, gki_problem problem, const char *text);
+void gki_report_text(gki_checker *judge, gki_problem problem, const char *text);
 
 /* True once nobody wants to hear of any more problems. */
-static inline bool gki_heard_enough(const gki_checker *judge) { return !judge->report && judge->problem_count; }
+static inline bool gki_check_is_done(const gki_checker *judge) { return !judge->report && judge->problem_count; }
 
 /* Words for a sentence; they last until seven more were made. */
-const char *gki_number(gki_checker *judge, int64_t number);
-const char *gki_bits(gki_checker *judge, uint32_t bits);                    /* "0x6" */
-const char *gki_many(gki_checker *judge, int64_t number, const char *what); /* "1 slot", "2 slots" */
+const char *gki_format_int(gki_checker *judge, int64_t number);
+const char *gki_format_bits(gki_checker *judge, uint32_t bits);                    /* "0x6" */
+const char *gki_format_count(gki_checker *judge, int64_t number, const char *what); /* "1 slot", "2 slots" */
 const char *gki_word(gki_checker *judge, const char *text);                 /* cut to what a message can bear */
 const char *gki_desc_word(gki_checker *judge, const gk_slot_desc *desc);    /* "3 (velocity)" */
 const char *gki_slot_word(gki_checker *judge, gk_slot slot);                /* the same, by the table at hand */

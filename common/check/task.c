@@ -43,7 +43,7 @@ static uint32_t set_fields(const gk_task *task) {
 static void check_fields(gki_checker *judge, const gk_task *task) {
   uint32_t unused = set_fields(task) & ~used_fields[task->op];
   for (uint32_t k = 0; unused; ++k, unused >>= 1)
-    if (unused & 1) gki_say(judge, GKI_FIELD_UNUSED, field_names[k], gki_op_name(task->op), "", NULL);
+    if (unused & 1) gki_report(judge, GKI_FIELD_UNUSED, field_names[k], gki_op_name(task->op), "", NULL);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static void check_element(gki_checker *judge, const wanted *want, const gk_slot_
   bool named = want->element && desc->element;
   if (named && !same_element(want->element, desc->element)) {
     const char *found = gki_word(judge, desc->element);
-    gki_say(judge, GKI_ARGUMENT_ELEMENT, gki_word(judge, want->word), gki_word(judge, want->element),
+    gki_report(judge, GKI_ARGUMENT_ELEMENT, gki_word(judge, want->word), gki_word(judge, want->element),
             gki_desc_word(judge, desc), found, NULL);
     return;
   }
@@ -91,23 +91,24 @@ static void check_element(gki_checker *judge, const wanted *want, const gk_slot_
   bool differs = named ? want->element_bytes != desc->element_bytes && want->element_bytes && desc->element_bytes
                        : desc->type == GK_BYTES && desc->element_bytes < want->element_bytes;
   if (differs)
-    gki_say(judge, GKI_ARGUMENT_SIZE, gki_word(judge, want->word), gki_many(judge, want->element_bytes, "byte"),
-            gki_desc_word(judge, desc), gki_number(judge, desc->element_bytes), NULL);
+    gki_report(judge, GKI_ARGUMENT_SIZE, gki_word(judge, want->word),
+               gki_format_count(judge, want->element_bytes, "byte"), gki_desc_word(judge, desc),
+               gki_format_int(judge, desc->element_bytes), NULL);
 }
 
 /* The slot's entry, if it will do. */
 static const gk_slot_desc *check_argument(gki_checker *judge, const wanted *want, gk_slot slot) {
   const gk_slot_desc *desc = gki_desc_of(judge, slot);
   if (!desc) {
-    gki_say(judge, GKI_ARGUMENT_UNKNOWN, gki_word(judge, want->word), gki_number(judge, slot), NULL);
+    gki_report(judge, GKI_ARGUMENT_UNKNOWN, gki_word(judge, want->word), gki_format_int(judge, slot), NULL);
     return NULL;
   }
   if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) return NULL; /* told with the table */
   if (!(want->types >> desc->type & 1)) {
     const char *name = gki_word(judge, want->word), *at = gki_desc_word(judge, desc);
-    if (desc->type == GK_HOST_PTR) gki_say(judge, GKI_HOST_POINTER, name, at, NULL);
+    if (desc->type == GK_HOST_PTR) gki_report(judge, GKI_HOST_POINTER, name, at, NULL);
     else
-      gki_say(judge, GKI_ARGUMENT_TYPE, name, types_word(judge, want->types), at, gki_type_word(judge, desc->type),
+      gki_report(judge, GKI_ARGUMENT_TYPE, name, types_word(judge, want->types), at, gki_type_word(judge, desc->type),
               NULL);
     return NULL;
   }
@@ -118,20 +119,21 @@ static const gk_slot_desc *check_argument(gki_checker *judge, const wanted *want
 static bool check_count(gki_checker *judge, const gk_task *task, const char *what, uint32_t count) {
   uint32_t found = gki_arg_count(task);
   if (found == count) return true;
-  gki_say(judge, GKI_ARGUMENT_COUNT, what, gki_many(judge, count, "argument"), gki_number(judge, found), NULL);
+  gki_report(judge, GKI_ARGUMENT_COUNT, what, gki_format_count(judge, count, "argument"), gki_format_int(judge, found),
+             NULL);
   return false;
 }
 
 static void check_gap(gki_checker *judge, const gk_task *task, uint32_t count) {
   for (uint32_t k = count; k < GK_MAX_ARGS; ++k) {
     if (!task->args[k]) continue;
-    gki_say(judge, GKI_ARGUMENT_GAP, gki_number(judge, k), gki_number(judge, task->args[k]), NULL);
+    gki_report(judge, GKI_ARGUMENT_GAP, gki_format_int(judge, k), gki_format_int(judge, task->args[k]), NULL);
     return;
   }
 }
 
 static void check_aligned(gki_checker *judge, const gk_task *task) {
-  if (task->offset % 4) gki_say(judge, GKI_OFFSET_UNALIGNED, gki_number(judge, task->offset), NULL);
+  if (task->offset % 4) gki_report(judge, GKI_OFFSET_UNALIGNED, gki_format_int(judge, task->offset), NULL);
 }
 
 /* Whether the number of items is read on the device. */
@@ -141,18 +143,19 @@ static bool check_items(gki_checker *judge, const gk_task *task, uint32_t axis) 
   if (!slot) return false;
   const gk_slot_desc *desc = gki_desc_of(judge, slot);
   if (!desc) {
-    const char *number = gki_number(judge, slot);
-    gki_say(judge, GKI_ITEMS_UNKNOWN, names[axis], number, number, NULL);
+    const char *number = gki_format_int(judge, slot);
+    gki_report(judge, GKI_ITEMS_UNKNOWN, names[axis], number, number, NULL);
     return true;
   }
   switch (desc->type) {
   case GK_PTR:
     if (is_other_number(desc->element))
-      gki_say(judge, GKI_ITEMS_ELEMENT, names[axis], gki_desc_word(judge, desc), gki_word(judge, desc->element), NULL);
+      gki_report(judge, GKI_ITEMS_ELEMENT, names[axis], gki_desc_word(judge, desc), gki_word(judge, desc->element),
+                 NULL);
     return true;
   case GK_I32: case GK_U32: case GK_I64: return false;
   case GK_F32: case GK_F64: case GK_BYTES: case GK_HOST_PTR:
-    gki_say(judge, GKI_ITEMS_TYPE, names[axis], gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
+    gki_report(judge, GKI_ITEMS_TYPE, names[axis], gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
     return true;
   default: return true; /* told with the table */
   }
@@ -160,17 +163,17 @@ static bool check_items(gki_checker *judge, const gk_task *task, uint32_t axis) 
 
 static void check_flag(gki_checker *judge, const gk_task *task) {
   if (!task->flag) {
-    if (task->op != GK_OP_CHECKPOINT) gki_say(judge, GKI_FLAG_MISSING, gki_op_name(task->op), NULL);
+    if (task->op != GK_OP_CHECKPOINT) gki_report(judge, GKI_FLAG_MISSING, gki_op_name(task->op), NULL);
     else if (task->offset)
-      gki_say(judge, GKI_FIELD_UNUSED, ".offset", gki_op_name(task->op), " without a flag", NULL);
+      gki_report(judge, GKI_FIELD_UNUSED, ".offset", gki_op_name(task->op), " without a flag", NULL);
     return;
   }
   const gk_slot_desc *desc = gki_desc_of(judge, task->flag);
-  if (!desc) gki_say(judge, GKI_FLAG_UNKNOWN, gki_number(judge, task->flag), NULL);
+  if (!desc) gki_report(judge, GKI_FLAG_UNKNOWN, gki_format_int(judge, task->flag), NULL);
   else if (desc->type > GK_PTR && desc->type <= GK_HOST_PTR)
-    gki_say(judge, GKI_FLAG_TYPE, gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
+    gki_report(judge, GKI_FLAG_TYPE, gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
   else if (is_other_number(desc->element))
-    gki_say(judge, GKI_FLAG_ELEMENT, gki_desc_word(judge, desc), gki_word(judge, desc->element), NULL);
+    gki_report(judge, GKI_FLAG_ELEMENT, gki_desc_word(judge, desc), gki_word(judge, desc->element), NULL);
   check_aligned(judge, task);
 }
 
@@ -186,7 +189,7 @@ static void check_alias(gki_checker *judge, const gk_task *task, const uint32_t 
     for (uint32_t j = 0; j < count; ++j) {
       if (j == k || memory[j] != memory[k] || !writes(params[j].access)) continue;
       if (params[j].access == GK_ACCESS_SUM && params[k].access == GK_ACCESS_SUM && j < k) continue;
-      gki_say(judge, GKI_ARGUMENT_ALIAS, gki_slot_word(judge, task->args[k]), gki_word(judge, params[k].name),
+      gki_report(judge, GKI_ARGUMENT_ALIAS, gki_slot_word(judge, task->args[k]), gki_word(judge, params[k].name),
               params[k].access == GK_ACCESS_IN ? "which may only be read" : "which is summed into",
               gki_word(judge, params[j].name), NULL);
     }
@@ -220,7 +223,7 @@ static void check_grid(gki_checker *judge, const gk_task *task, uint32_t axis) {
   static const char *const names[] = {"x", "y", "z"};
   const gk_slot_desc *desc = task->items[axis] ? gki_desc_of(judge, task->items[axis]) : NULL;
   if (desc && desc->type == GK_PTR)
-    gki_say(judge, GKI_ITEMS_BY_HAND, names[axis], gki_desc_word(judge, desc), gki_word(judge, task->kernel->name),
+    gki_report(judge, GKI_ITEMS_BY_HAND, names[axis], gki_desc_word(judge, desc), gki_word(judge, task->kernel->name),
             judge->backend->name, NULL);
 }
 
@@ -230,7 +233,7 @@ static void check_launch(gki_checker *judge, const gk_task *task) {
     gki_check_kernel(judge, kernel);
     check_params(judge, task);
   } else {
-    gki_say(judge, GKI_KERNEL_NULL, NULL);
+    gki_report(judge, GKI_KERNEL_NULL, NULL);
   }
   uint32_t dimensions = !kernel || kernel->dimensions > 3 ? 3 : kernel->dimensions ? kernel->dimensions : 1;
   const uint32_t given = task->bits / GK_DIMENSIONS(1) % 4;
@@ -239,8 +242,8 @@ static void check_launch(gki_checker *judge, const gk_task *task) {
                     *const always[] = {"GK_RUN_ALWAYS", "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(2)",
                                        "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(3)"};
   if (differ)
-    gki_say(judge, GKI_RUN_DIMENSIONS, gki_many(judge, given, "dimension"), gki_word(judge, kernel->name),
-            gki_number(judge, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
+    gki_report(judge, GKI_RUN_DIMENSIONS, gki_format_count(judge, given, "dimension"), gki_word(judge, kernel->name),
+            gki_format_int(judge, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
   const bool by_hand = kernel && gki_check_code_by_hand(judge, kernel);
   bool on_device = false;
   for (uint32_t k = 0; k < 3; ++k) {
@@ -249,12 +252,12 @@ static void check_launch(gki_checker *judge, const gk_task *task) {
       if (by_hand) check_grid(judge, task, k);
     }
     else if (task->items[k] && !differ)
-      gki_say(judge, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(judge, kernel->name),
-              gki_many(judge, dimensions, "dimension"), NULL);
+      gki_report(judge, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(judge, kernel->name),
+              gki_format_count(judge, dimensions, "dimension"), NULL);
   }
   if (on_device) check_aligned(judge, task);
   else if (task->offset)
-    gki_say(judge, GKI_FIELD_UNUSED, ".offset", "KERNEL", " unless a GK_PTR counts its items along x", NULL);
+    gki_report(judge, GKI_FIELD_UNUSED, ".offset", "KERNEL", " unless a GK_PTR counts its items along x", NULL);
 }
 
 /* ---- copies and fills -------------------------------------------------------------------------------------------- */
@@ -271,15 +274,16 @@ static void check_copy(gki_checker *judge, const gk_task *task) {
   if (!to || !from) return;
   uint32_t unit = unit_of(to);
   if (unit != unit_of(from))
-    gki_say(judge, GKI_COPY_UNITS, gki_many(judge, unit, "byte"), gki_many(judge, unit_of(from), "byte"), NULL);
+    gki_report(judge, GKI_COPY_UNITS, gki_format_count(judge, unit, "byte"),
+               gki_format_count(judge, unit_of(from), "byte"), NULL);
   if (from->type == GK_BYTES && (task->items[0] || task->from_offset))
-    gki_say(judge, GKI_COPY_STRUCT, gki_desc_word(judge, from), NULL);
+    gki_report(judge, GKI_COPY_STRUCT, gki_desc_word(judge, from), NULL);
   uint32_t slot = gki_slot_of(judge->blocks, judge->inclusion, task->args[0]);
   if (!slot || slot != gki_slot_of(judge->blocks, judge->inclusion, task->args[1])) return;
   int64_t apart = llabs((int64_t)task->offset - task->from_offset);
   if (apart == 0 || (!task->items[0] && apart < unit))
-    gki_say(judge, GKI_COPY_ONTO_ITSELF, gki_desc_word(judge, to), gki_number(judge, task->from_offset),
-            gki_number(judge, task->offset), NULL);
+    gki_report(judge, GKI_COPY_ONTO_ITSELF, gki_desc_word(judge, to), gki_format_int(judge, task->from_offset),
+            gki_format_int(judge, task->offset), NULL);
 }
 
 /* A pattern is repeated every 4 bytes, whatever the elements are. */
@@ -296,16 +300,16 @@ static void check_pattern(gki_checker *judge, const gk_task *task, const gk_slot
     with = "each 4 bytes with one integer";
     fix = is_float ? "use GK_FILL_F32, or 0" : "use a kernel, or 0";
   }
-  if (fix) gki_say(judge, GKI_FILL_NUMBER, with, gki_desc_word(judge, to), gki_word(judge, to->element), fix, NULL);
+  if (fix) gki_report(judge, GKI_FILL_NUMBER, with, gki_desc_word(judge, to), gki_word(judge, to->element), fix, NULL);
 }
 
 static void check_fill(gki_checker *judge, const gk_task *task) {
   check_items(judge, task, 0);
-  if (task->offset % 4) gki_say(judge, GKI_FILL_OFFSET, gki_number(judge, task->offset), NULL);
+  if (task->offset % 4) gki_report(judge, GKI_FILL_OFFSET, gki_format_int(judge, task->offset), NULL);
   if (!check_count(judge, task, "FILL", 1)) return;
   const gk_slot_desc *to = check_argument(judge, &(wanted){"to", NULL, 0, MEMORY}, task->args[0]);
   if (to && unit_of(to) % 4)
-    gki_say(judge, GKI_FILL_UNIT, gki_desc_word(judge, to), gki_many(judge, unit_of(to), "byte"), NULL);
+    gki_report(judge, GKI_FILL_UNIT, gki_desc_word(judge, to), gki_format_count(judge, unit_of(to), "byte"), NULL);
   else if (to) check_pattern(judge, task, to);
 }
 
@@ -314,7 +318,7 @@ static void check_fill(gki_checker *judge, const gk_task *task) {
 static void check_call(gki_checker *judge, const gk_task *task) {
   static const char *const places[GK_MAX_ARGS] = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",
                                                   "8", "9", "10", "11", "12", "13", "14", "15"};
-  if (!task->call) gki_say(judge, GKI_CALL_NULL, NULL);
+  if (!task->call) gki_report(judge, GKI_CALL_NULL, NULL);
   for (uint32_t k = 0, count = gki_arg_count(task); k < count; ++k)
     check_argument(judge, &(wanted){places[k], NULL, 0, ANY}, task->args[k]);
 }
@@ -325,16 +329,16 @@ static void check_include(gki_checker *judge, const gk_task *task) {
   char text[512];
   uint32_t count = gki_arg_count(task);
   if (!list) {
-    gki_say(judge, GKI_INCLUDE_NULL, NULL);
+    gki_report(judge, GKI_INCLUDE_NULL, NULL);
     return;
   }
   if (gki_list_is_broken(list, &problem, text, sizeof text)) {
-    gki_say_text(judge, problem, text);
+    gki_report_text(judge, problem, text);
     return;
   }
   if (count > list->slot_count)
-    gki_say(judge, GKI_INCLUDE_ARGUMENTS, gki_many(judge, count, "argument"), gki_word(judge, gki_list_name(list)),
-            gki_many(judge, (int64_t)list->slot_count, "slot"), NULL);
+    gki_report(judge, GKI_INCLUDE_ARGUMENTS, gki_format_count(judge, count, "argument"),
+               gki_word(judge, gki_list_name(list)), gki_format_count(judge, (int64_t)list->slot_count, "slot"), NULL);
   for (uint32_t k = 0; k < count && k < list->slot_count; ++k) {
     const gk_slot_desc *inner = &list->slots[k];
     if (inner->type <= GK_NO_TYPE || inner->type > GK_HOST_PTR) continue;
@@ -347,18 +351,18 @@ static void check_include(gki_checker *judge, const gk_task *task) {
 void gki_check_task(gki_checker *judge, const gk_task *task) {
   static const uint32_t none[4] = {0};
   if (task->op == GK_OP_NONE) {
-    gki_say(judge, GKI_TASK_FORGOTTEN, NULL);
+    gki_report(judge, GKI_TASK_FORGOTTEN, NULL);
     return;
   }
   if (!gki_op_name(task->op)) {
-    gki_say(judge, GKI_OP_UNKNOWN, gki_number(judge, (int)task->op), NULL);
+    gki_report(judge, GKI_OP_UNKNOWN, gki_format_int(judge, (int)task->op), NULL);
     return;
   }
-  if (memcmp(task->reserved, none, sizeof none) != 0) gki_say(judge, GKI_RESERVED, NULL);
+  if (memcmp(task->reserved, none, sizeof none) != 0) gki_report(judge, GKI_RESERVED, NULL);
   const uint32_t bits = GK_ALWAYS | (task->op == GK_OP_KERNEL ? GK_DIMENSIONS(3) : 0) |
                         (task->op == GK_OP_FILL ? (uint32_t)GK_FLOATS : 0);
   if (task->bits & ~bits)
-    gki_say(judge, GKI_BITS_UNKNOWN, gki_bits(judge, task->bits), gki_op_name(task->op),
+    gki_report(judge, GKI_BITS_UNKNOWN, gki_format_bits(judge, task->bits), gki_op_name(task->op),
             task->op == GK_OP_KERNEL ? "GK_ALWAYS, GK_DIMENSIONS(n) or 0"
             : task->op == GK_OP_FILL ? "GK_ALWAYS, GK_FLOATS or 0"
             : task->op <= GK_OP_CALL ? "GK_ALWAYS or 0"
