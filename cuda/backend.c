@@ -43,7 +43,7 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   result = gki_cuda_load_own(device);
   if (result == GK_OK)
     result = gki_cuda_probe(device->driver, device->device, device->context, device->own.module, device->own.refused,
-                            &device->abilities);
+                            &device->caps);
   gki_cuda_leave(device);
   return result;
 }
@@ -100,22 +100,22 @@ static gk_capability *line_of(gki_cuda_device *device, const char *construct) {
 static void describe_gated(gki_cuda_device *device) {
   for (size_t k = 0; k < GK_COUNT(gated); ++k) *line_of(device, gated[k].construct) = gated[k];
   snprintf(device->why_loops, sizeof device->why_loops, "The host waits for the flag, reads it and decides: %s.",
-           device->abilities.why);
+           device->caps.why);
   line_of(device, "DO_WHILE")->why = device->why_loops;
 }
 
 static void describe_native(gki_cuda_device *device) {
-  const uint32_t ways = device->abilities.ways;
+  const uint32_t ways = device->caps.ways;
   if (ways & GKI_CUDA_NO_SWITCH)
     line_of(device, "SWITCH")->why =
         device->driver->version < 13000
             ? "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0."
-        : device->abilities.answers[GKI_CUDA_P9A] == GKI_CUDA_DECLINED
+        : device->caps.answers[GKI_CUDA_P9A] == GKI_CUDA_DECLINED
             ? "An IF node per case: GK_CUDA_PROBE wants it so (P9a)."
             : "An IF node per case: this driver was seen to run SWITCH nodes wrongly.";
   if (ways & GKI_CUDA_CHAIN_BRANCHES) {
     char why[GKI_CUDA_SAID_BYTES];
-    gki_cuda_say_ways(&device->abilities, GKI_CUDA_CHAIN_BRANCHES, why, sizeof why);
+    gki_cuda_describe_quirks(&device->caps, GKI_CUDA_CHAIN_BRANCHES, why, sizeof why);
     snprintf(device->why_chained, sizeof device->why_chained,
              "Branches of the graph; those that hold loops or branches go one after the other: %s.", why);
     line_of(device, "PARALLEL")->why = device->why_chained;
@@ -128,9 +128,9 @@ static void describe_native(gki_cuda_device *device) {
     line_of(device, "CHECKPOINT")->why = "One kernel at its end reads the flag; if it yields, it closes all that comes "
                                          "later. Where a launch resumes is copied to the device before it, as this "
                                          "driver doesn't update nodes as gk needs it.";
-  if (!(ways & GKI_CUDA_WAYS_PLAIN)) return;
+  if (!(ways & GKI_CUDA_QUIRKS_PLAIN)) return;
   char why[GKI_CUDA_SAID_BYTES];
-  gki_cuda_say_ways(&device->abilities, ways & GKI_CUDA_WAYS_PLAIN, why, sizeof why);
+  gki_cuda_describe_quirks(&device->caps, ways & GKI_CUDA_QUIRKS_PLAIN, why, sizeof why);
   snprintf(device->why_loops, sizeof device->why_loops, "A WHILE node; lists to which it matters get plain "
            "gates, a small kernel more in front of most conditional nodes: %s.", why);
   line_of(device, "DO_WHILE")->why = device->why_loops;
@@ -167,7 +167,7 @@ static void describe_calls(gki_cuda_device *device) {
 static void describe(void *at, gk_device_info *info) {
   gki_cuda_device *device = at;
   memcpy(device->capabilities, native, sizeof native);
-  if (device->abilities.conditional) describe_native(device);
+  if (device->caps.conditional) describe_native(device);
   else describe_gated(device);
   describe_kernels(device);
   describe_moves(device);
@@ -206,8 +206,8 @@ static void say_why_gated(const gki_cuda_device *device, const gk_plan *plan, ch
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
-  else if (!device->abilities.conditional) snprintf(why, bytes, "%s", device->abilities.why);
-  else if (device->abilities.ways & GKI_CUDA_TARGET_BY_COPY && has_code_by_hand(plan))
+  else if (!device->caps.conditional) snprintf(why, bytes, "%s", device->caps.why);
+  else if (device->caps.ways & GKI_CUDA_TARGET_BY_COPY && has_code_by_hand(plan))
     snprintf(why, bytes, "it has kernels with code by hand, whose parameters are in their nodes, and this driver "
              "doesn't update nodes of graphs with conditional nodes");
 }

@@ -29,14 +29,14 @@ enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers; 12.3 has the nodes, wit
 
 /* Those for which a list that needs one of them is lowered with GK_WITH_PLAIN. */
 enum {
-  GKI_CUDA_WAYS_PLAIN = GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS |
+  GKI_CUDA_QUIRKS_PLAIN = GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS |
                         GKI_CUDA_REARM_IN_FRONT | GKI_CUDA_MERGE_IN_BODY | GKI_CUDA_WRITE_ONCE |
                         GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_LOOP_END_LAST,
 };
 /* Those that cuda/lower.c takes. */
 enum {
-  GKI_CUDA_WAYS_TAKEN = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_TARGET_BY_COPY |
-                        GKI_CUDA_CODE_ON_HOST | GKI_CUDA_WAYS_PLAIN,
+  GKI_CUDA_QUIRKS_HANDLED = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_TARGET_BY_COPY |
+                        GKI_CUDA_CODE_ON_HOST | GKI_CUDA_QUIRKS_PLAIN,
 };
 
 /* The questions: X(id, name, way where the answer is no, what is true if it is yes). Those of one graph stand together,
@@ -94,7 +94,7 @@ typedef struct gki_cuda_probe_timing {
   uint32_t build_us, instantiate_us, run_us;
 } gki_cuda_probe_timing;
 
-typedef struct gki_cuda_abilities {
+typedef struct gki_cuda_caps {
   bool conditional;   /* false: everything is host-gated, and `why` says why */
   bool is_final;      /* false: a call failed for a reason that may pass, so the next one who asks starts anew */
   bool hangs;         /* a graph didn't end: what waits for the device, or ends its context, may never return */
@@ -110,10 +110,10 @@ typedef struct gki_cuda_abilities {
   gki_cuda_probe_timing graphs[GKI_CUDA_PROBE_GRAPHS];
   uint8_t asked_in[GKI_CUDA_QUESTION_COUNT]; /* which of them; of an answer */
   char why[400];      /* without `conditional`: a sentence, for the capability report */
-} gki_cuda_abilities;
+} gki_cuda_caps;
 
 /* Whether giving something back may wait for work that doesn't end. */
-static inline bool gki_cuda_must_leave(const gki_cuda_abilities *abilities) {
-  return abilities->hangs || abilities->busy;
+static inline bool gki_cuda_must_leave(const gki_cuda_caps *caps) {
+  return caps->hangs || caps->busy;
 }
 #endif

@@ -73,7 +73,7 @@ typedef struct gki_cuda_device {
   char no_calls[200];    /* for the capability report, as the next ones */
   char no_kernels[1400];
   char why_loops[3500], why_chained[3500]; /* for the capability report: of DO_WHILE, of PARALLEL */
-  gki_cuda_abilities abilities; /* what its driver does with conditional nodes */
+  gki_cuda_caps caps; /* what its driver does with conditional nodes */
   char name[256], driver_text[64];
   gk_capability capabilities[GKI_CUDA_CAPABILITIES];
 } gki_cuda_device;

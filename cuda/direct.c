@@ -15,9 +15,9 @@ gki_cuda_device *gki_cuda_device_of(gk_device *device, const char *call) {
 }
 
 gk_result gki_cuda_refuse_conditional(const gki_cuda_device *device, const char *call) {
-  if (device->abilities.conditional) return GK_OK;
+  if (device->caps.conditional) return GK_OK;
   return gk_fail(GK_ERROR_UNSUPPORTED, "%s: CUDA device %d (%s) has no conditional nodes for it: %s", call,
-                 device->ordinal, device->name, device->abilities.why);
+                 device->ordinal, device->name, device->caps.why);
 }
 
 gk_result gki_cuda_refuse_into(const char *call, CUgraph into, const CUgraphNode *after, size_t count) {

@@ -19,9 +19,9 @@
 
 static gk_result refuse_device(const gki_cuda_device *device) {
   gk_result result = gki_cuda_refuse_conditional(device, "gk_cuda_add");
-  if (result != GK_OK || !(device->abilities.ways & GKI_CUDA_TARGET_BY_COPY)) return result;
+  if (result != GK_OK || !(device->caps.ways & GKI_CUDA_TARGET_BY_COPY)) return result;
   char why[1024];
-  gki_cuda_say_ways(&device->abilities, GKI_CUDA_TARGET_BY_COPY, why, sizeof why);
+  gki_cuda_describe_quirks(&device->caps, GKI_CUDA_TARGET_BY_COPY, why, sizeof why);
   return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cuda_add: arming updates a node, and %s; use gk_graph_create and gk_launch",
                  why);
 }

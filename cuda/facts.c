@@ -112,20 +112,20 @@ static const char *way_name(uint32_t way) {
   return way ? "plain gates" : "nothing, gk doesn't rely on it";
 }
 
-static void tell_probe(const listener *to, const gki_cuda_abilities *abilities) {
-  tell(to, "probe", "conditional", abilities->conditional ? "yes" : "no",
-       abilities->why[0] ? abilities->why : "graphs that decide by themselves");
-  tell_as(to, "probe", "graphs", "that ran", "%u", (unsigned)abilities->graph_count);
-  tell_as(to, "probe", "microseconds", "that it took", "%u", (unsigned)abilities->microseconds);
+static void tell_probe(const listener *to, const gki_cuda_caps *caps) {
+  tell(to, "probe", "conditional", caps->conditional ? "yes" : "no",
+       caps->why[0] ? caps->why : "graphs that decide by themselves");
+  tell_as(to, "probe", "graphs", "that ran", "%u", (unsigned)caps->graph_count);
+  tell_as(to, "probe", "microseconds", "that it took", "%u", (unsigned)caps->microseconds);
   tell_as(to, "probe", "overlaps", "that parallel branches were seen at work at once", "%u",
-          (unsigned)abilities->overlaps);
+          (unsigned)caps->overlaps);
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
     const gki_cuda_question_text *question = &gki_cuda_questions[k];
-    const bool counts_as_no = abilities->answers[k] == GKI_CUDA_NO || abilities->answers[k] == GKI_CUDA_NOT_SHOWN;
+    const bool counts_as_no = caps->answers[k] == GKI_CUDA_NO || caps->answers[k] == GKI_CUDA_NOT_SHOWN;
     char why[TEXT_BYTES];
     snprintf(why, sizeof why, "%s%s%s", question->text, counts_as_no ? "; so: " : "",
              counts_as_no ? way_name(question->way) : "");
-    tell(to, "probe", question->name, answer_name(abilities->answers[k]), why);
+    tell(to, "probe", question->name, answer_name(caps->answers[k]), why);
   }
 }
 
@@ -135,7 +135,7 @@ static void of_device(void *at, gk_fact_visit visit, void *user) {
   tell_as(&to, "gpu", "architecture", "", "sm_%d", device->arch);
   tell_as(&to, "gpu", "multiprocessors", "", "%d", device->multiprocessors);
   tell_kernels(&to, device);
-  tell_probe(&to, &device->abilities);
+  tell_probe(&to, &device->caps);
 }
 
 const gk_fact_source gki_cuda_facts = {sizeof(gk_fact_source), of_backend, of_device};

@@ -214,7 +214,7 @@ gk_result gki_cuda_load_own(gki_cuda_device *device) {
 }
 
 void gki_cuda_drop_own(gki_cuda_device *device) {
-  if (gki_cuda_must_leave(&device->abilities) || (!device->own.module && !device->moves)) return;
+  if (gki_cuda_must_leave(&device->caps) || (!device->own.module && !device->moves)) return;
   bool entered = gki_cuda_enter_to_free(device);
   gki_cuda_own_unload(device->driver, &device->own);
   drop_moves(device);

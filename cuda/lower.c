@@ -15,18 +15,18 @@
 static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
   return GK_WITH_GUARDS | (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
          (graph->plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
-         (graph->device->abilities.ways & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH) |
+         (graph->device->caps.ways & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH) |
          (graph->is_plain ? (uint32_t)GK_WITH_PLAIN : 0);
 }
 
 _Static_assert(GKI_CUDA_POSTS_AT + sizeof(gki_cuda_posts) <= GKI_CUDA_STATUSES_AT && GKI_CUDA_STATUSES_AT % 64 == 0,
                "statuses are behind bad counts");
-_Static_assert((GKI_CUDA_WAYS_TAKEN | GKI_CUDA_HOST_GATED) == (GKI_CUDA_CODE_ON_HOST << 1) - 1,
+_Static_assert((GKI_CUDA_QUIRKS_HANDLED | GKI_CUDA_HOST_GATED) == (GKI_CUDA_CODE_ON_HOST << 1) - 1,
                "graphs are made as each way asks, if there are conditional nodes at all");
 
 static gk_result refuse_code(gki_cuda_graph *graph) {
   char why[sizeof graph->refused - 100];
-  gki_cuda_say_ways(&graph->device->abilities, GKI_CUDA_CODE_ON_HOST, why, sizeof why);
+  gki_cuda_describe_quirks(&graph->device->caps, GKI_CUDA_CODE_ON_HOST, why, sizeof why);
   snprintf(graph->refused, sizeof graph->refused, "it has kernels with code by hand, whose parameters are in their "
            "nodes, and %s", why);
   if (!graph->outside) return GK_ERROR_UNSUPPORTED;
@@ -36,22 +36,22 @@ static gk_result refuse_code(gki_cuda_graph *graph) {
 
 /* Which gates, once for both kinds of launches. */
 static gk_result choose_gates(gki_cuda_graph *graph) {
-  const uint32_t ways = graph->device->abilities.ways & (GKI_CUDA_WAYS_PLAIN | GKI_CUDA_CODE_ON_HOST);
+  const uint32_t ways = graph->device->caps.ways & (GKI_CUDA_QUIRKS_PLAIN | GKI_CUDA_CODE_ON_HOST);
   uint32_t needed = 0;
-  graph->aims_by_copy = graph->outside || (graph->device->abilities.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
+  graph->aims_by_copy = graph->outside || (graph->device->caps.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
   graph->aimed = GKI_CUDA_NONE;
   for (int resumes = 0; ways && resumes <= (graph->plan->checkpoint_count != 0); ++resumes) {
     const gk_gates *gates;
     gk_result result = gk_gates_make(graph->plan, bits_of(graph, resumes), &gates);
     if (result != GK_OK) return result;
-    needed |= gki_cuda_ways_needed(gates, ways);
+    needed |= gki_cuda_quirks_that_matter(gates, ways);
     gk_gates_free(gates);
   }
   if (needed & GKI_CUDA_CODE_ON_HOST) return refuse_code(graph);
   graph->is_plain = needed != 0;
   if (!needed) return GK_OK;
   char why[GKI_CUDA_SAID_BYTES];
-  gki_cuda_say_ways(&graph->device->abilities, needed, why, sizeof why);
+  gki_cuda_describe_quirks(&graph->device->caps, needed, why, sizeof why);
   gk_log(GK_LOG_INFO, "graph %s: plain gates: %s", graph->plan->name, why);
   return GK_OK;
 }

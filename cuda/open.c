@@ -130,7 +130,7 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_shar
 }
 
 void gki_cuda_close(gki_cuda_device *device) {
-  const bool leaves = gki_cuda_must_leave(&device->abilities);
+  const bool leaves = gki_cuda_must_leave(&device->caps);
   if (!leaves && device->stream) {
     bool entered = gki_cuda_enter_to_free(device);
     gki_cuda_pass_counts_drop(device);

@@ -208,27 +208,27 @@ static bool launch_both(asking *a, gki_probe_trial *t, CUgraphExec exec, const c
 }
 
 static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_probe_timing *ran,
-                    gki_cuda_abilities *abilities) {
+                    gki_cuda_caps *caps) {
   const uint32_t *first = a->pinned[1].counters, *second = a->pinned[2].counters;
   for (uint32_t k = 0; k < t->expected_count; ++k) {
     const gki_probe_expected *e = &t->expected[k];
     const bool is_so = first[e->counter] == e->first && second[e->counter] == e->second;
-    uint8_t *answer = &abilities->answers[e->question];
+    uint8_t *answer = &caps->answers[e->question];
     if (*answer == GKI_CUDA_DECLINED) continue;
     if (!is_so || *answer == GKI_CUDA_NOT_ASKED) *answer = is_so ? GKI_CUDA_YES : GKI_CUDA_NO;
-    abilities->asked_in[e->question] = (uint8_t)abilities->graph_count;
+    caps->asked_in[e->question] = (uint8_t)caps->graph_count;
   }
   for (uint32_t k = 0; k < t->overlap_count; ++k) {
     const uint32_t counter = t->overlaps[k].counter, seen = first[counter] + second[counter];
-    uint8_t *answer = &abilities->answers[t->overlaps[k].question];
+    uint8_t *answer = &caps->answers[t->overlaps[k].question];
     if (seen == 0 && *answer == GKI_CUDA_YES) *answer = GKI_CUDA_NOT_SHOWN;
-    abilities->overlaps += seen;
+    caps->overlaps += seen;
   }
-  abilities->graphs[abilities->graph_count++] = *ran;
+  caps->graphs[caps->graph_count++] = *ran;
 }
 
 /* False: a call failed. */
-static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilities *abilities) {
+static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_caps *caps) {
   const gki_cuda_driver *d = a->driver;
   gki_probe_trial t = trial_of(a);
   CUgraphExec exec = NULL;
@@ -240,7 +240,7 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilitie
   const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec, graph->name);
   const gki_cuda_probe_timing it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
                                    us_of(instantiated, gki_now_ns())};
-  if (ran) compare(a, &t, &it, abilities);
+  if (ran) compare(a, &t, &it, caps);
   if (a->hangs) return false;
   if (exec) (void)d->cuGraphExecDestroy(exec);
   if (t.graph) (void)d->cuGraphDestroy(t.graph);
@@ -249,44 +249,44 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_abilitie
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
-static uint32_t ways_of(const gki_cuda_abilities *abilities) {
+static uint32_t ways_of(const gki_cuda_caps *caps) {
   uint32_t ways = 0;
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
-    if (abilities->answers[k] != GKI_CUDA_YES) ways |= gki_cuda_questions[k].way;
-  return abilities->conditional ? ways : ways | GKI_CUDA_HOST_GATED;
+    if (caps->answers[k] != GKI_CUDA_YES) ways |= gki_cuda_questions[k].way;
+  return caps->conditional ? ways : ways | GKI_CUDA_HOST_GATED;
 }
 
 /* Of what was asked. */
-static bool is_no(const gki_cuda_abilities *abilities, uint32_t ways) {
+static bool is_no(const gki_cuda_caps *caps, uint32_t ways) {
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
-    if (gki_cuda_questions[k].way & ways && abilities->answers[k] != GKI_CUDA_NOT_ASKED &&
-        abilities->answers[k] != GKI_CUDA_YES)
+    if (gki_cuda_questions[k].way & ways && caps->answers[k] != GKI_CUDA_NOT_ASKED &&
+        caps->answers[k] != GKI_CUDA_YES)
       return true;
   return false;
 }
 
-static void say_why(gki_cuda_abilities *abilities, const asking *a) {
+static void say_why(gki_cuda_caps *caps, const asking *a) {
   if (a->failure[0]) {
-    snprintf(abilities->why, sizeof abilities->why, "%s couldn't be tried: %s",
-             abilities->conditional ? "some of what conditional nodes do" : "conditional nodes", a->failure);
+    snprintf(caps->why, sizeof caps->why, "%s couldn't be tried: %s",
+             caps->conditional ? "some of what conditional nodes do" : "conditional nodes", a->failure);
     return;
   }
-  char text[sizeof abilities->why];
-  gki_cuda_say_ways(abilities, GKI_CUDA_HOST_GATED, text, sizeof text);
-  memcpy(abilities->why, text, sizeof text);
+  char text[sizeof caps->why];
+  gki_cuda_describe_quirks(caps, GKI_CUDA_HOST_GATED, text, sizeof text);
+  memcpy(caps->why, text, sizeof text);
 }
 
-static void ask(asking *a, gki_cuda_abilities *abilities) {
-  abilities->conditional = !is_no(abilities, GKI_CUDA_HOST_GATED);
-  abilities->is_final = true;
-  for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS && abilities->conditional; ++k) {
+static void ask(asking *a, gki_cuda_caps *caps) {
+  caps->conditional = !is_no(caps, GKI_CUDA_HOST_GATED);
+  caps->is_final = true;
+  for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS && caps->conditional; ++k) {
     const gki_probe_graph *graph = &gki_probe_graphs[k];
-    if (abilities->driver_version < graph->since || is_no(abilities, graph->unless)) continue;
-    if (!try_graph(a, graph, abilities)) {
-      abilities->is_final = a->hangs;
-      abilities->conditional = !graph->is_vital && !a->hangs;
-    } else if (is_no(abilities, GKI_CUDA_HOST_GATED)) {
-      abilities->conditional = false;
+    if (caps->driver_version < graph->since || is_no(caps, graph->unless)) continue;
+    if (!try_graph(a, graph, caps)) {
+      caps->is_final = a->hangs;
+      caps->conditional = !graph->is_vital && !a->hangs;
+    } else if (is_no(caps, GKI_CUDA_HOST_GATED)) {
+      caps->conditional = false;
     }
   }
 }
@@ -301,10 +301,10 @@ static bool is_broken(const asking *a) {
   return true;
 }
 
-static void refuse(gki_cuda_abilities *abilities, bool is_final, const char *why) {
-  abilities->is_final = is_final;
-  abilities->ways = ways_of(abilities);
-  snprintf(abilities->why, sizeof abilities->why, "%s", why);
+static void refuse(gki_cuda_caps *caps, bool is_final, const char *why) {
+  caps->is_final = is_final;
+  caps->ways = ways_of(caps);
+  snprintf(caps->why, sizeof caps->why, "%s", why);
 }
 
 /* ---- what the environment says ----------------------------------------------------------------------------------- */
@@ -348,148 +348,148 @@ static bool blocks_launches(const wishes *wanted) {
 }
 
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
-                         gki_cuda_abilities *abilities) {
+                         gki_cuda_caps *caps) {
   const uint64_t begin = gki_now_ns();
   wishes wanted;
-  *abilities = (gki_cuda_abilities){.driver_version = driver->version};
+  *caps = (gki_cuda_caps){.driver_version = driver->version};
   if (read_wishes(&wanted) != GK_OK) {
-    refuse(abilities, false, gk_error());
+    refuse(caps, false, gk_error());
     return;
   }
-  abilities->declined = wanted.declined;
+  caps->declined = wanted.declined;
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
-    if (wanted.declined >> k & 1) abilities->answers[k] = GKI_CUDA_DECLINED;
+    if (wanted.declined >> k & 1) caps->answers[k] = GKI_CUDA_DECLINED;
   if (driver->version < GKI_CUDA_CONDITIONAL_SINCE) {
     char why[200];
     snprintf(why, sizeof why, "the driver is for CUDA %d.%d, and conditional nodes can be relied on from 12.4 on; "
              "update NVIDIA's driver", driver->version / 1000, driver->version % 1000 / 10);
-    refuse(abilities, true, why);
+    refuse(caps, true, why);
     return;
   }
   if (driver->lacks[GKI_CUDA_FOR_CONDITIONAL]) {
     char why[200];
     snprintf(why, sizeof why, "the driver has no %s, which graphs with conditional nodes need; install NVIDIA's driver "
              "anew", driver->lacks[GKI_CUDA_FOR_CONDITIONAL]);
-    refuse(abilities, true, why);
+    refuse(caps, true, why);
     return;
   }
   if (!gates) {
-    refuse(abilities, false, why_none ? why_none : "gk's own kernels can't be loaded");
+    refuse(caps, false, why_none ? why_none : "gk's own kernels can't be loaded");
     return;
   }
   if (blocks_launches(&wanted)) {
-    refuse(abilities, false, "with CUDA_LAUNCH_BLOCKING a launch waits for its end, and one that has none would keep "
+    refuse(caps, false, "with CUDA_LAUNCH_BLOCKING a launch waits for its end, and one that has none would keep "
            "this process for ever; unset it, or say GK_CUDA_PROBE=1 to try all the same");
     return;
   }
   asking a = {.driver = driver, .context = context};
-  if (take_kernels(&a, gates) && take(&a) && is_free(&a)) ask(&a, abilities);
-  abilities->hangs = a.hangs;
-  abilities->busy = a.busy;
-  abilities->broke = is_broken(&a);
-  if (abilities->broke) abilities->conditional = abilities->is_final = false;
+  if (take_kernels(&a, gates) && take(&a) && is_free(&a)) ask(&a, caps);
+  caps->hangs = a.hangs;
+  caps->busy = a.busy;
+  caps->broke = is_broken(&a);
+  if (caps->broke) caps->conditional = caps->is_final = false;
   give_back(&a);
-  abilities->ways = ways_of(abilities);
-  if (!abilities->conditional || a.failure[0]) say_why(abilities, &a);
-  abilities->microseconds = us_of(begin, gki_now_ns());
+  caps->ways = ways_of(caps);
+  if (!caps->conditional || a.failure[0]) say_why(caps, &a);
+  caps->microseconds = us_of(begin, gki_now_ns());
 }
 
 /* ---- once per device --------------------------------------------------------------------------------------------- */
 
 enum { MOST_DEVICES = 64 };
 GKI_PROCESS_LOCK(lock)
-static gki_cuda_abilities known[MOST_DEVICES];
+static gki_cuda_caps known[MOST_DEVICES];
 
-static gk_result judge_device(CUdevice device, const gki_cuda_abilities *abilities) {
-  if (abilities->hangs)
+static gk_result judge_device(CUdevice device, const gki_cuda_caps *caps) {
+  if (caps->hangs)
     return gk_fail(GK_ERROR_DEVICE,
                    "backend cuda: device %d hangs: %s; this process can't use it any more; start it anew with "
-                   "GK_CUDA_PROBE=0, then nothing is tried and lists run host-gated", device, abilities->why);
-  if (abilities->busy)
+                   "GK_CUDA_PROBE=0, then nothing is tried and lists run host-gated", device, caps->why);
+  if (caps->busy)
     return gk_fail(GK_ERROR_DEVICE,
                    "backend cuda: device %d is busy: %s; open it again when that is over, or with GK_CUDA_PROBE=0, "
-                   "then nothing is tried and lists run host-gated", device, abilities->why);
-  if (abilities->broke)
+                   "then nothing is tried and lists run host-gated", device, caps->why);
+  if (caps->broke)
     return gk_fail(GK_ERROR_DEVICE,
                    "backend cuda: device %d failed as it was tried: %s; its context is of no use until all in this "
                    "process have given it back; with GK_CUDA_PROBE=0 nothing is tried and lists run host-gated", device,
-                   abilities->why);
+                   caps->why);
   return GK_OK;
 }
 
-static void tell(CUdevice device, const gki_cuda_abilities *abilities) {
+static void tell(CUdevice device, const gki_cuda_caps *caps) {
   char names[200] = "";
   for (int k = 0, length = 0; k < GKI_CUDA_QUESTION_COUNT && length < (int)sizeof names; ++k)
-    if (abilities->answers[k] != GKI_CUDA_YES)
+    if (caps->answers[k] != GKI_CUDA_YES)
       length += snprintf(names + length, sizeof names - (size_t)length, " %s", gki_cuda_questions[k].name);
-  if (abilities->conditional)
+  if (caps->conditional)
     gk_log(GK_LOG_INFO, "CUDA device %d: conditional nodes tried in %u us; not seen to work:%s", device,
-           abilities->microseconds, names[0] ? names : " nothing");
-  else gk_log(GK_LOG_INFO, "CUDA device %d: no conditional nodes: %s", device, abilities->why);
+           caps->microseconds, names[0] ? names : " nothing");
+  else gk_log(GK_LOG_INFO, "CUDA device %d: no conditional nodes: %s", device, caps->why);
 }
 
-static gki_cuda_abilities *place_of(CUdevice device) {
+static gki_cuda_caps *place_of(CUdevice device) {
   return device >= 0 && device < MOST_DEVICES ? &known[device] : NULL;
 }
 
 gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
-                         const char *why_none, gki_cuda_abilities *abilities) {
-  gki_cuda_abilities *here = place_of(device);
+                         const char *why_none, gki_cuda_caps *caps) {
+  gki_cuda_caps *here = place_of(device);
   wishes wanted;
   gk_result result = read_wishes(&wanted);
   if (result != GK_OK) return result;
   if (wanted.is_off) {
-    *abilities = (gki_cuda_abilities){.driver_version = driver->version};
-    refuse(abilities, false, "GK_CUDA_PROBE=0 says that the driver isn't to be tried");
+    *caps = (gki_cuda_caps){.driver_version = driver->version};
+    refuse(caps, false, "GK_CUDA_PROBE=0 says that the driver isn't to be tried");
     return GK_OK;
   }
   pthread_mutex_lock(&lock); /* also while it is asked, so that nobody asks twice */
   const bool is_known = here && here->is_final && (here->hangs || here->declined == wanted.declined) &&
                         (gates || !here->conditional);
-  if (is_known) *abilities = *here;
-  else gki_cuda_probe_anew(driver, context, gates, why_none, abilities);
-  if (here && (gates || !here->is_final)) *here = *abilities;
+  if (is_known) *caps = *here;
+  else gki_cuda_probe_anew(driver, context, gates, why_none, caps);
+  if (here && (gates || !here->is_final)) *here = *caps;
   pthread_mutex_unlock(&lock);
-  if (!is_known) tell(device, abilities);
-  return judge_device(device, abilities);
+  if (!is_known) tell(device, caps);
+  return judge_device(device, caps);
 }
 
 gk_result gki_cuda_probe_refuses(CUdevice device) {
-  gki_cuda_abilities *here = place_of(device);
-  gki_cuda_abilities found = {.hangs = false};
+  gki_cuda_caps *here = place_of(device);
+  gki_cuda_caps found = {.hangs = false};
   pthread_mutex_lock(&lock);
   if (here && here->hangs) found = *here;
   pthread_mutex_unlock(&lock);
   return judge_device(device, &found);
 }
 
-static const char *said_of(const gki_cuda_abilities *abilities, int question) {
-  switch (abilities->answers[question]) {
-  case GKI_CUDA_NOT_ASKED: return abilities->why[0] ? ", couldn't be tried" : ", not asked";
+static const char *said_of(const gki_cuda_caps *caps, int question) {
+  switch (caps->answers[question]) {
+  case GKI_CUDA_NOT_ASKED: return caps->why[0] ? ", couldn't be tried" : ", not asked";
   case GKI_CUDA_DECLINED: return ", as GK_CUDA_PROBE says";
   case GKI_CUDA_NOT_SHOWN: return ", not shown: they were never seen at work at once";
   default: return "";
   }
 }
 
-void gki_cuda_say_ways(const gki_cuda_abilities *abilities, uint32_t ways, char *text, size_t bytes) {
+void gki_cuda_describe_quirks(const gki_cuda_caps *caps, uint32_t ways, char *text, size_t bytes) {
   char said[GKI_CUDA_SAID_BYTES];
   bool asked = true;
-  int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) %s this:", abilities->driver_version / 1000,
-                        abilities->driver_version % 1000 / 10,
-                        is_no(abilities, ways) ? "doesn't do"
-                        : abilities->why[0]    ? "couldn't be tried for"
+  int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) %s this:", caps->driver_version / 1000,
+                        caps->driver_version % 1000 / 10,
+                        is_no(caps, ways) ? "doesn't do"
+                        : caps->why[0]    ? "couldn't be tried for"
                                                : "isn't asked for");
   const char *between = " ";
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
     const gki_cuda_question_text *q = &gki_cuda_questions[k];
-    if (abilities->answers[k] == GKI_CUDA_YES || !(q->way & ways) || length >= (int)sizeof said) continue;
+    if (caps->answers[k] == GKI_CUDA_YES || !(q->way & ways) || length >= (int)sizeof said) continue;
     length += snprintf(said + length, sizeof said - (size_t)length, "%s%s (%s%s)", between, q->text, q->name,
-                       said_of(abilities, k));
+                       said_of(caps, k));
     between = "; ";
-    asked = asked && abilities->answers[k] != GKI_CUDA_NOT_ASKED;
+    asked = asked && caps->answers[k] != GKI_CUDA_NOT_ASKED;
   }
-  if (!asked && abilities->why[0] && length < (int)sizeof said)
-    snprintf(said + length, sizeof said - (size_t)length, "; %s", abilities->why);
+  if (!asked && caps->why[0] && length < (int)sizeof said)
+    snprintf(said + length, sizeof said - (size_t)length, "; %s", caps->why);
   snprintf(text, bytes, "%s", said);
 }

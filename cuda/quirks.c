@@ -192,7 +192,7 @@ static void search_chains(search *s, uint32_t of) {
     if (g->blocks[k].in_loop) s->found |= BY_CHAINS & ~(uint32_t)GKI_CUDA_CLOSE_FROM_OUTSIDE;
 }
 
-uint32_t gki_cuda_ways_needed(const gk_gates *gates, uint32_t of) {
+uint32_t gki_cuda_quirks_that_matter(const gk_gates *gates, uint32_t of) {
   if (!of) return 0;
   const uint32_t by_nodes = needed_by_nodes(gates) & of, by_chains = of & BY_CHAINS;
   if (!by_chains) return by_nodes;

@@ -33,7 +33,7 @@ static int refuse(const char *why) {
 enum { LOST = 1 };
 
 typedef struct summary {
-  gki_cuda_abilities last, first;
+  gki_cuda_caps last, first;
   uint32_t yes[GKI_CUDA_QUESTION_COUNT], no[GKI_CUDA_QUESTION_COUNT], not_shown[GKI_CUDA_QUESTION_COUNT];
   uint32_t overlaps, least_us;
 } summary;

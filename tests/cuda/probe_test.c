@@ -17,7 +17,7 @@ static gki_cuGetProcAddress_v2 get_entry;
 static gki_cuda_driver driver;
 static CUcontext context;
 static CUmodule gates;
-static gki_cuda_abilities got;
+static gki_cuda_caps got;
 
 /* The simulated driver takes its code from elsewhere. */
 static const char image[] = ".version 8.4\n.target sm_52\n.address_size 64\n"
@@ -163,7 +163,7 @@ static void branches_never_meet(void **state) {
     assert_string_equal(not_yes(), "P4e~ P4f~ P4g~ P8?");
     assert_int_equal(got.ways, GKI_CUDA_CHAIN_BRANCHES);
   }
-  gki_cuda_say_ways(&got, GKI_CUDA_CHAIN_BRANCHES, text, sizeof text);
+  gki_cuda_describe_quirks(&got, GKI_CUDA_CHAIN_BRANCHES, text, sizeof text);
   assert_non_null(strstr(text, "one handle to the same value (P4g, not shown: they were never seen at work at once)"));
   sim->answer_no("overlap,P4e"); /* a no is one all the same */
   ask();
@@ -226,7 +226,7 @@ static void declined(void **state) {
   assert_int_equal(got.ways, GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_NO_SWITCH);
   assert_int_equal(got.graph_count, 3);
   char text[400];
-  gki_cuda_say_ways(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
+  gki_cuda_describe_quirks(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
   assert_non_null(strstr(text, "(P9a, as GK_CUDA_PROBE says)"));
   setenv("GK_CUDA_PROBE", "-P2d", 1); /* it isn't what is known by now */
   gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
@@ -264,12 +264,12 @@ static void says_all(void **state) {
   char text[GKI_CUDA_SAID_BYTES + 1];
   sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7");
   ask();
-  gki_cuda_say_ways(&got, GKI_CUDA_WAYS_PLAIN, text, sizeof text);
+  gki_cuda_describe_quirks(&got, GKI_CUDA_QUIRKS_PLAIN, text, sizeof text);
   const char *at = strstr(text, "this driver (CUDA 13.0) doesn't do this: a kernel in a loop's body sets a node");
   assert_ptr_equal(at, text);
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
     char name[20];
-    if (!(gki_cuda_questions[k].way & GKI_CUDA_WAYS_PLAIN) || got.answers[k] == GKI_CUDA_YES) continue;
+    if (!(gki_cuda_questions[k].way & GKI_CUDA_QUIRKS_PLAIN) || got.answers[k] == GKI_CUDA_YES) continue;
     snprintf(name, sizeof name, "(%s)", gki_cuda_questions[k].name);
     at = strstr(at, name);
     if (!at) fail_msg("%s isn't there: %s", name, text);
@@ -278,7 +278,7 @@ static void says_all(void **state) {
   memset(got.answers, GKI_CUDA_NOT_SHOWN, sizeof got.answers);
   memset(got.why, 'x', sizeof got.why - 1);
   got.answers[GKI_CUDA_QUESTION_COUNT - 1] = GKI_CUDA_NOT_ASKED;
-  gki_cuda_say_ways(&got, ALL_WAYS, text, sizeof text);
+  gki_cuda_describe_quirks(&got, ALL_WAYS, text, sizeof text);
   assert_true(strlen(text) < GKI_CUDA_SAID_BYTES - 1);
   at = strstr(text, "(P9a, couldn't be tried); ");
   assert_non_null(at);
@@ -290,18 +290,18 @@ static void says_what_is_needed(void **state) {
   char text[400];
   sim->answer_no("P1d,P2b");
   ask();
-  gki_cuda_say_ways(&got, GKI_CUDA_TARGET_BY_COPY, text, sizeof text);
+  gki_cuda_describe_quirks(&got, GKI_CUDA_TARGET_BY_COPY, text, sizeof text);
   assert_string_equal(text, "this driver (CUDA 13.0) doesn't do this: an updated node works as updated from the next "
                             "launch on; defaults stay (P1d)");
-  gki_cuda_say_ways(&got, got.ways, text, sizeof text);
+  gki_cuda_describe_quirks(&got, got.ways, text, sizeof text);
   assert_non_null(strstr(text, "defaults stay (P1d); a kernel sets nodes in a body beside its own"));
   char few[30];
-  gki_cuda_say_ways(&got, got.ways, few, sizeof few);
+  gki_cuda_describe_quirks(&got, got.ways, few, sizeof few);
   assert_string_equal(few, "this driver (CUDA 13.0) doesn");
   sim->answer_no(NULL);
   load_driver(12060);
   ask();
-  gki_cuda_say_ways(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
+  gki_cuda_describe_quirks(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
   assert_string_equal(text, "this driver (CUDA 12.6) isn't asked for this: a SWITCH runs its case, and nothing for a "
                             "value beyond; from 13.0 (P9a, not asked)");
   load_driver(13000);
@@ -309,7 +309,7 @@ static void says_what_is_needed(void **state) {
   for (uint64_t k = 30; k < 300 && !hit; ++k) {
     (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
     ask();
-    gki_cuda_say_ways(&got, GKI_CUDA_WRITE_ONCE, text, sizeof text);
+    gki_cuda_describe_quirks(&got, GKI_CUDA_WRITE_ONCE, text, sizeof text);
     hit = got.conditional && /* for lists that do without */
           strstr(text, "this driver (CUDA 13.0) couldn't be tried for this: of what one kernel sets one after the ") &&
           strstr(text, "(P4a, couldn't be tried); some of what conditional nodes do couldn't be tried: cuGraph") &&
@@ -394,7 +394,7 @@ static void stands_in_the_docs(void **state) {
       {0, "nothing, gk doesn't rely on it"}, {GKI_CUDA_HOST_GATED, "host-gated"}, {GKI_CUDA_NO_SWITCH, "no SWITCH"},
       {GKI_CUDA_CHAIN_BRANCHES, "chain branches"}, {GKI_CUDA_TARGET_BY_COPY, "target by copy"},
       {GKI_CUDA_CODE_ON_HOST, "code by hand host-gated"},
-      {GKI_CUDA_WAYS_PLAIN, "plain gates"}};
+      {GKI_CUDA_QUIRKS_PLAIN, "plain gates"}};
   static char docs[100000];
   FILE *file = fopen("docs/cuda.md", "r");
   assert_non_null(file);
@@ -630,7 +630,7 @@ static void once_per_device(void **state) {
   assert_false(got.conditional);
   gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
   assert_true(got.conditional);
-  const gki_cuda_abilities before = got;
+  const gki_cuda_caps before = got;
   sim->mark();
   gki_cuda_probe(&driver, 1, context, gates, NULL, &got);
   assert_memory_equal(&got, &before, sizeof got);

@@ -90,16 +90,16 @@ static void check_list(const gk_plan *plan, watched *w, uint64_t seed, uint64_t 
   d.user = w;
   w->d = &d;
   launch_some(&d, w, &graph, random);
-  const uint32_t needed = gki_cuda_ways_needed(w->gates, ALL_WAYS);
+  const uint32_t needed = gki_cuda_quirks_that_matter(w->gates, ALL_WAYS);
   if (w->seen & ~needed)
     fail_msg("GK_SEED=%llu, bits %u: seen %#x, needed %#x", (unsigned long long)seed, (unsigned)bits, (unsigned)w->seen,
              (unsigned)needed);
   for (uint32_t k = 0; k < WAYS; ++k) {
     sum.seen[k] += !plain && w->seen >> k & 1;
-    assert_int_equal(gki_cuda_ways_needed(w->gates, 1u << k), needed & 1u << k);
+    assert_int_equal(gki_cuda_quirks_that_matter(w->gates, 1u << k), needed & 1u << k);
   }
-  assert_int_equal(gki_cuda_ways_needed(w->gates, 0), 0);
-  if (plain) assert_int_equal(needed & GKI_CUDA_WAYS_PLAIN, 0);
+  assert_int_equal(gki_cuda_quirks_that_matter(w->gates, 0), 0);
+  if (plain) assert_int_equal(needed & GKI_CUDA_QUIRKS_PLAIN, 0);
   sum.lists += !plain;
   device_end(&d);
   graph_end(&graph);
@@ -148,7 +148,7 @@ static uint32_t needed_by(const gk_task *tasks, size_t count, uint32_t bits) {
   assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
   assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
   assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
-  const uint32_t needed = gki_cuda_ways_needed(gates, ALL_WAYS);
+  const uint32_t needed = gki_cuda_quirks_that_matter(gates, ALL_WAYS);
   gk_gates_free(gates);
   gki_plan_free(&planned);
   gki_blocks_free(&blocks);

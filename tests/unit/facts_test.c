@@ -181,7 +181,7 @@ static void test_probed(void **state) {
                                         [GKI_CUDA_NOT_SHOWN] = "not shown"};
   (void)state;
   made = (gki_cuda_device){.driver = &driver_of_made,
-                           .abilities = {.conditional = true, .graph_count = 6, .microseconds = 900, .overlaps = 4}};
+                           .caps = {.conditional = true, .graph_count = 6, .microseconds = 900, .overlaps = 4}};
   assert_made("conditional", "yes", "graphs that decide by themselves");
   assert_made("graphs", "6", "that ran");
   assert_made("microseconds", "900", "that it took");
@@ -190,7 +190,7 @@ static void test_probed(void **state) {
     for (uint8_t answer = GKI_CUDA_NOT_ASKED; answer <= GKI_CUDA_YES; ++answer) {
       char why[300];
       const bool is_no = answer == GKI_CUDA_NO || answer == GKI_CUDA_NOT_SHOWN;
-      made.abilities.answers[ways[k].question] = answer;
+      made.caps.answers[ways[k].question] = answer;
       snprintf(why, sizeof why, "%s%s", gki_cuda_questions[ways[k].question].text, is_no ? ways[k].way : "");
       assert_made(ways[k].name, answers[answer], why);
       if (!is_no) {
@@ -199,8 +199,8 @@ static void test_probed(void **state) {
         assert_string_equal(w.why, why);
       }
     }
-  made.abilities.conditional = false;
-  snprintf(made.abilities.why, sizeof made.abilities.why, "the driver is old");
+  made.caps.conditional = false;
+  snprintf(made.caps.why, sizeof made.caps.why, "the driver is old");
   assert_made("conditional", "no", "the driver is old");
 }
 
