@@ -20,7 +20,7 @@ static size_t grave_at(const void *handle) {
   return k;
 }
 
-gk_result gki_refuse_dead(const void *handle, const char *call) {
+gk_result gki_lifetime_check(const void *handle, const char *call) {
   grave found = {0};
   pthread_mutex_lock(&lock);
   const size_t at = grave_at(handle);
@@ -31,7 +31,7 @@ gk_result gki_refuse_dead(const void *handle, const char *call) {
                  found.end, found.name);
 }
 
-void gki_bury(const void *handle, const char *kind, const char *name, const char *end) {
+void gki_lifetime_end(const void *handle, const char *kind, const char *name, const char *end) {
   pthread_mutex_lock(&lock);
   size_t at = grave_at(handle);
   if (at == GRAVES) at = next_grave++ % GRAVES;
@@ -43,7 +43,7 @@ void gki_bury(const void *handle, const char *kind, const char *name, const char
 
 /* Most allocators give the address that was freed last; the handle there would seem alive again. What is held is
  * given to nobody, so at last an address comes that isn't a grave's. */
-void *gki_handle(size_t bytes, const char *what) {
+void *gki_lifetime_begin(size_t bytes, const char *what) {
   void *held[GRAVES], *handle = NULL;
   size_t count = 0;
   for (bool taken = true; taken;) {

@@ -6,19 +6,19 @@
 
 #ifdef GK_DEBUG
 /* GK_OK, unless the handle was buried: GK_ERROR_INVALID and a message. */
-gk_result gki_refuse_dead(const void *handle, const char *call);
+gk_result gki_lifetime_check(const void *handle, const char *call);
 /* end: how it ended, "destroyed". */
-void gki_bury(const void *handle, const char *kind, const char *name, const char *end);
+void gki_lifetime_end(const void *handle, const char *kind, const char *name, const char *end);
 /* As gki_array for one, at an address that none of those that were buried last had. */
-void *gki_handle(size_t bytes, const char *what);
+void *gki_lifetime_begin(size_t bytes, const char *what);
 #else
-static inline gk_result gki_refuse_dead(const void *handle, const char *call) {
+static inline gk_result gki_lifetime_check(const void *handle, const char *call) {
   (void)handle, (void)call;
   return GK_OK;
 }
-static inline void gki_bury(const void *handle, const char *kind, const char *name, const char *end) {
+static inline void gki_lifetime_end(const void *handle, const char *kind, const char *name, const char *end) {
   (void)handle, (void)kind, (void)name, (void)end;
 }
-static inline void *gki_handle(size_t bytes, const char *what) { return gki_array(1, bytes, what); }
+static inline void *gki_lifetime_begin(size_t bytes, const char *what) { return gki_array(1, bytes, what); }
 #endif
 #endif

@@ -78,11 +78,11 @@ void gki_graphs_detach(gk_device *device) {
 
 void gk_graph_destroy(gk_graph *graph) {
   gki_begin();
-  if (!graph || gki_refuse_dead(graph, "gk_graph_destroy") != GK_OK) return;
+  if (!graph || gki_lifetime_check(graph, "gk_graph_destroy") != GK_OK) return;
   const bool is_here = graph->device && graph->forks == gki_forks; /* a child's own threads are in no job of it */
   if (is_here && gki_refuse_within(&graph->device->worker, "gk_graph_destroy") != GK_OK) return;
   const int cancel = gki_cancel_hold();
-  gki_bury(graph, "graph", graph->planned.plan.name, "destroyed");
+  gki_lifetime_end(graph, "graph", graph->planned.plan.name, "destroyed");
   unlink_graph(graph);
   let_go(graph);
   gk_host_free(graph->state);
@@ -170,7 +170,7 @@ static gk_result make(gk_graph *graph, const gk_list *list, uint32_t bits, const
 
 static gk_result create(gk_device *device, const gk_list *list, uint32_t bits, const gk_lower_into *into,
                         gk_graph **created) {
-  gk_graph *graph = gki_handle(sizeof *graph, "a graph");
+  gk_graph *graph = gki_lifetime_begin(sizeof *graph, "a graph");
   if (!graph) return GK_ERROR_MEMORY;
   gki_memory_hold(); /* The graph may outlive its device. */
   atomic_flag_clear(&graph->inside);

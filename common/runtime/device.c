@@ -20,7 +20,7 @@ gk_result gki_refuse_forked(const char *call, const char *which, const char *nam
 
 gk_result gki_device_refuse(const gk_device *device, const char *call) {
   if (!device) return gk_fail(GK_ERROR_INVALID, "%s: there is no device (NULL)", call);
-  if (gki_refuse_dead(device, call) != GK_OK) return GK_ERROR_INVALID;
+  if (gki_lifetime_check(device, call) != GK_OK) return GK_ERROR_INVALID;
   if (device->forks != gki_forks) return gki_refuse_forked(call, "device", device->info.name);
   return gki_refuse_within(&device->worker, call);
 }

@@ -6,7 +6,7 @@
 gk_result gki_graph_enter(gk_graph *graph, const char *call) {
   gki_begin();
   if (!graph) return gk_fail(GK_ERROR_INVALID, "%s: there is no graph (NULL)", call);
-  if (gki_refuse_dead(graph, call) != GK_OK) return GK_ERROR_INVALID;
+  if (gki_lifetime_check(graph, call) != GK_OK) return GK_ERROR_INVALID;
   if (graph->forks != gki_forks) return gki_refuse_forked(call, "the device of graph", graph->planned.plan.name);
   if (graph->device && gki_refuse_within(&graph->device->worker, call) != GK_OK) return GK_ERROR_INVALID;
   if (atomic_flag_test_and_set_explicit(&graph->inside, memory_order_acquire))

@@ -35,7 +35,7 @@ static gk_result describe(gk_device *device, int ordinal) {
 
 static gk_result make(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   gk_result result = GK_ERROR_MEMORY;
-  gk_device *device = gki_handle(sizeof *device, "a device");
+  gk_device *device = gki_lifetime_begin(sizeof *device, "a device");
   if (!device) return result;
   device->backend = backend;
   device->forks = gki_forks;
@@ -190,10 +190,10 @@ static void end_backend(gk_device *device) {
 
 void gk_device_close(gk_device *device) {
   gki_begin();
-  if (!device || gki_refuse_dead(device, "gk_device_close") != GK_OK) return;
+  if (!device || gki_lifetime_check(device, "gk_device_close") != GK_OK) return;
   if (device->forks == gki_forks && gki_refuse_within(&device->worker, "gk_device_close") != GK_OK) return;
   const int cancel = gki_cancel_hold();
-  gki_bury(device, "device", device->info.name, "closed");
+  gki_lifetime_end(device, "device", device->info.name, "closed");
   gki_graphs_detach(device);
   end_backend(device);
   gk_host_free(device->codes);
@@ -206,7 +206,7 @@ void gk_device_close(gk_device *device) {
 
 const gk_device_info *gk_device_describe(const gk_device *device) {
   gki_begin();
-  if (gki_refuse_dead(device, "gk_device_describe") != GK_OK) return NULL;
+  if (gki_lifetime_check(device, "gk_device_describe") != GK_OK) return NULL;
   if (device) return &device->info;
   gk_fail(GK_ERROR_INVALID, "gk_device_describe: there is no device (NULL)");
   return NULL;

@@ -160,7 +160,7 @@ static gk_result cancel_open(gk_graph *graph) {
 gk_result gk_cancel(gk_graph *graph) {
   gki_begin();
   if (!graph) return gk_fail(GK_ERROR_INVALID, "gk_cancel: there is no graph (NULL)");
-  if (gki_refuse_dead(graph, "gk_cancel") != GK_OK) return GK_ERROR_INVALID;
+  if (gki_lifetime_check(graph, "gk_cancel") != GK_OK) return GK_ERROR_INVALID;
   if (graph->forks != gki_forks) return gki_refuse_forked("gk_cancel", "the device of graph", graph->planned.plan.name);
   if (!(graph->planned.plan.bits & GK_CANCELLABLE))
     return gk_fail(GK_ERROR_UNSUPPORTED,
