@@ -157,7 +157,7 @@ static gk_result take_places(gki_cuda_variant *variant) {
 }
 
 gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const CUgraphConditionalHandle *handles) {
-  gki_range_begin(variant->gates->node_count, "build nodes");
+  gki_trace_begin(variant->gates->node_count, "build nodes");
   builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
                          .values = graph->calls.values, .parameters = &graph->parameters,
                          .updates = &variant->updates, .whole = &variant->graph, .refused = graph->refused,
@@ -167,7 +167,7 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
   if (result == GK_OK && !gki_cuda_nodes_grow(&b.nodes, 1)) result = GK_ERROR_MEMORY;
   if (result == GK_OK) result = add_nodes(&b, variant->graph, 0, variant->gates->node_count, 0);
   gk_host_free(b.nodes.fronts);
-  gki_range_end();
+  gki_trace_end();
   return result;
 }
 
@@ -175,7 +175,7 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
 gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
                               const CUgraphConditionalHandle *handles, gki_cuda_into *into) {
   const gk_gates *gates = variant->gates;
-  gki_range_begin(gates->node_count, "build nodes");
+  gki_trace_begin(gates->node_count, "build nodes");
   builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
                          .values = graph->calls.values, .parameters = &graph->parameters,
                          .updates = &variant->updates, .is_outside = true},
@@ -189,7 +189,7 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
     result = gki_cuda_add_kernel(&b.nodes, into->graph, 0, 0, graph->device->own.epilogue, 1, 128, parameters, NULL);
   if (result == GK_OK) into->last = b.nodes.fronts[0];
   gk_host_free(b.nodes.fronts);
-  gki_range_end();
+  gki_trace_end();
   return result;
 }
 

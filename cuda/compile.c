@@ -299,9 +299,9 @@ static nvrtcResult compile_with(const gki_cuda_compiler *compiler, nvrtcProgram 
 }
 
 static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_cuda_text *text) {
-  gki_range_begin(0, "compile %s", text->file);
+  gki_trace_begin(0, "compile %s", text->file);
   const nvrtcResult result = compile_with(compiler, program, text->options ? text->options : "");
-  gki_range_end();
+  gki_trace_end();
   return result;
 }
 

@@ -260,13 +260,13 @@ CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgr
       [CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED] = ", a handle belongs to no node"};
   CUgraphInstantiateResult reason = CUDA_GRAPH_INSTANTIATE_SUCCESS;
   *at = NULL;
-  gki_range_begin(0, "instantiate");
+  gki_trace_begin(0, "instantiate");
   CUresult result = instantiate(device->driver, graph, exec, &reason, at);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* graphs that are gone may still have some */
     (void)device->driver->cuDeviceGraphMemTrim(device->device);
     result = instantiate(device->driver, graph, exec, &reason, at);
   }
-  gki_range_end();
+  gki_trace_end();
   *why = (size_t)reason < GK_COUNT(reasons) ? reasons[reason] : "";
   if (result != CUDA_SUCCESS) *exec = NULL;
   return result;

@@ -1,9 +1,9 @@
 #include "base/trace.h"
 
-void gki_range_begin_run(const gk_plan *plan, uint32_t run) {
+void gki_trace_begin_run(const gk_plan *plan, uint32_t run) {
   const gk_node *first = &plan->nodes[plan->runs[run].begin], *last = &plan->nodes[plan->runs[run].end - 1];
-  if (first == last) gki_range_begin(0, "task %u (%s)", (unsigned)first->source, first->name);
-  else gki_range_begin(0, "tasks %u (%s) to %u (%s)", (unsigned)first->source, first->name, (unsigned)last->source,
+  if (first == last) gki_trace_begin(0, "task %u (%s)", (unsigned)first->source, first->name);
+  else gki_trace_begin(0, "tasks %u (%s) to %u (%s)", (unsigned)first->source, first->name, (unsigned)last->source,
                        last->name);
 }
 
@@ -30,7 +30,7 @@ static void listen(void) {
   if (!is_foreign()) gki_listener = nvtxDomainCreateA("gk");
 }
 
-void gki_range_listen(void) {
+void gki_trace_listen(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, listen);
 }
@@ -74,7 +74,7 @@ void gki_range_say(uint64_t number, const char *format, ...) {
 }
 
 bool gki_range_describe(const char **why) {
-  gki_range_listen();
+  gki_trace_listen();
   *why = gki_listener   ? "a tool listens to ranges and marks of gk's"
          : is_foreign() ? "a set-user-id program doesn't load the tool that its caller names"
                         : "ranges and marks for a tool that NVTX_INJECTION64_PATH names; none listens";

@@ -19,30 +19,30 @@
 extern struct nvtxDomainRegistration_st *gki_listener;
 
 /* Loads the tool, if there is one, in the first call. Thread-safe. */
-void gki_range_listen(void);
+void gki_trace_listen(void);
 GKI_RANGE_FORMAT void gki_range_push(uint64_t number, const char *format, ...);
 GKI_RANGE_FORMAT void gki_range_say(uint64_t number, const char *format, ...);
 void gki_range_pop(void);
 
-#define gki_is_heard() (gki_listener != NULL)
-#define gki_range_begin(...) (gki_listener ? gki_range_push(__VA_ARGS__) : (void)0)
-#define gki_range_end() (gki_listener ? gki_range_pop() : (void)0)
-#define gki_mark(...) (gki_listener ? gki_range_say(__VA_ARGS__) : (void)0)
+#define gki_trace_enabled() (gki_listener != NULL)
+#define gki_trace_begin(...) (gki_listener ? gki_range_push(__VA_ARGS__) : (void)0)
+#define gki_trace_end() (gki_listener ? gki_range_pop() : (void)0)
+#define gki_trace_mark(...) (gki_listener ? gki_range_say(__VA_ARGS__) : (void)0)
 #else
 GKI_RANGE_FORMAT static inline void gki_range_push(uint64_t number, const char *format, ...) {
   (void)number;
   (void)format;
 }
-static inline void gki_range_listen(void) {}
+static inline void gki_trace_listen(void) {}
 
-#define gki_is_heard() false
-#define gki_range_begin(...) (false ? gki_range_push(__VA_ARGS__) : (void)0)
-#define gki_range_end() ((void)0)
-#define gki_mark(...) (false ? gki_range_push(__VA_ARGS__) : (void)0)
+#define gki_trace_enabled() false
+#define gki_trace_begin(...) (false ? gki_range_push(__VA_ARGS__) : (void)0)
+#define gki_trace_end() ((void)0)
+#define gki_trace_mark(...) (false ? gki_range_push(__VA_ARGS__) : (void)0)
 #endif
 
-/* As messages name it: "task 3 (scale)", "tasks 3 (scale) to 5 (sum)". For use where gki_is_heard(). */
-void gki_range_begin_run(const gk_plan *plan, uint32_t run);
+/* As messages name it: "task 3 (scale)", "tasks 3 (scale) to 5 (sum)". For use where gki_trace_enabled(). */
+void gki_trace_begin_run(const gk_plan *plan, uint32_t run);
 
 /* Whether there can be ranges, and who listens, in a sentence: for gk_facts. */
 bool gki_range_describe(const char **why);

@@ -345,9 +345,9 @@ static gk_result take_memory(gk_graph *graph, const char *call, uint32_t slot, s
 
 static gk_result resize(gk_graph *graph, const char *call, uint32_t slot, size_t count) {
   const gk_plan *plan = &graph->planned.plan;
-  gki_range_begin(count, "resize %s of %s", plan->slots[slot].name, plan->name);
+  gki_trace_begin(count, "resize %s of %s", plan->slots[slot].name, plan->name);
   const gk_result result = take_memory(graph, call, slot, count);
-  gki_range_end();
+  gki_trace_end();
   return result;
 }
 

@@ -98,10 +98,10 @@ void gk_graph_destroy(gk_graph *graph) {
 static gk_result lower_by(gk_graph *graph, const gk_lower_into *into, void *const *code) {
   const gk_device *device = graph->device;
   const gk_plan *plan = &graph->planned.plan;
-  gki_range_begin(0, "lower");
+  gki_trace_begin(0, "lower");
   const gk_result result = into ? into->lower(device->state, graph->state, plan, code, &graph->mode, into->data)
                                : device->backend->lower(device->state, graph->state, plan, code, &graph->mode);
-  gki_range_end();
+  gki_trace_end();
   return gki_answer(device->backend, "lower", result);
 }
 
@@ -142,19 +142,19 @@ static gk_result refuse_mode(const gk_graph *graph) {
 
 static gk_result plan_list(gk_graph *graph, const gk_list *list, uint32_t bits) {
   gki_blocks blocks = {0};
-  gki_range_begin(0, "check and plan");
+  gki_trace_begin(0, "check and plan");
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, graph->device->backend, NULL, NULL);
   if (result == GK_OK) result = gki_plan_make(&graph->planned, &blocks, bits);
   gki_blocks_free(&blocks);
-  gki_range_end();
+  gki_trace_end();
   return result;
 }
 
 static gk_result make_slots(gk_graph *graph) {
-  gki_range_begin(0, "slots");
+  gki_trace_begin(0, "slots");
   const gk_result result = gki_slots_make(graph);
-  gki_range_end();
+  gki_trace_end();
   return result;
 }
 
@@ -179,9 +179,9 @@ static gk_result create(gk_device *device, const gk_list *list, uint32_t bits, c
   graph->outside = into != NULL;
   graph->arm_call = into ? into->arm : NULL;
   const int cancel = gki_cancel_hold();
-  gki_range_begin(0, "create %s", list && list->abi == GK_ABI ? gki_list_name(list) : "what is no list");
+  gki_trace_begin(0, "create %s", list && list->abi == GK_ABI ? gki_list_name(list) : "what is no list");
   gk_result result = make(graph, list, bits, into);
-  gki_range_end();
+  gki_trace_end();
   gki_cancel_let_go(cancel);
   if (result != GK_OK) {
     gk_graph_destroy(graph);

@@ -57,9 +57,9 @@ gk_result gki_device_code(gk_device *device, const gk_kernel *kernel, void **cod
   gki_code *entry = &device->codes[code_place(device->codes, device->code_capacity, kernel)];
   if (!entry->kernel) {
     void *made = NULL;
-    gki_range_begin(0, "kernel %s", kernel->name);
+    gki_trace_begin(0, "kernel %s", kernel->name);
     result = gki_answer(device->backend, "load", device->backend->load(device->state, kernel, &made));
-    gki_range_end();
+    gki_trace_end();
     if (result != GK_OK) goto done;
     *entry = (gki_code){kernel, made};
     ++device->code_count;

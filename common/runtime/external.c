@@ -44,10 +44,10 @@ gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, i
                        gk_result (*arm)(void *state, const gk_launch_args *launch, void *data), void *data) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
-  if (gki_is_heard()) gki_launch_begin_range(graph, "arm", label);
+  if (gki_trace_enabled()) gki_launch_begin_range(graph, "arm", label);
   result = refuse_inside(graph, backend, call);
   if (result == GK_OK) result = gki_launch_note_refused(graph, arm_now(graph, call, label, arm, data));
-  gki_range_end();
+  gki_trace_end();
   gki_graph_leave(graph);
   return result;
 }

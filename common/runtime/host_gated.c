@@ -33,16 +33,16 @@ static gk_result take_step(gk_graph *graph, gk_step step, gk_launch_result *reco
 
 static void begin_range(const gk_plan *plan, gk_step step) {
   const gk_node *node = &plan->nodes[step.at];
-  if (step.kind == GK_STEP_RUN) gki_range_begin_run(plan, step.at);
-  else if (step.kind == GK_STEP_END) gki_range_begin(0, "wait for the device");
-  else gki_range_begin(step.passes, "%s task %u (%s)", step.kind == GK_STEP_LOOP ? "passes of" : "flag of",
+  if (step.kind == GK_STEP_RUN) gki_trace_begin_run(plan, step.at);
+  else if (step.kind == GK_STEP_END) gki_trace_begin(0, "wait for the device");
+  else gki_trace_begin(step.passes, "%s task %u (%s)", step.kind == GK_STEP_LOOP ? "passes of" : "flag of",
                        (unsigned)node->source, node->name);
 }
 
 static gk_result do_step(gk_graph *graph, gk_step step, gk_launch_result *record, int64_t *answer) {
-  if (gki_is_heard()) begin_range(&graph->planned.plan, step);
+  if (gki_trace_enabled()) begin_range(&graph->planned.plan, step);
   const gk_result result = take_step(graph, step, record, answer);
-  gki_range_end();
+  gki_trace_end();
   return result;
 }
 

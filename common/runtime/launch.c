@@ -25,7 +25,7 @@ static void run_launch(gki_job *job) {
   gk_graph *graph = launch->graph;
   const gk_backend *backend = graph->device->backend;
   const bool native = graph->mode == GK_MODE_NATIVE;
-  gki_range_begin(launch->hand_over.launch, "%s %s", native ? "start" : "run", graph->planned.plan.name);
+  gki_trace_begin(launch->hand_over.launch, "%s %s", native ? "start" : "run", graph->planned.plan.name);
   gki_begin();
   if (atomic_exchange(&graph->stale, false)) gki_launch_send_all(launch);
   switch (graph->mode) {
@@ -38,7 +38,7 @@ static void run_launch(gki_job *job) {
   if (launch->result != GK_OK) atomic_store(&graph->stale, true);
   gki_launch_keep_message(launch);
   if (!native || launch->result != GK_OK) gki_launch_mark_end(launch);
-  gki_range_end();
+  gki_trace_end();
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -175,8 +175,8 @@ void gki_launch_begin_range(const gk_graph *graph, const char *what, int32_t lab
   const gk_plan *plan = &graph->planned.plan;
   const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
   const uint32_t target = label ? gki_plan_label(plan, label) : 0;
-  if (target) gki_range_begin(number, "%s %s at %s", what, plan->name, plan->nodes[target].name);
-  else gki_range_begin(number, "%s %s", what, plan->name);
+  if (target) gki_trace_begin(number, "%s %s at %s", what, plan->name, plan->nodes[target].name);
+  else gki_trace_begin(number, "%s %s", what, plan->name);
 }
 
 void gki_launch_log(const gki_launch *launch) {
@@ -218,7 +218,7 @@ static gk_result refuse_launch(const gk_graph *graph, const char *call) {
 static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on_stream, void *stream) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
-  if (gki_is_heard()) gki_launch_begin_range(graph, "launch", label);
+  if (gki_trace_enabled()) gki_launch_begin_range(graph, "launch", label);
   gk_device *device = graph->device;
   const bool here = on_stream || (device->backend->shares && device->backend->shares(device->state));
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
@@ -239,7 +239,7 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
     if (result == GK_OK && graph->told == launched) graph->outcome = GK_OK;
   }
   gki_launch_note_refused(graph, result);
-  gki_range_end();
+  gki_trace_end();
   gki_graph_leave(graph);
   return result;
 }

@@ -87,9 +87,9 @@ static gk_result zero(gk_device *device, void *memory, size_t bytes) {
   const gk_backend *backend = device->backend;
   void *here = backend->host_address ? backend->host_address(device->state, memory) : NULL;
   if (!here) return gki_device_copy(device, GK_ZERO, memory, NULL, bytes);
-  gki_range_begin(bytes, "zero");
+  gki_trace_begin(bytes, "zero");
   memset(here, 0, bytes);
-  gki_range_end();
+  gki_trace_end();
   return GK_OK;
 }
 
@@ -114,9 +114,9 @@ static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const vo
 
 gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
   const int cancel = gki_cancel_hold();
-  gki_range_begin(bytes, "allocate");
+  gki_trace_begin(bytes, "allocate");
   const gk_result result = alloc(device, bytes, kind, owner, given);
-  gki_range_end();
+  gki_trace_end();
   gki_cancel_let_go(cancel);
   return result;
 }
@@ -137,9 +137,9 @@ static gk_result own(gk_device *device, void *state, const void *from, size_t ke
 gk_result gki_device_own(gk_device *device, void *state, const void *from, size_t kept, size_t bytes,
                          const void *owner, void **given) {
   const int cancel = gki_cancel_hold();
-  gki_range_begin(bytes, "allocate");
+  gki_trace_begin(bytes, "allocate");
   const gk_result result = own(device, state, from, kept, bytes, owner, given);
-  gki_range_end();
+  gki_trace_end();
   gki_cancel_let_go(cancel);
   return result;
 }
@@ -178,10 +178,10 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner, bool di
   if (!known) return false;
   memory_job job = {.job.run = run_free, .device = device, .to = memory};
   const int cancel = gki_cancel_hold();
-  gki_range_begin(0, "free");
+  gki_trace_begin(0, "free");
   if (disowns) device->backend->disown(device->state, memory);
   else gki_worker_run(&device->worker, &job.job);
-  gki_range_end();
+  gki_trace_end();
   gki_cancel_let_go(cancel);
   return true;
 }
@@ -211,9 +211,9 @@ static const char *name_of(gk_direction direction) {
 gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes) {
   memory_job job = {
       .job.run = run_copy, .device = device, .direction = direction, .to = to, .from = from, .bytes = bytes};
-  gki_range_begin(bytes, "%s", name_of(direction));
+  gki_trace_begin(bytes, "%s", name_of(direction));
   gki_worker_run(&device->worker, &job.job);
-  gki_range_end();
+  gki_trace_end();
   return job.result == GK_OK ? GK_OK : gki_fail_with(job.result, job.message);
 }
 

@@ -82,13 +82,13 @@ static const char *reason_of(const gk_backend *backend) {
 
 static gk_result open_one(const gk_backend *backend, const gk_device_desc *desc, gk_device **opened) {
   const int cancel = gki_cancel_hold();
-  gki_range_listen();
-  gki_range_begin(0, "open %s %d", backend->name, desc->ordinal);
+  gki_trace_listen();
+  gki_trace_begin(0, "open %s %d", backend->name, desc->ordinal);
   gki_attempt_begin();
   const gk_result result = make(backend, desc, opened);
   gki_attempt_end();
   if (result != GK_OK) name_backend(backend, result);
-  gki_range_end();
+  gki_trace_end();
   gki_cancel_let_go(cancel);
   return result;
 }

@@ -49,11 +49,11 @@ void gki_launch_mark_end(const gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
   const gk_launch_result *record = &launch->record;
   const uint64_t number = launch->hand_over.launch;
-  if (!gki_is_heard()) return;
-  if (launch->result != GK_OK) gki_mark(number, "%s failed", plan->name);
+  if (!gki_trace_enabled()) return;
+  if (launch->result != GK_OK) gki_trace_mark(number, "%s failed", plan->name);
   else if (record->state == GK_YIELDED)
-    gki_mark(number, "%s yielded at %s", plan->name, plan->nodes[record->yielded].name);
-  else if (record->state == GK_CANCELLED) gki_mark(number, "%s was cancelled", plan->name);
+    gki_trace_mark(number, "%s yielded at %s", plan->name, plan->nodes[record->yielded].name);
+  else if (record->state == GK_CANCELLED) gki_trace_mark(number, "%s was cancelled", plan->name);
 }
 
 gk_result gki_launches_settle(gk_graph *graph, uint64_t upto, bool block) {
@@ -95,9 +95,9 @@ gk_result gki_launches_settle(gk_graph *graph, uint64_t upto, bool block) {
 }
 
 static gk_result wait_for(gk_graph *graph, uint64_t launched) {
-  gki_range_begin(launched, "wait for %s", graph->planned.plan.name);
+  gki_trace_begin(launched, "wait for %s", graph->planned.plan.name);
   const gk_result result = gki_launches_settle(graph, launched, true);
-  gki_range_end();
+  gki_trace_end();
   return result;
 }
 
@@ -150,7 +150,7 @@ static gk_result cancel_open(gk_graph *graph) {
   const gk_backend *backend = graph->device->backend;
   if (graph->mode == GK_MODE_NATIVE && !backend->cancel)
     return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cancel: backend %s can't stop a launch", backend->name);
-  gki_mark(0, "cancel %s", graph->planned.plan.name);
+  gki_trace_mark(0, "cancel %s", graph->planned.plan.name);
   const int cancel = gki_cancel_hold();
   const gk_result result = cancel_all(graph);
   gki_cancel_let_go(cancel);

@@ -262,14 +262,14 @@ static gki_outcome run_checkpoints(gki_drive *drive) {
 /* From drive->step on. */
 static gki_outcome walk(gki_drive *drive) {
   gki_program *program = drive->program;
-  const bool tells = gki_is_heard() && program->plan->bits & GK_ISOLATE; /* else passes would be left out */
+  const bool tells = gki_trace_enabled() && program->plan->bits & GK_ISOLATE; /* else passes would be left out */
   for (;;) {
     gki_outcome outcome = GKI_DONE;
     switch (drive->step.kind) {
     case GK_STEP_RUN:
-      if (tells) gki_range_begin_run(program->plan, drive->step.at);
+      if (tells) gki_trace_begin_run(program->plan, drive->step.at);
       outcome = run_ops(drive, program->runs[drive->step.at].end);
-      if (tells) gki_range_end();
+      if (tells) gki_trace_end();
       if (outcome == GKI_DONE) go_on(drive, 0);
       break;
     case GK_STEP_CHECKPOINT: outcome = run_checkpoints(drive); break;

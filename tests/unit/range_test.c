@@ -28,12 +28,13 @@ static int one_launch(void) {
 static int ask(void) {
   int looked = 0;
   const int code = one_launch();
-  gki_range_begin((uint64_t)++looked, "never");
-  gki_mark((uint64_t)++looked, "never");
-  gki_range_end();
+  gki_trace_begin((uint64_t)++looked, "never");
+  gki_trace_mark((uint64_t)++looked, "never");
+  gki_trace_end();
   const char *why;
   const bool built = gki_range_describe(&why);
-  printf("%s, %d names looked at: %s\n", gki_is_heard() ? "heard" : "not heard", looked, built ? why : "not built in");
+  printf("%s, %d names looked at: %s\n", gki_trace_enabled() ? "heard" : "not heard", looked,
+         built ? why : "not built in");
   return code;
 }
 
@@ -156,7 +157,7 @@ static void launching(void **state) {
     const bool native = is(device, "fake_native"), batched = is(device, "fake_batched") || is(device, "awkward");
     char caller[200], worker[200];
     tool->forget();
-    gki_mark(0, "first"); /* this thread is number 0 */
+    gki_trace_mark(0, "first"); /* this thread is number 0 */
     assert_ok(gk_launch(graph, 0));
     assert_ok(gk_wait(graph, NULL));
     snprintf(caller, sizeof caller, native ? "!first;launch straight[%d]{start straight[%d]{}}wait for straight[%d]{}"
@@ -219,7 +220,7 @@ static void cancelling(void **state) {
 static void much_is_said(void **state) {
   (void)state;
   tool->forget();
-  for (uint64_t k = 0; k < 20000; ++k) gki_mark(k, "again");
+  for (uint64_t k = 0; k < 20000; ++k) gki_trace_mark(k, "again");
   assert_some_said("!again[19998];!again[19999];");
   assert_false(some_said("!again;"));
 }
@@ -405,7 +406,7 @@ int main(int count, char **arguments) {
 static void is_left_out(void **state) {
   (void)state;
   assert_int_equal(ask_without(), 0);
-  assert_false(gki_is_heard());
+  assert_false(gki_trace_enabled());
 }
 
 int main(void) {

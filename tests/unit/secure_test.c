@@ -40,12 +40,12 @@ static int tell(bool secure) {
   gk_device_close(device);
   gki_cuda_compiler compiler;
   (void)gki_cuda_compiler_get(90, 13000, &compiler);
-  gki_range_listen(); /* as the first device does */
+  gki_trace_listen(); /* as the first device does */
   int variables = 0;
   (void)gk_facts(note_variable, &variables);
   printf(" %d variables;", variables);
   dl_iterate_phdr(note_library, NULL);
-  printf("%s\n", gki_is_heard() ? " heard" : "");
+  printf("%s\n", gki_trace_enabled() ? " heard" : "");
   return 0;
 }
 
