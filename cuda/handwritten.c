@@ -76,7 +76,7 @@ static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kern
   return result;
 }
 
-gk_result gki_cuda_foreign_load(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
+gk_result gki_cuda_handwritten_load(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
   const gk_code *code = kernel->cuda;
   if (code->image) return load_image(device, kernel, module);
   const gki_cuda_text text = {.text = code->text, .file = "gk_code.text", .kernel = kernel->name,
@@ -86,7 +86,7 @@ gk_result gki_cuda_foreign_load(const gki_cuda_device *device, const gk_kernel *
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */
 
-size_t gki_cuda_foreign_bytes(const gk_param *param) {
+size_t gki_cuda_handwritten_bytes(const gk_param *param) {
   if (param->access != GK_ACCESS_VALUE) return sizeof(CUdeviceptr);
   switch (param->type) {
   case GK_I32: case GK_U32: case GK_F32: return 4;
@@ -112,9 +112,11 @@ static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel
     if (!is_there)
       return gk_fail(GK_ERROR_INVALID, "kernel %s: its code takes %u parameters, so there is none for %s; leave it "
                      "out", kernel->name, (unsigned)k, param->name);
-    if (bytes != gki_cuda_foreign_bytes(param))
-      return gk_fail(GK_ERROR_INVALID, "kernel %s: its parameter %s has %zu bytes, and its code takes %zu there; give "
-                     "it the type that the code has", kernel->name, param->name, gki_cuda_foreign_bytes(param), bytes);
+    if (bytes != gki_cuda_handwritten_bytes(param))
+      return gk_fail(GK_ERROR_INVALID,
+                     "kernel %s: its parameter %s has %zu bytes, and its code takes %zu there; give "
+                     "it the type that the code has",
+                     kernel->name, param->name, gki_cuda_handwritten_bytes(param), bytes);
   }
   return GK_OK;
 }
@@ -173,7 +175,7 @@ static gk_result ask_for_shared(const gki_cuda_device *device, const gk_kernel *
                         kernel->name);
 }
 
-gk_result gki_cuda_foreign_prepare(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
+gk_result gki_cuda_handwritten_prepare(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
   const gk_code *code = kernel->cuda;
   made->foreign = kernel;
   made->shared_bytes = code->shared_bytes;

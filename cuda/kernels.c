@@ -48,7 +48,7 @@ static gk_result find_module(gki_cuda_device *device, const gk_kernel *kernel, g
     }
   gki_cuda_module *made = gki_array(1, sizeof *made, "a module of kernels");
   if (!made) return GK_ERROR_MEMORY;
-  gk_result result = kernel->cuda ? gki_cuda_foreign_load(device, kernel, &made->module)
+  gk_result result = kernel->cuda ? gki_cuda_handwritten_load(device, kernel, &made->module)
                                   : compile(device, kernel, &made->module);
   if (result != GK_OK) {
     gk_host_free(made);
@@ -120,7 +120,7 @@ static gk_result make_ready(gki_cuda_device *device, const gk_kernel *kernel, gk
   if (made->module) ++made->module->users;
   if (made->module) result = find_function(device, kernel, made);
   if (result == GK_OK)
-    result = kernel->cuda ? gki_cuda_foreign_prepare(device, kernel, made)
+    result = kernel->cuda ? gki_cuda_handwritten_prepare(device, kernel, made)
                           : measure(device, kernel->name, made);
   if (result != GK_OK) leave_module(device, made);
   return result;

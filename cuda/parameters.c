@@ -14,7 +14,7 @@ static const gk_node *node_of(const gki_cuda_parameters *p, uint32_t number) {
 }
 
 static size_t place_behind(size_t at, const gk_param *param) {
-  return (at + gki_cuda_foreign_bytes(param) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return (at + gki_cuda_handwritten_bytes(param) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 static size_t bytes_of(const gk_kernel *kernel) {
@@ -28,7 +28,7 @@ static void find_tasks(gki_cuda_parameters *p, gki_cuda_kernel *const *code) {
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     if (!code[k] || !code[k]->foreign) continue;
     const size_t bytes = bytes_of(plan->nodes[k].kernel);
-    p->tasks[p->count++] = (gki_cuda_by_hand){k, p->bytes, bytes, code[k]};
+    p->tasks[p->count++] = (gki_cuda_is_handwritten){k, p->bytes, bytes, code[k]};
     p->bytes += bytes;
   }
   for (uint32_t k = 0; k <= p->count; ++k) /* a ring, in any order: nothing was given yet */
@@ -88,7 +88,7 @@ static void write_parameter(const gki_cuda_parameters *p, const gk_param *param,
   const void *from = param->access == GK_ACCESS_VALUE ? is_struct ? value->ptr : (const void *)value
                      : is_struct                      ? (const void *)&copy
                                                       : (const void *)&value->ptr;
-  memcpy(to, from, gki_cuda_foreign_bytes(param));
+  memcpy(to, from, gki_cuda_handwritten_bytes(param));
 }
 
 static void write_parameters(gki_cuda_parameters *p, uint32_t number, const gk_value *values) {
@@ -216,7 +216,7 @@ static void shape_task(const gki_cuda_parameters *p, uint32_t number, CUDA_KERNE
 static bool has_items(const gki_cuda_parameters *p, uint32_t number) { return p->wanted.grids[number][0] != 0; }
 
 static void note_given(gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t number) {
-  const gki_cuda_by_hand *task = &p->tasks[number];
+  const gki_cuda_is_handwritten *task = &p->tasks[number];
   memcpy(u->given.bytes + task->at, p->wanted.bytes + task->at, task->bytes);
   memcpy(u->given.grids[number], p->wanted.grids[number], sizeof u->given.grids[number]);
   u->known[number] = true;
@@ -246,7 +246,7 @@ void gki_cuda_updates_belong(gki_cuda_updates *u, const gki_cuda_parameters *p, 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */
 
 static bool is_up_to_date(const gki_cuda_updates *u, const gki_cuda_parameters *p, uint32_t number) {
-  const gki_cuda_by_hand *task = &p->tasks[number];
+  const gki_cuda_is_handwritten *task = &p->tasks[number];
   if (!u->known[number]) return false;
   if (memcmp(u->given.grids[number], p->wanted.grids[number], sizeof u->given.grids[number]) != 0) return false;
   return !has_items(p, number) ||

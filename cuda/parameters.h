@@ -13,7 +13,11 @@ typedef struct gki_cuda_given {
   uint64_t version;      /* raised at each change; 0: nothing is known */
 } gki_cuda_given;
 
-typedef struct gki_cuda_by_hand { uint32_t node; size_t at, bytes; const gki_cuda_kernel *kernel; } gki_cuda_by_hand;
+typedef struct gki_cuda_is_handwritten {
+  uint32_t node;
+  size_t at, bytes;
+  const gki_cuda_kernel *kernel;
+} gki_cuda_is_handwritten;
 
 /* When a task was last given other values, as `version` says, and its neighbours in the order of that. */
 typedef struct gki_cuda_change { uint64_t version; uint32_t later, earlier; } gki_cuda_change;
@@ -21,7 +25,7 @@ typedef struct gki_cuda_change { uint64_t version; uint32_t later, earlier; } gk
 /* Of a plan. */
 typedef struct gki_cuda_parameters {
   const gki_cuda_slots *slots;
-  gki_cuda_by_hand *tasks; /* kernels with code by hand, by node */
+  gki_cuda_is_handwritten *tasks; /* kernels with code by hand, by node */
   uint32_t count;
   size_t bytes;
   uint32_t *users, *users_at; /* tasks' numbers by slot, from users_at[slot] on: it is a parameter or counts items */

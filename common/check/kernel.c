@@ -104,7 +104,7 @@ static void check_source(gki_checker *judge, const gk_kernel *kernel) {
   }
 }
 
-const gk_code *gki_check_code_by_hand(const gki_checker *judge, const gk_kernel *kernel) {
+const gk_code *gki_check_handwritten(const gki_checker *judge, const gk_kernel *kernel) {
   const char *backend = judge->backend ? judge->backend->name : "";
   return strcmp(backend, "cuda") == 0     ? kernel->cuda
          : strcmp(backend, "hip") == 0    ? kernel->hip

@@ -7,5 +7,5 @@
 void gki_check_kernel(gki_checker *judge, const gk_kernel *kernel);
 
 /* What the backend at hand runs of a kernel in place of portable text; NULL: nothing, or no backend is at hand. */
-const gk_code *gki_check_code_by_hand(const gki_checker *judge, const gk_kernel *kernel);
+const gk_code *gki_check_handwritten(const gki_checker *judge, const gk_kernel *kernel);
 #endif
