@@ -61,7 +61,7 @@ typedef struct gki_cuda_device {
   pthread_mutex_t lock; /* of what follows */
   gki_cuda_pinned *pinned; /* page-locked memory that was given out */
   gki_cuda_pass_counts *counts; /* of passes, for loops in graphs of others */
-  struct gki_cuda_order *abroad; /* through their next_abroad: their last launches are on streams of others, and the
+  struct gki_cuda_order *unjoined; /* through their next_unjoined: their last launches are on streams of others, and the
                                   * device's own hasn't been told to follow them */
   struct gki_cuda_order *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
   gki_cuda_pool pool;  /* under a lock of its own */

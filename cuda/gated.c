@@ -263,7 +263,7 @@ static gk_result follow(const gki_cuda_gated *graph) {
 static gk_result await_others(gki_cuda_gated *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = follow(graph);
-  if (result == GK_OK && graph->at == device->stream) result = gki_cuda_follow_abroad(device);
+  if (result == GK_OK && graph->at == device->stream) result = gki_cuda_join_streams(device);
   if (result != GK_OK) return result;
   gki_cuda_relax(device);
   const CUresult answer = device->driver->cuStreamSynchronize(graph->at);

@@ -38,12 +38,12 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, con
                      uint64_t number) {
   gki_cuda_device *device = graph->device;
   const gki_cuda_driver *driver = device->driver;
-  const bool own = is_own(device, graph->order.at);
+  const bool own = is_own(device, graph->order.current_stream);
   const CUevent event = graph->order.events ? graph->order.events[gki_cuda_place_of(number)] : graph->order.event;
   gk_result result = own && device->last != &graph->order ? gki_cuda_mark_last(device) : GK_OK;
   if (result == GK_OK)
-    result = gki_cuda_graph_result(device, graph->plan, driver->cuGraphLaunch(variant->exec, graph->order.at),
-                                  "cuGraphLaunch");
+    result = gki_cuda_graph_result(device, graph->plan,
+                                   driver->cuGraphLaunch(variant->exec, graph->order.current_stream), "cuGraphLaunch");
   if (result != GK_OK) return result;
   if (!own)
     return gki_cuda_graph_result(device, graph->plan, gki_cuda_mark_end(device, &graph->order, on, event),
@@ -52,7 +52,7 @@ static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, con
     device->last = &graph->order;
     return GK_OK;
   }
-  CUresult marked = driver->cuEventRecord(event, graph->order.at);
+  CUresult marked = driver->cuEventRecord(event, graph->order.current_stream);
   if (marked != CUDA_SUCCESS) marked = gki_cuda_catch_up(graph->device, &graph->order);
   return gki_cuda_graph_result(device, graph->plan, marked, "cuEventRecord");
 }
@@ -78,7 +78,7 @@ static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t nu
   uint32_t *from = (uint32_t *)(void *)(graph->pinned + GKI_CUDA_TARGETS_AT) + (number - 1) % GKI_CUDA_RING;
   *from = target;
   CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, aimed), from,
-                                                      sizeof *from, graph->order.at);
+                                                      sizeof *from, graph->order.current_stream);
   if (result == CUDA_SUCCESS) graph->aimed = target;
   return gki_cuda_result(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);
 }
@@ -115,8 +115,8 @@ static gk_result start(gki_cuda_graph *graph, const gk_launch_args *launch, cons
   if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
   if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
     return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
-  if (result == GK_OK) result = gki_cuda_counts_renumber(&graph->counts, graph->order.at);
-  if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1, graph->order.at);
+  if (result == GK_OK) result = gki_cuda_counts_renumber(&graph->counts, graph->order.current_stream);
+  if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1, graph->order.current_stream);
   if (result == GK_OK) result = gki_cuda_updates_send(&variant->updates, &graph->parameters, launch->applied);
   if (result != GK_OK) return result;
   result = aim(graph, variant,
@@ -140,9 +140,9 @@ gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_launch_args *launch) {
   if (result != GK_OK) return result;
   result = start(graph, launch, &on);
   if (result != GK_OK) graph->order.busy_until = UINT64_MAX; /* with what was put on the stream before it failed */
-  if (result != GK_OK && graph->order.at != device->stream)
+  if (result != GK_OK && graph->order.current_stream != device->stream)
     (void)gki_cuda_catch_up(graph->device, &graph->order); /* while that stream is there */
-  graph->order.at = device->stream;
+  graph->order.current_stream = device->stream;
   if (pushed) gki_cuda_leave_unrelaxed(device);
   return result;
 }

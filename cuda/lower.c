@@ -85,7 +85,7 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
   if (graph->outside) ((gki_cuda_tables *)variant->staged)->bits |= GKI_CUDA_WITH_ARMING;
   return gki_cuda_graph_result(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(variant->tables, variant->staged, layout->bytes,
-                                                                graph->order.at),
+                                                                graph->order.current_stream),
                               "cuMemcpyHtoDAsync of the tables");
 }
 
@@ -148,8 +148,9 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   if (result == GK_OK) result = send_tables(graph, variant, &layout, handles);
   gk_host_free(handles);
   if (result == GK_OK)
-    result = gki_cuda_graph_result(device, graph->plan, device->driver->cuGraphUpload(variant->exec, graph->order.at),
-                                  "cuGraphUpload");
+    result = gki_cuda_graph_result(device, graph->plan,
+                                   device->driver->cuGraphUpload(variant->exec, graph->order.current_stream),
+                                   "cuGraphUpload");
   return result;
 }
 
@@ -248,7 +249,7 @@ static gk_result take_state(gki_cuda_graph *graph) {
   gki_cuda_shared_write(shared, graph->pinned_at + GKI_CUDA_POSTS_AT, graph->outside, graph->pinned + begins_at);
   return gki_cuda_graph_result(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
-                                                                graph->order.at),
+                                                                graph->order.current_stream),
                               "cuMemcpyHtoDAsync of the state");
 }
 
@@ -282,17 +283,17 @@ static gk_result make_events(gki_cuda_graph *graph) {
 /* Then nothing of the graph is under way until it is launched. */
 static gk_result end_uploads(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
-  gk_result result = gki_cuda_graph_result(device, graph->plan, device->driver->cuStreamSynchronize(graph->order.at),
-                                          "cuStreamSynchronize");
+  gk_result result = gki_cuda_graph_result(
+      device, graph->plan, device->driver->cuStreamSynchronize(graph->order.current_stream), "cuStreamSynchronize");
   if (result != GK_OK) return result;
   graph->order.busy_until = 0;
-  graph->order.at = device->stream;
+  graph->order.current_stream = device->stream;
   return GK_OK;
 }
 
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
-  graph->order.at = device->uploads; /* not behind what is under way, which may take long */
+  graph->order.current_stream = device->uploads; /* not behind what is under way, which may take long */
   graph->order.last_stream.stream = device->stream;
   graph->plan = graph->order.plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
@@ -328,7 +329,7 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
   graph->plan = graph->order.plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   graph->outside = graph->one = true;
-  graph->order.at = graph->order.last_stream.stream = device->stream;
+  graph->order.current_stream = graph->order.last_stream.stream = device->stream;
   atomic_init(&graph->order.launched, 0);
   gk_result result = choose_gates(graph);
   if (result == GK_OK) result = take_state(graph);
@@ -363,7 +364,7 @@ static bool settle(gki_cuda_graph *graph) {
   if (graph->outside) /* launches by the caller that weren't armed may be under way, too */
     return gki_cuda_await_all(device, graph->plan, "gk_graph_destroy") != GK_ERROR_INVALID;
   pthread_mutex_lock(&device->lock);
-  gki_cuda_stay_home(device, &graph->order);
+  gki_cuda_mark_joined(device, &graph->order);
   pthread_mutex_unlock(&device->lock);
   (void)gki_cuda_await_launches(device, &graph->order);
   return true;

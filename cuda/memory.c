@@ -187,7 +187,7 @@ gk_result gki_cuda_copy(void *at, gk_direction direction, void *to, const void *
   pthread_mutex_unlock(&device->lock);
   gk_result result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
-  result = gki_cuda_follow_abroad(device);
+  result = gki_cuda_join_streams(device);
   if (result != GK_OK) {
     gki_cuda_leave(device);
     return result;

@@ -17,24 +17,25 @@ gk_result gki_cuda_follow(gki_cuda_device *device) {
 
 CUresult gki_cuda_catch_up(const gki_cuda_device *device, const gki_cuda_order *order) {
   const gki_cuda_driver *driver = device->driver;
-  const bool by_event = order->at == device->stream && order->end;
+  const bool by_event = order->current_stream == device->stream && order->end;
   gki_cuda_relax(device);
-  const CUresult result = by_event ? driver->cuEventSynchronize(order->end) : driver->cuStreamSynchronize(order->at);
+  const CUresult result =
+      by_event ? driver->cuEventSynchronize(order->end) : driver->cuStreamSynchronize(order->current_stream);
   gki_cuda_unrelax();
   return result;
 }
 
-void gki_cuda_stay_home(gki_cuda_device *device, gki_cuda_order *order) {
-  gki_cuda_order **at = &device->abroad;
-  while (*at && *at != order) at = &(*at)->next_abroad;
-  if (*at) *at = order->next_abroad;
+void gki_cuda_mark_joined(gki_cuda_device *device, gki_cuda_order *order) {
+  gki_cuda_order **at = &device->unjoined;
+  while (*at && *at != order) at = &(*at)->next_unjoined;
+  if (*at) *at = order->next_unjoined;
 }
 
 /* The device's stream follows the launch before. The next launch elsewhere follows that stream, also if this one fails
  * with something on its way there. */
 static void return_home(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on) {
   pthread_mutex_lock(&device->lock);
-  gki_cuda_stay_home(device, order);
+  gki_cuda_mark_joined(device, order);
   order->last_stream = *on;
   order->end = NULL;
   pthread_mutex_unlock(&device->lock);
@@ -56,19 +57,19 @@ gk_result gki_cuda_go_to(gki_cuda_device *device, gki_cuda_order *order, const g
     result = driver->cuStreamWaitEvent(on->stream, before, 0);
     if (result == CUDA_SUCCESS && on->stream == device->stream) return_home(device, order, on);
   }
-  if (result == CUDA_SUCCESS) order->at = on->stream;
+  if (result == CUDA_SUCCESS) order->current_stream = on->stream;
   return gki_cuda_graph_result(device, order->plan, result, "cuStreamWaitEvent");
 }
 
-gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
+gk_result gki_cuda_join_streams(gki_cuda_device *device) {
   gk_result result = GK_OK;
   pthread_mutex_lock(&device->lock);
-  while (result == GK_OK && device->abroad) {
-    gki_cuda_order *order = device->abroad;
+  while (result == GK_OK && device->unjoined) {
+    gki_cuda_order *order = device->unjoined;
     result = gki_cuda_graph_result(device, order->plan,
                                   device->driver->cuStreamWaitEvent(device->stream, order->end, 0),
                                   "cuStreamWaitEvent");
-    if (result == GK_OK) device->abroad = order->next_abroad;
+    if (result == GK_OK) device->unjoined = order->next_unjoined;
   }
   pthread_mutex_unlock(&device->lock);
   return result;
@@ -77,13 +78,13 @@ gk_result gki_cuda_follow_abroad(gki_cuda_device *device) {
 CUresult gki_cuda_mark_end(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on,
                            CUevent event) {
   const gki_cuda_driver *driver = device->driver;
-  const CUresult result = driver->cuEventRecord(event, order->at);
+  const CUresult result = driver->cuEventRecord(event, order->current_stream);
   order->last_stream = *on;
   order->end = event;
-  gki_cuda_stay_home(device, order);
-  if (result == CUDA_SUCCESS && order->at != device->stream) {
-    order->next_abroad = device->abroad;
-    device->abroad = order;
+  gki_cuda_mark_joined(device, order);
+  if (result == CUDA_SUCCESS && order->current_stream != device->stream) {
+    order->next_unjoined = device->unjoined;
+    device->unjoined = order;
   }
   if (result == CUDA_SUCCESS) return result;
   order->last_stream = (gki_cuda_stream_id){device->stream, 0};

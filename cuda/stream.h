@@ -12,7 +12,7 @@ typedef struct gki_cuda_order {
   gki_cuda_stream_id last_stream;     /* where the last launch is */
   CUevent end;             /* behind that launch alone, where others may put work behind it; NULL: it is on a stream of
                             * gk's own, and only waited for there. Under the device's lock */
-  struct gki_cuda_order *next_abroad;
+  struct gki_cuda_order *next_unjoined;
   CUevent event;           /* behind the last launch, if the device's `last` isn't this order */
   CUevent *events;         /* by place in the ring, of launches that post nothing; NULL: all post */
   atomic_uint_fast64_t launched; /* launches that the driver took, as the control block counts them */
@@ -35,16 +35,16 @@ CUresult gki_cuda_mark_end(gki_cuda_device *device, gki_cuda_order *order, const
 gk_result gki_cuda_mark_last(gki_cuda_device *device);
 
 /* The device's own stream needn't follow it any more. Under the device's lock. */
-void gki_cuda_stay_home(gki_cuda_device *device, gki_cuda_order *order);
+void gki_cuda_mark_joined(gki_cuda_device *device, gki_cuda_order *order);
 
 /* Until the launches are over, those of other graphs not. None is being started. */
 CUresult gki_cuda_await_launches(gki_cuda_device *device, gki_cuda_order *order);
 
-/* Until what the graph has put on streams is over; order->at is the device's own, or in use by a launch. */
+/* Until what the graph has put on streams is over; order->current_stream is the device's own, or in use by a launch. */
 CUresult gki_cuda_catch_up(const gki_cuda_device *device, const gki_cuda_order *order);
 
 /* The device's own stream follows launches on other streams from now on. */
-gk_result gki_cuda_follow_abroad(gki_cuda_device *device);
+gk_result gki_cuda_join_streams(gki_cuda_device *device);
 
 /* Before work of others is put on the device's stream: the end of what is last there is marked. */
 gk_result gki_cuda_follow(gki_cuda_device *device);
