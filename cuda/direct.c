@@ -59,8 +59,8 @@ static gk_result find_variant(look *l, gki_cuda_graph *native) {
   const gki_cuda_device *device = native->device;
   gki_cuda_variant *variant = &native->fresh;
   l->variant = variant;
-  if (native->outside && l->task != SIZE_MAX) return GK_OK;
-  if (native->outside)
+  if (native->external && l->task != SIZE_MAX) return GK_OK;
+  if (native->external)
     return gk_fail(GK_ERROR_INVALID, "%s: graph %s is in a graph of yours; gk_cuda_node tells its nodes there", l->call,
                    native->plan->name);
   const bool there = native->fresh.exec && (!l->resumes || native->one || native->resume.exec);

@@ -56,7 +56,7 @@ typedef struct gki_cuda_graph {
   gki_cuda_order order;
   uint32_t depth;
   uint64_t waited;
-  bool outside;            /* in a graph of the caller's, who launches it: each launch posts its status, */
+  bool external;            /* in a graph of the caller's, who launches it: each launch posts its status, */
   CUgraphNode arming;      /* the first node there, */
   gki_cuda_arming armed;   /* and what it got last, */
   uint64_t bound_at;       /* the last arming that brought slots, 0: none yet, */

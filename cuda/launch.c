@@ -268,7 +268,7 @@ static gk_result wait_outside(gki_cuda_graph *graph, uint64_t number, bool block
 
 gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_launch_result *record) {
   const uint64_t number = graph->waited + 1;
-  if (graph->outside) return wait_outside(graph, number, block, record);
+  if (graph->external) return wait_outside(graph, number, block, record);
   if (block && !graph->order.events) spin(graph, number);
   gk_result result = gki_cuda_is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
   if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;

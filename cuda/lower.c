@@ -29,7 +29,7 @@ static gk_result refuse_code(gki_cuda_graph *graph) {
   gki_cuda_describe_quirks(&graph->device->caps, GKI_CUDA_CODE_ON_HOST, why, sizeof why);
   snprintf(graph->refused, sizeof graph->refused, "it has kernels with code by hand, whose parameters are in their "
            "nodes, and %s", why);
-  if (!graph->outside) return GK_ERROR_UNSUPPORTED;
+  if (!graph->external) return GK_ERROR_UNSUPPORTED;
   return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cuda_add: list %s: %s; use gk_graph_create", graph->plan->name,
                  graph->refused);
 }
@@ -38,7 +38,7 @@ static gk_result refuse_code(gki_cuda_graph *graph) {
 static gk_result choose_gates(gki_cuda_graph *graph) {
   const uint32_t ways = graph->device->caps.ways & (GKI_CUDA_QUIRKS_PLAIN | GKI_CUDA_CODE_ON_HOST);
   uint32_t needed = 0;
-  graph->aims_by_copy = graph->outside || (graph->device->caps.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
+  graph->aims_by_copy = graph->external || (graph->device->caps.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
   graph->aimed = GKI_CUDA_NONE;
   for (int resumes = 0; ways && resumes <= (graph->plan->checkpoint_count != 0); ++resumes) {
     const gk_gates *gates;
@@ -71,7 +71,7 @@ static gk_result make_handles(const gki_cuda_graph *graph, const gki_cuda_varian
     result = device->driver->cuGraphConditionalHandleCreate(&handles[k], whole, device->context,
                                                             variant->gates->handles[k].initial,
                                                             GKI_CU_GRAPH_COND_ASSIGN_DEFAULT);
-  if (graph->outside) return gki_cuda_into_result(device, result, "gk_cuda_add", "cuGraphConditionalHandleCreate");
+  if (graph->external) return gki_cuda_into_result(device, result, "gk_cuda_add", "cuGraphConditionalHandleCreate");
   return gki_cuda_graph_result(device, graph->plan, result, "cuGraphConditionalHandleCreate");
 }
 
@@ -82,7 +82,7 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
                                   .status = graph->pinned_at + GKI_CUDA_STATUSES_AT};
   keep_busy(graph);
   gki_cuda_tables_write(variant->gates, layout, &graph->shared, &places, handles, variant->staged);
-  if (graph->outside) ((gki_cuda_tables *)variant->staged)->bits |= GKI_CUDA_WITH_ARMING;
+  if (graph->external) ((gki_cuda_tables *)variant->staged)->bits |= GKI_CUDA_WITH_ARMING;
   return gki_cuda_graph_result(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(variant->tables, variant->staged, layout->bytes,
                                                                 graph->order.current_stream),
@@ -244,9 +244,9 @@ static gk_result take_state(gki_cuda_graph *graph) {
   graph->slots.control = graph->state;
   graph->slots.at = graph->state + shared->slots;
   gki_cuda_counts_make(&graph->counts, &graph->parameters, graph->pinned + GKI_CUDA_POSTS_AT,
-                       !graph->outside && !graph->plan->loop_count && !graph->plan->checkpoint_count);
+                       !graph->external && !graph->plan->loop_count && !graph->plan->checkpoint_count);
   keep_busy(graph);
-  gki_cuda_shared_write(shared, graph->pinned_at + GKI_CUDA_POSTS_AT, graph->outside, graph->pinned + begins_at);
+  gki_cuda_shared_write(shared, graph->pinned_at + GKI_CUDA_POSTS_AT, graph->external, graph->pinned + begins_at);
   return gki_cuda_graph_result(device, graph->plan,
                               device->driver->cuMemcpyHtoDAsync(graph->state, graph->pinned + begins_at, shared->bytes,
                                                                 graph->order.current_stream),
@@ -328,7 +328,7 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
   graph->device = device;
   graph->plan = graph->order.plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
-  graph->outside = graph->one = true;
+  graph->external = graph->one = true;
   graph->order.current_stream = graph->order.last_stream.stream = device->stream;
   atomic_init(&graph->order.launched, 0);
   gk_result result = choose_gates(graph);
@@ -361,7 +361,7 @@ static void keep_memory(gki_cuda_graph *graph) {
  * why. */
 static bool settle(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
-  if (graph->outside) /* launches by the caller that weren't armed may be under way, too */
+  if (graph->external) /* launches by the caller that weren't armed may be under way, too */
     return gki_cuda_await_all(device, graph->plan, "gk_graph_destroy") != GK_ERROR_INVALID;
   pthread_mutex_lock(&device->lock);
   gki_cuda_mark_joined(device, &graph->order);

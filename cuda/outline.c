@@ -337,7 +337,7 @@ char *gki_cuda_outline_native(const gki_cuda_graph *native, const char *format) 
   const list l = {.plan = plan, .slot_bytes = native->slots.bytes,
                   .by_hand = count_by_hand(plan, native->code), .calls = native->calls.any,
                   .target = !plan->checkpoint_count ? NULL
-                            : native->outside       ? "the arming kernel"
+                            : native->external       ? "the arming kernel"
                             : native->aims_by_copy  ? "a copy"
                                                     : "an update of the first kernel"};
   const gki_cuda_variant *const variants[] = {&native->fresh, &native->resume};

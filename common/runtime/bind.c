@@ -129,7 +129,7 @@ gk_result gki_slots_make(gk_graph *graph) {
 
 /* Whether the backend makes and takes back the graph's own memory, which waits for no other graph. Launches by the
  * caller, of a graph that was put into another one, may be under way on any stream. */
-static bool owns_apart(const gk_graph *graph) { return graph->device->backend->own && !graph->outside; }
+static bool owns_apart(const gk_graph *graph) { return graph->device->backend->own && !graph->external; }
 
 /* No launch of the graph uses it any more. */
 static void give_memory(const gk_graph *graph, void *memory) {
@@ -355,7 +355,7 @@ gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {
   gk_result result = gki_graph_enter(graph, "gk_resize");
   if (result != GK_OK) return result;
   if (!slot_of(graph, slot, "gk_resize", 1u << GK_PTR)) result = GK_ERROR_INVALID;
-  else if (graph->outside && !gki_launches_over(graph)) /* nothing that gk does is behind them */
+  else if (graph->external && !gki_launches_over(graph)) /* nothing that gk does is behind them */
     result = gk_fail(GK_ERROR_BUSY, "gk_resize: graph %s is armed, and that launch isn't over; launch your exec if you "
                      "didn't, and wait for it", graph->planned.plan.name);
   else result = resize(graph, "gk_resize", (uint32_t)slot, count);

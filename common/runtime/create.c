@@ -173,10 +173,10 @@ static gk_result create(gk_device *device, const gk_list *list, uint32_t bits, c
   gk_graph *graph = gki_lifetime_begin(sizeof *graph, "a graph");
   if (!graph) return GK_ERROR_MEMORY;
   gki_memory_hold(); /* The graph may outlive its device. */
-  atomic_flag_clear(&graph->inside);
+  atomic_flag_clear(&graph->in_call);
   graph->device = device;
   graph->forks = gki_forks;
-  graph->outside = into != NULL;
+  graph->external = into != NULL;
   graph->arm_call = into ? into->arm : NULL;
   const int cancel = gki_cancel_hold();
   gki_trace_begin(0, "create %s", list && list->abi == GK_ABI ? gki_list_name(list) : "what is no list");

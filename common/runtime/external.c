@@ -35,7 +35,7 @@ static gk_result refuse_other(const gk_graph *graph, const char *backend, const 
 
 static gk_result refuse_inside(const gk_graph *graph, const char *backend, const char *call) {
   const gk_result result = refuse_other(graph, backend, call);
-  if (result != GK_OK || graph->outside) return result;
+  if (result != GK_OK || graph->external) return result;
   return gk_fail(GK_ERROR_INVALID, "%s: graph %s is one of gk_graph_create, which isn't armed; call gk_launch", call,
                  graph->planned.plan.name);
 }

@@ -42,14 +42,14 @@ struct gk_graph {
   gk_device *device;   /* NULL: it was closed */
   unsigned forks;      /* the device's */
   struct gk_graph *next_of_device, **link_of_device; /* what points to this one; NULL: it isn't among them */
-  atomic_flag inside;  /* a thread is in a call of this graph */
+  atomic_flag in_call;  /* a thread is in a call of this graph */
   atomic_bool stoppable;  /* it was made, and its device isn't being closed */
   atomic_uint stoppers;   /* threads in gk_cancel */
   gki_planned planned;
   void *state;         /* the backend's */
   bool lowered;
   gk_mode mode;
-  bool outside;        /* it was lowered into a graph of the caller's, who launches that: armed, not launched, here */
+  bool external;        /* it was lowered into a graph of the caller's, who launches that: armed, not launched, here */
   const char *arm_call; /* then: the call that arms it, for messages */
 
   gki_bound *slots;    /* by index in the plan; of 0, what calls for a slot that isn't there answered */

@@ -102,7 +102,7 @@ static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launch
 /* The place in the queue for the next launch, or why there is none. */
 static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
-  if (graph->outside) return refuse_armed(graph, call, launched);
+  if (graph->external) return refuse_armed(graph, call, launched);
   if (graph->planned.plan.can_yield && launched > graph->told)
     return gk_fail(GK_ERROR_BUSY, "%s: graph %s was launched and not waited for, and it can yield; call gk_wait first",
                    call, name);
@@ -223,7 +223,7 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
   const bool here = on_stream || (device->backend->shares && device->backend->shares(device->state));
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   gki_launch *launch = NULL;
-  if (graph->outside) result = refuse_launch(graph, call);
+  if (graph->external) result = refuse_launch(graph, call);
   else if (on_stream && !(device->backend->bits & GK_BACKEND_STREAMS))
     result = gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, device->backend->name);
   else if (device->backend->alive) result = device->backend->alive(device->state);

@@ -111,14 +111,14 @@ static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
-  if (graph->outside && block)
+  if (graph->external && block)
     result = gki_refuse_external(graph, call, "wait for your exec's launch and call gk_poll");
   else if (!launched && graph->outcome_message[0])
     result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; its last launch was refused: %s", call,
                      graph->planned.plan.name, graph->outcome_message);
   else if (!launched)
     result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call %s first", call,
-                     graph->planned.plan.name, graph->outside ? graph->arm_call : "gk_launch");
+                     graph->planned.plan.name, graph->external ? graph->arm_call : "gk_launch");
   else result = block ? wait_for(graph, launched) : gki_launches_settle(graph, launched, false);
   if (result == GK_OK) {
     graph->told = launched;

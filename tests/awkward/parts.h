@@ -52,7 +52,7 @@ typedef struct graph {
   device *device;
   struct graph *next;
   const gk_plan *plan;
-  atomic_flag inside;
+  atomic_flag in_call;
   uint64_t launched;
   bool running;
   gk_value *values;

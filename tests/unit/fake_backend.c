@@ -143,7 +143,7 @@ typedef struct device {
 typedef struct graph {
   device *device;
   const gk_plan *plan;
-  atomic_flag inside;
+  atomic_flag in_call;
   gk_launch_args hand_over;
   uint64_t launched, waited;
   gk_result late; /* of a run that was submitted */
