@@ -81,7 +81,7 @@ gk_result gk_cuda_add(gk_device *of, const gk_list *list, uint32_t bits, CUgraph
 
 /* Whether the device has taken over what was bound last. */
 static bool has_slots(const gki_cuda_graph *graph) {
-  return graph->bound_at && (graph->told >= graph->bound_at || gki_cuda_is_posted(graph, graph->bound_at));
+  return graph->bound_at && (graph->reported >= graph->bound_at || gki_cuda_is_posted(graph, graph->bound_at));
 }
 
 static gk_result set_arming(const gki_cuda_graph *graph, CUgraphExec exec, gki_cuda_arming arming) {
@@ -129,7 +129,7 @@ static gk_result arm(gki_cuda_graph *graph, const gk_launch_args *launch, CUgrap
       .from = graph->ring_at + (number - 1) % graph->slots.depth * graph->slots.bytes,
       .bytes = brings ? (uint32_t)graph->slots.bytes : 0};
   if (launch->target) arming.target = graph->plan->nodes[launch->target].checkpoint;
-  gki_cuda_announce(graph, launch, number);
+  gki_cuda_publish_number(graph, launch, number);
   result = set_arming(graph, exec, arming);
   if (result != GK_OK) {
     atomic_store(&graph->order.launched, number - 1);

@@ -60,7 +60,7 @@ typedef struct gki_cuda_graph {
   CUgraphNode arming;      /* the first node there, */
   gki_cuda_arming armed;   /* and what it got last, */
   uint64_t bound_at;       /* the last arming that brought slots, 0: none yet, */
-  uint64_t told;           /* the last one whose status was seen, */
+  uint64_t reported;           /* the last one whose status was seen, */
   CUdeviceptr ring_at;     /* and slots.ring as the device sees it */
   char refused[600];       /* why the driver doesn't take it, as a sentence; "": it does */
 } gki_cuda_graph;

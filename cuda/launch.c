@@ -64,7 +64,7 @@ static void stop_up_to(gki_cuda_graph *graph, uint64_t number) {
          !__atomic_compare_exchange_n(word, &before, number, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {}
 }
 
-void gki_cuda_announce(gki_cuda_graph *graph, const gk_launch_args *launch, uint64_t number) {
+void gki_cuda_publish_number(gki_cuda_graph *graph, const gk_launch_args *launch, uint64_t number) {
   uint64_t *word = (uint64_t *)(void *)graph->pinned;
   if (__atomic_load_n(word, __ATOMIC_RELAXED) >= number) /* of a launch of this number that the driver didn't take */
     __atomic_store_n(word, number - 1, __ATOMIC_RELAXED);
@@ -124,7 +124,7 @@ static gk_result start(gki_cuda_graph *graph, const gk_launch_args *launch, cons
   if (result != GK_OK) return result;
   if (graph->records_again) *launch->applied = GK_BY_RECORDING;
   graph->records_again = false;
-  gki_cuda_announce(graph, launch, number);
+  gki_cuda_publish_number(graph, launch, number);
   pthread_mutex_lock(&graph->device->lock);
   result = put(graph, variant, on, number);
   pthread_mutex_unlock(&graph->device->lock);
@@ -262,7 +262,7 @@ static gk_result wait_outside(gki_cuda_graph *graph, uint64_t number, bool block
   if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
   ++graph->waited;
   if (result != GK_OK || !gki_cuda_is_posted(graph, number)) return result;
-  graph->told = number;
+  graph->reported = number;
   return fill_record(graph, number, record);
 }
 

@@ -9,7 +9,7 @@
 bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number);
 
 /* The number is known to gki_cuda_cancel before common's word is looked at, so one of the two sees a cancel. */
-void gki_cuda_announce(gki_cuda_graph *graph, const gk_launch_args *launch, uint64_t number);
+void gki_cuda_publish_number(gki_cuda_graph *graph, const gk_launch_args *launch, uint64_t number);
 
 /* One thread at a time, whichever it is, for these two. */
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_launch_args *launch);

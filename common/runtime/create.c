@@ -87,7 +87,7 @@ void gk_graph_destroy(gk_graph *graph) {
   let_go(graph);
   gk_host_free(graph->state);
   gk_host_free(graph->failed_message);
-  gk_host_free(graph->outcome_message);
+  gk_host_free(graph->first_error_message);
   gki_arena_free(&graph->arena);
   gki_plan_free(&graph->planned);
   gk_host_free(graph);

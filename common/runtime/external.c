@@ -13,16 +13,16 @@ static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
   gki_launch *launch = NULL;
   gk_result result = gki_launch_prepare(graph, call, label, false, &launch);
   if (result != GK_OK) return result;
-  if (atomic_exchange(&graph->stale, false)) gki_launch_send_all(launch);
+  if (atomic_exchange(&graph->resend_slots, false)) gki_launch_send_all(launch);
   gki_launch_log(launch);
   const int cancel = gki_cancel_hold();
   result = arm(graph->state, &launch->hand_over, data);
   gki_cancel_let_go(cancel);
   if (result != GK_OK) {
-    atomic_store(&graph->stale, true);
+    atomic_store(&graph->resend_slots, true);
     return result;
   }
-  if (graph->told == launch->hand_over.launch - 1) graph->outcome = GK_OK;
+  if (graph->reported == launch->hand_over.launch - 1) graph->first_error = GK_OK;
   atomic_store_explicit(&graph->launched, launch->hand_over.launch, memory_order_relaxed);
   return GK_OK;
 }
@@ -60,11 +60,11 @@ gk_result gk_graph_disarm(gk_graph *graph, const char *backend, const char *call
   uint64_t launched = before;
   result = refuse_inside(graph, backend, call);
   const int cancel = gki_cancel_hold();
-  if (result == GK_OK) result = disarm(graph->state, graph->settled, &launched);
+  if (result == GK_OK) result = disarm(graph->state, graph->retired, &launched);
   gki_cancel_let_go(cancel);
   if (launched != before) {
     atomic_store_explicit(&graph->launched, launched, memory_order_relaxed);
-    atomic_store(&graph->stale, true);
+    atomic_store(&graph->resend_slots, true);
   }
   gki_graph_leave(graph);
   return result;

@@ -66,12 +66,12 @@ struct gk_graph {
   uint32_t depth;      /* of the queue */
   gki_launch *queue;
   uint64_t *entries;   /* passes of loops' entries that wait */
-  atomic_bool stale;   /* a launch failed, and none since has handed over all slots */
+  atomic_bool resend_slots;   /* a launch failed, and none since has handed over all slots */
   atomic_uint_fast64_t launched; /* number of the last launch; 0: none */
-  uint64_t settled;    /* number of the last launch that the host knows to be over */
-  uint64_t told;       /* number of the last launch whose end gk_wait or gk_poll has said */
-  gk_result outcome;   /* first failure among the launches since the last that was told */
-  char *outcome_message;
+  uint64_t retired;    /* number of the last launch that the host knows to be over */
+  uint64_t reported;       /* number of the last launch whose end gk_wait or gk_poll has said */
+  gk_result first_error;   /* first failure among the launches since the last that was told */
+  char *first_error_message;
   gki_arena arena;     /* holds slots, queue, status */
 
   gk_status status;

@@ -27,7 +27,7 @@ static void run_launch(gki_job *job) {
   const bool native = graph->mode == GK_MODE_NATIVE;
   gki_trace_begin(launch->hand_over.launch, "%s %s", native ? "start" : "run", graph->planned.plan.name);
   gki_begin();
-  if (atomic_exchange(&graph->stale, false)) gki_launch_send_all(launch);
+  if (atomic_exchange(&graph->resend_slots, false)) gki_launch_send_all(launch);
   switch (graph->mode) {
   case GK_MODE_IN_PROCESS: launch->result = backend->run(graph->state, &launch->hand_over, &launch->record); break;
   case GK_MODE_BATCHED: launch->result = gki_batched_run(graph, &launch->hand_over, &launch->record); break;
@@ -35,7 +35,7 @@ static void run_launch(gki_job *job) {
   }
   launch->result = gki_launch_ended(launch->result);
   if (launch->result == GK_OK && !native) launch->result = gki_launch_judge_record(launch);
-  if (launch->result != GK_OK) atomic_store(&graph->stale, true);
+  if (launch->result != GK_OK) atomic_store(&graph->resend_slots, true);
   gki_launch_keep_message(launch);
   if (!native || launch->result != GK_OK) gki_launch_mark_end(launch);
   gki_trace_end();
@@ -49,10 +49,10 @@ gk_result gki_queue_make(gk_graph *graph) {
   graph->depth = plan->can_yield ? 1 : GKI_QUEUE;
   graph->queue = gki_arena_alloc(arena, graph->depth, sizeof *graph->queue);
   graph->entries = gki_arena_alloc(arena, plan->loop_count, sizeof *graph->entries);
-  graph->outcome_message = gk_host_alloc(sizeof graph->queue->message);
-  if (!graph->queue || !graph->entries || !graph->outcome_message)
+  graph->first_error_message = gk_host_alloc(sizeof graph->queue->message);
+  if (!graph->queue || !graph->entries || !graph->first_error_message)
     return gki_fail_memory("a graph's queue of launches", graph->depth * sizeof *graph->queue);
-  graph->outcome_message[0] = 0;
+  graph->first_error_message[0] = 0;
   for (uint32_t k = 0; k < graph->depth; ++k) {
     gki_launch *launch = &graph->queue[k];
     launch->graph = graph;
@@ -89,11 +89,11 @@ gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label)
 /* Of a graph that the caller launches: he has to, and to ask until that is over. */
 static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
-  if (launched > graph->told && gki_launches_settle(graph, launched, false) != GK_OK) gki_begin();
-  if (graph->planned.plan.can_yield && launched > graph->told)
+  if (launched > graph->reported && gki_launches_retire(graph, launched, false) != GK_OK) gki_begin();
+  if (graph->planned.plan.can_yield && launched > graph->reported)
     return gk_fail(GK_ERROR_BUSY, "%s: graph %s was armed, can yield, and gk_poll hasn't told yet how that launch "
                    "gki_launch_ended; launch your exec if you didn't, and call gk_poll once that is done", call, name);
-  if (launched >= graph->depth && graph->settled < launched + 1 - graph->depth)
+  if (launched >= graph->depth && graph->retired < launched + 1 - graph->depth)
     return gk_fail(GK_ERROR_BUSY, "%s: %u launches of graph %s are armed and not over; launch your exec if you "
                    "didn't, and wait for it", call, (unsigned)graph->depth, name);
   return GK_OK;
@@ -103,11 +103,11 @@ static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launch
 static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
   if (graph->external) return refuse_armed(graph, call, launched);
-  if (graph->planned.plan.can_yield && launched > graph->told)
+  if (graph->planned.plan.can_yield && launched > graph->reported)
     return gk_fail(GK_ERROR_BUSY, "%s: graph %s was launched and not waited for, and it can yield; call gk_wait first",
                    call, name);
   const bool full = launched >= graph->depth;
-  const gk_result settled = full ? gki_launches_settle(graph, launched + 1 - graph->depth, false) : GK_OK;
+  const gk_result settled = full ? gki_launches_retire(graph, launched + 1 - graph->depth, false) : GK_OK;
   if (settled != GK_OK && settled != GK_NOT_READY) return settled;
   if (settled != GK_OK)
     return gk_fail(GK_ERROR_BUSY,
@@ -205,7 +205,7 @@ gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, b
 /* Until there is a launch, whose outcome may be told. */
 gk_result gki_launch_note_refused(gk_graph *graph, gk_result result) {
   if (result != GK_OK && !atomic_load_explicit(&graph->launched, memory_order_relaxed))
-    snprintf(graph->outcome_message, sizeof graph->queue->message, "%s", gk_error());
+    snprintf(graph->first_error_message, sizeof graph->queue->message, "%s", gk_error());
   return result;
 }
 
@@ -236,7 +236,7 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
     if (here) result = launch_here(graph, launch, launched);
     else if (graph->mode == GK_MODE_NATIVE) gki_worker_hand(&device->worker, &launch->job);
     else gki_worker_post(&device->worker, &launch->job);
-    if (result == GK_OK && graph->told == launched) graph->outcome = GK_OK;
+    if (result == GK_OK && graph->reported == launched) graph->first_error = GK_OK;
   }
   gki_launch_note_refused(graph, result);
   gki_trace_end();

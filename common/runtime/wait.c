@@ -56,11 +56,11 @@ void gki_launch_mark_end(const gki_launch *launch) {
   else if (record->state == GK_CANCELLED) gki_trace_mark(number, "%s was cancelled", plan->name);
 }
 
-gk_result gki_launches_settle(gk_graph *graph, uint64_t upto, bool block) {
+gk_result gki_launches_retire(gk_graph *graph, uint64_t upto, bool block) {
   bool native = graph->mode == GK_MODE_NATIVE;
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
-  while (graph->settled < upto) {
-    gki_launch *launch = gki_launch_at(graph, graph->settled + 1);
+  while (graph->retired < upto) {
+    gki_launch *launch = gki_launch_at(graph, graph->retired + 1);
     gki_job *job = native ? &gki_launch_at(graph, launched)->job : &launch->job;
     if (block) gki_worker_wait(&graph->device->worker, job);
     else if (!atomic_load_explicit(&job->done, memory_order_acquire)) return GK_NOT_READY;
@@ -84,19 +84,19 @@ gk_result gki_launches_settle(gk_graph *graph, uint64_t upto, bool block) {
         return GK_NOT_READY;
       }
     }
-    ++graph->settled;
+    ++graph->retired;
     if (asked) gki_launch_mark_end(launch);
-    if (native && launch->result != GK_OK) atomic_store(&graph->stale, true);
-    if (launch->result == GK_OK || graph->outcome != GK_OK) continue;
-    graph->outcome = launch->result;
-    memcpy(graph->outcome_message, launch->message, sizeof launch->message);
+    if (native && launch->result != GK_OK) atomic_store(&graph->resend_slots, true);
+    if (launch->result == GK_OK || graph->first_error != GK_OK) continue;
+    graph->first_error = launch->result;
+    memcpy(graph->first_error_message, launch->message, sizeof launch->message);
   }
   return GK_OK;
 }
 
 static gk_result wait_for(gk_graph *graph, uint64_t launched) {
   gki_trace_begin(launched, "wait for %s", graph->planned.plan.name);
-  const gk_result result = gki_launches_settle(graph, launched, true);
+  const gk_result result = gki_launches_retire(graph, launched, true);
   gki_trace_end();
   return result;
 }
@@ -113,16 +113,16 @@ static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   if (graph->external && block)
     result = gki_refuse_external(graph, call, "wait for your exec's launch and call gk_poll");
-  else if (!launched && graph->outcome_message[0])
+  else if (!launched && graph->first_error_message[0])
     result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; its last launch was refused: %s", call,
-                     graph->planned.plan.name, graph->outcome_message);
+                     graph->planned.plan.name, graph->first_error_message);
   else if (!launched)
     result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call %s first", call,
                      graph->planned.plan.name, graph->external ? graph->arm_call : "gk_launch");
-  else result = block ? wait_for(graph, launched) : gki_launches_settle(graph, launched, false);
+  else result = block ? wait_for(graph, launched) : gki_launches_retire(graph, launched, false);
   if (result == GK_OK) {
-    graph->told = launched;
-    if (graph->outcome != GK_OK) result = gki_fail_with(graph->outcome, graph->outcome_message);
+    graph->reported = launched;
+    if (graph->first_error != GK_OK) result = gki_fail_with(graph->first_error, graph->first_error_message);
     else {
       if (graph->status.launch != launched) gki_status_fill(graph, launched, &gki_launch_at(graph, launched)->record);
       if (status) *status = &graph->status;
@@ -175,7 +175,7 @@ gk_result gk_cancel(gk_graph *graph) {
 }
 
 bool gki_launches_over(gk_graph *graph) {
-  return gki_launches_settle(graph, atomic_load_explicit(&graph->launched, memory_order_relaxed), false) == GK_OK;
+  return gki_launches_retire(graph, atomic_load_explicit(&graph->launched, memory_order_relaxed), false) == GK_OK;
 }
 
 void gki_launches_handed(gk_graph *graph) {
@@ -185,7 +185,7 @@ void gki_launches_handed(gk_graph *graph) {
 
 void gki_launches_end(gk_graph *graph) {
   uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
-  if (graph->settled == launched) return;
+  if (graph->retired == launched) return;
   cancel_all(graph);
   wait_for(graph, launched);
 }

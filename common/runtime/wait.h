@@ -5,7 +5,7 @@
 
 /* Takes note of launches that are over, in their order, up to one of them. GK_NOT_READY: it isn't, and mustn't block. A
  * native backend is asked once the worker has handed all launches over: its entries come one at a time. */
-gk_result gki_launches_settle(gk_graph *graph, uint64_t upto, bool block);
+gk_result gki_launches_retire(gk_graph *graph, uint64_t upto, bool block);
 void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
 void gki_launches_handed(gk_graph *graph); /* waits until the backend has got all: another entry may be called */
 bool gki_launches_over(gk_graph *graph); /* as far as is known without waiting */

@@ -15,7 +15,7 @@ static uint64_t number;
 
 static void begin_launch(void) {
   const gk_launch_args launch = {.launch = number, .cancel = &word};
-  gki_cuda_announce(&graph, &launch, number);
+  gki_cuda_publish_number(&graph, &launch, number);
 }
 
 /* As gk_cancel does. */
