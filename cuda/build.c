@@ -45,7 +45,7 @@ static gk_result add_control(builder *b, CUgraph into, uint32_t at, size_t first
 }
 
 static gk_result add_prologue(builder *b, CUgraph into, uint32_t at, size_t first) {
-  uint32_t target = b->graph->aims_by_copy && b->gates->target_count ? GKI_CUDA_COPIED : GKI_CUDA_NONE;
+  uint32_t target = b->graph->sends_target_by_copy && b->gates->target_count ? GKI_CUDA_COPIED : GKI_CUDA_NONE;
   b->variant->point = b->gates->nodes[at].point;
   b->variant->target = target;
   void *parameters[] = {&b->variant->tables, &b->variant->point, &target};

@@ -46,8 +46,8 @@ typedef struct gki_cuda_graph {
   gki_cuda_variant fresh, resume; /* the first serves both if `one` */
   bool one;
   bool is_plain;           /* GK_WITH_PLAIN, in both */
-  bool aims_by_copy;       /* no node is updated */
-  uint32_t aimed;          /* then: what was copied last */
+  bool sends_target_by_copy;       /* no node is updated */
+  uint32_t target_sent;          /* then: what was copied last */
   bool unsure;             /* a wait failed, and none since was for all launches */
   gki_cuda_parameters parameters;
   gki_cuda_counts counts;

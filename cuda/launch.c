@@ -79,13 +79,13 @@ static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t nu
   *from = target;
   CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, aimed), from,
                                                       sizeof *from, graph->order.current_stream);
-  if (result == CUDA_SUCCESS) graph->aimed = target;
+  if (result == CUDA_SUCCESS) graph->target_sent = target;
   return gki_cuda_result(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);
 }
 
 static gk_result aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number) {
   if (!variant->prologue || !variant->gates->target_count) return GK_OK;
-  if (graph->aims_by_copy) return graph->aimed == target ? GK_OK : copy_target(graph, target, number);
+  if (graph->sends_target_by_copy) return graph->target_sent == target ? GK_OK : copy_target(graph, target, number);
   if (variant->target == target) return GK_OK;
   const gki_cuda_device *device = graph->device;
   void *parameters[] = {&variant->tables, &variant->point, &target};

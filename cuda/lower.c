@@ -38,8 +38,8 @@ static gk_result refuse_code(gki_cuda_graph *graph) {
 static gk_result choose_gates(gki_cuda_graph *graph) {
   const uint32_t ways = graph->device->caps.ways & (GKI_CUDA_QUIRKS_PLAIN | GKI_CUDA_CODE_ON_HOST);
   uint32_t needed = 0;
-  graph->aims_by_copy = graph->external || (graph->device->caps.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
-  graph->aimed = GKI_CUDA_NONE;
+  graph->sends_target_by_copy = graph->external || (graph->device->caps.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
+  graph->target_sent = GKI_CUDA_NONE;
   for (int resumes = 0; ways && resumes <= (graph->plan->checkpoint_count != 0); ++resumes) {
     const gk_gates *gates;
     gk_result result = gk_gates_make(graph->plan, bits_of(graph, resumes), &gates);

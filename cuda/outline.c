@@ -338,7 +338,7 @@ char *gki_cuda_outline_native(const gki_cuda_graph *native, const char *format) 
                   .by_hand = count_by_hand(plan, native->code), .calls = native->calls.any,
                   .target = !plan->checkpoint_count ? NULL
                             : native->external       ? "the arming kernel"
-                            : native->aims_by_copy  ? "a copy"
+                            : native->sends_target_by_copy  ? "a copy"
                                                     : "an update of the first kernel"};
   const gki_cuda_variant *const variants[] = {&native->fresh, &native->resume};
   const bool both = native->one || !plan->checkpoint_count;
