@@ -51,11 +51,11 @@ static void reconsider(gki_trial *trial) {
 
 /* In series each task may still be shared by the whole crew, so neither way is better beforehand: both are tried, if
  * the sections take long enough to pay for a hand-over, and the one that lost is tried again now and then. */
-gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float handoff_ns) {
+gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
   if (trial->series_samples < SERIES_TRIES) return (gki_pick){.timed = true};
   bool untried = trial->split_samples < TRIES;
   if (!untried && !trial->probing) reconsider(trial);
-  float saving = groups > 1 ? trial->series_ns * (1 - 1 / (float)groups) - handoff_ns : 0;
+  float saving = groups > 1 ? trial->series_ns * (1 - 1 / (float)groups) - dispatch_ns : 0;
   if (saving <= 0) trial->probing = 0;
   else if (trial->split) saving = fmaxf(trial->series_ns - trial->split_ns, 1);
   bool soon = !untried && trial->wait < PROBES; /* what is timed now is what the other way will be held against */

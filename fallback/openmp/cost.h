@@ -20,9 +20,9 @@ typedef struct gki_pick {
   float saving_ns;   /* what splitting is expected to save, where it is split */
 } gki_pick;
 
-/* The way of the next execution. groups: of sections, how many would run side by side; handoff_ns: what it takes to
+/* The way of the next execution. groups: of sections, how many would run side by side; dispatch_ns: what it takes to
  * share them out. */
-gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float handoff_ns);
+gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns);
 /* What an execution took. */
 void gki_trial_report(gki_trial *trial, bool split, uint64_t ns);
 #endif

@@ -22,12 +22,12 @@ static void go_on(gki_drive *drive, int64_t answer) { drive->step = next_step(dr
 /* Whether to split: GKI_SHARE. *timed: and note how long it takes. */
 static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
   *timed = false;
-  if (fork->in_order || drive->worth_ns == INFINITY) return GKI_ALONE;
+  if (fork->in_order || drive->break_even_ns == INFINITY) return GKI_ALONE;
   gki_advice advice;
   do {
     const uint32_t crew = drive->may_meet ? drive->program->device->team.most : drive->count;
     const uint32_t groups = fork->count < crew ? fork->count : crew;
-    const gki_pick pick = gki_trial_pick(&fork->trial, groups, drive->handoff_ns);
+    const gki_pick pick = gki_trial_pick(&fork->trial, groups, drive->dispatch_ns);
     *timed = pick.timed;
     advice = pick.split ? gki_openmp_advise(drive, pick.saving_ns) : GKI_ALONE;
   } while (advice == GKI_HAS_MET);
@@ -50,7 +50,7 @@ static void run_sections(gki_order *at, uint32_t index) {
   gki_drive drive = {.program = program, .launch = from->launch};
   uint32_t begin = (uint32_t)((uint64_t)index * from->count / split->groups);
   uint32_t end = (uint32_t)((uint64_t)(index + 1) * from->count / split->groups);
-  gki_openmp_crew(&drive, from->first + begin, end - begin, from->handoff_ns);
+  gki_openmp_crew(&drive, from->first + begin, end - begin, from->dispatch_ns);
   uint32_t number;
   while (!gki_openmp_failed(program) && (number = atomic_fetch_add(&split->next, 1)) < split->fork->count) {
     gki_section *section = &program->sections[split->fork->first + number];
@@ -118,8 +118,8 @@ static gki_outcome one_op(gki_drive *drive, gki_op *op) {
 }
 
 /* What most tasks are: nothing is looked up but the op itself. False: it is something else, or due to be timed. */
-static inline bool run_small(gki_op *op, const gk_value *args, float worth_ns) {
-  if (op->kind != GKI_SIMPLE || op->alone_ns >= worth_ns || --op->countdown == 0) return false;
+static inline bool run_small(gki_op *op, const gk_value *args, float break_even_ns) {
+  if (op->kind != GKI_SIMPLE || op->alone_ns >= break_even_ns || --op->countdown == 0) return false;
   if (op->range.end) op->host(args + op->args, op->range);
   return true;
 }
@@ -128,9 +128,9 @@ static inline bool run_small(gki_op *op, const gk_value *args, float worth_ns) {
 static gki_outcome run_ops(gki_drive *drive, uint32_t end) {
   gki_op *const ops = drive->program->ops;
   const gk_value *const args = drive->program->args;
-  float worth_ns = drive->worth_ns;
+  float break_even_ns = drive->break_even_ns;
   for (uint32_t at = drive->at; at < end;) {
-    if (run_small(&ops[at], args, worth_ns)) {
+    if (run_small(&ops[at], args, break_even_ns)) {
       ++at;
       continue;
     }
@@ -138,7 +138,7 @@ static gki_outcome run_ops(gki_drive *drive, uint32_t end) {
     gki_outcome outcome = one_op(drive, &ops[at]);
     if (outcome != GKI_DONE) return outcome;
     at = drive->at;
-    worth_ns = drive->worth_ns;
+    break_even_ns = drive->break_even_ns;
   }
   drive->at = end;
   return GKI_DONE;
@@ -248,7 +248,7 @@ static gki_outcome run_checkpoints(gki_drive *drive) {
     uint32_t end = program->runs[step.at].end;
     gki_op *op = &program->ops[drive->at];
     const bool single = drive->at + 1 == end;
-    if (!single || !run_small(op, program->args, drive->worth_ns)) {
+    if (!single || !run_small(op, program->args, drive->break_even_ns)) {
       drive->step = step;
       gki_outcome outcome = single ? one_op(drive, op) : run_ops(drive, end);
       if (outcome != GKI_DONE) return outcome;
@@ -298,15 +298,15 @@ gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_re
   gki_openmp_patch(program, launch);
   (void)gki_openmp_forget(device);
   if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 16;
-  gki_openmp_crew(&drive, 0, 1, device->handoff_ns);
-  drive.missed_ns = program->eager ? device->wake_ns : 0;
+  gki_openmp_crew(&drive, 0, 1, device->dispatch_ns);
+  drive.saving_missed_ns = program->eager ? device->wake_ns : 0;
   const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* with several tasks in one step */
   const uint32_t takes = 1u << GK_STEP_FORK | (program->plan->bits & GK_ISOLATE ? 0 : more);
   gk_walk_start(&whole, program->plan, launch, takes, record);
   go_on(&drive, 0);
   (void)walk(&drive);
   gki_team_part(&device->team);
-  program->eager = drive.gained_ns > device->wake_ns;
+  program->eager = drive.saving_ns > device->wake_ns;
   gk_result failed = (gk_result)atomic_load_explicit(&program->failed, memory_order_relaxed);
   return failed == GK_OK ? GK_OK : gki_fail_with(failed, program->message);
 }

@@ -14,7 +14,7 @@
 /* An open device. Costs are learned on the worker's thread and nowhere else. */
 typedef struct gki_openmp_device {
   gki_team team;
-  float handoff_ns;       /* what it takes to share a task with a team that is awake */
+  float dispatch_ns;       /* what it takes to share a task with a team that is awake */
   float handoff_floor_ns; /* the least of what was measured the last times; while doubted, GKI_HANDOFF_NS */
   float at_meeting_ns[8]; /* these */
   uint32_t meetings;      /* how often it was measured */

@@ -12,10 +12,10 @@ typedef struct gki_drive {
   gk_step step;
   uint32_t at;               /* in a run: the next op */
   uint32_t first, count;     /* its crew's seats */
-  float handoff_ns;          /* of its crew */
-  float worth_ns;            /* a task that takes this long alone is worth sharing */
-  float missed_ns;           /* what a crew that is asleep could have saved */
-  float gained_ns;           /* the same, and what sharing did save */
+  float dispatch_ns;          /* of its crew */
+  float break_even_ns;            /* a task that takes this long alone is worth sharing */
+  float saving_missed_ns;           /* what a crew that is asleep could have saved */
+  float saving_ns;           /* the same, and what sharing did save */
   bool top;                  /* the whole launch: it learns what a hand-over takes */
   bool met;                  /* the team is there */
   bool may_meet;             /* there is no team yet, and there could be */
@@ -37,7 +37,7 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op);
 /* Whether to disturb the crew for something that would save so much, were it awake; has the team meet where it is worth
  * it. */
 gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
-void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns);
+void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float dispatch_ns);
 /* Measures what a hand-over takes: at each meeting, and where what was measured is doubted. The crew must be idle.
  * since: when the trouble for it began (gki_now_ns). */
 void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since);

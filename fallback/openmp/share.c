@@ -27,12 +27,12 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
 
 /* ---- what things take -------------------------------------------------------------------------------------------- */
 
-void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float handoff_ns) {
+void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float dispatch_ns) {
   drive->first = first;
   drive->count = count;
-  drive->handoff_ns = handoff_ns;
+  drive->dispatch_ns = dispatch_ns;
   uint32_t threads = drive->may_meet ? drive->program->device->team.most : count;
-  drive->worth_ns = threads > 1 ? handoff_ns * (float)threads / (float)(threads - 1) : INFINITY;
+  drive->break_even_ns = threads > 1 ? dispatch_ns * (float)threads / (float)(threads - 1) : INFINITY;
 }
 
 static void nothing(gki_order *order, uint32_t index) {
@@ -68,7 +68,7 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
     floor_ns = fminf(floor_ns, device->at_meeting_ns[k]);
   device->handoff_floor_ns = floor_ns;
   const bool was_long = device->pause_ns > 0;
-  if (device->meetings == 1 || was_long || device->handoff_ns < floor_ns / 2) device->handoff_ns = floor_ns;
+  if (device->meetings == 1 || was_long || device->dispatch_ns < floor_ns / 2) device->dispatch_ns = floor_ns;
   const bool in_vain = start >= device->doubted_at;
   const float pause_ns = fmaxf((float)(before - since) * PAUSES, device->pause_ns * (in_vain ? 2 : 1));
   device->pause_ns = floor_ns > GKI_HANDOFF_NS ? fminf(pause_ns, MOST_PAUSE_NS) : 0;
@@ -82,24 +82,24 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
 bool gki_openmp_forget(gki_openmp_device *device) {
   const bool is_long = device->handoff_floor_ns > GKI_HANDOFF_NS;
   const bool doubtful = !device->fixed && is_long && gki_now_ns() >= device->doubted_at;
-  if (doubtful) device->handoff_ns = device->handoff_floor_ns = GKI_HANDOFF_NS;
+  if (doubtful) device->dispatch_ns = device->handoff_floor_ns = GKI_HANDOFF_NS;
   const float floor_ns = device->handoff_floor_ns;
-  if (device->handoff_ns > floor_ns) device->handoff_ns += (floor_ns - device->handoff_ns) / 16;
+  if (device->dispatch_ns > floor_ns) device->dispatch_ns += (floor_ns - device->dispatch_ns) / 16;
   return doubtful;
 }
 
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns) {
   device->wake_ns *= seen_ns > device->wake_ns ? 1.5f : 1 / 1.5f;
-  if (device->wake_ns < device->handoff_ns) device->wake_ns = device->handoff_ns;
+  if (device->wake_ns < device->dispatch_ns) device->wake_ns = device->dispatch_ns;
 }
 
 /* What was seen, against what was expected: a step towards the median. */
 static void adapt_awake(gki_drive *drive, float seen_ns) {
   if (!drive->top) return;
   gki_openmp_device *device = drive->program->device;
-  device->handoff_ns *= seen_ns > device->handoff_ns ? 1.1f : 1 / 1.1f;
-  if (device->handoff_ns < device->handoff_floor_ns / 2) device->handoff_ns = device->handoff_floor_ns / 2;
-  gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
+  device->dispatch_ns *= seen_ns > device->dispatch_ns ? 1.1f : 1 / 1.1f;
+  if (device->dispatch_ns < device->handoff_floor_ns / 2) device->dispatch_ns = device->handoff_floor_ns / 2;
+  gki_openmp_crew(drive, drive->first, drive->count, device->dispatch_ns);
 }
 
 /* What a hand-over seems to take, once more: if that is too long, nothing is shared, and nothing would show it. */
@@ -111,7 +111,7 @@ static void reconsider(gki_drive *drive) {
     gather(device);
     gki_openmp_calibrate(device, since);
   }
-  gki_openmp_crew(drive, drive->first, drive->count, device->handoff_ns);
+  gki_openmp_crew(drive, drive->first, drive->count, device->dispatch_ns);
 }
 
 static void meet(gki_drive *drive) {
@@ -120,12 +120,12 @@ static void meet(gki_drive *drive) {
   gki_team_meet(&device->team);
   drive->may_meet = false;
   drive->met = true;
-  drive->missed_ns = 0;
+  drive->saving_missed_ns = 0;
   gather(device);
   const uint64_t met = gki_now_ns();
   if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, met);
   gki_openmp_adapt_wake(device, (float)(met - begun));
-  gki_openmp_crew(drive, 0, device->team.size, device->handoff_ns);
+  gki_openmp_crew(drive, 0, device->team.size, device->dispatch_ns);
 }
 
 /* Waking somebody takes long, so it must have been worth it for as long: then at most half of what could be saved is
@@ -134,15 +134,15 @@ gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
   const gki_openmp_device *device = drive->program->device;
   bool awake = drive->count > 1 && !gki_team_sleeps(&device->team, drive->first + drive->count - 1);
   if (drive->count == 1 && !drive->may_meet) return GKI_ALONE;
-  drive->gained_ns += saving_ns;
+  drive->saving_ns += saving_ns;
   if (!awake) {
-    drive->missed_ns += saving_ns;
-    if (drive->missed_ns < device->wake_ns) return GKI_ALONE;
+    drive->saving_missed_ns += saving_ns;
+    if (drive->saving_missed_ns < device->wake_ns) return GKI_ALONE;
     if (drive->count == 1) {
       meet(drive);
       return GKI_HAS_MET;
     }
-    drive->missed_ns = 0;
+    drive->saving_missed_ns = 0;
   }
   return GKI_SHARE;
 }
@@ -443,7 +443,7 @@ static void learn_shared(gki_drive *drive, const part_of *job, gki_op *op, uint6
   }
   /* Where the work itself takes much longer, its unevenness is all one would see: believed, it would make the next
    * look small beside it, and so keep itself alive. */
-  else if ((float)(ended - begun) < fmaxf(drive->handoff_ns, 8 * device->handoff_floor_ns))
+  else if ((float)(ended - begun) < fmaxf(drive->dispatch_ns, 8 * device->handoff_floor_ns))
     adapt_awake(drive, (float)(joined - posted - (ended - begun)));
 }
 
@@ -527,12 +527,12 @@ gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
   bool large;
   gki_advice advice;
   do {
-    large = divisible && alone_ns >= drive->worth_ns;
+    large = divisible && alone_ns >= drive->break_even_ns;
     advice = GKI_ALONE;
-    if (large) advice = gki_openmp_advise(drive, (alone_ns / drive->worth_ns - 1) * drive->handoff_ns);
+    if (large) advice = gki_openmp_advise(drive, (alone_ns / drive->break_even_ns - 1) * drive->dispatch_ns);
   } while (advice == GKI_HAS_MET);
   if (advice == GKI_SHARE) run_shared(drive, &job, op);
-  else if (divisible && drive->worth_ns < INFINITY && (large || op->countdown <= 1)) {
+  else if (divisible && drive->break_even_ns < INFINITY && (large || op->countdown <= 1)) {
     uint64_t begun = gki_now_ns();
     run_alone(&job);
     learn(program->device, op, job.range.end, gki_now_ns() - begun);

@@ -138,9 +138,9 @@ static void test_small_tasks_stay_small(void **state) {
   static const gk_list list = GK_LIST(list, tasks, item_slots);
   world w;
   begin_list(&w, &list, 3);
-  float begun_with = w.device.handoff_ns;
+  float begun_with = w.device.dispatch_ns;
   for (int k = 0; k < 2000; ++k) assert_runs(&w);
-  assert_true(w.device.handoff_ns >= begun_with);
+  assert_true(w.device.dispatch_ns >= begun_with);
   assert_int_equal(w.device.meetings, 0);
   assert_int_equal(atomic_load(&other_threads), 0);
   world_end(&w);
@@ -276,7 +276,7 @@ static void begin_waking(world *w, const gk_list *list) {
 
 /* With what was learned of hand-overs and wakings forgotten. */
 static void run_waking(world *w, float wake_ns) {
-  w->device.handoff_ns = w->device.handoff_floor_ns = GKI_HANDOFF_NS;
+  w->device.dispatch_ns = w->device.handoff_floor_ns = GKI_HANDOFF_NS;
   w->device.wake_ns = wake_ns;
   task_count = 0;
   atomic_store(&other_threads, 0);
@@ -435,7 +435,7 @@ static const gk_list apart_list = GK_LIST(list, apart_tasks, item_slots);
 
 /* A task that is believed to take long, with the team awake: if it was asleep by then nothing is learned of hand-overs,
  * and it is done again. @return what a hand-over is taken to take then, of what it was taken to take before */
-static float hand_over(float handoff_ns, float floor_ns, uint64_t own, uint64_t late) {
+static float hand_over(float dispatch_ns, float floor_ns, uint64_t own, uint64_t late) {
   world w;
   begin_waking(&w, &apart_list);
   bind_i32(&w, N, 2);
@@ -447,13 +447,13 @@ static float hand_over(float handoff_ns, float floor_ns, uint64_t own, uint64_t 
   for (int k = 0; k < MOST_TRIES && atomic_load(&were_asleep); ++k) {
     w.program.ops[0].cost_ns = 20000;
     w.program.ops[0].countdown = 1;
-    device->handoff_ns = handoff_ns;
+    device->dispatch_ns = dispatch_ns;
     device->wake_ns = 1;
     assert_runs(&w);
   }
   assert_false(atomic_load(&were_asleep));
-  handoff_ns += (floor_ns - handoff_ns) / 16; /* a launch forgets a little */
-  const float times = device->handoff_ns / handoff_ns;
+  dispatch_ns += (floor_ns - dispatch_ns) / 16; /* a launch forgets a little */
+  const float times = device->dispatch_ns / dispatch_ns;
   world_end(&w);
   return times;
 }

@@ -312,7 +312,7 @@ static void test_fewer_sections_than_threads(void **state) {
     world w;
     begin(&w, &lists[0], 4, SHARE_ALL);
     w.costs = AS_MEASURED;
-    w.device.handoff_ns = w.device.handoff_floor_ns = HANDOFF_NS;
+    w.device.dispatch_ns = w.device.handoff_floor_ns = HANDOFF_NS;
     takes_ns[0] = 2 * HANDOFF_NS + 2 * more;
     are_split = false;
     for (int run = 0; run < 20; ++run) {

@@ -26,7 +26,7 @@ static void test_the_least_but_one(void **state) {
     world w;
     open_one(&w);
     calibrate(&w, readings[k], gki_now_ns());
-    assert_true(w.device.handoff_ns == 400 && w.device.handoff_floor_ns == 400);
+    assert_true(w.device.dispatch_ns == 400 && w.device.handoff_floor_ns == 400);
     gki_openmp.close(&w.device);
   }
 }
@@ -39,7 +39,7 @@ static void test_a_long_hand_over_is_measured_once(void **state) {
   open_one(&w);
   const uint64_t begun = gki_now_ns();
   assert_int_equal(calibrate(&w, readings, begun) - begun, 200000 + 7);
-  assert_true(w.device.handoff_ns == 200000);
+  assert_true(w.device.dispatch_ns == 200000);
   gki_openmp.close(&w.device);
 }
 
@@ -54,9 +54,9 @@ static void test_other_meetings_know_better(void **state) {
     calibrate(&w, many, gki_now_ns());
     assert_true(w.device.handoff_floor_ns == 400);
   }
-  assert_true(w.device.handoff_ns == 400);
+  assert_true(w.device.dispatch_ns == 400);
   calibrate(&w, many, gki_now_ns()); /* that was long ago */
-  assert_true(w.device.handoff_floor_ns == 900 && w.device.handoff_ns == 900);
+  assert_true(w.device.handoff_floor_ns == 900 && w.device.dispatch_ns == 900);
   assert_int_equal(w.device.meetings, 9);
   gki_openmp.close(&w.device);
 }
@@ -83,12 +83,12 @@ static void test_a_long_hand_over_is_doubted(void **state) {
     assert_true(w.device.handoff_floor_ns == 200000);
     let_pass_here(1);
     assert_true(gki_openmp_forget(&w.device));
-    assert_true(w.device.handoff_floor_ns == GKI_HANDOFF_NS && w.device.handoff_ns == GKI_HANDOFF_NS);
+    assert_true(w.device.handoff_floor_ns == GKI_HANDOFF_NS && w.device.dispatch_ns == GKI_HANDOFF_NS);
     now = calibrate(&w, readings, gki_now_ns());
     pause_ns = fminf(2 * pause_ns, 1e8f);
     assert_true(w.device.pause_ns == pause_ns);
     assert_int_equal(w.device.doubted_at, now + (uint64_t)pause_ns);
-    assert_true(w.device.handoff_ns == 200000);
+    assert_true(w.device.dispatch_ns == 200000);
   }
   assert_true(pause_ns == 1e8f);
   gki_openmp.close(&w.device);
@@ -102,7 +102,7 @@ static void test_a_good_moment_ends_a_slow_one(void **state) {
   open_one(&w);
   begin_slow_moment(&w.device, 1e9f, UINT64_MAX);
   calibrate(&w, readings, gki_now_ns());
-  assert_true(w.device.handoff_ns == 600 && w.device.handoff_floor_ns == 600);
+  assert_true(w.device.dispatch_ns == 600 && w.device.handoff_floor_ns == 600);
   assert_true(w.device.pause_ns == 0);
   gki_openmp.close(&w.device);
 }
@@ -113,9 +113,9 @@ static void test_given_costs_are_not_doubted(void **state) {
   world w;
   open_one(&w);
   w.device.fixed = true;
-  w.device.handoff_ns = w.device.handoff_floor_ns = 1e30f;
+  w.device.dispatch_ns = w.device.handoff_floor_ns = 1e30f;
   assert_false(gki_openmp_forget(&w.device));
-  assert_true(w.device.handoff_ns == 1e30f && w.device.handoff_floor_ns == 1e30f);
+  assert_true(w.device.dispatch_ns == 1e30f && w.device.handoff_floor_ns == 1e30f);
   w.device.fixed = false;
   assert_true(gki_openmp_forget(&w.device));
   assert_true(w.device.handoff_floor_ns == GKI_HANDOFF_NS);
@@ -128,14 +128,14 @@ static void test_what_is_forgotten_ends_at_the_least(void **state) {
   world w;
   open_one(&w);
   w.device.handoff_floor_ns = 800;
-  w.device.handoff_ns = 800 + 1600;
+  w.device.dispatch_ns = 800 + 1600;
   assert_false(gki_openmp_forget(&w.device));
-  assert_true(w.device.handoff_ns == 800 + 1500);
+  assert_true(w.device.dispatch_ns == 800 + 1500);
   for (int k = 0; k < 1000; ++k) gki_openmp_forget(&w.device);
-  assert_true(w.device.handoff_ns >= 800 && w.device.handoff_ns < 801);
-  w.device.handoff_ns = 500;
+  assert_true(w.device.dispatch_ns >= 800 && w.device.dispatch_ns < 801);
+  w.device.dispatch_ns = 500;
   gki_openmp_forget(&w.device);
-  assert_true(w.device.handoff_ns == 500);
+  assert_true(w.device.dispatch_ns == 500);
   gki_openmp.close(&w.device);
 }
 
@@ -148,9 +148,9 @@ static void test_what_was_learned_stays(void **state) {
   open_one(&w);
   calibrate(&w, readings, gki_now_ns());
   for (size_t k = 0; k < GK_COUNT(learned); ++k) {
-    w.device.handoff_ns = learned[k][0];
+    w.device.dispatch_ns = learned[k][0];
     calibrate(&w, readings, gki_now_ns());
-    assert_true(w.device.handoff_ns == learned[k][1]);
+    assert_true(w.device.dispatch_ns == learned[k][1]);
   }
   gki_openmp.close(&w.device);
 }
@@ -160,7 +160,7 @@ static void test_waking_takes_no_less_than_a_hand_over(void **state) {
   (void)state;
   world w;
   open_one(&w);
-  w.device.handoff_ns = 1000;
+  w.device.dispatch_ns = 1000;
   w.device.wake_ns = 2000;
   gki_openmp_adapt_wake(&w.device, 1e9f);
   assert_true(w.device.wake_ns == 3000);

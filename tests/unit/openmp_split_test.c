@@ -227,17 +227,17 @@ static void test_sections_leave_what_is_known(void **state) {
   bind_i32(&w, OTHER, 3);
   bind_i32(&w, TWO_ITEMS, 2);
   for (int k = 0; k < 10; ++k) {
-    float handoff_ns = k % 2 ? 2e-9f : 1e-9f;
+    float dispatch_ns = k % 2 ? 2e-9f : 1e-9f;
     const float floor_ns = k % 2 ? 1e-9f : 1e9f; /* all is short enough to learn from it, or to be forgotten */
-    w.device.handoff_ns = handoff_ns;
+    w.device.dispatch_ns = dispatch_ns;
     w.device.handoff_floor_ns = floor_ns;
     w.device.wake_ns = 1e-9f;
-    if (handoff_ns > floor_ns) handoff_ns += (floor_ns - handoff_ns) / 16; /* by the launch, once */
+    if (dispatch_ns > floor_ns) dispatch_ns += (floor_ns - dispatch_ns) / 16; /* by the launch, once */
     for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].countdown = 1;
     split_all(&w);
     assert_runs(&w);
-    assert_true(w.device.handoff_ns == handoff_ns);
-    assert_true(w.device.wake_ns == fmaxf(1.5f * 1e-9f, handoff_ns)); /* by the meeting */
+    assert_true(w.device.dispatch_ns == dispatch_ns);
+    assert_true(w.device.wake_ns == fmaxf(1.5f * 1e-9f, dispatch_ns)); /* by the meeting */
   }
   world_end(&w);
 }

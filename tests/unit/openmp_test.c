@@ -141,7 +141,7 @@ static void test_memory_that_is_promised(void **state) {
   (void)state;
   const size_t there = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   const size_t too_much[] = {there + 1, 2 * there, SIZE_MAX};
-  gki_openmp_device device = {.handoff_ns = 0};
+  gki_openmp_device device = {.dispatch_ns = 0};
   for (size_t k = 0; k < GK_COUNT(too_much); ++k) {
     void *memory = &device;
     promised = 0;
