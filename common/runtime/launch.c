@@ -234,7 +234,7 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
     atomic_store_explicit(&graph->launched, launch->hand_over.launch, memory_order_relaxed);
     gki_launch_log(launch);
     if (here) result = launch_here(graph, launch, launched);
-    else if (graph->mode == GK_MODE_NATIVE) gki_worker_hand(&device->worker, &launch->job);
+    else if (graph->mode == GK_MODE_NATIVE) gki_worker_run_or_post(&device->worker, &launch->job);
     else gki_worker_post(&device->worker, &launch->job);
     if (result == GK_OK && graph->reported == launched) graph->first_error = GK_OK;
   }

@@ -143,7 +143,7 @@ void gki_worker_run(gki_worker *worker, gki_job *job) {
   gki_cancel_let_go(cancel);
 }
 
-void gki_worker_hand(gki_worker *worker, gki_job *job) {
+void gki_worker_run_or_post(gki_worker *worker, gki_job *job) {
   const int cancel = gki_cancel_hold();
   atomic_store_explicit(&job->done, false, memory_order_relaxed);
   pthread_mutex_lock(&worker->lock);

@@ -33,6 +33,6 @@ void gki_worker_post(gki_worker *worker, gki_job *job);
 /* The same, and returns when it is done; on the caller's thread if nothing is under way. */
 void gki_worker_run(gki_worker *worker, gki_job *job);
 /* Runs the job on the caller's thread now if nothing is under way, else posts it. For jobs that don't block. */
-void gki_worker_hand(gki_worker *worker, gki_job *job);
+void gki_worker_run_or_post(gki_worker *worker, gki_job *job);
 void gki_worker_wait(gki_worker *worker, gki_job *job);
 #endif

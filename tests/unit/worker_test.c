@@ -52,7 +52,7 @@ static void job_runs_here_if_nothing_is_under_way(void **state) {
   step ran = {.job.run = run_step, .number = 1}, handed = {.job.run = run_step, .number = 2};
   gki_worker_run(worker, &ran.job);
   assert_true(pthread_equal(ran.where, pthread_self()));
-  gki_worker_hand(worker, &handed.job);
+  gki_worker_run_or_post(worker, &handed.job);
   assert_true(atomic_load(&handed.job.done));
   assert_true(pthread_equal(handed.where, pthread_self()));
 }
@@ -63,7 +63,7 @@ static void job_queues_behind_what_is_under_way(void **state) {
   step held = {.job.run = run_step, .number = 1, .gate = &gate}, handed = {.job.run = run_step, .number = 2};
   step ran = {.job.run = run_step, .number = 3};
   gki_worker_post(worker, &held.job);
-  gki_worker_hand(worker, &handed.job);
+  gki_worker_run_or_post(worker, &handed.job);
   assert_false(atomic_load(&handed.job.done)); /* and it returned */
   atomic_store(&gate, true);
   gki_worker_run(worker, &ran.job);
@@ -148,7 +148,7 @@ static void *use(void *at) {
     for (int j = 0; j < 3; ++j) {
       posted[j] = (step){.job.run = run_step, .number = number * JOBS + k * 3 + j};
       if (j == 0) gki_worker_post(worker, &posted[j].job);
-      else if (j == 1) gki_worker_hand(worker, &posted[j].job);
+      else if (j == 1) gki_worker_run_or_post(worker, &posted[j].job);
       else gki_worker_run(worker, &posted[j].job);
     }
     for (int j = 0; j < 3; ++j) gki_worker_wait(worker, &posted[j].job); /* their memory is used again */
