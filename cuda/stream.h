@@ -8,7 +8,7 @@
 /* The launches of a graph: where they are, and what marks their end. */
 typedef struct gki_cuda_order {
   const gk_plan *plan;     /* for messages */
-  CUstream at;             /* where all goes that is put on a stream: the device's own, but in a launch on another */
+  CUstream current_stream; /* where all goes that is put on a stream: the device's own, but in a launch on another */
   gki_cuda_stream_id last_stream;     /* where the last launch is */
   CUevent end;             /* behind that launch alone, where others may put work behind it; NULL: it is on a stream of
                             * gk's own, and only waited for there. Under the device's lock */

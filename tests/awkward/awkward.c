@@ -347,9 +347,9 @@ static void unload(void *state, void *made) {
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-static void enter(graph *g) { broken_if(atomic_flag_test_and_set(&g->inside), "two entries of a graph run at once"); }
+static void enter(graph *g) { broken_if(atomic_flag_test_and_set(&g->in_call), "two entries of a graph run at once"); }
 static gk_result leave(graph *g, gk_result result) {
-  atomic_flag_clear(&g->inside);
+  atomic_flag_clear(&g->in_call);
   return result;
 }
 
@@ -366,7 +366,7 @@ static gk_result lower(void *device_state, void *state, const gk_plan *plan, voi
   for (size_t k = 0; k < sizeof *g; ++k) broken_if(((unsigned char *)state)[k] != 0, "lower: the state isn't zeroed");
   g->device = d;
   g->plan = plan;
-  atomic_flag_clear(&g->inside);
+  atomic_flag_clear(&g->in_call);
   pthread_mutex_lock(&d->lock);
   g->next = d->graphs;
   d->graphs = g;

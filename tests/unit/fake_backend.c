@@ -337,9 +337,9 @@ static int32_t flag_of(graph *g, const gk_launch_args *launch, uint32_t node) {
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-static void enter(graph *g) { broken_if(atomic_flag_test_and_set(&g->inside), "two entries of a graph run at once"); }
+static void enter(graph *g) { broken_if(atomic_flag_test_and_set(&g->in_call), "two entries of a graph run at once"); }
 static gk_result leave(graph *g, gk_result result) {
-  atomic_flag_clear(&g->inside);
+  atomic_flag_clear(&g->in_call);
   return result;
 }
 
@@ -355,7 +355,7 @@ static gk_result fake_lower(void *device_state, void *state, const gk_plan *plan
   gk_result result = called_or_failed(FAKE_LOWER);
   if (result != GK_OK) return result;
   g->plan = plan;
-  atomic_flag_clear(&g->inside);
+  atomic_flag_clear(&g->in_call);
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_kernel *kernel = plan->nodes[k].op == GK_OP_KERNEL ? plan->nodes[k].kernel : NULL;
     broken_if(!code[k] != !kernel || (kernel && *(const gk_kernel **)code[k] != kernel),

@@ -346,15 +346,15 @@ static void test_no_room_for_a_dump(void **state) {
 }
 
 static int takes_left = 1 << 30; /* until one finds no room */
-void *__real_gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes);
-void *__wrap_gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes);
-void *__wrap_gki_arena_take(gki_arena *arena, size_t count, size_t element_bytes) {
-  return takes_left-- != 0 ? __real_gki_arena_take(arena, count, element_bytes) : NULL;
+void *__real_gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes);
+void *__wrap_gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes);
+void *__wrap_gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes) {
+  return takes_left-- != 0 ? __real_gki_arena_alloc(arena, count, element_bytes) : NULL;
 }
-void *__real_gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment);
-void *__wrap_gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment);
-void *__wrap_gki_arena_take_aligned(gki_arena *arena, size_t bytes, size_t alignment) {
-  return takes_left-- != 0 ? __real_gki_arena_take_aligned(arena, bytes, alignment) : NULL;
+void *__real_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment);
+void *__wrap_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment);
+void *__wrap_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment) {
+  return takes_left-- != 0 ? __real_gki_arena_alloc_aligned(arena, bytes, alignment) : NULL;
 }
 
 /* Each array of a graph, though small ones share a block of memory, and so either are all there or none. */
