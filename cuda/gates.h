@@ -1,4 +1,4 @@
-/* What the host and the control kernels (gates.cu) both know: the gates of a plan (gk_gates in gk_backend.h) as tables
+/* What the host and the control kernels (gates.cu) both know: the gates of a plan (gk_gates in gk_gates.h) as tables
  * in device memory, the control block, and the status that the device posts. C, C++ and CUDA, also NVRTC, which has no
  * headers. Every struct is the same on both sides: fields are 4 or 8 bytes and stand where their size asks for it. */
 #ifndef GKI_CUDA_GATES_H

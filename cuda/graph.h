@@ -1,6 +1,7 @@
 /* A graph of a plan, as the device decides in it. */
 #ifndef GKI_CUDA_GRAPH_H
 #define GKI_CUDA_GRAPH_H
+#include "gk_gates.h"
 #include "cuda/counts.h"
 #include "cuda/stream.h"
 #include "cuda/tables.h"

@@ -1,6 +1,7 @@
 /* Which of the safe ways a list needs, by what its control kernels set, seen from where they are. */
 #ifndef GKI_CUDA_QUIRKS_H
 #define GKI_CUDA_QUIRKS_H
+#include "gk_gates.h"
 #include "cuda/probe.h"
 
 /* Which of the ways in `of` would change something for these gates; those that wouldn't needn't be taken. So the gates

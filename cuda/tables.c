@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "gates.h says otherwise than gk_backend.h")
+#define SAME(ours, theirs) static_assert((int)(ours) == (int)(theirs), "gates.h says otherwise than gk_gates.h")
 SAME(GKI_CUDA_NONE, GK_NONE);
 SAME(GKI_CUDA_YIELD, GK_POINT_YIELD);
 SAME(GKI_CUDA_LOOP_END, GK_POINT_LOOP_END);

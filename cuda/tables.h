@@ -2,7 +2,7 @@
  * the device in one piece. Addresses are the device's, wherever they point to. */
 #ifndef GKI_CUDA_TABLES_H
 #define GKI_CUDA_TABLES_H
-#include "gk_backend.h"
+#include "gk_gates.h"
 #include "cuda/abi.h"
 #include "cuda/gates.h"
 

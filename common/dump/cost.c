@@ -1,4 +1,5 @@
 /* How many nodes decide, pass by pass: for the gates that gk_gates_make gives, and for the usual lowering beside. */
+#include "gk_gates.h"
 #include "base/error.h"
 #include "dump/formats.h"
 

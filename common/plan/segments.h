@@ -1,6 +1,7 @@
 /* A plan cut into segments, with points where decisions are due; gates.c gives them their gates. */
 #ifndef GKI_PLAN_SEGMENTS_H
 #define GKI_PLAN_SEGMENTS_H
+#include "gk_gates.h"
 #include "base/memory.h"
 
 /* The places from which control can arrive at a spot of the list: exits of points and control kernels, chained by

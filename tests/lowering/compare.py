@@ -32,7 +32,7 @@ GATE, _, WORD = range(3)  # kinds of closers
 # ---- what the program printed ---------------------------------------------------------------------------------------
 
 class Reader:
-    """Follows gk's tables as include/gk_backend.h says what they mean."""
+    """Follows gk's tables as include/gk_gates.h says what they mean."""
 
     def __init__(self, raw, bits):
         self.raw, self.bits = raw, bits

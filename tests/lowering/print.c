@@ -1,6 +1,7 @@
 /* What gk_gates_make makes of lists, as numbers: the other side of tests/lowering/compare.py. Reads lines, each the
  * bits and then a letter per task (model.py has them), and answers each with a line of JSON: the arrays of gk_gates as
  * they are, but nodes, loops and checkpoints of the plan by their task, and -1 for GK_NONE. */
+#include "gk_gates.h"
 #include "check/check.h"
 #include "letters.h"
 #include "plan/plan.h"

@@ -5,7 +5,7 @@
  * what was set is lost once the node is reached, and at each pass of a loop around it. */
 #ifndef GATES_DEVICE_H
 #define GATES_DEVICE_H
-#include "gk_backend.h"
+#include "gk_gates.h"
 #include "chance.h"
 #include <stdarg.h>
 #include <setjmp.h>
