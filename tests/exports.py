@@ -6,7 +6,7 @@ import subprocess
 
 import tap
 
-HEADERS = ["gk.h", "gk_kernel.h", "gk_backend.h", "gk_gates.h", "gk_cuda.h"]
+HEADERS = sorted(path.name for path in (tap.ROOT / "include").glob("*.h"))
 
 
 def declared():

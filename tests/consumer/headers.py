@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import tap
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-HEADERS = ["gk.h", "gk_kernel.h", "gk_backend.h", "gk_gates.h", "gk_cuda.h"]
+HEADERS = sorted(path.name for path in (tap.ROOT / "include").glob("*.h"))
 DIALECTS = [("gcc", ["-std=c11"]), ("gcc", ["-std=gnu17"]), ("clang", ["-std=c11"]), ("g++", ["-std=c++20"]),
             ("g++", ["-std=gnu++17"]), ("clang++", ["-std=c++20"]), ("clang++", ["-std=gnu++17"])]
 LINK = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]

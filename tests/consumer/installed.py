@@ -84,10 +84,10 @@ def main():
     if not tap.case("ninja install", tap.run("ninja", "install", env=dict(os.environ, DESTDIR=str(STAGE)))):
         tap.finish()
     installed = {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir()}
-    wanted = {"include/gk.h", "include/gk_kernel.h", "include/gk_backend.h", "include/gk_gates.h",
-              "include/gk_cuda.h", "lib/libgk.a", "lib/libgk.so", "lib/libgk.so.0", f"lib/libgk.so.{tap.version()}", "lib/pkgconfig/gk.pc",
-              "lib/cmake/gk/gkConfig.cmake", "lib/cmake/gk/gkConfigVersion.cmake", "share/gk/embed_text.py",
-              "bin/gk-conformance", "bin/gk-info", "bin/gk-embed"}
+    headers = {f"include/{path.name}" for path in Path("include").glob("*.h")}
+    wanted = headers | {"lib/libgk.a", "lib/libgk.so", "lib/libgk.so.0", f"lib/libgk.so.{tap.version()}",
+                        "lib/pkgconfig/gk.pc", "lib/cmake/gk/gkConfig.cmake", "lib/cmake/gk/gkConfigVersion.cmake",
+                        "share/gk/embed_text.py", "bin/gk-conformance", "bin/gk-info", "bin/gk-embed"}
     tap.case("what is installed", "\n".join(f"{name} is {'missing' if name in wanted else 'too much'}"
                                             for name in sorted(installed ^ wanted)))
     # Elsewhere than it was installed: an installed tree may be moved.
