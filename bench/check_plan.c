@@ -57,7 +57,7 @@ static gk_result prepare(const gk_list *list) {
   gki_planned planned = {0};
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, NULL, NULL, NULL);
-  if (result == GK_OK) result = gki_plan_make(&planned, &blocks, 0);
+  if (result == GK_OK) result = gki_plan_make(&planned, &blocks, NULL, 0);
   gki_blocks_free(&blocks);
   if (result == GK_OK && planned.plan.node_count < list->task_count / 2) result = GK_ERROR_INVALID;
   gki_plan_free(&planned);

@@ -3,6 +3,7 @@
 #include "cuda/compile.h"
 #include "cuda/facts.h"
 #include "cuda/gated.h"
+#include "cuda/handwritten.h"
 #include "cuda/kernels.h"
 #include "cuda/launch.h"
 #include "cuda/lower.h"
@@ -192,7 +193,7 @@ typedef struct any_graph {
 
 static bool has_code_by_hand(const gk_plan *plan) {
   for (uint32_t k = 0; k < plan->node_count; ++k)
-    if (plan->nodes[k].op == GK_OP_KERNEL && plan->nodes[k].kernel->cuda) return true;
+    if (plan->nodes[k].handwritten) return true;
   return false;
 }
 
@@ -362,7 +363,6 @@ const gk_backend gki_cuda = {
   .free = gki_cuda_free,
   .copy = copy,
   .host_address = gki_cuda_host_address,
-  .takes = gki_cuda_takes,
   .load = load,
   .unload = gki_cuda_unload,
   .lower = lower,
@@ -379,4 +379,5 @@ const gk_backend gki_cuda = {
   .alive = alive,
   .own = own,
   .disown = disown,
+  .code = gki_cuda_code,
 };

@@ -4,6 +4,9 @@
 #define GKI_CUDA_HANDWRITTEN_H
 #include "cuda/device.h"
 
+/* The backend's entry. */
+const gk_code *gki_cuda_code(const gk_kernel *kernel, const char **beyond);
+
 /* In the device's context. The module of a text or an image; GK_ERROR_COMPILE with the compiler's or the driver's log.
  */
 gk_result gki_cuda_handwritten_load(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module);

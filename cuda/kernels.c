@@ -17,8 +17,6 @@ typedef struct gki_cuda_module {
   unsigned users; /* kernels that were made ready */
 } gki_cuda_module;
 
-bool gki_cuda_takes(const gk_kernel *kernel) { return kernel->cuda || kernel->source; }
-
 static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
   char *text = gk_compose(kernel, "cuda");
   if (!text) return gki_failure();

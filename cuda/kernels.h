@@ -5,7 +5,6 @@
 #include "cuda/device.h"
 
 /* The backend's entries; `code` is a gki_cuda_kernel. */
-bool gki_cuda_takes(const gk_kernel *kernel);
 gk_result gki_cuda_load(void *device, const gk_kernel *kernel, void **code);
 void gki_cuda_unload(void *device, void *code);
 

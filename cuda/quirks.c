@@ -63,7 +63,7 @@ static uint32_t needed_by_loop(const gk_gates *g, uint32_t loop) {
 static uint32_t needed_by_code(const gk_gates *g) {
   const gk_plan *plan = g->plan;
   for (uint32_t k = 0; g->handle_count && k < plan->node_count; ++k)
-    if (plan->nodes[k].op == GK_OP_KERNEL && plan->nodes[k].kernel->cuda) return GKI_CUDA_CODE_ON_HOST;
+    if (plan->nodes[k].handwritten) return GKI_CUDA_CODE_ON_HOST;
   return 0;
 }
 

@@ -52,6 +52,7 @@ typedef struct gk_node {
   bool can_yield;          /**< Holds, or is, a checkpoint with a flag. */
   bool has_target;         /**< Holds, or is, a checkpoint. */
   bool always;             /**< GK_ALWAYS. */
+  bool handwritten;        /**< KERNEL: it has code by hand for the backend that the plan is for (gk_backend.code). */
   const char *name;        /**< Never NULL: a block's: of its label or flag; in an included list "contacts.scale". */
   const gk_kernel *kernel; /**< KERNEL. */
   gk_call call;            /**< CALL. */
@@ -248,7 +249,8 @@ typedef struct gk_backend {
   /** Where the host can touch it, or NULL; fresh memory is zeroed there, else by copy. Optional: it can touch none. */
   void *(*host_address)(void *device, void *memory);
 
-  /** Whether a kernel has code for this backend; needs no device. Optional: it has if it has portable text. */
+  /** Whether a kernel has code for this backend; needs no device. Optional: it has if it has portable text, or `code`
+   * answers some. */
   bool (*takes)(const gk_kernel *kernel);
   /** Makes a kernel ready. Common keeps code by kernel: each comes once per device. Optional: no code. */
   gk_result (*load)(void *device, const gk_kernel *kernel, void **code);
@@ -306,6 +308,11 @@ typedef struct gk_backend {
   /** Takes back memory of own or alloc that no launch uses any more, and waits for none if it can. What own gave may
    * also go back by `free`. */
   void (*disown)(void *device, void *memory);
+
+  /** The code that a kernel has by hand for this backend, or NULL; needs no device. Unless `beyond` is NULL, *beyond
+   * becomes what of it is beyond the backend's limits, as a sentence about the code goes on ("has more than 64 threads
+   * along z in a block"), or NULL. Optional: no kernel has any. */
+  const gk_code *(*code)(const gk_kernel *kernel, const char **beyond);
 } gk_backend;
 
 /** Puts a backend before those in gk. It must live as long as the process uses gk. Another ABI, a second one of the

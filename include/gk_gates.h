@@ -25,7 +25,7 @@ enum {
   GK_WITH_CANCEL = 2, /**< Every loop end can stop the launch. */
   GK_WITH_SWITCH = 4, /**< There are SWITCH nodes; else a branch is one IF node per case. */
   GK_WITH_GUARDS = 8, /**< Kernels, copies and fills can look at a word as control kernels do; then a piece of few tasks
-                       * needs no IF node. Not those with code by hand for CUDA (gk_kernel.cuda), and no CALL. */
+                       * needs no IF node. Not those with code by hand (gk_node.handwritten), and no CALL. */
   GK_WITH_PLAIN = 16, /**< For devices that do less: a control kernel sets the handle of the node right behind it (of
                        * the IF nodes, where they are the cases of one branch), or, last in a loop's body, that loop's;
                        * once, and before each time that the node is reached. Only words close anything. */

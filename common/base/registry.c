@@ -49,7 +49,18 @@ void gki_backend_names(char *text, size_t bytes) {
     used += (size_t)snprintf(text + used, bytes - used, "%s%s", k > 0 ? ", " : "", backend->name);
 }
 
-bool gki_backend_is_planned(const char *name) { return strcmp(name, "hip") == 0 || strcmp(name, "vulkan") == 0; }
+bool gki_backend_is_planned(const char *name) {
+  const gki_code_place *place = gki_code_places;
+  while (place->backend && strcmp(place->backend, name) != 0) ++place;
+  return place->backend != NULL;
+}
+
+const gk_code *gki_backend_code(const gk_backend *backend, const gk_kernel *kernel) {
+  if (backend) return backend->code ? backend->code(kernel, NULL) : NULL;
+  const gk_code *code = NULL;
+  for (size_t k = 0; !code && (backend = gk_backend_at(k)); ++k) code = gki_backend_code(backend, kernel);
+  return code;
+}
 
 /* The entry that a backend lacks; NULL: none. */
 static const char *lacking(const gk_backend *b) {

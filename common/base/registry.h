@@ -3,11 +3,20 @@
 #ifndef GKI_BASE_REGISTRY_H
 #define GKI_BASE_REGISTRY_H
 #include "gk_backend.h"
+#include <stddef.h>
 
 const gk_backend *gki_backend_named(const char *name); /* NULL: there is none */
 
-/* A backend of a later version: a message says that it is not in this build. */
+/* The backends that gk_kernel has a place for code by hand for, in this build or not; one without a name ends them. */
+typedef struct gki_code_place { const char *backend; size_t at; } gki_code_place;
+extern const gki_code_place gki_code_places[];
+#define GKI_CODE_PLACE(backend) {#backend, offsetof(gk_kernel, backend)}
+
+/* Of a backend that isn't there: whether another build has it, or a later version will. */
 bool gki_backend_is_planned(const char *name);
+
+/* The code that a kernel has by hand for a backend; NULL: none. No backend: for any that there is. */
+const gk_code *gki_backend_code(const gk_backend *backend, const gk_kernel *kernel);
 
 /* "cuda, openmp", for messages. */
 void gki_backend_names(char *text, size_t bytes);

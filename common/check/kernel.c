@@ -2,12 +2,11 @@
 #include "check/kernel.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "base/registry.h"
 #include "kernel/source.h"
 #include <string.h>
 
-enum { MAX_BLOCK = 1024, /* threads in a block, on every GPU there is */
-       CUDA_MAX_Z = 64,  /* of them along z */
-       CUDA_MAX_PARAMETERS = 4096 /* bytes; nodes with more have crashed drivers that take more */ };
+enum { MAX_BLOCK = 1024 }; /* threads in a block, on every GPU there is */
 
 static void check_sum(gki_checker *judge, const gk_kernel *kernel, const gk_param *param) {
   const char *name = gki_word(judge, kernel->name), *of = gki_word(judge, param->name);
@@ -36,28 +35,20 @@ static void check_param(gki_checker *judge, const gk_kernel *kernel, uint32_t pl
   else if (param->access == GK_ACCESS_SUM) check_sum(judge, kernel, param);
 }
 
-/* As a compiler lays them out. */
-static uint64_t parameter_bytes(const gk_kernel *kernel) {
-  uint64_t at = 0;
-  for (uint32_t k = 0; kernel->params && k < kernel->param_count && k < GK_MAX_ARGS; ++k) {
-    const gk_param *param = &kernel->params[k];
-    const bool is_struct = param->type == GK_BYTES && param->access == GK_ACCESS_VALUE;
-    uint64_t bytes = param->type == GK_I32 || param->type == GK_U32 || param->type == GK_F32 ? 4 : 8;
-    uint64_t alignment = bytes;
-    if (is_struct) {
-      bytes = param->element_bytes;
-      alignment = param->element_alignment ? param->element_alignment : 1;
-    }
-    at = (at + alignment - 1) / alignment * alignment + bytes;
-  }
-  return at;
+/* What of it is beyond the limits of its backend; NULL: nothing, or the backend isn't in this build. */
+static const char *beyond_limits(const gk_kernel *kernel, const char *name) {
+  const gk_backend *backend = gki_backend_named(name);
+  const char *beyond = NULL;
+  if (backend && backend->code) (void)backend->code(kernel, &beyond);
+  return beyond;
 }
 
-static void check_code(gki_checker *judge, const gk_kernel *kernel, const gk_code *code, const char *backend) {
-  if (!code) return;
+/* @return Whether there is code for that backend. */
+static bool check_code(gki_checker *judge, const gk_kernel *kernel, const gki_code_place *place) {
+  const gk_code *code = *(const gk_code *const *)((const char *)kernel + place->at);
+  if (!code) return false;
   int forms = !!code->text + !!code->image + !!code->function;
   uint64_t threads = code->block[0] ? code->block[0] : 256;
-  const bool is_cuda = code == kernel->cuda;
   const char *what = NULL;
   for (int k = 1; k < 3; ++k)
     if (code->block[k] && threads <= MAX_BLOCK) threads *= code->block[k];
@@ -67,11 +58,10 @@ static void check_code(gki_checker *judge, const gk_kernel *kernel, const gk_cod
   else if (code->options && !code->text) what = "has .options without a .text";
   else if (code->image_bytes && !code->image) what = "has .image_bytes without an .image";
   else if (threads > MAX_BLOCK) what = "has more than 1024 threads in a block";
-  else if (is_cuda && code->block[2] > CUDA_MAX_Z) what = "has more than 64 threads along z in a block";
-  else if (is_cuda && parameter_bytes(kernel) > CUDA_MAX_PARAMETERS)
-    what = "has more than 4096 bytes of parameters, the most that a node takes (a large struct may go by `in`)";
   else if (code->reserved[0] | code->reserved[1] | code->reserved[2]) what = "has a .reserved that isn't zero";
-  if (what) gki_report(judge, GKI_KERNEL_CODE, gki_word(judge, kernel->name), backend, what, NULL);
+  else what = beyond_limits(kernel, place->backend);
+  if (what) gki_report(judge, GKI_KERNEL_CODE, gki_word(judge, kernel->name), place->backend, what, NULL);
+  return true;
 }
 
 /* Elsewhere than where kernels are composed nothing is wrong with it. */
@@ -104,18 +94,10 @@ static void check_source(gki_checker *judge, const gk_kernel *kernel) {
   }
 }
 
-const gk_code *gki_check_handwritten(const gki_checker *judge, const gk_kernel *kernel) {
-  const char *backend = judge->backend ? judge->backend->name : "";
-  return strcmp(backend, "cuda") == 0     ? kernel->cuda
-         : strcmp(backend, "hip") == 0    ? kernel->hip
-         : strcmp(backend, "vulkan") == 0 ? kernel->vulkan
-                                          : NULL;
-}
-
-static bool has_code(const gki_checker *judge, const gk_kernel *kernel) {
+static bool has_code(const gki_checker *judge, const gk_kernel *kernel, bool is_handwritten) {
   const gk_backend *backend = judge->backend;
-  if (!backend) return kernel->source || kernel->host || kernel->cuda || kernel->hip || kernel->vulkan;
-  return backend->takes ? backend->takes(kernel) : kernel->source != NULL;
+  if (!backend) return kernel->source || kernel->host || is_handwritten;
+  return backend->takes ? backend->takes(kernel) : kernel->source || gki_backend_code(backend, kernel);
 }
 
 /* Lists use few kernels often: what was found right isn't looked at again. */
@@ -141,10 +123,10 @@ void gki_check_kernel(gki_checker *judge, const gk_kernel *kernel) {
   else
     for (uint32_t k = 0; k < kernel->param_count; ++k) check_param(judge, kernel, k);
   check_source(judge, kernel);
-  check_code(judge, kernel, kernel->cuda, "cuda");
-  check_code(judge, kernel, kernel->hip, "hip");
-  check_code(judge, kernel, kernel->vulkan, "vulkan");
-  if (judge->problem_count == before && !has_code(judge, kernel)) {
+  bool is_handwritten = false;
+  for (const gki_code_place *place = gki_code_places; place->backend; ++place)
+    is_handwritten |= check_code(judge, kernel, place);
+  if (judge->problem_count == before && !has_code(judge, kernel, is_handwritten)) {
     const char *backend = judge->backend ? judge->backend->name : "any backend";
     gki_report(judge, GKI_KERNEL_NO_CODE, gki_word(judge, kernel->name), backend, NULL);
   }

@@ -2,6 +2,7 @@
 #include "check/task.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "base/registry.h"
 #include "check/kernel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -244,7 +245,7 @@ static void check_launch(gki_checker *judge, const gk_task *task) {
   if (differ)
     gki_report(judge, GKI_RUN_DIMENSIONS, gki_format_count(judge, given, "dimension"), gki_word(judge, kernel->name),
             gki_format_int(judge, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
-  const bool by_hand = kernel && gki_check_handwritten(judge, kernel);
+  const bool by_hand = kernel && judge->backend && gki_backend_code(judge->backend, kernel);
   bool on_device = false;
   for (uint32_t k = 0; k < 3; ++k) {
     if (k < dimensions) {

@@ -40,10 +40,8 @@ static void find_closable(gki_gating *g) {
   }
 }
 
-/* Code by hand gets its own parameters and no word; CUDA's is what gates are made for. */
-static bool has_no_word(const gk_node *node) {
-  return node->op == GK_OP_CALL || (node->op == GK_OP_KERNEL && node->kernel && node->kernel->cuda);
-}
+/* Code by hand gets its own parameters and no word. */
+static bool has_no_word(const gk_node *node) { return node->op == GK_OP_CALL || node->handwritten; }
 
 /* Where tasks can look at a word, a few do, and more go behind one IF node. */
 static bool looks_itself(const gki_gating *g, const gki_piece *p) {

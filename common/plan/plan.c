@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "base/registry.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@ enum { STRAIGHT = 0 };
 
 typedef struct maker {
   const gki_blocks *blocks;
+  const gk_backend *backend;
   gk_plan *plan;
   gk_node *nodes;
   uint32_t *args, *loops, *checkpoints, *always;
@@ -160,6 +162,7 @@ static void add_node(maker *make, uint32_t line) {
                     .offset = task->offset, .from_offset = task->from_offset, .pattern = task->pattern,
                     .max_iterations = task->max_iterations, .label = (int32_t)gki_label_of(blocks, line),
                     .always = (task->bits & GK_ALWAYS) != 0, .kernel = task->kernel, .call = task->call};
+  node->handwritten = node->op == GK_OP_KERNEL && node->kernel && gki_backend_code(make->backend, node->kernel);
   node->name = store(make, node_words(blocks, from));
   node->arg_count = gki_arg_count(task);
   for (uint32_t k = 0; k < node->arg_count; ++k)
@@ -279,9 +282,9 @@ static gk_result write_plan(maker *make, gki_arena *arena) {
   return GK_OK;
 }
 
-gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, uint32_t bits) {
+gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, const gk_backend *backend, uint32_t bits) {
   *planned = (gki_planned){.plan.bits = bits};
-  maker make = {.blocks = blocks, .plan = &planned->plan};
+  maker make = {.blocks = blocks, .backend = backend, .plan = &planned->plan};
   make.parts = gki_array(blocks->line_count, sizeof *make.parts, "the plan of a task list");
   if (!make.parts) return GK_ERROR_MEMORY;
   count_parts(&make);

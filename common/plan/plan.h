@@ -8,8 +8,9 @@ typedef struct gki_planned {
   gk_plan plan;
 } gki_planned;
 
-/* bits: of gk_graph_create. Fails with GK_ERROR_MEMORY only. Copies names: the list may go. */
-gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, uint32_t bits);
+/* backend: that the plan is for; NULL: any. bits: of gk_graph_create. Fails with GK_ERROR_MEMORY only. Copies names:
+ * the list may go. */
+gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, const gk_backend *backend, uint32_t bits);
 void gki_plan_free(gki_planned *planned);
 
 /* The checkpoint's node of that label; 0: none. */

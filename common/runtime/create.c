@@ -145,7 +145,7 @@ static gk_result plan_list(gk_graph *graph, const gk_list *list, uint32_t bits) 
   gki_trace_begin(0, "check and plan");
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, graph->device->backend, NULL, NULL);
-  if (result == GK_OK) result = gki_plan_make(&graph->planned, &blocks, bits);
+  if (result == GK_OK) result = gki_plan_make(&graph->planned, &blocks, graph->device->backend, bits);
   gki_blocks_free(&blocks);
   gki_trace_end();
   return result;

@@ -12,7 +12,7 @@ static char *dump_list(const gk_list *list, const char *format) {
   char *text = NULL;
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, NULL, NULL, NULL);
-  if (result == GK_OK) result = gki_plan_make(&planned, &blocks, 0);
+  if (result == GK_OK) result = gki_plan_make(&planned, &blocks, NULL, 0);
   if (result == GK_OK) text = gki_plan_dump(&planned.plan, format);
   gki_plan_free(&planned);
   gki_blocks_free(&blocks);

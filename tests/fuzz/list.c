@@ -124,7 +124,7 @@ static void check_plan(const gk_list *list, uint32_t bits) {
   gki_blocks blocks;
   gki_planned planned = {0};
   REQUIRE(gki_blocks_read(&blocks, list) == GK_OK);
-  REQUIRE(gki_plan_make(&planned, &blocks, bits) == GK_OK);
+  REQUIRE(gki_plan_make(&planned, &blocks, NULL, bits) == GK_OK);
   gki_blocks_free(&blocks);
   const gk_plan *plan = &planned.plan;
   for (uint32_t k = 0; k < plan->node_count; ++k)

@@ -127,7 +127,7 @@ static gk_result answer(const gk_list *list, uint32_t bits) {
   const gk_gates *gates = NULL;
   gk_result result = gki_blocks_read(&blocks, list);
   if (result == GK_OK) result = gki_check(&blocks, NULL, NULL, NULL);
-  if (result == GK_OK) result = gki_plan_make(&planned, &blocks, 0);
+  if (result == GK_OK) result = gki_plan_make(&planned, &blocks, NULL, 0);
   if (result == GK_OK) result = gk_gates_make(&planned.plan, bits, &gates);
   if (result == GK_OK) {
     print_graph(gates);

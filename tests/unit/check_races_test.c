@@ -292,7 +292,7 @@ static void overlapping_memory_is_judged(void **state) {
     char message[500] = "";
     assert_fine(&list);
     assert_ok(gki_blocks_read(&blocks, &list));
-    assert_ok(gki_plan_make(&planned, &blocks, 0));
+    assert_ok(gki_plan_make(&planned, &blocks, NULL, 0));
     gki_blocks_free(&blocks);
     uint32_t a = (uint32_t)overlaps[k].a, b = (uint32_t)overlaps[k].b;
     bool forbidden = gki_check_overlap(&planned.plan, a, b, message, sizeof message);

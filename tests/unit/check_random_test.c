@@ -138,7 +138,7 @@ static void what_is_found_right_can_be_planned(void **state) {
     gki_blocks blocks;
     gki_planned planned = {0};
     assert_ok(gki_blocks_read(&blocks, &list));
-    assert_ok(gki_plan_make(&planned, &blocks, 0));
+    assert_ok(gki_plan_make(&planned, &blocks, NULL, 0));
     size_t lines = 0, nodes = 0; /* PARALLELs that are plain chains or nothing need no node */
     for (size_t k = 0; k < count; ++k) lines += is_kept(tasks[k].op);
     for (uint32_t k = 1; k < planned.plan.node_count; ++k) nodes += is_kept(planned.plan.nodes[k].op);

@@ -464,6 +464,10 @@ static void kernels_need_code_for_the_backend(void **state) {
   assert_problem(&all, 1, "kernel-no-code", 1, "the kernel portable has no code for asked");
 }
 
+static const gk_code *code_for_cuda(const gk_kernel *kernel, const char **beyond) {
+  if (beyond) *beyond = NULL;
+  return kernel->cuda;
+}
 static bool takes_any(const gk_kernel *kernel) { return kernel->source || kernel->cuda; }
 
 static void code_by_hand_is_judged(void **state) {
@@ -478,7 +482,7 @@ static void code_by_hand_is_judged(void **state) {
   static const gk_slot_desc own[] = {
     {.slot = 1, .type = GK_BYTES, .name = "S", .element_bytes = 4093}, GK_SCALAR(2, int), GK_SCALAR(3, int),
     GK_BUFFER(4, int)};
-  static const gk_backend cuda = {.name = "cuda", .takes = takes_any}, hip = {.name = "hip", .takes = takes_any};
+  static const gk_backend cuda = {.name = "cuda", .code = code_for_cuda}, hip = {.name = "hip", .takes = takes_any};
   const gk_task tasks[] = {RUN(fits, 1), RUN(larger, 1, 2), GK_RUN_2D(both, 2, 4, 0), GK_RUN_2D(both, 4, 2, 0)};
   const gk_list list = {GK_ABI, "list", tasks, GK_COUNT(tasks), own, GK_COUNT(own)};
   judged all = judge_for(&list, &cuda);

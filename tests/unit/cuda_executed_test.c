@@ -32,7 +32,7 @@ static launch told(const gk_list *list, uint64_t around, const uint32_t *passes,
   gki_planned planned;
   gki_gate_counts counts;
   assert_ok(gki_blocks_read(&blocks, list));
-  assert_ok(gki_plan_make(&planned, &blocks, 0));
+  assert_ok(gki_plan_make(&planned, &blocks, NULL, 0));
   assert_ok(gki_dump_count(&planned.plan, &counts));
   launch sum = {around, 0};
   for (uint32_t k = 0; k < counts.row_count; ++k) {

@@ -246,7 +246,7 @@ static void run_list(gk_task *tasks, uint32_t count, uint64_t seed, uint64_t ran
   gki_blocks blocks;
   gki_planned planned;
   assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
   run_plan(&planned.plan, tasks, count, seed, random);
   gki_plan_free(&planned);
   gki_blocks_free(&blocks);

@@ -15,7 +15,7 @@ typedef struct sheet {
 static void sheet_begin(sheet *s, const gk_task *tasks, uint32_t count, uint32_t bits) {
   const gk_list list = {GK_ABI, "list", tasks, count, slots, GK_COUNT(slots)};
   assert_int_equal(gki_blocks_read(&s->blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&s->planned, &s->blocks, 0), GK_OK);
+  assert_int_equal(gki_plan_make(&s->planned, &s->blocks, NULL, 0), GK_OK);
   assert_int_equal(gk_gates_make(&s->planned.plan, bits, &s->gates), GK_OK);
 }
 static void sheet_end(sheet *s) {

@@ -114,7 +114,7 @@ static void random_list(uint64_t seed) {
   gki_blocks blocks;
   gki_planned planned;
   assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
   for (uint32_t plain = 0; plain <= GK_WITH_PLAIN; plain += GK_WITH_PLAIN) {
     memset(&w, 0, sizeof w);
     w.b.plan = &planned.plan;
@@ -146,7 +146,7 @@ static uint32_t needed_by(const gk_task *tasks, size_t count, uint32_t bits) {
   gki_planned planned;
   const gk_gates *gates;
   assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
   assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
   const uint32_t needed = gki_cuda_quirks_that_matter(gates, ALL_WAYS);
   gk_gates_free(gates);

@@ -18,7 +18,7 @@ typedef struct subject {
 static void subject_begin(subject *s, const gk_task *tasks, size_t count, uint32_t bits) {
   const gk_list list = {GK_ABI, "list", tasks, count, slots, GK_COUNT(slots)};
   assert_int_equal(gki_blocks_read(&s->blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&s->planned, &s->blocks, bits), GK_OK);
+  assert_int_equal(gki_plan_make(&s->planned, &s->blocks, NULL, bits), GK_OK);
   assert_int_equal(gki_dump_count(&s->planned.plan, &s->counts), GK_OK);
   assert_int_equal(s->counts.row_count, 1 + s->planned.plan.loop_count);
 }

@@ -20,7 +20,7 @@ static char *dump_of(const gk_list *list, uint32_t bits, const char *format) {
   gki_blocks blocks;
   gki_planned planned;
   assert_int_equal(gki_blocks_read(&blocks, list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, bits), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, bits), GK_OK);
   gki_blocks_free(&blocks);
   char *text = gki_plan_dump(&planned.plan, format);
   gki_plan_free(&planned);
@@ -214,7 +214,7 @@ static void test_out_of_memory(void **state) {
   gki_blocks blocks;
   gki_planned planned;
   assert_int_equal(gki_blocks_read(&blocks, &sample), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
   assert_int_equal(gk_set_allocator(&allocator), GK_OK);
   for (size_t k = 0; k < GK_COUNT(formats); ++k) {
     char *text = NULL;

@@ -34,7 +34,7 @@ static inline gk_result world_lower(world *w, const gk_list *list, uint32_t bits
   gki_blocks blocks = {0};
   gk_mode mode = GK_MODE_NATIVE;
   assert_int_equal(gki_blocks_read(&blocks, list), GK_OK);
-  assert_int_equal(gki_plan_make(&w->planned, &blocks, bits), GK_OK);
+  assert_int_equal(gki_plan_make(&w->planned, &blocks, NULL, bits), GK_OK);
   gki_blocks_free(&blocks);
   w->plan = &w->planned.plan;
   w->values = calloc(w->plan->slot_count, sizeof *w->values);

@@ -145,7 +145,7 @@ static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64
   gki_blocks blocks;
   gki_planned planned;
   assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
   const gk_plan *plan = &planned.plan;
   const bool cancelling = pick(&random, 3) == 0, interleave = pick(&random, 2) != 0;
   const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
@@ -275,7 +275,7 @@ static void add_checkpoint(sheet *l, int32_t label, uint32_t tasks) {
 static const gk_plan *plan_of(sheet *l) {
   const gk_list made = {GK_ABI, "list", l->tasks, l->count, slots, GK_COUNT(slots)};
   assert_int_equal(gki_blocks_read(&l->blocks, &made), GK_OK);
-  assert_int_equal(gki_plan_make(&l->planned, &l->blocks, 0), GK_OK);
+  assert_int_equal(gki_plan_make(&l->planned, &l->blocks, NULL, 0), GK_OK);
   return &l->planned.plan;
 }
 
@@ -476,7 +476,7 @@ static effort effort_of(shape fill, uint32_t room, uint32_t bits) {
   gki_blocks blocks;
   gki_planned planned;
   assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
   tally t = {.bytes = 0};
   assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
   const gk_gates *gates;

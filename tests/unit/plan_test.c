@@ -16,7 +16,7 @@ static gki_planned plan_of(const gk_list *list, uint32_t bits) {
   gki_blocks blocks;
   gki_planned planned;
   assert_int_equal(gki_blocks_read(&blocks, list), GK_OK);
-  assert_int_equal(gki_plan_make(&planned, &blocks, bits), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, bits), GK_OK);
   gki_blocks_free(&blocks); /* nothing of them is used from here on */
   return planned;
 }
@@ -283,7 +283,7 @@ static void test_out_of_memory(void **state) {
       calls = 0;
       fail_at = n;
       gki_begin();
-      result = gki_plan_make(&planned, &blocks, 0);
+      result = gki_plan_make(&planned, &blocks, NULL, 0);
       if (!result) {
         assert_true(n > 2);
         check_tree(&planned.plan);
@@ -324,7 +324,7 @@ static double plan_work(const gk_task *tasks, size_t count, size_t *bytes) {
   assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
   bytes_taken = blocks.arena.total_bytes;
   const uint64_t before = work_done;
-  assert_int_equal(gki_plan_make(&planned, &blocks, 0), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
   const uint64_t work = work_done - before;
   check_tree(&planned.plan);
   *bytes = bytes_taken;
@@ -332,6 +332,36 @@ static double plan_work(const gk_task *tasks, size_t count, size_t *bytes) {
   gki_blocks_free(&blocks);
   assert_true(work >= count);
   return (double)work / (double)count;
+}
+
+static const gk_code *code_for_hip(const gk_kernel *of, const char **beyond) {
+  assert_null(beyond);
+  return of->hip;
+}
+
+/* Of each backend its own code counts; for none, that of any in the library. */
+static void test_handwritten(void **state) {
+  (void)state;
+  static const gk_code code = {.text = "f"};
+  static const gk_kernel none = {.name = "none"}, cuda = {.name = "cuda", .cuda = &code},
+                         hip = {.name = "hip", .hip = &code};
+  static const gk_task tasks[] = {{.op = GK_OP_KERNEL, .kernel = &none}, {.op = GK_OP_KERNEL, .kernel = &cuda},
+                                  {.op = GK_OP_KERNEL, .kernel = &hip}};
+  static const gk_backend plain = {.name = "plain"}, with_code = {.name = "with code", .code = code_for_hip};
+  const gk_list list = {.abi = GK_ABI, .name = "list", .tasks = tasks, .task_count = GK_COUNT(tasks)};
+  const struct { const gk_backend *backend; bool cuda, hip; } cases[] = {
+    {&plain, false, false}, {&with_code, false, true}, {NULL, true, false}};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    gki_blocks blocks;
+    gki_planned planned;
+    assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
+    assert_int_equal(gki_plan_make(&planned, &blocks, cases[k].backend, 0), GK_OK);
+    assert_false(planned.plan.nodes[1].handwritten);
+    assert_int_equal(planned.plan.nodes[2].handwritten, cases[k].cuda);
+    assert_int_equal(planned.plan.nodes[3].handwritten, cases[k].hip);
+    gki_plan_free(&planned);
+    gki_blocks_free(&blocks);
+  }
 }
 
 static void test_linear(void **state) {
@@ -357,6 +387,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_runs), cmocka_unit_test(test_sections), cmocka_unit_test(test_names),
       cmocka_unit_test(test_included), cmocka_unit_test(test_fields), cmocka_unit_test(test_list_may_go),
-      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_linear)};
+      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_handwritten), cmocka_unit_test(test_linear)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ typedef struct world {
 
 static void world_begin(world *w, const gk_list *list, uint32_t bits) {
   assert_int_equal(gki_blocks_read(&w->blocks, list), GK_OK);
-  assert_int_equal(gki_plan_make(&w->planned, &w->blocks, bits), GK_OK);
+  assert_int_equal(gki_plan_make(&w->planned, &w->blocks, NULL, bits), GK_OK);
   const gk_plan *plan = w->plan = &w->planned.plan;
   w->record.passes = calloc(plan->loop_count + 1, sizeof *w->record.passes);
   w->record.hit_bound = calloc(plan->loop_count + 1, 1);
