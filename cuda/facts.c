@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAJOR = 1000, TEXT_BYTES = 2048 };
@@ -138,4 +139,23 @@ static void of_device(void *at, gk_fact_visit visit, void *user) {
   tell_probe(&to, &device->caps);
 }
 
-const gk_fact_source gki_cuda_facts = {sizeof(gk_fact_source), of_backend, of_device};
+/* ---- variables --------------------------------------------------------------------------------------------------- */
+
+/* Those that are read here, and two that decide what is found. */
+static void of_environment(gk_fact_visit visit, void *user) {
+  static const struct { const char *name, *what; } variables[] = {
+    {"GK_CUDA_PROBE",
+     "0: CUDA's driver isn't tried, and lists run host-gated; -P4e,-P9a: answers that shall be \"no\""},
+    {"CUDA_LAUNCH_BLOCKING",
+     "the CUDA driver's: 1: launches wait; then the driver isn't tried without GK_CUDA_PROBE=1"},
+    {"CUDA_HOME", "a CUDA toolkit, whose lib64 may have NVRTC; where the loader looks comes first"},
+    {"CUDA_PATH", "the same without CUDA_HOME; without both it is /usr/local/cuda"},
+    {"LD_LIBRARY_PATH", "the loader's: where CUDA's driver and NVRTC may be"},
+    {"CUDA_VISIBLE_DEVICES", "the CUDA driver's: which GPUs there are, and in which order"},
+  };
+  const listener to = {visit, user};
+  for (size_t k = 0; k < GK_COUNT(variables); ++k)
+    tell(&to, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
+}
+
+const gk_fact_source gki_cuda_facts = {sizeof(gk_fact_source), of_backend, of_device, of_environment};

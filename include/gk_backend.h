@@ -402,6 +402,7 @@ typedef struct gk_fact_source {
   uint32_t bytes;                                                     /**< sizeof(gk_fact_source). */
   void (*of_backend)(gk_fact_visit visit, void *user);                /**< Its libraries; no device is open. */
   void (*of_device)(void *device, gk_fact_visit visit, void *user);   /**< Of an open device, by its state. */
+  void (*of_environment)(gk_fact_visit visit, void *user);            /**< Variables that it reads; among gk_facts. */
 } gk_fact_source;
 
 /** Facts of the library as this process has it: its version, the environment that it looks at, where it keeps what is

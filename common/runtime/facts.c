@@ -6,12 +6,13 @@
 #include "runtime/device.h"
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TEXT_BYTES = 4096 + 256 }; /* a path, and a few words about it */
 
-/* All that gk looks at, by itself or by asking OpenMP's runtime, and two that decide what it finds. */
+/* That all of gk reads, or NVTX for it; backends tell theirs. */
 static const struct { const char *name, *what; } variables[] = {
   {"GK_BACKEND", "the backend that gk_device_open takes where none is named"},
   {"GK_MODULES", "backends to be loaded, paths with ':' in between"},
@@ -20,17 +21,6 @@ static const struct { const char *name, *what; } variables[] = {
   {"GK_CACHE_LIMIT", "what they may take there, in MiB; 256 if not set"},
   {"XDG_CACHE_HOME", "without GK_CACHE they are kept in its folder gk"},
   {"HOME", "without both in its folder .cache/gk"},
-  {"GK_CUDA_PROBE", "0: CUDA's driver isn't tried, and lists run host-gated; -P4e,-P9a: answers that shall be \"no\""},
-  {"CUDA_LAUNCH_BLOCKING", "the CUDA driver's: 1: launches wait; then the driver isn't tried without GK_CUDA_PROBE=1"},
-  {"CUDA_HOME", "a CUDA toolkit, whose lib64 may have NVRTC; where the loader looks comes first"},
-  {"CUDA_PATH", "the same without CUDA_HOME; without both it is /usr/local/cuda"},
-  {"OMP_NUM_THREADS", "threads of a device of openmp; all cores that the process may use if not set"},
-  {"OMP_THREAD_LIMIT", "how many of them there are at most"},
-  {"OMP_STACKSIZE", "their stacks, but for the caller's: a number and B, K, M or G"},
-  {"OMP_PROC_BIND", "whether they stay where OMP_PLACES says: false, true, close, spread, primary"},
-  {"OMP_PLACES", "those places; what OpenMP's runtime takes for them if not set"},
-  {"LD_LIBRARY_PATH", "the loader's: where CUDA's driver and NVRTC may be"},
-  {"CUDA_VISIBLE_DEVICES", "the CUDA driver's: which GPUs there are, and in which order"},
   {"NVTX_INJECTION64_PATH", "NVTX's: the library of a tool that gk's ranges are told; profilers set it themselves"},
 };
 
@@ -48,6 +38,28 @@ static void tell_number(gk_fact_visit visit, void *user, const char *name, int n
 static gk_result refuse_null(const char *call, gk_fact_visit visit) {
   gki_begin();
   return visit ? GK_OK : gk_fail(GK_ERROR_INVALID, "%s: `visit` is NULL; give a function that gets the facts", call);
+}
+
+typedef struct listener { gk_fact_visit visit; void *user; } listener;
+
+/* What a backend tells, as far as it is a fact. */
+static void pass_on(void *at, const gk_fact *fact) {
+  const listener *to = at;
+  if (fact && fact->group && fact->name)
+    tell(to->visit, to->user, fact->group, fact->name, fact->value, fact->why ? fact->why : "");
+}
+
+static const gk_fact_source *source_of(const gk_backend *backend) {
+  return backend->query ? backend->query(GK_FACTS) : NULL;
+}
+
+static void tell_environments(listener *to) {
+  const gk_backend *backend;
+  for (size_t k = 0; (backend = gk_backend_at(k)); ++k) {
+    const gk_fact_source *source = source_of(backend);
+    const bool knows = source && source->bytes > offsetof(gk_fact_source, of_environment);
+    if (knows && source->of_environment) source->of_environment(pass_on, to);
+  }
 }
 
 gk_result gk_facts(gk_fact_visit visit, void *user) {
@@ -75,21 +87,9 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   tell(visit, user, "gk", "nvtx", has_ranges ? "built in" : NULL, heard);
   for (size_t k = 0; k < GK_COUNT(variables); ++k)
     tell(visit, user, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
+  tell_environments(&(listener){visit, user});
   gki_cancel_let_go(cancel);
   return GK_OK;
-}
-
-typedef struct listener { gk_fact_visit visit; void *user; } listener;
-
-/* What a backend tells, as far as it is a fact. */
-static void pass_on(void *at, const gk_fact *fact) {
-  const listener *to = at;
-  if (fact && fact->group && fact->name)
-    tell(to->visit, to->user, fact->group, fact->name, fact->value, fact->why ? fact->why : "");
-}
-
-static const gk_fact_source *source_of(const gk_backend *backend) {
-  return backend->query ? backend->query(GK_FACTS) : NULL;
 }
 
 gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void *user) {

@@ -212,6 +212,24 @@ static void *host_address(void *device, void *memory) {
 
 static bool takes(const gk_kernel *kernel) { return kernel->host != NULL; }
 
+/* Those that are read here, or by OpenMP's runtime when it is asked. */
+static void of_environment(gk_fact_visit visit, void *user) {
+  static const gk_fact variables[] = {
+    {.name = "OMP_NUM_THREADS", .why = "threads of a device of openmp; all cores that the process may use if not set"},
+    {.name = "OMP_THREAD_LIMIT", .why = "how many of them there are at most"},
+    {.name = "OMP_STACKSIZE", .why = "their stacks, but for the caller's: a number and B, K, M or G"},
+    {.name = "OMP_PROC_BIND", .why = "whether they stay where OMP_PLACES says: false, true, close, spread, primary"},
+    {.name = "OMP_PLACES", .why = "those places; what OpenMP's runtime takes for them if not set"},
+  };
+  for (size_t k = 0; k < GK_COUNT(variables); ++k)
+    visit(user, &(gk_fact){"environment", variables[k].name, secure_getenv(variables[k].name), variables[k].why});
+}
+
+static const void *query(const char *name) {
+  static const gk_fact_source facts = {.bytes = sizeof facts, .of_environment = of_environment};
+  return strcmp(name, GK_FACTS) == 0 ? &facts : NULL;
+}
+
 const gk_backend gki_openmp = {
   .abi = GK_BACKEND_ABI,
   .bytes = sizeof(gk_backend),
@@ -231,4 +249,5 @@ const gk_backend gki_openmp = {
   .drop = gki_openmp_drop,
   .run = gki_openmp_run,
   .dump = gki_openmp_dump,
+  .query = query,
 };

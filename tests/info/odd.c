@@ -88,7 +88,7 @@ static void of_device(void *device, gk_fact_visit visit, void *user) {
 }
 
 static const void *query(const char *name) {
-  static const gk_fact_source source = {sizeof source, of_backend, of_device};
+  static const gk_fact_source source = {.bytes = sizeof source, .of_backend = of_backend, .of_device = of_device};
   return strcmp(name, GK_FACTS) == 0 && !odd("no facts") ? &source : NULL;
 }
 

@@ -78,7 +78,7 @@ static void tell_facts_of(void *device, gk_fact_visit visit, void *user) {
   tell_facts(visit, user);
 }
 static const void *query_it(const char *name) {
-  static const gk_fact_source source = {sizeof source, tell_facts, tell_facts_of};
+  static const gk_fact_source source = {sizeof source, tell_facts, tell_facts_of, tell_facts};
   return strcmp(name, GK_FACTS) == 0 ? &source : NULL;
 }
 
@@ -259,6 +259,11 @@ static void note_fact(void *user, const gk_fact *fact) {
   snprintf(said + used, 200 - used, "%s.%s=%s;%s;", fact->group, fact->name, fact->value ? fact->value : "", fact->why);
 }
 
+/* Of the group of tell_facts. */
+static void note_fact_of_group(void *user, const gk_fact *fact) {
+  if (strcmp(fact->group, "group") == 0) note_fact(user, fact);
+}
+
 static void facts_are_whole(void **state) {
   (void)state;
   char backend[200] = "", of_device[200] = "";
@@ -267,6 +272,9 @@ static void facts_are_whole(void **state) {
   assert_ok(gk_device_facts(device, note_fact, of_device));
   assert_string_equal(backend, "group.name=;why;group.bare=value;;");
   assert_string_equal(of_device, backend);
+  char of_all[2000] = "";
+  assert_ok(gk_facts(note_fact_of_group, of_all));
+  assert_ptr_equal(strstr(of_all, backend), of_all);
   close_fake(device);
 }
 
