@@ -539,7 +539,7 @@ def test(options):
 
 def coverage(options):
     ensure("test", "coverage")
-    code = subprocess.run([sys.executable, "tests/coverage.py"], cwd=ROOT).returncode
+    code = subprocess.run([sys.executable, "tests/repo/coverage.py"], cwd=ROOT).returncode
     print(f"report: {ROOT}/build/coverage/report/index.html", flush=True)
     return code
 

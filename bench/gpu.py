@@ -184,7 +184,7 @@ def probe(part, options):
 
 def tests(part, options):
     without = [word for name in NO_DEVICE for word in ("--without", name)]
-    chosen = ["error_test", "blocks_test"] if options.quick else []
+    chosen = ["base/error_test", "list/blocks_test"] if options.quick else []
     command = [sys.executable, "tests/run.py", "--tree", str(part.tree), *without, *chosen]
     if options.quick:
         command.append("--no-build")

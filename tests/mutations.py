@@ -46,30 +46,31 @@ SOURCES = ["build.ninja", "configure.py", "common", "cuda", "docs", "fallback", 
 # Of a program, and of a case of the conformance suite: mutations make loops that never end, and memory that ever grows.
 SECONDS, CASE_SECONDS, GIBIBYTES = 300, 100, 8
 LISTS = 1000  # random ones
-LONG = ["endurance_test"]  # does the same again and again
+LONG = ["runtime/endurance_test"]  # does the same again and again
 
 # The unit tests that are most likely to catch a mutation of an area.
 FIRST = {
-    "check": ["check_test", "check_races_test", "blocks_test", "check_random_test", "kernel_test"],
-    "plan": ["plan_test", "dump_test", "dump_gates_test"],
-    "gates": ["plan_gates_test"],
-    "gated": ["gated_test", "gated_stops_test", "gated_random_test"],
-    "openmp": ["openmp_test", "openmp_team_test", "openmp_cores_test", "openmp_costs_test", "openmp_calls_test",
-               "openmp_pieces_test", "openmp_sections_test", "openmp_choices_test", "openmp_split_test",
-               "openmp_wake_test", "few_threads_test"],
-    "cache": ["cache_test"],
-    "cuda": ["cuda_driver_test", "cuda_device_test", "cuda_answers_test", "cuda_lacks_test", "nvrtc_test",
-             "cuda_image_test", "cuda_tables_test", "cuda_ways_test", "cuda_moves_test", "cuda_gated_test",
-             "cuda_gated_11_4_test", "cuda_executed_test", "cuda_wait_test", "cuda_taken_back_test",
-             "cuda_cancel_race_test", "cuda_launch_test", "cuda_launch_on_test", "cuda_sharing_test", "cuda_look_test",
-             "cuda_probing_test", "cuda_plain_test", "cuda_single_test", "cuda_added_test", "cuda_adding_test",
-             "cuda_foreign_test", "cuda_foreign_code_test", "cuda_call_test", "cuda_dump_test", "cuda_pool_test",
-             "cuda_recorded_test", "cuda_embedded_test", "gk_embed_test", "cuda_outline_test", "cuda_range_test",
-             "cuda/probe_test", "cuda/probe_graphs_test", "cuda_arm_test", "cuda_gates_test", "cuda_cache_test",
-             "cuda_half_way_test"],
-    "range": ["range_test", "cuda_range_test"],
-    "runtime": ["launch_test", "bind_test", "reach_test", "status_test", "device_test", "graph_test", "registry_test",
-                "lying_backend_test", "error_test", "threads_test", "fork_test", "thread_cancel_test"],
+    "check": ["check/check_test", "check/races_test", "list/blocks_test", "check/random_test", "kernel/language_test"],
+    "plan": ["plan/plan_test", "dump/dump_test", "dump/cost_test"],
+    "gates": ["plan/gates_test"],
+    "gated": ["plan/walk_test", "plan/walk_stops_test", "plan/walk_random_test"],
+    "openmp": ["openmp/backend_test", "openmp/team_test", "openmp/cores_test", "openmp/costs_test",
+               "openmp/calls_test", "openmp/pieces_test", "openmp/sections_test", "openmp/choices_test",
+               "openmp/split_test", "openmp/wake_test", "openmp/few_threads_test"],
+    "cache": ["kernel/cache_test"],
+    "cuda": ["cuda/driver_test", "cuda/device_test", "cuda/answers_test", "cuda/lacks_test", "cuda/compile_test",
+             "cuda/image_test", "cuda/tables_test", "cuda/quirks_test", "cuda/moves_test", "cuda/gated_test",
+             "cuda/gated_11_4_test", "cuda/executed_test", "cuda/wait_test", "cuda/disarm_test",
+             "cuda/cancel_race_test", "cuda/launch_test", "cuda/launch_on_test", "cuda/sharing_test",
+             "cuda/direct_test", "cuda/probing_test", "cuda/plain_test", "cuda/direct_block_test",
+             "cuda/direct_list_test", "cuda/direct_list_add_test", "cuda/handwritten_test",
+             "cuda/handwritten_code_test", "cuda/call_test", "cuda/dump_test", "cuda/pool_test", "cuda/record_test",
+             "cuda/embedded_test", "cuda/gk_embed_test", "cuda/outline_test", "cuda/trace_test", "cuda/probe_test",
+             "cuda/probe_graphs_test", "cuda/arm_test", "cuda/gates_test", "cuda/cache_test", "cuda/half_way_test"],
+    "range": ["base/trace_test", "cuda/trace_test"],
+    "runtime": ["runtime/launch_test", "runtime/bind_test", "runtime/reach_test", "runtime/status_test",
+                "runtime/device_test", "runtime/graph_test", "base/registry_test", "runtime/lying_backend_test",
+                "base/error_test", "runtime/threads_test", "runtime/fork_test", "runtime/thread_cancel_test"],
     "simgpu": ["simgpu/memory_test", "simgpu/capture_test", "simgpu/driver_test"],
 }
 # Where conformance and random lists ought to be enough: what these do is the contract's affair.
@@ -77,7 +78,7 @@ CONTRACT = ["plan", "gated", "openmp"]
 
 
 def name_of(target):
-    """`memory_test` of tests/unit, `simgpu/memory_test` of tests/simgpu."""
+    """`base/memory_test` of tests/unit, `simgpu/memory_test` of tests/simgpu."""
     return target.removeprefix("build/tests/").removeprefix("unit/")
 
 

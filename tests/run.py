@@ -39,30 +39,30 @@ SCALE = "100"  # GK_TEST_SCALE with --full: fuzzers try so many times as much
 PLAIN = "plain"
 SCRIPTS = [
     ("mutations", ["tests/mutations.py"], False),
-    ("runner", ["tests/runner.py"], False),
+    ("runner", ["tests/repo/runner.py"], False),
     ("mutations runner", ["tests/mutations_runner.py"], False),
-    ("lint", ["tests/lint.py"], False),
-    ("configured", ["tests/configured.py"], False),
+    ("lint", ["tests/repo/lint.py"], False),
+    ("configured", ["tests/repo/configured.py"], False),
     ("layers", ["tests/repo/layers.py"], False),
-    ("exports", ["tests/exports.py"], True),
+    ("exports", ["tests/repo/exports.py"], True),
     ("headers", ["tests/consumer/headers.py"], False),
     ("installed", ["tests/consumer/installed.py"], True),
     ("softbody", ["tests/softbody.py"], False),
-    ("docs", ["tests/docs.py"], False),
-    ("conformance docs", ["tests/conformance_docs.py"], False),
-    ("doxygen", ["tests/doxygen.py"], False),
-    ("errors", ["tests/errors.py"], False),
-    ("outside", ["tests/outside.py"], False),
-    ("examples", ["tests/examples.py"], False),
-    ("printed", ["tests/printed.py"], False),
-    ("no device", ["tests/no_device.py"], False),
+    ("docs", ["tests/repo/docs.py"], False),
+    ("conformance docs", ["tests/repo/conformance_docs.py"], False),
+    ("doxygen", ["tests/repo/doxygen.py"], False),
+    ("errors", ["tests/repo/errors.py"], False),
+    ("outside", ["tests/repo/outside.py"], False),
+    ("examples", ["tests/repo/examples.py"], False),
+    ("printed", ["tests/repo/printed.py"], False),
+    ("no device", ["tests/repo/no_device.py"], False),
     ("gk-info", ["tests/info.py"], False),
-    ("aarch64", ["tests/aarch64.py"], False),
+    ("aarch64", ["tests/repo/aarch64.py"], False),
     ("bench", ["tests/bench.py"], PLAIN),
-    ("bench pages", ["tests/bench_pages.py"], False),
-    ("costs", ["tests/costs.py"], False),
-    ("quoted figures", ["tests/quoted.py"], False),
-    ("peers", ["tests/peers.py"], PLAIN),
+    ("bench pages", ["tests/repo/bench_pages.py"], False),
+    ("costs", ["tests/repo/costs.py"], False),
+    ("quoted figures", ["tests/repo/quoted.py"], False),
+    ("peers", ["tests/repo/peers.py"], PLAIN),
     ("kernel compilers", ["tests/kernels/compilers.py", "tasks", "functions", "language"], False),
     ("kernel compilers, soft body", ["tests/kernels/compilers.py", "softbody"], False),
     ("composed kernels on Vulkan", ["tests/kernels/vulkan.py"], False),
@@ -73,8 +73,8 @@ SCRIPTS = [
     ("CUDA's headers", ["tests/cuda/abi.py"], False),
     ("probe", ["tests/cuda/probe.py"], PLAIN),
     ("softbody on simulated CUDA", ["tests/softbody_cuda.py"], PLAIN),
-    ("gpu script", ["tests/gpu_script.py"], PLAIN),
-    ("valgrind", ["tests/valgrind.py"], PLAIN),
+    ("gpu script", ["tests/repo/gpu_script.py"], PLAIN),
+    ("valgrind", ["tests/repo/valgrind.py"], PLAIN),
 ]
 # Programs with arguments, all of them targets of ninja's rule `suite`: name, command, what --full appends to it,
 # and whether it runs under ThreadSanitizer, too.
@@ -152,15 +152,17 @@ FULL_SUITES.append(("conformance on CUDA with plain gates and calls that fail",
                     simulated("13.0", CONFORMANCE, "--sweep", "calls", no=PLAIN_NOS), ["--most", "1000"], False))
 # On the simulated driver, where the compiler of gk itself matters least: in the first tree alone, but for the newest.
 ONCE = [name for name, *_ in SUITES if "on simulated CUDA" in name and name != "conformance on simulated CUDA 13.0"]
-ONCE.append("unit/cuda_half_way_test")  # a sweep over calls that fail
-FULL_SCRIPTS = [("tidy", ["tests/tidy.py"], False), ("analyzer", ["tests/analyzer.py"], False),
-                ("coverage", ["tests/coverage.py"], False), ("all mutations", ["tests/mutations.py", "--all"], False)]
+ONCE.append("unit/cuda/half_way_test")  # a sweep over calls that fail
+FULL_SCRIPTS = [("tidy", ["tests/repo/tidy.py"], False), ("analyzer", ["tests/repo/analyzer.py"], False),
+                ("coverage", ["tests/repo/coverage.py"], False),
+                ("all mutations", ["tests/mutations.py", "--all"], False)]
 
 # What runs in a tree for ThreadSanitizer: the tests in which several threads are at work.
 THREADED = [f"build/tests/unit/{name}_test"
-            for name in ("error", "worker", "worker_clock", "device", "launch", "graph", "threads", "few_threads",
-                         "openmp", "openmp_team", "openmp_cores", "openmp_costs", "openmp_calls", "openmp_pieces",
-                         "openmp_sections", "openmp_choices", "openmp_split", "cuda_launch", "cuda_pool", "range")]
+            for name in ("base/error", "runtime/worker", "runtime/worker_clock", "runtime/device", "runtime/launch",
+                         "runtime/graph", "runtime/threads", "openmp/few_threads", "openmp/backend", "openmp/team",
+                         "openmp/cores", "openmp/costs", "openmp/calls", "openmp/pieces", "openmp/sections",
+                         "openmp/choices", "openmp/split", "cuda/launch", "cuda/pool", "base/trace")]
 THREADED += [f"build/tests/simgpu/{name}_test" for name in ("stream", "capture", "memory", "condition", "fail")]
 THREADED += ["build/tests/conformance/random_lists"]
 

@@ -1,5 +1,6 @@
 /* The time, to measure how long something takes, and what a loop that waits for another thread does in between.
- * Backends may include it, too. Tests put a clock of theirs in its place as they are linked: tests/unit/set_clock.h. */
+ * Backends may include it, too. Tests put a clock of theirs in its place as they are linked:
+ * tests/unit/support/set_clock.h. */
 #ifndef GKI_BASE_CLOCK_H
 #define GKI_BASE_CLOCK_H
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "info.h"
+#include "info/info.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* The runner as gk's own tests have it: with the backends that watch common, and fail on request. */
 #include "own.h"
-#include "awkward/awkward.h"
+#include "device/awkward.h"
 #include "simgpu/simgpu.h"
-#include "unit/fake_backend.h"
+#include "unit/support/fake_backend.h"
 #include <dlfcn.h>
 #include <stddef.h>
 

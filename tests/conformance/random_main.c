@@ -1,8 +1,8 @@
 /* Random lists on a backend against the reference; TAP. Without arguments: as many as the tests want. It exits with 1
  * if something failed, else with 77 if a backend has no device here. */
 #include "random.h"
-#include "awkward/awkward.h"
-#include "unit/libomp_leaks.h"
+#include "device/awkward.h"
+#include "unit/support/libomp_leaks.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -158,7 +158,7 @@ recorder *recorder_open(FILE *to, const story *s, const char *backend) {
   fprintf(to, "/* Random list of seed %llu: cc -D_GNU_SOURCE -Iinclude -Itests/conformance %sTHIS.c %sbuild/libgk.a "
               "-fopenmp -lm -ldl */\n#define SEED %lluu\n#include \"random_program.h\"\n",
           (unsigned long long)s->seed, awkward ? "-Itests -Icommon " : "",
-          awkward ? "tests/awkward/awkward.c tests/awkward/far_tasks.c tests/awkward/queue.c " : "",
+          awkward ? "tests/device/awkward.c tests/device/far_tasks.c tests/device/queue.c " : "",
           (unsigned long long)s->seed);
   for (uint32_t k = 0; k < s->list_count; ++k)
     if (includes(s, s->list_count - 1, k)) print_list(to, &s->lists[k].list);

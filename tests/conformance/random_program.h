@@ -24,7 +24,7 @@ static inline void must(gk_result result, const char *what) {
   exit(2);
 }
 
-/* Of tests/awkward, where that is linked with the program; as random_main.c has it. */
+/* Of tests/device, where that is linked with the program; as random_main.c has it. */
 void awkward_register(void) __attribute__((weak));
 void awkward_seed(uint64_t seed) __attribute__((weak));
 

@@ -2,7 +2,7 @@
 #ifndef RANDOM_STORY_H
 #define RANDOM_STORY_H
 #include "gk.h"
-#include "unit/chance.h"
+#include "unit/support/chance.h"
 #include <stdio.h>
 
 enum {

@@ -1,5 +1,5 @@
 /* What is refused, with a message that names the task and says what to do. Lists are refused without a device; what a
- * launch refuses leaves graph and memory as they were. tests/unit/check_test.c has every problem there is. */
+ * launch refuses leaves graph and memory as they were. tests/unit/check/check_test.c has every problem there is. */
 #include "letters.h"
 
 static void nothing(const gk_value *args, gk_range items) { (void)args, (void)items; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gk-embed: what a real NVRTC makes of its texts, and the example in docs/examples/embedded, built by its own
-build.ninja, which runs on the simulated driver without any NVRTC. What the tool refuses, tests/unit/gk_embed_test.c
-has."""
+build.ninja, which runs on the simulated driver without any NVRTC. What the tool refuses,
+tests/unit/cuda/gk_embed_test.c has."""
 import os
 import shutil
 import subprocess

@@ -3,7 +3,7 @@
 #include "cuda/probe.h"
 #include "base/error.h"
 #include "simgpu/simgpu.h"
-#include "unit/set_clock.h"
+#include "unit/support/set_clock.h"
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The common language of kernels, a kernel or more for each row of the table in docs/kernels.md.
- * tests/unit/kernel_test.c runs them on the host; compilers.py gives them to every device compiler that is there. */
+ * tests/unit/kernel/language_test.c runs them on the host; compilers.py gives them to each device compiler there is. */
 #include "gk_kernel.h"
 
 GK_SOURCE(language)

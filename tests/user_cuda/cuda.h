@@ -1,5 +1,5 @@
 /* cuda.h for the examples where no toolkit is: what they call of the driver API, found in the driver that is loaded.
- * tests/examples.py compiles and links them with a toolkit, too, if there is one. */
+ * tests/repo/examples.py compiles and links them with a toolkit, too, if there is one. */
 #ifndef USER_CUDA_H
 #define USER_CUDA_H
 #include "simgpu/simgpu.h"

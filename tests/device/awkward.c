@@ -1,0 +1,582 @@
+#include "parts.h"
+#include "unit/support/chance.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { DEVICES = 2 };
+static const size_t apart_bytes = (size_t)1 << 34, most_bytes = (size_t)1 << 30; /* a device's addresses; a block */
+
+/* ---- what the tests ask for, and see ----------------------------------------------------------------------------- */
+
+static struct {
+  pthread_mutex_t lock;
+  uint64_t seed;
+  unsigned long calls, fail_at;
+  gk_result code;
+  awkward_how how;
+  unsigned leaks;
+  char broken[200];
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void awkward_seed(uint64_t seed) {
+  pthread_mutex_lock(&watch.lock);
+  watch.seed = seed;
+  pthread_mutex_unlock(&watch.lock);
+}
+
+void awkward_fail_at(unsigned long call, gk_result code) {
+  pthread_mutex_lock(&watch.lock);
+  watch.calls = 0;
+  watch.fail_at = call;
+  watch.code = code;
+  pthread_mutex_unlock(&watch.lock);
+}
+
+void awkward_fail_how(awkward_how how) {
+  pthread_mutex_lock(&watch.lock);
+  watch.how = how;
+  pthread_mutex_unlock(&watch.lock);
+}
+
+unsigned long awkward_calls(void) {
+  pthread_mutex_lock(&watch.lock);
+  unsigned long calls = watch.calls;
+  pthread_mutex_unlock(&watch.lock);
+  return calls;
+}
+
+unsigned awkward_leaks(void) {
+  pthread_mutex_lock(&watch.lock);
+  unsigned leaks = watch.leaks;
+  pthread_mutex_unlock(&watch.lock);
+  return leaks;
+}
+
+const char *awkward_broken(void) { return watch.broken; }
+
+void awkward_forgive(void) {
+  pthread_mutex_lock(&watch.lock);
+  watch.broken[0] = 0;
+  pthread_mutex_unlock(&watch.lock);
+}
+
+static void broken_if(bool is, const char *rule) {
+  if (!is) return;
+  pthread_mutex_lock(&watch.lock);
+  if (!watch.broken[0]) snprintf(watch.broken, sizeof watch.broken, "%s", rule);
+  pthread_mutex_unlock(&watch.lock);
+}
+
+static void leak(int change) {
+  pthread_mutex_lock(&watch.lock);
+  watch.leaks += (unsigned)change;
+  pthread_mutex_unlock(&watch.lock);
+}
+
+/* An entry that can fail begins. late: where a failure may come later, and how it was asked for; else NULL. */
+static gk_result begin(device *d, const char *entry, gk_result *late) {
+  pthread_mutex_lock(&watch.lock);
+  bool fails = ++watch.calls == watch.fail_at;
+  gk_result code = watch.code;
+  awkward_how how = watch.how;
+  pthread_mutex_unlock(&watch.lock);
+  bool lost = false;
+  if (d->opened) {
+    pthread_mutex_lock(&d->lock);
+    if (fails && how == AWKWARD_LOST) d->lost = true;
+    lost = d->lost && !fails;
+    pthread_mutex_unlock(&d->lock);
+  }
+  if (lost) return gk_fail(GK_ERROR_DEVICE, "backend awkward: %s: the device is lost; close it", entry);
+  if (!fails) return GK_OK;
+  if (late && how == AWKWARD_LATE) {
+    *late = code;
+    return GK_OK;
+  }
+  return gk_fail(code, "backend awkward: %s failed on request", entry);
+}
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+static gk_result open_device(void *state, const gk_device_desc *desc) {
+  device *d = state;
+  gk_result result = begin(d, "open", NULL);
+  if (result != GK_OK) return result;
+  broken_if(!desc->backend || strcmp(desc->backend, "awkward") != 0, "open: desc->backend is not its name");
+  for (size_t k = 0; k < sizeof *d; ++k) broken_if(((unsigned char *)state)[k] != 0, "open: the state isn't zeroed");
+  if (desc->next)
+    return gk_fail(GK_ERROR_INVALID, "backend awkward: it knows no extension (number %u was given)",
+                   (unsigned)desc->next->id);
+  if (desc->ordinal >= DEVICES) return gk_fail(GK_ERROR_NO_DEVICE, "backend awkward: there are %d devices", DEVICES);
+  void *apart = mmap(NULL, apart_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  d->staging = gk_host_alloc(STAGING);
+  if (apart != MAP_FAILED) d->begin = (uintptr_t)apart;
+  if (!d->begin || !d->staging) return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a device");
+  d->ordinal = desc->ordinal;
+  pthread_mutex_lock(&watch.lock);
+  d->slow = watch.seed != 0;
+  d->random = mix(watch.seed + (uint64_t)desc->ordinal + 1);
+  d->device_random = mix(d->random);
+  pthread_mutex_unlock(&watch.lock);
+  pthread_mutex_init(&d->lock, NULL);
+  pthread_mutex_init(&d->copy_lock, NULL);
+  d->batch = 1;
+  if (!awkward_queue_open(d)) {
+    pthread_mutex_destroy(&d->copy_lock);
+    pthread_mutex_destroy(&d->lock);
+    return gk_fail(GK_ERROR_MEMORY, "backend awkward: its thread could not be started for want of memory");
+  }
+  d->opened = true;
+  leak(1);
+  return GK_OK;
+}
+
+static void close_device(void *state) {
+  device *d = state;
+  if (d->opened) {
+    awkward_queue_close(d);
+    broken_if(d->done != d->written, "close: work is under way");
+    broken_if(d->block_count != 0, "close: memory wasn't freed");
+    broken_if(d->graphs != NULL, "close: a graph wasn't dropped");
+    broken_if(d->codes != 0, "close: a kernel's code wasn't unloaded");
+    pthread_mutex_destroy(&d->copy_lock);
+    pthread_mutex_destroy(&d->lock);
+    leak(-1);
+  }
+  for (size_t k = 0; k < d->block_count; ++k) free(d->blocks[k].at);
+  free(d->blocks);
+  gk_host_free(d->staging);
+  if (d->begin) munmap((void *)d->begin, apart_bytes);
+}
+
+static void describe(void *state, gk_device_info *info) {
+  static const gk_capability capabilities[] = {
+    {"KERNEL", GK_NATIVE, "Its host function, for parts of the items, on the device's thread."},
+    {"DO_WHILE", GK_BATCHED, "As many passes at once as it pleases, then a word with the host."},
+    {"WHILE", GK_BATCHED, "As DO_WHILE."},
+    {"IF", GK_ON_HOST, "On the device only inside of loops."},
+    {"SWITCH", GK_ON_HOST, "As IF."},
+    {"CHECKPOINT", GK_ON_HOST, "As IF."},
+    {"PARALLEL", GK_IN_SERIES, "Sections come in any order, interleaved, but never at once."},
+    {"CALL", GK_NATIVE, "On the device's thread; the loops around are taken pass by pass."},
+    {"LAUNCH_ON", GK_REFUSED, "It has no streams."}};
+  device *d = state;
+  broken_if(!info->backend, "describe: info->backend is NULL");
+  info->name = d->ordinal == 0 ? "first awkward device" : "second awkward device";
+  info->driver = "awkward 1";
+  info->ordinal = d->ordinal;
+  info->capability_count = GK_COUNT(capabilities);
+  info->capabilities = capabilities;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* The first block that ends behind the address. Under the lock. */
+static size_t block_at(const device *d, uintptr_t address) {
+  size_t low = 0, high = d->block_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (d->blocks[middle].begin + d->blocks[middle].bytes <= address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+void *awkward_here(void *state, const void *address, size_t bytes) {
+  device *d = state;
+  uintptr_t at = (uintptr_t)address;
+  unsigned char *here = NULL;
+  pthread_mutex_lock(&d->lock);
+  size_t k = block_at(d, at);
+  if (k < d->block_count && at >= d->blocks[k].begin && bytes <= d->blocks[k].bytes - (at - d->blocks[k].begin))
+    here = d->blocks[k].at + (at - d->blocks[k].begin);
+  pthread_mutex_unlock(&d->lock);
+  return here;
+}
+
+/* Addresses that nothing had for as long as possible, with gaps. Under the lock; 0: there are none left. */
+static uintptr_t place(device *d, size_t bytes) {
+  enum { UNIT = 256 };
+  for (int turn = 0; turn < 2; ++turn, d->next = 0) {
+    uintptr_t at = d->begin + d->next;
+    for (size_t k = block_at(d, at); k < d->block_count && d->blocks[k].begin < at + bytes + UNIT; ++k)
+      at = (d->blocks[k].begin + d->blocks[k].bytes + UNIT - 1) / UNIT * UNIT + UNIT;
+    if (at + bytes + UNIT > d->begin + apart_bytes) continue;
+    d->next = (at - d->begin + bytes + UNIT - 1) / UNIT * UNIT + UNIT * (1 + pick(&d->random, 4));
+    return at;
+  }
+  return 0;
+}
+
+/* Sets b->begin. Under the lock. */
+static bool insert(device *d, block *b) {
+  if (d->block_count == d->block_capacity) {
+    size_t capacity = 2 * d->block_capacity + 16;
+    block *blocks = realloc(d->blocks, capacity * sizeof *blocks);
+    if (!blocks) return false;
+    d->blocks = blocks;
+    d->block_capacity = capacity;
+  }
+  if (!(b->begin = place(d, b->bytes))) return false;
+  size_t k = block_at(d, b->begin);
+  memmove(&d->blocks[k + 1], &d->blocks[k], (d->block_count - k) * sizeof *d->blocks);
+  d->blocks[k] = *b;
+  ++d->block_count;
+  return true;
+}
+
+static gk_result alloc_memory(void *state, size_t bytes, gk_memory kind, void **memory) {
+  device *d = state;
+  gk_result result = begin(d, "alloc", NULL);
+  if (result != GK_OK) return result;
+  broken_if(bytes == 0, "alloc: 0 bytes");
+  broken_if(kind != GK_DEVICE_MEMORY && kind != GK_HOST_MEMORY, "alloc: no such kind");
+  block b = {.bytes = bytes, .kind = kind};
+  void *at = NULL;
+  if (bytes <= most_bytes && posix_memalign(&at, 256, bytes) == 0) b.at = at; /* no longer, so that ASan sees its end */
+  if (!b.at) return gk_fail(GK_ERROR_MEMORY, "backend awkward: out of memory: %zu bytes", bytes);
+  memset(b.at, 0xA5, bytes);
+  pthread_mutex_lock(&d->lock);
+  bool there = insert(d, &b);
+  pthread_mutex_unlock(&d->lock);
+  if (there) *memory = (void *)b.begin;
+  if (there) leak(1);
+  else free(b.at);
+  return there ? GK_OK : gk_fail(GK_ERROR_MEMORY, "backend awkward: out of memory: %zu bytes", bytes);
+}
+
+/* Whether a launch that is under way has the block among its slots. Under the lock. */
+static bool is_used(const device *d, const block *b) {
+  for (const graph *g = d->graphs; g; g = g->next)
+    for (uint32_t k = 1; g->running && k < g->plan->slot_count; ++k) {
+      uintptr_t at = (uintptr_t)g->values[k].ptr;
+      if (g->plan->slots[k].type == GK_PTR && at >= b->begin && at - b->begin < b->bytes) return true;
+    }
+  return false;
+}
+
+static void free_memory(void *state, void *memory) {
+  device *d = state;
+  unsigned char *at = NULL;
+  pthread_mutex_lock(&d->lock);
+  size_t k = block_at(d, (uintptr_t)memory);
+  bool known = k < d->block_count && d->blocks[k].begin == (uintptr_t)memory;
+  if (known) {
+    at = d->blocks[k].at;
+    broken_if(is_used(d, &d->blocks[k]), "free: what was launched may still use the memory");
+    memset(at, 0xDB, d->blocks[k].bytes);
+    memmove(&d->blocks[k], &d->blocks[k + 1], (d->block_count - k - 1) * sizeof *d->blocks);
+    --d->block_count;
+  }
+  pthread_mutex_unlock(&d->lock);
+  broken_if(!known, "free: memory that alloc didn't give, or that is freed already");
+  free(at);
+  if (known) leak(-1);
+}
+
+static gk_result copy_part(device *d, const command *c) {
+  d->copy_result = GK_ERROR_DEVICE; /* should the device be lost before */
+  awkward_wait(d, awkward_post(d, c));
+  if (d->copy_result == GK_OK) return GK_OK;
+  const void *at = c->to && (!c->from || !awkward_here(d, c->to, c->bytes)) ? c->to : c->from;
+  return gk_fail(GK_ERROR_DEVICE, "backend awkward: copy: %zu bytes at %p are no memory of this device", c->bytes, at);
+}
+
+static gk_result copy_memory(void *state, gk_direction direction, void *to, const void *from, size_t bytes) {
+  device *d = state;
+  gk_result result = begin(d, "copy", NULL);
+  if (result != GK_OK) return result;
+  broken_if(bytes == 0, "copy: 0 bytes");
+  bool staged = direction == GK_TO_DEVICE || direction == GK_TO_HOST;
+  pthread_mutex_lock(&d->copy_lock);
+  for (size_t done = 0, part; done < bytes && result == GK_OK; done += part) {
+    part = staged && bytes - done > STAGING ? STAGING : bytes - done;
+    command c = {.kind = COMMAND_COPY, .direction = direction, .bytes = part};
+    if (direction == GK_TO_DEVICE) memcpy(d->staging, (const unsigned char *)from + done, part);
+    if (direction != GK_TO_HOST) c.to = (unsigned char *)to + done;
+    if (direction == GK_ON_DEVICE || direction == GK_TO_HOST) c.from = (const unsigned char *)from + done;
+    result = copy_part(d, &c);
+    if (direction == GK_TO_HOST && result == GK_OK) memcpy((unsigned char *)to + done, d->staging, part);
+  }
+  pthread_mutex_unlock(&d->copy_lock);
+  return result;
+}
+
+static void *host_address(void *state, void *memory) {
+  device *d = state;
+  pthread_mutex_lock(&d->lock);
+  size_t k = block_at(d, (uintptr_t)memory);
+  bool reachable = k < d->block_count && d->blocks[k].kind == GK_HOST_MEMORY;
+  pthread_mutex_unlock(&d->lock);
+  return reachable ? awkward_here(d, memory, 1) : NULL;
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+typedef struct code { const gk_kernel *kernel; const device *device; } code;
+
+static bool takes(const gk_kernel *kernel) { return kernel->host != NULL; }
+
+static gk_result load(void *state, const gk_kernel *kernel, void **made) {
+  device *d = state;
+  gk_result result = begin(d, "load", NULL);
+  if (result != GK_OK) return result;
+  code *c = malloc(sizeof *c);
+  if (!c) return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a kernel");
+  *c = (code){kernel, d};
+  *made = c;
+  pthread_mutex_lock(&d->lock);
+  ++d->codes;
+  pthread_mutex_unlock(&d->lock);
+  leak(1);
+  return GK_OK;
+}
+
+static void unload(void *state, void *made) {
+  device *d = state;
+  code *c = made;
+  broken_if(c->device != d, "unload: another device's code");
+  free(c);
+  pthread_mutex_lock(&d->lock);
+  --d->codes;
+  pthread_mutex_unlock(&d->lock);
+  leak(-1);
+}
+
+/* ---- graphs ------------------------------------------------------------------------------------------------------ */
+
+static void enter(graph *g) { broken_if(atomic_flag_test_and_set(&g->in_call), "two entries of a graph run at once"); }
+static gk_result leave(graph *g, gk_result result) {
+  atomic_flag_clear(&g->in_call);
+  return result;
+}
+
+enum { STRUCT_UNIT = 64 };
+
+static size_t struct_bytes(const gk_slot_desc *slot) {
+  if (slot->type != GK_BYTES) return 0;
+  return ((size_t)slot->element_bytes + STRUCT_UNIT - 1) / STRUCT_UNIT * STRUCT_UNIT;
+}
+
+static gk_result lower(void *device_state, void *state, const gk_plan *plan, void *const *codes, gk_mode *mode) {
+  graph *g = state;
+  device *d = device_state;
+  for (size_t k = 0; k < sizeof *g; ++k) broken_if(((unsigned char *)state)[k] != 0, "lower: the state isn't zeroed");
+  g->device = d;
+  g->plan = plan;
+  atomic_flag_clear(&g->in_call);
+  pthread_mutex_lock(&d->lock);
+  g->next = d->graphs;
+  d->graphs = g;
+  pthread_mutex_unlock(&d->lock);
+  leak(1);
+  gk_result result = begin(d, "lower", NULL);
+  if (result != GK_OK) return result;
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_kernel *kernel = plan->nodes[k].op == GK_OP_KERNEL ? plan->nodes[k].kernel : NULL;
+    const code *c = codes[k];
+    broken_if(!c != !kernel || (c && (c->kernel != kernel || c->device != d)), "lower: not the kernel's code");
+  }
+  size_t bytes = STRUCT_UNIT;
+  for (uint32_t k = 1; k < plan->slot_count; ++k) bytes += struct_bytes(&plan->slots[k]);
+  g->values = gk_host_alloc(plan->slot_count * sizeof *g->values);
+  g->bytes = gk_host_alloc(bytes);
+  g->record.passes = gk_host_alloc(plan->loop_count * sizeof *g->record.passes);
+  g->entries = gk_host_alloc(plan->loop_count * sizeof *g->entries);
+  g->record.hit_bound = gk_host_alloc(plan->loop_count);
+  g->record.ran = gk_host_alloc(plan->checkpoint_count);
+  if (!g->values || !g->bytes || !g->record.passes || !g->entries || !g->record.hit_bound || !g->record.ran)
+    return gk_fail(GK_ERROR_MEMORY, "backend awkward: no memory for a graph");
+  unsigned char *at = g->bytes + (-(uintptr_t)g->bytes & (STRUCT_UNIT - 1));
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    if (plan->slots[k].type == GK_BYTES) g->values[k].ptr = at;
+    at += struct_bytes(&plan->slots[k]);
+  }
+  *mode = GK_MODE_BATCHED;
+  return GK_OK;
+}
+
+static void drop(void *state) {
+  graph *g = state;
+  device *d = g->device;
+  broken_if(g->running, "drop: a launch wasn't waited for");
+  pthread_mutex_lock(&d->lock);
+  for (uint64_t k = d->done; k < d->written; ++k)
+    broken_if(d->queue[k % QUEUE].graph == g, "drop: something of the graph is still to be run");
+  graph **at = &d->graphs;
+  while (*at && *at != g) at = &(*at)->next;
+  broken_if(!*at, "drop: of a graph that was dropped already");
+  if (*at) *at = g->next;
+  pthread_mutex_unlock(&d->lock);
+  gk_host_free(g->values);
+  gk_host_free(g->bytes);
+  gk_host_free(g->record.passes);
+  gk_host_free(g->entries);
+  gk_host_free(g->record.hit_bound);
+  gk_host_free(g->record.ran);
+  leak(-1);
+}
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+static void take_over(graph *g, uint32_t slot, const gk_value *value) {
+  const gk_slot_desc *desc = &g->plan->slots[slot];
+  if (desc->type == GK_BYTES) memcpy(g->values[slot].ptr, value->ptr, desc->element_bytes);
+  else g->values[slot] = *value;
+}
+
+static bool is_same(const graph *g, uint32_t slot, const gk_value *value) {
+  const gk_value *own = &g->values[slot];
+  switch (g->plan->slots[slot].type) {
+  case GK_BYTES: return memcmp(own->ptr, value->ptr, g->plan->slots[slot].element_bytes) == 0;
+  case GK_I32: case GK_U32: case GK_F32: return own->u32 == value->u32;
+  case GK_I64: case GK_F64: return own->i64 == value->i64;
+  case GK_PTR: case GK_HOST_PTR: return own->ptr == value->ptr;
+  default: return true; /* no slot */
+  }
+}
+
+static gk_result launch(void *state, const gk_launch_args *hand_over) {
+  graph *g = state;
+  device *d = g->device;
+  gk_result late = GK_OK;
+  enter(g);
+  gk_result result = begin(d, "launch", &late);
+  const char *rule = far_bad_hand_over(g->plan, hand_over, ++g->launched);
+  broken_if(rule, rule ? rule : "");
+  broken_if(g->running, "launch: the one before wasn't waited for");
+  if (rule || result != GK_OK) return leave(g, result);
+  pthread_mutex_lock(&d->lock);
+  for (uint32_t k = 0; k < hand_over->changed_count; ++k)
+    take_over(g, hand_over->changed[k], &hand_over->values[hand_over->changed[k]]);
+  g->running = true;
+  pthread_mutex_unlock(&d->lock);
+  for (uint32_t k = 1; k < g->plan->slot_count; ++k)
+    broken_if(!is_same(g, k, &hand_over->values[k]), "launch: a slot changed that is not among those changed");
+  g->host_entries = hand_over->entries;
+  g->cancel = hand_over->cancel;
+  g->room = hand_over->room;
+  g->late = GK_OK;
+  if (late != GK_OK) awkward_post(d, &(command){.kind = COMMAND_FAIL, .graph = g, .code = late});
+  return leave(g, GK_OK);
+}
+
+static gk_result submit(void *state, uint32_t run) {
+  graph *g = state;
+  gk_result late = GK_OK;
+  enter(g);
+  broken_if(!g->running, "submit: before launch");
+  broken_if(run >= g->plan->run_count, "submit: no such run");
+  gk_result result = begin(g->device, "submit", &late);
+  command c = {.kind = late == GK_OK ? COMMAND_RUN : COMMAND_FAIL, .graph = g, .at = run, .code = late};
+  if (result == GK_OK) awkward_post(g->device, &c);
+  return leave(g, result);
+}
+
+static gk_result settled(graph *g, gk_result result) {
+  if (result != GK_OK) return result;
+  pthread_mutex_lock(&g->device->lock);
+  bool lost = g->device->lost;
+  pthread_mutex_unlock(&g->device->lock);
+  if (lost) return gk_fail(GK_ERROR_DEVICE, "backend awkward: the device was lost meanwhile; close it");
+  return g->late == GK_OK ? GK_OK : gk_fail(g->late, "%s", g->late_message);
+}
+
+static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
+  graph *g = state;
+  device *d = g->device;
+  enter(g);
+  broken_if(node >= g->plan->node_count || (node && !g->plan->nodes[node].flag), "read_flag: that node has no flag");
+  broken_if(!g->running, "read_flag: before launch");
+  gk_result result = begin(d, "read_flag", NULL);
+  if (node) awkward_wait(d, awkward_post(d, &(command){.kind = COMMAND_FLAG, .graph = g, .at = node}));
+  else awkward_wait(d, 0);
+  result = settled(g, result);
+  if (result == GK_OK && node) *flag = g->flag;
+  if (!node) {
+    pthread_mutex_lock(&d->lock);
+    g->running = false;
+    pthread_mutex_unlock(&d->lock);
+  }
+  return leave(g, result);
+}
+
+/* Passes that the device takes by itself; 0: the host shall walk. */
+static uint32_t passes_of(graph *g, uint32_t node, uint32_t limit, bool *deaf) {
+  const gk_node *nodes = g->plan->nodes;
+  *deaf = false;
+  if (g->plan->bits & GK_HOST_GATED) return 0;
+  bool inner = false;
+  for (uint32_t k = node + 1; k < nodes[node].end; ++k) {
+    if (nodes[k].op == GK_OP_CALL) return 0; /* can't be gated */
+    inner = inner || nodes[k].op == GK_OP_WHILE || nodes[k].op == GK_OP_DO_WHILE;
+  }
+  pthread_mutex_lock(&g->device->lock);
+  uint32_t passes = pick(&g->device->random, 8);
+  *deaf = passes < 3 && !inner && !(g->plan->bits & GK_CANCELLABLE);
+  pthread_mutex_unlock(&g->device->lock);
+  return passes > 4 || passes > limit ? limit : passes;
+}
+
+static gk_result loop(void *state, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended) {
+  graph *g = state;
+  const gk_plan *plan = g->plan;
+  enter(g);
+  broken_if(node >= plan->node_count || (plan->nodes[node].op != GK_OP_WHILE && plan->nodes[node].op != GK_OP_DO_WHILE),
+            "loop: of what is none");
+  broken_if(limit == 0, "loop: no passes");
+  gk_result result = begin(g->device, "loop", NULL);
+  command c = {.kind = COMMAND_LOOP, .graph = g, .at = node};
+  c.limit = result == GK_OK ? passes_of(g, node, limit, &c.deaf) : 0;
+  *ended = false;
+  if (!c.limit) return leave(g, result);
+  /* What was submitted before doesn't touch these. */
+  gk_launch_result *own = &g->record;
+  own->state = GK_FINISHED;
+  own->yielded = own->limit = 0;
+  for (uint32_t k = 0; k < plan->loop_count; ++k) {
+    own->passes[k] = own->hit_bound[k] = 0;
+    g->entries[k] = g->host_entries[k];
+  }
+  if (plan->checkpoint_count) memset(own->ran, 0, plan->checkpoint_count);
+  g->ended = false;
+  awkward_wait(g->device, awkward_post(g->device, &c));
+  result = settled(g, GK_OK);
+  if (result != GK_OK) return leave(g, result);
+  for (uint32_t k = 0; k < plan->loop_count; ++k) {
+    record->passes[k] += own->passes[k];
+    record->hit_bound[k] |= own->hit_bound[k];
+    if (plan->loops[k] > node && plan->loops[k] < plan->nodes[node].end) g->host_entries[k] = g->entries[k];
+  }
+  for (uint32_t k = 0; k < plan->checkpoint_count; ++k) record->ran[k] |= own->ran[k];
+  if (own->limit && !record->limit) record->limit = own->limit;
+  if (own->yielded) record->yielded = own->yielded;
+  if (own->state != GK_FINISHED) record->state = own->state;
+  *ended = g->ended;
+  return leave(g, GK_OK);
+}
+
+static char *dump(void *state, const char *format) {
+  graph *g = state;
+  enter(g);
+  char *text = NULL;
+  if (strcmp(format, "dot") != 0 && asprintf(&text, strcmp(format, "json") == 0 ? "{\"runs\": %u}" : "%u runs\n",
+                                             (unsigned)g->plan->run_count) < 0)
+    text = NULL;
+  leave(g, GK_OK);
+  return text;
+}
+
+void awkward_register(void) {
+  static const gk_backend awkward = {
+    .abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .name = "awkward", .device_bytes = sizeof(device),
+    .graph_bytes = sizeof(graph), .open = open_device, .close = close_device, .describe = describe,
+    .alloc = alloc_memory, .free = free_memory, .copy = copy_memory, .host_address = host_address, .takes = takes,
+    .load = load, .unload = unload, .lower = lower, .drop = drop, .launch = launch, .submit = submit,
+    .read_flag = read_flag, .loop = loop, .dump = dump};
+  for (size_t k = 0; gk_backend_at(k); ++k)
+    if (strcmp(gk_backend_at(k)->name, awkward.name) == 0) return;
+  if (gk_backend_register(&awkward) != GK_OK) abort();
+}

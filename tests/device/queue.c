@@ -1,0 +1,267 @@
+/* The device's thread: takes batches from the queue, some time after they were flushed, and says only at their ends
+ * that anything is done. */
+#include "parts.h"
+#include "base/error.h"
+#include "unit/support/chance.h"
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- on the device ----------------------------------------------------------------------------------------------- */
+
+static bool run_blocks(graph *g, uint32_t at, uint32_t end);
+
+static far_tasks tasks_of(graph *g) {
+  return (far_tasks){g->plan, g->values, g->room, awkward_here, g->device, &g->device->device_random};
+}
+
+static void fail_late(graph *g, gk_result code) {
+  g->late = code;
+  snprintf(g->late_message, sizeof g->late_message, "%s", gk_error());
+}
+
+/* An address that is nowhere reads as 0; the launch has failed then. */
+static int32_t flag_of(graph *g, uint32_t node) {
+  far_tasks tasks = tasks_of(g);
+  int32_t flag = 0;
+  gk_result result = far_read_flag(&tasks, node, &flag);
+  if (result != GK_OK) fail_late(g, result);
+  return flag;
+}
+
+static bool is_cancelled(graph *g, bool deaf) {
+  if (deaf || !__atomic_load_n(g->cancel, __ATOMIC_RELAXED)) return false;
+  g->record.state = GK_CANCELLED;
+  return true;
+}
+
+/* True: it stopped. An inner loop has its count in `entries`; that of the outermost is the walker's. */
+static bool run_loop(graph *g, uint32_t at, uint64_t most, bool deaf, bool outermost, bool *ended) {
+  const gk_node *node = &g->plan->nodes[at];
+  uint64_t *entry = &g->entries[node->loop];
+  *ended = false;
+  if (!outermost) *entry = 0;
+  bool again = node->op == GK_OP_DO_WHILE || (outermost && *entry) || flag_of(g, at) != 0;
+  for (uint64_t made = 0; again && made < most; ++made) {
+    if (run_blocks(g, at + 1, node->end)) return true;
+    ++g->record.passes[node->loop];
+    if (!outermost) ++*entry;
+    if (is_cancelled(g, deaf)) return true;
+    again = flag_of(g, at) != 0;
+    if (outermost || !again || !node->max_iterations || *entry < node->max_iterations) continue;
+    g->record.hit_bound[node->loop] = 1;
+    if (!g->record.limit) g->record.limit = at;
+    again = false;
+  }
+  *ended = !again;
+  if (!outermost) *entry = 0;
+  return g->late != GK_OK;
+}
+
+static bool run_checkpoint(graph *g, uint32_t at) {
+  const gk_node *node = &g->plan->nodes[at];
+  g->record.ran[node->checkpoint] = 1;
+  if (run_blocks(g, at + 1, node->end)) return true;
+  if (!node->flag) return false;
+  if (!flag_of(g, at)) return is_cancelled(g, false);
+  g->record.yielded = at;
+  g->record.state = GK_YIELDED;
+  return true;
+}
+
+static bool run_switch(graph *g, uint32_t at) {
+  const gk_node *nodes = g->plan->nodes;
+  int64_t value = flag_of(g, at), index = 0;
+  for (uint32_t one = at + 1; one < nodes[at].end; one = nodes[one].end)
+    if (index++ == value) return run_blocks(g, one + 1, nodes[one].end);
+  return false;
+}
+
+enum { SECTIONS = 64 }; /* mixed at a time */
+
+/* Straight ones are interleaved, one task at a time. */
+static bool run_interleaved(graph *g, const uint32_t *sections, uint32_t count) {
+  const gk_node *nodes = g->plan->nodes;
+  uint32_t at[SECTIONS], end[SECTIONS];
+  for (uint32_t k = 0; k < count; ++k) at[k] = sections[k] + 1, end[k] = nodes[sections[k]].end;
+  while (count) {
+    uint32_t one = pick(&g->device->device_random, count), node = at[one];
+    if (run_blocks(g, node, nodes[node].end)) return true;
+    at[one] = nodes[node].end;
+    if (at[one] < end[one]) continue;
+    --count;
+    at[one] = at[count], end[one] = end[count];
+  }
+  return false;
+}
+
+/* Others one after the other. Each that is cancelled stops by itself; the first in the list that hit a bound counts. */
+static bool run_shuffled(graph *g, uint32_t *sections, uint32_t count) {
+  uint32_t limit = g->record.limit, first = 0;
+  bool stopped = false;
+  for (; count && g->late == GK_OK; --count) {
+    uint32_t k = pick(&g->device->device_random, count), one = sections[k];
+    sections[k] = sections[count - 1];
+    g->record.limit = 0;
+    stopped |= run_blocks(g, one + 1, g->plan->nodes[one].end);
+    if (g->record.limit && (!first || g->record.limit < first)) first = g->record.limit;
+  }
+  g->record.limit = limit ? limit : first;
+  return stopped;
+}
+
+static bool run_parallel(graph *g, uint32_t at) {
+  const gk_node *nodes = g->plan->nodes;
+  bool stopped = false;
+  for (uint32_t one = at + 1; one < nodes[at].end && g->late == GK_OK;) {
+    uint32_t sections[SECTIONS], count = 0;
+    for (; one < nodes[at].end && count < SECTIONS; one = nodes[one].end) sections[count++] = one;
+    stopped |= nodes[at].run != UINT32_MAX ? run_interleaved(g, sections, count) : run_shuffled(g, sections, count);
+  }
+  return stopped;
+}
+
+static bool run_block(graph *g, uint32_t at) {
+  const gk_node *node = &g->plan->nodes[at];
+  bool ended;
+  switch (node->op) {
+  case GK_OP_DO_WHILE: case GK_OP_WHILE: return run_loop(g, at, UINT64_MAX, false, false, &ended);
+  case GK_OP_CHECKPOINT: return run_checkpoint(g, at);
+  case GK_OP_SWITCH: return run_switch(g, at);
+  case GK_OP_PARALLEL: return run_parallel(g, at);
+  case GK_OP_IF: {
+    uint32_t end = node->otherwise ? node->otherwise : node->end;
+    if (flag_of(g, at)) return run_blocks(g, at + 1, end);
+    return node->otherwise && run_blocks(g, end + 1, node->end);
+  }
+  default: break;
+  }
+  far_tasks tasks = tasks_of(g);
+  gk_result result = far_run_node(&tasks, at);
+  if (result != GK_OK) fail_late(g, result);
+  return result != GK_OK;
+}
+
+static bool run_blocks(graph *g, uint32_t at, uint32_t end) {
+  for (; at < end; at = g->plan->nodes[at].end)
+    if (run_block(g, at) || g->late != GK_OK) return true;
+  return false;
+}
+
+static void copy(device *d, const command *c) {
+  unsigned char *to = c->to ? awkward_here(d, c->to, c->bytes) : d->staging;
+  const unsigned char *from = c->from ? awkward_here(d, c->from, c->bytes) : d->staging;
+  d->copy_result = to && from ? GK_OK : GK_ERROR_DEVICE;
+  if (d->copy_result != GK_OK) return;
+  if (c->direction == GK_ZERO) memset(to, 0, c->bytes);
+  else memmove(to, from, c->bytes);
+}
+
+static void carry_out(device *d, const command *c) {
+  graph *g = c->graph;
+  if (c->kind == COMMAND_COPY) {
+    copy(d, c);
+    return;
+  }
+  if (g->late != GK_OK) return;
+  gki_begin();
+  switch (c->kind) {
+  case COMMAND_RUN: run_blocks(g, g->plan->runs[c->at].begin, g->plan->runs[c->at].end); break;
+  case COMMAND_FLAG: g->flag = flag_of(g, c->at); break;
+  case COMMAND_LOOP: run_loop(g, c->at, c->limit, c->deaf, true, &g->ended); break;
+  default: fail_late(g, gk_fail(c->code, "backend awkward: what was submitted failed on request"));
+  }
+}
+
+/* ---- the queue --------------------------------------------------------------------------------------------------- */
+
+static void dawdle(device *d) {
+  if (!d->slow) return;
+  uint32_t how = pick(&d->device_random, 16);
+  struct timespec some = {.tv_nsec = 1000 * (long)pick(&d->device_random, 100)};
+  if (how == 0) nanosleep(&some, NULL);
+  for (uint32_t k = 0; how < 4 && k < 3; ++k) sched_yield();
+}
+
+/* A batch of what was flushed. The lock is held before and after, and not meanwhile. */
+static void carry_out_batch(device *d) {
+  uint64_t first = d->done, last = d->flushed;
+  if (d->slow) last = first + 1 + pick(&d->device_random, (uint32_t)(last - first));
+  bool lost = d->lost;
+  d->busy = true;
+  pthread_mutex_unlock(&d->lock);
+  dawdle(d);
+  for (uint64_t k = first; k < last && !lost; ++k) carry_out(d, &d->queue[k % QUEUE]);
+  dawdle(d);
+  pthread_mutex_lock(&d->lock);
+  d->busy = false;
+  d->done = last;
+  pthread_cond_broadcast(&d->finished);
+}
+
+static void *serve(void *at) {
+  device *d = at;
+  pthread_mutex_lock(&d->lock);
+  for (;;) {
+    while ((d->flushed == d->done || d->busy) && !d->ending) pthread_cond_wait(&d->posted, &d->lock);
+    if (d->flushed == d->done) break;
+    carry_out_batch(d);
+  }
+  pthread_mutex_unlock(&d->lock);
+  return NULL;
+}
+
+bool awkward_queue_open(device *d) {
+  pthread_cond_init(&d->posted, NULL);
+  pthread_cond_init(&d->finished, NULL);
+  if (pthread_create(&d->thread, NULL, serve, d) == 0) return true;
+  pthread_cond_destroy(&d->finished);
+  pthread_cond_destroy(&d->posted);
+  return false;
+}
+
+void awkward_queue_close(device *d) {
+  pthread_mutex_lock(&d->lock);
+  d->ending = true;
+  pthread_cond_broadcast(&d->posted);
+  pthread_mutex_unlock(&d->lock);
+  pthread_join(d->thread, NULL);
+  pthread_cond_destroy(&d->finished);
+  pthread_cond_destroy(&d->posted);
+}
+
+/* Under the lock. */
+static void flush(device *d) {
+  if (d->flushed == d->written) return;
+  d->flushed = d->written;
+  d->batch = d->slow ? 1 + pick(&d->random, 12) : QUEUE;
+  if (d->slow) pthread_cond_signal(&d->posted);
+}
+
+/* Until something was done; a device that isn't slow has nobody else to do it. Under the lock. */
+static void wait_on(device *d) {
+  if (d->slow || d->busy) pthread_cond_wait(&d->finished, &d->lock);
+  else carry_out_batch(d);
+}
+
+uint64_t awkward_post(device *d, const command *c) {
+  pthread_mutex_lock(&d->lock);
+  while (d->written - d->done == QUEUE) {
+    flush(d);
+    wait_on(d);
+  }
+  d->queue[d->written++ % QUEUE] = *c;
+  if (d->written - d->flushed >= d->batch) flush(d);
+  uint64_t number = d->written;
+  pthread_mutex_unlock(&d->lock);
+  return number;
+}
+
+void awkward_wait(device *d, uint64_t number) {
+  pthread_mutex_lock(&d->lock);
+  flush(d);
+  if (!number) number = d->written;
+  while (d->done < number) wait_on(d);
+  pthread_mutex_unlock(&d->lock);
+}

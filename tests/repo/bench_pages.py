@@ -1,0 +1,508 @@
+#!/usr/bin/env python3
+"""What bench/ makes of figures, with such as are made up: rounds as one, pages and plots, two folders compared."""
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
+import tap  # noqa: E402
+
+sys.path.insert(0, str(tap.ROOT / "bench"))
+import plot  # noqa: E402
+import plot_figures  # noqa: E402
+import plot_growth  # noqa: E402
+import plot_page  # noqa: E402
+import rounds  # noqa: E402
+import run as runner  # noqa: E402
+
+
+def figures(median):
+    return {"median": median, "p5": median, "p25": median, "p75": median, "p95": median}
+
+
+def made_up(what, arms, ratios=(), **more):
+    """A table: arms by name, with a median or a reason; ratios as (of, against, median, goal, verdict)."""
+    return {"what": what, "question": "?", "unit": "ns", "turns": 21, **more,
+            "arms": [{"name": name, "x": x, **({"missing": took} if isinstance(took, str) else figures(took))}
+                     for x, (name, took) in enumerate(arms.items())],
+            "ratios": [dict(figures(median), what=f"{of} against {against}", of=of, against=against, goal=goal,
+                            verdict=verdict) for of, against, median, goal, verdict in ratios]}
+
+
+def page_of(folder, tables, **others):
+    """The page of tables that are made up, and of other reports."""
+    report = {"program": "tasks", "machine": dict.fromkeys(("cpu", "cores", "arch", "kernel", "compiler", "flags",
+                                                            "clock"), "x"), "tables": tables}
+    for name, one in {"tasks": report, **others}.items():
+        one = {"rounds": 1, "started": "", "commit": "", **one}
+        (Path(folder) / f"{name}.json").write_text(json.dumps(one))
+    page = Path(folder) / "README.md"
+    page.unlink(missing_ok=True)
+    done = subprocess.run([sys.executable, tap.ROOT / "bench/plot.py", folder], capture_output=True, text=True)
+    return page.read_text() if page.exists() else done.stdout + done.stderr
+
+
+def lacks(page, *lines):
+    absent = [line for line in lines if line not in page]
+    return f"without {absent}:\n{page[:3000]}" if absent else None
+
+
+def goals_shown(folder):
+    """No goal is left out where there is no ratio, and each says why there is none."""
+    resume = "gk, beyond two launches"
+    tables = [made_up("one more task n=1", {"gk": 2, "hand": -1, "none": "no such thing"},
+                      [("gk", "hand", None, 1.5, "none"), ("gk", "", 2, 3, "met"), ("none", "hand", None, 7, "none")],
+                      id="F1"),
+              made_up("one more pass", {"gk": "no loops here"}, id="F8"),
+              made_up("yield and resume", {resume: 5}, id="F8"),
+              made_up("growth", {"1": 1, "2": 2, "3": 3}, [("3", "2", None, 2, "none")], id="G", along="tasks")]
+    row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "one thread", "correct": True}
+    ratio = {"of": "gk", "median": 0.2, "least": 0.1, "most": 0.3, "rounds": 2, "medians": [0.1, 0.3], "goal": 0.25,
+             "verdict": "none"}
+    warp = {"peer": "warp", "version": "1", "rows": [dict(row, **figures(-3)),
+                                                     dict(row, **figures(2), table="F8", what="one more pass")]}
+    found = lacks(page_of(folder, tables, peers={"peers": [warp, {"peer": "quadrants", "missing": "isn't installed"}]}),
+                  "| F1 | one more task n=1: gk | gk against hand | - |  |  | 1.5 | lost in noise |",
+                  "| F1 | one more task n=1: none | none against hand | - |  |  | 7 | not measured |",
+                  "| F1 | one more task n=1: gk | warp 1 | - |  |  | 0.25 | lost in noise |",
+                  "| F8 | one more pass: gk | warp 1 | - |  |  | 0.3 | not measured: no loops here |",
+                  f"| F8 | yield and resume: {resume} | quadrants | - |  |  | 0.04 | not measured: isn't installed |",
+                  "| G | growth: 3 | 3 against 2 | - |  |  | 2 | not judged |",
+                  "\nOf 7 goals: 1 met, 2 lost in noise, 4 not measured or not judged.\n")
+    warp["rows"] = [dict(row, **figures(10), ratio=ratio), {"table": "F8", "what": "one more pass", "missing": "none"}]
+    failed = {"peer": "quadrants", "version": "2", "rows": [], "failed": [{"how": "it", "why": "it broke"}]}
+    tables[1] = made_up("one more pass", {"gk": 3}, id="F8")
+    found = found or lacks(
+        page_of(folder, tables, peers={"peers": [warp, failed]}),
+        "| F1 | one more task n=1: gk | warp 1 | 0.20 | 0.10, 0.30 |  | 0.25 | not judged |",
+        "| F8 | one more pass: gk | warp 1 | - |  |  | 0.3 | not measured: none |",
+        f"| F8 | yield and resume: {resume} | quadrants 2 | - |  |  | 0.04 | not measured: it broke |")
+    return found or lacks(page_of(folder, tables, peers={"peers": []}),
+                          "| F8 | one more pass: gk | warp | - |  |  | 0.3 | not measured: it wasn't asked for |")
+
+
+WITHOUT = """
+import sys
+sys.path.insert(0, "bench")
+import plot
+plot.PYTHONS = sys.argv[2:]
+sys.argv[2:] = []
+plot.main()
+"""
+
+
+def without_matplotlib(folder):
+    """A page that shows plots keeps them, and another Python is asked; a new one says that it has none."""
+    page, drawer = Path(folder) / "README.md", Path(folder) / "drawer"
+    page_of(folder, [made_up("one more task n=1", {"gk": 2}, id="F1")])
+
+    def plotted(*pythons):
+        return subprocess.run([sys.executable, "-c", WITHOUT, folder, *pythons], cwd=tap.ROOT, capture_output=True,
+                              text=True)
+    page.unlink()
+    for _ in range(2):  # what shows none loses none
+        if plotted().returncode or lacks(page.read_text(), "- no plots: ", "| gk | 1.00 |"):
+            return f"a new page: {page.read_text()}"
+    page.write_text("![F1](F1.svg)\n")
+    done = plotted("/nowhere/python")
+    if done.returncode != 1 or page.read_text() != "![F1](F1.svg)\n" or "python3-matplotlib" not in done.stderr:
+        return f"a page with plots: {done.returncode}, {done.stderr}{page.read_text()}"
+    drawer.write_text(f'#!/bin/sh\n[ "$1" = -c ] || echo "$*" > "{folder}/asked"\n')
+    drawer.chmod(0o755)
+    done = plotted("/nowhere/python", str(drawer))
+    asked = (Path(folder) / "asked").read_text()
+    return None if asked.endswith(f"bench/plot.py {folder}\n") else f"another Python: {asked}, {done.stderr}"
+
+
+def rounds_shown(folder):
+    """One round has no spread of rounds; and where rounds were held against several arms, none of them is named."""
+    row = {"table": "F1", "what": "one more task n=1", "unit": "ns", "how": "it", "correct": True, **figures(10),
+           "ratio": {"of": "gk", "median": 0.2, "least": 0.2, "most": 0.2, "rounds": 1, "goal": 0.25, "verdict": "met"}}
+    table = made_up("one more task n=1", {"gk": 2, "loops": 4, "region": 2.5},
+                    [("gk", "the better of each round", 0.7, 1, "met")], id="F1")
+    table["ratios"][0]["rounds against"] = ["loops", "region"]
+    table["ratios"] += [
+        dict(table["ratios"][0], against="region", goal=0.85, verdict="undecided", medians=[0.8, 0.8504, None, None, 3],
+             verdicts=["met", "met", "missed", "lost", "lost"], p95=None),
+        dict(table["ratios"][0], against="region", goal=0.72, verdict="undecided", medians=[0.7, 0.8],
+             verdicts=["met", "missed"]),
+        dict(table["ratios"][0], against="region", goal=0.75), dict(table["ratios"][0], median=0.6996, goal=0.7)]
+    page = page_of(folder, [table], peers={"peers": [{"peer": "warp", "version": "1", "rows": [row]}]})
+    return lacks(page, "commit , 1 round\n", "| gk | 0.80 |", "| loops | 1.60 |", "| arm | times region |",
+                 "| F1 | one more task n=1: gk | the better of each round | 0.70 |  | 0.70 to 0.70 | 1 | met |",
+                 "| region | 0.70 | 0.80, 0.8504, ∞, -, 3.00 | 0.70 to ∞ | 0.85 | undecided: missed in 1 of 5 rounds; "
+                 "2 of 5 rounds lost in noise |",
+                 "0.72 | undecided: missed in 1 of 2 rounds; of the arms' medians it is 0.80 |",
+                 "\nOf 6 goals: 4 met, 2 undecided.\n",
+                 "| region | 0.70 |  | 0.70 to 0.70 | 0.75 | met; of the arms' medians it is 0.80 |",
+                 "| 0.6996 |  | 0.70 to 0.70 | 0.7 | met; of",
+                 "| F1 | one more task n=1: gk | warp 1 | 0.20 |  |  | 0.25 | met |",
+                 "| F1 | one more task n=1 | warp 1 | 0.20 | one round | it |")
+
+
+def in_short(folder):
+    """What a pass, a checkpoint and a yield take, beside the floor; of a GPU as times, too. What isn't linear says so,
+    with what takes less where there is more; and what the host gave to others is there for each round."""
+    floor = {"unit": "us", "arms": [dict(figures(0.002), name="a call through a pointer")]}
+    wide = dict(figures(6), p5=-1, p95=9)
+    took = {"gk, beyond two launches": 6, "gk, yield and resume": 46, "gk, two launches": 40}
+    yields = made_up("yield and resume", took, id="F8")
+    yields["arms"][0].update(wide)
+    grows = [made_up("building, by tasks", dict(zip("0123", (0, 1, 2, 5))), [("3", "2", 2.5, 2, "missed")], id="G",
+                     along="tasks"),
+             made_up("a replay, by tasks", dict(zip("0123", (0, 1, 2, 1))), [("3", "2", -1, 2, "met")], id="G",
+                     along="tasks")]
+    tables = [made_up("one more task n=1", {"gk": 7}, id="F1"), made_up("one more pass", {"gk": 8}, id="F8"),
+              made_up("silent checkpoint", {"gk, the checkpoint alone": "none here"}, id="F8"), yields, *grows]
+    machine = dict.fromkeys(("cpu", "cores", "arch", "kernel", "compiler", "flags", "clock"), "x")
+    machine |= {"clocks before": "A", "clocks after": "B", "each round": [{"stolen": 1.25}, {"stolen": None}]}
+    device = {"gpu": "G", "multiprocessors": "1", "driver": "D", "toolkit": "T"}
+    peer = {"program": "cuda_peers", "device": device, "floor": dict(floor, unit="ns", arms=[
+        dict(figures(4), name="an edge")]), "machine": machine, "tables": [made_up("one launch", {"gk": 10}, id="C12")]}
+    page = page_of(folder, tables, tasks={"program": "tasks", "machine": machine, "floor": floor, "tables": tables},
+                   cuda_peers=peer)
+    if "a checkpoint that stays silent" in page:
+        return f"what wasn't measured is there:\n{page[:2000]}"
+    return lacks(page, '| table | of what | times "a call through a pointer", 0.0020 µs | 5 % to 95 % |\n',
+                 '| table | of what | times "an edge", 4.00 ns | 5 % to 95 % | time |\n',
+                 "| F8 | a launch of one task, and the wait for it | 10.0 | 10.0 to 10.0 |\n",
+                 "| F1 | one more task of one item | 3.50 | 3.50 to 3.50 |\n",
+                 "| F8 | one more pass of a loop, with its task | 4.00 | 4.00 to 4.00 |\n",
+                 "| F8 | a launch that yields, its resume, a wait for each | 23.0 | 23.0 to 23.0 |\n",
+                 "| F8 | of that, what is beyond two launches | 3.00 | -0.50 to 4.50 |\n",
+                 "| C12 | a launch of one task, the host's time | 2.50 | 2.50 to 2.50 | 10.0 ns |\n",
+                 "| A | B | 1.2 %, unknown |\n", "| 2 | below nothing |\n",
+                 "\nOf 6 goals: 1 below nothing, 1 missed, 4 not measured or not judged.\n",
+                 "**Not linear: building, by tasks.** 3 against 2: 2.50, goal 2: missed. Why: `docs/performance.md`\n")
+
+
+def peers_alone(folder):
+    """A peer that gk has nothing beside is held against its own first row, where that has a time."""
+    def row(what, one, all_cores):
+        others = [{"how": "all", "correct": True, **figures(all_cores)}]
+        return {"table": "F4", "what": what, "unit": "ns", "how": "one", "correct": True, **figures(one),
+                "others": others}
+    peer = {"peer": "p", "version": "1", "rows": [row("a task", 10, -1), row("a pass", 170, 3), row("more", -2, 4)]}
+    page = page_of(folder, [made_up("one more task n=1", {"gk": 2}, id="F1")], peers={"peers": [peer]})
+    return lacks(page, "| F4 | a task | p 1 | no counterpart |  | one |",
+                 "| F4 | a task | p 1 | lost in noise |  | all |",
+                 '| F4 | a pass | p 1 | no counterpart | itself: 17.0 of "a task" | one |',
+                 "| F4 | a pass | p 1 | no counterpart |  | all |", "| F4 | more | p 1 | lost in noise |  | one |")
+
+
+def runs_shown(folder):
+    """Programs of several runs, machines or flags: each is named. A page leads to the documents if there is a way."""
+    def report(kernel, flags, took, commit):
+        machine = {"cpu": "CPU", "cores": 2, "arch": "x", "kernel": kernel, "compiler": "gcc", "flags": flags,
+                   "clock": f"it, a reading takes {took} ns"}
+        return {"machine": machine, "tables": [made_up("one more task n=1", {"gk": 2}, id="F1")], "started": "then",
+                "commit": commit}
+    others = {"bfs": report("6", "-O2", 20, "c1"), "solver": report("6", "-O3", 60, "c2"),
+              "none": dict(report("5", "-O1", 90, "c3"), tables=[], missing="no device")}
+    page = page_of(folder, [made_up("one more task n=1", {"gk": 2}, id="F1")],
+                   **{"tasks2": report("6", "-O3", 30, "c2"), **others})
+    found = lacks(page, "- CPU, 2 cores (x), Linux 6 (all others)\n", "- x, x cores (x), Linux x (`tasks`)\n",
+                  "- gcc, -O2 (`bfs`)\n", "- gcc, -O3 (all others)\n", "- it, a reading takes 20 to 60 ns\n",
+                  "- begun then, commit c1, 1 round (`bfs`)\n", "- begun then, commit c2, 1 round (all others)\n",
+                  " asks: `docs/performance.md`.")
+    if found or "commit c3" in page or "-O1" in page:
+        return found or f"what measured nothing is among the runs:\n{page[:2000]}"
+    inside = plot_page.link_to_docs(tap.ROOT / "bench/results/some")
+    return None if inside == "[docs/performance.md](../../../docs/performance.md)" else inside
+
+
+def cut_off(folder):
+    """JSON that isn't whole is named."""
+    (Path(folder) / "tasks.json").write_text('{"program": "tasks", "tables": [')
+    for command in (["bench/plot.py", folder], ["bench/compare.py", folder, folder]):
+        done = subprocess.run([sys.executable, *command], cwd=tap.ROOT, capture_output=True, text=True)
+        if done.returncode != 1 or f"{folder}/tasks.json is no JSON" not in done.stderr or "Traceback" in done.stderr:
+            return f"{command[0]}: {done.returncode} {done.stderr}"
+    return None
+
+
+def pictures(folder, tables, **others):
+    """The words in each picture, by its name; none without matplotlib. What they are drawn of, with either."""
+    page_of(folder, tables, **others)
+    words = {path.stem: re.sub(r"<[^>]*>|\s+", " ", path.read_text()) for path in Path(folder).glob("*.svg")}
+    return words, {"tasks": {"tables": tables}, **others}
+
+
+def wrongly_drawn(words, wanted):
+    """wanted: by picture, what it must say and what it mustn't."""
+    if not plot.python_that_draws():
+        return None
+    if sorted(words) != sorted(wanted):
+        return f"pictures: {sorted(words)}"
+    bad = [f"{name}: {text}" for name, (those, none) in wanted.items()
+           for text in [*(text for text in those if text not in words[name]), *(text for text in none if text in
+                                                                                words[name])]]
+    return f"{bad}: {words}" if bad else None
+
+
+def judged_in_plots(folder):
+    """What is judged lies where its ratio is, not where two medians are, and says how it did; what is cut off, too."""
+    table = made_up("two sections n=1", {"chain": 10, "sections": 5, "hand": 4},
+                    [("sections", "chain", 0.7, 0.6, "missed"), ("sections", "hand", 0.9, 1, "met"),
+                     ("hand", "chain", 0.1, 0.6, "lost"), ("hand", "nothing", None, 3, "none")], id="F7")
+    table["arms"][2]["p95"] = 200
+    table["ratios"][2]["p95"] = None
+    memory = made_up("memory", {"few": 100, "many": 120},
+                     [("many", "", 120, 256, "met"), ("many", "few", 1.2, 2, "met")], id="F6")
+    row = {"table": "F8", "what": "one more pass", "unit": "ns", "how": "it", "correct": True, **figures(40),
+           "ratio": {"of": "gk", "median": 0.2, "least": 0.1, "most": 0.4, "rounds": 2, "goal": 0.3, "verdict": "met"}}
+    peers = {"peers": [{"peer": "warp", "version": "1", "rows": [row]}]}
+    words, reports = pictures(folder, [table, memory, made_up("one more pass", {"gk": 5, "C": 10}, id="F8")],
+                              peers=peers)
+    found = [(mark.of, round(mark.median * mark.unit, 6), round(mark.goal * mark.unit, 6))
+             for one in plot_figures.tables_of(reports) for mark in plot_figures.marks_of(one, reports) if mark.unit]
+    if found != [("many", 120, 256), ("many", 120, 200), ("sections", 0.7, 0.6), ("sections", 0.36, 0.4),
+                 ("hand", 0.1, 0.6), ("gk", 1.6, 2.4)]:
+        return f"on the axes: {found}"
+    return wrongly_drawn(words, {
+        "F6": (["120 ns, goal 256 ns: met", "1.20, goal 2: met"], []),
+        "F7": (["0.70, goal 0.6: missed", "0.90, goal 1: met", "0.10, goal 0.6: lost in noise", "not measured",
+                "0.40 (to 20.0)"], []),
+        "F8": (["gk against warp", "0.20, goal 0.3: met"], [])})
+
+
+def judged_beside(folder):
+    """Where an id has many tables, what is judged of them has a plot of its own; and growth has a line for its goal."""
+    many = [made_up(f"application {k}", {"gk": 2, "hand": 1}, [("gk", "hand", 1 + k / 100, 1.02, "met")], id="F3")
+            for k in range(4)]
+    grows = [made_up(what, dict(zip("0123", costs)), [("3", "2", 2.5, 2, "missed")], id="G", along="tasks")
+             for what, costs in (("building", (5, 1, 2, 5)), ("memory", (5, 2, 2, 3)))]
+    words, _ = pictures(folder, [*many, *grows])
+    lines = [[(round(x, 6), round(cost, 6)) for x, cost in plot_growth.goal_line(table) or []] for table in grows]
+    if lines[0][:1] + lines[0][-1:] != [(2, 2), (3, 4)] or lines[1]:
+        return f"goals of what grows: {lines}"
+    page = (Path(folder) / "README.md").read_text()
+    each = [f"application {k}" for k in range(4)]
+    return wrongly_drawn(words, {"F3": ([*each, "1.03, goal 1.02: met"], ["hand"]), "F3-arms": ([*each, "hand"], []),
+                                 "G": (["building", "2.50, goal 2: missed"], []), "G-arms": (["building"], [])}) or (
+        lacks(page, "![F3](F3.svg)\n\n![F3-arms](F3-arms.svg)\n") if plot.python_that_draws() else None)
+
+
+def rounds_merged():
+    """Several rounds as one, with a floor, an arm that is missing, and one that is worse than another time; and which
+    folder gets what."""
+    def report(edge, time):
+        ratios = [dict(figures(time), goal=2, verdict="met", against="", what="itself", of="gk"),
+                  dict(figures(None), goal=2, verdict="none", against="", what="nothing", of="none")]
+        return {"wrong": 0, "machine": {"cpu": "A CPU", "cores": 2, "stolen": edge},
+                "device": {"gpu": "GPU 1", "clocks before": edge},
+                "floor": {"unit": "ns", "arms": [dict(figures(edge), name="edge")]},
+                "tables": [{"id": "C1", "unit": "us", "ratios": ratios,
+                            "floor": {"of": "edge", "times": 2000, "least": 2 * edge},
+                            "arms": [dict(figures(time), name="gk", correct=True),
+                                     {"name": "none", "missing": "why"}]}]}
+    merged = rounds.merge([report(1, 2), report(5, 6), report(3, 4)])
+    table = merged["tables"][0]
+    if merged["machine"]["each round"] != [{"date": None, "stolen": one} for one in (1, 5, 3)]:
+        return f"the machine: {merged['machine']}"
+    found = [table["arms"][0]["median"], table["arms"][0]["p95"], table["arms"][1], table["ratios"][0]["verdict"],
+             table["ratios"][1]["median"], table["floor"]["least"], merged["floor"]["arms"][0]["p5"],
+             merged["device"]["clocks before"], merged["rounds"]]
+    if found != [4, 6, {"name": "none", "missing": "why"}, "undecided", None, 2, 1, 1, 3]:
+        return f"merged: {found}"
+    held = [dict(figures(median), against=against, goal=1, verdict=verdict) for median, against, verdict in
+            ((2, "loops", "missed"), (0.5, "region", "met"), (0.7, "loops", "met"), (None, "none", "none"))]
+    kept = [rounds.over_rounds(list(same))["against"] for same in (held, held[::2], held[2:])]
+    if kept != ["the better of each round", "loops", "loops"] or rounds.over_rounds(held[1:])["verdict"] != "met":
+        return f"held against: {kept}"
+    called = [runner.command(words) for words in ([], ["--quick"], ["--out", "a b", "--quick"])]
+    if called != ["./configure.py bench", "./configure.py bench --quick", "bench/run.py --out 'a b' --quick"]:
+        return f"as it was called: {called}"
+    if rounds.merge([report(1, 2), report(1, 4)])["tables"][0]["arms"][0]["median"] != 3:
+        return "of two rounds neither the better nor the worse counts"
+    missing = {"missing": "no", "tables": [], "wrong": 0, "machine": merged["machine"]}
+    if rounds.merge([missing, report(1, 2)])["tables"] == [] or rounds.merge([missing])["missing"] != "no":
+        return "a round without figures"
+    failed = dict(report(1, 2), failed="why", tables=[])
+    if not rounds.merge([failed, dict(report(1, 2), failed="why")])["tables"]:
+        return "of two rounds that failed the one that got further"
+    if not rounds.merge([report(1, 2), failed])["tables"] or rounds.merge([failed])["failed"] != "why":
+        return "a round that came to no end"
+    own = dict(missing, tables=merged["tables"])
+    del own["missing"]
+    peers = {"peers": [{"peer": "p", "rows": [{"table": "C2"}, {"table": "F1"}]}, {"peer": "q", "missing": "no"}]}
+    both = runner.by_device({"tasks": own, "cuda_a": merged, "cuda_b": missing, "peers": peers})
+    alone = runner.by_device({"tasks": own, "cuda_a": missing, "peers": peers})
+    names = {folder: sorted(found) for folder, found in both.items()}
+    if names != {"a-cpu-2-cores": ["peers", "tasks"], "gpu-1": ["cuda_a", "cuda_b", "peers"]}:
+        return f"folders: {names}"
+    rows = [[peer.get("rows") for peer in both[folder]["peers"]["peers"]] for folder in ("a-cpu-2-cores", "gpu-1")]
+    if rows != [[[{"table": "F1"}], None], [[{"table": "C2"}], None]]:
+        return f"peers by device: {rows}"
+    return None if list(alone) == ["a-cpu-2-cores"] and len(alone["a-cpu-2-cores"]) == 3 else f"without a GPU: {alone}"
+
+
+def rounds_judged():
+    """What rounds say of a goal. A figure that none of them has is beyond all numbers, if it was judged."""
+    def ratio(median, verdict):
+        return dict(figures(median), of="gk", against="C", goal=1, verdict=verdict)
+    for medians, verdicts, wanted, middle in (
+            ((None, None, 0.5), ("missed", "missed", "met"), "undecided", None),
+            ((None, None, None), ("missed",) * 3, "missed", None), ((0.5, 0.9, 1), ("met",) * 3, "met", 0.9),
+            ((0.5, 1.1, 0.9), ("met", "missed", "met"), "undecided", 0.9),
+            ((2, 1.1, 1.5), ("missed",) * 3, "missed", 1.5), ((0.5, 2, 3), ("met", "lost", "lost"), "lost", 2),
+            ((0.5, 0.6, 3), ("met", "met", "lost"), "met", 0.6), ((None, 0.5), ("none", "met"), "met", 0.5),
+            ((None, None, 0.5), ("none", "none", "met"), "lost", 0.5),
+            ((0.5, 1.2, 3), ("met", "missed", "lost"), "undecided", 1.2), ((0.5,), ("met",), "met", 0.5),
+            ((None, None), ("none", "none"), "none", None)):
+        merged = rounds.over_rounds([ratio(*one) for one in zip(medians, verdicts)])
+        if (merged["verdict"], merged["median"]) != (wanted, middle) or \
+                merged.get("medians", list(medians)) != list(medians):
+            return f"{medians}: {merged}"
+    worst = rounds.over_rounds([ratio(None, "missed"), ratio(0.5, "met"), ratio(0.7, "met")])
+    return None if (worst["p5"], worst["p95"]) == (0.5, None) else f"the spread: {worst}"
+
+
+def unlike(folder):
+    """Machines of one name that aren't alike; rounds that are apart; and a goal that is a time is none of ratios."""
+    def write(name, kernel, floor, medians):
+        where = Path(folder) / name
+        where.mkdir()
+        apart = {"what": "gk against C", "against": "C", **figures(sum(medians) / len(medians)), "medians": medians}
+        table = {"id": "F8", "what": "it", "unit": "ns", "arms": [{"name": "gk", **figures(5)}],
+                 "ratios": [apart, {"what": "in ns", "against": "", **figures(floor)}]}
+        size = {"id": "F6", "what": "it", "unit": "bytes", "arms": [],
+                "ratios": [{"what": "in all", "against": "", **figures(floor)}]}
+        (where / "tasks.json").write_text(json.dumps({
+            "program": "tasks", "machine": {"cpu": "C", "cores": 2, "kernel": kernel, "compiler": "gcc",
+                                             "flags": f"-O{kernel}"}, "commit": name, "started": "x",
+            "tables": [table, size], "floor": {"unit": "ns", "arms": [{"name": "a call", **figures(floor)}]}}))
+        return where
+
+    one, other = write("one", "6", 1, [0.9, 1.0, 1.1]), write("other", "7", 2, [1.0, 1.1, 1.2])
+    for name, more in (("lost", {"verdict": "lost"}), ("beyond", {"medians": [None, 0.5, 0.7]})):
+        for where in (write(name, "6", 1, [1.0] * 3), write(f"{name}-later", "6", 1, [1.5] * 3)):
+            report = json.loads((where / "tasks.json").read_text())
+            report["tables"][0]["ratios"][0].update(more)
+            (where / "tasks.json").write_text(json.dumps(report))
+        done = subprocess.run([sys.executable, "bench/compare.py", where.with_name(name), where], capture_output=True,
+                              text=True)
+        if done.returncode or "0 slower, 0 faster, 1 within the noise, 1 of unknown noise" not in done.stdout:
+            return f"{name}: {done.stdout}{done.stderr}"
+    steady, later = write("steady", "6", 1, [1.0, 1.0, 1.0]), write("later", "6", 1.2, [1.1, 1.1, 1.1])
+    for before, after, words, wanted, unwanted in (
+            (one, other, [], ["before: C, 2 cores, commit one, x\n", "not the same kernel: 6 before, 7 after",
+                              "not the same compiler or flags: gcc, -O6 before, gcc, -O7 after",
+                              "not as quiet: a call took 2.00 times as much after", "slower: F6, it, in all",
+                              "2 figures in both: 1 slower, 0 faster, 1 within the noise"], ["in ns"]),
+            (steady, later, [], ["slower: F8, it, gk against C: 1.100 times as much (noise 2 %)",
+                                 "2 figures in both: 2 slower"], ["not the same", "not as quiet", "in ns"]),
+            (one, other, ["--times"], ["slower: F8, it, in ns: 2.000", "slower: floor, tasks, a call: 2.000"],
+             ["gk against C", "in all"])):
+        done = subprocess.run([sys.executable, "bench/compare.py", before, after, *words], capture_output=True,
+                              text=True)
+        bad = [line for line in wanted if line not in done.stdout] + [line for line in unwanted if line in done.stdout]
+        if bad or done.returncode != 1:
+            return f"{before.name}, {words}: exit code {done.returncode}, {bad}:\n{done.stdout}{done.stderr}"
+    return None
+
+
+def compared(folder):
+    """A ratio that doubled, one that was halved, one within its spread, one that is there once; and those that no
+    factor is said of, as a difference came out at 0 or below: below 0 twice as much isn't slower."""
+    def report(ratios):
+        return {"tables": [{"id": "X", "what": "table", "arms": [],
+                            "ratios": [{"what": what, "median": median, "p25": median * (1 - spread),
+                                        "p75": median * (1 + spread)} for what, median, spread in ratios]}]}
+    before, after = Path(folder) / "before", Path(folder) / "after"
+    for where, ratios in ((before, [("one", 1, 0.01), ("two", 2, 0.01), ("three", 3, 0.5), ("four", 4, 0.01),
+                                    ("six", 0, 0.01), ("seven", -0.25, 0.01), ("eight", -1, 0.01),
+                                    ("nine", 2, 0.01)]),
+                          (after, [("one", 2, 0.01), ("two", 1, 0.01), ("three", 4, 0.5), ("five", 5, 0.01),
+                                   ("six", 6, 0.01), ("seven", -0.5, 0.01), ("eight", -0.25, 0.01),
+                                   ("nine", -2, 0.01)])):
+        where.mkdir()
+        (where / "tasks.json").write_text(json.dumps(report(ratios)))
+    done = subprocess.run([sys.executable, "bench/compare.py", before, after], capture_output=True, text=True)
+    wanted = ["slower: X, table, one: 2.000 times as much (noise 2 %)", "faster: X, table, two: 0.500 times as much",
+              "from 0 to 6: X, table, six", "only after: X, table, five", "only before: X, table, four",
+              "lost in noise: X, table, seven: -0.25 before, -0.5 after", "lost in noise: X, table, eight: -1 before",
+              "from 2 to -2: X, table, nine",
+              "7 figures in both: 1 slower, 1 faster, 1 within the noise, 4 at 0 or below\n"]
+    absent = [line for line in wanted if line not in done.stdout]
+    if absent or done.returncode != 1:
+        return f"exit code {done.returncode}, without {absent}:\n{done.stdout}{done.stderr}"
+    gpu = {"program": "cuda", "device": {"gpu": "G"}, "commit": "c", "quick": True, "tables": [
+        {"id": "C1", "what": "gone", "arms": [{"name": "gk", "median": 2, "p25": 2, "p75": 2}], "ratios": []},
+        {"id": "C2", "what": "now", "arms": [{"name": "gk", "missing": "no such kernel"}],
+         "ratios": [{"what": "r", "median": None}]}],
+        "floor": {"unit": "ns", "arms": [{"name": "edge", "median": 3, "p25": 3, "p75": 3}]}}
+    (after / "cuda.json").write_text(json.dumps(gpu))
+    edge = {"unit": "ns", "arms": [{"name": "edge", "median": 1, "p25": 1, "p75": 1}]}
+    (before / "cuda.json").write_text(json.dumps(dict(gpu, device={"gpu": "H"}, quick=False, floor=edge)))
+    (after / "loops.json").write_text(json.dumps({"program": "loops", "missing": "there is no device", "tables": []}))
+    times = subprocess.run([sys.executable, "bench/compare.py", before, after, "--times"], capture_output=True,
+                           text=True)
+    wanted = ["before: H, commit c", "after: G, commit c", "not the same machine: times",
+              "after is by --quick",
+              "slower: floor, cuda, edge: 3.000 times as much", "not measured after: loops: there is no device",
+              "not measured before and after: C2, now, gk: no such kernel", "2 figures in both: 1 slower, 0 faster"]
+    absent = [line for line in wanted if line not in times.stdout]
+    if absent or times.returncode != 1:
+        return f"with --times, without {absent}:\n{times.stdout}{times.stderr}"
+    same = subprocess.run([sys.executable, "bench/compare.py", before, before], capture_output=True, text=True)
+    none = subprocess.run([sys.executable, "bench/compare.py", before, folder], capture_output=True, text=True)
+    return None if same.returncode == 0 and "no figures" in none.stderr else f"{same.stdout}{none.stderr}"
+
+
+def peers_compared(folder):
+    """What is 1.05 times as much of two peers, where a folder has one round, three, or one as older files have it."""
+    def write(name, times, rounds=1, quartiles=True):
+        def figure(median, spread):
+            ends = {"p25": median * (1 - spread), "p75": median * (1 + spread)}
+            return {"median": median, **(ends if quartiles else {})}
+
+        def row(spread):
+            ratio = {"of": "gk", "median": times, "least": times, "most": times * (1 if rounds == 1 else 1.001),
+                     "rounds": rounds}
+            return {"table": "F1", "what": "n=1", **figure(times, spread), "ratio": ratio}
+        where = Path(folder) / name
+        where.mkdir()
+        arm = {"name": "gk", "median": 1, "p25": 0.98, "p75": 1.02}
+        tables = [{"id": "F1", "what": "n=1", "arms": [arm], "ratios": []}]
+        (where / "tasks.json").write_text(json.dumps({"program": "tasks", "tables": tables}))
+        peers = [{"peer": "steady", "rows": [row(0.01)]}, {"peer": "shaky", "rows": [row(0.5)]}]
+        (where / "peers.json").write_text(json.dumps({"program": "peers", "rounds": rounds, "peers": peers}))
+        return where
+
+    one, later, old = write("one", 1), write("later", 1.05), write("old", 1, quartiles=False)
+    three, much = write("three", 1, rounds=3), write("three-later", 1.05, rounds=3)
+    steady = "slower: F1, n=1, gk against steady: 1.050 times as much (noise 3 %)\n"
+    for before, after, words, wanted in (
+            (one, later, [], [steady, "2 figures in both: 1 slower, 0 faster, 1 within the noise\n"]),
+            (one, later, ["--times"], ["slower: F1, n=1, steady: 1.050 times", "3 figures in both: 1 slower"]),
+            (three, much, [], ["against shaky: 1.050 times as much (noise 2 %)", "2 figures in both: 2 slower"]),
+            (old, later, [], ["2 figures in both: 0 slower, 0 faster, 0 within the noise, 2 of unknown noise\n"])):
+        done = subprocess.run([sys.executable, "bench/compare.py", before, after, *words], capture_output=True,
+                              text=True)
+        absent = [line for line in wanted if line not in done.stdout]
+        if absent or done.returncode != (before != old):
+            return f"{before.name}, {words}: exit code {done.returncode}, without {absent}:\n{done.stdout}{done.stderr}"
+    return None
+
+
+def main():
+    for name, test in (("no goal is left out", goals_shown), ("rounds on the page", rounds_shown),
+                       ("runs on one page", runs_shown), ("peers alone", peers_alone),
+                       ("what is asked first", in_short),
+                       ("what is judged, in plots", judged_in_plots),
+                       ("what is judged of many tables", judged_beside),
+                       ("a page without matplotlib", without_matplotlib), ("a page of what is cut off", cut_off),
+                       ("two folders compared", compared), ("what isn't alike", unlike),
+                       ("ratios to peers compared", peers_compared)):
+        with tempfile.TemporaryDirectory() as folder:
+            tap.case(name, test(folder))
+    tap.case("rounds merged, by device", rounds_merged())
+    tap.case("rounds judged", rounds_judged())
+    tap.finish()
+
+
+main()

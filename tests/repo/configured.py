@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""A build/config.ninja of an older configure.py, which lacks settings that build.ninja has come to use: ninja has it
+written anew with the arguments that it names, whichever the settings are."""
+import sys
+import os
+import re
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
+import tap  # noqa: E402
+
+# Of a library that was built without xxHash and NVTX.
+TRY = """#include "kernel/cache.h"
+#include "base/trace.h"
+#include <string.h>
+int main(void) {
+  char folder[64], why[256];
+  const char *heard;
+  void *bytes;
+  size_t size;
+  const gki_cache_key key = gki_cache_key_of(NULL, 0);
+  gki_cache_keep(&key, "x", 1);
+  gki_cache_describe(folder, sizeof folder, why, sizeof why);
+  if (folder[0] || !strstr(why, "libxxhash-dev") || gki_cache_find(&key, &bytes, &size)) return 1;
+  return gki_range_describe(&heard) || !strstr(heard, "without NVTX");
+}
+"""
+BARE = {"cache": "common/kernel/cache_none.c", "nvtx": "", "nvtx_headers": ""}
+KEPT = ["python", "arguments"]  # what ninja runs configure.py by
+
+
+def settings(config):
+    return dict(re.findall(r"^(\w+) = (.*)$", config, re.M))
+
+
+def ask_ninja(folder, config):
+    """What is wrong, or None; config.ninja is as old as can be."""
+    path = folder / "build/config.ninja"
+    path.write_text(config)
+    os.utime(path, (1, 1))
+    return tap.run("ninja", "build.ninja", cwd=folder)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for entry in tap.ROOT.iterdir():
+            if entry.name not in ("build", ".git"):
+                (folder / entry.name).symlink_to(entry)
+        (folder / "build").mkdir()
+        configured = tap.run("./configure.py", "--without-png", "--prefix=/nowhere", cwd=folder)
+        if not tap.case("configure", configured):
+            tap.finish()
+        whole = (folder / "build/config.ninja").read_text()
+        rows = whole.splitlines(keepends=True)
+        old = "".join(row for row in rows if row.split(" = ")[0] in KEPT)
+        problem = ask_ninja(folder, old)
+        found = settings((folder / "build/config.ninja").read_text())
+        tap.case("what an older one lacks is added, as it was asked for", problem or
+                 (None if found == settings(whole) else f"wanted {settings(whole)}, found {found}"))
+        asked = tap.run("./configure.py", "--ready-gates", cwd=folder)
+        image = settings((folder / "build/config.ninja").read_text())["gates_fatbin"]
+        tap.case("kernels as they are checked in", asked or (None if image == "cuda/image/gates.fatbin" else image))
+        bare = tap.run("./configure.py", "--without-xxhash", "--without-nvtx", "--ready-gates", "--debug", cwd=folder)
+        chosen = settings((folder / "build/config.ninja").read_text())
+        wrong = [f"{name}: {chosen[name]}" for name, wanted in BARE.items() if chosen[name] != wanted]
+        tap.case("without xxHash and NVTX", bare or "\n".join(wrong))
+        tap.case("which builds", tap.run("ninja", "build/libgk.so", cwd=folder))
+        (folder / "try.c").write_text(TRY)
+        tap.case("and says that nothing is kept, and nobody heard",
+                 tap.run("cc", "-Iinclude", "-Icommon", "try.c", "build/libgk.a", "-fopenmp", "-pthread", "-ldl", "-lm",
+                         "-o", "try", cwd=folder) or tap.run("./try", cwd=folder))
+    tap.finish()
+
+
+main()

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Compiles and runs the code in README.md and docs/*.md.
+
+The word behind ```c decides:
+  ```c            a whole program: is compiled and run, and must end with 0
+  ```c file       declarations: is compiled; what follows on the same page may use them
+  ```c fragment   statements: is compiled in a function, behind the page's `file` blocks and tests/repo/docs_prelude.h
+"""
+import sys
+import re
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
+import tap  # noqa: E402
+
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude"]
+UNUSED = ["-Wno-unused-variable", "-Wno-unused-const-variable", "-Wno-unused-function", "-Wno-unused-but-set-variable"]
+
+
+def blocks(path):
+    """(line, word, text) of each block of C."""
+    text = path.read_text()
+    for found in re.finditer(r"^```c([^\n]*)\n(.*?)^```", text, re.M | re.S):
+        yield text.count("\n", 0, found.start()) + 2, found[1].strip(), found[2]
+
+
+def units(path):
+    """(title, source, run it) of each thing to compile on a page."""
+    before = '#include "tests/repo/docs_prelude.h"\n'
+    for line, word, text in blocks(path):
+        title = f"{path}:{line}"
+        if word == "":
+            yield title, text, True
+        elif word == "file":
+            before += text
+            yield title, before, False
+        elif word == "fragment":
+            yield title, f"{before}\nvoid fragment(void);\nvoid fragment(void) {{\n{text}}}\n", False
+        else:
+            yield title, f"#error ```c {word} isn't one of ```c, ```c file, ```c fragment\n", False
+
+
+def attempt(unit):
+    title, source, run_it = unit
+    cc = tap.config("cc")
+    with tempfile.TemporaryDirectory() as folder:
+        file, program = Path(folder) / "block.c", Path(folder) / "block"
+        file.write_text(source)
+        if not run_it:
+            return title, tap.run(*cc, *FLAGS, *UNUSED, "-I.", "-c", file, "-o", program)
+        libs = ["build/libgk.a", *tap.config("openmp_libs"), "-lpthread", "-ldl", "-lm"]
+        problem = tap.run(*cc, *FLAGS, file, *libs, "-o", program) or tap.run(program, timeout=tap.HANGS)
+        return title, problem
+
+
+def main():
+    pages = [Path("README.md"), *sorted(Path("docs").rglob("*.md"))]
+    found = [unit for page in pages for unit in units(page)]
+    with ThreadPoolExecutor() as pool:
+        for title, problem in pool.map(attempt, found):
+            tap.case(title, problem)
+    tap.finish()
+
+
+main()

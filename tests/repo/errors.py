@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""docs/errors.md says what common/base/results.def and common/list/problems.def say; `tests/repo/errors.py --update`
+writes it."""
+import re
+import sys
+
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
+import tap  # noqa: E402
+
+PAGE = tap.ROOT / "docs" / "errors.md"
+TOP = """# What can go wrong
+
+Calls answer a result, or NULL. After an error `gk_error()` has its sentence, for the thread that called: which call or
+graph, which task (its index in the list and its name) or slot (number and name), what is wrong, and what to do. What
+goes wrong while a launch runs is answered by `gk_wait` or `gk_poll`. With `GK_LOG=error` each error is printed as well.
+
+This page has all results, and every problem that a list can have. It is written from `common/base/results.def` and
+`common/list/problems.def` by `tests/repo/errors.py --update`.
+
+## Results
+
+| result | what to do |
+|---|---|
+"""
+MIDDLE = """
+## Problems of a list
+
+What `gk_check` reports, and `gk_graph_create` refuses. The code is stable, for tests. Before each sentence comes the
+task, as in "task 7 (scale): "; words in braces are filled in.
+"""
+
+
+def strings(call):
+    """The identifiers and string literals of a macro's arguments, adjacent literals joined."""
+    parts = re.split(r",\s*(?=(?:[^\"]*\"[^\"]*\")*[^\"]*$)", call)
+    return ["".join(re.findall(r'"((?:[^"\\]|\\.)*)"', p)).replace('\\"', '"') or p.strip() for p in parts]
+
+
+def page():
+    out = TOP
+    text = (tap.ROOT / "common/base/results.def").read_text()
+    for call in re.findall(r"^RESULT\((.*)\)$", text, re.M):
+        code, advice = strings(call)
+        out += f"| `{code}` | {advice} |\n"
+    out += MIDDLE
+    text = (tap.ROOT / "common/list/problems.def").read_text()
+    for comment, call in re.findall(r"^/\* ([^*]*?) \*/$|^PROBLEM\((.*?)\)$", text, re.M | re.S):
+        if comment and "PROBLEM(" not in comment:
+            out += f"\n### {comment[0].upper() + comment[1:]}\n\n| code | what it says |\n|---|---|\n"
+        elif call:
+            _, code, sentence = strings(re.sub(r'"\s*\n\s*"', "", call))
+            out += f"| `{code}` | {sentence} |\n"
+    return out
+
+
+def main():
+    text = page()
+    if "--update" in sys.argv:
+        PAGE.write_text(text)
+    same = PAGE.exists() and PAGE.read_text() == text
+    tap.case("docs/errors.md is what the tables say",
+             None if same else "run tests/repo/errors.py --update and look at the difference")
+    tap.finish()
+
+
+main()

@@ -1,0 +1,124 @@
+#include "base/memory.h"
+#include "base/error.h"
+#include "unit/support/runtime.h"
+
+static void arena_gives_aligned_zeroed_memory(void **state) {
+  (void)state;
+  static counting c;
+  gk_allocator allocator = counting_allocator(&c);
+  assert_ok(gk_set_allocator(&allocator));
+  gki_arena arena = {0};
+  for (size_t bytes = 0; bytes < 40000; bytes = bytes * 2 + 1) {
+    unsigned char *memory = gki_arena_alloc(&arena, bytes, 1);
+    assert_non_null(memory);
+    assert_int_equal((uintptr_t)memory % _Alignof(max_align_t), 0);
+    for (size_t k = 0; k < bytes; ++k) assert_int_equal(memory[k], 0);
+    memset(memory, 0xFF, bytes); /* must not reach what is given next */
+  }
+  for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+    unsigned char *memory = gki_arena_alloc_aligned(&arena, 100, alignment);
+    assert_int_equal((uintptr_t)memory % alignment, 0);
+    for (size_t k = 0; k < 100; ++k) assert_int_equal(memory[k], 0);
+    memset(memory, 0xFF, 100);
+  }
+  assert_null(gki_arena_alloc_aligned(&arena, SIZE_MAX, 64));
+  gki_arena_free(&arena);
+  assert_int_equal(atomic_load(&c.live), 0);
+  assert_null(arena.last);
+  assert_ok(gk_set_allocator(NULL));
+}
+
+static void sizes_that_do_not_fit_are_refused(void **state) {
+  (void)state;
+  gki_arena arena = {0};
+  assert_null(gki_arena_alloc(&arena, SIZE_MAX, 2));
+  assert_null(gki_arena_alloc(&arena, SIZE_MAX, 1));
+  assert_null(gki_arena_alloc(&arena, SIZE_MAX - 16, 1));
+  gki_begin();
+  assert_null(gki_array(SIZE_MAX / 2, 3, "moon maps"));
+  assert_says("moon maps");
+  void *array = NULL;
+  size_t capacity = 0;
+  gki_begin();
+  assert_false(gki_grow(&array, &capacity, SIZE_MAX / 2, 16, "sun maps"));
+  assert_says("sun maps");
+  assert_null(array);
+  assert_int_equal(capacity, 0);
+  gki_arena_free(&arena);
+}
+
+static void array_grows_and_keeps(void **state) {
+  (void)state;
+  static counting c;
+  gk_allocator allocator = counting_allocator(&c);
+  assert_ok(gk_set_allocator(&allocator));
+  int *array = NULL;
+  size_t capacity = 0;
+  for (int k = 0; k < 1000; ++k) {
+    assert_true(gki_grow((void **)&array, &capacity, (size_t)k + 1, sizeof *array, "numbers"));
+    array[k] = k;
+  }
+  for (int k = 0; k < 1000; ++k) assert_int_equal(array[k], k);
+  assert_true(atomic_load(&c.calls) < 20); /* geometrically */
+  size_t before = capacity;
+  atomic_store(&c.fail_at, atomic_load(&c.calls) + 1);
+  gki_begin();
+  assert_false(gki_grow((void **)&array, &capacity, capacity + 1, sizeof *array, "numbers"));
+  assert_says("numbers");
+  assert_int_equal(capacity, before);
+  assert_int_equal(array[999], 999);
+  gk_host_free(array);
+  assert_int_equal(atomic_load(&c.live), 0);
+  assert_ok(gk_set_allocator(NULL));
+}
+
+static void obtained_memory_is_zeroed(void **state) {
+  (void)state;
+  static counting c; /* gives dirty memory */
+  gk_allocator allocator = counting_allocator(&c);
+  assert_ok(gk_set_allocator(&allocator));
+  unsigned char *memory = gk_host_alloc(100), *nothing = gk_host_alloc(0);
+  for (int k = 0; k < 100; ++k) assert_int_equal(memory[k], 0);
+  assert_non_null(nothing); /* so that NULL always means that none is left */
+  gk_host_free(memory);
+  gk_host_free(nothing);
+  gk_host_free(NULL);
+  assert_int_equal(atomic_load(&c.live), 0);
+  assert_ok(gk_set_allocator(NULL));
+}
+
+static void incomplete_allocator_is_refused(void **state) {
+  (void)state;
+  counting c = {0};
+  for (int missing = 0; missing < 3; ++missing) {
+    gk_allocator allocator = counting_allocator(&c);
+    if (missing == 0) allocator.alloc = NULL;
+    if (missing == 1) allocator.resize = NULL;
+    if (missing == 2) allocator.free = NULL;
+    assert_fails(GK_ERROR_INVALID, "all needed", gk_set_allocator(&allocator));
+  }
+  gk_host_free(gk_host_alloc(1));
+  assert_int_equal(atomic_load(&c.calls), 0);
+}
+
+static void allocator_stays_while_held(void **state) {
+  (void)state;
+  gki_memory_hold();
+  gki_memory_hold();
+  gki_memory_drop();
+  assert_fails(GK_ERROR_BUSY, "device is open", gk_set_allocator(NULL));
+  gki_memory_drop();
+  assert_ok(gk_set_allocator(NULL));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(arena_gives_aligned_zeroed_memory),
+    cmocka_unit_test(sizes_that_do_not_fit_are_refused),
+    cmocka_unit_test(array_grows_and_keeps),
+    cmocka_unit_test(obtained_memory_is_zeroed),
+    cmocka_unit_test(incomplete_allocator_is_refused),
+    cmocka_unit_test(allocator_stays_while_held),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

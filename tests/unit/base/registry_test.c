@@ -1,0 +1,382 @@
+#include "unit/support/runtime.h"
+#include "base/registry.h"
+#include <unistd.h>
+
+/* ---- a backend that can do nothing, to be registered ------------------------------------------------------------- */
+
+static gk_result refuse_open(void *device, const gk_device_desc *desc) {
+  (void)device;
+  return gk_fail(GK_ERROR_NO_DEVICE, "no %s in this machine", desc->backend);
+}
+static void close_it(void *device) { (void)device; }
+static void describe_it(void *device, gk_device_info *info) { (void)device, (void)info; }
+static gk_result alloc_it(void *device, size_t bytes, gk_memory kind, void **memory) {
+  (void)device, (void)bytes, (void)kind, (void)memory;
+  return GK_ERROR_MEMORY;
+}
+static void free_it(void *device, void *memory) { (void)device, (void)memory; }
+static gk_result copy_it(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+  (void)device, (void)direction, (void)to, (void)from, (void)bytes;
+  return GK_ERROR_DEVICE;
+}
+static gk_result lower_it(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
+  (void)device, (void)graph, (void)plan, (void)code, (void)mode;
+  return GK_ERROR_UNSUPPORTED;
+}
+static void drop_it(void *graph) { (void)graph; }
+static gk_result load_it(void *device, const gk_kernel *kernel, void **code) {
+  (void)device, (void)kernel, (void)code;
+  return GK_OK;
+}
+static gk_result run_it(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
+  (void)graph, (void)launch, (void)record;
+  return GK_OK;
+}
+static gk_result launch_it(void *graph, const gk_launch_args *launch) {
+  (void)graph, (void)launch;
+  return GK_OK;
+}
+static gk_result submit_it(void *graph, uint32_t run) {
+  (void)graph, (void)run;
+  return GK_OK;
+}
+
+static gk_backend backend_named(const char *name) {
+  return (gk_backend){.abi = GK_BACKEND_ABI,
+                      .bytes = sizeof(gk_backend),
+                      .name = name,
+                      .device_bytes = 1,
+                      .graph_bytes = 1,
+                      .open = refuse_open,
+                      .close = close_it,
+                      .describe = describe_it,
+                      .alloc = alloc_it,
+                      .free = free_it,
+                      .copy = copy_it,
+                      .lower = lower_it,
+                      .drop = drop_it,
+                      .run = run_it};
+}
+
+static size_t backend_count(void) {
+  size_t count = 0;
+  while (gk_backend_at(count)) ++count;
+  return count;
+}
+
+static void last_registered_is_tried_first(void **state) {
+  (void)state;
+  size_t before = backend_count();
+  gk_backend one = backend_named("one"), two = backend_named("two");
+  assert_ok(gk_backend_register(&one));
+  assert_ok(gk_backend_register(&two));
+  assert_int_equal(backend_count(), before + 2);
+  assert_string_equal(gk_backend_at(0)->name, "two");
+  assert_string_equal(gk_backend_at(1)->name, "one");
+  assert_string_equal(gk_backend_at(before + 1)->name, "openmp");
+  assert_null(gk_backend_at(SIZE_MAX));
+  assert_fails(GK_ERROR_INVALID, "named one already", gk_backend_register(&one));
+  gk_backend openmp = backend_named("openmp");
+  assert_fails(GK_ERROR_INVALID, "named openmp already", gk_backend_register(&openmp));
+  assert_int_equal(backend_count(), before + 2);
+}
+
+static gk_result own_it(void *graph, const void *from, size_t kept, size_t bytes, void **memory) {
+  (void)graph, (void)from, (void)kept, (void)bytes, (void)memory;
+  return GK_ERROR_MEMORY;
+}
+
+static void misfits_are_refused(void **state) {
+  (void)state;
+  size_t before = backend_count();
+  assert_fails(GK_ERROR_INVALID, "NULL", gk_backend_register(NULL));
+  gk_backend b = backend_named("misfit");
+  b.abi = GK_BACKEND_ABI + 1;
+  assert_fails(GK_ERROR_INVALID, "was built for ABI 2", gk_backend_register(&b));
+  b = backend_named("misfit");
+  b.bytes = 0;
+  assert_fails(GK_ERROR_INVALID, "set it to sizeof(gk_backend)", gk_backend_register(&b));
+  b = backend_named(NULL);
+  assert_fails(GK_ERROR_INVALID, "has no name", gk_backend_register(&b));
+  b = backend_named("");
+  assert_fails(GK_ERROR_INVALID, "has no name", gk_backend_register(&b));
+  assert_int_equal(backend_count(), before);
+}
+
+#define refuse_without(change, entry) \
+  do { \
+    gk_backend b = backend_named("incomplete"); \
+    change; \
+    assert_fails(GK_ERROR_INVALID, "backend incomplete lacks the entry " entry, gk_backend_register(&b)); \
+  } while (0)
+
+static void lacking_entry_is_named(void **state) {
+  (void)state;
+  refuse_without(b.open = NULL, "open");
+  refuse_without(b.close = NULL, "close");
+  refuse_without(b.describe = NULL, "describe");
+  refuse_without(b.alloc = NULL, "alloc");
+  refuse_without(b.free = NULL, "free");
+  refuse_without(b.copy = NULL, "copy");
+  refuse_without(b.lower = NULL, "lower");
+  refuse_without(b.drop = NULL, "drop");
+  refuse_without(b.load = load_it, "unload");
+  refuse_without(b.own = own_it, "disown");
+  refuse_without(b.run = NULL, "run, or launch");
+  refuse_without((b.run = NULL, b.launch = launch_it), "wait, or submit");
+  refuse_without((b.run = NULL, b.launch = launch_it, b.submit = submit_it), "read_flag");
+}
+
+/* A module that was built when the struct was shorter: what it doesn't have is NULL, whatever lies behind. */
+static void shorter_struct_is_completed(void **state) {
+  (void)state;
+  struct { gk_backend backend; void *behind; } module = {.backend = backend_named("older")};
+  module.backend.bytes = offsetof(gk_backend, dump);
+  module.backend.dump = (char *(*)(void *, const char *))(uintptr_t)1;
+  module.backend.query = (const void *(*)(const char *))(uintptr_t)1;
+  assert_ok(gk_backend_register(&module.backend));
+  const gk_backend *known = gki_backend_named("older");
+  assert_non_null(known);
+  assert_null(known->dump);
+  assert_null(known->query);
+  assert_ptr_equal(known->run, run_it);
+  gk_backend older_yet = backend_named("older yet");
+  older_yet.bytes = offsetof(gk_backend, lower);
+  assert_fails(GK_ERROR_INVALID, "lacks the entry lower", gk_backend_register(&older_yet));
+  struct { gk_backend backend; void *later[4]; } newer = {.backend = backend_named("newer"), .later = {&newer}};
+  newer.backend.bytes = sizeof newer;
+  assert_ok(gk_backend_register(&newer.backend));
+}
+
+/* ---- the environment --------------------------------------------------------------------------------------------- */
+
+static void unknown_name_lists_the_known(void **state) {
+  (void)state;
+  fake_register();
+  gk_device *device;
+  assert_fails(GK_ERROR_INVALID, "no backend named \"quantum\"; there are: ",
+               gk_device_open(&(gk_device_desc){.backend = "quantum"}, &device));
+  assert_says("fake_native");
+  assert_says("openmp");
+  assert_fails(GK_ERROR_INVALID, "gk_device_open: the backend \"hip\" is not in this build; there are: ",
+               gk_device_open(&(gk_device_desc){.backend = "hip"}, &device));
+  setenv("GK_BACKEND", "steam", 1);
+  assert_fails(GK_ERROR_INVALID, "no backend named \"steam\" (from $GK_BACKEND)", gk_device_open(NULL, &device));
+  unsetenv("GK_BACKEND");
+}
+
+static void variable_chooses(void **state) {
+  (void)state;
+  fake_register();
+  fake_reset();
+  gk_device *device;
+  setenv("GK_BACKEND", "fake_batched", 1);
+  assert_ok(gk_device_open(NULL, &device));
+  assert_string_equal(gk_device_describe(device)->backend, "fake_batched");
+  close_fake(device);
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "fake_native"}, &device)); /* the caller knows better */
+  assert_string_equal(gk_device_describe(device)->backend, "fake_native");
+  close_fake(device);
+  setenv("GK_BACKEND", "", 1);
+  assert_ok(gk_device_open(NULL, &device));
+  close_fake(device);
+  unsetenv("GK_BACKEND");
+}
+
+typedef struct logged { int errors, warnings; char error[200]; } logged;
+static void log_line(void *user, gk_log_level level, const char *line) {
+  logged *l = user;
+  l->warnings += level == GK_LOG_WARN;
+  if (level != GK_LOG_ERROR) return;
+  ++l->errors;
+  snprintf(l->error, sizeof l->error, "%s", line);
+}
+
+/* The first that is able wins; where none is, every reason is told. Ordinal 9 is none of the fakes'. */
+static void refusals_are_collected(void **state) {
+  (void)state;
+  fake_register();
+  gk_backend broken = backend_named("broken");
+  assert_ok(gk_backend_register(&broken));
+  gk_device *device;
+  logged l = {0};
+  gk_set_log(GK_LOG_WARN, log_line, &l);
+  assert_ok(gk_device_open(NULL, &device)); /* broken is tried first, and passed over: no error, a warning */
+  assert_string_equal(gk_device_describe(device)->backend, "fake_batched");
+  assert_int_equal(l.errors, 0);
+  assert_int_equal(l.warnings, 1);
+  close_fake(device);
+  assert_fails(GK_ERROR_NO_DEVICE, "no broken in this machine", gk_device_open(&(gk_device_desc){.backend = "broken"},
+                                                                               &device));
+  assert_int_equal(l.errors, 1);
+  fake_fail(FAKE_OPEN, 1, GK_ERROR_MEMORY, false); /* after which no other is tried */
+  assert_fails(GK_ERROR_MEMORY, "fake: open failed", gk_device_open(NULL, &device));
+  assert_int_equal(l.errors, 2);
+  assert_non_null(strstr(l.error, "fake: open failed"));
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+  assert_fails(GK_ERROR_NO_DEVICE,
+               "; backend broken: no broken in this machine; backend fake_batched: fake: there are 2 devices; "
+               "backend fake_native: ",
+               gk_device_open(&(gk_device_desc){.ordinal = 9}, &device));
+  assert_null(device);
+  assert_says("; backend openmp: ");
+}
+
+/* ---- modules ----------------------------------------------------------------------------------------------------- */
+
+static const char *beside(const char *file) {
+  static char path[4200];
+  ssize_t length = readlink("/proc/self/exe", path, 4000);
+  assert_true(length > 0);
+  path[length] = 0;
+  strcpy(strrchr(path, '/') + 1, file);
+  return path;
+}
+
+static void modules_are_loaded(void **state) {
+  (void)state;
+  assert_fails(GK_ERROR_INVALID, "/nowhere/gk_none.so can't be loaded", gk_backend_load("/nowhere/gk_none.so"));
+  assert_fails(GK_ERROR_INVALID, "no path", gk_backend_load(""));
+  assert_fails(GK_ERROR_INVALID, "no path", gk_backend_load(NULL));
+  assert_fails(GK_ERROR_INVALID, "no function gk_backend_export", gk_backend_load("libm.so.6"));
+  assert_ok(gk_set_allocator(NULL));
+  assert_ok(gk_backend_load(beside("module.so")));
+  assert_string_equal(gk_backend_at(0)->name, "module");
+  assert_fails(GK_ERROR_BUSY, "module is loaded", gk_set_allocator(NULL)); /* it may hold what the allocator gave */
+  assert_fails(GK_ERROR_INVALID, "named module already", gk_backend_load(beside("module.so")));
+  gk_device *device;
+  assert_fails(GK_ERROR_NO_DEVICE, "backend module failed to open its device and didn't say why",
+               gk_device_open(&(gk_device_desc){.backend = "module"}, &device));
+}
+
+/* It put itself in place as it was loaded, so its second registration is refused, and it stays loaded all the same. */
+static void module_that_registers_itself_stays(void **state) {
+  (void)state;
+  gk_device *device;
+  assert_fails(GK_ERROR_INVALID, "named module that registers already",
+               gk_backend_load(beside("module_that_registers.so")));
+  assert_string_equal(gk_backend_at(0)->name, "module that registers");
+  assert_fails(GK_ERROR_NO_DEVICE, "backend module that registers failed to open",
+               gk_device_open(&(gk_device_desc){.backend = "module that registers"}, &device));
+}
+
+/* Run in a process of its own: $GK_MODULES is read once. */
+static int list_modules(void) {
+  alarm(600); /* what hangs is ended */
+  gk_device *device;
+  gk_result result = gk_device_open(&(gk_device_desc){.backend = "none"}, &device);
+  printf("%s\nnames %s\n", gk_error(), gk_backend_at(0)->name);
+  return result == GK_ERROR_INVALID ? 0 : 1;
+}
+
+static void run_with_modules(const char *modules, char *said, size_t bytes) {
+  char command[20000];
+  snprintf(command, sizeof command, "'%s' modules", beside("registry_test"));
+  setenv("GK_MODULES", modules, 1);
+  FILE *child = popen(command, "r");
+  assert_non_null(child);
+  said[fread(said, 1, bytes - 1, child)] = 0;
+  assert_int_equal(pclose(child), 0);
+  unsetenv("GK_MODULES");
+}
+
+static void variable_lists_modules(void **state) {
+  (void)state;
+  char list[9000], said[9000];
+  snprintf(list, sizeof list, "::/nowhere/gk_none.so:%s:", beside("module.so"));
+  run_with_modules(list, said, sizeof said);
+  if (!strstr(said, "names module")) fail_msg("%s", said);
+  if (!strstr(said, "$GK_MODULES: gk_backend_load: /nowhere/gk_none.so can't be loaded")) fail_msg("%s", said);
+  snprintf(list, sizeof list, "%s", beside("module_that_opens.so"));
+  run_with_modules(list, said, sizeof said);
+  if (!strstr(said, "names module that opens")) fail_msg("%s", said);
+  memset(list, 'x', 5000); /* a path that is too long is no reason to say nothing */
+  strcpy(list + 5000, ".so");
+  run_with_modules(list, said, sizeof said);
+  if (!strstr(said, "$GK_MODULES: ")) fail_msg("%s", said);
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 8, NAMES = 6 };
+static char names[NAMES][32];
+static gk_backend racing[NAMES];
+static atomic_int registered, ready[NAMES];
+
+static gk_result open_anything(void *device, const gk_device_desc *desc) {
+  (void)device, (void)desc;
+  return GK_OK;
+}
+
+static void count_devices(void *user, const gk_device_entry *entry) {
+  if (strcmp(entry->backend, "everywhere") == 0) ++*(int *)user;
+}
+
+/* A backend that doesn't look at the ordinal has as many devices as one cares to ask for. */
+static void list_ends(void **state) {
+  (void)state;
+  static gk_backend everywhere;
+  everywhere = backend_named("everywhere");
+  everywhere.open = open_anything;
+  assert_ok(gk_backend_register(&everywhere));
+  int devices = 0;
+  assert_ok(gk_device_list(count_devices, &devices));
+  assert_in_range(devices, 1, 1024);
+}
+
+static void *register_all(void *at) {
+  (void)at;
+  for (int k = 0; k < NAMES; ++k) {
+    atomic_fetch_add(&ready[k], 1);
+    while (atomic_load(&ready[k]) < THREADS) {} /* all at once */
+    if (gk_backend_register(&racing[k]) == GK_OK) atomic_fetch_add(&registered, 1);
+  }
+  return NULL;
+}
+
+static void name_is_taken_once_by_many_threads(void **state) {
+  (void)state;
+  pthread_t threads[THREADS];
+  size_t before = backend_count();
+  for (int k = 0; k < NAMES; ++k) {
+    snprintf(names[k], sizeof names[k], "racing %d", k);
+    racing[k] = backend_named(names[k]);
+  }
+  for (int k = 0; k < THREADS; ++k) assert_int_equal(pthread_create(&threads[k], NULL, register_all, NULL), 0);
+  for (int k = 0; k < THREADS; ++k) pthread_join(threads[k], NULL);
+  assert_int_equal(atomic_load(&registered), NAMES);
+  assert_int_equal(backend_count(), before + NAMES);
+}
+
+static void no_more_fit(void **state) {
+  (void)state;
+  static char many[64][32];
+  gk_result result = GK_OK;
+  for (int k = 0; k < 64 && result == GK_OK; ++k) {
+    snprintf(many[k], sizeof many[k], "many %d", k);
+    gk_backend b = backend_named(many[k]);
+    result = gk_backend_register(&b);
+  }
+  assert_int_equal(result, GK_ERROR_INVALID);
+  assert_says("no more fit");
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], "modules") == 0) return list_modules();
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(last_registered_is_tried_first),
+    cmocka_unit_test(misfits_are_refused),
+    cmocka_unit_test(lacking_entry_is_named),
+    cmocka_unit_test(shorter_struct_is_completed),
+    cmocka_unit_test(unknown_name_lists_the_known),
+    cmocka_unit_test(variable_chooses),
+    cmocka_unit_test(refusals_are_collected),
+    cmocka_unit_test(modules_are_loaded),
+    cmocka_unit_test(module_that_registers_itself_stays),
+    cmocka_unit_test(variable_lists_modules),
+    cmocka_unit_test(list_ends),
+    cmocka_unit_test(name_is_taken_once_by_many_threads),
+    cmocka_unit_test(no_more_fit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,322 @@
+/* Devices on CUDA: opening, contexts, memory of both kinds, copies. */
+#include "cuda/memory.h"
+#include "runtime/device.h"
+#include "cuda/device.h"
+#include "world.h"
+#include "unit/support/runtime_kernels.h"
+
+static void test_report(void **state) {
+  const gk_device_info *info = gk_device_describe(*state);
+  assert_string_equal(info->backend, "cuda");
+  assert_non_null(strstr(info->driver, "CUDA 13.0"));
+  for (size_t k = 0; k < info->capability_count; ++k) {
+    assert_true(strlen(info->capabilities[k].why) > 10);
+    assert_int_equal(info->capabilities[k].how, GK_NATIVE);
+  }
+}
+
+static void test_no_such_device(void **state) {
+  (void)state;
+  gk_device *device = NULL;
+  assert_fails(GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 7 was asked for",
+               gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 7}, &device));
+  assert_fails(GK_ERROR_NO_DEVICE, "there is 1 device, counted from 0; 1 was asked for",
+               gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = 1}, &device));
+  gk_extension extension = {.id = 5, .bytes = sizeof extension};
+  assert_fails(GK_ERROR_INVALID, "no extension",
+               gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &extension}, &device));
+  assert_null(device);
+}
+
+/* What is current to the caller stays so, whatever is called. */
+static void test_context_is_left_alone(void **state) {
+  gk_device *device = *state;
+  CUresult (*get)(CUcontext *context);
+  CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = NULL;
+  *(void **)&find = dlsym(library, "cuGetProcAddress");
+  assert_int_equal(find("cuCtxGetCurrent", &entry, 4000, 0), CUDA_SUCCESS);
+  *(void **)&get = entry;
+  int *memory = int_on(device, 3);
+  assert_int_equal(int_at(device, memory), 3);
+  gk_free(device, memory);
+  void *page = gk_alloc(device, 10, GK_HOST_MEMORY);
+  gk_free(device, page);
+  assert_null(gk_alloc(device, SIZE_MAX / 2, GK_DEVICE_MEMORY));
+  assert_says("cuMemAlloc");
+  CUcontext now = (CUcontext)(uintptr_t)1;
+  assert_int_equal(get(&now), CUDA_SUCCESS);
+  assert_null(now);
+}
+
+static void test_host_memory(void **state) {
+  gk_device *device = *state;
+  int *page = gk_alloc(device, 4 * sizeof *page, GK_HOST_MEMORY), *far = int_on(device, 7);
+  assert_non_null(page);
+  assert_ptr_equal(gk_host_address(device, page + 1), page + 1);
+  assert_null(gk_host_address(device, far));
+  assert_ptr_equal(gk_host_address(device, (char *)page + 15), (char *)page + 15);
+  assert_null(gk_host_address(device, (char *)page + 16)); /* right behind it */
+  assert_null(gk_host_address(device, (char *)page - 1));
+  assert_int_equal(page[3], 0);
+  page[1] = 11;
+  assert_ok(gk_copy(device, far, page + 1, sizeof *far)); /* to the device, back, within */
+  assert_int_equal(int_at(device, far), 11);
+  set_int(device, far, 12);
+  assert_ok(gk_copy(device, page, far, sizeof *far));
+  assert_int_equal(page[0], 12);
+  assert_ok(gk_copy(device, page + 1, page, 3 * sizeof *page));
+  assert_int_equal(page[2], 11);
+  set_int(device, page + 3, 5);
+  assert_int_equal(page[3], 5);
+  assert_int_equal(int_at(device, page + 3), 5);
+  gk_free(device, page);
+  gk_free(device, far);
+}
+
+/* Whichever is freed first. */
+static void test_blocks_of_host_memory(void **state) {
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  for (int first = 0; first < 3; ++first) {
+    int *pages[3];
+    for (int k = 0; k < 3; ++k) assert_non_null(pages[k] = gk_alloc(*state, sizeof *pages[k], GK_HOST_MEMORY));
+    gk_free(*state, pages[first]);
+    for (int k = 0; k < 3; ++k)
+      if (k != first) assert_ptr_equal(gk_host_address(*state, pages[k]), pages[k]);
+    for (int k = 0; k < 3; ++k)
+      if (k != first) gk_free(*state, pages[k]);
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  }
+}
+
+static void test_overlapping_copies(void **state) {
+  gk_device *device = *state;
+  int values[8], out[8];
+  for (int k = 0; k < 8; ++k) values[k] = k;
+  int *memory = ints_on(device, values, 8);
+  assert_ok(gk_copy(device, memory + 1, memory, 6 * sizeof *memory));
+  assert_ok(gk_download(device, out, memory, sizeof out));
+  assert_memory_equal(out, ((int[]){0, 0, 1, 2, 3, 4, 5, 7}), sizeof out);
+  assert_ok(gk_copy(device, memory, memory + 2, 6 * sizeof *memory));
+  assert_ok(gk_copy(device, memory, memory, 6 * sizeof *memory));
+  assert_ok(gk_download(device, out, memory, sizeof out));
+  assert_memory_equal(out, ((int[]){1, 2, 3, 4, 5, 7, 5, 7}), sizeof out);
+  gk_free(device, memory);
+}
+
+/* Memory in between is given back, whichever call fails. */
+static void test_overlapping_copies_fail(void **state) {
+  int *memory = ints_on(*state, (int[]){1, 2, 3, 4}, 4);
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  const char *failed = "";
+  for (uint64_t k = 1; failed; ++k) {
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    (void)gk_copy(*state, memory + 1, memory, 3 * sizeof *memory);
+    failed = sim->failed();
+    sim->mark();
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  }
+  gk_free(*state, memory);
+}
+
+/* Where the device sees page-locked memory elsewhere, or that can't be asked, there is none. */
+static void test_host_memory_elsewhere(void **state) {
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  sim->answer_no("P13");
+  assert_null(gk_alloc(*state, 8, GK_HOST_MEMORY));
+  assert_says("page-locked memory has another address on device 0 (simulated GPU 0); use GK_DEVICE_MEMORY");
+  sim->answer_no(NULL);
+  assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  sim->mark();
+  (sim->fail)(4, CUDA_ERROR_UNKNOWN, SIMGPU_NOW); /* behind the context's push, the mode's exchange, the memory */
+  assert_null(gk_alloc(*state, 8, GK_HOST_MEMORY));
+  assert_string_equal(sim->failed(), "cuMemHostGetDevicePointer");
+  assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+}
+
+/* ---- memory of the host that isn't page-locked ------------------------------------------------------------------- */
+
+enum { X = 1, BY, FLAG, TO, UNUSED };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(BY, int, 7), GK_BUFFER(FLAG, int),
+                                     GK_BUFFER(TO, int), GK_BUFFER(UNUSED, int)};
+static const gk_task tasks[] = {GK_IF(FLAG), GK_RUN(add, GK_ONE, X, BY), GK_COPY(TO, X, GK_ONE), GK_END};
+static const gk_list list = GK_LIST(list, tasks, slots);
+static int of_host[4] = {1, 1, 1, 1};
+
+static void test_memory_of_the_host_is_refused(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph = graph_on(device, &list, 0);
+  int *on_device = ints_on(device, of_host, 4), *page = gk_alloc(device, sizeof *page, GK_HOST_MEMORY);
+  int on_stack = 0, *obtained = malloc(sizeof *obtained);
+  assert_fails(GK_ERROR_INVALID, "gk_bind: slot 1 (X): ", gk_bind(graph, X, of_host));
+  assert_says("is host memory that CUDA device 0 (simulated GPU 0) can't touch; bind memory of gk_alloc");
+  assert_fails(GK_ERROR_INVALID, "slot 3 (FLAG)", gk_bind(graph, FLAG, &on_stack));
+  assert_fails(GK_ERROR_INVALID, "slot 4 (TO)", gk_bind(graph, TO, obtained));
+  assert_null(gk_bound(graph, X));
+  assert_ok(gk_bind(graph, UNUSED, obtained));
+  assert_fails(GK_ERROR_INVALID, "a call before it failed: gk_bind: slot 1 (X)", gk_launch(graph, 0));
+  assert_ok(gk_bind(graph, X, on_device + 1)); /* all that the device can touch, whoever gave it */
+  assert_ok(gk_bind(graph, FLAG, on_device));
+  for (int k = 0; k < 2; ++k) { /* the end of a block has no bytes, whether the driver knows that address or not */
+    assert_ok(gk_bind(graph, TO, k ? (void *)(page + 1) : (void *)(on_device + 4)));
+    assert_fails(GK_ERROR_INVALID, "slot 4 (TO) has 0 bytes, and task 2 (TO = X) touches byte 3", gk_launch(graph, 0));
+    assert_fails(GK_ERROR_INVALID, "slot 4 (TO)", gk_bind(graph, TO, k ? page + 2 : on_device + 5));
+  }
+  assert_ok(gk_bind(graph, TO, page));
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal(*page, 8);
+  gk_graph_destroy(graph);
+  gk_free(device, on_device);
+  gk_free(device, page);
+  free(obtained);
+}
+
+/* A device that reaches it (HMM, ATS) gets it; on one that says so and doesn't, as it might on one that gk can't ask,
+ * the context fails. */
+static void test_memory_of_the_host_where_it_is_reached(void **state) {
+  (void)state;
+  static const int tried[] = {X, FLAG, TO};
+  for (size_t n = 0; n < GK_COUNT(tried); ++n) {
+    const int slot = tried[n];
+    gk_device *device = NULL;
+    sim->allow("pageable");
+    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+    gk_graph *graph = graph_on(device, &list, 0);
+    int *on_device = ints_on(device, (int[]){1, 1, 1}, 3);
+    for (int k = X; k <= TO; ++k)
+      if (k != BY) assert_ok(gk_bind(graph, k, k == slot ? of_host + k - 1 : on_device + k / 2));
+    assert_ok(gk_launch(graph, 0));
+    assert_ok(gk_wait(graph, NULL));
+    sim->allow(NULL);
+    assert_ok(gk_launch(graph, 0));
+    assert_int_equal(gk_wait(graph, NULL), GK_ERROR_DEVICE);
+    assert_non_null(strstr(sim->first_broken(), "which is no memory of this device"));
+    sim->forgive();
+    gk_graph_destroy(graph);
+    gk_device_close(device);
+  }
+  assert_int_equal(of_host[X - 1], 8);
+  assert_int_equal(of_host[TO - 1], 8);
+}
+
+/* ---- what is asked for as a device is opened --------------------------------------------------------------------- */
+
+static gki_cuda_driver right;
+static int streams, unexpected; /* entries can't be left by a failed assertion */
+static CUresult create_nothing(CUstream *stream, unsigned int flags) {
+  (void)flags;
+  *stream = (CUstream)&streams; /* nothing to give back, as that failed */
+  return CUDA_ERROR_UNKNOWN;
+}
+static CUresult alloc_nothing(void **memory, size_t bytes, unsigned int flags) {
+  (void)bytes;
+  (void)flags;
+  *memory = &streams; /* the same */
+  return CUDA_ERROR_UNKNOWN;
+}
+static CUresult answered;
+static CUresult say_attribute(void *value, CUpointer_attribute attribute, CUdeviceptr memory) {
+  (void)value;
+  (void)attribute;
+  (void)memory;
+  return answered;
+}
+static CUresult say_apart(int *value, CUdevice_attribute attribute, CUdevice device) {
+  const CUresult result = right.cuDeviceGetAttribute(value, attribute, device);
+  if (attribute == CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) *value = 0;
+  return result;
+}
+static CUresult say_minor(int *value, CUdevice_attribute attribute, CUdevice device) {
+  const CUresult result = right.cuDeviceGetAttribute(value, attribute, device);
+  if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) *value = 9;
+  return result;
+}
+static CUresult create_stream(CUstream *stream, unsigned int flags) {
+  ++streams;
+  unexpected += flags != CU_STREAM_NON_BLOCKING; /* others' default stream neither waits nor is waited for */
+  return right.cuStreamCreate(stream, flags);
+}
+
+/* Contexts come and go while others capture streams, which may forbid it to threads that aren't relaxed. */
+static int changes;
+static void expect_relaxed(void) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  unexpected += right.cuThreadExchangeStreamCaptureMode(&mode) != CUDA_SUCCESS;
+  unexpected += mode != CU_STREAM_CAPTURE_MODE_RELAXED;
+  ++changes;
+}
+static CUresult retain(CUcontext *context, CUdevice device) {
+  expect_relaxed();
+  return right.cuDevicePrimaryCtxRetain(context, device);
+}
+static CUresult release(CUdevice device) {
+  expect_relaxed();
+  return right.cuDevicePrimaryCtxRelease(device);
+}
+
+static void test_opened(void **state) {
+  (void)state;
+  const gki_cuda_driver *found;
+  gk_device *device = NULL;
+  assert_ok(gki_cuda_driver_get(&found));
+  gki_cuda_driver *own = (gki_cuda_driver *)(uintptr_t)found; /* the library's, which isn't const */
+  right = *own;
+  own->cuDeviceGetAttribute = say_apart;
+  assert_fails(GK_ERROR_NO_DEVICE, "device 0 (simulated GPU 0) has no address space in common with the host, which gk",
+               gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  *own = right;
+  own->cuStreamCreate = create_nothing;
+  assert_fails(GK_ERROR_DEVICE, "cuStreamCreate", gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  *own = right;
+  own->version = 12040;
+  own->cuDeviceGetAttribute = say_minor;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  assert_int_equal(((gki_cuda_device *)device->state)->arch % 10, 9);
+  assert_string_equal(gk_device_describe(device)->driver, "CUDA 12.4");
+  own->cuMemHostAlloc = alloc_nothing;
+  assert_null(gk_alloc(device, 4, GK_HOST_MEMORY));
+  own->cuPointerGetAttribute = say_attribute; /* one answer alone says that memory is the host's own */
+  answered = CUDA_ERROR_UNKNOWN;
+  assert_ok(gki_cuda_reaches(device->state, &streams));
+  answered = CUDA_ERROR_INVALID_VALUE;
+  assert_int_equal(gki_cuda_reaches(device->state, &streams), GK_ERROR_INVALID);
+  *own = right;
+  gk_device_close(device);
+  own->cuStreamCreate = create_stream;
+  own->cuDevicePrimaryCtxRetain = retain;
+  own->cuDevicePrimaryCtxRelease = release;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device));
+  assert_true(streams >= 2);
+  gk_device_close(device);
+  *own = right;
+  assert_int_equal(changes, 2);
+  assert_int_equal(unexpected, 0);
+}
+
+static void test_listed(void **state) {
+  (void)state;
+  gk_device *first = NULL, *again = NULL;
+  assert_ok(gk_device_open(NULL, &first)); /* it comes before OpenMP */
+  assert_string_equal(gk_device_describe(first)->backend, "cuda");
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &again));
+  gk_device_close(first);
+  int *memory = int_on(again, 4);
+  assert_int_equal(int_at(again, memory), 4);
+  gk_device_close(again); /* and all its memory */
+}
+
+int main(int count, char **words) {
+  (void)count;
+  with_simgpu(words);
+  const struct CMUnitTest tests[] = {ON_CUDA(test_report),      ON_CUDA(test_no_such_device),
+                                     ON_CUDA(test_host_memory),
+                                     ON_CUDA(test_blocks_of_host_memory), ON_CUDA(test_overlapping_copies),
+                                     ON_CUDA(test_context_is_left_alone), ON_CUDA(test_listed),
+                                     ON_CUDA(test_opened), ON_CUDA(test_overlapping_copies_fail),
+                                     ON_CUDA(test_host_memory_elsewhere),
+                                     ON_CUDA(test_memory_of_the_host_is_refused),
+                                     cmocka_unit_test(test_memory_of_the_host_where_it_is_reached)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

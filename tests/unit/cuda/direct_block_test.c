@@ -1,0 +1,574 @@
+/* Single loops and branches in graphs that are made by hand: they run as a list would, in one another too, on every
+ * driver that has conditional nodes; a driver's failure leaves nothing behind. */
+#include "unit/support/chance.h"
+#include "hand.h"
+
+#ifndef DRIVER
+#define DRIVER "13.0"
+#endif
+
+static CUgraph whole;
+static int *trace;
+
+static void begin_graph(gk_device *device) {
+  static const int zeros[4096];
+  trace = ints_on(device, zeros, GK_COUNT(zeros));
+  RIGHT(cu.cuGraphCreate(&whole, 0));
+}
+
+static void end_graph(void) { RIGHT(cu.cuGraphDestroy(whole)); }
+
+/* What was logged, once more from the start. */
+static void assert_traced(gk_device *device, const char *letters) {
+  static int there[4096];
+  char text[4096];
+  assert_ok(gk_download(device, there, trace, sizeof there));
+  assert_true(there[0] >= 0 && there[0] < (int)GK_COUNT(text));
+  for (int k = 0; k < there[0]; ++k) text[k] = (char)there[k + 1];
+  text[there[0]] = 0;
+  assert_string_equal(text, letters);
+  there[0] = 0;
+  assert_ok(gk_upload(device, trace, there, sizeof *there));
+}
+
+static CUgraphNode log_letter(CUgraph into, CUgraphNode after, char letter) {
+  return hand_add(into, after, "hand_log", trace, (uint64_t)letter);
+}
+
+static gk_cuda_block block_after(gk_device *device, gk_op op, const int *flag, uint32_t bound, CUgraph into,
+                                 CUgraphNode after) {
+  gk_cuda_block block;
+  assert_ok(gk_cuda_begin(device, op, flag, bound, into, after ? &after : NULL, after ? 1 : 0, &block));
+  return block;
+}
+
+/* ---- each by itself ---------------------------------------------------------------------------------------------- */
+
+static void check_loop(gk_device *device, gk_op op, uint32_t bound, int passes, const char *letters) {
+  begin_graph(device);
+  int *left = int_on(device, passes);
+  CUgraphNode before = log_letter(whole, NULL, 'a');
+  gk_cuda_block loop = block_after(device, op, left, bound, whole, before);
+  CUgraphNode in = log_letter(loop.body[0], NULL, 'x');
+  hand_add(loop.body[0], in, "hand_add", left, (uint64_t)-1);
+  assert_ok(gk_cuda_end(device, &loop));
+  log_letter(whole, loop.node, 'z');
+  CUgraphExec exec = hand_instantiate(whole);
+  hand_launch(exec);
+  assert_traced(device, letters);
+  assert_ok(gk_upload(device, left, &passes, sizeof passes));
+  hand_launch(exec); /* nothing is left of the launch before */
+  assert_traced(device, letters);
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
+static void test_loops(void **state) {
+  check_loop(*state, GK_OP_DO_WHILE, 0, 3, "axxxz");
+  check_loop(*state, GK_OP_DO_WHILE, 0, 1, "axz");
+  check_loop(*state, GK_OP_DO_WHILE, 2, 9, "axxz");
+  check_loop(*state, GK_OP_DO_WHILE, 1, 9, "axz");
+  check_loop(*state, GK_OP_WHILE, 0, 3, "axxxz");
+  check_loop(*state, GK_OP_WHILE, 0, 0, "az");
+  check_loop(*state, GK_OP_WHILE, 4, 9, "axxxxz");
+  check_loop(*state, GK_OP_WHILE, 4, 4, "axxxxz");
+  check_loop(*state, GK_OP_WHILE, 4, 2, "axxz");
+}
+
+static void check_branch(gk_device *device, gk_op op, int value, const char *letters) {
+  begin_graph(device);
+  int *flag = int_on(device, value);
+  gk_cuda_block branch = block_after(device, op, flag, 0, whole, NULL);
+  CUgraphNode in = log_letter(branch.body[0], NULL, 'i');
+  hand_add(branch.body[0], in, "hand_put", flag, 0); /* what it decided on is read once */
+  if (op == GK_OP_ELSE) log_letter(branch.body[1], NULL, 'e');
+  else assert_null(branch.body[1]);
+  assert_ok(gk_cuda_end(device, &branch));
+  log_letter(whole, branch.node, 'z');
+  CUgraphExec exec = hand_instantiate(whole);
+  hand_launch(exec);
+  assert_traced(device, letters);
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
+static void test_branches(void **state) {
+  check_branch(*state, GK_OP_IF, 0, "z");
+  check_branch(*state, GK_OP_IF, 1, "iz");
+  check_branch(*state, GK_OP_IF, -5, "iz");
+  check_branch(*state, GK_OP_ELSE, 0, "ez");
+  check_branch(*state, GK_OP_ELSE, 2, "iz");
+}
+
+static void test_empty_bodies(void **state) {
+  gk_device *device = *state;
+  begin_graph(device);
+  int *no = int_on(device, 0), *yes = int_on(device, 1);
+  gk_cuda_block one = block_after(device, GK_OP_IF, yes, 0, whole, NULL);
+  gk_cuda_block two = block_after(device, GK_OP_ELSE, no, 0, whole, one.node);
+  gk_cuda_block three = block_after(device, GK_OP_DO_WHILE, yes, 3, whole, two.node);
+  assert_ok(gk_cuda_end(device, &three));
+  assert_ok(gk_cuda_end(device, &two));
+  assert_ok(gk_cuda_end(device, &one));
+  log_letter(whole, three.node, 'z');
+  CUgraphExec exec = hand_instantiate(whole);
+  hand_launch(exec);
+  assert_traced(device, "z");
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
+/* The decision comes behind all that a body holds, wherever it ends. */
+static void test_decision_is_last(void **state) {
+  gk_device *device = *state;
+  begin_graph(device);
+  int *left = int_on(device, 3), *sum = int_on(device, 0);
+  gk_cuda_block loop = block_after(device, GK_OP_DO_WHILE, left, 0, whole, NULL);
+  CUgraphNode fork = hand_add(loop.body[0], NULL, "hand_add", sum, 1), ends[5];
+  for (int k = 0; k < 5; ++k) ends[k] = hand_add(loop.body[0], fork, "hand_add", sum, 10);
+  hand_add_after(loop.body[0], ends, 2, "hand_add", (uint64_t)(uintptr_t)left, (uint64_t)-1);
+  assert_ok(gk_cuda_end(device, &loop));
+  CUgraphNode nodes[16], from[32], to[32];
+  CUgraphEdgeData data[32];
+  size_t count = GK_COUNT(nodes), edges = GK_COUNT(from), behind = 0;
+  RIGHT(cu.cuGraphGetNodes(loop.body[0], nodes, &count));
+  RIGHT(cu.cuGraphGetEdges(loop.body[0], from, to, data, &edges));
+  for (size_t k = 0; k < edges; ++k) behind += to[k] == nodes[count - 1];
+  assert_int_equal(count, 8);
+  assert_int_equal(behind, 4); /* three ends, and the one behind two of them */
+  CUgraphExec exec = hand_instantiate(whole);
+  hand_launch(exec);
+  assert_int_equal(int_at(device, sum), 3 * 51);
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
+/* ---- kernels of others decide ------------------------------------------------------------------------------------ */
+
+static void put_before(CUgraphNode from, CUgraphNode to) {
+  RIGHT(cu.cuGraphAddDependencies(whole, &from, &to, NULL, 1));
+}
+
+static void check_own_kernels(gk_device *device, int value, const char *letters) {
+  begin_graph(device);
+  int *flag = int_on(device, value), *other = int_on(device, !value);
+  gk_cuda_block branch = block_after(device, GK_OP_ELSE, NULL, 0, whole, NULL);
+  CUgraphNode decided = hand_decide(whole, NULL, branch.handle[0], flag);
+  put_before(hand_decide(whole, decided, branch.handle[1], other), branch.first);
+  log_letter(branch.body[0], NULL, 'i');
+  log_letter(branch.body[1], NULL, 'e');
+  assert_ok(gk_cuda_end(device, &branch));
+  gk_cuda_block loop = block_after(device, GK_OP_WHILE, NULL, 0, whole, branch.node);
+  put_before(hand_decide(whole, branch.node, loop.handle[0], flag), loop.first);
+  CUgraphNode in = log_letter(loop.body[0], NULL, 'w');
+  in = hand_add(loop.body[0], in, "hand_add", flag, (uint64_t)-1);
+  hand_decide(loop.body[0], in, loop.handle[0], flag);
+  assert_ok(gk_cuda_end(device, &loop));
+  CUgraphExec exec = hand_instantiate(whole);
+  hand_launch(exec);
+  assert_traced(device, letters);
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
+static void test_own_kernels(void **state) {
+  check_own_kernels(*state, 0, "e");
+  check_own_kernels(*state, 3, "iwww");
+}
+
+/* Its handle is 0 once it has ended, and yet it is entered again. */
+static void test_own_do_while_in_a_loop(void **state) {
+  gk_device *device = *state;
+  begin_graph(device);
+  int *outer = int_on(device, 3), *inner = int_on(device, 0);
+  gk_cuda_block around = block_after(device, GK_OP_DO_WHILE, outer, 0, whole, NULL);
+  CUgraphNode at = hand_add(around.body[0], NULL, "hand_put", inner, 2);
+  gk_cuda_block loop = block_after(device, GK_OP_DO_WHILE, NULL, 0, around.body[0], at);
+  at = log_letter(loop.body[0], NULL, 'x');
+  at = hand_add(loop.body[0], at, "hand_add", inner, (uint64_t)-1);
+  hand_decide(loop.body[0], at, loop.handle[0], inner);
+  assert_ok(gk_cuda_end(device, &loop));
+  at = log_letter(around.body[0], loop.node, '.');
+  hand_add(around.body[0], at, "hand_add", outer, (uint64_t)-1);
+  assert_ok(gk_cuda_end(device, &around));
+  CUgraphExec exec = hand_instantiate(whole);
+  hand_launch(exec);
+  assert_traced(device, "xx.xx.xx.");
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
+/* ---- in one another ---------------------------------------------------------------------------------------------- */
+
+enum { FLAGS = 64 };
+
+/* A random program, built as a graph and carried out here. */
+typedef struct program {
+  gk_device *device;
+  uint64_t random;
+  int *flags;      /* on the device */
+  int model[FLAGS];
+  int used;
+  char text[4096]; /* what is to be logged */
+  size_t length;
+} program;
+
+typedef struct part {
+  gk_op op;          /* GK_OP_KERNEL: logs a letter */
+  char letter;
+  int flag, value;   /* set before it */
+  uint32_t bound;
+  struct part *in[2], *next;
+} part;
+
+static part *make_parts(program *p, int depth, part *pool, size_t *used) {
+  part *first = NULL, **last = &first;
+  for (uint32_t count = pick(&p->random, 4) + (depth == 0); count > 0 && *used < 30; --count) {
+    part *made = *last = &pool[(*used)++];
+    static const gk_op ops[] = {GK_OP_KERNEL, GK_OP_DO_WHILE, GK_OP_WHILE, GK_OP_IF, GK_OP_ELSE};
+    last = &made->next;
+    made->op = ops[depth < 3 ? pick(&p->random, 5) : 0];
+    made->letter = (char)('a' + *used % 26);
+    if (made->op == GK_OP_KERNEL) continue;
+    made->flag = p->used++;
+    made->value = (int)pick(&p->random, 4);
+    const bool loops = made->op == GK_OP_DO_WHILE || made->op == GK_OP_WHILE;
+    if (loops && pick(&p->random, 2)) made->bound = 1 + pick(&p->random, 3);
+    if (made->op == GK_OP_DO_WHILE && !made->value && !made->bound) made->value = 1;
+    made->in[0] = make_parts(p, depth + 1, pool, used);
+    if (made->op == GK_OP_ELSE) made->in[1] = make_parts(p, depth + 1, pool, used);
+  }
+  return first;
+}
+
+static void carry_out(program *p, const part *at) {
+  for (; at; at = at->next) {
+    if (at->op == GK_OP_KERNEL) {
+      assert_true(p->length < sizeof p->text - 1);
+      p->text[p->length++] = at->letter;
+      continue;
+    }
+    int *flag = &p->model[at->flag];
+    *flag = at->value;
+    if (at->op == GK_OP_IF || at->op == GK_OP_ELSE) {
+      carry_out(p, at->in[*flag ? 0 : 1]);
+      continue;
+    }
+    for (uint32_t passes = 0; at->op == GK_OP_DO_WHILE ? !passes || *flag : *flag;) {
+      carry_out(p, at->in[0]);
+      --*flag;
+      if (at->bound && ++passes >= at->bound) break;
+      passes += !at->bound && !passes;
+    }
+  }
+}
+
+static CUgraphNode build(program *p, const part *at, CUgraph into, CUgraphNode after) {
+  for (; at; at = at->next) {
+    if (at->op == GK_OP_KERNEL) {
+      after = log_letter(into, after, at->letter);
+      continue;
+    }
+    int *flag = p->flags + at->flag;
+    after = hand_add(into, after, "hand_put", flag, (uint64_t)at->value);
+    gk_cuda_block block = block_after(p->device, at->op, flag, at->bound, into, after);
+    const bool early = pick(&p->random, 2) && !at->in[0] && !at->in[1] && at->op != GK_OP_DO_WHILE &&
+                       at->op != GK_OP_WHILE;
+    if (early) assert_ok(gk_cuda_end(p->device, &block));
+    CUgraphNode last = early ? NULL : build(p, at->in[0], block.body[0], NULL);
+    if (at->op == GK_OP_DO_WHILE || at->op == GK_OP_WHILE)
+      hand_add(block.body[0], last, "hand_add", flag, (uint64_t)-1);
+    if (at->op == GK_OP_ELSE && !early) build(p, at->in[1], block.body[1], NULL);
+    if (!early) assert_ok(gk_cuda_end(p->device, &block));
+    after = block.node;
+  }
+  return after;
+}
+
+static void test_random(void **state) {
+  static const int zeros[FLAGS];
+  static program p;
+  int *flags = ints_on(*state, zeros, FLAGS);
+  size_t longest = 0;
+  for (uint64_t seed = first_seed(), end = seed + scaled(60); seed < end; ++seed) {
+    static part pool[32];
+    size_t used = 0;
+    memset(pool, 0, sizeof pool);
+    p = (program){.device = *state, .random = seed, .flags = flags};
+    const part *parts = make_parts(&p, 0, pool, &used);
+    carry_out(&p, parts);
+    if (p.length > longest) longest = p.length;
+    sim->set_seed(seed);
+    begin_graph(*state);
+    build(&p, parts, whole, NULL);
+    CUgraphExec exec = hand_instantiate(whole);
+    for (int launch = 0; launch < 2; ++launch) {
+      hand_launch(exec);
+      assert_traced(*state, p.text);
+    }
+    RIGHT(cu.cuGraphExecDestroy(exec));
+    end_graph();
+    gk_free(*state, trace);
+  }
+  if (longest < 40) fail_msg("at most %zu letters", longest);
+}
+
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
+
+#define INVALID(words, call) assert_fails(GK_ERROR_INVALID, words, call)
+
+static void test_refused(void **state) {
+  gk_device *device = *state, *other = NULL;
+  begin_graph(device);
+  int *flag = int_on(device, 0);
+  gk_cuda_block b;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &other));
+  INVALID("gk_cuda_begin: there is no device", gk_cuda_begin(NULL, GK_OP_IF, flag, 0, whole, NULL, 0, &b));
+  INVALID("backend openmp", gk_cuda_begin(other, GK_OP_IF, flag, 0, whole, NULL, 0, &b));
+  INVALID("nowhere to put", gk_cuda_begin(device, GK_OP_IF, flag, 0, whole, NULL, 0, NULL));
+  INVALID("there is no graph", gk_cuda_begin(device, GK_OP_IF, flag, 0, NULL, NULL, 0, &b));
+  INVALID("`after` is NULL", gk_cuda_begin(device, GK_OP_IF, flag, 0, whole, NULL, 2, &b));
+  INVALID("after[0] is no node", gk_cuda_begin(device, GK_OP_IF, flag, 0, whole, (CUgraphNode[1]){NULL}, 1, &b));
+  INVALID("no single loop or branch", gk_cuda_begin(device, GK_OP_SWITCH, flag, 0, whole, NULL, 0, &b));
+  INVALID("multiple of 4", gk_cuda_begin(device, GK_OP_IF, (void *)((char *)flag + 2), 0, whole, NULL, 0, &b));
+  INVALID("a branch has no bound", gk_cuda_begin(device, GK_OP_ELSE, flag, 1, whole, NULL, 0, &b));
+  INVALID("without a flag", gk_cuda_begin(device, GK_OP_WHILE, NULL, 1, whole, NULL, 0, &b));
+  INVALID("wasn't begun", gk_cuda_end(device, &b));
+  INVALID("there is no block", gk_cuda_end(device, NULL));
+  gk_device_close(other);
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &other));
+  b = block_after(device, GK_OP_WHILE, flag, 0, whole, NULL);
+  INVALID("another device", gk_cuda_end(other, &b));
+  assert_ok(gk_cuda_end(device, &b));
+  INVALID("was completed before", gk_cuda_end(device, &b));
+  b = block_after(device, GK_OP_WHILE, NULL, 0, whole, NULL);
+  INVALID("no node that could end it", gk_cuda_end(device, &b));
+  gk_device_close(other);
+  end_graph();
+}
+
+/* The driver knows what graphs and nodes there are. */
+static void test_driver_minds(void **state) {
+  gk_device *device = *state;
+  begin_graph(device);
+  CUgraph another;
+  RIGHT(cu.cuGraphCreate(&another, 0));
+  CUgraphNode there = hand_add(another, NULL, "hand_put", trace, 0);
+  gk_cuda_block b;
+  INVALID("different ones of that graph", gk_cuda_begin(device, GK_OP_IF, trace, 0, whole, &there, 1, &b));
+  assert_memory_equal(&b, &(gk_cuda_block){0}, sizeof b);
+  RIGHT(cu.cuGraphDestroy(another));
+  end_graph();
+}
+
+static void test_without_conditional_nodes(void **state) {
+  (void)state;
+  gk_device *other = NULL;
+  gk_cuda_block b;
+  setenv("GK_CUDA_PROBE", "0", 1);
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &other));
+  unsetenv("GK_CUDA_PROBE");
+  RIGHT(cu.cuGraphCreate(&whole, 0));
+  assert_fails(GK_ERROR_UNSUPPORTED, "GK_CUDA_PROBE", gk_cuda_begin(other, GK_OP_IF, NULL, 0, whole, NULL, 0, &b));
+  end_graph();
+  gk_device_close(other);
+}
+
+/* What a device keeps for loops goes with it, whose ever its stream is. */
+static void test_on_a_shared_stream(void **state) {
+  (void)state;
+  gk_cuda_sharing sharing = GK_CUDA_SHARE(hand_context, hand_stream);
+  gk_device *other = NULL;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &sharing.base}, &other));
+  const size_t before = sim->alive(SIMGPU_MEMORY);
+  check_loop(other, GK_OP_DO_WHILE, 2, 9, "axxz");
+  assert_true(sim->alive(SIMGPU_MEMORY) > before);
+  gk_device_close(other);
+  assert_int_equal(sim->alive(SIMGPU_MEMORY), before);
+}
+
+static void test_closed_in_the_middle(void **state) {
+  gk_device *device = *state;
+  begin_graph(device);
+  gk_cuda_block b = block_after(device, GK_OP_DO_WHILE, trace, 5, whole, NULL);
+  (void)b;
+  gk_device_close(device);
+  *state = NULL;
+  end_graph();
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+static gk_result try_all(gk_device *device, const int *flag) {
+  gk_cuda_block loop, branch;
+  gk_result result = gk_cuda_begin(device, GK_OP_DO_WHILE, flag, 2, whole, NULL, 0, &loop);
+  if (result == GK_OK) result = gk_cuda_begin(device, GK_OP_ELSE, flag, 0, loop.body[0], NULL, 0, &branch);
+  if (result == GK_OK) result = gk_cuda_end(device, &branch);
+  if (result == GK_OK) result = gk_cuda_end(device, &loop);
+  return result;
+}
+
+static void test_every_call_fails(void **state) {
+  gk_device *device = *state;
+  int *flag = int_on(device, 1);
+  begin_graph(device);
+  size_t alive = 0;
+  for (uint64_t k = 1;; ++k) {
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    const gk_result result = try_all(device, flag);
+    const char *failed = sim->failed();
+    sim->mark();
+    if (result != GK_OK) {
+      assert_int_equal(result, GK_ERROR_DEVICE);
+      assert_says("CUDA_ERROR_UNKNOWN");
+    }
+    end_graph();
+    RIGHT(cu.cuGraphCreate(&whole, 0));
+    if (alive && sim->alive(SIMGPU_MEMORY) != alive) alive = 0; /* counts of passes, once */
+    else alive = sim->alive(SIMGPU_MEMORY);
+    assert_int_equal(sim->alive(SIMGPU_GRAPHS), 1);
+    assert_int_equal(sim->broken(), 0);
+    if (!failed) {
+      assert_int_equal(result, GK_OK);
+      assert_true(k > 20);
+      break;
+    }
+  }
+  end_graph();
+}
+
+/* What couldn't be completed can be, once the driver does as it is told. */
+static void test_completed_later(void **state) {
+  gk_device *device = *state;
+  for (uint64_t k = 1, over = 0; !over; ++k) {
+    begin_graph(device);
+    int *left = int_on(device, 2), *flag = int_on(device, 0);
+    gk_cuda_block blocks[2] = {block_after(device, GK_OP_DO_WHILE, left, 5, whole, NULL)};
+    hand_add(blocks[0].body[0], log_letter(blocks[0].body[0], NULL, 'x'), "hand_add", left, (uint64_t)-1);
+    blocks[1] = block_after(device, GK_OP_ELSE, flag, 0, whole, blocks[0].node);
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    gk_result results[2];
+    for (int b = 0; b < 2; ++b) results[b] = gk_cuda_end(device, &blocks[b]);
+    over = !sim->failed();
+    sim->mark();
+    for (int b = 0; b < 2; ++b) {
+      assert_true(results[b] == GK_OK || results[b] == GK_ERROR_MEMORY);
+      if (results[b] != GK_OK) assert_ok(gk_cuda_end(device, &blocks[b]));
+      INVALID("was completed before", gk_cuda_end(device, &blocks[b]));
+    }
+    log_letter(whole, blocks[1].node, 'z');
+    CUgraphExec exec = hand_instantiate(whole);
+    hand_launch(exec);
+    assert_traced(device, "xxz");
+    RIGHT(cu.cuGraphExecDestroy(exec));
+    end_graph();
+  }
+}
+
+static void test_lost(void **state) {
+  gk_device *device = *state;
+  begin_graph(device);
+  gk_cuda_block b = block_after(device, GK_OP_DO_WHILE, trace, 5, whole, NULL);
+  (sim->fail)(1, CUDA_ERROR_LAUNCH_FAILED, SIMGPU_LOST);
+  gk_cuda_block c;
+  assert_fails(GK_ERROR_DEVICE, "", gk_cuda_begin(device, GK_OP_IF, trace, 0, whole, NULL, 0, &c));
+  assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_end(device, &b));
+  assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_begin(device, GK_OP_IF, trace, 0, whole, NULL, 0, &c));
+  sim->mark();
+  cu.cuGraphDestroy(whole);
+}
+
+/* ---- many -------------------------------------------------------------------------------------------------------- */
+
+/* Counts of passes are taken from blocks of 256: each loop has one of its own, in memory that is there. */
+static void test_many_bounded_loops(void **state) {
+  gk_device *device = *state;
+  enum { LOOPS = 2 * 256 + 1 };
+  begin_graph(device);
+  int *endless = int_on(device, 1), *passes = int_on(device, 0);
+  CUgraphNode last = log_letter(whole, NULL, 'a');
+  for (uint32_t k = 0; k < LOOPS; ++k) {
+    gk_cuda_block loop = block_after(device, GK_OP_WHILE, endless, 1 + k % 3, whole, last);
+    hand_add(loop.body[0], NULL, "hand_add", passes, 1);
+    assert_ok(gk_cuda_end(device, &loop));
+    last = loop.node;
+  }
+  CUgraphExec exec = hand_instantiate(whole);
+  for (int k = 1; k <= 2; ++k) {
+    hand_launch(exec);
+    assert_int_equal(int_at(device, passes), k * 2 * LOOPS);
+  }
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
+/* Loops in one another count apart, each anew when it is entered. */
+static void test_bounds_in_one_another(void **state) {
+  gk_device *device = *state;
+  begin_graph(device);
+  int *endless = int_on(device, 1), *passes = int_on(device, 0);
+  gk_cuda_block loops[4];
+  for (uint32_t k = 0; k < GK_COUNT(loops); ++k)
+    loops[k] = block_after(device, k % 2 ? GK_OP_DO_WHILE : GK_OP_WHILE, endless, k + 2,
+                           k ? loops[k - 1].body[0] : whole, NULL);
+  hand_add(loops[3].body[0], NULL, "hand_add", passes, 1);
+  for (size_t k = GK_COUNT(loops); k-- > 0;) assert_ok(gk_cuda_end(device, &loops[k]));
+  CUgraphExec exec = hand_instantiate(whole);
+  for (int k = 1; k <= 2; ++k) {
+    hand_launch(exec);
+    assert_int_equal(int_at(device, passes), k * 2 * 3 * 4 * 5);
+  }
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  end_graph();
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+static void *build_many(void *at) {
+  gk_device *device = at;
+  gk_result result = GK_OK;
+  for (int round = 0; round < 3 && result == GK_OK; ++round) {
+    CUgraph mine;
+    if (cu.cuGraphCreate(&mine, 0) != CUDA_SUCCESS) return at;
+    for (int k = 0; k < 100 && result == GK_OK; ++k) {
+      gk_cuda_block b;
+      result = gk_cuda_begin(device, GK_OP_WHILE, trace, 7, mine, NULL, 0, &b);
+      if (result == GK_OK) result = gk_cuda_end(device, &b);
+    }
+    if (cu.cuGraphDestroy(mine) != CUDA_SUCCESS) return at;
+  }
+  return result == GK_OK ? NULL : at;
+}
+
+static void test_threads(void **state) {
+  pthread_t threads[4];
+  begin_graph(*state);
+  const size_t before = sim->alive(SIMGPU_MEMORY);
+  for (size_t k = 0; k < GK_COUNT(threads); ++k)
+    assert_int_equal(pthread_create(&threads[k], NULL, build_many, *state), 0);
+  for (size_t k = 0; k < GK_COUNT(threads); ++k) {
+    void *wrong;
+    pthread_join(threads[k], &wrong);
+    assert_null(wrong);
+  }
+  assert_int_equal(sim->alive(SIMGPU_MEMORY) - before, 5); /* 1200 counts */
+  end_graph();
+}
+
+int main(int count, char **words) {
+  (void)count;
+  setenv("SIMGPU_VERSION", DRIVER, 1);
+  with_simgpu(words);
+  hand_find_entries();
+  const struct CMUnitTest tests[] = {
+    ON_HAND(test_loops), ON_HAND(test_branches), ON_HAND(test_empty_bodies), ON_HAND(test_decision_is_last),
+    ON_HAND(test_own_kernels), ON_HAND(test_own_do_while_in_a_loop), ON_HAND(test_random), ON_HAND(test_refused),
+    ON_HAND(test_driver_minds), ON_HAND(test_without_conditional_nodes), ON_HAND(test_closed_in_the_middle),
+    ON_HAND(test_on_a_shared_stream), ON_HAND(test_every_call_fails), ON_HAND(test_completed_later),
+    ON_HAND(test_many_bounded_loops),
+    ON_HAND(test_bounds_in_one_another), ON_HAND(test_lost), ON_HAND(test_threads),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/* Adding lists to graphs of others: what is refused, failures of the driver, early ends, captures. */
+#include "added.h"
+
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
+
+static gk_result do_nothing(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  return GK_OK;
+}
+
+#define INVALID(words, call) assert_fails(GK_ERROR_INVALID, words, call)
+
+static void test_refused(void **state) {
+  static const gk_task calls[] = {GK_RUN(add, N, X, A), GK_CALL(do_nothing, 0)};
+  static const gk_list calling = GK_LIST(calling, calls, slots);
+  world w = world_of(*state);
+  gk_graph *graph = NULL;
+  gk_device *d = w.device, *openmp;
+  CUgraphNode last;
+  assert_ok(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &openmp));
+  INVALID("gk_cuda_add: there is no device", gk_cuda_add(NULL, &loop, 0, w.whole, NULL, 0, &graph, &last));
+  INVALID("backend openmp", gk_cuda_add(openmp, &loop, 0, w.whole, NULL, 0, &graph, &last));
+  gk_device_close(openmp);
+  INVALID("there is no list", gk_cuda_add(d, NULL, 0, w.whole, NULL, 0, &graph, &last));
+  INVALID("nowhere to put", gk_cuda_add(d, &loop, 0, w.whole, NULL, 0, NULL, &last));
+  INVALID("nowhere to put", gk_cuda_add(d, &loop, 0, w.whole, NULL, 0, &graph, NULL));
+  INVALID("there is no graph", gk_cuda_add(d, &loop, 0, NULL, NULL, 0, &graph, &last));
+  INVALID("`after` is NULL", gk_cuda_add(d, &loop, 0, w.whole, NULL, 1, &graph, &last));
+  INVALID("after[0] is no node", gk_cuda_add(d, &loop, 0, w.whole, (CUgraphNode[1]){NULL}, 1, &graph, &last));
+  INVALID("bits 0x1 can't be asked for here", gk_cuda_add(d, &loop, GK_HOST_GATED, w.whole, NULL, 0, &graph, &last));
+  assert_fails(GK_ERROR_UNSUPPORTED, "task 1 (do_nothing) is a library call",
+               gk_cuda_add(d, &calling, 0, w.whole, NULL, 0, &graph, &last));
+  assert_null(graph);
+  CUgraph other;
+  RIGHT(cu.cuGraphCreate(&other, 0));
+  CUgraphNode there = hand_add(other, NULL, "hand_put", w.x, 0);
+  INVALID("different ones of that graph", gk_cuda_add(d, &loop, 0, w.whole, &there, 1, &graph, &last));
+  assert_ok(gk_cuda_add(d, &loop, 0, w.whole, NULL, 0, &w.graph, &w.last));
+  w.exec = hand_instantiate(w.whole);
+  CUgraphExec others = hand_instantiate(other);
+  INVALID("slot", gk_cuda_arm(w.graph, w.exec, 0)); /* nothing is bound */
+  bind_world(&w, w.graph);
+  INVALID("call gk_cuda_arm and launch your exec", gk_launch(w.graph, 0));
+  INVALID("call gk_cuda_arm and launch your exec", gk_launch_on(w.graph, 0, hand_stream));
+  INVALID("call gk_poll", gk_wait(w.graph, NULL));
+  INVALID("there is no exec", gk_cuda_arm(w.graph, NULL, 0));
+  INVALID("there is no graph", gk_cuda_arm(NULL, w.exec, 0));
+  INVALID("of the graph that the list was added to", gk_cuda_arm(w.graph, others, 0));
+  gk_bind_int(w.graph, X, 1); /* a failed bind is told when it counts */
+  INVALID("a call before it failed", gk_cuda_arm(w.graph, w.exec, 0));
+  assert_ok(gk_cuda_arm(w.graph, w.exec, 0)); /* what was refused took no number and lost nothing */
+  hand_launch(w.exec);
+  assert_int_equal(told(w.graph)->launch, 1);
+  assert_int_equal(int_at(d, w.x), 3);
+  graph = graph_on(d, &loop, 0);
+  INVALID("call gk_launch", gk_cuda_arm(graph, w.exec, 0));
+  INVALID("gk_cuda_disarm: graph loop is one of gk_graph_create", gk_cuda_disarm(graph));
+  gk_graph_destroy(graph);
+  RIGHT(cu.cuGraphExecDestroy(others));
+  RIGHT(cu.cuGraphDestroy(other));
+  end_world(&w);
+}
+
+/* The driver may mind a graph only after some of the list's nodes: that is no failure of the device's, either. */
+static void test_refused_on_the_way(void **state) {
+  world w = world_of(*state);
+  gk_cuda_block block;
+  CUgraphNode last;
+  assert_ok(gk_cuda_begin(w.device, GK_OP_IF, w.flag, 0, w.whole, NULL, 0, &block));
+  assert_ok(gk_cuda_end(w.device, &block));
+  w.exec = hand_instantiate(w.whole);
+  INVALID("gk_cuda_add: cuGraphAddNode of a conditional node for task 1 (LEFT) of graph loop",
+          gk_cuda_add(w.device, &loop, 0, block.body[0], NULL, 0, &w.graph, &last));
+  INVALID("the graph must be alive", gk_cuda_add(w.device, &loop, 0, block.body[0], NULL, 0, &w.graph, &last));
+  end_world(&w);
+}
+
+/* Devices of their own, since what was found out about one is kept. */
+static void test_drivers_that_cannot(void **state) {
+  (void)state;
+  static const struct { const char *no, *says; } cases[] = {{"P1d", "arming updates a node"},
+                                                            {"P1a", "has no conditional nodes for it"}};
+  for (int k = 0; k < 2; ++k) {
+    gk_device *device;
+    CUgraph whole;
+    gk_graph *graph;
+    CUgraphNode last;
+    sim->answer_no(cases[k].no);
+    assert_ok(gk_device_open(&(gk_device_desc){.backend = "cuda", .ordinal = k + 1}, &device));
+    RIGHT(cu.cuGraphCreate(&whole, 0));
+    assert_fails(GK_ERROR_UNSUPPORTED, cases[k].says, gk_cuda_add(device, &loop, 0, whole, NULL, 0, &graph, &last));
+    RIGHT(cu.cuGraphDestroy(whole));
+    gk_device_close(device);
+    sim->answer_no(NO);
+  }
+}
+
+/* ---- failures, ends ---------------------------------------------------------------------------------------------- */
+
+static gk_result try_all(world *w) {
+  w->exec = NULL;
+  gk_result result = gk_cuda_add(w->device, &yields, GK_CUDA_RESUMABLE, w->whole, NULL, 0, &w->graph, &w->last);
+  if (result != GK_OK) return result;
+  bind_world(w, w->graph);
+  if (cu.cuGraphInstantiateWithFlags(&w->exec, w->whole, 0) != CUDA_SUCCESS) {
+    w->exec = NULL;
+    return GK_OK;
+  }
+  for (int k = 0; k < 2 && result == GK_OK; ++k) {
+    result = gk_cuda_arm(w->graph, w->exec, k ? THERE : 0);
+    if (result != GK_OK) break;
+    if (cu.cuGraphLaunch(w->exec, hand_stream) != CUDA_SUCCESS) return GK_OK;
+    if (cu.cuStreamSynchronize(hand_stream) != CUDA_SUCCESS) (void)cu.cuStreamSynchronize(hand_stream);
+    result = gk_poll(w->graph, NULL);
+  }
+  return result;
+}
+
+static void test_every_call_fails(void **state) {
+  world w = world_of(*state);
+  size_t alive = 0;
+  for (uint64_t k = 0;; ++k) { /* 0: none, so that kernels are loaded, and stay as long as a graph has them */
+    set(&w, w.left, 2);
+    set(&w, w.flag, 1);
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    w.graph = NULL;
+    const gk_result result = try_all(&w);
+    const char *failed = sim->failed();
+    sim->mark();
+    if (result != GK_OK) assert_says("CUDA_ERROR_UNKNOWN");
+    if (w.graph && w.exec && result != GK_OK) { /* it works once the driver does */
+      set(&w, w.flag, 0);
+      gk_result again = gk_poll(w.graph, NULL);
+      if (again == GK_NOT_READY) { /* armed and not launched */
+        hand_launch(w.exec);
+        again = gk_poll(w.graph, NULL);
+      }
+      set(&w, w.left, 2);
+      assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+      hand_launch(w.exec);
+      assert_int_equal(told(w.graph)->state, GK_FINISHED);
+      assert_int_equal(gk_passes(told(w.graph), 0), 2);
+    }
+    if (w.exec) RIGHT(cu.cuGraphExecDestroy(w.exec));
+    gk_graph_destroy(w.graph);
+    RIGHT(cu.cuGraphDestroy(w.whole));
+    RIGHT(cu.cuGraphCreate(&w.whole, 0));
+    if (!k) alive = alive_but_memory();
+    assert_int_equal(alive_but_memory(), alive);
+    assert_int_equal(sim->broken(), 0);
+    if (k && !failed) {
+      if (k < 20) fail_msg("only %d calls", (int)k);
+      break;
+    }
+  }
+  RIGHT(cu.cuGraphDestroy(w.whole));
+}
+
+static void test_memory_runs_out(void **state) {
+  world w = world_of(*state);
+  gk_graph *graph;
+  CUgraphNode last;
+  for (uint64_t k = 1; k < 40; ++k) {
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    const gk_result result = gk_cuda_add(w.device, &loop, 0, w.whole, NULL, 0, &graph, &last);
+    sim->mark();
+    if (result == GK_OK) gk_graph_destroy(graph);
+    else assert_int_equal(result, GK_ERROR_MEMORY);
+    RIGHT(cu.cuGraphDestroy(w.whole));
+    RIGHT(cu.cuGraphCreate(&w.whole, 0));
+  }
+  RIGHT(cu.cuGraphDestroy(w.whole));
+}
+
+/* No status will come any more, and that is said. */
+static void test_lost(void **state) {
+  world w = world_with(*state, &loop, 0);
+  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  assert_int_equal(gk_poll(w.graph, NULL), GK_NOT_READY);
+  (sim->fail)(1, CUDA_ERROR_ILLEGAL_ADDRESS, SIMGPU_LOST);
+  assert_int_equal(cu.cuGraphLaunch(w.exec, hand_stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+  assert_fails(GK_ERROR_DEVICE, "cuStreamQuery of graph loop", gk_poll(w.graph, NULL));
+  assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_arm(w.graph, w.exec, 0));
+  assert_fails(GK_ERROR_DEVICE, "is lost", gk_cuda_disarm(w.graph));
+  (void)cu.cuGraphExecDestroy(w.exec);
+  gk_graph_destroy(w.graph);
+  (void)cu.cuGraphDestroy(w.whole);
+}
+
+static void test_destroyed_under_way(void **state) {
+  world w = world_with(*state, &loop, 0);
+  for (int k = 0; k < 5; ++k) {
+    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
+  }
+  RIGHT(cu.cuGraphExecDestroy(w.exec));
+  w.exec = NULL;
+  end_world(&w);
+}
+
+static void test_device_closed_first(void **state) {
+  world w = world_with(*state, &loop, 0);
+  assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+  RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
+  gk_device_close(w.device);
+  *state = NULL;
+  assert_fails(GK_ERROR_DEVICE, "was closed", gk_cuda_arm(w.graph, w.exec, 0));
+  end_world(&w);
+}
+
+/* ---- captures of others ------------------------------------------------------------------------------------------ */
+
+static CUstream begin_capture(unsigned flags) {
+  CUstream stream;
+  RIGHT(cu.cuStreamCreate(&stream, flags));
+  RIGHT(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  return stream;
+}
+
+/* What it waits for is the whole context, which a capture forbids. That of a blocking stream is told beforehand. */
+static void end_capture(CUstream stream, bool spoiled) {
+  CUgraph captured;
+  assert_int_equal(cu.cuStreamEndCapture(stream, &captured),
+                   spoiled ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS);
+  if (!spoiled) RIGHT(cu.cuGraphDestroy(captured));
+  RIGHT(cu.cuStreamDestroy(stream));
+}
+
+static void test_disarmed_while_captured(void **state) {
+  for (int blocking = 0; blocking < 2; ++blocking) {
+    world w = world_with(*state, &loop, 0);
+    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    const CUstream stream = begin_capture(blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
+    assert_fails(GK_ERROR_INVALID, "gk_cuda_disarm: a stream of the device's context is being captured",
+                 gk_cuda_disarm(w.graph));
+    end_capture(stream, !blocking);
+    assert_ok(gk_cuda_disarm(w.graph));
+    end_world(&w);
+  }
+}
+
+/* A launch may be under way then: its memory isn't the next graph's. */
+static void test_destroyed_while_captured(void **state) {
+  gk_device *device = *state;
+  for (int blocking = 0; blocking < 2; ++blocking) {
+    world w = world_with(device, &loop, 0), other;
+    assert_ok(gk_cuda_arm(w.graph, w.exec, 0));
+    sim->hold(1);
+    RIGHT(cu.cuGraphLaunch(w.exec, hand_stream));
+    const CUstream stream = begin_capture(blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
+    gk_graph_destroy(w.graph);
+    sim->hold(0);
+    end_capture(stream, !blocking);
+    const size_t before = sim->alive(SIMGPU_MEMORY), pinned_before = sim->alive(SIMGPU_PINNED);
+    other = world_with(device, &loop, 0);
+    assert_true(sim->alive(SIMGPU_PINNED) >= pinned_before + 3); /* slots, statuses, tables */
+    assert_true(sim->alive(SIMGPU_MEMORY) >= before + 4 + 2); /* what is bound; its state and tables */
+    RIGHT(cu.cuStreamSynchronize(hand_stream));
+    assert_int_equal(int_at(device, w.x), 3);
+    end_world(&other);
+    RIGHT(cu.cuGraphExecDestroy(w.exec));
+    RIGHT(cu.cuGraphDestroy(w.whole));
+  }
+}
+
+int main(int count, char **words) {
+  (void)count;
+  const struct CMUnitTest tests[] = {
+    ON_HAND(test_refused), ON_HAND(test_refused_on_the_way), ON_HAND(test_drivers_that_cannot),
+    ON_HAND(test_every_call_fails), ON_HAND(test_memory_runs_out),
+    cmocka_unit_test_setup_teardown(test_lost, setup_hand, teardown_lost), ON_HAND(test_destroyed_under_way),
+    ON_HAND(test_disarmed_while_captured), ON_HAND(test_destroyed_while_captured), ON_HAND(test_device_closed_first),
+  };
+  return run_added(words, tests, GK_COUNT(tests));
+}

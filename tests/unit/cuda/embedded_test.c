@@ -1,0 +1,284 @@
+/* Kernels that were compiled when this program was built: on the simulated driver, with no NVRTC that works. */
+#include "world.h"
+#include "embedded_kernels.h"
+#include "kernel/images.h"
+#include "simgpu/simnvrtc.h"
+#include <errno.h>
+#include <sys/wait.h>
+
+extern const gk_images embedded_images; /* sm_80, sm_86, PTX for compute_75, by NVRTC 12.4 */
+extern const gk_images old_images;      /* sm_86, by NVRTC 11.4, COPY and FILL, too */
+
+enum { X = 1, V, Y, BAD = 71 };
+
+/* ---- in a process of its own ------------------------------------------------------------------------------------- */
+
+static void print_line(void *user, gk_log_level level, const char *line) {
+  (void)user;
+  if (level == GK_LOG_ERROR) printf("failure: %s\n", line);
+  else if (level == GK_LOG_WARN || strstr(line, "when the program was built")) printf("log: %s\n", line);
+}
+
+static bool is_ok(gk_result result) {
+  if (result != GK_OK) printf("%s: %s\n", gk_result_name(result), gk_error());
+  return result == GK_OK;
+}
+
+static unsigned long long compiled(void) {
+  static const char *const libraries[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
+  unsigned long long sum = 0;
+  for (size_t k = 0; k < GK_COUNT(libraries); ++k) {
+    const simnvrtc_control *control = dlsym(dlopen(libraries[k], RTLD_NOW | RTLD_LOCAL), "simnvrtc_control");
+    const simnvrtc_counts counts = control->counts();
+    sum += counts.compiled + counts.kept;
+  }
+  return sum;
+}
+
+static void run_list(gk_device *device, const gk_kernel *first) {
+  static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(V, int, 20), GK_BUFFER(Y, int)};
+  const gk_task tasks[] = {GK_RUN(*first, GK_ONE, X, V), GK_RUN(double_it, GK_ONE, X), GK_COPY(Y, X, GK_ONE)};
+  const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = NULL;
+  int found = 0;
+  void *y = gk_alloc(device, sizeof(int), GK_DEVICE_MEMORY);
+  if (is_ok(gk_graph_create(device, &list, 0, &graph)) && is_ok(gk_bind(graph, Y, y)) && is_ok(gk_launch(graph, 0)) &&
+      is_ok(gk_wait(graph, NULL)) && is_ok(gk_download(device, &found, y, sizeof found)))
+    printf("found %d\n", found);
+  gk_graph_destroy(graph);
+  gk_free(device, y);
+}
+
+/* The images, but all machine code is damaged. */
+static const gk_images *damage(void) {
+  static const unsigned char nonsense[64] = "nonsense";
+  static gk_image each[16];
+  static gk_images all;
+  all = embedded_images;
+  all.at = each;
+  if (all.count > GK_COUNT(each)) exit(BAD);
+  for (uint32_t k = 0; k < all.count; ++k) {
+    each[k] = embedded_images.at[k];
+    if (each[k].kind != GK_IMAGE_CODE) continue;
+    each[k].bytes = nonsense;
+    each[k].size = sizeof nonsense;
+  }
+  return &all;
+}
+
+/* Those that were made of none of this program's files. */
+static const gk_images *take_strangers(void) {
+  static gk_image each[8];
+  static gk_images all;
+  all = old_images;
+  all.at = each;
+  all.count = 0;
+  for (uint32_t k = 0; k < old_images.count; ++k) {
+    if (all.count == GK_COUNT(each)) exit(BAD);
+    if (!strstr(old_images.at[k].file, "embedded_kernels")) each[all.count++] = old_images.at[k];
+  }
+  if (!all.count) exit(BAD);
+  return &all;
+}
+
+/* As if the source had been changed since. */
+static gk_kernel changed(void) {
+  static gk_source source;
+  static char text[4096];
+  source = *add_up.source;
+  snprintf(text, sizeof text, "%s", source.text);
+  char *sum = strstr(text, "added(p)");
+  if (!sum) exit(BAD);
+  memcpy(sum, "added(p", 7);
+  memmove(sum + 10, sum + 8, strlen(sum + 8) + 1);
+  memcpy(sum + 7, ")+1", 3);
+  source.text = source.own = text;
+  gk_kernel kernel = add_up;
+  kernel.source = &source;
+  return kernel;
+}
+
+/* A lack of memory is no reason to try the next image, or to compile. */
+static int run_short_of_memory(void) {
+  for (uint64_t k = 1; k < 30; ++k) {
+    gk_device *device;
+    if (!is_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device))) return BAD;
+    (sim->fail)(k, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    run_list(device, &add_up);
+    const char *failed = sim->failed();
+    (sim->fail)(0, CUDA_SUCCESS, SIMGPU_NOW);
+    gk_device_close(device);
+    if (failed && strcmp(failed, "cuModuleLoadDataEx") == 0) return 0;
+  }
+  return BAD;
+}
+
+/* What the report says of kernels. */
+static void print_report(const gk_device *device) {
+  const gk_device_info *info = gk_device_describe(device);
+  for (size_t k = 0; k < info->capability_count; ++k) {
+    const gk_capability *line = &info->capabilities[k];
+    if (strcmp(line->construct, "KERNEL") == 0)
+      printf("KERNEL %s: %s\n", line->how == GK_REFUSED ? "refused" : "native", line->why);
+  }
+}
+
+static int be_child(const char *what) {
+  gk_device *device;
+  gk_kernel kernel = add_up;
+  gk_set_log(GK_LOG_DEBUG, print_line, NULL);
+  const bool alone = strcmp(what, "old alone") == 0;
+  if ((alone || strcmp(what, "old") == 0) && !is_ok(gk_use_images(&old_images))) return BAD;
+  if (strcmp(what, "damaged") == 0 && !is_ok(gk_use_images(damage()))) return BAD;
+  const bool strange = strcmp(what, "strangers") == 0;
+  if (strange && !is_ok(gk_use_images(take_strangers()))) return BAD;
+  const bool whole = !alone && !strange && strcmp(what, "nothing") != 0 && strcmp(what, "damaged") != 0;
+  if (whole && !is_ok(gk_use_images(&embedded_images))) return BAD;
+  if (strcmp(what, "memory") == 0) return run_short_of_memory();
+  if (strcmp(what, "changed") == 0) kernel = changed();
+  if (!is_ok(gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device))) return BAD;
+  print_report(device);
+  run_list(device, &kernel);
+  gk_device_close(device);
+  printf("compiled %llu\n", compiled());
+  return sim->broken() || sim->alive(SIMGPU_ALL) ? BAD : 0;
+}
+
+/* ---- around it --------------------------------------------------------------------------------------------------- */
+
+typedef struct turn_of {
+  const char *what, *settings[3];
+  const char *said[3], *unsaid; /* in this order; what isn't said */
+} turn_of;
+
+static void run(const turn_of *turn, char *text, size_t bytes) {
+  int pipes[2], status;
+  size_t used = 0;
+  assert_int_equal(pipe(pipes), 0);
+  fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    if (dup2(pipes[1], 1) < 0 || dup2(pipes[1], 2) < 0) _exit(BAD);
+    close(pipes[0]), close(pipes[1]);
+    for (size_t k = 0; k < GK_COUNT(turn->settings) && turn->settings[k]; ++k) putenv(strdup(turn->settings[k]));
+    execl("/proc/self/exe", "cuda_embedded_test", turn->what, (char *)NULL);
+    _exit(BAD);
+  }
+  close(pipes[1]);
+  for (ssize_t count; used + 1 < bytes && (count = read(pipes[0], text + used, bytes - used - 1)) != 0;)
+    if (count > 0) used += (size_t)count;
+    else if (errno != EINTR) break;
+  text[used] = 0;
+  close(pipes[0]);
+  while (waitpid(child, &status, 0) < 0) assert_int_equal(errno, EINTR);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("%s: %s", turn->what, text);
+}
+
+#define NONE "SIMGPU_NVRTC=none"
+#define RUNS "found 40\ncompiled 0\n"
+#define OTHER_TEXT \
+  "what was compiled when the program was built is of another text of embedded_kernels.h, as the source or gk has " \
+  "changed since; run gk-embed again"
+#define OTHER_GPU \
+  "what was compiled when the program was built is for other GPUs than sm_75; give gk-embed --arch 75, or --ptx of " \
+  "an earlier one"
+#define BUILT ", made by NVRTC 12.4 when the program was built"
+static const turn_of turns[] = {
+    /* just this GPU, one of its generation, and PTX */
+    {"images", {NONE, "SIMGPU_ARCH=86"},
+     {"KERNEL native: Those that were compiled when the program was built; no others, as they can't be compiled here: ",
+      "tests/unit/cuda/embedded_kernels.h: cubin for sm_86" BUILT, RUNS}, "PTX"},
+    {"images", {NONE, "SIMGPU_ARCH=86"}, {RUNS}, "failure"},
+    {"images", {NONE, "SIMGPU_ARCH=80"}, {"cubin for sm_80" BUILT, RUNS}, "PTX"},
+    {"images", {NONE, "SIMGPU_ARCH=89"}, {"cubin for sm_86" BUILT, RUNS}, "PTX"},
+    {"images", {NONE, "SIMGPU_ARCH=90"}, {"PTX for compute_75" BUILT, RUNS}, "cubin"},
+    {"images", {NONE, "SIMGPU_ARCH=75"}, {"PTX for compute_75" BUILT, RUNS}, "cubin"},
+    {"images", {NONE, "SIMGPU_ARCH=90", "SIMGPU_VERSION=12.4"}, {"PTX for compute_75" BUILT, RUNS}, "cubin"},
+    {"images", {"GK_CACHE=off", "SIMGPU_ARCH=86"}, {"cubin for sm_86" BUILT, RUNS}, "PTX"}, /* before NVRTC's, too */
+    /* which an older driver refuses */
+    {"images", {NONE, "SIMGPU_ARCH=86", "SIMGPU_VERSION=11.4"},
+     {"the driver refuses the cubin for sm_86" BUILT ": ", "the driver refuses the PTX for compute_75" BUILT ": ",
+      "; nor can it be compiled now: there is no NVRTC"}, "found"},
+    {"images", {NONE, "SIMGPU_ARCH=80", "SIMGPU_VERSION=11.4"},
+     {"the driver refuses the cubin for sm_80" BUILT ": ", "GK_ERROR_UNSUPPORTED: ", "the driver refuses the PTX for "},
+     "for other GPUs"},
+    /* what a compiler that is too new makes is refused, too */
+    {"nothing", {"SIMGPU_NVRTC=13.0", "SIMGPU_ARCH=90", "SIMGPU_VERSION=12.8"},
+     {"GK_ERROR_", "made by NVRTC 13.0, cubin for sm_90; it is newer than the driver: update the driver, or install"},
+     "found"},
+    {"images", {"SIMGPU_ARCH=86", "SIMGPU_VERSION=11.4"}, {"the driver refuses the PTX", "found 40\n"}, "GK_ERROR"},
+    {"old", {NONE, "SIMGPU_ARCH=86", "SIMGPU_VERSION=11.4"}, {"gk's COPY and FILL: cubin for sm_86", RUNS}, "refuses"},
+    {"damaged", {NONE, "SIMGPU_ARCH=86"},
+     {"refuses the cubin for sm_86" BUILT, "refuses the cubin for sm_80" BUILT,
+      "PTX for compute_75" BUILT "\nfound 40\n"}, "GK_ERROR"},
+    {"memory", {NONE, "SIMGPU_ARCH=86"},
+     {"GK_ERROR_MEMORY: cuModuleLoadDataEx of kernel add_up of ", "cubin for sm_86"}, "refuses"},
+    /* none */
+    {"nothing", {NONE, "SIMGPU_ARCH=86"},
+     {"KERNEL refused: Kernels can't be compiled here: ", "GK_ERROR_UNSUPPORTED: there is no NVRTC"}, "found"},
+    {"strangers", {NONE, "SIMGPU_ARCH=86"}, {"GK_ERROR_UNSUPPORTED: there is no NVRTC"},
+     "when the program was built is"},
+    {"changed", {NONE, "SIMGPU_ARCH=86"},
+     {"log: kernel add_up of tests/unit/cuda/embedded_kernels.h: " OTHER_TEXT,
+      "GK_ERROR_UNSUPPORTED: kernel add_up of ",
+      OTHER_TEXT "; nor can it be compiled now: there is no NVRTC"}, "found"},
+    {"changed", {"SIMGPU_ARCH=86"}, {OTHER_TEXT "\n", "found 42\ncompiled 1\n"}, "GK_ERROR"},
+    {"old alone", {NONE, "SIMGPU_ARCH=75"},
+     {OTHER_GPU "\n", "GK_ERROR_UNSUPPORTED: kernel add_up of ", OTHER_GPU "; nor can it be compiled now: there is no"},
+     "found"},
+    {"old alone", {"SIMGPU_ARCH=75"}, {OTHER_GPU "\n", "found 40\ncompiled 1\n"}, "GK_ERROR"},
+};
+
+static void images_are_found(void **state) {
+  (void)state;
+  static char text[64 * 1024];
+  for (size_t k = 0; k < GK_COUNT(turns); ++k) {
+    run(&turns[k], text, sizeof text);
+    const char *at = text;
+    for (size_t m = 0; m < GK_COUNT(turns[k].said) && turns[k].said[m]; ++m) {
+      const char *found = strstr(at, turns[k].said[m]);
+      if (!found) fail_msg("turn %zu doesn't say %s, but: %s", k, turns[k].said[m], text);
+      at = found + strlen(turns[k].said[m]);
+    }
+    if (strstr(text, turns[k].unsaid)) fail_msg("turn %zu says %s: %s", k, turns[k].unsaid, text);
+  }
+}
+
+static void what_is_given_is_looked_at(void **state) {
+  (void)state;
+  static gk_images many[70];
+  static const unsigned char byte[1] = {0};
+  const gk_image right = {.file = "a.c", .bytes = byte, .size = 1};
+  gk_image wrong[3] = {right, right, right};
+  wrong[0].file = NULL;
+  wrong[1].bytes = NULL;
+  wrong[2].size = 0;
+  assert_fails(GK_ERROR_INVALID, "the images are NULL", gk_use_images(NULL));
+  assert_fails(GK_ERROR_INVALID, "for .abi 0, this library reads 1; run this gk's gk-embed again",
+               gk_use_images(&(gk_images){.abi = 0}));
+  assert_fails(GK_ERROR_INVALID, "give what gk-embed wrote", gk_use_images(&(gk_images){.abi = GK_ABI, .count = 1}));
+  for (size_t k = 0; k < GK_COUNT(wrong); ++k)
+    assert_fails(GK_ERROR_INVALID, "no file, no bytes or no size",
+                 gk_use_images(&(gk_images){.abi = GK_ABI, .count = 1, .at = &wrong[k]}));
+  assert_null(gki_images_at(0));
+  for (size_t k = 0; k < GK_COUNT(many); ++k) {
+    many[k] = (gk_images){.abi = GK_ABI};
+    if (k < 64) assert_ok(gk_use_images(&many[k]));
+    else assert_fails(GK_ERROR_MEMORY, "64 were given already", gk_use_images(&many[k]));
+    assert_ok(gk_use_images(&many[0]));
+  }
+  assert_ptr_equal(gki_images_at(0), &many[0]);
+  assert_ptr_equal(gki_images_at(63), &many[63]);
+  assert_null(gki_images_at(64));
+}
+
+int main(int count, char **words) {
+  with_simgpu(words);
+  if (count > 1) return be_child(words[1]);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(images_are_found),
+      cmocka_unit_test(what_is_given_is_looked_at),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* What the driver executes in a launch is what the plan's dump says: tasks, control kernels and conditional nodes. */
+#include "world.h"
+#include "unit/support/runtime_kernels.h"
+#include "dump/formats.h"
+
+enum { X = 1, Y, Z, N, A, OFF, ON };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int),   GK_BUFFER(Z, int), GK_SCALAR(N, int),
+                                     GK_SCALAR(A, int), GK_BUFFER(OFF, int), GK_BUFFER(ON, int)};
+enum { HERE = 7, THERE, NOWHERE };
+#define TASK GK_RUN(add, N, X, A)
+#define ROW(label) GK_CHECKPOINT(label, OFF), TASK, GK_END
+
+typedef struct launch { uint64_t kernels, conditionals; } launch;
+
+/* The device counts when a launch is through, which is a moment after it posted its status; a download is behind that.
+ */
+static launch executed(gk_device *device, gk_graph *graph, int32_t label) {
+  const gk_status *status;
+  sim->mark();
+  assert_ok(gk_launch(graph, label));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->state, GK_FINISHED);
+  assert_int_equal(sim->counts().launches, 1);
+  (void)int_at(device, gk_bound(graph, X));
+  const simgpu_counts counts = sim->counts(); /* a WHILE node counts again after each pass */
+  return (launch){counts.kernel_nodes, counts.conditional_nodes - counts.passes};
+}
+
+/* `passes` by row of the dump: those of each loop in a launch. `around`: prologue and epilogue, which have no row. */
+static launch told(const gk_list *list, uint64_t around, const uint32_t *passes, gki_lowering how) {
+  gki_blocks blocks;
+  gki_planned planned;
+  gki_gate_counts counts;
+  assert_ok(gki_blocks_read(&blocks, list));
+  assert_ok(gki_plan_make(&planned, &blocks, NULL, 0));
+  assert_ok(gki_dump_count(&planned.plan, &counts));
+  launch sum = {around, 0};
+  for (uint32_t k = 0; k < counts.row_count; ++k) {
+    sum.kernels += (uint64_t)passes[k] * (counts.tasks[k] + counts.rows[how][k].control);
+    sum.conditionals += (uint64_t)passes[k] * counts.rows[how][k].conditional;
+  }
+  gki_arena_free(&counts.arena);
+  gki_plan_free(&planned);
+  gki_blocks_free(&blocks);
+  return sum;
+}
+
+/* A launch from the top, and one that begins at the first checkpoint: what that skips looks at a word, or is a node
+ * that is closed, and counts all the same. one: the same graph does for both, and has a prologue. */
+static void check(gk_device *device, const gk_list *list, const uint32_t *passes, bool one) {
+  gk_graph *graph = graph_on(device, list, 0);
+  gk_bind(graph, X, int_on(device, 0));
+  gk_bind(graph, Y, int_on(device, 0));
+  gk_bind(graph, Z, int_on(device, 0));
+  gk_bind(graph, OFF, int_on(device, 0));
+  gk_bind(graph, ON, int_on(device, 1));
+  gk_bind_int(graph, N, 1);
+  gk_bind_int(graph, A, 1);
+  for (int resumes = 0; resumes < 2; ++resumes) {
+    const launch got = executed(device, graph, resumes ? HERE : 0);
+    const uint64_t around = resumes || one ? 2 : 1;
+    const launch want = told(list, around, passes, resumes ? GKI_RESUME : GKI_FRESH);
+    const launch usual = told(list, around, passes, GKI_USUAL);
+    assert_int_equal(got.kernels, want.kernels);
+    assert_int_equal(got.conditionals, want.conditionals);
+    assert_true(got.kernels < usual.kernels && got.conditionals < usual.conditionals);
+  }
+  gk_graph_destroy(graph);
+}
+
+static void test_ten_passes(void **state) {
+  static const gk_task tasks[] = {TASK, GK_DO_WHILE(ON, .max_iterations = 10), ROW(HERE), ROW(THERE), ROW(NOWHERE),
+                                  GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  check(*state, &list, (const uint32_t[]){1, 10}, true);
+}
+
+/* A step as the soft body's: the demo itself would take a mesh. */
+static void test_step(void **state) {
+  static const gk_task tasks[] = {
+      TASK, GK_DO_WHILE(ON, .max_iterations = 4), GK_CHECKPOINT(HERE, OFF), TASK, TASK, TASK, GK_END,
+      GK_PARALLEL, GK_SECTION, TASK, GK_END, GK_SECTION, GK_RUN(add, N, Y, A), GK_END,
+      GK_SECTION, GK_RUN(add, N, Z, A), GK_RUN(add, N, Z, A), GK_END, GK_END, TASK,
+      GK_DO_WHILE(ON, .max_iterations = 5), TASK, TASK, TASK, GK_END,
+      GK_DO_WHILE(ON, .max_iterations = 3), TASK, TASK, GK_END, TASK, GK_END,
+      TASK, TASK, TASK, TASK, TASK, TASK, TASK, TASK, TASK};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  check(*state, &list, (const uint32_t[]){1, 4, 20, 12}, true);
+}
+
+/* Launches from the top have a graph of their own, with as many nodes: a decision that begins the body is made once
+ * before the loop and then by its end, unless a launch may begin right there. */
+static void test_two_graphs(void **state) {
+  static const gk_task tasks[] = {TASK, GK_DO_WHILE(ON, .max_iterations = 10), GK_CHECKPOINT(HERE, OFF), GK_END, TASK,
+                                  GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  check(*state, &list, (const uint32_t[]){1, 10}, false);
+}
+
+static void test_straight(void **state) {
+  static const gk_task tasks[] = {ROW(HERE), ROW(THERE), ROW(NOWHERE), TASK};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  check(*state, &list, (const uint32_t[]){1}, true);
+}
+
+/* A SWITCH node on CUDA 13.0; its case runs. */
+static void test_branch(void **state) {
+  static const gk_task tasks[] = {ROW(HERE), GK_WHILE(ON, .max_iterations = 3), TASK, GK_SWITCH(OFF), GK_CASE, TASK,
+                                  GK_END, GK_CASE, GK_END, GK_END, GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  check(*state, &list, (const uint32_t[]){1, 3}, true);
+}
+
+int main(int count, char **words) {
+  (void)count;
+  with_simgpu(words);
+  const struct CMUnitTest tests[] = {ON_CUDA(test_ten_passes), ON_CUDA(test_step), ON_CUDA(test_two_graphs),
+                                     ON_CUDA(test_straight), ON_CUDA(test_branch)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

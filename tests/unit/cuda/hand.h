@@ -1,0 +1,141 @@
+/* A program of somebody else's beside gk, in a test on the simulated driver: its own hold on the device's context, its
+ * own module, stream and graph. */
+#ifndef CUDA_HAND_H
+#define CUDA_HAND_H
+#include "cuda/abi.h"
+#include "world.h"
+#include "gk_cuda.h"
+
+static struct {
+#define HAND_ENTRY(name, version, since, parameters) CUresult(*name) parameters;
+  GKI_CUDA_ENTRIES(HAND_ENTRY)
+  SIMGPU_ENTRIES(HAND_ENTRY)
+#undef HAND_ENTRY
+} cu;
+
+static CUcontext hand_context;
+static CUstream hand_stream;
+static CUmodule hand_module;
+
+#define RIGHT(call) assert_int_equal((call), CUDA_SUCCESS)
+
+/* trace[0]: how many letters stand behind it. */
+static const char hand_source[] =
+  "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);\n"
+  "extern \"C\" __global__ void hand_log(int *trace, int letter) { trace[++trace[0]] = letter; }\n"
+  "extern \"C\" __global__ void hand_add(int *x, int by) { atomicAdd(x, by); }\n"
+  "extern \"C\" __global__ void hand_put(int *x, int value) { *x = value; }\n"
+  "extern \"C\" __global__ void hand_copy(int *to, const int *from) { *to = *from; }\n"
+  "extern \"C\" __global__ void hand_set(unsigned long long handle, const int *x) {\n"
+  "  cudaGraphSetConditional(handle, *x != 0);\n"
+  "}\n";
+
+static inline void hand_find_entries(void) {
+  CUresult (*find)(const char *name, void **entry, int version, cuuint64_t flags);
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = NULL;
+  *(void **)&find = dlsym(library, "cuGetProcAddress");
+#define HAND_FIND(name, version, since, parameters) \
+  if (find(#name, &entry, version, 0) != CUDA_SUCCESS) entry = NULL; \
+  *(void **)&cu.name = entry;
+  GKI_CUDA_ENTRIES(HAND_FIND)
+  SIMGPU_ENTRIES(HAND_FIND)
+#undef HAND_FIND
+}
+
+static inline char *hand_compile(const char *source) {
+  int version;
+  RIGHT(cu.cuDriverGetVersion(&version));
+  void *library = dlopen(version >= 13000 ? "libnvrtc.so.13" : "libnvrtc.so.12", RTLD_NOW | RTLD_LOCAL);
+#define HAND_NVRTC(type, name, parameters) type(*name) parameters;
+  struct { GKI_NVRTC_ENTRIES(HAND_NVRTC) } rtc;
+#undef HAND_NVRTC
+#define HAND_NVRTC(type, name, parameters) *(void **)&rtc.name = dlsym(library, #name);
+  GKI_NVRTC_ENTRIES(HAND_NVRTC)
+#undef HAND_NVRTC
+  nvrtcProgram program;
+  size_t bytes;
+  assert_int_equal(rtc.nvrtcCreateProgram(&program, source, "hand.cu", 0, NULL, NULL), NVRTC_SUCCESS);
+  assert_int_equal(rtc.nvrtcCompileProgram(program, 1, (const char *const[]){"--gpu-architecture=sm_90"}),
+                   NVRTC_SUCCESS);
+  assert_int_equal(rtc.nvrtcGetCUBINSize(program, &bytes), NVRTC_SUCCESS);
+  char *image = malloc(bytes);
+  assert_int_equal(rtc.nvrtcGetCUBIN(program, image), NVRTC_SUCCESS);
+  rtc.nvrtcDestroyProgram(&program);
+  return image;
+}
+
+/* With the context current until hand_close. */
+static inline void hand_open(void) {
+  RIGHT(cu.cuDevicePrimaryCtxRetain(&hand_context, 0));
+  RIGHT(cu.cuCtxPushCurrent(hand_context));
+  RIGHT(cu.cuStreamCreate(&hand_stream, CU_STREAM_NON_BLOCKING));
+  char *image = hand_compile(hand_source);
+  RIGHT(cu.cuModuleLoadDataEx(&hand_module, image, 0, NULL, NULL));
+  free(image);
+}
+
+static inline void hand_close(void) {
+  CUcontext popped;
+  RIGHT(cu.cuModuleUnload(hand_module));
+  RIGHT(cu.cuStreamDestroy(hand_stream));
+  RIGHT(cu.cuCtxPopCurrent(&popped));
+  RIGHT(cu.cuDevicePrimaryCtxRelease(0));
+}
+
+/* A kernel's node with two parameters of 8 bytes, the second of which may be read as 4. */
+static inline CUgraphNode hand_add_after(CUgraph into, const CUgraphNode *after, size_t count, const char *kernel,
+                                         uint64_t a, uint64_t b) {
+  void *parameters[] = {&a, &b};
+  CUDA_KERNEL_NODE_PARAMS_v1 node = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
+                                     .blockDimZ = 1, .kernelParams = parameters};
+  CUgraphNode added = NULL;
+  RIGHT(cu.cuModuleGetFunction(&node.func, hand_module, kernel));
+  RIGHT(cu.cuGraphAddKernelNode(&added, into, after, count, &node));
+  return added;
+}
+
+static inline CUgraphNode hand_add(CUgraph into, CUgraphNode after, const char *kernel, const void *a, uint64_t b) {
+  return hand_add_after(into, after ? &after : NULL, after ? 1 : 0, kernel, (uint64_t)(uintptr_t)a, b);
+}
+
+/* hand_set of a block's handle. */
+static inline CUgraphNode hand_decide(CUgraph into, CUgraphNode after, uint64_t handle, const int *flag) {
+  return hand_add_after(into, after ? &after : NULL, after ? 1 : 0, "hand_set", handle, (uint64_t)(uintptr_t)flag);
+}
+
+static inline CUgraphExec hand_instantiate(CUgraph graph) {
+  CUgraphExec exec = NULL;
+  CUresult result = cu.cuGraphInstantiateWithFlags(&exec, graph, 0);
+  if (result != CUDA_SUCCESS) fail_msg("instantiation: %d, %s", (int)result, sim->refused());
+  return exec;
+}
+
+static inline void hand_launch(CUgraphExec exec) {
+  RIGHT(cu.cuGraphLaunch(exec, hand_stream));
+  RIGHT(cu.cuStreamSynchronize(hand_stream));
+}
+
+static inline int setup_hand(void **state) {
+  int result = setup_cuda(state);
+  if (result == 0) hand_open();
+  return result;
+}
+
+/* After a fault in the context every call answers that, and gives back what it is for all the same. */
+static inline int teardown_lost(void **state) {
+  CUcontext popped;
+  (void)cu.cuModuleUnload(hand_module);
+  (void)cu.cuStreamDestroy(hand_stream);
+  (void)cu.cuCtxPopCurrent(&popped);
+  (void)cu.cuDevicePrimaryCtxRelease(0);
+  return teardown_cuda(state);
+}
+
+static inline int teardown_hand(void **state) {
+  sim->hold(0);
+  hand_close();
+  return teardown_cuda(state);
+}
+
+#define ON_HAND(test) cmocka_unit_test_setup_teardown(test, setup_hand, teardown_hand)
+#endif

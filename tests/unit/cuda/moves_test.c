@@ -1,0 +1,319 @@
+/* COPY and FILL of gates.cu, and the probe's kernels, compiled for the host. What COPY and FILL touch is bounded to the
+ * byte by AddressSanitizer. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
+#include "unit/support/chance.h"
+#include "unit/support/gates_host.h"
+#include "gk.h"
+
+static struct { uint64_t handle; uint32_t value; } set[64];
+static uint32_t set_count;
+
+static void cudaGraphSetConditional(unsigned long long handle, unsigned value) {
+  assert_true(set_count < GK_COUNT(set));
+  set[set_count].handle = handle;
+  set[set_count++].value = value;
+}
+static int32_t host_consult(const char *at, int32_t value) {
+  assert_non_null(at);
+  return value;
+}
+
+/* ---- COPY and FILL ----------------------------------------------------------------------------------------------- */
+
+enum { TO = 1, FROM, ITEMS, COUNT, TO_ROOM, FROM_ROOM, SLOTS, MOST = 400 };
+
+typedef struct mover {
+  uint64_t slots[SLOTS], word;
+  gki_cuda_control control;
+  gki_cuda_failure posts[GKI_CUDA_RING];
+  int32_t count[4];
+  gki_cuda_task task;
+} mover;
+
+static void mover_begin(mover *m, const void *to, const void *from) {
+  *m = (mover){.control.number = 7, .word = 6};
+  m->control.failures = (uint64_t)m->posts;
+  m->slots[TO_ROOM] = m->slots[FROM_ROOM] = UINT64_MAX;
+  m->slots[TO] = (uint64_t)to;
+  m->slots[FROM] = (uint64_t)from;
+  m->slots[COUNT] = (uint64_t)m->count;
+  m->task = (gki_cuda_task){.slots = (uint64_t)m->slots, .number = (uint64_t)&m->control,
+                            .args = {TO, FROM, TO_ROOM, FROM_ROOM}, .element = 1, .node = 5};
+}
+
+/* Memory of just so many bytes, from an address of that remainder; freed by its whole. */
+static unsigned char *ragged(unsigned char **whole, size_t bytes, size_t remainder, uint64_t seed) {
+  *whole = malloc(bytes + remainder); /* at a multiple of 16 */
+  assert_non_null(*whole);
+  for (size_t k = 0; k < bytes + remainder; ++k) (*whole)[k] = (unsigned char)mix(seed + k);
+  return *whole + remainder;
+}
+
+static void run(mover *m, void (*entry)(const gki_cuda_task task), uint64_t *random) {
+  const unsigned grid = 1 + pick(random, 3), block = 1 + pick(random, 40);
+  HOST_RUN(grid, block, entry(m->task));
+}
+
+static void test_copy(void **state) {
+  (void)state;
+  uint64_t random = 1;
+  for (int trial = 0; trial < 20000; ++trial) {
+    const uint32_t element = 1 + pick(&random, 20), count = pick(&random, MOST / element), bytes = element * count;
+    const uint32_t to_offset = pick(&random, 3) * 16 + pick(&random, 20), from_offset = pick(&random, 40);
+    const bool alike = pick(&random, 2); /* so that whole lines are copied */
+    const uint32_t at = pick(&random, 16);
+    const uint32_t from_at = alike ? (at + to_offset + 64 - from_offset) % 16 : pick(&random, 16);
+    unsigned char *to_whole, *from_whole, wanted[MOST + 64];
+    unsigned char *to = ragged(&to_whole, to_offset + bytes, at, 5), *from = ragged(&from_whole, from_offset + bytes,
+                                                                                    from_at, 99);
+    mover m;
+    mover_begin(&m, to, from);
+    m.task.element = element;
+    m.task.to_offset = to_offset;
+    m.task.from_offset = from_offset;
+    m.task.items[0] = ITEMS;
+    m.slots[ITEMS] = count;
+    memcpy(wanted, to, to_offset + bytes);
+    memcpy(wanted + to_offset, from + from_offset, bytes);
+    run(&m, gki_copy, &random);
+    assert_memory_equal(to, wanted, to_offset + bytes);
+    free(to_whole);
+    free(from_whole);
+  }
+}
+
+/* As memmove: by one thread, and by several that wait for each other. */
+static void test_copy_onto_itself(void **state) {
+  (void)state;
+  uint64_t random = 2;
+  for (int trial = 0; trial < 3000; ++trial) {
+    const uint32_t unit = pick(&random, 3) == 0 ? 1 : pick(&random, 2) ? 4 : 16;
+    const uint32_t count = 1 + pick(&random, 20), element = unit * (1 + pick(&random, 2)), bytes = element * count;
+    const uint32_t to_offset = unit * pick(&random, 12), from_offset = unit * pick(&random, 12);
+    const uint32_t all = bytes + (to_offset > from_offset ? to_offset : from_offset);
+    unsigned char *whole, wanted[2 * MOST + 600];
+    unsigned char *memory = ragged(&whole, all, 0, (uint64_t)trial);
+    mover m;
+    mover_begin(&m, memory, memory);
+    m.task.element = element;
+    m.task.to_offset = to_offset;
+    m.task.from_offset = from_offset;
+    m.task.items[0] = ITEMS;
+    m.slots[ITEMS] = count;
+    memcpy(wanted, memory, all);
+    memmove(wanted + to_offset, wanted + from_offset, bytes);
+    if (trial % 10) HOST_RUN(1 + pick(&random, 3), 1, gki_copy(m.task));
+    else host_run_threads(1 + pick(&random, 2), 1 + pick(&random, 8), gki_copy, &m.task);
+    assert_memory_equal(memory, wanted, all);
+    free(whole);
+  }
+}
+
+static void test_fill(void **state) {
+  (void)state;
+  uint64_t random = 3;
+  for (int trial = 0; trial < 20000; ++trial) {
+    const uint32_t element = 4 * (1 + pick(&random, 5)), count = pick(&random, MOST / element), bytes = element * count;
+    const uint32_t offset = 4 * pick(&random, 12), at = pick(&random, 4) ? 4 * pick(&random, 4) : pick(&random, 16);
+    unsigned char *whole, wanted[MOST + 64];
+    unsigned char *to = ragged(&whole, offset + bytes, at, 5);
+    mover m;
+    mover_begin(&m, to, NULL);
+    m.task.element = element;
+    m.task.to_offset = offset;
+    m.task.pattern = (uint32_t)mix((uint64_t)trial);
+    m.task.items[0] = ITEMS;
+    m.slots[ITEMS] = count;
+    memcpy(wanted, to, offset + bytes);
+    for (uint32_t k = 0; k < bytes; k += 4) memcpy(wanted + offset + k, &m.task.pattern, 4);
+    run(&m, gki_fill, &random);
+    assert_memory_equal(to, wanted, offset + bytes);
+    free(whole);
+  }
+}
+
+/* How many elements of one byte are copied. */
+static uint32_t copied(mover *m) {
+  unsigned char to[64] = {0}, from[64];
+  memset(from, 1, sizeof from);
+  m->slots[TO] = (uint64_t)to;
+  m->slots[FROM] = (uint64_t)from;
+  HOST_RUN(2, 3, gki_copy(m->task));
+  uint32_t count = 0;
+  while (count < sizeof to && to[count]) ++count;
+  for (size_t k = count; k < sizeof to; ++k) assert_int_equal(to[k], 0);
+  return count;
+}
+
+/* The one post of so many elements; it is forgotten then. */
+static void expect_post(mover *m, uint64_t number, int64_t count) {
+  const gki_cuda_failure *post = &m->posts[(number - 1) % GKI_CUDA_RING];
+  assert_int_equal(post->number, number);
+  assert_int_equal(post->node, 5);
+  assert_true(post->extent[0] == count && post->extent[1] == 1 && post->extent[2] == 1);
+  for (uint64_t k = 0; k < GKI_CUDA_RING; ++k) assert_true(k == (number - 1) % GKI_CUDA_RING || !m->posts[k].number);
+  memset(m->posts, 0, sizeof m->posts);
+}
+
+static void expect_none(const mover *m) {
+  for (uint64_t k = 0; k < GKI_CUDA_RING; ++k) assert_int_equal(m->posts[k].number, 0);
+}
+
+static void test_counts(void **state) {
+  (void)state;
+  static const int64_t none[] = {0, -1, INT32_MIN, INT64_MIN, -(INT64_C(1) << 32) + 5};
+  static const int64_t bad[] = {(int64_t)INT32_MAX + 1, UINT32_MAX, INT64_MAX, (INT64_C(1) << 32) + 1};
+  mover m;
+  mover_begin(&m, NULL, NULL);
+  assert_int_equal(copied(&m), 1); /* GK_ONE */
+  m.task.items[0] = ITEMS;
+  m.slots[ITEMS] = 60;
+  assert_int_equal(copied(&m), 60);
+  for (size_t k = 0; k < GK_COUNT(none); ++k) {
+    m.slots[ITEMS] = (uint64_t)none[k];
+    assert_int_equal(copied(&m), 0);
+    expect_none(&m);
+  }
+  for (size_t k = 0; k < GK_COUNT(bad); ++k) {
+    m.slots[ITEMS] = (uint64_t)bad[k];
+    m.control.number = k + 16; /* round the ring */
+    host_fences = 0;
+    assert_int_equal(copied(&m), 0);
+    assert_int_equal(host_fences, 1); /* before the host is told */
+    assert_int_equal(m.control.failed, k + 16);
+    expect_post(&m, k + 16, bad[k]);
+  }
+  m.task.items[0] = COUNT;
+  m.task.read = 1;
+  m.task.offset = 8;
+  m.count[2] = 33;
+  assert_int_equal(copied(&m), 33);
+  m.count[2] = 0;
+  assert_int_equal(copied(&m), 0);
+  m.count[2] = -3;
+  assert_int_equal(copied(&m), 0);
+  expect_none(&m);
+}
+
+/* One element too many at either end, by the offset too. */
+static void test_room(void **state) {
+  (void)state;
+  mover m;
+  mover_begin(&m, NULL, NULL);
+  m.task.items[0] = ITEMS;
+  for (int from = 0; from < 2; ++from) {
+    for (uint32_t offset = 0; offset < 8; offset += 7) {
+      const uint64_t room = 24;
+      m.slots[TO_ROOM] = from ? UINT64_MAX : room;
+      m.slots[FROM_ROOM] = from ? room : UINT64_MAX;
+      m.task.from_offset = from ? offset : 0;
+      m.task.to_offset = from ? 0 : offset;
+      m.control.number += 1;
+      m.slots[ITEMS] = room - offset + 1;
+      unsigned char to[64] = {0};
+      m.slots[TO] = m.slots[FROM] = (uint64_t)to;
+      HOST_RUN(2, 3, gki_copy(m.task));
+      expect_post(&m, m.control.number, (int64_t)(room - offset + 1));
+      m.slots[ITEMS] = room + 1; /* the first of a launch alone is told */
+      HOST_RUN(2, 3, gki_copy(m.task));
+      if (!from) HOST_RUN(2, 3, gki_fill(m.task));
+      expect_none(&m);
+      m.control.number += 1;
+      m.slots[ITEMS] = room - offset;
+      HOST_RUN(2, 3, gki_copy(m.task));
+      m.slots[ITEMS] = 0;
+      HOST_RUN(2, 3, gki_copy(m.task));
+      expect_none(&m);
+    }
+  }
+  m.slots[TO_ROOM] = 6; /* less than the offset */
+  m.task.to_offset = 7;
+  m.slots[ITEMS] = 1;
+  m.control.number += 1;
+  HOST_RUN(1, 3, gki_fill(m.task));
+  expect_post(&m, m.control.number, 1);
+}
+
+/* In graphs of others a launch posts under its arming's number, or not at all. */
+static void test_posts_by_arming(void **state) {
+  (void)state;
+  mover m;
+  mover_begin(&m, NULL, NULL);
+  m.task.items[0] = ITEMS;
+  m.slots[ITEMS] = UINT32_MAX;
+  m.control.arms = 1;
+  m.control.told = 3;
+  assert_int_equal(copied(&m), 0);
+  expect_post(&m, 3, UINT32_MAX);
+  m.control.number += 1;
+  m.control.told = 0;
+  assert_int_equal(copied(&m), 0);
+  assert_int_equal(m.control.failed, m.control.number);
+  expect_none(&m);
+}
+
+static void test_word(void **state) {
+  (void)state;
+  mover m;
+  mover_begin(&m, NULL, NULL);
+  m.task.word = (uint64_t)&m.word;
+  assert_int_equal(copied(&m), 1); /* closed in another launch */
+  m.word = m.control.number;
+  assert_int_equal(copied(&m), 0);
+  unsigned char to[4] = {1, 2, 3, 4};
+  m.slots[TO] = (uint64_t)to;
+  m.task.element = 4;
+  HOST_RUN(1, 2, gki_fill(m.task));
+  assert_int_equal(to[0], 1);
+  m.word = 0;
+  HOST_RUN(1, 2, gki_fill(m.task));
+  assert_int_equal(to[0], 0);
+}
+
+/* ---- the probe's ------------------------------------------------------------------------------------------------- */
+
+static void test_set_list(void **state) {
+  (void)state;
+  static const gki_cuda_setting list[] = {{10, 0, 1}, {11, 1, 0}, {12, GKI_CUDA_NONE, 4}, {10, 2, 0}};
+  static const uint64_t wanted[] = {10, 12, 11, 12, 12, 10, 10, 12};
+  uint32_t runs = 0;
+  set_count = 0;
+  HOST_RUN(1, 32, gki_set_list(&runs, 0, list, 4));
+  HOST_RUN(1, 32, gki_set_list(&runs, 0, list, 4));
+  HOST_RUN(1, 32, gki_set_list(&runs, 0, list, 4)); /* in its third run 12, then 10 */
+  HOST_RUN(1, 32, gki_set_list(&runs, 3, list, 4));
+  assert_int_equal(runs, 4);
+  assert_int_equal(set_count, GK_COUNT(wanted));
+  for (size_t k = 0; k < GK_COUNT(wanted); ++k) assert_int_equal(set[k].handle, wanted[k]);
+}
+
+static void test_set_beside(void **state) {
+  (void)state;
+  uint32_t at[3] = {0};
+  set_count = 0;
+  HOST_RUN(1, 32, gki_set_beside(at, 9, 1, 5));
+  assert_int_equal(set_count, 5);
+  for (uint32_t k = 0; k < 5; ++k) assert_int_equal(set[k].value, k % 2 == 0);
+  assert_int_equal(at[0], 1);
+  assert_int_equal(at[1], 1);
+  assert_int_equal(at[2], 0);
+  at[0] = 2; /* another one has come and not gone */
+  HOST_RUN(1, 32, gki_set_beside(at, 9, 1, 1));
+  assert_int_equal(at[2], 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_copy), cmocka_unit_test(test_copy_onto_itself), cmocka_unit_test(test_fill),
+    cmocka_unit_test(test_counts), cmocka_unit_test(test_room), cmocka_unit_test(test_posts_by_arming),
+    cmocka_unit_test(test_word),
+    cmocka_unit_test(test_set_list), cmocka_unit_test(test_set_beside),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

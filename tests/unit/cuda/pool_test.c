@@ -1,0 +1,399 @@
+/* Memory of graphs is kept for the next ones, so that making and destroying one doesn't wait for what is under way. */
+#include "cuda/pool.h"
+#include "runtime/device.h"
+#include "cuda/device.h"
+#include "world.h"
+#include "unit/support/work.h"
+
+enum { NONE, X, N, LEFT };
+static const gk_slot_desc slots[] = {GK_OWN(X, int, 8), GK_DEFAULT(N, int, 8), GK_BUFFER(LEFT, int)};
+static const gk_task tasks[] = {GK_DO_WHILE(LEFT), GK_FILL(X, N, 5), GK_FILL(LEFT, GK_ONE, 0), GK_END};
+static const gk_list list = GK_LIST(list, tasks, slots);
+static const gk_task straight_tasks[] = {GK_FILL(X, N, 6)};
+static const gk_slot_desc straight_slots[] = {GK_BUFFER(X, int), GK_DEFAULT(N, int, 8)};
+static const gk_list straight = GK_LIST(straight, straight_tasks, straight_slots);
+static const gk_list owner = GK_LIST(owner, straight_tasks, slots);
+
+/* One that never ends: what waits for the device hangs, until the alarm. */
+static gk_graph *launch_endless(gk_device *device, int **left) {
+  gk_graph *slow = graph_on(device, &list, 0);
+  *left = int_on(device, 1);
+  assert_ok(gk_bind(slow, LEFT, *left));
+  sim->answer_no("ends");
+  alarm(600);
+  assert_ok(gk_launch(slow, 0));
+  sim->mark();
+  return slow;
+}
+
+static void end_endless(gk_device *device, gk_graph *slow, int *left) {
+  assert_int_equal(sim->calls("cuMemFree"), 0);
+  assert_int_equal(sim->calls("cuMemHostUnregister"), 0);
+  sim->answer_no(NULL);
+  assert_ok(gk_wait(slow, NULL));
+  alarm(0);
+  gk_graph_destroy(slow);
+  gk_free(device, left);
+}
+
+static void beside_one_that_takes_long(void **state) {
+  gk_device *device = *state;
+  int *left;
+  gk_graph *slow = launch_endless(device, &left);
+  for (uint32_t bits = 0; bits <= GK_HOST_GATED; bits += GK_HOST_GATED)
+    gk_graph_destroy(graph_on(device, &straight, bits));
+  end_endless(device, slow, left);
+}
+
+/* What slots own is made, kept and given back as well. */
+static void owned_beside_one_that_takes_long(void **state) {
+  gk_device *device = *state;
+  int *done = int_on(device, 1), *left;
+  gk_graph *both[2];
+  for (uint32_t gated = 0; gated < 2; ++gated) {
+    both[gated] = graph_on(device, &list, gated ? GK_HOST_GATED : 0);
+    assert_ok(gk_bind(both[gated], LEFT, done));
+    assert_ok(gk_launch(both[gated], 0));
+    assert_ok(gk_wait(both[gated], NULL));
+  }
+  gk_graph *slow = launch_endless(device, &left);
+  for (uint32_t gated = 0; gated < 2; ++gated) {
+    assert_ok(gk_resize(both[gated], X, 4));
+    assert_ok(gk_resize(both[gated], X, 100));
+    gk_graph *other = graph_on(device, &list, gated ? GK_HOST_GATED : 0);
+    assert_ok(gk_resize(other, LEFT, 1));
+    assert_ok(gk_resize(other, X, 0));
+    gk_graph_destroy(other);
+  }
+  end_endless(device, slow, left);
+  for (int gated = 0; gated < 2; ++gated) {
+    const int *x = gk_bound(both[gated], X);
+    for (int k = 0; k < 100; ++k) assert_int_equal(int_at(device, x + k), k < 4 ? 5 : 0);
+    gk_graph_destroy(both[gated]);
+  }
+  gk_free(device, done);
+}
+
+/* The graph's own launches are waited for, which use what it had. */
+static void follows_its_own_launches(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph = graph_on(device, &owner, 0);
+  sim->busy(UINT64_MAX);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_resize(graph, X, 16));
+  for (int k = 0; k < 16; ++k) assert_int_equal(int_at(device, (int *)gk_bound(graph, X) + k), k < 8 ? 6 : 0);
+  assert_ok(gk_launch(graph, 0));
+  sim->mark();
+  assert_ok(gk_resize(graph, X, 0)); /* nothing is kept, and it waits all the same */
+  assert_int_equal(sim->calls("cuEventSynchronize"), 1);
+  gk_graph_destroy(graph);
+}
+
+/* Memory that another graph uses, too: its launches are followed, and the driver waits for what else there is. */
+static void follows_those_it_lent_to(void **state) {
+  gk_device *device = *state;
+  gk_graph *lender = graph_on(device, &owner, 0), *user = graph_on(device, &straight, 0);
+  assert_ok(gk_bind(user, X, gk_bound(lender, X)));
+  sim->mark();
+  sim->busy(UINT64_MAX);
+  assert_ok(gk_launch(user, 0));
+  assert_ok(gk_resize(lender, X, 16));
+  assert_int_equal(sim->calls("cuMemFree"), 1);
+  assert_int_equal(int_at(device, (int *)gk_bound(lender, X) + 7), 6);
+  assert_ok(gk_bind(user, X, gk_bound(lender, X)));
+  assert_ok(gk_launch(user, 0));
+  gk_graph_destroy(lender);
+  assert_int_equal(sim->calls("cuMemFree"), 2);
+  assert_ok(gk_wait(user, NULL));
+  gk_graph_destroy(user);
+}
+
+static void is_taken_again(void **state) {
+  gk_device *device = *state;
+  gk_graph_destroy(graph_on(device, &list, 0));
+  sim->mark();
+  for (int k = 0; k < 5; ++k) {
+    gk_graph *graph = graph_on(device, &list, 0);
+    int *left = int_on(device, 1);
+    assert_ok(gk_bind(graph, LEFT, left));
+    assert_ok(gk_launch(graph, 0));
+    assert_ok(gk_wait(graph, NULL));
+    assert_int_equal(int_at(device, (int *)gk_bound(graph, X) + 7), 5);
+    gk_graph_destroy(graph);
+    gk_free(device, left);
+  }
+  assert_int_equal(sim->calls("cuMemHostRegister"), 0);
+  assert_int_equal(sim->calls("cuMemAlloc"), 5); /* LEFT, which is the program's */
+  assert_int_equal(sim->calls("cuMemFree"), 5);
+}
+
+static void is_bounded(void **state) {
+  gk_device *device = *state;
+  enum { GRAPHS = 100 };
+  gk_graph *graphs[GRAPHS];
+  for (int k = 0; k < GRAPHS; ++k) graphs[k] = graph_on(device, &straight, 0);
+  const size_t at_work = sim->alive(SIMGPU_MEMORY) + sim->alive(SIMGPU_PINNED);
+  for (int k = 0; k < GRAPHS; ++k) gk_graph_destroy(graphs[k]);
+  const size_t kept = sim->alive(SIMGPU_MEMORY) + sim->alive(SIMGPU_PINNED);
+  assert_true(at_work > 300);
+  assert_true(kept >= 200 && kept <= 256);
+}
+
+/* Before there is no memory, what is kept goes back. */
+static void goes_back_when_memory_runs_out(void **state) {
+  gk_device *device = *state;
+  for (int kind = 0; kind < 2; ++kind) {
+    gk_graph_destroy(graph_on(device, &list, 0));
+    assert_true(sim->alive(SIMGPU_PINNED) > 0);
+    const size_t alive = sim->alive(SIMGPU_ALL);
+    gk_free(device, gk_alloc(device, 100, kind ? GK_HOST_MEMORY : GK_DEVICE_MEMORY));
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive); /* no sooner */
+    sim->mark();
+    (sim->fail)(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW); /* behind the context's push and the mode's exchange */
+    void *memory = gk_alloc(device, 100, kind ? GK_HOST_MEMORY : GK_DEVICE_MEMORY);
+    assert_string_equal(sim->failed(), kind ? "cuMemHostAlloc" : "cuMemAlloc");
+    assert_non_null(memory);
+    assert_int_equal(sim->alive(SIMGPU_PINNED), kind);
+    gk_free(device, memory);
+  }
+  sim->mark();
+  (sim->fail)(3, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW); /* nothing is kept: it is so */
+  assert_null(gk_alloc(device, 100, GK_DEVICE_MEMORY));
+  assert_says("cuMemAlloc of 100 bytes: out of memory");
+}
+
+/* Where the driver registers no memory it gives its own. */
+static void takes_the_drivers(void **state) {
+  gk_device *device = *state;
+  uint64_t k = 2; /* behind the context's push and the mode's exchange */
+  gk_graph *graph = NULL;
+  do { /* which call it is */
+    sim->mark();
+    (sim->fail)(++k, CUDA_ERROR_NOT_SUPPORTED, SIMGPU_NOW);
+    graph = NULL;
+    if (gk_graph_create(device, &straight, 0, &graph) == GK_OK) gk_graph_destroy(graph);
+    if (!sim->failed()) fail_msg("no call");
+  } while (strcmp(sim->failed(), "cuMemHostRegister") != 0);
+  assert_non_null(graph);
+  assert_true(sim->calls("cuMemHostAlloc") > 0);
+}
+
+/* ---- the pool by itself ------------------------------------------------------------------------------------------ */
+
+static gki_cuda_device *native_of(gk_device *device) { return device->state; }
+
+static char *take_bytes(gki_cuda_device *native, size_t bytes) {
+  void *memory = NULL;
+  CUdeviceptr at = 0;
+  assert_ok(gki_cuda_alloc_pinned(native, bytes, "a test", &memory, &at));
+  assert_int_equal(at, (uintptr_t)memory);
+  return memory;
+}
+
+static CUdeviceptr take_device(gki_cuda_device *native, size_t bytes) {
+  CUdeviceptr memory = 0;
+  assert_ok(gki_cuda_alloc_device(native, bytes, "a test", &memory));
+  assert_true(memory != 0);
+  return memory;
+}
+
+/* The smallest that is large enough, and at most twice as large, unless it is a page; of the same kind; zeroed. */
+static void the_best_is_taken(void **state) {
+  enum { K = 1024 };
+  gki_cuda_device *native = native_of(*state);
+  gki_cuda_pool_trim(native);
+  CUdeviceptr sizes[] = {take_device(native, 100 * K), take_device(native, 40 * K), take_device(native, 60 * K)};
+  char *page = take_bytes(native, 10);
+  memset(page, 0xff, 10);
+  for (size_t k = 0; k < GK_COUNT(sizes); ++k) gki_cuda_free_device(native, sizes[k]);
+  gki_cuda_free_pinned(native, page);
+  sim->mark();
+  assert_int_equal(take_device(native, 35 * K), sizes[1]);
+  assert_int_equal(take_device(native, 40 * K), sizes[2]);
+  assert_int_equal(take_device(native, 50 * K), sizes[0]); /* exactly twice */
+  assert_int_equal(sim->calls("cuMemAlloc"), 0);
+  gki_cuda_free_device(native, sizes[0]);
+  const CUdeviceptr fresh = take_device(native, 50 * K - 1);
+  assert_int_equal(sim->calls("cuMemAlloc"), 1);
+  const CUdeviceptr small = take_device(native, 8); /* no page-locked one */
+  assert_int_equal(sim->calls("cuMemAlloc"), 2);
+  char *again = take_bytes(native, 4096);
+  assert_ptr_equal(again, page);
+  for (size_t k = 0; k < 4096; ++k) assert_int_equal(again[k], 0);
+  assert_int_equal(sim->calls("cuMemHostRegister"), 0);
+  gki_cuda_free_pinned(native, again);
+  const CUdeviceptr all[] = {sizes[1], sizes[2], fresh, small};
+  for (size_t k = 0; k < GK_COUNT(all); ++k) gki_cuda_free_device(native, all[k]);
+  sim->mark();
+  assert_true(gki_cuda_pool_trim(native));
+  assert_int_equal(sim->calls("cuMemFree"), 5);
+  assert_false(gki_cuda_pool_trim(native));
+}
+
+/* In the order in which they were taken, as a list of what is in use would have the oldest last. */
+static double work_to_give(gki_cuda_device *native, size_t count) {
+  CUdeviceptr *all = malloc(count * sizeof *all);
+  for (size_t k = 0; k < count; ++k) all[k] = take_device(native, 8);
+  const uint64_t before = work_done;
+  for (size_t k = 0; k < count; ++k) gki_cuda_free_device(native, all[k]);
+  const uint64_t work = work_done - before;
+  free(all);
+  assert_true(work >= count);
+  return (double)work / (double)count;
+}
+
+static void finds_what_is_in_use(void **state) {
+  enum { SMALL = 200, LARGE = 2000 };
+  const double small = work_to_give(native_of(*state), SMALL), large = work_to_give(native_of(*state), LARGE);
+  print_message("%d blocks: %.1f basic blocks to give one back, %.1f of %d\n", LARGE, large, small, SMALL);
+  assert_true(large < 2 * small);
+}
+
+/* 16 MiB, or 256 blocks; what was taken again leaves room for others. */
+static void what_is_spare_is_bounded(void **state) {
+  enum { MIB = 1 << 20, BLOCKS = 256 };
+  static CUdeviceptr all[BLOCKS + 1];
+  gki_cuda_device *native = native_of(*state);
+  gki_cuda_pool_trim(native);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int k = 0; k < 17; ++k) all[k] = take_device(native, MIB);
+    sim->mark();
+    for (int k = 0; k < 17; ++k) gki_cuda_free_device(native, all[k]);
+    assert_int_equal(sim->calls("cuMemFree"), 1);
+  }
+  gki_cuda_pool_trim(native);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int k = 0; k <= BLOCKS; ++k) all[k] = take_device(native, 8);
+    sim->mark();
+    for (int k = 0; k <= BLOCKS; ++k) gki_cuda_free_device(native, all[k]);
+    assert_int_equal(sim->calls("cuMemFree"), 1);
+  }
+  gki_cuda_free_device(native, 0);
+  gki_cuda_free_pinned(native, NULL);
+}
+
+/* Graphs' memory, too, comes once what is spare went back; after a failure nothing stays, nor is anything mapped. */
+static void takes_what_was_spare(void **state) {
+  static const char *const entries[] = {"cuMemAlloc", "cuMemHostRegister"};
+  gki_cuda_device *native = native_of(*state);
+  CUdeviceptr memory = 0;
+  void *page = NULL;
+  gki_cuda_pool_trim(native);
+  for (int pinned = 0; pinned < 2; ++pinned) {
+    gki_cuda_free_device(native, take_device(native, 3 << 20));
+    sim->mark();
+    (sim->fail)(1, CUDA_ERROR_OUT_OF_MEMORY, SIMGPU_NOW);
+    if (pinned) page = take_bytes(native, 8);
+    else memory = take_device(native, 8);
+    assert_string_equal(sim->failed(), entries[pinned]);
+    assert_int_equal(sim->calls("cuMemFree"), 1);
+  }
+  gki_cuda_free_device(native, memory);
+  gki_cuda_free_pinned(native, page);
+  gki_cuda_pool_trim(native);
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  for (uint64_t k = 1; k <= 2; ++k) { /* cuMemHostRegister, cuMemHostGetDevicePointer */
+    sim->mark();
+    (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+    assert_int_equal(gki_cuda_alloc_pinned(native, 8, "a test", &page, NULL), GK_ERROR_DEVICE);
+    sim->mark();
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  }
+}
+
+/* Mappings that are the same in a forked process: what the device writes there a child must not get a copy of. */
+static int count_shared(void) {
+  FILE *maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  int count = 0;
+  assert_non_null(maps);
+  while (fgets(line, sizeof line, maps)) count += strstr(line, "rw-s") && strstr(line, "/dev/zero");
+  fclose(maps);
+  return count;
+}
+
+static void pages_are_shared_and_unmapped(void **state) {
+  gki_cuda_device *native = native_of(*state);
+  gki_cuda_pool_trim(native);
+  const int before = count_shared();
+  char *page = take_bytes(native, 8);
+  if (count_shared() == before) fail_msg("its pages aren't shared ones");
+  gki_cuda_free_pinned(native, page);
+  gki_cuda_pool_trim(native);
+  assert_int_equal(count_shared(), before);
+  sim->mark();
+  (sim->fail)(1, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  void *none = NULL;
+  assert_int_equal(gki_cuda_alloc_pinned(native, 8, "a test", &none, NULL), GK_ERROR_DEVICE);
+  assert_int_equal(count_shared(), before);
+}
+
+/* Of gk's own memory: whichever record of a block there is none for, the driver has its memory back. */
+static void no_memory_for_records(void **state) {
+  (void)state;
+  counting c = {0};
+  const gk_allocator allocator = counting_allocator(&c);
+  assert_ok(gk_set_allocator(&allocator));
+  gk_device *device = open_named("cuda");
+  gki_cuda_device *native = native_of(device);
+  assert_ok(gki_cuda_enter(native));
+  const size_t alive = sim->alive(SIMGPU_ALL);
+  assert_int_equal(native->pool.lists, 0);
+  for (int k = 1; k <= 2; ++k) { /* of the block, of all */
+    CUdeviceptr memory = 0;
+    atomic_store(&c.calls, 0);
+    atomic_store(&c.fail_at, k);
+    assert_int_equal(gki_cuda_alloc_device(native, 8, "a test", &memory), GK_ERROR_MEMORY);
+    assert_int_equal(atomic_load(&c.calls), k);
+    atomic_store(&c.fail_at, 0);
+    assert_int_equal(sim->alive(SIMGPU_ALL), alive);
+  }
+  gki_cuda_leave(native);
+  gk_graph *graph = graph_on(device, &straight, 0);
+  gk_result result = GK_ERROR_MEMORY;
+  const size_t used = native->pool.used_count;
+  int failed = 0;
+  for (int k = 1; result != GK_OK; ++k) { /* of what a slot owns, and of common's table */
+    atomic_store(&c.calls, 0);
+    atomic_store(&c.fail_at, k);
+    result = gk_resize(graph, X, 8);
+    atomic_store(&c.fail_at, 0);
+    if (result == GK_OK) break;
+    assert_int_equal(result, GK_ERROR_MEMORY);
+    assert_says("gk_resize: slot 1 (X) with 8 elements: out of host memory");
+    assert_null(gk_bound(graph, X));
+    assert_int_equal(native->pool.used_count, used);
+    ++failed;
+  }
+  assert_true(failed >= 2);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  assert_int_equal(atomic_load(&c.live), 0);
+  assert_ok(gk_set_allocator(NULL));
+}
+
+/* gki_cuda_alloc_device and what follows need the context. */
+static int setup_inside(void **state) {
+  return setup_cuda(state) || gki_cuda_enter(native_of(*state)) != GK_OK ? -1 : 0;
+}
+
+static int teardown_inside(void **state) {
+  sim->mark();
+  gki_cuda_leave(native_of(*state));
+  return teardown_cuda(state);
+}
+
+#define INSIDE(test) cmocka_unit_test_setup_teardown(test, setup_inside, teardown_inside)
+
+int main(int count, char **words) {
+  (void)count;
+  with_simgpu(words);
+  const struct CMUnitTest tests_here[] = {
+    ON_CUDA(beside_one_that_takes_long), ON_CUDA(owned_beside_one_that_takes_long),
+    ON_CUDA(follows_its_own_launches), ON_CUDA(follows_those_it_lent_to), ON_CUDA(is_taken_again), ON_CUDA(is_bounded),
+    ON_CUDA(goes_back_when_memory_runs_out), ON_CUDA(takes_the_drivers),
+    INSIDE(the_best_is_taken), INSIDE(finds_what_is_in_use), INSIDE(what_is_spare_is_bounded),
+    INSIDE(takes_what_was_spare), INSIDE(pages_are_shared_and_unmapped), cmocka_unit_test(no_memory_for_records),
+  };
+  return cmocka_run_group_tests(tests_here, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* Ranges for profilers on the simulated CUDA driver: what making a graph takes, what the host does in graphs that it
+ * gates, each task by itself, and that none stays open whatever call of the driver fails. */
+#include "hand.h"
+#include "unit/support/ranges.h"
+#include "unit/support/runtime_kernels.h"
+
+#ifdef GK_NVTX
+enum { X = 1, A, N, FLAG };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_BUFFER(N, int), GK_BUFFER(FLAG, int)};
+enum { HERE = 10 };
+
+static const gk_task pausing_tasks[] = {
+    GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A), GK_RUN(decrease, GK_ONE, N), GK_END,
+    GK_CHECKPOINT(HERE, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END, GK_RUN_ALWAYS(add, GK_ONE, X, A)};
+static const gk_list pausing = GK_LIST(pausing, pausing_tasks, slots);
+
+typedef struct buffers { int *x, *n, *flag; } buffers;
+
+static buffers take_buffers(gk_device *device) {
+  return (buffers){int_on(device, 0), int_on(device, 2), int_on(device, 1)};
+}
+
+static void give_buffers(gk_device *device, buffers b) {
+  gk_free(device, b.x);
+  gk_free(device, b.n);
+  gk_free(device, b.flag);
+}
+
+/* From the top until it yields, then from there to its end. */
+static gk_result run_both(gk_device *device, const buffers *b, uint32_t bits, gk_graph **graph) {
+  const int none = 0, two = 2, yes = 1;
+  gk_result result = gk_graph_create(device, &pausing, bits, graph);
+  if (result != GK_OK) return result;
+  gk_bind(*graph, X, b->x);
+  gk_bind(*graph, N, b->n);
+  gk_bind(*graph, FLAG, b->flag);
+  result = gk_upload(device, b->n, &two, sizeof two);
+  if (result == GK_OK) result = gk_upload(device, b->flag, &yes, sizeof yes);
+  if (result == GK_OK) result = gk_launch(*graph, 0);
+  if (result == GK_OK) result = gk_wait(*graph, NULL);
+  if (result == GK_OK) result = gk_upload(device, b->flag, &none, sizeof none);
+  if (result == GK_OK) result = gk_launch(*graph, HERE);
+  return result == GK_OK ? gk_wait(*graph, NULL) : result;
+}
+
+static void run_all(gk_device *device, uint32_t bits) {
+  const buffers b = take_buffers(device);
+  gk_graph *graph = NULL;
+  find_range_tool();
+  tool->forget();
+  assert_ok(run_both(device, &b, bits, &graph));
+  assert_int_equal(int_at(device, b.x), 7);
+  assert_balanced();
+  gk_graph_destroy(graph);
+  give_buffers(device, b);
+}
+
+static void test_native(void **state) {
+  run_all(*state, 0);
+  assert_some_said("create pausing{check and plan{}kernel add{compile ");
+  assert_some_said("runtime_kernels.h{}}kernel decrease{}lower{build nodes[");
+  assert_some_said("launch pausing[1]{start pausing[1]{}}wait for pausing[1]{!pausing yielded at HERE[1];}");
+  assert_some_said("launch pausing at HERE[2]{start pausing[2]{}}wait for pausing[2]{}");
+}
+
+/* The first launch that resumes makes a graph of the driver's. */
+static void test_second_graph(void **state) {
+  static const gk_task tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_DO_WHILE(N), GK_CHECKPOINT(HERE, FLAG), GK_END,
+                                  GK_RUN(decrease, GK_ONE, N), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_device *device = *state;
+  const buffers b = take_buffers(device);
+  gk_graph *graph = graph_on(device, &list, 0);
+  gk_bind(graph, X, b.x);
+  gk_bind(graph, N, b.n);
+  gk_bind(graph, FLAG, b.flag);
+  find_range_tool();
+  tool->forget();
+  for (int32_t label = 0; label <= HERE; label += HERE) {
+    assert_ok(gk_launch(graph, label));
+    assert_ok(gk_wait(graph, NULL));
+  }
+  assert_some_said("launch list[1]{start list[1]{}}wait for list[1]{!list yielded at HERE[1];}");
+  assert_some_said("launch list at HERE[2]{start list[2]{build nodes[");
+  assert_some_said("]{}instantiate{}}}wait for list[2]");
+  assert_balanced();
+  gk_graph_destroy(graph);
+  give_buffers(device, b);
+}
+
+static void test_gated(void **state) {
+  run_all(*state, GK_HOST_GATED);
+  assert_some_said("run pausing[1]{task 0 (add){}tasks 2 (add) to 3 (decrease){}flag of task 1 (N){}"
+                   "tasks 2 (add) to 3 (decrease){}flag of task 1 (N){}task 6 (add){}flag of task 5 (HERE){}"
+                   "task 8 (add){}wait for the device{}!pausing yielded at HERE[1];}");
+  assert_some_said("launch pausing at HERE[2]{}");
+  assert_some_said("run pausing[2]{task 6 (add){}flag of task 5 (HERE){}task 8 (add){}wait for the device{}}");
+}
+
+static void test_isolated(void **state) {
+  run_all(*state, GK_ISOLATE);
+  assert_some_said("run pausing[1]{task 0 (add){}task 2 (add){}task 3 (decrease){}flag of task 1 (N){}"
+                   "task 2 (add){}task 3 (decrease){}flag of task 1 (N){}task 6 (add){}flag of task 5 (HERE){}"
+                   "task 8 (add){}wait for the device{}!pausing yielded at HERE[1];}");
+}
+
+/* Of a launch on a stream the caller does all there is to do. */
+static void test_on_stream(void **state) {
+  gk_device *device = *state;
+  const buffers b = take_buffers(device);
+  gk_graph *graph = graph_on(device, &pausing, GK_HOST_GATED);
+  gk_bind(graph, X, b.x);
+  gk_bind(graph, N, b.n);
+  gk_bind(graph, FLAG, b.flag);
+  find_range_tool();
+  tool->forget();
+  assert_ok(gk_launch_on(graph, 0, NULL));
+  assert_non_null(strstr(tool->said(0), "launch pausing[1]{run pausing[1]{task 0 (add){}"));
+  assert_balanced();
+  gk_graph_destroy(graph);
+  give_buffers(device, b);
+}
+
+/* In a graph of the caller's. */
+static void test_armed(void **state) {
+  gk_device *device = *state;
+  const buffers b = take_buffers(device);
+  gk_graph *graph = NULL;
+  CUgraph whole;
+  CUgraphNode last;
+  RIGHT(cu.cuGraphCreate(&whole, 0));
+  find_range_tool();
+  tool->forget();
+  assert_ok(gk_cuda_add(device, &pausing, GK_CUDA_RESUMABLE, whole, NULL, 0, &graph, &last));
+  const CUgraphExec exec = hand_instantiate(whole);
+  assert_fails(GK_ERROR_INVALID, "is not bound", gk_cuda_arm(graph, exec, 0));
+  gk_bind(graph, X, b.x);
+  gk_bind(graph, N, b.n);
+  gk_bind(graph, FLAG, b.flag);
+  assert_ok(gk_cuda_arm(graph, exec, 0));
+  hand_launch(exec);
+  assert_ok(gk_poll(graph, NULL));
+  assert_ok(gk_cuda_arm(graph, exec, HERE));
+  assert_fails(GK_ERROR_INVALID, "gk_cuda_arm", gk_launch(graph, 0));
+  assert_some_said("lower{build nodes[");
+  assert_some_said("}}slots{}}arm pausing[1]{}arm pausing[1]{}!pausing yielded at HERE[1];arm pausing at HERE[2]{}"
+                   "launch pausing[3]{}");
+  hand_launch(exec);
+  assert_ok(gk_poll(graph, NULL));
+  RIGHT(cu.cuGraphExecDestroy(exec));
+  gk_graph_destroy(graph);
+  RIGHT(cu.cuGraphDestroy(whole));
+  assert_balanced();
+  give_buffers(device, b);
+}
+
+static void test_every_call_fails(void **state) {
+  static const uint32_t ways[] = {0, GK_HOST_GATED, GK_ISOLATE};
+  gk_device *device = *state;
+  const buffers b = take_buffers(device);
+  find_range_tool();
+  for (size_t way = 0; way < GK_COUNT(ways); ++way)
+    for (uint64_t k = 1;; ++k) {
+      gk_graph *graph = NULL;
+      sim->mark();
+      tool->forget();
+      (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+      const gk_result result = run_both(device, &b, ways[way], &graph);
+      const char *failed = sim->failed();
+      sim->mark();
+      assert_balanced();
+      gk_graph_destroy(graph);
+      assert_balanced();
+      if (failed) continue;
+      assert_ok(result);
+      assert_true(k > 30);
+      break;
+    }
+  give_buffers(device, b);
+}
+
+/* A kernel that doesn't compile. */
+static void test_compiling_fails(void **state) {
+  static const char text[] = "extern \"C\" __global__ void wrong(int *x) { x[0] = nobody; }\n";
+  static const gk_code code = {.text = text, .block = {32}, .per_block = {32}};
+  static const gk_param params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+  static const gk_kernel wrong = {.name = "wrong", .params = params, .param_count = 1, .cuda = &code};
+  static const gk_task tasks[] = {GK_RUN(wrong, GK_ONE, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  gk_graph *graph = NULL;
+  find_range_tool();
+  tool->forget();
+  assert_fails(GK_ERROR_COMPILE, "wrong", gk_graph_create(*state, &list, 0, &graph));
+  assert_said(0, "create list{check and plan{}kernel wrong{compile gk_code.text{}}}");
+  assert_balanced();
+}
+
+int main(int count, char **words) {
+  (void)count;
+  with_range_tool();
+  with_simgpu(words);
+  hand_find_entries();
+  const struct CMUnitTest tests[] = {ON_CUDA(test_native), ON_CUDA(test_second_graph), ON_CUDA(test_gated),
+                                     ON_CUDA(test_isolated), ON_CUDA(test_on_stream), ON_CUDA(test_every_call_fails),
+                                     ON_CUDA(test_compiling_fails), ON_HAND(test_armed)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+int main(int count, char **words) {
+  (void)count;
+  with_simgpu(words);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(skip_ranges)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif

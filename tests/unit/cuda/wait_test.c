@@ -1,0 +1,110 @@
+/* How long a wait for a launch on CUDA looks by itself before it asks the driver to sleep, by a clock that the test
+ * sets. */
+#include "unit/support/await.h"
+#include "base/costs.h"
+#include "world.h"
+#include "unit/support/runtime_kernels.h"
+#include "unit/support/set_clock.h"
+
+enum { X = 1, A, FLAG };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_BUFFER(FLAG, int)};
+static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(add, GK_ONE, X, A), GK_END};
+static const gk_list list = GK_LIST(list, tasks, slots);
+static const uint32_t ways[] = {0, GK_HOST_GATED};
+
+typedef struct patience { uint64_t passes_ns; atomic_bool passed; } patience; /* once the driver was asked */
+
+/* The device is held up until the driver was asked to sleep. */
+static void *go_on_when_asked(void *at) {
+  patience *p = at;
+  if (p->passes_ns) await(sim->calls("cuEventQuery") > 0);
+  let_pass(p->passes_ns);
+  atomic_store(&p->passed, true);
+  await(sim->calls("cuEventSynchronize") > 0);
+  sim->hold(0);
+  return NULL;
+}
+
+static gk_graph *begin(gk_device *device, uint32_t bits) {
+  set_clock();
+  gk_graph *graph = graph_on(device, &list, bits);
+  gk_bind(graph, X, int_on(device, 0));
+  gk_bind(graph, FLAG, int_on(device, 0));
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  sim->mark();
+  return graph;
+}
+
+static void end(gk_device *device, gk_graph *graph, int launches) {
+  assert_int_equal(int_at(device, gk_bound(graph, X)), launches);
+  gk_free(device, gk_bound(graph, X));
+  gk_free(device, gk_bound(graph, FLAG));
+  gk_graph_destroy(graph);
+}
+
+/* While no time passes it looks, however often. */
+static void looks_by_itself(void **state) {
+  gk_device *device = *state;
+  for (size_t k = 0; k < GK_COUNT(ways); ++k) {
+    gk_graph *graph = begin(device, ways[k]);
+    for (int launch = 0; launch < 5; ++launch) {
+      assert_ok(gk_launch(graph, 0));
+      assert_ok(gk_wait(graph, NULL));
+    }
+    assert_int_equal(sim->calls("cuEventSynchronize"), 0);
+    end(device, graph, 6);
+  }
+}
+
+/* A status that the device posts: on the thread that waits. */
+static void looks_at_a_status_for_a_while(void **state) {
+  gk_device *device = *state;
+  enum { READING_NS = 1000 };
+  pthread_t other;
+  gk_graph *graph = begin(device, 0);
+  sim->hold(1);
+  assert_ok(gk_launch(graph, 0));
+  assert_int_equal(pthread_create(&other, NULL, go_on_when_asked, &(patience){0, false}), 0);
+  const uint64_t before = own_time.passed_ns;
+  reading_ns = READING_NS;
+  assert_ok(gk_wait(graph, NULL));
+  reading_ns = 0;
+  pthread_join(other, NULL);
+  assert_in_range(own_time.passed_ns - before, GKI_COST_SPIN_NS, GKI_COST_SPIN_NS + 3 * READING_NS);
+  end(device, graph, 2);
+}
+
+/* An event that the driver is asked for: on the worker's thread. */
+static void asks_for_an_event_for_a_while(void **state) {
+  gk_device *device = *state;
+  for (int enough = 0; enough <= 1; ++enough) {
+    pthread_t other;
+    patience p = {enough ? GKI_COST_SPIN_NS : GKI_COST_SPIN_NS - 1, false};
+    gk_graph *graph = begin(device, GK_HOST_GATED);
+    sim->hold(1);
+    assert_ok(gk_launch(graph, 0));
+    assert_int_equal(pthread_create(&other, NULL, go_on_when_asked, &p), 0);
+    if (!enough) { /* a nanosecond less, and it asks on and on */
+      await(atomic_load(&p.passed));
+      const uint64_t before = sim->calls("cuEventQuery");
+      await(sim->calls("cuEventQuery") > before + 100 || sim->calls("cuEventSynchronize") > 0);
+      assert_int_equal(sim->calls("cuEventSynchronize"), 0);
+      let_pass(1);
+    }
+    assert_ok(gk_wait(graph, NULL));
+    pthread_join(other, NULL);
+    end(device, graph, 2);
+  }
+}
+
+int main(int count, char **words) {
+  (void)count;
+  with_simgpu(words);
+  const struct CMUnitTest tests[] = {
+    ON_CUDA(looks_by_itself),
+    ON_CUDA(looks_at_a_status_for_a_while),
+    ON_CUDA(asks_for_an_event_for_a_while),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,575 @@
+/* The OpenMP backend: devices, memory, single tasks. Sums are in openmp_team_test.c, sections and loops in
+ * openmp_sections_test.c, what is learned of time in openmp_costs_test.c and openmp_choices_test.c. */
+#include "base/error.h"
+#include "items.h"
+#include <malloc.h>
+#include <omp.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static const int thread_counts[] = {1, 2, 3, 8};
+static const costs all_costs[] = {AS_MEASURED, SHARE_ALL, SHARE_NOTHING};
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+static gk_result open_with(gki_openmp_device *device, const gk_device_desc *desc) {
+  *device = (gki_openmp_device){0};
+  gki_begin();
+  gk_result result = gki_openmp.open(device, desc);
+  if (result != GK_OK) gki_openmp.close(device);
+  return result;
+}
+
+static int threads_with(const char *environment, int threads) {
+  gki_openmp_device device;
+  if (environment) setenv("OMP_NUM_THREADS", environment, 1);
+  else unsetenv("OMP_NUM_THREADS");
+  gk_result result = open_with(&device, &(gk_device_desc){.backend = "openmp", .threads = threads});
+  unsetenv("OMP_NUM_THREADS");
+  if (result != GK_OK) return -1;
+  gk_device_info info = {0};
+  gki_openmp.describe(&device, &info);
+  gki_openmp.close(&device);
+  return info.threads;
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  assert_int_equal(threads_with(NULL, 0), omp_get_num_procs());
+  assert_int_equal(threads_with("", 0), omp_get_num_procs());
+  assert_int_equal(threads_with("3", 0), 3);
+  assert_int_equal(threads_with("4,2", 0), 4);
+  assert_int_equal(threads_with("4,2000", 0), 4); /* no team of gk's is as large */
+  assert_int_equal(threads_with(" 5 ", 0), 5);
+  assert_int_equal(threads_with("3", 7), 7);
+  assert_int_equal(threads_with(NULL, 1024), 1024);
+  static const char *const useless[] = {"many", "0", "-2", "2x", "4,", "4,,2", "4,0", ",4",
+                                       "1025", "2000,4", "99999999999999999999"};
+  for (size_t k = 0; k < GK_COUNT(useless); ++k) {
+    assert_int_equal(threads_with(useless[k], 0), -1);
+    assert_says("OMP_NUM_THREADS");
+    assert_says(useless[k]);
+    assert_int_equal(threads_with(useless[k], 2), 2);
+  }
+}
+
+static void test_refused_devices(void **state) {
+  (void)state;
+  gki_openmp_device device;
+  assert_int_equal(open_with(&device, &(gk_device_desc){.threads = -1}), GK_ERROR_INVALID);
+  assert_says("-1 threads");
+  assert_int_equal(open_with(&device, &(gk_device_desc){.threads = 1025}), GK_ERROR_INVALID);
+  assert_says("1025 threads");
+  assert_int_equal(open_with(&device, &(gk_device_desc){.ordinal = 1}), GK_ERROR_NO_DEVICE);
+  assert_says("ordinal 0");
+  gk_extension extension = {.id = 77, .bytes = sizeof extension};
+  assert_int_equal(open_with(&device, &(gk_device_desc){.next = &extension}), GK_ERROR_INVALID);
+  assert_says("0x4d");
+}
+
+static void test_describe(void **state) {
+  (void)state;
+  static const char *const constructs[] = {
+    "KERNEL", "COPY",       "FILL",     "CALL",    "LIST", "DO_WHILE", "WHILE",  "IF",
+    "SWITCH", "CHECKPOINT", "PARALLEL", "SECTION", "SUM",  "ALWAYS",   "CANCEL", "LAUNCH_ON",
+  };
+  world w;
+  world_open(&w, 3);
+  gk_device_info info = {0};
+  gki_openmp.describe(&w.device, &info);
+  assert_non_null(strstr(info.name, "3 threads"));
+  assert_non_null(strstr(info.driver, "OpenMP"));
+  for (size_t k = 0; k < GK_COUNT(constructs); ++k) {
+    int found = 0;
+    for (size_t c = 0; c < info.capability_count; ++c) {
+      if (strcmp(info.capabilities[c].construct, constructs[k]) != 0) continue;
+      ++found;
+      assert_true(strlen(info.capabilities[c].why) > 5);
+      assert_int_equal(info.capabilities[c].how, strcmp(constructs[k], "LAUNCH_ON") == 0 ? GK_REFUSED : GK_NATIVE);
+    }
+    assert_int_equal(found, 1);
+  }
+  gki_openmp.close(&w.device);
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  world w;
+  world_open(&w, 2);
+  for (size_t bytes = 1; bytes < 3000; bytes += 77) {
+    void *memory = NULL;
+    assert_int_equal(gki_openmp.alloc(&w.device, bytes, GK_DEVICE_MEMORY, &memory), GK_OK);
+    assert_int_equal((uintptr_t)memory % 256, 0);
+    assert_true(malloc_usable_size(memory) < bytes + 64); /* sanitizers see its end */
+    memset(memory, 7, bytes);
+    assert_ptr_equal(gki_openmp.host_address(&w.device, memory), memory);
+    gki_openmp.free(&w.device, memory);
+  }
+  static const size_t huge[] = {SIZE_MAX, SIZE_MAX - 255, SIZE_MAX / 2, (size_t)1 << 60, (size_t)1 << 50};
+  for (size_t k = 0; k < GK_COUNT(huge); ++k) {
+    void *memory = &w;
+    gki_begin();
+    assert_int_equal(gki_openmp.alloc(&w.device, huge[k], GK_HOST_MEMORY, &memory), GK_ERROR_MEMORY);
+    assert_null(memory);
+    assert_says("bytes");
+  }
+  char text[] = "abcdefgh", other[9] = "";
+  assert_int_equal(gki_openmp.copy(&w.device, GK_TO_DEVICE, other, text, 9), GK_OK);
+  assert_string_equal(other, "abcdefgh");
+  assert_int_equal(gki_openmp.copy(&w.device, GK_ON_DEVICE, text + 2, text, 6), GK_OK);
+  assert_string_equal(text, "ababcdef");
+  assert_int_equal(gki_openmp.copy(&w.device, GK_ZERO, text, NULL, 3), GK_OK);
+  assert_int_equal(text[2], 0);
+  assert_int_equal(text[3], 'b');
+  assert_int_equal(gki_openmp.copy(&w.device, GK_TO_HOST, other, text + 3, 6), GK_OK);
+  assert_string_equal(other, "bcdef");
+  gki_openmp.close(&w.device);
+}
+
+static bool promises;
+static size_t promised;
+int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes) {
+  if (!promises) return __real_posix_memalign(memory, alignment, bytes);
+  promised = bytes;
+  return __real_posix_memalign(memory, alignment, 1);
+}
+
+/* A system may promise any amount, as Linux does where it is told to (vm.overcommit_memory). */
+static void test_memory_that_is_promised(void **state) {
+  (void)state;
+  const size_t there = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+  const size_t too_much[] = {there + 1, 2 * there, SIZE_MAX};
+  gki_openmp_device device = {.dispatch_ns = 0};
+  for (size_t k = 0; k < GK_COUNT(too_much); ++k) {
+    void *memory = &device;
+    promised = 0;
+    gki_begin();
+    promises = true;
+    const gk_result result = gki_openmp.alloc(&device, too_much[k], GK_DEVICE_MEMORY, &memory);
+    promises = false;
+    assert_int_equal(result, GK_ERROR_MEMORY);
+    assert_null(memory);
+    assert_int_equal(promised, 0);
+  }
+}
+
+static void test_takes(void **state) {
+  (void)state;
+  assert_false(gki_openmp.takes(&(gk_kernel){.name = "device_only"}));
+}
+
+/* ---- items ------------------------------------------------------------------------------------------------------- */
+
+static void assert_touched(size_t count) {
+  for (size_t k = 0; k <= ITEMS_MAX; ++k)
+    if (touched_bytes[k] != (k < count)) fail_msg("item %zu of %zu: touched %d times", k, count, touched_bytes[k]);
+}
+
+static void test_every_item_once(void **state) {
+  (void)state;
+  static const int counts[] = {-5, 0, 1, 2, 3, 63, 64, 65, 127, 128, 129, 1000, 4096, ITEMS_MAX};
+  static const gk_task tasks[] = {GK_RUN(touching, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  worker = pthread_self();
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
+    for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+      world w;
+      world_begin(&w, &list, thread_counts[t], all_costs[c]);
+      bind_ptr(&w, X, touched_bytes);
+      atomic_store(&other_threads, 0);
+      for (size_t k = 0; k < GK_COUNT(counts); ++k) {
+        memset(touched_bytes, 0, sizeof touched_bytes);
+        bind_i32(&w, N, counts[k]);
+        assert_runs(&w);
+        assert_touched(counts[k] > 0 ? (size_t)counts[k] : 0);
+      }
+      if (all_costs[c] == SHARE_ALL && thread_counts[t] > 1) assert_true(atomic_load(&other_threads) > 0);
+      if (all_costs[c] == SHARE_NOTHING || thread_counts[t] == 1) assert_int_equal(atomic_load(&other_threads), 0);
+      world_end(&w);
+    }
+}
+
+static void test_extents(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN_3D(touching, N, NY, NZ, X)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  static const struct { int x; uint32_t y; int64_t z; size_t items; } cases[] = {
+    {3, 5, 7, 105},   {1, 1, 1, 1},           {0, 5, 7, 0},  {3, 0, 7, 0},
+    {3, 5, -7, 0},    {-1, UINT32_MAX, 1, 0}, {2, 3, 0, 0},  {100, 100, 10, 100000},
+    {0, UINT32_MAX, INT64_MAX, 0},
+  };
+  for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+    world w;
+    world_begin(&w, &list, 2, all_costs[c]);
+    bind_ptr(&w, X, touched_bytes);
+    for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+      memset(touched_bytes, 0, sizeof touched_bytes);
+      bind_i32(&w, N, cases[k].x);
+      world_bind(&w, NY, (gk_value){.u32 = cases[k].y});
+      world_bind(&w, NZ, (gk_value){.i64 = cases[k].z});
+      assert_runs(&w);
+      assert_touched(cases[k].items);
+    }
+    for (int axis = 0; axis < 3; ++axis) { /* each by itself */
+      bind_i32(&w, N, 2);
+      world_bind(&w, NY, (gk_value){.u32 = 3});
+      world_bind(&w, NZ, (gk_value){.i64 = 5});
+      assert_runs(&w);
+      if (axis == 0) bind_i32(&w, N, 4);
+      if (axis == 1) world_bind(&w, NY, (gk_value){.u32 = 6});
+      if (axis == 2) world_bind(&w, NZ, (gk_value){.i64 = 10});
+      memset(touched_bytes, 0, sizeof touched_bytes);
+      assert_runs(&w);
+      assert_touched(60);
+    }
+    world_end(&w);
+  }
+}
+
+static void test_too_many_items(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(touching, GK_ONE, X), GK_RUN_3D(touching, N, NY, NZ, X),
+                                  GK_RUN(touching, GK_ONE, Y)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  world_begin(&w, &list, 2, AS_MEASURED);
+  bind_ptr(&w, X, touched_bytes);
+  bind_ptr(&w, Y, touched_bytes + 1);
+  bind_i32(&w, N, INT32_MAX);
+  world_bind(&w, NY, (gk_value){.u32 = 2});
+  world_bind(&w, NZ, (gk_value){.i64 = 1});
+  memset(touched_bytes, 0, sizeof touched_bytes);
+  assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
+  assert_says("task 1 (touching)");
+  assert_says("2147483647");
+  assert_int_equal(touched_bytes[0], 1); /* what came before was done, what follows wasn't */
+  assert_int_equal(touched_bytes[1], 0);
+  world_bind(&w, NZ, (gk_value){.i64 = INT64_MAX});
+  assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
+  bind_i32(&w, N, 1); /* and the graph is as good as before */
+  world_bind(&w, NY, (gk_value){.u32 = 1});
+  world_bind(&w, NZ, (gk_value){.i64 = 1});
+  assert_runs(&w);
+  assert_int_equal(touched_bytes[1], 1);
+  world_end(&w);
+}
+
+/* The most there can be are allowed, however their number comes about. */
+static size_t most_items;
+static void note_items(const gk_value *args, gk_range range) {
+  (void)args;
+  most_items += range.end - range.begin;
+}
+static const gk_kernel noting = {
+  .name = "noting", .params = touch_params, .param_count = 1, .dimensions = 3, .host = note_items};
+
+static void test_most_items(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(noting, N, X), GK_RUN(noting, NZ, X), GK_RUN(noting, NY, X),
+                                  GK_RUN_3D(noting, GK_ONE, NY, NZ, X), GK_RUN(noting, COUNT, X)};
+  for (size_t k = 0; k < GK_COUNT(tasks); ++k)
+    for (int64_t over = 0; over < 2; ++over) {
+      const gk_list list = {GK_ABI, "most", &tasks[k], 1, item_slots, GK_COUNT(item_slots)};
+      const bool product = k == 3, fits = !over || k == 0 || k == 4; /* an int is no larger */
+      int read = INT32_MAX;
+      world w;
+      world_begin(&w, &list, 1, SHARE_NOTHING);
+      bind_ptr(&w, X, touched_bytes);
+      bind_ptr(&w, COUNT, &read);
+      bind_i32(&w, N, INT32_MAX);
+      world_bind(&w, NZ, (gk_value){.i64 = product ? 1 : INT32_MAX + over});
+      world_bind(&w, NY, (gk_value){.u32 = (uint32_t)INT32_MAX + (uint32_t)over});
+      most_items = 0;
+      assert_int_equal(world_launch(&w, 0), fits ? GK_OK : GK_ERROR_INVALID);
+      assert_int_equal(most_items, fits ? INT32_MAX : 0);
+      world_end(&w);
+    }
+}
+
+static void test_items_read_when_it_runs(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_FILL(COUNT, GK_ONE, 50),
+    {.op = GK_OP_KERNEL, .name = "read", .kernel = &touching, .items = {COUNT}, .args = {X}, .offset = 4},
+    GK_RUN(touching, COUNT, Y),
+  };
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  static unsigned char y[64];
+  int32_t count[2] = {0, 0};
+  bind_ptr(&w, X, touched_bytes);
+  bind_ptr(&w, Y, y);
+  bind_ptr(&w, COUNT, count);
+  static const int32_t counts[] = {0, -3, 1, 77, 5000, INT32_MIN};
+  for (size_t k = 0; k < GK_COUNT(counts); ++k) {
+    memset(touched_bytes, 0, sizeof touched_bytes);
+    memset(y, 0, sizeof y);
+    count[0] = 0;
+    count[1] = counts[k];
+    assert_runs(&w);
+    assert_touched(counts[k] > 0 ? (size_t)counts[k] : 0);
+    assert_int_equal(y[49], 1); /* written by the task before */
+    assert_int_equal(y[50], 0);
+  }
+  world_end(&w);
+}
+
+/* ---- copies, fills, calls ---------------------------------------------------------------------------------------- */
+
+typedef struct six { char at[6]; } six;
+typedef struct block { int a[5]; } block;
+enum { TO = 1, FROM, HOW_MANY, BLOCK, WORDS };
+static const gk_slot_desc copy_slots[] = {GK_BUFFER(TO, six), GK_BUFFER(FROM, six), GK_SCALAR(HOW_MANY, int),
+                                          GK_STRUCT_VALUE(BLOCK, block), GK_BUFFER(WORDS, block)};
+
+/* The offset is that of the first extent. */
+static void test_planes_read_when_they_run(void **state) {
+  (void)state;
+  static const gk_slot_desc read_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(N, int), GK_BUFFER(NY, int),
+                                            GK_BUFFER(NZ, int)};
+  static const gk_task tasks[] = {
+    {.op = GK_OP_KERNEL, .name = "read", .kernel = &touching, .items = {N, NY, NZ}, .args = {X}, .offset = 4}};
+  static const gk_list list = GK_LIST(list, tasks, read_slots);
+  int32_t n[2] = {7, 3}, ny[2] = {5, 11}, nz[2] = {2, 13};
+  world w;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  bind_ptr(&w, X, touched_bytes);
+  bind_ptr(&w, N, n);
+  bind_ptr(&w, NY, ny);
+  bind_ptr(&w, NZ, nz);
+  memset(touched_bytes, 0, sizeof touched_bytes);
+  assert_runs(&w);
+  assert_touched(3 * 5 * 2);
+  world_end(&w);
+}
+
+static uint32_t wanted_extent[3];
+static atomic_int right, wrong;
+static void compare_extents(const gk_value *args, gk_range range) {
+  (void)args;
+  const bool same = memcmp(range.extent, wanted_extent, sizeof wanted_extent) == 0;
+  atomic_fetch_add(same ? &right : &wrong, (int)(range.end - range.begin));
+}
+
+/* Each part of a task gets the extents as they are, in their order, wherever they come from. */
+static void test_extents_in_their_order(void **state) {
+  (void)state;
+  static const gk_param params[][1] = {{{"x", "float", 4, 4, GK_PTR, GK_ACCESS_INOUT}},
+                                       {{"x", "float", 4, 4, GK_PTR, GK_ACCESS_SUM}},
+                                       {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}}};
+  enum { READ = COUNT, READ_Y = S, READ_Z, INTS };
+  static const gk_slot_desc extent_slots[] = {
+    GK_BUFFER(X, float), GK_BUFFER(Y, uint8_t), GK_SCALAR(N, int), GK_SCALAR(NY, uint), GK_SCALAR(NZ, int64_t),
+    GK_BUFFER(READ, int), GK_BUFFER(READ_Y, int), GK_BUFFER(READ_Z, int), GK_BUFFER(INTS, int)};
+  static const struct { gk_slot items[3]; uint32_t extent[3]; } cases[] = {
+    {{0}, {1, 1, 1}},          {{N}, {7, 1, 1}},            {{N, NY}, {7, 50, 1}},   {{N, NY, NZ}, {7, 50, 300}},
+    {{READ}, {11, 1, 1}},      {{READ, READ_Y}, {11, 60, 1}}, {{READ, READ_Y, READ_Z}, {11, 60, 400}},
+    {{READ, NY, NZ}, {11, 50, 300}}, {{N, READ_Y, NZ}, {7, 60, 300}}, {{N, NY, READ_Z}, {7, 50, 400}},
+    {{NY, NZ, N}, {50, 300, 7}}, {{N, 0, NZ}, {7, 1, 300}}, {{0, NY}, {1, 50, 1}}, {{0, 0, READ_Z}, {1, 1, 400}},
+  };
+  int read[3] = {11, 60, 400}, one_int = 0;
+  float one_float = 0;
+  for (size_t kind = 0; kind < GK_COUNT(params); ++kind)
+    for (size_t k = 0; k < GK_COUNT(cases); ++k)
+      for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+        const gk_kernel comparing = {
+          .name = "comparing", .params = params[kind], .param_count = 1, .dimensions = 3, .host = compare_extents};
+        gk_task task = {.op = GK_OP_KERNEL, .name = "comparing", .kernel = &comparing, .args = {kind == 2 ? INTS : X}};
+        memcpy(task.items, cases[k].items, sizeof cases[k].items);
+        const gk_list list = {GK_ABI, "extents", &task, 1, extent_slots, GK_COUNT(extent_slots)};
+        world w;
+        world_begin(&w, &list, 2, all_costs[c]);
+        bind_ptr(&w, X, &one_float);
+        bind_ptr(&w, INTS, &one_int);
+        for (int axis = 0; axis < 3; ++axis) bind_ptr(&w, READ + axis, &read[axis]);
+        bind_i32(&w, N, 7);
+        world_bind(&w, NY, (gk_value){.u32 = 50});
+        world_bind(&w, NZ, (gk_value){.i64 = 300});
+        atomic_store(&right, 0);
+        atomic_store(&wrong, 0);
+        uint32_t items = 0;
+        for (uint32_t run = 0; run < 3; ++run) {
+          for (int axis = 0; axis < 3; ++axis) {
+            const gk_slot slot = task.items[axis];
+            wanted_extent[axis] = cases[k].extent[axis] + (slot >= READ ? run : 0);
+            read[axis] = (int[]){11, 60, 400}[axis] + (int)run;
+          }
+          items += wanted_extent[0] * wanted_extent[1] * wanted_extent[2];
+          assert_runs(&w);
+        }
+        assert_int_equal(atomic_load(&wrong), 0);
+        assert_int_equal(atomic_load(&right), items);
+        world_end(&w);
+      }
+}
+
+static void test_copies(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {{.op = GK_OP_COPY, .name = "copy", .items = {HOW_MANY}, .args = {TO, FROM},
+                                   .offset = 3, .from_offset = 5}};
+  static const gk_list list = GK_LIST(list, tasks, copy_slots);
+  enum { BYTES = 60000 };
+  static char from[BYTES], to[BYTES], expected[BYTES];
+  for (size_t c = 0; c < GK_COUNT(all_costs); ++c)
+    for (int shift = -200; shift <= 200; shift += 40) { /* in one block: forwards, backwards, onto itself nearly */
+      world w;
+      world_begin(&w, &list, 3, all_costs[c]);
+      for (int count = 0; count < 9000; count = 3 * count + 1) {
+        for (int k = 0; k < BYTES; ++k) from[k] = to[k] = (char)(k * 31 % 127);
+        memcpy(expected, to, BYTES);
+        memcpy(expected + 303, from + 105, 6 * (size_t)count);
+        bind_ptr(&w, TO, to + 300);
+        bind_ptr(&w, FROM, from + 100);
+        bind_i32(&w, HOW_MANY, count);
+        assert_runs(&w);
+        assert_memory_equal(to, expected, BYTES);
+        memcpy(expected, from, BYTES);
+        memmove(expected + 303 + shift, expected + 305, 6 * (size_t)count);
+        bind_ptr(&w, TO, from + 300 + shift);
+        bind_ptr(&w, FROM, from + 300);
+        const unsigned heard = atomic_load(&w.device.team.seats[1].bell);
+        assert_runs(&w);
+        assert_memory_equal(from, expected, BYTES);
+        if (abs(shift - 2) < 6 * count) /* what overlaps is one thread's, or it would be luck */
+          assert_int_equal(atomic_load(&w.device.team.seats[1].bell), heard);
+      }
+      world_end(&w);
+    }
+}
+
+static void test_copy_of_a_struct(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_COPY(WORDS, BLOCK, GK_ONE)};
+  static const gk_list list = GK_LIST(list, tasks, copy_slots);
+  block to = {{0}}, given = {{1, 2, 3, 4, 5}};
+  world w;
+  world_begin(&w, &list, 2, AS_MEASURED);
+  bind_ptr(&w, WORDS, &to);
+  bind_ptr(&w, BLOCK, &given);
+  assert_runs(&w);
+  assert_memory_equal(&to, &given, sizeof to);
+  block elsewhere = {{0}}; /* not said to have changed: the place that common uses in the next launch may be another */
+  w.values[BLOCK].ptr = &elsewhere;
+  memset(&to, 0, sizeof to);
+  assert_runs(&w);
+  assert_memory_equal(&to, &given, sizeof to);
+  given.a[4] = 6;
+  bind_ptr(&w, BLOCK, &given);
+  assert_runs(&w);
+  assert_int_equal(to.a[4], 6);
+  world_end(&w);
+}
+
+static void test_fills(void **state) {
+  (void)state;
+  static const uint32_t patterns[] = {0, 0x01020304u, 0xabababab, 0xffff0000u};
+  static unsigned char to[20 * 3000 + 64];
+  for (size_t p = 0; p < GK_COUNT(patterns); ++p)
+    for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+      const gk_task tasks[] = {{.op = GK_OP_FILL, .name = "fill", .items = {HOW_MANY}, .args = {WORDS}, .offset = 20,
+                                .pattern = patterns[p]}};
+      const gk_list list = GK_LIST(list, tasks, copy_slots);
+      world w;
+      world_begin(&w, &list, 3, all_costs[c]);
+      bind_ptr(&w, WORDS, to);
+      for (int count = -1; count < 3000; count = 2 * count + 3) {
+        memset(to, 0x55, sizeof to);
+        bind_i32(&w, HOW_MANY, count);
+        assert_runs(&w);
+        for (size_t k = 0; k < sizeof to; ++k) {
+          bool inside = k >= 20 && k < 20 + 20 * (size_t)(count < 0 ? 0 : count);
+          unsigned char byte = ((const unsigned char *)&patterns[p])[k % 4];
+          if (to[k] != (inside ? byte : 0x55)) fail_msg("byte %zu of %d elements", k, count);
+        }
+      }
+      world_end(&w);
+    }
+}
+
+static int called, call_answer;
+static gk_result a_call(const gk_value *args, void *native) {
+  assert_null(native);
+  assert_int_equal(args[1].i32, 42);
+  ++*(unsigned char *)args[0].ptr;
+  ++called;
+  if (call_answer == 2) gk_fail(GK_ERROR_DEVICE, "the solver says no");
+  return call_answer ? GK_ERROR_DEVICE : GK_OK;
+}
+
+static void test_calls(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_CALL(a_call, X, N), GK_CALL(a_call, Y, N)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  unsigned char x = 0, y = 0;
+  bind_ptr(&w, X, &x);
+  bind_ptr(&w, Y, &y);
+  bind_i32(&w, N, 42);
+  called = call_answer = 0;
+  assert_runs(&w);
+  assert_int_equal(x + y, 2);
+  call_answer = 1;
+  assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+  assert_says("task 0 (a_call)");
+  assert_says("GK_ERROR_DEVICE");
+  call_answer = 2;
+  assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+  assert_string_equal(gk_error(), "the solver says no");
+  assert_int_equal(called, 4); /* the second call of a failed launch wasn't made */
+  world_end(&w);
+}
+
+/* ---- rebinding --------------------------------------------------------------------------------------------------- */
+
+static void test_rebinding(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(touching, N, X), GK_RUN(touching, N, Y), GK_RUN(touching, GK_ONE, X)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  world_begin(&w, &list, 2, AS_MEASURED);
+  unsigned char a[8] = {0}, b[8] = {0}, c[8] = {0};
+  bind_ptr(&w, X, a);
+  bind_ptr(&w, Y, b);
+  bind_i32(&w, N, 3);
+  assert_runs(&w);
+  assert_memory_equal(a, "\2\1\1\0\0", 5);
+  assert_memory_equal(b, "\1\1\1\0\0", 5);
+  bind_ptr(&w, X, c); /* the others stay */
+  assert_runs(&w);
+  assert_memory_equal(a, "\2\1\1\0\0", 5);
+  assert_memory_equal(b, "\2\2\2\0\0", 5);
+  assert_memory_equal(c, "\2\1\1\0\0", 5);
+  bind_i32(&w, N, 5);
+  assert_runs(&w);
+  assert_memory_equal(b, "\3\3\3\1\1\0", 6);
+  assert_memory_equal(c, "\4\2\2\1\1\0", 6);
+  world_end(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_threads),
+    cmocka_unit_test(test_refused_devices),
+    cmocka_unit_test(test_describe),
+    cmocka_unit_test(test_memory),
+    cmocka_unit_test(test_memory_that_is_promised),
+    cmocka_unit_test(test_takes),
+    cmocka_unit_test(test_every_item_once),
+    cmocka_unit_test(test_extents),
+    cmocka_unit_test(test_too_many_items),
+    cmocka_unit_test(test_most_items),
+    cmocka_unit_test(test_items_read_when_it_runs),
+    cmocka_unit_test(test_planes_read_when_they_run),
+    cmocka_unit_test(test_extents_in_their_order),
+    cmocka_unit_test(test_copies),
+    cmocka_unit_test(test_copy_of_a_struct),
+    cmocka_unit_test(test_fills),
+    cmocka_unit_test(test_calls),
+    cmocka_unit_test(test_rebinding),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,552 @@
+/* The OpenMP backend: when it calls the team and wakes it, and what it learns from it of tasks, wakings and hand-overs.
+ * What they take is what the test says. */
+#include "items.h"
+#include "unit/support/await.h"
+#include "openmp/runner.h"
+#include "unit/support/set_clock.h"
+
+/* ---- when the team is called ------------------------------------------------------------------------------------- */
+
+enum { ITEM_NS = 1000000 };
+
+static bool together; /* the test expects that others take part: each waits until they are there */
+static atomic_bool leader_came, others_came;
+
+static void expect_others(bool they_come) {
+  together = they_come;
+  atomic_store(&leader_came, false);
+  atomic_store(&others_came, false);
+  atomic_store(&other_threads, 0);
+}
+
+static void come_together(void) {
+  const bool leads = pthread_equal(pthread_self(), worker);
+  atomic_store(leads ? &leader_came : &others_came, true);
+  if (together) await(atomic_load(leads ? &others_came : &leader_came));
+}
+
+static void toil(const gk_value *args, gk_range range) {
+  touch(args, range);
+  come_together();
+  let_pass_here((range.end - range.begin) * ITEM_NS);
+}
+static const gk_kernel toiling = {.name = "toiling", .params = touch_params, .param_count = 1, .host = toil};
+static const gk_task toil_tasks[] = {GK_RUN(toiling, N, X)};
+static const gk_list toil_list = GK_LIST(toil_list, toil_tasks, item_slots);
+
+enum { TOIL_ITEMS = 8, READING_NS = 100 /* and so what a hand-over takes as it is measured */ };
+
+static void begin_list(world *w, const gk_list *list, int items) {
+  static int always = 1;
+  needs_threads(2);
+  set_clock();
+  reading_ns = READING_NS;
+  expect_others(false);
+  world_begin(w, list, 2, AS_MEASURED);
+  assert_true(w->device.clock_ns == READING_NS);
+  worker = pthread_self();
+  bind_ptr(w, X, touched_bytes);
+  bind_i32(w, N, items);
+  bind_ptr(w, COUNT, &always);
+}
+
+/* Launches until the team has met, that one among them. */
+static int launches_until_met(world *w) {
+  enum { MOST = 1000 };
+  const uint32_t meetings = w->device.meetings;
+  for (int k = 1; k <= MOST; ++k) {
+    assert_runs(w);
+    if (w->device.meetings != meetings) return k;
+    assert_int_equal(atomic_load(&other_threads), 0);
+  }
+  fail_msg("the team never meets");
+  return 0;
+}
+
+/* A task is believed to grow eightfold each time, from 8 ns on: in the sixth launch it takes long enough. */
+static void begin_toil(world *w) {
+  begin_list(w, &toil_list, TOIL_ITEMS);
+  for (int k = 1; k <= 5; ++k) {
+    assert_runs(w);
+    assert_int_equal(atomic_load(&other_threads), 0);
+    assert_true(w->program.ops[0].cost_ns == (float)(1 << 3 * k));
+  }
+  assert_int_equal(w->device.meetings, 0);
+  expect_others(true);
+  assert_runs(w);
+  assert_true(atomic_load(&other_threads) > 0);
+  assert_int_equal(w->device.meetings, 1);
+  assert_true(w->device.handoff_floor_ns == READING_NS);
+  for (int k = 0; k < 2; ++k) {
+    expect_others(true);
+    assert_runs(w);
+    assert_true(w->program.ops[0].cost_ns <= ITEM_NS);
+  }
+  assert_true(w->program.ops[0].cost_ns == ITEM_NS);
+  expect_others(false);
+}
+
+static void test_large_tasks_are_shared(void **state) {
+  (void)state;
+  world w;
+  begin_toil(&w);
+  char *text = gki_openmp.dump(&w.program, "text");
+  assert_non_null(strstr(text, "task 0 (toiling): kernel, 8 items, 1e+06 ns each"));
+  free(text);
+  assert_null(gki_openmp.dump(&w.program, "json"));
+  world_end(&w);
+}
+
+/* A hand-over that took very long when it was measured isn't held against the team for ever. */
+static void test_a_slow_moment_is_forgotten(void **state) {
+  (void)state;
+  world w;
+  begin_toil(&w);
+  begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 100 * ITEM_NS);
+  const uint32_t meetings = w.device.meetings;
+  int launches = 0;
+  for (; gki_now_ns() < w.device.doubted_at; ++launches) assert_runs(&w);
+  assert_int_equal(launches, 100 / TOIL_ITEMS + 1);
+  assert_int_equal(w.device.meetings, meetings);
+  assert_int_equal(atomic_load(&other_threads), 0);
+  expect_others(true);
+  assert_runs(&w);
+  assert_int_equal(w.device.meetings, meetings + 1);
+  assert_true(atomic_load(&other_threads) > 0);
+  assert_true(w.device.handoff_floor_ns == READING_NS);
+  world_end(&w);
+}
+
+/* Nor is a waking: a sixteenth of it is forgotten by each launch, until it is less than what is to be gained. */
+static void test_a_slow_waking_is_forgotten(void **state) {
+  (void)state;
+  world w;
+  begin_toil(&w);
+  const float least_ns = 1e7f;
+  w.device.wake_ns = 1e9f;
+  int launches = 0;
+  for (float wake_ns = 1e9f; wake_ns > least_ns; ++launches) wake_ns *= 15 / 16.0f;
+  w.program.eager = false;
+  assert_in_range(launches_until_met(&w), launches, launches + 30);
+  world_end(&w);
+}
+
+/* What is forgotten ends at what is usual: else every task would come to look large, and call the team for nothing. */
+static void test_small_tasks_stay_small(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(touching, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  begin_list(&w, &list, 3);
+  float begun_with = w.device.dispatch_ns;
+  for (int k = 0; k < 2000; ++k) assert_runs(&w);
+  assert_true(w.device.dispatch_ns >= begun_with);
+  assert_int_equal(w.device.meetings, 0);
+  assert_int_equal(atomic_load(&other_threads), 0);
+  world_end(&w);
+}
+
+/* ---- within one launch ------------------------------------------------------------------------------------------- */
+
+static world *looping;
+static uint32_t passes, met_at, again_at;
+
+enum { MOST_PASSES = 2000, DOUBTED_PASS = 100 };
+
+/* Ends the loop when the team has met, which it can't before that pass. */
+static gk_result doubt_in_time(const gk_value *args, void *stream) {
+  (void)stream;
+  if (++passes == DOUBTED_PASS) let_pass_here(looping->device.doubted_at - gki_now_ns());
+  if (met_at == 0 && looping->device.meetings > 1) met_at = passes;
+  *(int *)args[0].ptr = met_at == 0 && passes < MOST_PASSES;
+  return GK_OK;
+}
+
+enum { LITTLE_NS = 20000 };
+
+static void toil_a_little(const gk_value *args, gk_range range) {
+  touch(args, range);
+  let_pass_here((range.end - range.begin) * LITTLE_NS);
+}
+static const gk_kernel toiling_little = {
+  .name = "toiling_little", .params = touch_params, .param_count = 1, .host = toil_a_little};
+
+static void begin_loop(world *w, const gk_list *list, int *count) {
+  begin_list(w, list, 2);
+  bind_ptr(w, COUNT, count);
+  *count = 1;
+  looping = w;
+  passes = met_at = again_at = 0;
+}
+
+/* A slow moment is doubted in the middle of a launch, too, the next time that the task is timed. */
+static void test_a_slow_moment_is_forgotten_in_a_loop(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(doubt_in_time, COUNT),
+                                  GK_END};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  int again;
+  world w;
+  begin_loop(&w, &list, &again);
+  begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 1000 * ITEM_NS);
+  assert_runs(&w);
+  assert_in_range(met_at, DOUBTED_PASS + 1, DOUBTED_PASS + 2 * 64);
+  assert_true(w.device.handoff_floor_ns == READING_NS);
+  world_end(&w);
+}
+
+/* Ends the loop when it was measured once more after a moment that was slow while the team was there. */
+static gk_result slow_down(const gk_value *args, void *stream) {
+  (void)stream;
+  ++passes;
+  gki_openmp_device *device = &looping->device;
+  if (met_at == 0 && device->meetings > 0) {
+    met_at = passes;
+    begin_slow_moment(device, 1e12f, gki_now_ns());
+  } else if (again_at == 0 && device->meetings > 1) {
+    again_at = passes;
+  }
+  *(int *)args[0].ptr = again_at == 0 && passes < MOST_PASSES;
+  return GK_OK;
+}
+
+/* Likewise where the team is there: it is measured again, rather than shared for as long as the launch may take with
+ * what has become of the machine. */
+static void test_a_team_is_measured_again(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_DO_WHILE(COUNT), GK_RUN(toiling_little, N, X), GK_CALL(slow_down, COUNT), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  int again;
+  world w;
+  begin_loop(&w, &list, &again);
+  assert_runs(&w);
+  assert_true(met_at > 0);
+  assert_in_range(again_at, met_at + 1, met_at + 2 * 64);
+  world_end(&w);
+}
+
+/* ---- waking ------------------------------------------------------------------------------------------------------ */
+
+static gk_result await_sleep(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  if (looping->device.team.size > 1) await(gki_team_sleeps(&looping->device.team, 1));
+  return GK_OK;
+}
+
+typedef struct done { bool met, helped; } done; /* whether the team was there, and others had a part of it */
+static done tasks_done[16];
+static int task_count;
+static gk_result note_help(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  tasks_done[task_count++] = (done){looping->device.team.size > 1, atomic_exchange(&other_threads, 0) > 0};
+  return GK_OK;
+}
+
+/* On all threads' clock, so that a waking is seen to take nothing, or on their own, so that each is seen to take as
+ * long as it does. */
+static void toil_for_all(const gk_value *args, gk_range range) {
+  touch(args, range);
+  let_pass((range.end - range.begin) * 1000);
+}
+static void toil_by_oneself(const gk_value *args, gk_range range) {
+  touch(args, range);
+  let_pass_here((range.end - range.begin) * 1000);
+}
+static const gk_kernel small_for_all = {
+  .name = "small_for_all", .params = touch_params, .param_count = 1, .host = toil_for_all};
+static const gk_kernel small = {.name = "small", .params = touch_params, .param_count = 1, .host = toil_by_oneself};
+
+/* Costs are known, and a hand-over takes what it takes usually: of 10 us of work it saves 4, a fifth of a waking. */
+static void begin_waking(world *w, const gk_list *list) {
+  begin_list(w, list, 10);
+  w->device.fixed = true;
+  w->device.clock_ns = 0;
+  set_clock(); /* reading it takes nothing */
+  looping = w;
+  for (uint32_t k = 0; k < w->program.op_count; ++k) {
+    gki_op *op = &w->program.ops[k];
+    op->timed = 15;
+    op->countdown = UINT16_MAX;
+    op->cost_ns = 1000;
+    op->alone_ns = 10000;
+  }
+}
+
+/* With what was learned of hand-overs and wakings forgotten. */
+static void run_waking(world *w, float wake_ns) {
+  w->device.dispatch_ns = w->device.handoff_floor_ns = GKI_HANDOFF_NS;
+  w->device.wake_ns = wake_ns;
+  task_count = 0;
+  atomic_store(&other_threads, 0);
+  assert_runs(w);
+}
+
+#define SMALL GK_RUN(small, N, X), GK_CALL(note_help, 0)
+#define SLEEP_SMALL GK_CALL(await_sleep, 0), GK_RUN(small_for_all, N, X), GK_CALL(note_help, 0)
+
+/* Waking takes long, so as much must have been missed by then for the team to meet. If all of it was worth that, the
+ * next launch begins with it. */
+static void test_meetings_are_earned(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {SMALL, SMALL, SMALL, SMALL, SMALL, SMALL};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  static const struct { float wake_ns; int first; } launches[] = {
+    {GKI_WAKE_NS, 4}, {GKI_WAKE_NS, 0}, {20001, 0}, {30000, 6}, {GKI_WAKE_NS, 4}};
+  world w;
+  begin_waking(&w, &list);
+  for (size_t l = 0; l < GK_COUNT(launches); ++l) {
+    run_waking(&w, launches[l].wake_ns);
+    assert_int_equal(task_count, 6);
+    for (int k = 0; k < 6; ++k)
+      if (tasks_done[k].met != (k >= launches[l].first)) fail_msg("launch %zu, task %d", l, k);
+    if (l == 2) w.program.eager = false;
+  }
+  world_end(&w);
+}
+
+/* What takes as long alone as with a hand-over is shared, and nothing that takes less. */
+static void test_what_is_worth_a_hand_over(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {SMALL, GK_CALL(note_help, 0)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  for (int less = 0; less < 2; ++less) {
+    world w;
+    begin_waking(&w, &list);
+    w.program.ops[0].cost_ns = less ? 199 : 200;
+    w.program.ops[0].alone_ns = 10 * w.program.ops[0].cost_ns; /* of two, each has half: twice a hand-over is saved */
+    run_waking(&w, 0);
+    assert_int_equal(tasks_done[1].met, !less);
+    world_end(&w);
+  }
+}
+
+static gk_result begin_anew(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  looping->device.wake_ns = GKI_WAKE_NS;
+  set_clock();
+  atomic_store(&other_threads, 0);
+  return GK_OK;
+}
+
+/* Each time that it has gone to sleep, too. The first task is worth it by itself, and too long to learn from it what a
+ * hand-over takes. */
+static void test_wakings_are_earned(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(toiling_little, N, X), GK_CALL(begin_anew, 0), SLEEP_SMALL, SLEEP_SMALL,
+                                  SLEEP_SMALL, SLEEP_SMALL, SLEEP_SMALL, SLEEP_SMALL};
+  static const bool wanted[] = {false, false, false, false, true, false};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  begin_waking(&w, &list);
+  w.program.ops[0].cost_ns = LITTLE_NS;
+  run_waking(&w, GKI_WAKE_NS);
+  assert_int_equal(task_count, GK_COUNT(wanted));
+  for (size_t k = 0; k < GK_COUNT(wanted); ++k)
+    if (tasks_done[k].helped != wanted[k]) fail_msg("task %zu: %d", k, tasks_done[k].helped);
+  world_end(&w);
+}
+
+static void assert_near(float seen, float wanted) {
+  if (fabsf(seen / wanted - 1) > 1e-4f) fail_msg("%g, not %g", (double)seen, (double)wanted);
+}
+
+static atomic_bool were_asleep;
+
+static void note_asleep(const gk_value *args, gk_range range) {
+  touch(args, range);
+  if (pthread_equal(pthread_self(), worker)) return;
+  atomic_store(&were_asleep, atomic_load(&looping->device.team.seats[1].order->woken_at) != 0);
+}
+static const gk_kernel noting = {.name = "noting", .params = touch_params, .param_count = 1, .host = note_asleep};
+
+enum { MOST_TRIES = 10000 /* until others are awake still when an order comes, so that they aren't woken */ };
+
+/* What a meeting takes is what a waking takes: a step towards it. */
+static void test_a_meeting_is_timed(void **state) {
+  (void)state;
+  static const uint64_t readings[][2] = {{(uint64_t)GKI_WAKE_NS / 2, 0}, {(uint64_t)GKI_WAKE_NS * 2, 0}};
+  static const gk_task tasks[] = {GK_RUN(noting, N, X)};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  for (size_t k = 0; k < GK_COUNT(readings); ++k) {
+    world w;
+    begin_waking(&w, &list);
+    atomic_store(&were_asleep, true);
+    for (int tries = 0; tries < MOST_TRIES && atomic_load(&were_asleep); ++tries) {
+      w.program.ops[0].cost_ns = 3000;
+      w.program.eager = true;
+      readings_ns = readings[k];
+      run_waking(&w, GKI_WAKE_NS);
+    }
+    assert_false(atomic_load(&were_asleep));
+    assert_near(w.device.wake_ns, GKI_WAKE_NS * (k ? 1.5f : 1 / 1.5f));
+    world_end(&w);
+  }
+}
+
+/* On whoever helps an item takes longer. Nobody works before all are awake. */
+static void toil_unevenly(const gk_value *args, gk_range range) {
+  touch(args, range);
+  come_together();
+  let_pass(pthread_equal(pthread_self(), worker) ? 4 * ITEM_NS : 10 * ITEM_NS);
+}
+
+static gk_result sleep_first(const gk_value *args, void *stream) {
+  const gk_result result = await_sleep(args, stream);
+  expect_others(true);
+  return result;
+}
+
+/* Waking is timed by those who wake: if they work longer then, it wasn't waking that took so long. */
+static void test_uneven_work_is_no_waking(void **state) {
+  (void)state;
+  static const gk_kernel uneven = {
+    .name = "uneven", .params = touch_params, .param_count = 1, .host = toil_unevenly};
+#define UNEVEN GK_CALL(sleep_first, 0), GK_RUN(uneven, N, X)
+  static const gk_task tasks[] = {GK_RUN(touching, N, X), UNEVEN, UNEVEN, UNEVEN, UNEVEN};
+  static const gk_list list = GK_LIST(list, tasks, item_slots);
+  world w;
+  begin_waking(&w, &list);
+  for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].cost_ns = 1e6f;
+  w.device.wake_ns = 1e6f;
+  assert_runs(&w);
+  float wake_ns = 1e6f + (GKI_WAKE_NS - 1e6f) / 16; /* a launch forgets a little, */
+  for (int k = 0; k < 4 + 1; ++k) wake_ns /= 1.5f;  /* four wakings at least and the meeting took no time */
+  assert_true(w.device.wake_ns < 1.01f * wake_ns);
+  world_end(&w);
+}
+
+/* ---- hand-overs -------------------------------------------------------------------------------------------------- */
+
+static uint64_t own_ns, late_ns; /* what its part takes the leader, and others beyond that */
+
+/* Others let time pass when the leader is through and sleeps. */
+static void end_apart(const gk_value *args, gk_range range) {
+  note_asleep(args, range);
+  const bool leads = pthread_equal(pthread_self(), worker);
+  if (!leads) await(atomic_load(&looping->device.team.seats[1].order->pending) >> 31);
+  let_pass(leads ? own_ns : late_ns);
+}
+static const gk_kernel apart = {.name = "apart", .params = touch_params, .param_count = 1, .host = end_apart};
+static const gk_task apart_tasks[] = {GK_RUN(apart, N, X)};
+static const gk_list apart_list = GK_LIST(list, apart_tasks, item_slots);
+
+/* A task that is believed to take long, with the team awake: if it was asleep by then nothing is learned of hand-overs,
+ * and it is done again. @return what a hand-over is taken to take then, of what it was taken to take before */
+static float hand_over(float dispatch_ns, float floor_ns, uint64_t own, uint64_t late) {
+  world w;
+  begin_waking(&w, &apart_list);
+  bind_i32(&w, N, 2);
+  own_ns = own;
+  late_ns = late;
+  gki_openmp_device *device = &w.device;
+  device->handoff_floor_ns = floor_ns;
+  atomic_store(&were_asleep, true);
+  for (int k = 0; k < MOST_TRIES && atomic_load(&were_asleep); ++k) {
+    w.program.ops[0].cost_ns = 20000;
+    w.program.ops[0].countdown = 1;
+    device->dispatch_ns = dispatch_ns;
+    device->wake_ns = 1;
+    assert_runs(&w);
+  }
+  assert_false(atomic_load(&were_asleep));
+  dispatch_ns += (floor_ns - dispatch_ns) / 16; /* a launch forgets a little */
+  const float times = device->dispatch_ns / dispatch_ns;
+  world_end(&w);
+  return times;
+}
+
+/* What is lost beside the leader's own part: a step up or down, for it varies. */
+static void test_a_hand_over_is_timed(void **state) {
+  (void)state;
+  assert_near(hand_over(1000, 200, 900, 1001), 1.1f);
+  assert_near(hand_over(1000, 200, 900, 500), 1 / 1.1f);
+  assert_near(hand_over(1000, 200, 1500, 1001), 1.1f); /* eight times the least that was measured */
+  assert_near(hand_over(7000, 200, 6000, 28000), 1.1f);
+  assert_near(hand_over(1000, 1900, 500, 100), 1900 / 2 / 1056.25f); /* not below half of that */
+}
+
+/* It isn't learned from work that takes longer: how unevenly that ends is all that one would see. */
+static void test_uneven_work_is_no_hand_over(void **state) {
+  (void)state;
+  assert_near(hand_over(1000, 200, 1700, 28000), 1);
+  assert_near(hand_over(7000, 200, 21000, 28000), 1);
+}
+
+/* A checkpoint behind another one calls the team: each task runs once, and each flag is read for its own. */
+static void test_a_checkpoint_behind_another_calls(void **state) {
+  (void)state;
+  enum { FLAG = 4, OTHER, ITEMS = 64 };
+  static const gk_slot_desc own_slots[] = {GK_BUFFER(X, uint8_t), GK_BUFFER(Y, uint8_t), GK_SCALAR(N, int),
+                                           GK_BUFFER(FLAG, int), GK_BUFFER(OTHER, int)};
+  static const gk_task tasks[] = {
+    {.op = GK_OP_CHECKPOINT, .name = "first", .flag = FLAG, .label = 1}, GK_RUN(touching, GK_ONE, X), GK_END,
+    {.op = GK_OP_CHECKPOINT, .name = "second", .flag = OTHER, .label = 2}, GK_RUN(touching, N, Y), GK_END};
+  static const gk_list list = GK_LIST(list, tasks, own_slots);
+  needs_threads(2);
+  for (int raised = 0; raised <= 2; ++raised) {
+    unsigned char x[1] = {0}, y[ITEMS] = {0};
+    int flags[2] = {raised == 1, raised == 2};
+    world w;
+    world_begin(&w, &list, 2, SHARE_ALL);
+    worker = pthread_self();
+    bind_ptr(&w, X, x);
+    bind_ptr(&w, Y, y);
+    bind_i32(&w, N, ITEMS);
+    bind_ptr(&w, FLAG, &flags[0]);
+    bind_ptr(&w, OTHER, &flags[1]);
+    assert_runs(&w);
+    assert_int_equal(x[0], 1);
+    for (int k = 0; k < ITEMS; ++k) assert_int_equal(y[k], raised != 1);
+    assert_int_equal(w.record.state, raised ? GK_YIELDED : GK_FINISHED);
+    if (raised) assert_string_equal(w.plan->nodes[w.record.yielded].name, raised == 1 ? "first" : "second");
+    world_end(&w);
+  }
+}
+
+static void sum_nothing(const gk_value *args, gk_range range) { (void)args, (void)range; }
+
+/* Of each task its own, also behind one that has others. */
+static void test_a_dump_counts_sums(void **state) {
+  (void)state;
+  static const gk_param params[] = {{"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM},
+                                    {"j", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
+  static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_SCALAR(N, int)};
+  static const gk_kernel one = {
+    .name = "one", .params = params, .param_count = 1, .dimensions = 1, .host = sum_nothing};
+  static const gk_kernel two = {
+    .name = "two", .params = params, .param_count = 2, .dimensions = 1, .host = sum_nothing};
+  static const gk_task tasks[] = {GK_RUN(one, N, X), GK_RUN(two, N, X, Y), GK_RUN(one, N, Y)};
+  static const gk_list list = GK_LIST(list, tasks, own_slots);
+  world w;
+  world_begin(&w, &list, 1, AS_MEASURED);
+  char *text = gki_openmp.dump(&w.program, "text");
+  assert_non_null(strstr(text, "task 0 (one): kernel, 1 sum,"));
+  assert_non_null(strstr(text, "task 1 (two): kernel, 2 sums,"));
+  assert_non_null(strstr(text, "task 2 (one): kernel, 1 sum,"));
+  free(text);
+  world_end(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_large_tasks_are_shared),
+    cmocka_unit_test(test_a_slow_moment_is_forgotten),
+    cmocka_unit_test(test_a_slow_waking_is_forgotten),
+    cmocka_unit_test(test_small_tasks_stay_small),
+    cmocka_unit_test(test_a_slow_moment_is_forgotten_in_a_loop),
+    cmocka_unit_test(test_a_team_is_measured_again),
+    cmocka_unit_test(test_meetings_are_earned),
+    cmocka_unit_test(test_what_is_worth_a_hand_over),
+    cmocka_unit_test(test_wakings_are_earned),
+    cmocka_unit_test(test_a_meeting_is_timed),
+    cmocka_unit_test(test_uneven_work_is_no_waking),
+    cmocka_unit_test(test_a_hand_over_is_timed),
+    cmocka_unit_test(test_uneven_work_is_no_hand_over),
+    cmocka_unit_test(test_a_checkpoint_behind_another_calls),
+    cmocka_unit_test(test_a_dump_counts_sums),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

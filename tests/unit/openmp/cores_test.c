@@ -1,0 +1,519 @@
+/* The team's threads on cores of their own: those that don't come, or came to their leader's core, are sent to others.
+ * How long a leader stays awake meanwhile. The test plays the system, so it runs on any machine; what it is good for on
+ * a real one, the benches see. */
+#include "unit/support/await.h"
+#include "world.h"
+#include <errno.h>
+#include <linux/futex.h>
+#include <omp.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* ---- the system: where threads are, and where they may be -------------------------------------------------------- */
+
+enum { SEATS = 10, MOST_CALLS = 64, SLEEPER_COUNT = SEATS - 1 };
+typedef struct call { pid_t thread; uint64_t cores; } call;
+
+static bool is_real;
+static atomic_int here;           /* the core of the thread that asks */
+static uint64_t allowed;          /* cores that all may be on, a bit each */
+static int asking_fails, moves_left; /* moves_left: until moving a thread fails */
+static call calls[MOST_CALLS];
+static int call_count;
+static void (*when_moved)(void);
+
+int __wrap_sched_getcpu(void);
+int __wrap_sched_getcpu(void) { return atomic_load(&here); }
+
+int __real_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
+int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores);
+int __wrap_sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *cores) {
+  if (is_real) return __real_sched_getaffinity(thread, bytes, cores);
+  CPU_ZERO_S(bytes, cores);
+  for (size_t k = 0; k < 64; ++k)
+    if (allowed >> k & 1) CPU_SET_S(k, bytes, cores);
+  return asking_fails ? -1 : 0;
+}
+
+int __real_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores);
+int __wrap_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores);
+int __wrap_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores) {
+  if (is_real) return __real_sched_setaffinity(thread, bytes, cores);
+  assert_true(call_count < MOST_CALLS);
+  call *c = &calls[call_count++];
+  *c = (call){.thread = thread};
+  for (size_t k = 0; k < 64; ++k)
+    if (CPU_ISSET_S(k, bytes, cores)) c->cores |= (uint64_t)1 << k;
+  if (when_moved) when_moved();
+  return moves_left-- > 0 ? 0 : -1;
+}
+
+static _Thread_local int *yields; /* of this thread, if they are counted */
+static int done_at; /* the yield in which the order is done, or 0 */
+static void finish(void);
+
+/* In front of the C library's. */
+int sched_yield(void) {
+  if (!yields) return (int)syscall(SYS_sched_yield);
+  if (++*yields == done_at) finish();
+  return 0;
+}
+
+/* ---- a team whose threads never come ----------------------------------------------------------------------------- */
+
+static pthread_t sleepers[SLEEPER_COUNT];
+static atomic_int names[SLEEPER_COUNT];
+static pthread_mutex_t bed = PTHREAD_MUTEX_INITIALIZER;
+
+static void *sleep_on(void *at) {
+  atomic_store((atomic_int *)at, (int)syscall(SYS_gettid));
+  pthread_mutex_lock(&bed);
+  pthread_mutex_unlock(&bed);
+  return NULL;
+}
+
+static gki_team team;
+static gki_order order;
+
+/* No thread is asleep, and on which core each began its part isn't known. */
+static int begin(void **state) {
+  (void)state;
+  assert_true(gki_team_make(&team, SEATS, 0));
+  team.size = SEATS;
+  team.crowded = false;
+  pthread_mutex_lock(&bed);
+  for (int k = 0; k < SLEEPER_COUNT; ++k) {
+    atomic_store(&names[k], 0);
+    assert_int_equal(pthread_create(&sleepers[k], NULL, sleep_on, &names[k]), 0);
+    await(atomic_load(&names[k]) != 0);
+  }
+  for (int k = 0; k < SEATS; ++k) {
+    gki_seat *seat = &team.seats[k];
+    atomic_init(&seat->bell, 0);
+    atomic_init(&seat->asleep, 0);
+    atomic_init(&seat->thread, k ? atomic_load(&names[k - 1]) : 0);
+    atomic_init(&seat->cpu, -1);
+  }
+  order = (gki_order){0};
+  is_real = false;
+  atomic_store(&here, 2);
+  allowed = 0xf;
+  asking_fails = call_count = 0;
+  moves_left = MOST_CALLS;
+  when_moved = NULL;
+  return 0;
+}
+
+static void finish(void) { atomic_store(&order.pending, 0); }
+
+static int end(void **state) {
+  (void)state;
+  pthread_mutex_unlock(&bed);
+  for (int k = 0; k < SLEEPER_COUNT; ++k) pthread_join(sleepers[k], NULL);
+  gki_team_free(&team);
+  return 0;
+}
+
+/* They are all done once the leader sleeps, which is when it has done all that it does. */
+static void *come_at_last(void *at) {
+  enum { SLEEPS = INT32_MIN };
+  (void)at;
+  await(atomic_load(&order.pending) & (uint32_t)SLEEPS);
+  atomic_store(&order.pending, (uint32_t)SLEEPS);
+  syscall(SYS_futex, &order.pending, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+  return NULL;
+}
+
+static void wait_for_parts(uint32_t first, uint32_t count, uint32_t parts) {
+  pthread_t late;
+  gki_team_post(&team, &order, first, count, parts);
+  assert_int_equal(pthread_create(&late, NULL, come_at_last, NULL), 0);
+  gki_team_wait(&team, &order);
+  pthread_join(late, NULL);
+}
+
+static void wait_for(uint32_t first, uint32_t count) { wait_for_parts(first, count, count); }
+
+/* Sent to some cores only for a moment. */
+static void assert_sent(int at, int seat, uint64_t to) {
+  assert_true(2 * at + 1 < call_count);
+  for (int k = 2 * at; k <= 2 * at + 1; ++k) assert_int_equal(calls[k].thread, atomic_load(&team.seats[seat].thread));
+  assert_int_equal(calls[2 * at].cores, to);
+  assert_int_equal(calls[2 * at + 1].cores, allowed);
+}
+
+/* ---- which thread is sent where ---------------------------------------------------------------------------------- */
+
+static void test_who_did_not_come(void **state) {
+  (void)state;
+  wait_for(0, 2);
+  assert_int_equal(call_count, 2);
+  assert_sent(0, 1, 0xb);
+}
+
+static void test_who_came_to_the_leaders_core(void **state) {
+  (void)state;
+  atomic_store(&team.seats[1].cpu, 2);
+  wait_for(0, 2);
+  assert_int_equal(call_count, 2);
+  assert_sent(0, 1, 0xb);
+}
+
+static void test_who_came_elsewhere_stays(void **state) {
+  (void)state;
+  atomic_store(&team.seats[1].cpu, 3);
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
+}
+
+/* Nor to cores of other threads that have the order; of a crew in the middle of the team. */
+static void test_cores_of_others(void **state) {
+  (void)state;
+  atomic_store(&team.seats[1].cpu, 0); /* isn't of the crew */
+  atomic_store(&team.seats[4].cpu, 3);
+  atomic_store(&team.seats[6].cpu, 2);
+  wait_for(3, 4);
+  assert_int_equal(call_count, 4);
+  assert_sent(0, 5, 0x3);
+  assert_sent(1, 6, 0x3);
+}
+
+/* Of an order of fewer parts than its crew has seats only the threads that got it. */
+static void test_fewer_parts_than_seats(void **state) {
+  (void)state;
+  wait_for_parts(1, 6, 3);
+  assert_int_equal(call_count, 4);
+  assert_sent(0, 3, 0xb);
+  assert_sent(1, 5, 0xb);
+}
+
+static void test_a_few_at_most(void **state) {
+  (void)state;
+  wait_for(0, SEATS);
+  assert_int_equal(call_count, 8);
+  for (int k = 0; k < 4; ++k) assert_sent(k, k + 1, 0xb);
+}
+
+static void one_comes(void) {
+  if (call_count == 1) atomic_fetch_sub(&order.pending, 1);
+}
+
+static void test_once_per_wait(void **state) {
+  (void)state;
+  when_moved = one_comes; /* so it waits anew for the others */
+  wait_for(0, 3);
+  assert_int_equal(call_count, 4);
+  wait_for(0, 3);
+  assert_int_equal(call_count, 8);
+}
+
+static void test_nowhere_else(void **state) {
+  (void)state;
+  static const uint64_t sets[] = {0x4 /* the leader's core alone */, 0x3 /* any but that */, 0};
+  for (size_t k = 0; k < GK_COUNT(sets); ++k) {
+    allowed = sets[k];
+    wait_for(0, 2);
+    assert_int_equal(call_count, 0);
+  }
+}
+
+static void test_where_threads_take_turns(void **state) {
+  (void)state;
+  team.crowded = true;
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
+}
+
+static void test_a_system_that_says_no(void **state) {
+  (void)state;
+  atomic_store(&here, -1);
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
+  atomic_store(&here, 2);
+  asking_fails = 1;
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
+  asking_fails = moves_left = 0;
+  wait_for(0, 2);
+  assert_int_equal(call_count, 1); /* and isn't asked to undo what it didn't do */
+}
+
+static void test_a_thread_that_has_not_begun(void **state) {
+  (void)state;
+  atomic_store(&team.seats[1].thread, 0);
+  wait_for(0, 2);
+  assert_int_equal(call_count, 0);
+}
+
+/* With the real system: wherever it is sent, it may be where it was before. */
+static void test_nothing_is_left_of_it(void **state) {
+  (void)state;
+  cpu_set_t before, after;
+  is_real = true;
+  assert_int_equal(sched_getaffinity(atomic_load(&team.seats[1].thread), sizeof before, &before), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET((size_t)cpu, &before)) continue;
+    atomic_store(&here, cpu);
+    wait_for(0, 2);
+    assert_int_equal(sched_getaffinity(atomic_load(&team.seats[1].thread), sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+  }
+}
+
+/* A sleeper that is woken is nowhere until it says where. */
+static void test_sleepers_may_wake_anywhere(void **state) {
+  (void)state;
+  atomic_store(&team.seats[1].cpu, 3);
+  atomic_store(&team.seats[2].cpu, 3);
+  atomic_store(&team.seats[2].asleep, 1);
+  wait_for(0, 3);
+  assert_int_equal(atomic_load(&team.seats[1].cpu), 3);
+  assert_int_equal(atomic_load(&team.seats[2].cpu), -1);
+  assert_int_equal(call_count, 2);
+  assert_sent(0, 2, 0x3);
+}
+
+/* ---- how long one stays awake ------------------------------------------------------------------------------------ */
+
+/* @return how often it yielded before it slept */
+static int yields_of_wait(float part_ns) {
+  int count = 0;
+  order.part_ns = part_ns;
+  yields = &count;
+  wait_for(0, 2);
+  yields = NULL;
+  return count;
+}
+
+/* As long as a waking takes, or as a part does, up to a millisecond; where threads take turns not at all, nearly. */
+static void test_how_often_it_yields(void **state) {
+  (void)state;
+  assert_int_equal(yields_of_wait(0), 40);
+  assert_int_equal(yields_of_wait(300 * 39), 40);
+  assert_int_equal(yields_of_wait(300 * 100), 100);
+  assert_int_equal(yields_of_wait(1e12f), 3000);
+  team.crowded = true;
+  assert_int_equal(yields_of_wait(300 * 100), 4);
+}
+
+/* @return how often it yielded, where the others come in that yield */
+static int yields_until(int at) {
+  int count = 0;
+  done_at = at;
+  yields = &count;
+  gki_team_post(&team, &order, 0, 2, 2);
+  gki_team_wait(&team, &order);
+  yields = NULL;
+  return count;
+}
+
+/* A thread that comes meanwhile is noticed at once, and none sleeps: also in the last yield before that. */
+static void test_it_notices_who_comes(void **state) {
+  (void)state;
+  assert_int_equal(yields_until(25), 25);
+  assert_int_equal(yields_until(40), 40);
+  when_moved = finish; /* before it yields */
+  call_count = 0;
+  assert_int_equal(yields_until(0), 0);
+}
+
+/* ---- threads that come ------------------------------------------------------------------------------------------- */
+
+static void nothing(gki_order *at, uint32_t index) {
+  (void)at;
+  (void)index;
+}
+
+static void ask(gki_team *real) {
+  gki_order one = {.work = nothing};
+  gki_team_post(real, &one, 0, 2, 2);
+  gki_team_wait(real, &one);
+}
+
+static void lead(gki_team *real) {
+  gki_team_meet(real);
+  const gki_seat *seat = &real->seats[1];
+  ask(real);
+  assert_true(atomic_load(&seat->thread) != 0 && atomic_load(&seat->thread) != (int)syscall(SYS_gettid));
+  assert_int_equal(atomic_load(&seat->cpu), 2);
+  atomic_store(&here, 1);
+  ask(real);
+  assert_int_equal(atomic_load(&seat->cpu), 1);
+  await(gki_team_sleeps(real, 1));
+  ask(real);
+  assert_int_equal(atomic_load(&seat->cpu), 1);
+  atomic_store(&here, 2);
+  gki_team_part(real);
+}
+
+/* The threads of a later meeting are those of the first. */
+static void test_who_comes_says_where(void **state) {
+  (void)state;
+  needs_threads(2);
+  gki_team real;
+  assert_true(gki_team_make(&real, 2, 0));
+  lead(&real);
+  const int thread = atomic_load(&real.seats[1].thread);
+  lead(&real);
+  assert_int_equal(atomic_load(&real.seats[1].thread), thread);
+  gki_team_free(&real);
+}
+
+static int yields_before; /* of the helper, from the order before to this one */
+static void note_yields(gki_order *at, uint32_t index) {
+  static _Thread_local int count;
+  (void)at;
+  if (index == 0) return;
+  yields_before = count;
+  count = 0;
+  yields = &count;
+}
+
+static void lead_orders(gki_team *real) {
+  static const struct { float part_ns; int yields; } orders[] = {{300 * 100, 0}, {0, 100}, {300 * 50, 40}, {0, 50}};
+  for (size_t k = 0; k < GK_COUNT(orders); ++k) {
+    gki_order one = {.work = note_yields, .part_ns = orders[k].part_ns};
+    gki_team_post(real, &one, 0, 2, 2);
+    gki_team_wait(real, &one);
+    assert_int_equal(yields_before, orders[k].yields);
+    await(gki_team_sleeps(real, 1));
+  }
+}
+
+/* Nor do threads that have done their part stay awake longer than it took. */
+static void test_how_long_helpers_stay_awake(void **state) {
+  (void)state;
+  needs_threads(2);
+  gki_team real;
+  assert_true(gki_team_make(&real, 2, 0));
+  real.crowded = false;
+  gki_team_meet(&real);
+  lead_orders(&real);
+  gki_team_free(&real);
+}
+
+/* Threads take turns where there are more of them than cores, and only there. */
+static void test_which_teams_are_crowded(void **state) {
+  (void)state;
+  const uint32_t cores = (uint32_t)omp_get_num_procs();
+  for (uint32_t more = 0; more < 2; ++more) {
+    gki_team real;
+    assert_true(gki_team_make(&real, cores + more, 0));
+    assert_int_equal(real.crowded, more);
+    gki_team_free(&real);
+  }
+}
+
+/* ---- OMP_PROC_BIND and OMP_PLACES -------------------------------------------------------------------------------- */
+
+/* The places are of two cores each, or place 1 of so many. */
+static omp_proc_bind_t how_bound = omp_proc_bind_false;
+static int place_count, in_place_1;
+static struct bound { pthread_t thread; uint64_t cores; } bound[SEATS];
+static int bound_count;
+
+omp_proc_bind_t __wrap_omp_get_proc_bind(void);
+omp_proc_bind_t __wrap_omp_get_proc_bind(void) { return how_bound; }
+int __wrap_omp_get_num_places(void);
+int __wrap_omp_get_num_places(void) { return place_count; }
+int __wrap_omp_get_place_num_procs(int place);
+int __wrap_omp_get_place_num_procs(int place) {
+  assert_in_range(place, 0, place_count - 1);
+  return place == 1 ? in_place_1 : 2;
+}
+void __wrap_omp_get_place_proc_ids(int place, int *cores);
+void __wrap_omp_get_place_proc_ids(int place, int *cores) {
+  for (int k = 0; k < (place == 1 ? in_place_1 : 2); ++k) cores[k] = 2 * place + k;
+}
+int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *cores);
+int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *cores) {
+  assert_true(bound_count < SEATS);
+  struct bound *b = &bound[bound_count++];
+  *b = (struct bound){.thread = thread};
+  for (size_t k = 0; k < 64; ++k)
+    if (CPU_ISSET_S(k, bytes, cores)) b->cores |= (uint64_t)1 << k;
+  return EINVAL; /* without them it runs as well */
+}
+
+/* As the runtimes do it with threads of their own. The leader's place is the first. */
+static void test_places(void **state) {
+  (void)state;
+  static const struct { omp_proc_bind_t how; int places; uint32_t threads; int expected[8]; } cases[] = {
+    {omp_proc_bind_false, 4, 4, {-1}},
+    {omp_proc_bind_true, 0, 4, {-1}}, /* the runtime can't bind here */
+    {omp_proc_bind_true, 4, 4, {1, 2, 3, -1}},
+    {omp_proc_bind_true, 8, 4, {1, 2, 3, -1}},
+    {omp_proc_bind_close, 8, 3, {1, 2, -1}},
+    {omp_proc_bind_close, 3, 6, {0, 1, 1, 2, 2, -1}},
+    {omp_proc_bind_spread, 8, 4, {2, 4, 6, -1}},
+    {omp_proc_bind_spread, 4, 4, {1, 2, 3, -1}},
+    {omp_proc_bind_spread, 3, 6, {0, 1, 1, 2, 2, -1}},
+    {omp_proc_bind_master, 4, 3, {0, 0, -1}},
+  };
+  in_place_1 = 2;
+  for (size_t c = 0; c < GK_COUNT(cases); ++c) {
+    how_bound = cases[c].how;
+    place_count = cases[c].places;
+    bound_count = 0;
+    gki_team real;
+    assert_true(gki_team_make(&real, cases[c].threads, 0));
+    gki_team_meet(&real);
+    int count = 0;
+    for (; cases[c].expected[count] >= 0; ++count) {
+      assert_true(count < bound_count);
+      assert_true(pthread_equal(bound[count].thread, real.seats[count + 1].own));
+      assert_int_equal(bound[count].cores, (uint64_t)3 << (2 * cases[c].expected[count]));
+    }
+    assert_int_equal(bound_count, count);
+    gki_team_free(&real);
+  }
+  how_bound = omp_proc_bind_false;
+}
+
+/* A place of no cores that this process may use, or of more than a set can hold, binds nothing. */
+static void test_places_that_bind_nothing(void **state) {
+  (void)state;
+  static const int counts[] = {0, CPU_SETSIZE + 1};
+  how_bound = omp_proc_bind_true;
+  place_count = 2;
+  for (size_t k = 0; k < GK_COUNT(counts); ++k) {
+    in_place_1 = counts[k];
+    bound_count = 0;
+    gki_team real;
+    assert_true(gki_team_make(&real, 2, 0));
+    gki_team_meet(&real);
+    assert_int_equal(real.most, 2);
+    assert_int_equal(bound_count, 0);
+    gki_team_free(&real);
+  }
+  how_bound = omp_proc_bind_false;
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    CASE(test_who_did_not_come),
+    CASE(test_who_came_to_the_leaders_core),
+    CASE(test_who_came_elsewhere_stays),
+    CASE(test_cores_of_others),
+    CASE(test_fewer_parts_than_seats),
+    CASE(test_a_few_at_most),
+    CASE(test_once_per_wait),
+    CASE(test_nowhere_else),
+    CASE(test_where_threads_take_turns),
+    CASE(test_a_system_that_says_no),
+    CASE(test_a_thread_that_has_not_begun),
+    CASE(test_nothing_is_left_of_it),
+    CASE(test_sleepers_may_wake_anywhere),
+    CASE(test_how_often_it_yields),
+    CASE(test_it_notices_who_comes),
+    CASE(test_who_comes_says_where),
+    CASE(test_how_long_helpers_stay_awake),
+    CASE(test_which_teams_are_crowded),
+    CASE(test_places),
+    CASE(test_places_that_bind_nothing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

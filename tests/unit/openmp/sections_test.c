@@ -1,0 +1,626 @@
+/* The OpenMP backend: sections side by side, loops, several devices at once. GK_SEED=n runs one random list again,
+ * GK_LISTS=n as many as you like. */
+#include "world.h"
+#include "unit/support/await.h"
+#include "unit/support/chance.h"
+#include "unit/support/others_sleep.h"
+#include "gk_kernel.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+GK_SOURCE(openmp_sections_test)
+GK_KERNEL(step, (inout(int, x), value(int, id))) { x[i] = (int)((uint)x[i] * 3u + (uint)id + 1u); }
+GK_KERNEL(take_in, (inout(int, x), in(int, y))) { x[0] = (int)((uint)x[0] * 5u + (uint)y[0]); }
+GK_KERNEL(less, (inout(int, x))) { x[0] -= 1; }
+GK_KERNEL(total, (in(float, x), sum(float, r))) { r[0] += x[i]; }
+GK_KERNEL(halve, (inout(float, r))) { r[0] *= 0.5f; }
+GK_SOURCE_END
+
+enum { REPEATS = 14 }; /* in series, then side by side, then the better one */
+static const int thread_counts[] = {1, 2, 3, 8};
+static const costs all_costs[] = {AS_MEASURED, SHARE_ALL, SHARE_NOTHING};
+
+/* ---- straight sections ------------------------------------------------------------------------------------------- */
+
+enum { A = 1, B, C, D, E, N, ONE, TWO, FLAG, R, XF, ITEMS = 5000 };
+static const gk_slot_desc slots[] = {
+  GK_BUFFER(A, int), GK_BUFFER(B, int), GK_BUFFER(C, int), GK_BUFFER(D, int), GK_BUFFER(E, int), GK_SCALAR(N, int),
+  GK_SCALAR(ONE, int), GK_SCALAR(TWO, int), GK_BUFFER(FLAG, int), GK_BUFFER(R, float), GK_BUFFER(XF, float),
+};
+static int cells[5][ITEMS], flag[1];
+static float sums[1], terms[ITEMS];
+
+static void bind_all(world *w, int items) {
+  for (int k = 0; k < 5; ++k) bind_ptr(w, A + k, cells[k]);
+  bind_i32(w, N, items);
+  bind_i32(w, ONE, 1);
+  bind_i32(w, TWO, 2);
+  bind_ptr(w, FLAG, flag);
+  bind_ptr(w, R, sums);
+  bind_ptr(w, XF, terms);
+}
+
+static void reset(void) {
+  for (int k = 0; k < 5; ++k)
+    for (int i = 0; i < ITEMS; ++i) cells[k][i] = k;
+  for (int i = 0; i < ITEMS; ++i) terms[i] = 0.1f + (float)(i * 7919 % 1000) * 0.37f;
+  sums[0] = 0;
+  flag[0] = 0;
+}
+
+static int stepped(int x, const char *ids) {
+  for (; *ids; ++ids) x = (int)((unsigned)x * 3u + (unsigned)(*ids - '0') + 1u);
+  return x;
+}
+
+/* Three sections, one of them with sections in it; what comes before and after sees all of it. */
+static const gk_task straight_tasks[] = {
+  GK_RUN(step, N, A, ONE),
+  GK_PARALLEL,
+    GK_SECTION, GK_RUN(step, N, A, TWO), GK_RUN(step, N, A, ONE), GK_END,
+    GK_SECTION,
+      GK_RUN(step, N, B, TWO),
+      GK_PARALLEL,
+        GK_SECTION, GK_RUN(step, N, B, ONE), GK_END,
+        GK_SECTION, GK_RUN(step, N, C, ONE), GK_RUN(step, GK_ONE, C, TWO), GK_END,
+      GK_END,
+      GK_RUN(step, N, C, TWO),
+    GK_END,
+    GK_SECTION, GK_RUN(step, N, D, ONE), GK_END,
+  GK_END,
+  GK_RUN(take_in, GK_ONE, E, A), GK_RUN(take_in, GK_ONE, E, B),
+  GK_RUN(take_in, GK_ONE, E, C), GK_RUN(take_in, GK_ONE, E, D),
+};
+
+static void test_straight_sections(void **state) {
+  (void)state;
+  static const gk_list list = GK_LIST(list, straight_tasks, slots);
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
+    for (size_t c = 0; c < GK_COUNT(all_costs); ++c)
+      for (int items = 1; items <= ITEMS; items += ITEMS - 1) {
+        world w;
+        world_begin(&w, &list, thread_counts[t], all_costs[c]);
+        bind_all(&w, items);
+        for (int k = 0; k < REPEATS; ++k) {
+          reset();
+          assert_runs(&w);
+          int last = items - 1;
+          assert_int_equal(cells[0][last], stepped(0, "121"));
+          assert_int_equal(cells[1][last], stepped(1, "21"));
+          assert_int_equal(cells[2][last], stepped(2, last ? "12" : "122"));
+          assert_int_equal(cells[3][last], stepped(3, "1"));
+          unsigned e = 4;
+          for (int s = 0; s < 4; ++s) e = e * 5 + (unsigned)cells[s][0];
+          assert_int_equal(cells[4][0], (int)e);
+        }
+        world_end(&w);
+      }
+}
+
+/* What a dump says of a PARALLEL, at each stage of what was learned about it. */
+static void test_dump_of_sections(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(step, N, A, ONE), GK_END,
+      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
+    GK_END,
+    GK_PARALLEL,
+      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(step, N, A, ONE), GK_END, GK_END,
+      GK_SECTION, GK_RUN(step, N, B, TWO), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static const struct {
+    int threads;
+    gki_fork fork;
+    const char *said;
+  } cases[] = {
+    {1, {.trial = {.series_samples = 9}}, "one after the other, as there is one thread\n"},
+    {2, {.in_order = true}, "one after the other, as two of them add to one slot\n"},
+    {2, {.trial = {.split_samples = 1}}, "not timed yet\n"},
+    {2, {.trial = {.series_samples = 1, .series_ns = 250}}, "one after the other: 250 ns, too short to share\n"},
+    {2, {.trial = {.series_samples = 1, .split_samples = 1, .series_ns = 5000, .split_ns = 3000, .split = true}},
+     "side by side: 3e+03 ns, against 5e+03 ns one after the other\n"},
+    {2, {.trial = {.series_samples = 1, .split_samples = 1, .series_ns = 50, .split_ns = 75}},
+     "one after the other: 50 ns, against 75 ns side by side\n"},
+  };
+  for (size_t k = 0; k < GK_COUNT(cases); ++k)
+    for (uint32_t f = 0; f < 2; ++f) {
+      world w;
+      char said[160];
+      world_begin(&w, &list, cases[k].threads, AS_MEASURED);
+      assert_int_equal(w.program.fork_count, 2);
+      gki_fork *fork = &w.program.forks[f], was = *fork;
+      *fork = cases[k].fork;
+      fork->node = was.node;
+      fork->first = was.first;
+      fork->count = was.count;
+      fork->straight = was.straight;
+      snprintf(said, sizeof said, "  parallel, 2 sections%s: %s", was.straight ? "" : " with blocks in them",
+               cases[k].said);
+      char *text = gki_openmp.dump(&w.program, "text");
+      if (!strstr(text, said)) fail_msg("not \"%s\" in\n%s", said, text);
+      assert_non_null(strstr(text, was.straight ? "    task 2 (step): kernel" : "\n  task 11 (step): kernel"));
+      free(text);
+      world_end(&w);
+    }
+}
+
+/* What the sections of one PARALLEL add to a slot doesn't meet what those of another do. */
+static void test_sums_of_two_parallels(void **state) {
+  (void)state;
+#define OF(first, second) GK_PARALLEL, GK_SECTION, first, GK_END, GK_SECTION, second, GK_END, GK_END
+#define FIRST OF(GK_RUN(total, N, XF, R), GK_RUN(step, N, A, ONE))
+#define SECOND OF(GK_RUN(step, N, A, ONE), GK_RUN(total, N, XF, R))
+  static const gk_task tasks[] = {FIRST, SECOND, SECOND, FIRST, FIRST};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  world w;
+  world_begin(&w, &list, 2, AS_MEASURED);
+  assert_int_equal(w.program.fork_count, 5);
+  for (uint32_t f = 0; f < 5; ++f) assert_false(w.program.forks[f].in_order);
+  world_end(&w);
+}
+
+/* The order of whole numbers doesn't matter: sections that add them to one slot may run side by side, and their sums
+ * need no chunks. */
+static void test_which_sums_come_in_order(void **state) {
+  (void)state;
+  static const struct { const char *element; bool in_order; } types[] = {
+    {"int", false}, {"int32_t", false}, {"unsigned", false}, {"unsigned int", false}, {"uint", false},
+    {"uint32_t", false}, {"float", true}, {"double", true}};
+  for (size_t k = 0; k < GK_COUNT(types); ++k) {
+    const uint32_t bytes = strcmp(types[k].element, "double") == 0 ? 8 : 4;
+    const gk_param param = {"sum", types[k].element, bytes, bytes, GK_PTR, GK_ACCESS_SUM};
+    const gk_kernel adding = {.name = "adding", .params = &param, .param_count = 1, .host = total.host}; /* never run */
+    const gk_slot_desc sum = {R, GK_PTR, "R", .element = types[k].element, .element_bytes = bytes};
+    const gk_task tasks[] = {OF(GK_RUN(adding, GK_ONE, R), GK_RUN(adding, GK_ONE, R))};
+    const gk_list list = {GK_ABI, "sums", tasks, GK_COUNT(tasks), &sum, 1};
+    world w;
+    world_begin(&w, &list, 2, AS_MEASURED);
+    if (w.program.forks[0].in_order != types[k].in_order || w.program.sums[0].exact == types[k].in_order)
+      fail_msg("%s", types[k].element);
+    world_end(&w);
+  }
+}
+
+/* Floats: 1/2 (r + a) + b is not 1/2 (r + b) + a, nor is r + a + b = r + b + a. */
+static void test_sums_into_one_slot(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(total, N, XF, R), GK_RUN(total, ONE, XF, R), GK_END,
+      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(total, TWO, XF, R), GK_RUN(less, GK_ONE, FLAG), GK_END, GK_END,
+      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
+    GK_END,
+    GK_RUN(halve, GK_ONE, R),
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(total, N, XF, R), GK_END,
+      GK_SECTION, GK_RUN(total, TWO, XF, R), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) {
+    float first = 0;
+    for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+      world w;
+      world_begin(&w, &list, thread_counts[t], all_costs[c]);
+      for (uint32_t f = 0; f < w.program.fork_count; ++f) assert_true(w.program.forks[f].in_order);
+      bind_all(&w, 3333);
+      for (int k = 0; k < 50; ++k) {
+        reset();
+        flag[0] = 3;
+        assert_runs(&w);
+        if (k == 0 && c == 0) first = sums[0];
+        assert_memory_equal(&sums[0], &first, sizeof first);
+      }
+      world_end(&w);
+    }
+    double expected = 0;
+    for (int k = 0; k < 3333; ++k) expected += (double)terms[k];
+    expected = (2 * expected + (double)terms[0] + 3 * ((double)terms[0] + (double)terms[1])) / 2 + expected +
+               (double)terms[0] + (double)terms[1];
+    assert_true(fabs((double)first / expected - 1) < 1e-4);
+  }
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
+
+static void test_straight_loops(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_WHILE(FLAG, .max_iterations = 5), GK_RUN(step, N, A, ONE), GK_RUN(less, GK_ONE, FLAG), GK_END,
+    GK_DO_WHILE(E, .max_iterations = 3), GK_RUN(step, N, B, ONE), GK_END,
+    GK_DO_WHILE(D), GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static const struct {
+    int flag, e;
+    unsigned first, second;
+    bool hit_first, hit_second;
+    const char *a, *b;
+  } cases[] = {
+      {0, 0, 0, 1, false, false, "", "1"},       {1, 0, 1, 1, false, false, "1", "1"},
+      {5, 0, 5, 1, false, false, "11111", "1"},  {6, 0, 5, 1, true, false, "11111", "1"},
+      {-1, 7, 5, 3, true, true, "11111", "111"}, {2, 7, 2, 3, false, true, "11", "111"},
+  };
+  for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+    world w;
+    world_begin(&w, &list, 2, all_costs[c]);
+    bind_all(&w, 700);
+    for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+      reset();
+      cells[3][0] = 0;
+      flag[0] = cases[k].flag;
+      cells[4][0] = cases[k].e;
+      assert_runs(&w);
+      assert_int_equal(w.record.passes[0], cases[k].first);
+      assert_int_equal(w.record.passes[1], cases[k].second);
+      assert_int_equal(w.record.passes[2], 1);
+      assert_int_equal(w.record.hit_bound[0], cases[k].hit_first);
+      assert_int_equal(w.record.hit_bound[1], cases[k].hit_second);
+      uint32_t limit = cases[k].hit_first ? w.plan->loops[0] : cases[k].hit_second ? w.plan->loops[1] : 0;
+      assert_int_equal(w.record.limit, limit);
+      assert_int_equal(cells[0][699], stepped(0, cases[k].a));
+      assert_int_equal(cells[1][699], stepped(1, cases[k].b));
+    }
+    world_end(&w);
+  }
+}
+
+/* A task that is worth waking the team for, in the middle of a pass: the pass goes on where it was. */
+static void count_up(const gk_value *args, gk_range range) {
+  int *x = args[0].ptr;
+  for (size_t k = range.begin; k < range.end; ++k) ++x[k];
+}
+static const gk_param count_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+static const gk_kernel counting = {.name = "counting", .params = count_params, .param_count = 1, .host = count_up};
+
+static void test_team_called_in_a_pass(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_DO_WHILE(FLAG), GK_RUN(step, GK_ONE, B, ONE), GK_RUN(counting, N, A), GK_RUN(step, GK_ONE, B, TWO),
+    GK_RUN(less, GK_ONE, FLAG), GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+    world w;
+    world_begin(&w, &list, 2, all_costs[c]);
+    bind_all(&w, 16);
+    for (int k = 0; k < 5; ++k) {
+      reset();
+      flag[0] = 4;
+      assert_runs(&w);
+      assert_int_equal(w.record.passes[0], 4);
+      for (int i = 0; i < 16; ++i) assert_int_equal(cells[0][i], 4);
+      assert_int_equal(cells[1][0], stepped(1, "12121212"));
+    }
+    world_end(&w);
+  }
+}
+
+static world *cancelled_world;
+static void cancel_when_zero(const gk_value *args, gk_range range) {
+  (void)range;
+  int *left = args[0].ptr;
+  if (--*left == 0) __atomic_store_n(&cancelled_world->cancel, 1, __ATOMIC_RELAXED);
+}
+static const gk_kernel cancelling = {
+    .name = "cancelling", .params = count_params, .param_count = 1, .host = cancel_when_zero};
+
+static void test_cancel(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_DO_WHILE(FLAG), GK_RUN(cancelling, GK_ONE, A), GK_RUN(step, N, B, ONE), GK_END, GK_RUN(step, GK_ONE, C, ONE),
+    GK_RUN_ALWAYS(step, GK_ONE, D, ONE),
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+    world w;
+    world_begin(&w, &list, 2, all_costs[c]);
+    cancelled_world = &w;
+    bind_all(&w, ITEMS);
+    reset();
+    flag[0] = 1;
+    cells[0][0] = 7;
+    assert_runs(&w);
+    assert_int_equal(w.record.state, GK_CANCELLED);
+    assert_int_equal(w.record.passes[0], 7);
+    assert_int_equal(cells[1][ITEMS - 1], stepped(1, "1111111"));
+    assert_int_equal(cells[2][0], 2);
+    assert_int_equal(cells[3][0], stepped(3, "1"));
+    world_end(&w);
+  }
+}
+
+/* A section that would loop for ever ends when another fails; the team parts, and the graph can be launched again. */
+static void test_failure_in_a_section(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+      GK_PARALLEL,
+      GK_SECTION,
+      {.op = GK_OP_KERNEL, .name = "too many", .kernel = &step, .items = {N, TWO, TWO}, .args = {B, ONE}},
+      GK_END,
+      GK_SECTION,
+      GK_DO_WHILE(FLAG),
+      GK_RUN(step, GK_ONE, A, ONE),
+      GK_END,
+      GK_END,
+      GK_SECTION,
+      GK_DO_WHILE(FLAG),
+      GK_RUN(step, GK_ONE, C, ONE),
+      GK_IF(FLAG),
+      GK_RUN(step, GK_ONE, C, TWO),
+      GK_END,
+      GK_END,
+      GK_END,
+      GK_END,
+      GK_RUN(step, GK_ONE, D, ONE),
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) {
+    world w;
+    world_begin(&w, &list, thread_counts[t], SHARE_ALL);
+    bind_all(&w, 1);
+    for (int k = 0; k < REPEATS; ++k) {
+      reset();
+      assert_runs(&w);
+      assert_int_equal(cells[3][0], stepped(3, "1"));
+    }
+    for (int k = 0; k < 5; ++k) {
+      reset();
+      flag[0] = 1;
+      bind_i32(&w, N, INT32_MAX);
+      assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
+      assert_says("too many");
+      assert_int_equal(cells[3][0], 3);
+      bind_i32(&w, N, 1);
+      flag[0] = 0;
+      assert_runs(&w);
+    }
+    world_end(&w);
+  }
+}
+
+/* ---- random lists: the plan, done by the book -------------------------------------------------------------------- */
+
+enum { MAX_TASKS = 600, MAX_SLOTS = 300, ROOM = 3000, COUNTS = 4 };
+static const int counts[COUNTS] = {1, 3, 100, ROOM};
+enum { NUMBER = 1, CHAIN = NUMBER + 2 * COUNTS }; /* slots: the counts; some ids; then cells */
+
+typedef struct generator {
+  uint64_t random;
+  gk_task tasks[MAX_TASKS];
+  uint32_t count, budget;
+  gk_slot next;
+} generator;
+
+static void put(generator *g, gk_task task) {
+  assert_true(g->count < MAX_TASKS);
+  g->tasks[g->count++] = task;
+}
+static void put_end(generator *g) { put(g, (gk_task)GK_END); }
+
+static gk_slot new_cell(generator *g) {
+  assert_true(g->next < MAX_SLOTS);
+  return g->next++;
+}
+static gk_slot some_count(generator *g) { return NUMBER + (gk_slot)pick(&g->random, COUNTS); }
+static gk_slot some_id(generator *g) { return NUMBER + COUNTS + (gk_slot)pick(&g->random, COUNTS); }
+
+static void put_block(generator *g, gk_slot chain, uint32_t depth);
+
+static void put_sections(generator *g, gk_slot chain, uint32_t depth) {
+  gk_slot own[5];
+  uint32_t count = pick(&g->random, 5);
+  put(g, (gk_task)GK_PARALLEL);
+  for (uint32_t k = 0; k < count; ++k) {
+    own[k] = new_cell(g);
+    put(g, (gk_task)GK_SECTION);
+    put_block(g, own[k], depth + 1);
+    put_end(g);
+  }
+  put_end(g);
+  for (uint32_t k = 0; k < count; ++k) put(g, (gk_task)GK_RUN(take_in, GK_ONE, chain, own[k]));
+}
+
+static void put_item(generator *g, gk_slot chain, uint32_t depth) {
+  uint32_t what = pick(&g->random, depth < 5 && g->next < MAX_SLOTS - 40 ? 10 : 4);
+  if (g->budget) --g->budget;
+  if (what < 4) {
+    put(g, (gk_task)GK_RUN(step, some_count(g), chain, some_id(g)));
+    return;
+  }
+  if (what < 7) {
+    put_sections(g, chain, depth);
+    return;
+  }
+  gk_slot cell = new_cell(g);
+  put(g, (gk_task)GK_FILL(cell, GK_ONE, pick(&g->random, 4)));
+  if (what == 7) {
+    put(g, (gk_task)GK_IF(cell));
+    put_block(g, chain, depth + 1);
+    put(g, (gk_task)GK_ELSE);
+    put_block(g, chain, depth + 1);
+  } else if (what == 8) {
+    put(g, (gk_task)GK_SWITCH(cell));
+    for (int k = 0; k < 3; ++k) {
+      put(g, (gk_task)GK_CASE);
+      put_block(g, chain, depth + 1);
+      put_end(g);
+    }
+  } else {
+    put(g, (gk_task)GK_RUN(less, GK_ONE, cell)); /* a loop that ends: WHILE from -1 on would not */
+    put(g, (gk_task){.op = GK_OP_WHILE, .flag = cell, .max_iterations = 1 + pick(&g->random, 4)});
+    put_block(g, chain, depth + 1);
+    put(g, (gk_task)GK_RUN(less, GK_ONE, cell));
+  }
+  put_end(g);
+}
+
+static void put_block(generator *g, gk_slot chain, uint32_t depth) {
+  for (uint32_t items = pick(&g->random, 5); items && g->budget; --items) put_item(g, chain, depth);
+}
+
+typedef struct book { world *w; int (*cells)[ROOM]; uint64_t passes[MAX_TASKS]; bool hit[MAX_TASKS]; } book;
+
+static void by_the_book(book *b, uint32_t at, uint32_t end);
+
+static void task_by_the_book(const book *b, const gk_node *node) {
+  const gk_plan *plan = b->w->plan;
+  gk_value args[GK_MAX_ARGS];
+  for (uint32_t k = 0; k < node->arg_count; ++k) {
+    uint32_t slot = plan->args[node->args + k];
+    args[k] = b->w->values[slot];
+    if (plan->slots[slot].type == GK_PTR) args[k].ptr = b->cells[slot];
+  }
+  uint32_t items = node->items[0] ? (uint32_t)b->w->values[node->items[0]].i32 : 1;
+  if (node->op == GK_OP_FILL) *(int *)args[0].ptr = (int)node->pattern;
+  else node->kernel->host(args, (gk_range){0, items, {items, 1, 1}});
+}
+
+static void block_by_the_book(book *b, uint32_t at) {
+  const gk_node *nodes = b->w->plan->nodes, *node = &nodes[at];
+  const int *value = b->cells[node->flag];
+  if (node->op == GK_OP_WHILE) {
+    uint64_t made = 0;
+    for (; *value && made < node->max_iterations; ++made) by_the_book(b, at + 1, node->end);
+    b->passes[node->loop] += made;
+    b->hit[node->loop] |= made == node->max_iterations && *value;
+  } else if (node->op == GK_OP_IF) {
+    if (*value) by_the_book(b, at + 1, node->otherwise);
+    else by_the_book(b, node->otherwise + 1, node->end);
+  } else if (node->op == GK_OP_SWITCH) {
+    int left = *value;
+    for (uint32_t one = at + 1; one < node->end; one = nodes[one].end)
+      if (left-- == 0) by_the_book(b, one + 1, nodes[one].end);
+  } else if (node->op == GK_OP_PARALLEL || node->op == GK_OP_SECTION) {
+    by_the_book(b, at + 1, node->end);
+  } else {
+    task_by_the_book(b, node);
+  }
+}
+
+static void by_the_book(book *b, uint32_t at, uint32_t end) {
+  for (; at < end; at = b->w->plan->nodes[at].end) block_by_the_book(b, at);
+}
+
+static int mine[MAX_SLOTS][ROOM], theirs[MAX_SLOTS][ROOM];
+
+static void one_list(uint64_t seed) {
+  static generator g;
+  static gk_slot_desc table[MAX_SLOTS];
+  memset(&g, 0, sizeof g);
+  g.random = mix(seed);
+  g.budget = 30;
+  g.next = CHAIN + 1;
+  for (uint32_t items = 2 + pick(&g.random, 4); items; --items) put_item(&g, CHAIN, 0);
+  for (gk_slot k = 1; k < g.next; ++k)
+    table[k - 1] = k < CHAIN ? (gk_slot_desc)GK_SCALAR(k, int) : (gk_slot_desc)GK_BUFFER(k, int);
+  const gk_list list = {GK_ABI, "random", g.tasks, g.count, table, (size_t)g.next - 1};
+  world w;
+  world_begin(&w, &list, thread_counts[seed % GK_COUNT(thread_counts)], all_costs[seed / 4 % GK_COUNT(all_costs)]);
+  for (int k = 0; k < COUNTS; ++k) {
+    bind_i32(&w, NUMBER + k, counts[k]);
+    bind_i32(&w, NUMBER + COUNTS + k, k);
+  }
+  for (gk_slot k = CHAIN; k < g.next; ++k) bind_ptr(&w, k, mine[k]);
+  for (int launch = 0; launch < 8; ++launch) {
+    static book b;
+    memset(&b, 0, sizeof b);
+    b.w = &w;
+    b.cells = theirs;
+    memset(mine, 0, (size_t)g.next * sizeof *mine);
+    memset(theirs, 0, (size_t)g.next * sizeof *theirs);
+    by_the_book(&b, 1, w.plan->nodes[0].end);
+    assert_runs(&w);
+    bool same = memcmp(mine, theirs, (size_t)g.next * sizeof *mine) == 0;
+    for (uint32_t k = 0; k < w.plan->loop_count; ++k)
+      same = same && w.record.passes[k] == b.passes[k] && w.record.hit_bound[k] == b.hit[k];
+    if (!same) fail_msg("GK_SEED=%llu, launch %d: not what the list says", (unsigned long long)seed, launch);
+  }
+  world_end(&w);
+}
+
+static void test_random_lists(void **state) {
+  (void)state;
+  const char *seed = getenv("GK_SEED"), *lists = getenv("GK_LISTS");
+  if (seed) {
+    one_list(strtoull(seed, NULL, 10));
+    return;
+  }
+  const uint64_t first = first_seed(), count = lists ? strtoull(lists, NULL, 10) : scaled(150);
+  for (uint64_t k = 0; k < count; ++k) one_list(first + k);
+}
+
+/* ---- several at once --------------------------------------------------------------------------------------------- */
+
+static void *run_alone(void *at) {
+  static const gk_task tasks[] = {
+    GK_PARALLEL, GK_SECTION, GK_RUN(step, N, A, ONE), GK_END, GK_SECTION, GK_RUN(step, N, B, TWO), GK_END, GK_END,
+    GK_RUN(step, N, A, TWO),
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  (void)at;
+  int *memory = calloc(2 * ITEMS, sizeof *memory);
+  world w;
+  intptr_t wrong = !memory;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  bind_ptr(&w, A, memory);
+  bind_ptr(&w, B, memory + ITEMS);
+  bind_i32(&w, N, ITEMS);
+  bind_i32(&w, ONE, 1);
+  bind_i32(&w, TWO, 2);
+  for (int k = 0; k < 40 && !wrong; ++k) {
+    memset(memory, 0, 2 * ITEMS * sizeof *memory);
+    wrong |= world_launch(&w, 0) != GK_OK;
+    for (int i = 0; i < ITEMS; ++i) wrong |= memory[i] != stepped(0, "12") || memory[ITEMS + i] != stepped(0, "2");
+  }
+  world_end(&w);
+  free(memory);
+  return (void *)wrong;
+}
+
+static void test_devices_at_once(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  for (size_t k = 0; k < GK_COUNT(threads); ++k)
+    assert_int_equal(pthread_create(&threads[k], NULL, run_alone, NULL), 0);
+  for (size_t k = 0; k < GK_COUNT(threads); ++k) {
+    void *wrong = NULL;
+    assert_int_equal(pthread_join(threads[k], &wrong), 0);
+    assert_null(wrong);
+  }
+}
+
+/* After a launch that woke the team, this process comes to rest. */
+static void test_nothing_spins(void **state) {
+  (void)state;
+  static const gk_list list = GK_LIST(list, straight_tasks, slots);
+  world w;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  bind_all(&w, ITEMS);
+  reset();
+  assert_runs(&w);
+  await(others_sleep());
+  world_end(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_straight_sections),
+    cmocka_unit_test(test_dump_of_sections),
+    cmocka_unit_test(test_sums_of_two_parallels),
+    cmocka_unit_test(test_which_sums_come_in_order),
+    cmocka_unit_test(test_sums_into_one_slot),
+    cmocka_unit_test(test_straight_loops),
+    cmocka_unit_test(test_team_called_in_a_pass),
+    cmocka_unit_test(test_cancel),
+    cmocka_unit_test(test_failure_in_a_section),
+    cmocka_unit_test(test_random_lists),
+    cmocka_unit_test(test_devices_at_once),
+    cmocka_unit_test(test_nothing_spins),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

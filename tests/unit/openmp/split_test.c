@@ -1,0 +1,711 @@
+/* The OpenMP backend: sections that run side by side for sure, as what was learned about them is set, and their tasks
+ * wait for each other. */
+#include "base/within.h"
+#include "runtime/worker.h"
+#include "unit/support/await.h"
+#include "openmp/runner.h"
+#include "world.h"
+#include "gk_kernel.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, BIG, TWO_ITEMS, MOST_CHUNKS = 64, ITEMS = 1000, };
+typedef struct big { char bytes[4096]; } big;
+static const gk_slot_desc slots[] = {
+  GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_BUFFER(F, float), GK_BUFFER(G, float), GK_BUFFER(D, double),
+  GK_BUFFER(E, double), GK_BUFFER(I, int), GK_BUFFER(J, int), GK_SCALAR(N, int), GK_BUFFER(FLAG, int),
+  GK_BUFFER(A, int), GK_BUFFER(B, int), GK_BUFFER(C, int), GK_SCALAR(ONE, int),
+  GK_STRUCT_VALUE(BIG, big), GK_SCALAR(TWO_ITEMS, int),
+};
+
+/* From the next launch on every PARALLEL runs its sections side by side. */
+static void split_all(world *w) {
+  for (uint32_t k = 0; k < w->program.fork_count; ++k)
+    w->program.forks[k].trial = (gki_trial){
+      .split = true, .series_samples = UINT8_MAX, .split_samples = UINT8_MAX, .series_ns = 1e9f, .split_ns = 1,
+      .last_ns = 1, .lately_ns = 1, .wait = 1000, .pause = 1000};
+}
+
+/* ---- meeting ----------------------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned here; /* bits of the sections that have come */
+
+static bool have_come(unsigned all) {
+  pthread_mutex_lock(&lock);
+  const bool come = (here & all) == all;
+  pthread_mutex_unlock(&lock);
+  return come;
+}
+
+/* Until `all` have come: sections that run one after the other would wait in vain. */
+static void meet(unsigned section, unsigned all) {
+  pthread_mutex_lock(&lock);
+  here |= section;
+  pthread_mutex_unlock(&lock);
+  await(have_come(all));
+}
+
+static void begin_meeting(void) { here = 0; }
+
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+typedef struct chunks { unsigned section; uint32_t count; const void *at[MOST_CHUNKS]; } chunks;
+static chunks of_section[4];
+
+/* Notes where it adds to; the first calls of both sections are under way at once. */
+static void add_up(const gk_value *args, gk_range range) {
+  chunks *own = args[0].ptr;
+  pthread_mutex_lock(&lock);
+  if (own->count < MOST_CHUNKS) own->at[own->count++] = args[1].ptr;
+  pthread_mutex_unlock(&lock);
+  meet(own->section, 3);
+  for (size_t k = range.begin; k < range.end; ++k) {
+    *(float *)args[1].ptr += 1;
+    *(double *)args[2].ptr += 2;
+    *(int *)args[3].ptr += 3;
+  }
+}
+static const gk_param adding_params[] = {
+  {"own", "int", 4, 4, GK_PTR, GK_ACCESS_IN}, {"f", "float", 4, 4, GK_PTR, GK_ACCESS_SUM},
+  {"d", "double", 8, 8, GK_PTR, GK_ACCESS_SUM}, {"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
+static const gk_kernel adding = {.name = "adding", .params = adding_params, .param_count = 4, .host = add_up};
+
+/* Whole numbers, so that no order matters. */
+static void check_sums(const gk_list *list, int threads) {
+  static big whole, now;
+  memset(&whole, 0xA5, sizeof whole);
+  world w;
+  world_begin(&w, list, threads, SHARE_ALL);
+  bind_ptr(&w, BIG, &whole);
+  for (int k = 0; k < 10; ++k) {
+    float f[2] = {1, 2};
+    double d[2] = {3, 4};
+    int i[2] = {5, 6}, flag = 1;
+    for (unsigned s = 0; s < 2; ++s) {
+      of_section[s] = (chunks){.section = 1u << s};
+      bind_ptr(&w, X + (int)s, &of_section[s]);
+      bind_ptr(&w, F + (int)s, &f[s]);
+      bind_ptr(&w, D + (int)s, &d[s]);
+      bind_ptr(&w, I + (int)s, &i[s]);
+    }
+    bind_i32(&w, N, ITEMS);
+    bind_ptr(&w, FLAG, &flag);
+    begin_meeting();
+    split_all(&w);
+    assert_runs(&w);
+    for (int s = 0; s < 2; ++s) {
+      assert_true(f[s] == (float)(ITEMS + 1 + s));
+      assert_true(d[s] == 2 * ITEMS + 3 + s);
+      assert_int_equal(i[s], 3 * ITEMS + 5 + s);
+      assert_int_equal(of_section[s].count, threads); /* as many chunks as there are threads, whoever adds them up */
+    }
+    for (uint32_t a = 0; a < of_section[0].count; ++a)
+      for (uint32_t b = 0; b < of_section[1].count; ++b) assert_ptr_not_equal(of_section[0].at[a], of_section[1].at[b]);
+  }
+  memcpy(&now, w.program.structs[BIG], sizeof now); /* which lies behind the sums of chunks */
+  assert_memory_equal(&now, &whole, sizeof whole);
+  world_end(&w);
+}
+
+/* Sections add up in memory of their own, however many chunks there are and whichever threads they have. */
+static void test_sums_side_by_side(void **state) {
+  (void)state;
+  static const gk_task straight_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(adding, N, X, F, D, I), GK_END,
+      GK_SECTION, GK_RUN(adding, N, Y, G, E, J), GK_END,
+    GK_END,
+  };
+  static const gk_task walked_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(adding, N, X, F, D, I), GK_END,
+      GK_SECTION, GK_IF(FLAG), GK_RUN(adding, N, Y, G, E, J), GK_END, GK_END,
+    GK_END,
+  };
+  static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], walked_tasks, slots)};
+  static const int thread_counts[] = {2, 3, 4, 7};
+  needs_threads(7);
+  for (size_t k = 0; k < GK_COUNT(lists); ++k)
+    for (size_t t = 0; t < GK_COUNT(thread_counts); ++t) check_sums(&lists[k], thread_counts[t]);
+}
+
+static pthread_t only_one;
+static int in_turn;
+static void add_in_turn(const gk_value *args, gk_range range) {
+  assert_true(pthread_equal(pthread_self(), only_one));
+  assert_int_equal(in_turn++, *(int *)args[0].ptr);
+  *(float *)args[1].ptr += (float)(range.end - range.begin);
+  *(double *)args[2].ptr += (double)(range.end - range.begin);
+}
+static const gk_param turn_params[] = {{"turn", "int", 4, 4, GK_PTR, GK_ACCESS_IN},
+                                       {"f", "float", 4, 4, GK_PTR, GK_ACCESS_SUM},
+                                       {"d", "double", 8, 8, GK_PTR, GK_ACCESS_SUM}};
+static const gk_kernel adding_in_turn = {
+  .name = "adding_in_turn", .params = turn_params, .param_count = 3, .host = add_in_turn};
+
+/* Sections that add floats or doubles to one slot come in their order, whatever was found to be faster. */
+static void test_sums_that_meet_come_in_order(void **state) {
+  (void)state;
+#define STRAIGHT(f, d, other_f, other_d) { \
+    GK_PARALLEL, \
+      GK_SECTION, GK_RUN(adding_in_turn, ONE, X, f, d), GK_END, \
+      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, other_f, other_d), GK_END, \
+    GK_END}
+#define WALKED(f, d, other_f, other_d) { \
+    GK_PARALLEL, \
+      GK_SECTION, GK_IF(FLAG), GK_RUN(adding_in_turn, ONE, X, f, d), GK_END, GK_END, \
+      GK_SECTION, GK_RUN(adding_in_turn, ONE, Y, other_f, other_d), GK_END, \
+    GK_END}
+  static const gk_task straight_floats[] = STRAIGHT(F, D, F, E), walked_floats[] = WALKED(F, D, F, E),
+                       straight_doubles[] = STRAIGHT(F, D, G, D), walked_doubles[] = WALKED(F, D, G, D);
+  static const gk_list lists[] = {GK_LIST(lists[0], straight_floats, slots), GK_LIST(lists[1], walked_floats, slots),
+                                  GK_LIST(lists[2], straight_doubles, slots), GK_LIST(lists[3], walked_doubles, slots)};
+  only_one = pthread_self();
+  for (size_t l = 0; l < GK_COUNT(lists); ++l) {
+    int turns[2] = {0, 1}, flag = 1;
+    float f[2] = {0};
+    double d[2] = {0};
+    world w;
+    world_begin(&w, &lists[l], 2, SHARE_ALL);
+    assert_int_equal(w.program.fork_count, 1);
+    assert_true(w.program.forks[0].in_order);
+    for (int s = 0; s < 2; ++s) {
+      bind_ptr(&w, X + s, &turns[s]);
+      bind_ptr(&w, F + s, &f[s]);
+      bind_ptr(&w, D + s, &d[s]);
+    }
+    bind_i32(&w, ONE, 1);
+    bind_ptr(&w, FLAG, &flag);
+    for (int k = 0; k < 10; ++k) {
+      in_turn = 0;
+      split_all(&w);
+      assert_runs(&w);
+      assert_int_equal(in_turn, 2);
+    }
+    assert_true(f[0] + f[1] == 20 && d[0] + d[1] == 20);
+    world_end(&w);
+  }
+}
+
+static const gki_team *sectioned;
+static gk_result await_helper(const gk_value *args, void *stream) {
+  (void)stream;
+  await(gki_team_sleeps(sectioned, (uint32_t)args[0].i32));
+  return GK_OK;
+}
+
+static const gk_param arriving_params[] = {{"x", "int", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+static void do_little(const gk_value *args, gk_range range) {
+  (void)args;
+  (void)range;
+}
+static const gk_kernel little = {
+  .name = "little", .params = arriving_params, .param_count = 1, .host = do_little};
+
+/* What wakings and hand-overs take is learned by the thread that leads the launch: sections side by side don't. */
+static void test_sections_leave_what_is_known(void **state) {
+  (void)state;
+  enum { HELPER = N, OTHER = ONE };
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_CALL(await_helper, HELPER), GK_RUN(little, TWO_ITEMS, X), GK_RUN(little, TWO_ITEMS, X), GK_END,
+      GK_SECTION, GK_CALL(await_helper, OTHER), GK_RUN(little, TWO_ITEMS, Y), GK_RUN(little, TWO_ITEMS, Y), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  needs_threads(4);
+  int x = 0;
+  world w;
+  world_begin(&w, &list, 4, SHARE_ALL);
+  w.costs = AS_MEASURED; /* what is given is given once */
+  sectioned = &w.device.team;
+  bind_ptr(&w, X, &x);
+  bind_ptr(&w, Y, &x);
+  bind_i32(&w, HELPER, 1);
+  bind_i32(&w, OTHER, 3);
+  bind_i32(&w, TWO_ITEMS, 2);
+  for (int k = 0; k < 10; ++k) {
+    float dispatch_ns = k % 2 ? 2e-9f : 1e-9f;
+    const float floor_ns = k % 2 ? 1e-9f : 1e9f; /* all is short enough to learn from it, or to be forgotten */
+    w.device.dispatch_ns = dispatch_ns;
+    w.device.handoff_floor_ns = floor_ns;
+    w.device.wake_ns = 1e-9f;
+    if (dispatch_ns > floor_ns) dispatch_ns += (floor_ns - dispatch_ns) / 16; /* by the launch, once */
+    for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].countdown = 1;
+    split_all(&w);
+    assert_runs(&w);
+    assert_true(w.device.dispatch_ns == dispatch_ns);
+    assert_true(w.device.wake_ns == fmaxf(1.5f * 1e-9f, dispatch_ns)); /* by the meeting */
+  }
+  world_end(&w);
+}
+
+/* Four at once: sections in sections. */
+static void add_beside(const gk_value *args, gk_range range) {
+  chunks *own = args[0].ptr;
+  own->at[own->count++] = args[1].ptr;
+  meet(own->section, 15);
+  for (size_t k = range.begin; k < range.end; ++k) ++*(int *)args[1].ptr;
+}
+static const gk_param beside_params[] = {{"own", "int", 4, 4, GK_PTR, GK_ACCESS_IN},
+                                         {"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
+static const gk_kernel beside = {.name = "beside", .params = beside_params, .param_count = 2, .host = add_beside};
+
+/* Those of each section have seats of that section's, and nobody else's memory. */
+static void test_sums_in_sections_of_sections(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_PARALLEL, GK_SECTION, GK_RUN(beside, N, X, I), GK_END,
+                               GK_SECTION, GK_RUN(beside, N, Y, I), GK_END, GK_END, GK_END,
+      GK_SECTION, GK_PARALLEL, GK_SECTION, GK_RUN(beside, N, A, I), GK_END,
+                               GK_SECTION, GK_RUN(beside, N, B, I), GK_END, GK_END, GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static const gk_slot own[] = {X, Y, A, B};
+  world w;
+  needs_threads(4);
+  world_begin(&w, &list, 4, SHARE_ALL);
+  for (int k = 0; k < 10; ++k) {
+    int i = 1;
+    for (unsigned s = 0; s < 4; ++s) {
+      of_section[s] = (chunks){.section = 1u << s};
+      bind_ptr(&w, own[s], &of_section[s]);
+    }
+    bind_ptr(&w, I, &i);
+    bind_i32(&w, N, ITEMS);
+    begin_meeting();
+    split_all(&w);
+    assert_runs(&w);
+    assert_int_equal(i, 4 * ITEMS + 1);
+    for (unsigned a = 0; a < 4; ++a)
+      for (unsigned b = 0; b < a; ++b) assert_ptr_not_equal(of_section[a].at[0], of_section[b].at[0]);
+  }
+  world_end(&w);
+}
+
+/* What each of the sections came to is known behind them. */
+static void test_bounds_side_by_side(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_DO_WHILE(A, .max_iterations = 2), GK_FILL(C, GK_ONE, 0), GK_END, GK_END,
+      GK_SECTION, GK_DO_WHILE(B, .max_iterations = 3), GK_FILL(J, GK_ONE, 0), GK_END, GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  world w;
+  needs_threads(2);
+  world_begin(&w, &list, 2, SHARE_ALL);
+  for (uint32_t bound = 0; bound < 2; ++bound) {
+    int again[2] = {bound == 0, bound == 1}, filled[2];
+    for (int s = 0; s < 2; ++s) {
+      bind_ptr(&w, A + s, &again[s]);
+      bind_ptr(&w, s ? J : C, &filled[s]);
+    }
+    split_all(&w);
+    assert_runs(&w);
+    for (uint32_t s = 0; s < 2; ++s) assert_int_equal(w.record.passes[s], s == bound ? 2 + s : 1);
+    assert_int_equal(w.record.limit, w.plan->loops[bound]);
+  }
+  world_end(&w);
+}
+
+/* What a sum is added to is in a page that faults where it is written: another section adds to it in that moment. */
+static char *page;
+static int faults;
+enum { OTHER_FLOAT, OTHER_DOUBLE, OTHER_INT };
+static int other_sum;
+
+static void add_meanwhile(int signal) {
+  (void)signal;
+  if (++faults > 1 || mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0) abort();
+  if (other_sum == OTHER_FLOAT) *(float *)page += 100;
+  else if (other_sum == OTHER_DOUBLE) *(double *)page += 100;
+  else *(int *)page += 100;
+}
+
+static void test_a_sum_is_added_to_what_is_there(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_RUN(adding, N, X, F, D, I)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  struct sigaction before;
+  page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(page, MAP_FAILED);
+  assert_int_equal(sigaction(SIGSEGV, &(struct sigaction){.sa_handler = add_meanwhile}, &before), 0);
+  for (int k = 0; k < 3; ++k) {
+    float f = 1;
+    double d = 1;
+    int i = 1;
+    world w;
+    world_begin(&w, &list, 1, SHARE_NOTHING);
+    of_section[0] = (chunks){.section = 3}; /* it meets itself */
+    bind_ptr(&w, X, &of_section[0]);
+    bind_ptr(&w, F, k == OTHER_FLOAT ? (void *)page : &f);
+    bind_ptr(&w, D, k == OTHER_DOUBLE ? (void *)page : &d);
+    bind_ptr(&w, I, k == OTHER_INT ? (void *)page : &i);
+    bind_i32(&w, N, ITEMS);
+    begin_meeting();
+    faults = 0;
+    other_sum = k;
+    memset(page, 0, 8);
+    assert_int_equal(mprotect(page, 4096, PROT_READ), 0);
+    assert_runs(&w);
+    assert_int_equal(faults, 1);
+    if (k == OTHER_FLOAT) assert_true(*(float *)page == 100 + ITEMS);
+    else if (k == OTHER_DOUBLE) assert_true(*(double *)page == 100 + 2 * ITEMS);
+    else assert_int_equal(*(int *)page, 100 + 3 * ITEMS);
+    world_end(&w);
+  }
+  sigaction(SIGSEGV, &before, NULL);
+  munmap(page, 4096);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+enum { PIECED = 20000 };
+static pthread_t first_leader;
+static _Atomic(void *) leaders_own; /* what its section works on */
+static atomic_bool leader_begun, other_begun;
+
+static gk_result begin_second(const gk_value *args, void *stream) {
+  (void)stream;
+  if (!pthread_equal(pthread_self(), first_leader)) return GK_OK;
+  atomic_store(&leaders_own, args[0].ptr);
+  await(atomic_load(&other_begun));
+  return GK_OK;
+}
+
+static void touch_each(const gk_value *args, gk_range range) {
+  unsigned char *x = args[0].ptr;
+  for (size_t k = range.begin; k < range.end; ++k) __atomic_fetch_add(&x[k], 1, __ATOMIC_RELAXED);
+  if (atomic_load(&leaders_own) == (void *)x) {
+    atomic_store(&leader_begun, true);
+  } else {
+    atomic_store(&other_begun, true);
+    await(atomic_load(&leader_begun));
+  }
+}
+static const gk_param touching_params[] = {{"x", "uint8_t", 1, 1, GK_PTR, GK_ACCESS_INOUT}};
+static const gk_kernel touching = {.name = "touching", .params = touching_params, .param_count = 1,
+                                   .host = touch_each};
+
+/* A task is cut into pieces while the crew behind is at its own: neither does an item twice, or leaves one out. */
+static void test_pieces_side_by_side(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_CALL(begin_second, X), GK_RUN(touching, N, X), GK_END,
+      GK_SECTION, GK_CALL(begin_second, Y), GK_RUN(touching, N, Y), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  static unsigned char touched[2][PIECED];
+  needs_threads(4);
+  world w;
+  world_begin(&w, &list, 4, SHARE_ALL);
+  bind_ptr(&w, X, touched[0]);
+  bind_ptr(&w, Y, touched[1]);
+  bind_i32(&w, N, PIECED);
+  first_leader = pthread_self();
+  for (int k = 0; k < 20; ++k) {
+    memset(touched, 0, sizeof touched);
+    atomic_store(&leaders_own, NULL);
+    atomic_store(&leader_begun, false);
+    atomic_store(&other_begun, false);
+    for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].cost_ns = 1000; /* worth many pieces */
+    split_all(&w);
+    assert_runs(&w);
+    for (int s = 0; s < 2; ++s)
+      for (int i = 0; i < PIECED; ++i) assert_int_equal(touched[s][i], 1);
+  }
+  world_end(&w);
+}
+
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
+
+GK_SOURCE(openmp_split_test)
+GK_KERNEL(increase, (inout(int, x))) { x[i] += 1; }
+GK_SOURCE_END
+
+static gk_result answer;
+static gk_result answer_later(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  meet(1, 3);
+  return answer == GK_OK ? GK_OK : gk_fail(answer, "the solver says no");
+}
+
+static void arrive(const gk_value *args, gk_range range) {
+  (void)range;
+  meet(2, 3);
+  *(int *)args[0].ptr += 1;
+}
+static const gk_kernel arriving = {.name = "arriving", .params = arriving_params, .param_count = 1, .host = arrive};
+
+/* Nothing behind the call in its section, and nothing behind the PARALLEL; the other section's task that was under way
+ * is through. */
+static void check_failure(const gk_list *list, int threads) {
+  world w;
+  world_begin(&w, list, threads, SHARE_ALL);
+  for (int k = 0; k < 20; ++k) {
+    int x = 0, a = 0, b = 0, c = 0, flag = 1;
+    bind_ptr(&w, X, &x);
+    bind_ptr(&w, A, &a);
+    bind_ptr(&w, B, &b);
+    bind_ptr(&w, C, &c);
+    bind_ptr(&w, FLAG, &flag);
+    answer = k % 2 ? GK_OK : GK_ERROR_DEVICE;
+    begin_meeting();
+    split_all(&w);
+    const gk_result result = world_launch(&w, 0);
+    assert_int_equal(result, answer);
+    if (answer != GK_OK) assert_says("the solver says no");
+    assert_int_equal(a, answer == GK_OK);
+    assert_int_equal(b, 1);
+    assert_int_equal(c, answer == GK_OK);
+  }
+  world_end(&w);
+}
+
+static void test_call_fails_beside_others(void **state) {
+  (void)state;
+  static const gk_task straight_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END,
+      GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
+    GK_END,
+    GK_RUN(increase, GK_ONE, C),
+  };
+  static const gk_task first_is_other[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
+      GK_SECTION, GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END,
+    GK_END,
+    GK_RUN(increase, GK_ONE, C),
+  };
+  static const gk_task walked_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_IF(FLAG), GK_CALL(answer_later, X), GK_RUN(increase, GK_ONE, A), GK_END, GK_END,
+      GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
+    GK_END,
+    GK_RUN(increase, GK_ONE, C),
+  };
+  static const gk_task inner_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION,
+        GK_PARALLEL,
+          GK_SECTION, GK_CALL(answer_later, X), GK_END,
+          GK_SECTION, GK_RUN(arriving, GK_ONE, B), GK_END,
+        GK_END,
+        GK_RUN(increase, GK_ONE, A),
+      GK_END,
+    GK_END,
+    GK_RUN(increase, GK_ONE, C),
+  };
+  static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], first_is_other, slots),
+                                  GK_LIST(lists[2], walked_tasks, slots), GK_LIST(lists[3], inner_tasks, slots)};
+  needs_threads(4);
+  for (size_t k = 0; k < GK_COUNT(lists); ++k)
+    for (int threads = 2; threads <= 4; ++threads) check_failure(&lists[k], threads);
+}
+
+static world *failing;
+static bool has_failed(void) { return gki_openmp_failed(&failing->program); }
+
+static gk_result fail_first(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  meet(1, 3);
+  return gk_fail(GK_ERROR_DEVICE, "the first one says no");
+}
+static gk_result fail_second(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  meet(2, 3);
+  await(has_failed());
+  return gk_fail(GK_ERROR_INVALID, "the second one says no");
+}
+
+static void test_the_first_failure_is_told(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_CALL(fail_second, X), GK_END,
+      GK_SECTION, GK_CALL(fail_first, Y), GK_END,
+    GK_END,
+  };
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  needs_threads(2);
+  int x = 0;
+  world w;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  failing = &w;
+  bind_ptr(&w, X, &x);
+  bind_ptr(&w, Y, &x);
+  for (int k = 0; k < 20; ++k) {
+    begin_meeting();
+    split_all(&w);
+    assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+    assert_string_equal(gk_error(), "the first one says no");
+  }
+  world_end(&w);
+}
+
+static int *endless;
+static void outlast(const gk_value *args, gk_range range) {
+  (void)range;
+  meet(2, 3);
+  await(has_failed());
+  *(int *)args[0].ptr += 1;
+  if (*(int *)args[0].ptr > 1000) *endless = 0; /* a loop that goes on nevertheless */
+}
+static const gk_kernel outlasting = {.name = "outlasting", .params = arriving_params, .param_count = 1,
+                                     .host = outlast};
+
+/* Sections that nobody has begun stay undone, whoever gets to them; tasks that are under way are through. */
+static void test_nothing_is_begun_after_a_failure(void **state) {
+  (void)state;
+  static const gk_task straight_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_RUN(outlasting, GK_ONE, B), GK_END,
+      GK_SECTION, GK_CALL(fail_first, X), GK_RUN(increase, GK_ONE, A), GK_END,
+      GK_SECTION, GK_RUN(increase, GK_ONE, C), GK_END,
+    GK_END,
+  };
+  static const gk_task walked_tasks[] = {
+    GK_PARALLEL,
+      GK_SECTION, GK_DO_WHILE(FLAG), GK_RUN(outlasting, GK_ONE, B), GK_END, GK_END,
+      GK_SECTION, GK_CALL(fail_first, X), GK_RUN(increase, GK_ONE, A), GK_END,
+      GK_SECTION, GK_RUN(increase, GK_ONE, C), GK_END,
+    GK_END,
+  };
+  static const gk_list lists[] = {GK_LIST(lists[0], straight_tasks, slots), GK_LIST(lists[1], walked_tasks, slots)};
+  needs_threads(2);
+  for (size_t l = 0; l < GK_COUNT(lists); ++l) {
+    int x = 0, a = 0, b = 0, c = 0, flag = 1;
+    world w;
+    world_begin(&w, &lists[l], 2, SHARE_ALL);
+    failing = &w;
+    bind_ptr(&w, X, &x);
+    bind_ptr(&w, A, &a);
+    bind_ptr(&w, B, &b);
+    bind_ptr(&w, C, &c);
+    bind_ptr(&w, FLAG, &flag);
+    endless = &flag;
+    for (int k = 1; k <= 20; ++k) {
+      begin_meeting();
+      split_all(&w);
+      assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+      assert_int_equal(a, 0);
+      assert_int_equal(b, k); /* an endless loop ends behind its pass */
+      assert_int_equal(c, 0);
+    }
+    world_end(&w);
+  }
+}
+
+static gk_result complain(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  gk_fail(GK_ERROR_INVALID, "which came right in the end");
+  return GK_OK;
+}
+static gk_result fail_silently(const gk_value *args, void *stream) {
+  (void)args;
+  (void)stream;
+  return GK_ERROR_DEVICE;
+}
+
+/* What an earlier call said isn't the message of one that says nothing. */
+static void test_each_call_says_its_own(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_CALL(complain, X), GK_CALL(fail_silently, X)};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  int x = 0;
+  world w;
+  world_begin(&w, &list, 1, SHARE_NOTHING);
+  bind_ptr(&w, X, &x);
+  assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
+  assert_string_equal(gk_error(), "task 1 (fail_silently): the call answered GK_ERROR_DEVICE");
+  world_end(&w);
+}
+
+/* Nor of a bad count behind it. */
+static void test_a_bad_count_says_its_own(void **state) {
+  (void)state;
+  enum { MANY = 2 };
+  static const gk_slot_desc own_slots[] = {GK_BUFFER(X, int), GK_SCALAR(MANY, int64_t)};
+  static const gk_task tasks[] = {GK_CALL(complain, X), GK_RUN(little, MANY, X)};
+  static const gk_list list = GK_LIST(list, tasks, own_slots);
+  int x = 0;
+  world w;
+  world_begin(&w, &list, 1, SHARE_NOTHING);
+  bind_ptr(&w, X, &x);
+  world_bind(&w, MANY, (gk_value){.i64 = (int64_t)INT32_MAX + 1});
+  assert_int_equal(world_launch(&w, 0), GK_ERROR_INVALID);
+  assert_says("task 1 (little)");
+  world_end(&w);
+}
+
+static gki_worker line; /* the device's */
+static atomic_int refused;
+static gk_result ask_worker(const gk_value *args, void *stream) {
+  (void)stream;
+  meet(*(const unsigned *)args[0].ptr, 3);
+  const bool says = gki_refuse_within(&line, "gk_wait") == GK_ERROR_INVALID &&
+                    strstr(gk_error(), "gk_wait: task") && strstr(gk_error(), "(ask_worker) calls it");
+  if (says) atomic_fetch_add(&refused, 1);
+  return GK_OK;
+}
+
+typedef struct launch_job { gki_job job; world *w; } launch_job;
+static void run_world(gki_job *job) { assert_runs(((launch_job *)job)->w); }
+
+/* What may not wait for the device is known of each thread that works for it, and no longer than it does. */
+static void test_calls_know_whose_they_are(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_CALL(ask_worker, X), GK_END,
+                                  GK_SECTION, GK_CALL(ask_worker, Y), GK_END, GK_END};
+  static const gk_list list = GK_LIST(list, tasks, slots);
+  unsigned sections[2] = {1, 2};
+  needs_threads(2);
+  world w;
+  world_begin(&w, &list, 2, SHARE_ALL);
+  bind_ptr(&w, X, &sections[0]);
+  bind_ptr(&w, Y, &sections[1]);
+  assert_int_equal(gki_worker_start(&line), GK_OK);
+  launch_job job = {.job.run = run_world, .w = &w};
+  for (int inside = 0; inside < 3; ++inside) {
+    begin_meeting();
+    split_all(&w);
+    atomic_store(&refused, 0);
+    if (inside == 1) gki_worker_run(&line, &job.job);
+    else assert_runs(&w);
+    assert_int_equal(atomic_load(&refused), inside == 1 ? 2 : 0);
+  }
+  gki_worker_stop(&line);
+  world_end(&w);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_sums_side_by_side),
+    cmocka_unit_test(test_sums_that_meet_come_in_order),
+    cmocka_unit_test(test_sections_leave_what_is_known),
+    cmocka_unit_test(test_sums_in_sections_of_sections),
+    cmocka_unit_test(test_bounds_side_by_side),
+    cmocka_unit_test(test_a_sum_is_added_to_what_is_there),
+    cmocka_unit_test(test_pieces_side_by_side),
+    cmocka_unit_test(test_call_fails_beside_others),
+    cmocka_unit_test(test_the_first_failure_is_told),
+    cmocka_unit_test(test_nothing_is_begun_after_a_failure),
+    cmocka_unit_test(test_each_call_says_its_own),
+    cmocka_unit_test(test_a_bad_count_says_its_own),
+    cmocka_unit_test(test_calls_know_whose_they_are),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

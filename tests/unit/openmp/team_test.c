@@ -1,0 +1,408 @@
+/* The OpenMP backend: sums, which are the same for any number of threads; how many there are; out of memory. */
+#include "base/error.h"
+#include "items.h"
+#include "gk_kernel.h"
+#include "base/thread.h"
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int thread_counts[] = {1, 2, 3, 8};
+static const costs all_costs[] = {AS_MEASURED, SHARE_ALL, SHARE_NOTHING};
+
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+GK_SOURCE(openmp_team_test)
+GK_KERNEL(add_all, (in(float, x), sum(float, f), sum(double, d), sum(int, n), sum(uint, u))) {
+  f[0] += x[i];
+  d[0] += 1.0 / (1.0 + (double)x[i]);
+  n[0] += 1 - 2 * (i % 3);
+  u[0] += 0x10000001u;
+}
+GK_SOURCE_END
+
+typedef struct totals { float f; double d; int n; uint32_t u; } totals;
+enum { XS = 1, SF, SD, SI, SU, SN, RUNS = 50 };
+static const gk_slot_desc sum_slots[] = {GK_BUFFER(XS, float), GK_BUFFER(SF, float), GK_BUFFER(SD, double),
+                                         GK_BUFFER(SI, int),   GK_BUFFER(SU, uint),  GK_SCALAR(SN, int)};
+static const gk_task sum_tasks[] = {GK_RUN(add_all, SN, XS, SF, SD, SI, SU)};
+static const gk_list sum_list = GK_LIST(sum_list, sum_tasks, sum_slots);
+
+static float *numbers(void) {
+  static float x[ITEMS_MAX];
+  for (int k = 0; k < ITEMS_MAX; ++k) x[k] = 0.1f + (float)(k * 7919 % 1000) * 0.37f;
+  return x;
+}
+
+static totals sum_up(world *w, int count) {
+  totals t = {.f = 0.5f, .d = 0.25, .n = -7, .u = 3};
+  bind_ptr(w, XS, numbers());
+  bind_ptr(w, SF, &t.f);
+  bind_ptr(w, SD, &t.d);
+  bind_ptr(w, SI, &t.n);
+  bind_ptr(w, SU, &t.u);
+  bind_i32(w, SN, count);
+  assert_runs(w);
+  return t;
+}
+
+/* As it is said: cut by the number of items and threads, and added to what was there in the order of the cuts. */
+static totals sum_by_the_book(int count, int threads) {
+  totals t = {.f = 0.5f, .d = 0.25, .n = -7, .u = 3};
+  const size_t items = (size_t)count, most = items / 32 ? items / 32 : 1;
+  const size_t chunks = most < (size_t)threads ? most : (size_t)threads;
+  for (size_t k = 0; k < chunks; ++k) {
+    totals own = {0};
+    const gk_value args[] = {{.ptr = numbers()}, {.ptr = &own.f}, {.ptr = &own.d}, {.ptr = &own.n}, {.ptr = &own.u}};
+    add_all.host(args, (gk_range){items * k / chunks, items * (k + 1) / chunks, {(uint32_t)count, 1, 1}});
+    t.f += own.f;
+    t.d += own.d;
+    t.n += own.n;
+    t.u += own.u;
+  }
+  return t;
+}
+
+static void test_sums_are_the_same_bits(void **state) {
+  (void)state;
+  static const int counts[] = {1, 31, 32, 33, 64, 100, 1000, ITEMS_MAX};
+  const float *x = numbers();
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
+    for (size_t k = 0; k < GK_COUNT(counts); ++k) {
+      const totals first = sum_by_the_book(counts[k], thread_counts[t]);
+      for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+        world w;
+        world_begin(&w, &sum_list, thread_counts[t], all_costs[c]);
+        for (int run = 0; run < RUNS; ++run) {
+          totals now = sum_up(&w, counts[k]);
+          assert_memory_equal(&now.f, &first.f, sizeof now.f);
+          assert_memory_equal(&now.d, &first.d, sizeof now.d);
+          assert_int_equal(now.n, first.n);
+          assert_int_equal(now.u, first.u);
+        }
+        world_end(&w);
+      }
+      double f = 0.5, d = 0.25;
+      int n = -7;
+      for (int i = 0; i < counts[k]; ++i) f += x[i], d += 1.0 / (1.0 + (double)x[i]), n += 1 - 2 * (i % 3);
+      assert_true(fabs(first.f / f - 1) < 1e-4);
+      assert_true(fabs(first.d / d - 1) < 1e-12);
+      assert_int_equal(first.n, n);
+      assert_int_equal(first.u, 3 + 0x10000001u * (uint32_t)counts[k]);
+    }
+}
+
+enum { MANY_SUMS = 12 };
+static void add_to_all(const gk_value *args, gk_range range) {
+  for (uint32_t k = 0; k < MANY_SUMS; ++k) *(float *)args[k].ptr += (float)((range.end - range.begin) * (k + 1));
+}
+static void add_to_one(const gk_value *args, gk_range range) {
+  *(float *)args[0].ptr += (float)(range.end - range.begin);
+}
+
+/* Room for the sums of a chunk is that of the task with the most of them, wherever in the list it is. */
+static void test_tasks_of_many_and_few_sums(void **state) {
+  (void)state;
+  enum { ITEMS = 3001 /* cut unevenly */ };
+  static gk_param params[MANY_SUMS];
+  static gk_slot_desc many_slots[MANY_SUMS + 1];
+  for (int k = 0; k < MANY_SUMS; ++k) {
+    params[k] = (gk_param){"sum", "float", 4, 4, GK_PTR, GK_ACCESS_SUM};
+    many_slots[k] = (gk_slot_desc)GK_BUFFER(k + 1, float);
+  }
+  many_slots[MANY_SUMS] = (gk_slot_desc)GK_SCALAR(MANY_SUMS + 1, int);
+  const gk_param plain[] = {{"x", "float", 4, 4, GK_PTR, GK_ACCESS_INOUT}};
+  const gk_kernel many = {.name = "many", .params = params, .param_count = MANY_SUMS, .host = add_to_all};
+  const gk_kernel one = {.name = "one", .params = params, .param_count = 1, .host = add_to_one};
+  const gk_kernel none = {.name = "none", .params = plain, .param_count = 1, .host = add_to_one};
+  gk_task tasks[] = {
+    {.op = GK_OP_KERNEL, .name = "one", .kernel = &one, .items = {MANY_SUMS + 1}, .args = {1}},
+    {.op = GK_OP_KERNEL, .name = "many", .kernel = &many, .items = {MANY_SUMS + 1}},
+    {.op = GK_OP_KERNEL, .name = "one", .kernel = &one, .items = {MANY_SUMS + 1}, .args = {1}},
+    {.op = GK_OP_KERNEL, .name = "none", .kernel = &none, .args = {2}},
+  };
+  for (gk_slot k = 0; k < MANY_SUMS; ++k) tasks[1].args[k] = k + 1;
+  const gk_list list = {GK_ABI, "many", tasks, GK_COUNT(tasks), many_slots, GK_COUNT(many_slots)};
+  for (size_t t = 0; t < GK_COUNT(thread_counts); ++t)
+    for (size_t c = 0; c < GK_COUNT(all_costs); ++c) {
+      float sums[MANY_SUMS] = {0};
+      world w;
+      world_begin(&w, &list, thread_counts[t], all_costs[c]);
+      for (int k = 0; k < MANY_SUMS; ++k) bind_ptr(&w, k + 1, &sums[k]);
+      bind_i32(&w, MANY_SUMS + 1, ITEMS);
+      assert_runs(&w);
+      assert_runs(&w);
+      for (int k = 0; k < MANY_SUMS; ++k)
+        assert_true(sums[k] == (float)(2 * (ITEMS * (k + 1) + (k == 0 ? 2 * ITEMS : k == 1 ? 1 : 0))));
+      world_end(&w);
+    }
+}
+
+static void test_sum_of_no_items(void **state) {
+  (void)state;
+  world w;
+  world_begin(&w, &sum_list, 2, SHARE_ALL);
+  totals t = sum_up(&w, 0);
+  assert_true(t.f == 0.5f && t.d == 0.25 && t.n == -7 && t.u == 3);
+  world_end(&w);
+}
+
+/* ---- how many threads -------------------------------------------------------------------------------------------- */
+
+static int threads_of_process(void) {
+  int count = 0;
+  DIR *folder = opendir("/proc/self/task");
+  assert_non_null(folder);
+  for (struct dirent *entry; (entry = readdir(folder));) count += entry->d_name[0] != '.';
+  closedir(folder);
+  return count;
+}
+
+/* In a process of its own: here, other tests have left the runtime's threads behind. */
+static void child_small_tasks(void) {
+  enum { TASKS = 500 };
+  static gk_task tasks[TASKS];
+  for (int k = 0; k < TASKS; ++k) tasks[k] = (gk_task)GK_RUN(touching, N, X);
+  const gk_list list = GK_LIST(list, tasks, item_slots);
+  int before = threads_of_process(); /* a sanitizer may begin one of its own */
+  world w;
+  world_begin(&w, &list, 8, AS_MEASURED);
+  bind_ptr(&w, X, touched_bytes);
+  bind_i32(&w, N, 3);
+  worker = pthread_self();
+  /* Nothing is timed: with sanitizers, on a core that others want, three items may in truth take long enough. */
+  for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].countdown = UINT16_MAX;
+  for (int k = 0; k < 20; ++k) assert_runs(&w);
+  assert_true(threads_of_process() - before <= 1);
+  assert_int_equal(atomic_load(&other_threads), 0);
+  world_end(&w);
+}
+
+/* With OMP_THREAD_LIMIT the team is smaller than asked for: the bits must be those of the full team, in the launch that
+ * finds that out, too. */
+static void child_thread_limit(void) {
+  totals first = {0};
+  int before = threads_of_process();
+  for (int k = 0; k < 2; ++k) {
+    world w;
+    world_begin(&w, &sum_list, 8, k ? SHARE_ALL : SHARE_NOTHING);
+    for (int run = 0; run < 5; ++run) {
+      const totals these = sum_up(&w, ITEMS_MAX);
+      if (k == 0 && run == 0) first = these;
+      assert_memory_equal(&these.f, &first.f, sizeof first.f);
+      assert_memory_equal(&these.d, &first.d, sizeof first.d);
+      assert_int_equal(these.n, first.n);
+    }
+    assert_true(threads_of_process() - before <= atoi(getenv("OMP_THREAD_LIMIT")));
+    world_end(&w);
+  }
+}
+
+static void run_child(const char *what, const char *variable, const char *value) {
+  fflush(NULL);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    if (variable) setenv(variable, value, 1);
+    execl("/proc/self/exe", "openmp_team_test", what, (char *)NULL);
+    _exit(127);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_small_tasks_wake_nobody(void **state) {
+  (void)state;
+  run_child("small", NULL, NULL);
+}
+
+static void test_thread_limit(void **state) {
+  (void)state;
+  run_child("limit", "OMP_THREAD_LIMIT", "1");
+  run_child("limit", "OMP_THREAD_LIMIT", "2");
+  run_child("limit", "OMP_THREAD_LIMIT", "100");
+}
+
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+static void *look_at_mask(void *mask) {
+  pthread_sigmask(SIG_BLOCK, NULL, mask);
+  return NULL;
+}
+
+/* All but what a thread raises by what it does; and the caller's mask is as it was. */
+static void test_signals_of_threads(void **state) {
+  (void)state;
+  sigset_t none, before, there, after;
+  pthread_t thread;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, &before);
+  assert_int_equal(gki_thread_start(&thread, NULL, look_at_mask, &there), 0);
+  look_at_mask(&after);
+  pthread_join(thread, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  for (int k = 1; k <= SIGSYS; ++k) assert_false(sigismember(&after, k));
+  static const int others[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGALRM, SIGUSR1, SIGPIPE},
+                   own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+  for (size_t k = 0; k < GK_COUNT(others); ++k) assert_true(sigismember(&there, others[k]));
+  for (size_t k = 0; k < GK_COUNT(own); ++k) assert_false(sigismember(&there, own[k]));
+}
+
+/* The program blocks a signal to wait for it, after gk's threads were started: one that takes it ends the process. */
+static void child_signals(bool of_team) {
+  sigset_t term;
+  int came = 0;
+  world w;
+  gk_device *device = NULL;
+  if (of_team) {
+    world_begin(&w, &sum_list, 3, SHARE_ALL);
+    (void)sum_up(&w, ITEMS_MAX);
+    assert_int_equal(w.device.team.most, 3);
+  } else {
+    assert_int_equal(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device), GK_OK);
+  }
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  assert_int_equal(pthread_sigmask(SIG_BLOCK, &term, NULL), 0);
+  assert_int_equal(kill(getpid(), SIGTERM), 0);
+  assert_int_equal(sigwait(&term, &came), 0);
+  assert_int_equal(came, SIGTERM);
+  gk_device_close(device);
+  if (of_team) world_end(&w);
+}
+
+static void test_signals_of_program(void **state) {
+  (void)state;
+  needs_threads(3);
+  run_child("signals of worker", NULL, NULL);
+  run_child("signals of team", NULL, NULL);
+}
+
+/* ---- no memory --------------------------------------------------------------------------------------------------- */
+
+static int calls_left;
+static void *scarce_alloc(void *user, size_t size) { return (void)user, calls_left-- > 0 ? malloc(size) : NULL; }
+static void *scarce_resize(void *user, void *at, size_t size) {
+  return (void)user, calls_left-- > 0 ? realloc(at, size) : NULL;
+}
+static void scarce_free(void *user, void *at) {
+  (void)user;
+  free(at);
+}
+
+/* Every allocation fails once. */
+static void test_out_of_memory(void **state) {
+  (void)state;
+  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END,
+                                  GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END};
+  static const gk_list list = GK_LIST(list, tasks, sum_slots);
+  gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
+  int failed = 0;
+  for (int k = 0; k < 100; ++k) {
+    gki_openmp_device device = {0};
+    gki_program program = {0};
+    world w;
+    calls_left = 1 << 30;
+    assert_int_equal(gk_set_allocator(&scarce), GK_OK);
+    world_open(&w, 3);
+    assert_int_equal(world_lower(&w, &list, 0), GK_OK);
+    calls_left = k;
+    gki_begin();
+    gk_mode mode;
+    gk_result result = gki_openmp.open(&device, &(gk_device_desc){.threads = 4});
+    if (result == GK_OK) result = gki_openmp.lower(&device, &program, w.plan, NULL, &mode);
+    calls_left = 1 << 30;
+    gki_openmp.drop(&program);
+    gki_openmp.close(&device);
+    world_end(&w);
+    assert_int_equal(gk_set_allocator(NULL), GK_OK);
+    if (result == GK_OK) break;
+    assert_int_equal(result, GK_ERROR_MEMORY);
+    assert_says("memory");
+    ++failed;
+  }
+  assert_true(failed > 2 && failed < 100);
+}
+
+/* A dump's memory is the hook's, but for what is handed over. */
+static void test_no_room_for_a_dump(void **state) {
+  (void)state;
+  gk_allocator scarce = {NULL, scarce_alloc, scarce_resize, scarce_free};
+  calls_left = 1 << 30;
+  assert_int_equal(gk_set_allocator(&scarce), GK_OK);
+  world w;
+  world_begin(&w, &sum_list, 3, SHARE_NOTHING);
+  calls_left = 0;
+  assert_null(gki_openmp.dump(&w.program, "text"));
+  calls_left = 1 << 30;
+  char *text = gki_openmp.dump(&w.program, "text");
+  assert_non_null(text);
+  free(text);
+  world_end(&w);
+  assert_int_equal(gk_set_allocator(NULL), GK_OK);
+}
+
+static int takes_left = 1 << 30; /* until one finds no room */
+void *__real_gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes);
+void *__wrap_gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes);
+void *__wrap_gki_arena_alloc(gki_arena *arena, size_t count, size_t element_bytes) {
+  return takes_left-- != 0 ? __real_gki_arena_alloc(arena, count, element_bytes) : NULL;
+}
+void *__real_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment);
+void *__wrap_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment);
+void *__wrap_gki_arena_alloc_aligned(gki_arena *arena, size_t bytes, size_t alignment) {
+  return takes_left-- != 0 ? __real_gki_arena_alloc_aligned(arena, bytes, alignment) : NULL;
+}
+
+/* Each array of a graph, though small ones share a block of memory, and so either are all there or none. */
+static void test_no_room_for_an_array(void **state) {
+  (void)state;
+  typedef struct pair { int a[2]; } pair;
+  enum { PAIR = SN + 1 };
+  static const gk_task tasks[] = {GK_PARALLEL, GK_SECTION, GK_RUN(add_all, SN, XS, SF, SD, SI, SU), GK_END, GK_END};
+  static gk_slot_desc pair_slots[GK_COUNT(sum_slots) + 1];
+  memcpy(pair_slots, sum_slots, sizeof sum_slots);
+  pair_slots[GK_COUNT(sum_slots)] = (gk_slot_desc)GK_STRUCT_VALUE(PAIR, pair);
+  static const gk_list list = GK_LIST(list, tasks, pair_slots);
+  int failed = 0;
+  for (gk_result result = GK_ERROR_MEMORY; result != GK_OK; ++failed) {
+    gki_program program = {0};
+    gk_mode mode;
+    world w;
+    world_open(&w, 3);
+    assert_int_equal(world_lower(&w, &list, 0), GK_OK);
+    takes_left = failed;
+    gki_begin();
+    result = gki_openmp.lower(&w.device, &program, w.plan, NULL, &mode);
+    assert_int_equal(result, takes_left < 0 ? GK_ERROR_MEMORY : GK_OK);
+    takes_left = 1 << 30;
+    gki_openmp.drop(&program);
+    world_end(&w);
+  }
+  assert_in_range(failed, 10, 30);
+}
+
+int main(int argc, char **argv) {
+  if (argc > 1) {
+    if (strcmp(argv[1], "small") == 0) child_small_tasks();
+    else if (strcmp(argv[1], "limit") == 0) child_thread_limit();
+    else child_signals(strcmp(argv[1], "signals of team") == 0);
+    return 0;
+  }
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_sums_are_the_same_bits),
+    cmocka_unit_test(test_tasks_of_many_and_few_sums),
+    cmocka_unit_test(test_sum_of_no_items),
+    cmocka_unit_test(test_small_tasks_wake_nobody),
+    cmocka_unit_test(test_thread_limit),
+    cmocka_unit_test(test_signals_of_threads),
+    cmocka_unit_test(test_signals_of_program),
+    cmocka_unit_test(test_out_of_memory),
+    cmocka_unit_test(test_no_room_for_a_dump),
+    cmocka_unit_test(test_no_room_for_an_array),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

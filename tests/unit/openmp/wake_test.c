@@ -1,0 +1,326 @@
+/* Whether a wake-up of the OpenMP backend's team can be lost, an order be read once its asker has gone, or an item run
+ * twice: its source on a model of memory. */
+#include "unit/support/memory_model.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "gk_backend.h"
+#include "openmp/runner.h"
+#include <linux/futex.h>
+#include <math.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool startles; /* a signal ends the next sleep */
+static uint32_t startled;
+
+/* A futex, of which it is only said that one looks at the word and sleeps in one step, as seen by those who wake there:
+ * Linux has a barrier of its own before it, but what was stored before may stay with the thread until it sleeps. */
+static void sleep_at(uint32_t *word, uint32_t value) {
+  const uint32_t me = model.thread;
+  model_step();
+  if (*word != value) return;
+  if (startles) {
+    startles = false;
+    ++startled;
+    return;
+  }
+  model.sleeps[me] = true;
+  model.bed[me] = word;
+  model_step();
+  model_pass_all(me);
+  if (me == 1) longjmp(model.out, 1);
+  if (!model.ran) model_run_other(model.other);
+  if (!model.woken[0]) model_run_other(model.last);
+  if (!model.woken[0]) fail_msg("thread 1 ran before step %u: thread 0 sleeps for ever", model.at);
+  model.sleeps[0] = model.woken[0] = false;
+}
+
+static void wake_at(const void *word) {
+  model_step();
+  model_pass_all(model.thread);
+  const uint32_t them = 1 - model.thread;
+  if (model.sleeps[them] && model.bed[them] == word) model.woken[them] = true;
+}
+
+static long model_call(long number, ...) {
+  va_list list;
+  va_start(list, number);
+  if (number == SYS_futex) {
+    uint32_t *word = va_arg(list, uint32_t *);
+    const int what = va_arg(list, int);
+    const uint32_t value = va_arg(list, uint32_t);
+    if (what == FUTEX_WAIT_PRIVATE) sleep_at(word, value);
+    else wake_at(word);
+  }
+  va_end(list);
+  return number == SYS_gettid ? 1 : number == SYS_futex ? 0 : -1;
+}
+
+#include "unit/support/memory_model_atomics.h"
+#define syscall model_call
+#include "openmp/team.c"
+#include "openmp/share.c"
+
+static gki_seat seats[3];
+static gki_team team = {.wanted = 3, .size = 3, .crowded = true, .seats = seats}; /* crowded: none spins for long */
+static gki_order *order; /* in pages of its own */
+
+static void allow(int what) { assert_int_equal(mprotect(order, sizeof *order, what), 0); }
+
+static void post_order(void) { gki_team_post(&team, order, 0, 2, 2); }
+static void await_order(void) { (void)await_bell(&team, &seats[1], 0, 0); }
+static void serve_order(void) { serve(&seats[1]); }
+static void serve_last(void) { serve(&seats[2]); }
+
+/* What the asker's frame was is something else from then on. */
+static void await_others(void) {
+  gki_team_wait(&team, order);
+  allow(PROT_NONE);
+}
+
+static void begin(void) {
+  allow(PROT_READ | PROT_WRITE);
+  memset(seats, 0, sizeof seats);
+  for (size_t k = 0; k < GK_COUNT(seats); ++k) seats[k].team = &team;
+  memset(order, 0, sizeof *order);
+  memset(&model, 0, sizeof model);
+}
+
+/* `parts` - 1 others have it, and nobody has begun. */
+static void begin_posted(uint32_t parts) {
+  begin();
+  model.ran = true;
+  gki_team_post(&team, order, 0, parts, parts);
+  model_pass_all(0);
+}
+
+/* What one is to wake the other for has happened in the end, so one that sleeps then sleeps for ever. */
+static bool is_over(uint32_t at, void (*first)(void), void (*other)(void), void (*last)(void)) {
+  const bool over = model_run(at, first, other, last);
+  if (model.sleeps[1] && !model.woken[1]) fail_msg("thread 1 ran before step %u: it sleeps for ever", at);
+  return over;
+}
+
+static void test_a_posted_order_is_heard(void **state) {
+  (void)state;
+  uint32_t at = 0;
+  for (bool over = false; !over; ++at) {
+    begin();
+    over = is_over(at, post_order, await_order, NULL);
+  }
+  assert_true(at > 4);
+  at = 0;
+  for (bool over = false; !over; ++at) {
+    begin();
+    over = is_over(at, await_order, post_order, NULL);
+  }
+  assert_true(at > 4);
+}
+
+static void await_startled(void) {
+  startles = true;
+  (void)await_bell(&team, &seats[1], 0, 0);
+  assert_int_equal(atomic_load_explicit(&seats[1].bell, memory_order_acquire), 1);
+}
+
+/* Signals of the program's may go to any thread, and end what it waits for. */
+static void test_a_signal_is_no_order(void **state) {
+  (void)state;
+  uint32_t at = 0;
+  startled = 0;
+  for (bool over = false; !over; ++at) {
+    begin();
+    over = is_over(at, post_order, await_startled, NULL);
+    begin();
+    over = is_over(at, await_startled, post_order, NULL) && over;
+  }
+  startles = false;
+  assert_true(startled > 4);
+}
+
+static void test_the_last_one_done_wakes_the_waiting_one(void **state) {
+  (void)state;
+  uint32_t at = 0;
+  for (bool over = false; !over; ++at) {
+    begin_posted(2);
+    over = is_over(at, await_others, serve_order, NULL);
+  }
+  assert_true(at > 2);
+  at = 0;
+  for (bool over = false; !over; ++at) {
+    begin_posted(2);
+    over = is_over(at, serve_order, await_others, NULL);
+  }
+  assert_true(at > 2);
+  at = 0;
+  for (bool over = false; !over; ++at) {
+    begin_posted(3);
+    over = is_over(at, await_others, serve_order, serve_last);
+  }
+  assert_true(at > 2);
+}
+
+static void do_nothing(gki_order *at, uint32_t index) {
+  (void)at;
+  (void)index;
+}
+
+static gki_order leave;
+static void post_leave(void) { gki_team_post(&team, &leave, 0, 2, 2); }
+static void await_and_leave(void) {
+  await_others();
+  post_leave();
+}
+
+/* The asker may go on, and its frame with the order be gone, from when the last one says that it is done. */
+static void test_an_order_that_is_done_is_left_alone(void **state) {
+  (void)state;
+  uint32_t at = 0;
+  for (bool over = false; !over; ++at) {
+    begin();
+    order->work = do_nothing;
+    model.ran = true;
+    post_order();
+    model_pass_all(0);
+    over = model_run(at, serve_order, await_and_leave, post_leave);
+  }
+  assert_true(at > 4);
+}
+
+static uint64_t told, done; /* when what the order is about was written, and what came of it */
+
+static void do_told(gki_order *at, uint32_t index) {
+  (void)at;
+  (void)index;
+  if (!model_knows(1 - model.thread, told)) fail_msg("step %u: what was written before the order isn't seen", model.at);
+  done = model_now();
+}
+
+static void tell_and_wait(void) {
+  told = model_now();
+  post_order();
+  gki_team_wait(&team, order);
+  if (done == 0) fail_msg("step %u: nobody has done it", model.at);
+  if (!model_knows(1 - model.thread, done)) fail_msg("step %u: what the others wrote isn't seen", model.at);
+}
+
+/* However long one waited: what was written before an order is seen by those who got it, and what they wrote by who
+ * waited for them. */
+static void test_what_is_written_is_seen(void **state) {
+  (void)state;
+  enum { STRIDE = 7 /* within what is tried again and again */ };
+  for (int k = 0; k < 8; ++k) {
+    team.crowded = k % 2;
+    model_is_eager = k >= 4;
+    uint32_t at = 0;
+    for (bool over = false; !over; at += team.crowded || at < 20 ? 1 : STRIDE) {
+      begin();
+      order->work = do_told;
+      told = done = 0;
+      over = k % 4 < 2 ? model_run(at, tell_and_wait, serve_order, serve_order)
+                   : model_run(at, serve_order, tell_and_wait, post_leave);
+    }
+    assert_true(at > 4);
+  }
+  team.crowded = true;
+  model_is_eager = false;
+}
+
+static int servings;
+static void count_serving(gki_order *at, uint32_t index) {
+  (void)at;
+  servings += 1 << (8 * index);
+}
+
+static void post_to_both(void) {
+  gki_team_post(&team, order, 0, 3, 3);
+  gki_team_wait(&team, order);
+}
+
+static void serve_both(void) {
+  jmp_buf out; /* when the second one sleeps, too */
+  memcpy(out, model.out, sizeof out);
+  if (servings == 0 && setjmp(model.out) == 0) serve(&seats[1]);
+  memcpy(model.out, out, sizeof out);
+  serve(&seats[2]);
+}
+
+/* The first one may have done it before the second one has it. */
+static void test_an_order_for_two(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; ++k) {
+    model_is_eager = k;
+    uint32_t at = 0;
+    for (bool over = false; !over; ++at) {
+      begin();
+      servings = 0;
+      order->work = count_serving;
+      over = model_run(at, post_to_both, serve_order, serve_both);
+      assert_int_equal(servings, 0x010100);
+    }
+    assert_true(at > 6);
+  }
+  model_is_eager = false;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+
+enum { MOST_ITEMS = 700 };
+static unsigned char times[MOST_ITEMS + 64];
+static gki_openmp_device pieces_device;
+static const gki_program pieces_program = {.device = &pieces_device};
+static part_of pieces_job;
+
+static void count_times(const gk_value *args, gk_range range) {
+  (void)args;
+  for (size_t i = range.begin; i < range.end; ++i) ++times[i];
+}
+
+static void run_first_part(void) { run_part(&pieces_job.order, 0); }
+static void run_second_part(void) { run_part(&pieces_job.order, 1); }
+
+static void check_each_item_once(int items, float part_ns, void (*first)(void), void (*other)(void)) {
+  uint32_t at = 0;
+  for (bool over = false; !over; ++at) {
+    pieces_job = (part_of){.program = &pieces_program, .host = count_times, .count = 2};
+    pieces_job.range.end = (size_t)items;
+    cut_parts(&pieces_job, 2, part_ns);
+    memset(seats, 0, sizeof seats);
+    memset(times, 0, sizeof times);
+    over = model_run(at, first, other, NULL);
+    for (int k = 0; k < (int)sizeof times; ++k)
+      if (times[k] != (k < items)) fail_msg("step %u: item %d of %d ran %d times", at, k, items, times[k]);
+  }
+}
+
+/* Between looking at what is left of a part and taking a piece of it, another thread may take all of it. */
+static void test_a_piece_behind_the_last_is_not_run(void **state) {
+  (void)state;
+  static const float parts_ns[] = {FEW_PIECES * PIECE_NS, LONG_NS, 10 * LONG_NS};
+  pieces_device.team = team;
+  for (int items = 2 * LINE_ITEMS; items <= MOST_ITEMS; ++items)
+    for (size_t k = 0; k < GK_COUNT(parts_ns); ++k) {
+      check_each_item_once(items, parts_ns[k], run_first_part, run_second_part);
+      check_each_item_once(items, parts_ns[k], run_second_part, run_first_part);
+    }
+}
+
+int main(void) {
+  order = mmap(NULL, sizeof *order, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (order == MAP_FAILED) return 1;
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_posted_order_is_heard),
+    cmocka_unit_test(test_a_signal_is_no_order),
+    cmocka_unit_test(test_the_last_one_done_wakes_the_waiting_one),
+    cmocka_unit_test(test_an_order_that_is_done_is_left_alone),
+    cmocka_unit_test(test_what_is_written_is_seen),
+    cmocka_unit_test(test_an_order_for_two),
+    cmocka_unit_test(test_a_piece_behind_the_last_is_not_run),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

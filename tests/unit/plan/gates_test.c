@@ -1,0 +1,559 @@
+/* The gates of plans: run on a device that knows nothing else, against the contract on random lists; their shape, their
+ * size, and what they cost. GK_SEED=n runs the one list of a failure again, GK_LISTS=n as many as you like. */
+#include "dump/dump.h"
+#include "unit/support/oracle.h"
+#include "unit/support/gates_bench.h"
+#include "plan/plan.h"
+#include "unit/support/work.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LAUNCHES = 6, MOST_TASKS = 4096 };
+
+static const gk_slot_desc slots[] = {GK_BUFFER(FLAG, int)};
+
+/* ---- the shape: what a backend may rely on ----------------------------------------------------------------------- */
+
+static uint32_t child_count(const gk_gates *g, uint32_t at, gk_gate_kind kind) {
+  uint32_t count = 0;
+  for (uint32_t k = at + 1; k < g->nodes[at].end; k = g->nodes[k].end, ++count)
+    assert_int_equal(g->nodes[k].kind, kind);
+  return count;
+}
+
+static void check_node(const gk_gates *g, uint32_t at, uint32_t *handles_seen) {
+  const gk_gate_node *n = &g->nodes[at];
+  const bool conditional = n->kind == GK_GATE_PIECE || n->kind == GK_GATE_IF || n->kind == GK_GATE_SWITCH ||
+                           n->kind == GK_GATE_WHILE;
+  assert_int_equal(conditional, n->handle != GK_NONE);
+  if (conditional) {
+    assert_int_equal(g->handles[n->handle].node, at);
+    ++*handles_seen;
+  }
+  const bool holds = conditional || n->kind == GK_GATE_PARALLEL || n->kind == GK_GATE_BRANCH;
+  assert_int_equal(holds, n->end > at + 1); /* an empty body hangs old drivers */
+  if (n->kind == GK_GATE_SWITCH) {
+    const uint32_t bodies = child_count(g, at, GK_GATE_BRANCH);
+    assert_true(bodies > 1 && (g->bits & GK_WITH_SWITCH));
+    assert_int_equal(g->handles[n->handle].off, bodies);
+  }
+  if (n->kind == GK_GATE_PARALLEL) {
+    child_count(g, at, GK_GATE_BRANCH);
+    for (uint32_t b = at + 1; b < n->end; b = g->nodes[b].end) {
+      bool decides = false;
+      for (uint32_t k = b; k < g->nodes[b].end; ++k) decides = decides || g->nodes[k].kind == GK_GATE_CONTROL;
+      assert_int_equal(g->nodes[b].decides, decides);
+    }
+  }
+  if (n->kind == GK_GATE_CONTROL) assert_true(n->point < g->point_count);
+  if (n->kind == GK_GATE_PROLOGUE) assert_int_equal(at, 0);
+  if (n->kind == GK_GATE_EPILOGUE) assert_int_equal(at, g->node_count - 1);
+}
+
+/* Nothing but words closes anything, and each loop is ended by the kernel that is last in it. */
+static void check_plain(const gk_gates *g) {
+  assert_int_equal(g->arm_count, 0);
+  assert_int_equal(g->closer_count, g->word_count);
+  for (uint32_t k = 0; k < g->closer_count; ++k) assert_int_equal(g->closers[k].kind, GK_CLOSE_GUARD);
+  for (uint32_t k = 0; k < g->node_count; ++k) {
+    if (g->nodes[k].kind != GK_GATE_WHILE) continue;
+    uint32_t last = k + 1;
+    while (g->nodes[last].end < g->nodes[k].end) last = g->nodes[last].end;
+    assert_int_equal(g->nodes[last].kind, GK_GATE_CONTROL);
+    assert_int_equal(g->points[g->nodes[last].point].kind, GK_POINT_LOOP_END);
+    assert_int_equal(g->points[g->nodes[last].point].handle, g->nodes[k].handle);
+  }
+}
+
+static void check_shape(const gk_gates *g) {
+  const gk_plan *plan = g->plan;
+  uint32_t handles = 0, controls = 0, task = 0;
+  for (uint32_t k = 0; k < g->node_count; ++k) {
+    check_node(g, k, &handles);
+    controls += g->nodes[k].kind == GK_GATE_CONTROL;
+    if (g->nodes[k].kind != GK_GATE_TASK) continue;
+    for (++task; plan->nodes[task].op > GK_OP_CALL;) ++task;
+    assert_int_equal(g->nodes[k].node, task); /* all of them, in the list's order */
+    const gk_node *at = &plan->nodes[task];
+    if (at->op == GK_OP_CALL || (at->op == GK_OP_KERNEL && at->kernel->cuda))
+      assert_int_equal(g->nodes[k].word, GK_NONE);
+  }
+  for (++task; task < plan->node_count; ++task) assert_true(plan->nodes[task].op > GK_OP_CALL);
+  assert_int_equal(handles, g->handle_count);
+  assert_int_equal(handles, g->conditional_count);
+  assert_int_equal(controls, g->control_count);
+  const bool decides = plan->loop_count || plan->checkpoint_count;
+  assert_int_equal(decides, g->node_count && g->nodes[g->node_count - 1].kind == GK_GATE_EPILOGUE);
+  for (uint32_t k = 0; k < g->point_count; ++k) {
+    const gk_gate_point *p = &g->points[k]; /* nothing is behind a loop end in its body */
+    if (p->kind == GK_POINT_LOOP_END) assert_int_equal(p->closer, g->blocks[p->block].end);
+  }
+  uint32_t closers = 0;
+  for (uint32_t b = 0; b < g->block_count; ++b) {
+    assert_int_equal(g->blocks[b].begin, closers);
+    closers = g->blocks[b].end;
+    if (b == 0) continue;
+    const gk_gate_block *around = &g->blocks[g->blocks[b].around];
+    assert_true(around->begin <= g->blocks[b].before && g->blocks[b].before <= g->blocks[b].after);
+    assert_true(g->blocks[b].after <= around->end);
+  }
+  assert_int_equal(closers, g->closer_count);
+  if (g->bits & GK_WITH_PLAIN) check_plain(g);
+}
+
+/* ---- side by side with the contract ------------------------------------------------------------------------------ */
+
+static const char *compare(const device *d, const bench *b, const oracle *o) {
+  const gk_plan *plan = d->plan;
+  const char *wrong = compare_traces(b, o, d->interleave != NULL);
+  if (wrong) return wrong;
+  const bool stopped = d->stopped == d->number, limited = d->limited == d->number;
+  if (stopped != o->stopped) return stopped ? "it stopped" : "it did not stop";
+  const int32_t label = stopped && d->stopped_at != GK_NONE ? plan->nodes[d->stopped_at].label : 0;
+  if (label != o->yielded) return "another label";
+  if (limited != (o->limit >= 0)) return limited ? "a loop hit its bound" : "no loop hit its bound";
+  if (limited && !d->interleave && (int64_t)plan->nodes[d->limit].source != o->limit) return "another limit";
+  for (uint32_t k = 0; k < plan->loop_count; ++k) {
+    const uint64_t passes = d->loops[k].launch == d->number ? d->loops[k].passes : 0;
+    if (passes != o->passes[plan->nodes[plan->loops[k]].source]) return "other passes";
+  }
+  for (uint32_t k = 0; k < plan->checkpoint_count; ++k)
+    if ((d->ran[k] == d->number) != o->ran[plan->nodes[plan->checkpoints[k]].source]) return "other checkpoints ran";
+  return NULL;
+}
+
+static struct {
+  long lists, launches, resumed, yielded, cancelled, limited, interleaved, tasks, kernels, conditionals;
+} sum;
+
+/* Code by hand, which looks at no word, in some of the lists. */
+static void put_by_hand(gk_task *tasks, uint32_t count, uint64_t random) {
+  static const gk_code code = {.text = ""};
+  static const gk_kernel by_hand = {.name = "by hand", .cuda = &code};
+  for (uint32_t k = 0; k < count && random % 3 == 0; ++k)
+    if (tasks[k].op == GK_OP_KERNEL && random >> (k % 32 + 8) & 1) tasks[k].kernel = &by_hand;
+}
+
+static void run_list(const gk_task *given, uint32_t count, uint64_t seed, uint64_t random) {
+  static oracle o;
+  static bench b;
+  static gk_task tasks[MOST_TASKS];
+  assert_true(count <= MOST_TASKS);
+  memcpy(tasks, given, count * sizeof *tasks);
+  put_by_hand(tasks, count, random);
+  const gk_list list = {GK_ABI, "random", tasks, count, slots, GK_COUNT(slots)};
+  gki_blocks blocks;
+  gki_planned planned;
+  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
+  const gk_plan *plan = &planned.plan;
+  const bool cancelling = pick(&random, 3) == 0, interleave = pick(&random, 2) != 0;
+  const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
+                        (pick(&random, 2) ? GK_WITH_GUARDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
+  device_graph graphs[2];
+  for (uint32_t k = 0; k < 2; ++k) {
+    const gk_gates *gates;
+    assert_int_equal(gk_gates_make(plan, bits | (k ? GK_WITH_RESUME : 0u), &gates), GK_OK);
+    check_shape(gates);
+    graph_begin(&graphs[k], gates);
+  }
+  device d;
+  device_begin(&d, plan);
+  oracle_begin(&o, tasks, count, seed);
+  memset(&b, 0, sizeof b);
+  b.plan = plan;
+  b.t.seed = seed;
+  b.t.tasks = tasks;
+  b.t.cancel = &b.cancel;
+  d.user = &b;
+  d.execute = bench_execute;
+  d.read = bench_read;
+  d.cancelled = bench_cancelled;
+  uint64_t chance = random;
+  if (interleave) d.interleave = &chance;
+  int32_t target = 0;
+  for (int launch = 0; launch < LAUNCHES; ++launch) {
+    if (plan->checkpoint_count && pick(&random, 10) < 3)
+      target = plan->nodes[plan->checkpoints[pick(&random, plan->checkpoint_count)]].label;
+    const bool cancel = cancelling && pick(&random, 2);
+    /* What a cancel in mid-flight meets in sections depends on their order. */
+    o.t.until_cancel = b.t.until_cancel = cancel && !interleave ? 1 + pick(&random, 20) : 0;
+    b.cancel = o.cancel = cancel && interleave;
+    b.t.log_count = 0;
+    const uint32_t checkpoint = target ? plan->nodes[gki_plan_label(plan, target)].checkpoint : GK_NONE;
+    oracle_launch(&o, target);
+    device_launch(&d, &graphs[target || pick(&random, 4) == 0], checkpoint);
+    const char *wrong = compare(&d, &b, &o);
+    if (wrong) {
+      char *text = gki_plan_dump(plan, "text");
+      fprintf(stderr, "%s", text ? text : "");
+      gk_host_free(text);
+      fail_msg("GK_SEED=%llu, bits %u, launch %d to %d%s: %s", (unsigned long long)seed, (unsigned)bits, launch, target,
+               interleave ? ", interleaved" : "", wrong);
+    }
+    ++sum.launches;
+    sum.resumed += target != 0;
+    sum.yielded += o.yielded != 0;
+    sum.cancelled += o.stopped && !o.yielded;
+    sum.limited += o.limit >= 0;
+    sum.interleaved += interleave;
+    device_next(&d);
+    target = o.yielded && pick(&random, 10) ? o.yielded : 0;
+  }
+  ++sum.lists;
+  sum.tasks += d.tasks;
+  sum.kernels += d.kernels;
+  sum.conditionals += d.conditionals;
+  device_end(&d);
+  graph_end(&graphs[0]);
+  graph_end(&graphs[1]);
+  gki_plan_free(&planned);
+  gki_blocks_free(&blocks);
+}
+
+static void random_list(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  generator g = {.random = mix(seed), .tasks = tasks, .budget = 24};
+  put_some(&g);
+  run_list(tasks, g.count, seed, g.random);
+}
+
+static void test_contract(void **state) {
+  (void)state;
+  memset(&sum, 0, sizeof sum);
+  each_list(random_list, 20000);
+  print_message("%ld lists, %ld launches: %ld resumed, %ld yielded, %ld cancelled, %ld hit a bound, %ld interleaved; "
+                "%ld tasks, %ld control kernels, %ld conditional nodes\n", sum.lists, sum.launches, sum.resumed,
+                sum.yielded, sum.cancelled, sum.limited, sum.interleaved, sum.tasks, sum.kernels, sum.conditionals);
+  if (getenv("GK_SEED")) return;
+  assert_true(sum.yielded > sum.launches / 50 && sum.cancelled > sum.launches / 100); /* the lists are worth it */
+  assert_true(sum.limited > sum.launches / 50 && sum.resumed > sum.launches / 10);
+}
+
+static void waiting_list(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  generator g = {.random = mix(seed ^ 0x3a17), .tasks = tasks};
+  put_waiting(&g);
+  run_list(tasks, g.count, seed, g.random);
+}
+
+static void test_waiting(void **state) {
+  (void)state;
+  each_list(waiting_list, 10000);
+}
+
+static void deep_list(uint64_t seed) {
+  static gk_task tasks[MAX_TASKS];
+  generator g = {.random = mix(seed ^ 0xdee9), .tasks = tasks};
+  put_deep(&g);
+  run_list(tasks, g.count, seed, g.random);
+}
+
+static void test_deep(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 300; ++seed) deep_list(seed);
+}
+
+/* ---- what it costs ----------------------------------------------------------------------------------------------- */
+
+typedef struct sheet {
+  gk_task tasks[64];
+  uint32_t count;
+  gki_blocks blocks;
+  gki_planned planned;
+} sheet;
+
+static void add(sheet *l, gk_task task) { l->tasks[l->count++] = task; }
+static void add_tasks(sheet *l, uint32_t count) {
+  while (count--) add(l, (gk_task){.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}});
+}
+static void add_checkpoint(sheet *l, int32_t label, uint32_t tasks) {
+  add(l, (gk_task){.op = GK_OP_CHECKPOINT, .flag = FLAG, .label = label});
+  add_tasks(l, tasks);
+  add(l, (gk_task)GK_END);
+}
+static const gk_plan *plan_of(sheet *l) {
+  const gk_list made = {GK_ABI, "list", l->tasks, l->count, slots, GK_COUNT(slots)};
+  assert_int_equal(gki_blocks_read(&l->blocks, &made), GK_OK);
+  assert_int_equal(gki_plan_make(&l->planned, &l->blocks, NULL, 0), GK_OK);
+  return &l->planned.plan;
+}
+
+static void add_ten_passes(sheet *l) {
+  add_tasks(l, 1);
+  add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 10));
+  for (int32_t k = 1; k <= 3; ++k) add_checkpoint(l, k, 1);
+  add(l, (gk_task)GK_END);
+}
+
+static void add_soft_body(sheet *l) {
+  add_tasks(l, 1);
+  add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 4));
+  add_checkpoint(l, 1, 3);
+  add(l, (gk_task)GK_PARALLEL);
+  for (uint32_t k = 1; k <= 3; ++k) {
+    add(l, (gk_task)GK_SECTION);
+    add_tasks(l, k);
+    add(l, (gk_task)GK_END);
+  }
+  add(l, (gk_task)GK_END);
+  add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 5));
+  add_tasks(l, 3);
+  add(l, (gk_task)GK_END);
+  add_tasks(l, 3);
+  add(l, (gk_task)GK_END);
+}
+
+/* The body begins with a decision: made once before the loop and then by the loop's end. */
+static void add_decision_first(sheet *l) {
+  add_tasks(l, 1);
+  add(l, (gk_task)GK_DO_WHILE(FLAG, .max_iterations = 10));
+  add_checkpoint(l, 1, 0);
+  add_tasks(l, 1);
+  add(l, (gk_task)GK_END);
+}
+
+static void add_straight(sheet *l) {
+  for (int32_t k = 1; k <= 20; ++k) add_checkpoint(l, k, 1);
+}
+
+static void no_task(void *user, uint32_t node) {
+  (void)user;
+  (void)node;
+}
+static int64_t loops_only(void *user, uint32_t node) {
+  const gk_plan *plan = user;
+  return plan->nodes[node].op == GK_OP_DO_WHILE; /* on to its bound */
+}
+static bool never(void *user) {
+  (void)user;
+  return false;
+}
+
+/* Control kernels and conditional nodes that a launch from the top executes. */
+typedef struct cost { long kernels[2], conditionals[2]; } cost; /* of the fresh graph, of the one to resume with */
+
+static void check_cost_with(uint32_t bits, void (*fill)(sheet *), cost want) {
+  sheet l = {.count = 0};
+  fill(&l);
+  const gk_plan *plan = plan_of(&l);
+  for (uint32_t resume = 0; resume < 2; ++resume) {
+    const gk_gates *gates;
+    assert_int_equal(gk_gates_make(plan, bits | (resume ? GK_WITH_RESUME : 0u), &gates), GK_OK);
+    device d;
+    device_begin(&d, plan);
+    d.execute = no_task;
+    d.read = loops_only;
+    d.cancelled = never;
+    d.user = &l.planned.plan;
+    device_graph graph;
+    graph_begin(&graph, gates);
+    device_launch(&d, &graph, GK_NONE);
+    assert_int_equal(d.kernels, want.kernels[resume]);
+    assert_int_equal(d.conditionals, want.conditionals[resume]);
+    graph_end(&graph);
+    device_end(&d);
+  }
+  gki_plan_free(&l.planned);
+  gki_blocks_free(&l.blocks);
+}
+
+static void check_cost(void (*fill)(sheet *), cost want) { check_cost_with(0, fill, want); }
+
+/* A kernel more for each gate, and for each node in a loop. */
+static void test_plain_costs(void **state) {
+  (void)state;
+  check_cost_with(GK_WITH_PLAIN, add_ten_passes, (cost){{60, 71}, {21, 32}});
+  check_cost_with(GK_WITH_PLAIN | GK_WITH_GUARDS, add_ten_passes, (cost){{40, 40}, {1, 1}});
+  check_cost_with(GK_WITH_PLAIN, add_soft_body, (cost){{36, 37}, {9, 10}});
+  check_cost_with(GK_WITH_PLAIN, add_decision_first, (cost){{30, 31}, {11, 12}});
+  check_cost_with(GK_WITH_PLAIN, add_straight, (cost){{39, 40}, {19, 20}});
+}
+
+static void test_costs(void **state) {
+  (void)state;
+  check_cost(add_ten_passes, (cost){{30, 30}, {21, 32}});
+  check_cost(add_soft_body, (cost){{28, 28}, {9, 10}});
+  check_cost(add_decision_first, (cost){{11, 20}, {11, 12}});
+  check_cost(add_straight, (cost){{20, 20}, {19, 20}});
+}
+
+/* What can't stop costs nothing. */
+static void test_straight_lists_are_free(void **state) {
+  (void)state;
+  for (uint32_t count = 0; count < 4; ++count) {
+    sheet l = {.count = 0};
+    add_tasks(&l, count);
+    const gk_gates *gates;
+    assert_int_equal(gk_gates_make(plan_of(&l), GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH, &gates), GK_OK);
+    check_shape(gates);
+    assert_int_equal(gates->node_count, count); /* neither prologue nor epilogue */
+    assert_int_equal(gates->handle_count + gates->point_count + gates->closer_count + gates->word_count, 0);
+    gk_gates_free(gates);
+    gki_plan_free(&l.planned);
+    gki_blocks_free(&l.blocks);
+  }
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+typedef struct tally { size_t bytes; long calls, fail_at, live; } tally;
+
+static void *tally_alloc(void *user, size_t bytes) {
+  tally *t = user;
+  if (++t->calls == t->fail_at) return NULL;
+  t->bytes += bytes;
+  ++t->live;
+  return malloc(bytes);
+}
+static void *tally_resize(void *user, void *at, size_t bytes) {
+  tally *t = user;
+  if (++t->calls == t->fail_at) return NULL;
+  t->live += at == NULL;
+  return realloc(at, bytes);
+}
+static void tally_free(void *user, void *at) {
+  ((tally *)user)->live -= at != NULL;
+  free(at);
+}
+
+/* Lists whose gates would be quadratic if anything were written out per pair. Each fills `room` tasks, or a few less.
+ * */
+typedef uint32_t (*shape)(gk_task *tasks, uint32_t room);
+
+static const gk_task plain = {.op = GK_OP_KERNEL, .kernel = &kernel, .args = {FLAG}}, end = GK_END;
+
+static uint32_t checkpoints(gk_task *tasks, uint32_t at, uint32_t room, gk_slot flag) {
+  for (; at + 3 <= room; at += 3) {
+    tasks[at] = (gk_task){.op = GK_OP_CHECKPOINT, .flag = flag, .label = (int32_t)at + 1};
+    tasks[at + 1] = plain;
+    tasks[at + 2] = end;
+  }
+  return at;
+}
+
+/* Each stop closes all that is behind it. */
+static uint32_t straight(gk_task *tasks, uint32_t room) { return checkpoints(tasks, 0, room, FLAG); }
+
+/* Many ways lead to many marks. */
+static uint32_t ways_to_marks(gk_task *tasks, uint32_t room) {
+  uint32_t at = 0;
+  tasks[at++] = (gk_task)GK_SWITCH(FLAG);
+  tasks[at++] = (gk_task)GK_CASE;
+  tasks[at++] = (gk_task)GK_CHECKPOINT(-1, FLAG);
+  tasks[at++] = end;
+  tasks[at++] = end;
+  while (at < room / 2) {
+    tasks[at++] = (gk_task)GK_CASE;
+    tasks[at++] = end;
+  }
+  tasks[at++] = end;
+  tasks[at++] = plain;
+  return checkpoints(tasks, at, room, 0);
+}
+
+/* A loop end arms many loops, in loops as deep as may be; each stop ends all of those. */
+static uint32_t many_in_deep(gk_task *tasks, uint32_t room) {
+  enum { depth = 60 };
+  uint32_t at = 0;
+  while (at < depth) tasks[at++] = (gk_task)GK_DO_WHILE(FLAG);
+  while (at < room / 2) {
+    tasks[at++] = (gk_task)GK_DO_WHILE(FLAG);
+    tasks[at++] = plain;
+    tasks[at++] = end;
+  }
+  at = checkpoints(tasks, at, room - depth, FLAG);
+  for (uint32_t k = 0; k < depth; ++k) tasks[at++] = end;
+  return at;
+}
+
+typedef struct effort { size_t bytes; uint64_t work; } effort;
+
+static effort effort_of(shape fill, uint32_t room, uint32_t bits) {
+  gk_task *tasks = calloc(room, sizeof *tasks);
+  const uint32_t count = fill(tasks, room);
+  const gk_list list = {GK_ABI, "long", tasks, count, slots, GK_COUNT(slots)};
+  gki_blocks blocks;
+  gki_planned planned;
+  assert_int_equal(gki_blocks_read(&blocks, &list), GK_OK);
+  assert_int_equal(gki_plan_make(&planned, &blocks, NULL, 0), GK_OK);
+  tally t = {.bytes = 0};
+  assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
+  const gk_gates *gates;
+  const uint64_t before = work_done;
+  assert_int_equal(gk_gates_make(&planned.plan, bits, &gates), GK_OK);
+  const uint64_t work = work_done - before;
+  assert_true(work > 0);
+  if (fill == straight && !(bits & GK_WITH_PLAIN)) {
+    const uint32_t resume = (bits & GK_WITH_RESUME) != 0, n = planned.plan.checkpoint_count;
+    assert_int_equal(gates->conditional_count, n - 1 + resume);
+    assert_int_equal(gates->control_count, n);
+    assert_int_equal(gates->closer_count, n - 1 + resume);
+    for (uint32_t k = 0; k < n; ++k) assert_int_equal(gates->points[k].closer, k + resume); /* all that comes after */
+  }
+  gk_gates_free(gates);
+  assert_int_equal(gk_set_allocator(NULL), GK_OK);
+  assert_int_equal(t.live, 0);
+  gki_plan_free(&planned);
+  gki_blocks_free(&blocks);
+  free(tasks);
+  assert_true(work >= count);
+  return (effort){t.bytes, work};
+}
+
+static void test_linear(void **state) {
+  (void)state;
+  static const shape shapes[] = {straight, ways_to_marks, many_in_deep};
+  for (size_t k = 0; k < GK_COUNT(shapes); ++k)
+    for (uint32_t bits = 0; bits < 32; bits += bits ? 16 : 7) {
+      const effort some = effort_of(shapes[k], 3000, bits), more = effort_of(shapes[k], 30000, bits);
+      const effort most = effort_of(shapes[k], 300000, bits);
+      assert_true(more.bytes < 11 * some.bytes && most.bytes < 11 * more.bytes);
+      assert_true(more.work < 11 * some.work && most.work < 11 * more.work);
+    }
+}
+
+/* Out of memory at any place: an error that says so, nothing lost. */
+static void test_no_memory(void **state) {
+  (void)state;
+  sheet l = {.count = 0};
+  add_soft_body(&l);
+  const gk_plan *plan = plan_of(&l);
+  gk_result result = GK_ERROR_MEMORY;
+  long failures = 0;
+  for (tally t = {.fail_at = 1}; result != GK_OK; t = (tally){.fail_at = ++failures + 1}) {
+    assert_int_equal(gk_set_allocator(&(gk_allocator){&t, tally_alloc, tally_resize, tally_free}), GK_OK);
+    const gk_gates *gates = (const gk_gates *)&t;
+    result = gk_gates_make(plan, GK_WITH_RESUME, &gates);
+    assert_true(result == GK_OK ? gates != NULL : !gates && result == GK_ERROR_MEMORY && strstr(gk_error(), "memory"));
+    gk_gates_free(gates);
+    assert_int_equal(t.live, 0);
+    assert_int_equal(gk_set_allocator(NULL), GK_OK);
+  }
+  assert_true(failures >= 3); /* the result, what is thrown away, what stays */
+  gki_plan_free(&l.planned);
+  gki_blocks_free(&l.blocks);
+}
+
+static void test_unknown_bit(void **state) {
+  (void)state;
+  sheet l = {.count = 0};
+  add_straight(&l);
+  const gk_gates *gates;
+  assert_int_equal(gk_gates_make(plan_of(&l), 32, &gates), GK_ERROR_INVALID);
+  assert_null(gates);
+  assert_non_null(strstr(gk_error(), "0x20"));
+  gk_gates_free(gates);
+  gki_plan_free(&l.planned);
+  gki_blocks_free(&l.blocks);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_contract), cmocka_unit_test(test_waiting), cmocka_unit_test(test_deep),
+    cmocka_unit_test(test_costs), cmocka_unit_test(test_plain_costs),
+    cmocka_unit_test(test_straight_lists_are_free),
+    cmocka_unit_test(test_linear), cmocka_unit_test(test_no_memory), cmocka_unit_test(test_unknown_bit),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

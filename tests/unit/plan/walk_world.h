@@ -1,0 +1,211 @@
+/* Drives the walker as a backend would: tasks and flags are callbacks, sections are walked in order or step by step at
+ * random, and GK_STEP_LOOP is done by a small "device" that takes several passes by itself. */
+#ifndef WALK_WORLD_H
+#define WALK_WORLD_H
+#include "unit/support/chance.h"
+#include "plan/plan.h"
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+enum { TAKES_LOOP = 1 << GK_STEP_LOOP, TAKES_FORK = 1 << GK_STEP_FORK,
+       TAKES_CHECKPOINT = 1 << GK_STEP_CHECKPOINT };
+
+typedef struct world {
+  gki_blocks blocks;
+  gki_planned planned;
+  const gk_plan *plan;
+  gk_launch_result record; /* of the last launch */
+  uint64_t *entries;
+  int32_t cancel;
+  uint32_t takes;
+  bool interleave;                                 /* sections step by step */
+  bool deaf;                                       /* the device doesn't look whether it is cancelled */
+  uint64_t random;
+  long steps, step_limit;
+  long checkpoint_steps;                           /* taken in all */
+  void (*execute)(struct world *, uint32_t node);
+  int64_t (*flag)(struct world *, uint32_t node);
+  void *user;
+} world;
+
+static void world_begin(world *w, const gk_list *list, uint32_t bits) {
+  assert_int_equal(gki_blocks_read(&w->blocks, list), GK_OK);
+  assert_int_equal(gki_plan_make(&w->planned, &w->blocks, NULL, bits), GK_OK);
+  const gk_plan *plan = w->plan = &w->planned.plan;
+  w->record.passes = calloc(plan->loop_count + 1, sizeof *w->record.passes);
+  w->record.hit_bound = calloc(plan->loop_count + 1, 1);
+  w->record.ran = calloc(plan->checkpoint_count + 1, 1);
+  w->entries = calloc(plan->loop_count + 1, sizeof *w->entries);
+  w->step_limit = 1000000;
+}
+
+static void world_end(world *w) {
+  gki_plan_free(&w->planned);
+  gki_blocks_free(&w->blocks);
+  free(w->record.passes);
+  free(w->record.hit_bound);
+  free(w->record.ran);
+  free(w->entries);
+}
+
+/* ---- the device -------------------------------------------------------------------------------------------------- */
+
+static bool device_blocks(world *w, uint32_t at, uint32_t end);
+
+static bool device_cancelled(world *w) {
+  if (!w->cancel || w->deaf) return false;
+  w->record.state = GK_CANCELLED;
+  return true;
+}
+
+/* True: it stopped. An inner loop has its count in `entries`; that of the outermost is the walker's. */
+static bool device_loop(world *w, uint32_t at, uint64_t most, bool outermost, bool *ended) {
+  const gk_node *node = &w->plan->nodes[at];
+  uint64_t *entry = &w->entries[node->loop];
+  *ended = false;
+  if (!outermost) *entry = 0;
+  bool again = node->op == GK_OP_DO_WHILE || (outermost && *entry) || w->flag(w, at) != 0;
+  for (uint64_t made = 0; again && made < most; ++made) {
+    if (device_blocks(w, at + 1, node->end)) return true;
+    ++w->record.passes[node->loop];
+    if (!outermost) ++*entry;
+    if (device_cancelled(w)) return true;
+    again = w->flag(w, at) != 0;
+    if (outermost || !again || !node->max_iterations || *entry < node->max_iterations) continue;
+    w->record.hit_bound[node->loop] = 1;
+    if (!w->record.limit) w->record.limit = at;
+    again = false;
+  }
+  *ended = !again;
+  if (!outermost) *entry = 0;
+  return false;
+}
+
+static bool device_checkpoint(world *w, uint32_t at) {
+  const gk_node *node = &w->plan->nodes[at];
+  w->record.ran[node->checkpoint] = 1;
+  if (device_blocks(w, at + 1, node->end)) return true;
+  if (!node->flag) return false;
+  if (w->flag(w, at)) {
+    w->record.yielded = at;
+    w->record.state = GK_YIELDED;
+    return true;
+  }
+  return device_cancelled(w);
+}
+
+static bool device_switch(world *w, uint32_t at) {
+  int64_t value = w->flag(w, at), index = 0;
+  for (uint32_t one = at + 1; one < w->plan->nodes[at].end; one = w->plan->nodes[one].end)
+    if (index++ == value) return device_blocks(w, one + 1, w->plan->nodes[one].end);
+  return false;
+}
+
+static bool device_block(world *w, uint32_t at) {
+  const gk_node *node = &w->plan->nodes[at];
+  bool ended, stopped = false;
+  switch (node->op) {
+  case GK_OP_DO_WHILE: case GK_OP_WHILE: return device_loop(w, at, UINT64_MAX, false, &ended);
+  case GK_OP_CHECKPOINT: return device_checkpoint(w, at);
+  case GK_OP_SWITCH: return device_switch(w, at);
+  case GK_OP_IF: {
+    uint32_t end = node->otherwise ? node->otherwise : node->end;
+    if (w->flag(w, at)) return device_blocks(w, at + 1, end);
+    return node->otherwise && device_blocks(w, end + 1, node->end);
+  }
+  case GK_OP_PARALLEL:
+    for (uint32_t one = at + 1; one < node->end; one = w->plan->nodes[one].end)
+      stopped |= device_blocks(w, one + 1, w->plan->nodes[one].end);
+    return stopped;
+  default: w->execute(w, at); return false;
+  }
+}
+
+static bool device_blocks(world *w, uint32_t at, uint32_t end) {
+  for (; at < end; at = w->plan->nodes[at].end)
+    if (device_block(w, at)) return true;
+  return false;
+}
+
+/* ---- the backend around the walker ------------------------------------------------------------------------------- */
+
+static int64_t do_step(world *w, gk_walk *walk, gk_step step);
+
+static void fork_sections(world *w, gk_walk *walk, uint32_t parallel) {
+  const gk_node *nodes = w->plan->nodes;
+  gk_walk walks[64];
+  int64_t answers[64] = {0};
+  uint32_t count = 0, live[64], live_count;
+  for (uint32_t one = parallel + 1; one < nodes[parallel].end; one = nodes[one].end) {
+    assert_true(count < 64);
+    live[count] = count;
+    gk_walk_fork(walk, one, &walks[count++]);
+  }
+  for (live_count = count; live_count;) {
+    uint32_t at = w->interleave ? pick(&w->random, live_count) : 0, one = live[at];
+    gk_step step = gk_walk_next(&walks[one], answers[one]);
+    for (; step.kind == GK_STEP_LOOP; step = gk_walk_next(&walks[one], answers[one]))
+      answers[one] = do_step(w, &walks[one], step); /* the record is shared: nobody else may come in between */
+    if (step.kind != GK_STEP_END) {
+      answers[one] = do_step(w, &walks[one], step);
+      continue;
+    }
+    for (--live_count; at < live_count; ++at) live[at] = live[at + 1];
+  }
+  for (uint32_t k = 0; k < count; ++k) gk_walk_join(walk, &walks[k]);
+}
+
+static void do_run(world *w, uint32_t run) {
+  const gk_node *nodes = w->plan->nodes;
+  assert_true(run < w->plan->run_count);
+  for (uint32_t at = w->plan->runs[run].begin; at < w->plan->runs[run].end; ++at)
+    if (nodes[at].op >= GK_OP_KERNEL && nodes[at].op <= GK_OP_CALL) w->execute(w, at);
+}
+
+static int64_t do_step(world *w, gk_walk *walk, gk_step step) {
+  const gk_node *nodes = w->plan->nodes;
+  bool ended;
+  assert_true(++w->steps < w->step_limit);
+  switch (step.kind) {
+  case GK_STEP_RUN: do_run(w, step.at); return 1; /* any answer will do */
+  case GK_STEP_CHECKPOINT:
+    assert_true(w->takes & TAKES_CHECKPOINT);
+    assert_int_equal(nodes[step.node].op, GK_OP_CHECKPOINT);
+    assert_int_equal(w->plan->runs[step.at].begin, step.node + 1);
+    assert_int_equal(w->plan->runs[step.at].end, nodes[step.node].end);
+    ++w->checkpoint_steps;
+    do_run(w, step.at);
+    return w->flag(w, step.node);
+  case GK_STEP_FLAG: return w->flag(w, step.at);
+  case GK_STEP_LOOP: {
+    assert_true(step.passes > 0);
+    uint32_t passes = pick(&w->random, 4); /* now and then none: the walker has to go by steps */
+    if (passes == 3 || passes > step.passes) passes = step.passes;
+    if (!passes) return 0;
+    return !device_loop(w, step.at, passes, true, &ended) && ended;
+  }
+  case GK_STEP_FORK: fork_sections(w, walk, step.at); return 1;
+  default: fail_msg("no such step: %d", (int)step.kind); return 0;
+  }
+}
+
+static gk_state world_launch(world *w, uint32_t target) {
+  const gk_plan *plan = w->plan;
+  for (uint32_t k = 0; k < plan->loop_count; ++k) w->record.passes[k] = w->record.hit_bound[k] = 0;
+  for (uint32_t k = 0; k < plan->checkpoint_count; ++k) w->record.ran[k] = 0;
+  w->record.state = GK_FINISHED;
+  w->record.yielded = w->record.limit = 0;
+  w->steps = 0;
+  gk_launch_args launch = {.target = target, .entries = w->entries, .cancel = &w->cancel};
+  gk_walk walk;
+  gk_walk_start(&walk, plan, &launch, w->takes, &w->record);
+  gk_step step = gk_walk_next(&walk, 0);
+  while (step.kind != GK_STEP_END) step = gk_walk_next(&walk, do_step(w, &walk, step));
+  step = gk_walk_next(&walk, 0);
+  assert_int_equal(step.kind, GK_STEP_END); /* it stays over */
+  return w->record.state;
+}
+#endif

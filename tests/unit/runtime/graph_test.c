@@ -1,0 +1,285 @@
+#include "unit/support/runtime.h"
+#include "unit/support/runtime_kernels.h"
+#include "unit/support/work.h"
+
+enum { X = 1, A, N, OWNED, FLAG };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_DEFAULT(A, int, 1), GK_BUFFER(N, int), GK_OWN(OWNED, int, 3),
+                                     GK_BUFFER(FLAG, int)};
+static const gk_task tasks[] = {GK_RUN(add, GK_ONE, X, A), GK_WHILE(N), GK_RUN(decrease, GK_ONE, N), GK_END,
+                                GK_CHECKPOINT(7, FLAG), GK_RUN(add, GK_ONE, X, A), GK_END,
+                                GK_RUN(add, GK_ONE, OWNED, A)};
+static const gk_list list = GK_LIST(list, tasks, slots);
+
+static void bad_arguments_are_refused(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph = (gk_graph *)state;
+  assert_fails(GK_ERROR_INVALID, "nowhere to put the graph", gk_graph_create(device, &list, 0, NULL));
+  assert_fails(GK_ERROR_INVALID, "there is no device", gk_graph_create(NULL, &list, 0, &graph));
+  assert_null(graph);
+  assert_fails(GK_ERROR_INVALID, "bits 0x18 are unknown", gk_graph_create(device, &list, 0x18 | GK_ISOLATE, &graph));
+  assert_fails(GK_ERROR_INVALID, "NULL", gk_graph_create(device, NULL, 0, &graph));
+  static const gk_task open[] = {GK_WHILE(N)};
+  static const gk_list unbalanced = GK_LIST(unbalanced, open, slots);
+  graph = (gk_graph *)state;
+  assert_fails(GK_ERROR_INVALID, "never closed", gk_graph_create(device, &unbalanced, 0, &graph));
+  assert_null(graph);
+  gk_graph_destroy(NULL);
+}
+
+static void create_says_nothing_when_it_works(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph;
+  assert_fails(GK_ERROR_INVALID, "there is no graph", gk_launch(NULL, 0));
+  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  assert_string_equal(gk_error(), "gk_launch: there is no graph (NULL)"); /* still the last failure */
+  gk_graph_destroy(graph);
+}
+
+static void kernels_are_made_ready_once_per_device(void **state) {
+  gk_device *device = *state;
+  gk_graph *graphs[5];
+  for (int k = 0; k < 5; ++k) assert_ok(gk_graph_create(device, &list, k % 2 ? GK_ISOLATE : 0, &graphs[k]));
+  assert_int_equal(fake_calls(FAKE_LOAD), 2);
+  for (int k = 0; k < 5; ++k) gk_graph_destroy(graphs[k]);
+  assert_int_equal(fake_calls(FAKE_UNLOAD), 0); /* they are the device's */
+}
+
+/* More kernels than the table begins with; each is found again. */
+static void many_kernels(void **state) {
+  enum { KERNELS = 100 };
+  static gk_kernel kernels[KERNELS];
+  static gk_task many[KERNELS];
+  gk_device *device = *state;
+  for (int k = 0; k < KERNELS; ++k) {
+    kernels[k] = add;
+    many[k] = (gk_task)GK_RUN(kernels[0], GK_ONE, X, A);
+    many[k].kernel = &kernels[k];
+  }
+  const gk_list lots = GK_LIST(lots, many, slots);
+  gk_graph *graph, *again;
+  int *x = int_on(device, 0);
+  assert_ok(gk_graph_create(device, &lots, 0, &graph));
+  assert_ok(gk_graph_create(device, &lots, 0, &again));
+  assert_int_equal(fake_calls(FAKE_LOAD), KERNELS);
+  assert_ok(gk_bind(graph, X, x));
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, NULL));
+  assert_int_equal(int_at(device, x), KERNELS);
+  gk_graph_destroy(graph);
+  gk_graph_destroy(again);
+  gk_free(device, x);
+}
+
+/* Whatever call into the backend fails while a graph is made: its code and words, nothing left behind, and the next try
+ * works. */
+static void every_failure_while_creating(void **state) {
+  unsigned k = 1;
+  for (bool failed = true; failed; ++k) {
+    gk_device *device = open_named(gk_device_describe(*state)->backend); /* that has no kernels yet */
+    gk_graph *graph = (gk_graph *)state;
+    fake_fail(FAKE_ENTRIES, k, GK_ERROR_DEVICE, k % 2);
+    gk_result result = gk_graph_create(device, &list, 0, &graph);
+    failed = fake_failures_left() == 0;
+    fake_fail(FAKE_ENTRIES, 0, GK_OK, false);
+    if (failed) {
+      assert_int_equal(result, GK_ERROR_DEVICE);
+      assert_null(graph);
+      if (k % 2 == 0) assert_says("failed on request");
+      if (!gk_error()[0]) fail_msg("failure %u has no message", k);
+      result = gk_graph_create(device, &list, 0, &graph);
+    }
+    assert_ok(result);
+    gk_graph_destroy(graph);
+    gk_device_close(device);
+    assert_string_equal(fake_broken(), "");
+    assert_int_equal(fake_leaks(), 1); /* the other device */
+  }
+  const bool is_far = strcmp(gk_device_describe(*state)->backend, "fake_batched") == 0;
+  assert_int_equal(k, is_far ? 7 : 6); /* load twice, lower, alloc, copy if it is far; and the one without */
+}
+
+static void kernel_that_does_not_load_is_named(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph;
+  fake_fail(FAKE_LOAD, 2, GK_ERROR_COMPILE, true);
+  assert_fails(GK_ERROR_COMPILE, "task 2 (decrease): backend ", gk_graph_create(device, &list, 0, &graph));
+  assert_says("could not make the kernel ready");
+  fake_fail(FAKE_LOWER, 1, GK_ERROR_UNSUPPORTED, true);
+  assert_fails(GK_ERROR_UNSUPPORTED, "could not lower graph list", gk_graph_create(device, &list, 0, &graph));
+  fake_fail(FAKE_LOWER, 1, GK_ERROR_UNSUPPORTED, false);
+  assert_fails(GK_ERROR_UNSUPPORTED, "fake: lower failed", gk_graph_create(device, &list, 0, &graph));
+}
+
+/* After its device closed, a graph fails politely and can be destroyed. */
+static void device_closed_before_its_graphs(void **state) {
+  (void)state;
+  static const char *const backends[] = {"fake_in_process", "fake_native", "fake_batched", "openmp", "awkward"};
+  for (size_t k = 0; k < GK_COUNT(backends); ++k) {
+    fake_register();
+    fake_reset();
+    awkward_register();
+    static counting c;
+    gk_allocator allocator = counting_allocator(&c);
+    assert_ok(gk_set_allocator(&allocator));
+    gk_device *device = open_named(backends[k]);
+    gk_graph *graph, *idle;
+    assert_ok(gk_graph_create(device, &list, GK_CANCELLABLE, &graph));
+    assert_ok(gk_graph_create(device, &list, 0, &idle));
+    int *x = int_on(device, 1), *n = int_on(device, 3), *flag = int_on(device, 0);
+    assert_ok(gk_bind(graph, X, x));
+    assert_ok(gk_bind(graph, N, n));
+    assert_ok(gk_bind(graph, FLAG, flag));
+    assert_ok(gk_launch(graph, 0)); /* close waits for it */
+    close_fake(device);
+    assert_fails(GK_ERROR_DEVICE, "gk_wait: the device of graph list was closed; destroy the graph",
+                 gk_wait(graph, NULL));
+    assert_fails(GK_ERROR_DEVICE, "closed", gk_poll(graph, NULL));
+    assert_fails(GK_ERROR_DEVICE, "closed", gk_launch(graph, 0));
+    assert_fails(GK_ERROR_DEVICE, "closed", gk_bind(graph, X, NULL));
+    assert_fails(GK_ERROR_DEVICE, "closed", gk_bind_int(graph, A, 1));
+    assert_fails(GK_ERROR_DEVICE, "closed", gk_resize(idle, OWNED, 5));
+    assert_null(gk_bound(graph, OWNED)); /* its memory is gone */
+    assert_int_equal(gk_find_slot(graph, "X"), 0);
+    assert_null(gk_dump(NULL, graph, "text"));
+    assert_says("closed");
+    assert_ok(gk_cancel(graph));
+    assert_fails(GK_ERROR_BUSY, "device", gk_set_allocator(NULL)); /* they hold memory of this one */
+    gk_graph_destroy(graph);
+    gk_graph_destroy(idle);
+    assert_int_equal(atomic_load(&c.live), 0);
+    assert_ok(gk_set_allocator(NULL));
+  }
+}
+
+static void dumps_have_what_the_backend_made(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph;
+  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  char *text = gk_dump(NULL, graph, "text"), *json = gk_dump(NULL, graph, "json"), *dot = gk_dump(NULL, graph, "dot");
+  char *plan = gk_dump(&list, NULL, "text");
+  assert_non_null(plan);
+  if (!text || !strstr(text, plan)) fail_msg("%s", text ? text : gk_error());
+  assert_non_null(strstr(text, "on fake_"));
+  assert_non_null(strstr(text, " runs\n"));
+  assert_int_equal(strncmp(json, "{\"plan\": {", 10), 0);
+  assert_non_null(strstr(json, "\"lowered\": {\"runs\": "));
+  assert_int_equal(strncmp(dot, "digraph", 7), 0);
+  gk_free_text(text);
+  gk_free_text(json);
+  gk_free_text(dot);
+  gk_free_text(plan);
+  gk_free_text(NULL);
+  gk_graph_destroy(graph);
+}
+
+static void bad_dump_is_refused(void **state) {
+  gk_device *device = *state;
+  gk_graph *graph;
+  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  assert_null(gk_dump(&list, NULL, "yaml"));
+  assert_says("there is no format \"yaml\"; there are text, dot, json");
+  assert_null(gk_dump(&list, NULL, NULL));
+  assert_says("(NULL)");
+  assert_null(gk_dump(NULL, NULL, "text"));
+  assert_says("give a list or a graph");
+  assert_null(gk_dump(&list, graph, "text"));
+  assert_says("give a list or a graph");
+  static const gk_task bad[] = {GK_END};
+  static const gk_list wrong = GK_LIST(wrong, bad, slots);
+  assert_null(gk_dump(&wrong, NULL, "dot"));
+  assert_says("task 0");
+  gk_graph_destroy(graph);
+}
+
+static void empty_list_is_a_graph(void **state) {
+  gk_device *device = *state;
+  const gk_list nothing = {GK_ABI, "nothing", tasks, 0, NULL, 0};
+  gk_graph *graph;
+  const gk_status *status;
+  assert_ok(gk_graph_create(device, &nothing, 0, &graph));
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->state, GK_FINISHED);
+  assert_int_equal(status->applied, GK_UNCHANGED);
+  assert_int_equal(status->loop_count + status->checkpoint_count, 0);
+  gk_graph_destroy(graph);
+}
+
+static void *make_some(void *at) {
+  gk_graph *graph;
+  for (int k = 0; k < 20; ++k) {
+    assert_ok(gk_graph_create(at, &list, 0, &graph));
+    assert_ok(gk_resize(graph, OWNED, (size_t)k));
+    gk_graph_destroy(graph);
+  }
+  return NULL;
+}
+
+static void threads_create_at_once(void **state) {
+  pthread_t threads[4];
+  for (int k = 0; k < 4; ++k) assert_int_equal(pthread_create(&threads[k], NULL, make_some, *state), 0);
+  for (int k = 0; k < 4; ++k) pthread_join(threads[k], NULL);
+  if (is_fake(*state)) assert_int_equal(fake_calls(FAKE_LOAD), 2);
+}
+
+static void graphs_come_and_go(void **state) {
+  gk_device *device = *state;
+  int *x = int_on(device, 0), *n = int_on(device, 0), *flag = int_on(device, 0);
+  gk_graph *graphs[8] = {0};
+  for (int k = 0; k < 100; ++k) {
+    gk_graph **graph = &graphs[k * 5 % 8];
+    gk_graph_destroy(*graph);
+    assert_ok(gk_graph_create(device, &list, 0, graph));
+    assert_ok(gk_bind(*graph, X, x));
+    assert_ok(gk_bind(*graph, N, n));
+    assert_ok(gk_bind(*graph, FLAG, flag));
+    assert_ok(gk_launch(*graph, 0));
+  }
+  for (int k = 0; k < 8; ++k) {
+    assert_ok(gk_wait(graphs[k], NULL));
+    if (k % 2) gk_graph_destroy(graphs[k]); /* in any order */
+  }
+  for (int k = 8; k-- > 0;)
+    if (k % 2 == 0) gk_graph_destroy(graphs[k]);
+  assert_int_equal(int_at(device, x), 200);
+  gk_free(device, x);
+  gk_free(device, n);
+  gk_free(device, flag);
+}
+
+/* In the order in which they were made, as a list of a device's graphs would have the oldest last. */
+static double work_to_end(gk_device *device, size_t count) {
+  gk_graph **graphs = calloc(count, sizeof(gk_graph *));
+  for (size_t k = 0; k < count; ++k) assert_ok(gk_graph_create(device, &list, 0, &graphs[k]));
+  const uint64_t before = work_done;
+  for (size_t k = 0; k < count; ++k) gk_graph_destroy(graphs[k]);
+  const uint64_t work = work_done - before;
+  free(graphs);
+  assert_true(work >= count);
+  return (double)work / (double)count;
+}
+
+static void ends_are_alike_however_many_there_are(void **state) {
+  const double few = work_to_end(*state, 20), many = work_to_end(*state, 400);
+  print_message("%.1f basic blocks of create.c for the end of each of 400 graphs, %.1f of 20\n", many, few);
+  assert_true(many < 1.5 * few);
+}
+
+int main(void) {
+  const struct CMUnitTest tests_[] = {
+    ON_ALL(bad_arguments_are_refused),
+    ON_ALL(create_says_nothing_when_it_works),
+    ON_FAKES(kernels_are_made_ready_once_per_device),
+    ON_FAKES(many_kernels),
+    ON_FAKES(every_failure_while_creating),
+    ON_FAKES(kernel_that_does_not_load_is_named),
+    cmocka_unit_test(device_closed_before_its_graphs),
+    ON_FAKES(dumps_have_what_the_backend_made),
+    ON_ALL(bad_dump_is_refused),
+    ON_ALL(empty_list_is_a_graph),
+    ON_ALL(graphs_come_and_go),
+    ON_ALL(threads_create_at_once),
+    ON(fake_native, ends_are_alike_however_many_there_are),
+  };
+  return cmocka_run_group_tests(tests_, NULL, NULL);
+}

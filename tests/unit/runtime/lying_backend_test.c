@@ -1,0 +1,361 @@
+/* Backends that answer what can't be: what they say is checked before a user sees it, and the error names them. Each is
+ * one of the fakes with another answer in one place. */
+#include "unit/support/runtime.h"
+#include "unit/support/runtime_kernels.h"
+
+enum { IN_PROCESS, NATIVE, KINDS, BATCHED = KINDS, ALL_KINDS };
+static gk_backend fakes[ALL_KINDS], liars[ALL_KINDS];
+static const char *const liar_names[ALL_KINDS] = {"liar in process", "native liar", "batched liar"};
+
+/* The entry that lies, and what it answers; or what it does to what it fills in. */
+static struct {
+  const char *entry;
+  int answer;
+  void (*info)(gk_device_info *info);
+  void (*record)(gk_launch_result *record);
+  bool shifts; /* the memory that it gives */
+} lie;
+
+static bool lies(const char *entry) { return lie.entry && strcmp(lie.entry, entry) == 0; }
+static gk_result or_lie(const char *entry, gk_result truth) { return lies(entry) ? (gk_result)lie.answer : truth; }
+
+static gk_result open_it(void *device, const gk_device_desc *desc) {
+  gk_device_desc as_fake = *desc;
+  int kind = 0;
+  while (strcmp(desc->backend, liar_names[kind]) != 0) ++kind;
+  as_fake.backend = fakes[kind].name;
+  return or_lie("open", fakes[kind].open(device, &as_fake));
+}
+static void describe_it(void *device, gk_device_info *info) {
+  fakes[0].describe(device, info);
+  if (lie.info) lie.info(info);
+}
+static gk_result alloc_it(void *device, size_t bytes, gk_memory kind, void **memory) {
+  if (lies("alloc")) return (gk_result)lie.answer;
+  const gk_result result = fakes[0].alloc(device, bytes, kind, memory);
+  if (lie.shifts && result == GK_OK) *memory = (char *)*memory + 4;
+  return result;
+}
+static void free_it(void *device, void *memory) { fakes[0].free(device, lie.shifts ? (char *)memory - 4 : memory); }
+static gk_result copy_it(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+  return or_lie("copy", fakes[0].copy(device, direction, to, from, bytes));
+}
+static gk_result load_it(void *device, const gk_kernel *kernel, void **code) {
+  if (lies("load")) return (gk_result)lie.answer;
+  return fakes[0].load(device, kernel, code);
+}
+static gk_result lower_it(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
+  return or_lie("lower", fakes[0].lower(device, graph, plan, code, mode));
+}
+static gk_result run_it(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
+  const gk_result result = fakes[IN_PROCESS].run(graph, launch, record);
+  if (lie.record) lie.record(record);
+  return or_lie("run", result);
+}
+static gk_result wait_for_it(void *graph, bool block, gk_launch_result *record) {
+  const gk_result result = fakes[NATIVE].wait(graph, true, record);
+  (void)block;
+  if (lie.record) lie.record(record);
+  return or_lie("wait", result);
+}
+static gk_result loop_it(void *graph, uint32_t node, uint32_t limit, gk_launch_result *record, bool *ended) {
+  (void)graph, (void)node, (void)limit;
+  if (lie.record) lie.record(record);
+  *ended = true;
+  return GK_OK;
+}
+static gk_result cancel_it(void *graph) { return or_lie("cancel", fakes[NATIVE].cancel(graph)); }
+
+/* Of what it tells, one is a fact; another lacks only its reason. */
+static void tell_facts(gk_fact_visit visit, void *user) {
+  static const gk_fact facts[] = {{"group", "name", NULL, "why"}, {"group", "bare", "value", NULL},
+                                  {NULL, "name", "value", "why"}, {"group", NULL, "value", "why"}};
+  for (size_t k = 0; k < GK_COUNT(facts); ++k) visit(user, &facts[k]);
+  visit(user, NULL);
+}
+static void tell_facts_of(void *device, gk_fact_visit visit, void *user) {
+  (void)device;
+  tell_facts(visit, user);
+}
+static const void *query_it(const char *name) {
+  static const gk_fact_source source = {sizeof source, tell_facts, tell_facts_of, tell_facts};
+  return strcmp(name, GK_FACTS) == 0 ? &source : NULL;
+}
+
+static int make_liars(void **state) {
+  (void)state;
+  fake_register();
+  fake_reset();
+  static const fake_mode modes[ALL_KINDS] = {FAKE_IN_PROCESS, FAKE_NATIVE, FAKE_BATCHED};
+  for (int kind = 0; kind < ALL_KINDS; ++kind) {
+    for (size_t k = 0; gk_backend_at(k); ++k)
+      if (strcmp(gk_backend_at(k)->name, fake_names[modes[kind]]) == 0)
+        fakes[kind] = *gk_backend_at(k);
+    gk_backend *liar = &liars[kind];
+    *liar = fakes[kind];
+    liar->name = liar_names[kind];
+    liar->open = open_it;
+    liar->describe = describe_it;
+    liar->alloc = alloc_it;
+    liar->free = free_it;
+    liar->copy = copy_it;
+    liar->load = load_it;
+    liar->lower = lower_it;
+    liar->query = query_it;
+    if (liar->run) liar->run = run_it;
+    if (liar->wait) liar->wait = wait_for_it;
+    if (kind == BATCHED) liar->loop = loop_it;
+    if (liar->cancel) liar->cancel = cancel_it;
+    if (gk_backend_register(liar) != GK_OK) return -1;
+  }
+  return 0;
+}
+
+static void tell_the_truth(void) { memset(&lie, 0, sizeof lie); }
+
+/* ---- results ----------------------------------------------------------------------------------------------------- */
+
+static const int answers[] = {GK_NOT_READY, 77, -3, 1000};
+
+enum { X = 1, A, N, FLAG };
+static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1), GK_OWN(N, int, 1), GK_OWN(FLAG, int, 1)};
+static const gk_task tasks[] = {GK_DO_WHILE(N), GK_RUN(add, GK_ONE, X, A), GK_END, GK_CHECKPOINT(5, FLAG),
+                                GK_RUN(add, GK_ONE, X, A), GK_END};
+static const gk_list list = GK_LIST(list, tasks, slots);
+
+#define assert_lies(code, words, call) \
+  do { \
+    assert_fails(code, words, call); \
+    tell_the_truth(); \
+  } while (0)
+
+/* Whether the launch is told to have failed so, and the next one not. */
+static void assert_launch_fails(gk_graph *graph, gk_result code, const char *words) {
+  const gk_status *status = NULL;
+  assert_ok(gk_launch(graph, 0));
+  gk_result result = gk_wait(graph, &status);
+  tell_the_truth();
+  if (result != code || !strstr(gk_error(), words)) fail_msg("%s: %s", gk_result_name(result), gk_error());
+  assert_null(status);
+  assert_ok(gk_launch(graph, 0));
+  assert_ok(gk_wait(graph, &status));
+  assert_int_equal(status->state, GK_FINISHED);
+}
+
+static void result_is_one(void **state) {
+  (void)state;
+  gk_device *device;
+  gk_graph *graph;
+  for (int kind = 0; kind < KINDS; ++kind)
+    for (size_t k = 0; k < GK_COUNT(answers); ++k) {
+      const gk_device_desc desc = {.backend = liar_names[kind]};
+      int byte = 0;
+      lie.answer = answers[k];
+      lie.entry = "open";
+      assert_fails(GK_ERROR_DEVICE, liar_names[kind], gk_device_open(&desc, &device));
+      assert_says(": its entry open answered ");
+      assert_null(device);
+      tell_the_truth();
+      assert_ok(gk_device_open(&desc, &device));
+      void *memory = gk_alloc(device, 4, GK_DEVICE_MEMORY);
+      lie.answer = answers[k];
+      lie.entry = "alloc";
+      assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
+      assert_says(": its entry alloc answered ");
+      lie.entry = "copy";
+      assert_fails(GK_ERROR_DEVICE, ": its entry copy answered ", gk_upload(device, memory, &byte, 1));
+      lie.entry = "lower";
+      assert_fails(GK_ERROR_DEVICE, ": its entry lower answered ", gk_graph_create(device, &list, 0, &graph));
+      tell_the_truth();
+      assert_ok(gk_graph_create(device, &list, GK_CANCELLABLE, &graph));
+      lie.answer = answers[k];
+      lie.entry = kind == NATIVE ? "wait" : "run";
+      assert_launch_fails(graph, GK_ERROR_INVALID, liar_names[kind]);
+      lie.answer = answers[k];
+      lie.entry = "cancel";
+      if (kind == NATIVE) assert_fails(GK_ERROR_DEVICE, ": its entry cancel answered ", gk_cancel(graph));
+      tell_the_truth();
+      gk_graph_destroy(graph);
+      gk_free(device, memory);
+      close_fake(device);
+    }
+}
+
+static void load_answers_a_result(void **state) {
+  (void)state;
+  gk_graph *graph;
+  gk_device *device = open_named(liar_names[NATIVE]);
+  lie.answer = 1000;
+  lie.entry = "load";
+  assert_lies(GK_ERROR_DEVICE, ": its entry load answered 1000", gk_graph_create(device, &list, 0, &graph));
+  close_fake(device);
+}
+
+/* A library call is the user's: no number of its own gets through either. */
+static int call_answer;
+static gk_result answer_it(const gk_value *args, void *stream) {
+  (void)args, (void)stream;
+  return (gk_result)call_answer;
+}
+
+static void call_answers_a_result(void **state) {
+  static const gk_task call_tasks[] = {GK_CALL(answer_it, X)};
+  static const gk_list call_list = GK_LIST(call_list, call_tasks, slots);
+  gk_device *device = *state;
+  gk_graph *graph;
+  assert_ok(gk_graph_create(device, &call_list, 0, &graph));
+  for (size_t k = 0; k < GK_COUNT(answers); ++k) {
+    call_answer = answers[k];
+    assert_ok(gk_launch(graph, 0));
+    assert_fails(GK_ERROR_INVALID, "task 0 (answer_it): the call answered ", gk_wait(graph, NULL));
+  }
+  gk_graph_destroy(graph);
+}
+
+/* ---- descriptions ------------------------------------------------------------------------------------------------ */
+
+static const gk_capability nameless[] = {{NULL, GK_NATIVE, "why"}}, unexplained[] = {{"WHILE", GK_NATIVE, NULL}};
+static void blank_name(gk_device_info *info) { info->name = NULL; }
+static void blank_driver(gk_device_info *info) { info->driver = NULL; }
+static void blank_backend(gk_device_info *info) { info->backend = NULL; }
+static void minus_7th(gk_device_info *info) { info->ordinal = -7; }
+static void minus_5_threads(gk_device_info *info) { info->threads = -5; }
+static void no_threads(gk_device_info *info) { info->threads = 0; }
+static void blank_report(gk_device_info *info) { info->capabilities = NULL; }
+static void report(gk_device_info *info, const gk_capability *capability) {
+  info->capabilities = capability;
+  info->capability_count = 1;
+}
+static void report_nameless(gk_device_info *info) { report(info, nameless); }
+static void report_unexplained(gk_device_info *info) { report(info, unexplained); }
+
+static void description_is_whole(void **state) {
+  (void)state;
+  static const struct { void (*lie)(gk_device_info *); const char *missing; } cases[] = {
+      {blank_name, "name"},           {blank_driver, "driver"},
+      {minus_7th, "ordinal from 0 on"}, {minus_5_threads, "number of threads from 1 on"},
+      {no_threads, "number of threads from 1 on"},
+      {blank_report, "capabilities"}, {report_nameless, "capability that is whole"},
+      {report_unexplained, "capability that is whole"}};
+  gk_device *device;
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    char words[100];
+    snprintf(words, sizeof words, "backend native liar: its entry describe gives no %s", cases[k].missing);
+    lie.info = cases[k].lie;
+    assert_lies(GK_ERROR_DEVICE, words, gk_device_open(&(gk_device_desc){.backend = liar_names[NATIVE]}, &device));
+    assert_null(device);
+    assert_int_equal(fake_leaks(), 0);
+  }
+  lie.info = blank_backend; /* gk knows better */
+  device = open_named(liar_names[NATIVE]);
+  tell_the_truth();
+  assert_string_equal(gk_device_describe(device)->backend, liar_names[NATIVE]);
+  close_fake(device);
+}
+
+static void note_fact(void *user, const gk_fact *fact) {
+  char *said = user;
+  const size_t used = strlen(said);
+  snprintf(said + used, 200 - used, "%s.%s=%s;%s;", fact->group, fact->name, fact->value ? fact->value : "", fact->why);
+}
+
+/* Of the group of tell_facts. */
+static void note_fact_of_group(void *user, const gk_fact *fact) {
+  if (strcmp(fact->group, "group") == 0) note_fact(user, fact);
+}
+
+static void facts_are_whole(void **state) {
+  (void)state;
+  char backend[200] = "", of_device[200] = "";
+  gk_device *device = open_named(liar_names[NATIVE]);
+  assert_ok(gk_backend_facts(&liars[NATIVE], note_fact, backend));
+  assert_ok(gk_device_facts(device, note_fact, of_device));
+  assert_string_equal(backend, "group.name=;why;group.bare=value;;");
+  assert_string_equal(of_device, backend);
+  char of_all[2000] = "";
+  assert_ok(gk_facts(note_fact_of_group, of_all));
+  assert_ptr_equal(strstr(of_all, backend), of_all);
+  close_fake(device);
+}
+
+/* ---- records ----------------------------------------------------------------------------------------------------- */
+
+static void state_55(gk_launch_result *record) { record->state = (gk_state)55; }
+static void yielded_at_none(gk_launch_result *record) { record->state = GK_YIELDED, record->yielded = 0; }
+static void yielded_far_off(gk_launch_result *record) { record->state = GK_YIELDED, record->yielded = UINT32_MAX; }
+static void yielded_in_a_loop(gk_launch_result *record) { record->state = GK_YIELDED, record->yielded = 1; }
+static void limit_far_off(gk_launch_result *record) { record->limit = 1u << 30; }
+static void limit_at_a_task(gk_launch_result *record) { record->limit = 2; }
+static void applied_99(gk_launch_result *record) { record->applied = (gk_applied)99; }
+
+static void record_can_be(void **state) {
+  (void)state;
+  static void (*const records[])(gk_launch_result *) = {state_55,          yielded_at_none, yielded_far_off,
+                                                 yielded_in_a_loop, limit_far_off,   limit_at_a_task, applied_99};
+  for (int kind = 0; kind < KINDS; ++kind) {
+    gk_device *device = open_named(liar_names[kind]);
+    gk_graph *graph;
+    char words[100];
+    snprintf(words, sizeof words, "backend %s: its record of a launch of graph list can't be: state ",
+             liar_names[kind]);
+    assert_ok(gk_graph_create(device, &list, 0, &graph));
+    for (size_t k = 0; k < GK_COUNT(records); ++k) {
+      lie.record = records[k];
+      assert_launch_fails(graph, GK_ERROR_DEVICE, words);
+    }
+    gk_graph_destroy(graph);
+    close_fake(device);
+  }
+}
+
+/* A launch keeps the arrays that gk gave for it. */
+static void no_passes(gk_launch_result *record) { record->passes = NULL; }
+static void no_bounds(gk_launch_result *record) { record->hit_bound = NULL; }
+static void ran_elsewhere(gk_launch_result *record) { record->ran = (uint8_t *)record->passes; }
+
+static void arrays_stay(void **state) {
+  (void)state;
+  static void (*const moved[])(gk_launch_result *) = {no_passes, no_bounds, ran_elsewhere};
+  for (int kind = 0; kind < ALL_KINDS; ++kind) {
+    gk_device *device = open_named(liar_names[kind]);
+    gk_graph *graph;
+    char words[100];
+    assert_ok(gk_graph_create(device, &list, 0, &graph));
+    snprintf(words, sizeof words, "%s: its record of a launch of graph list has other arrays", liar_names[kind]);
+    for (size_t k = 0; k < GK_COUNT(moved); ++k) {
+      lie.record = moved[k];
+      assert_launch_fails(graph, GK_ERROR_DEVICE, words);
+    }
+    gk_graph_destroy(graph);
+    close_fake(device);
+  }
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static void memory_is_aligned(void **state) {
+  (void)state;
+  gk_device *device = open_named(liar_names[NATIVE]);
+  gk_graph *graph;
+  lie.shifts = true;
+  assert_null(gk_alloc(device, 4, GK_DEVICE_MEMORY));
+  assert_says("backend native liar: its entry alloc gave 0x");
+  assert_says("4, which isn't aligned to 256 bytes");
+  assert_fails(GK_ERROR_DEVICE, "which isn't aligned to 256 bytes", gk_graph_create(device, &list, 0, &graph));
+  tell_the_truth();
+  close_fake(device); /* nothing is left */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(result_is_one),
+    cmocka_unit_test(load_answers_a_result),
+    ON_ALL(call_answers_a_result),
+    cmocka_unit_test(description_is_whole),
+    cmocka_unit_test(facts_are_whole),
+    cmocka_unit_test(record_can_be),
+    cmocka_unit_test(arrays_stay),
+    cmocka_unit_test(memory_is_aligned),
+  };
+  return cmocka_run_group_tests(tests, make_liars, NULL);
+}

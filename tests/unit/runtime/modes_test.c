@@ -1,0 +1,158 @@
+/* Backends that lack what the mode they choose needs, or leave out what is optional. */
+#include "unit/support/runtime.h"
+#include "unit/support/runtime_kernels.h"
+
+enum { X = 1, FLAG };
+static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_OWN(FLAG, int, 1)};
+static const gk_task tasks[] = {GK_DO_WHILE(FLAG), GK_RUN(decrease, GK_ONE, X), GK_END};
+static const gk_list list = GK_LIST(list, tasks, slots);
+
+/* ---- backends that run nothing ----------------------------------------------------------------------------------- */
+
+static gk_mode chosen;
+
+static gk_result open_it(void *device, const gk_device_desc *desc) { return (void)device, (void)desc, GK_OK; }
+static void close_it(void *device) { (void)device; }
+static void describe_it(void *device, gk_device_info *info) { (void)device, (void)info; }
+static gk_result alloc_it(void *device, size_t bytes, gk_memory kind, void **memory) {
+  (void)device, (void)kind;
+  *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return *memory ? GK_OK : GK_ERROR_MEMORY;
+}
+static void free_it(void *device, void *memory) { (void)device, free(memory); }
+static gk_result copy_it(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
+  (void)device;
+  if (direction == GK_ZERO) memset(to, 0, bytes);
+  else memmove(to, from, bytes);
+  return GK_OK;
+}
+static bool takes_it(const gk_kernel *kernel) { return (void)kernel, true; }
+static gk_result lower_it(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
+  (void)device, (void)graph, (void)plan, (void)code;
+  *mode = chosen;
+  return GK_OK;
+}
+static void drop_it(void *graph) { (void)graph; }
+static gk_result launch_it(void *graph, const gk_launch_args *launch) { return (void)graph, (void)launch, GK_OK; }
+static gk_result wait_it(void *graph, bool block, gk_launch_result *record) {
+  return (void)graph, (void)block, (void)record, GK_OK;
+}
+static gk_result cancel_silently(void *graph) { return (void)graph, GK_ERROR_DEVICE; }
+static gk_result submit_it(void *graph, uint32_t run) { return (void)graph, (void)run, GK_OK; }
+static gk_result read_flag_it(void *graph, uint32_t node, int32_t *flag) {
+  (void)graph, (void)node;
+  *flag = 0;
+  return GK_OK;
+}
+static gk_result run_it(void *graph, const gk_launch_args *launch, gk_launch_result *record) {
+  return (void)graph, (void)launch, (void)record, GK_OK;
+}
+static char *dump_it(void *graph, const char *format) {
+  (void)graph;
+  return strcmp(format, "dot") == 0 ? strdup("digraph lowered {}\n") : NULL;
+}
+
+#define SPARE(...) \
+  {.abi = GK_BACKEND_ABI, .bytes = sizeof(gk_backend), .device_bytes = 1, .graph_bytes = 1, .open = open_it, \
+   .close = close_it, .describe = describe_it, .alloc = alloc_it, .free = free_it, .copy = copy_it, \
+   .takes = takes_it, .lower = lower_it, .drop = drop_it, __VA_ARGS__}
+
+static const gk_backend only_runs = SPARE(.name = "only_runs", .run = run_it, .dump = dump_it);
+static const gk_backend only_native = SPARE(.name = "only_native", .launch = launch_it, .wait = wait_it);
+static const gk_backend only_batched = SPARE(.name = "only_batched", .launch = launch_it, .submit = submit_it,
+                                             .read_flag = read_flag_it);
+static const gk_backend no_words = SPARE(.name = "no_words", .launch = launch_it, .wait = wait_it,
+                                         .cancel = cancel_silently);
+
+static int register_all(void **state) {
+  (void)state;
+  const gk_backend *const all[] = {&only_runs, &only_native, &only_batched, &no_words};
+  for (size_t k = 0; k < GK_COUNT(all); ++k)
+    if (gk_backend_register(all[k]) != GK_OK) return -1;
+  return 0;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+/* Each backend in each mode, and in one that isn't any; the graph is there only where all entries are. */
+static void mode_needs_its_entries(void **state) {
+  (void)state;
+  static const struct { const char *backend; gk_mode mode; } complete[] = {
+    {"only_runs", GK_MODE_IN_PROCESS}, {"only_native", GK_MODE_NATIVE}, {"only_batched", GK_MODE_BATCHED},
+  };
+  for (size_t b = 0; b < GK_COUNT(complete); ++b) {
+    gk_device *device = open_named(complete[b].backend);
+    for (int mode = 0; mode < 4; ++mode) {
+      gk_graph *graph = (gk_graph *)state;
+      chosen = (gk_mode)mode;
+      if (chosen == complete[b].mode) {
+        assert_ok(gk_graph_create(device, &list, 0, &graph));
+        assert_ok(gk_launch(graph, 0));
+        assert_ok(gk_wait(graph, NULL));
+        gk_graph_destroy(graph);
+        continue;
+      }
+      char words[80];
+      snprintf(words, sizeof words, "%s chose mode %d for graph list and lacks the entries", complete[b].backend, mode);
+      assert_fails(GK_ERROR_UNSUPPORTED, words, gk_graph_create(device, &list, 0, &graph));
+      assert_null(graph);
+    }
+    gk_device_close(device);
+  }
+}
+
+static gk_graph *launched(const char *backend, gk_mode mode, gk_device **device) {
+  gk_graph *graph = NULL;
+  chosen = mode;
+  *device = open_named(backend);
+  assert_ok(gk_graph_create(*device, &list, GK_CANCELLABLE, &graph));
+  assert_ok(gk_cancel(graph)); /* nothing is under way yet */
+  assert_ok(gk_launch(graph, 0));
+  return graph;
+}
+
+static void native_without_cancel_refuses_it(void **state) {
+  (void)state;
+  gk_device *device;
+  gk_graph *graph = launched("only_native", GK_MODE_NATIVE, &device);
+  assert_fails(GK_ERROR_UNSUPPORTED, "backend only_native can't stop a launch", gk_cancel(graph));
+  assert_ok(gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+}
+
+static void cancel_that_fails_silently_is_told(void **state) {
+  (void)state;
+  gk_device *device;
+  gk_graph *graph = launched("no_words", GK_MODE_NATIVE, &device);
+  assert_fails(GK_ERROR_DEVICE, "backend no_words failed to and didn't say why", gk_cancel(graph));
+  assert_ok(gk_wait(graph, NULL));
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+}
+
+/* In DOT there is the plan or what was made of it, since two graphs don't fit into one file. */
+static void lowered_dot_stands_alone(void **state) {
+  (void)state;
+  gk_device *device;
+  gk_graph *graph = launched("only_runs", GK_MODE_IN_PROCESS, &device);
+  assert_ok(gk_wait(graph, NULL));
+  char *dot = gk_dump(NULL, graph, "dot"), *text = gk_dump(NULL, graph, "text");
+  assert_string_equal(dot, "digraph lowered {}\n");
+  assert_int_equal(strncmp(text, "plan of list", 12), 0);
+  assert_null(strstr(text, "on only_runs"));
+  gk_free_text(dot);
+  gk_free_text(text);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+}
+
+int main(void) {
+  const struct CMUnitTest tests_[] = {
+    cmocka_unit_test(mode_needs_its_entries),
+    cmocka_unit_test(native_without_cancel_refuses_it),
+    cmocka_unit_test(cancel_that_fails_silently_is_told),
+    cmocka_unit_test(lowered_dot_stands_alone),
+  };
+  return cmocka_run_group_tests(tests_, register_all, NULL);
+}

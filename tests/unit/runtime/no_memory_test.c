@@ -1,0 +1,336 @@
+/* gk's own memory runs out at the kth time that it asks for some, for every k: an error with a message, nothing left
+ * behind, and the next try works. And a launch asks for none. */
+#include "unit/support/runtime.h"
+#include "unit/support/runtime_kernels.h"
+#include <sched.h>
+
+enum { X = 1, A, COUNT, N, OWNED, LINE, FLAG };
+enum { PAUSE = 1, LOOP };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int),   GK_DEFAULT(A, int, 1),  GK_DEFAULT(COUNT, int, 1),
+                                     GK_BUFFER(N, int),   GK_OWN(OWNED, int, 10), GK_STRUCT_VALUE(LINE, line),
+                                     GK_BUFFER(FLAG, int)};
+enum { IN_X = 1, IN_COUNT, IN_OWN };
+static const gk_slot_desc inner_slots[] = {GK_BUFFER(IN_X, int), GK_DEFAULT(IN_COUNT, int, 1),
+                                           GK_OWN(IN_OWN, int, 100)};
+static const gk_task inner_tasks[] = {GK_RUN(total, IN_COUNT, IN_X, IN_OWN)};
+static const gk_list inner = GK_LIST(inner, inner_tasks, inner_slots);
+static const gk_task tasks[] = {GK_DO_WHILE(N, .max_iterations = 9, .label = LOOP),
+                                GK_RUN(add, COUNT, X, A),
+                                GK_INCLUDE(inner, 100, X),
+                                GK_CHECKPOINT(PAUSE, FLAG),
+                                GK_RUN(apply, COUNT, X, LINE),
+                                GK_END,
+                                GK_PARALLEL,
+                                GK_SECTION,
+                                GK_RUN(decrease, GK_ONE, N),
+                                GK_END,
+                                GK_SECTION,
+                                GK_RUN(decrease, GK_ONE, OWNED),
+                                GK_END,
+                                GK_END,
+                                GK_END};
+static const gk_list list = GK_LIST(list, tasks, slots);
+
+static counting memory;
+
+static void nobody(void *user, const gk_device_entry *entry) { (void)entry, ++*(int *)user; }
+static void nothing_wrong(void *user, const gk_problem *problem) { (void)problem, ++*(int *)user; }
+
+/* One thing to try: it answers what gk answered, and takes back what it made. */
+typedef gk_result (*attempt)(const char *backend, gk_device *device);
+
+static gk_result attempt_open(const char *backend, gk_device *none) {
+  (void)none;
+  gk_device *device;
+  gk_result result = gk_device_open(&(gk_device_desc){.backend = backend}, &device);
+  assert_true(!device == (result != GK_OK));
+  gk_device_close(device);
+  return result;
+}
+
+static gk_result attempt_list(const char *backend, gk_device *none) {
+  (void)backend, (void)none;
+  int count = 0;
+  return gk_device_list(nobody, &count);
+}
+
+static gk_result attempt_check(const char *backend, gk_device *none) {
+  (void)backend, (void)none;
+  int problems = 0;
+  gk_result result = gk_check(&list, NULL, nothing_wrong, &problems);
+  assert_int_equal(problems, 0); /* that memory ran out is no mistake in the list */
+  return result;
+}
+
+static gk_result attempt_create(const char *backend, gk_device *device) {
+  (void)backend;
+  gk_graph *graph;
+  gk_result result = gk_graph_create(device, &list, GK_CANCELLABLE, &graph);
+  assert_true(!graph == (result != GK_OK));
+  gk_graph_destroy(graph);
+  return result;
+}
+
+/* A device that hasn't seen the kernels yet, and a list so wide that each of a graph's tables needs a block of its own.
+ */
+enum { WIDE = 3000 };
+static gk_task wide_tasks[3 * WIDE + 1];
+static gk_slot_desc wide_slots[WIDE];
+static char wide_names[WIDE][16];
+static gk_list wide = {GK_ABI, "wide", wide_tasks, GK_COUNT(wide_tasks), wide_slots, WIDE};
+
+static void make_wide(void) {
+  size_t n = 0;
+  for (int k = 0; k < WIDE; ++k) {
+    snprintf(wide_names[k], sizeof wide_names[k], "S%d", k);
+    wide_slots[k] = (gk_slot_desc)GK_BUFFER(1, int);
+    wide_slots[k].slot = k + 1;
+    wide_slots[k].name = wide_names[k];
+    wide_tasks[n++] = k % 2 ? (gk_task)GK_DO_WHILE(1) : (gk_task)GK_CHECKPOINT(1, 1);
+    wide_tasks[n - 1].label = k + 1;
+    wide_tasks[n - 1].flag = k + 1;
+    wide_tasks[n++] = (gk_task)GK_RUN(decrease, GK_ONE, 1);
+    wide_tasks[n++] = (gk_task)GK_END;
+  }
+  wide_tasks[n] = (gk_task)GK_RUN(add, GK_ONE, 1, 2);
+  wide_slots[1] = (gk_slot_desc)GK_DEFAULT(A, int, 1);
+  wide_tasks[3].flag = 1;
+}
+
+static gk_result attempt_from_nothing(const char *backend, gk_device *none) {
+  (void)none;
+  gk_device *device;
+  gk_result result = gk_device_open(&(gk_device_desc){.backend = backend}, &device);
+  gk_graph *graph = NULL;
+  if (result == GK_OK) result = gk_graph_create(device, &wide, 0, &graph);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  return result;
+}
+
+static gk_result attempt_alloc(const char *backend, gk_device *device) {
+  (void)backend;
+  void *blocks[20];
+  int count = 0;
+  while (count < 20 && (blocks[count] = gk_alloc(device, 100, GK_DEVICE_MEMORY))) ++count;
+  for (int k = 0; k < count; ++k) gk_free(device, blocks[k]);
+  return count == 20 ? GK_OK : GK_ERROR_MEMORY;
+}
+
+static gk_result attempt_dump(const char *backend, gk_device *device) {
+  (void)backend, (void)device;
+  static const char *const formats[] = {"text", "dot", "json"};
+  for (size_t k = 0; k < GK_COUNT(formats); ++k) {
+    char *text = gk_dump(&list, NULL, formats[k]);
+    if (!text) return GK_ERROR_MEMORY;
+    gk_free_text(text);
+  }
+  return GK_OK;
+}
+
+static void fail_each_time(attempt attempt_it, const char *backend, gk_device *device, const char *what) {
+  int live = atomic_load(&memory.live);
+  unsigned leaks = fake_leaks();
+  for (int k = 1;; ++k) {
+    atomic_store(&memory.calls, 0);
+    atomic_store(&memory.fail_at, k);
+    gk_result result = attempt_it(backend, device);
+    bool failed = atomic_load(&memory.calls) >= k;
+    atomic_store(&memory.fail_at, 0);
+    if (result != (failed ? GK_ERROR_MEMORY : GK_OK))
+      fail_msg("%s on %s, the %dth time: %s, %s", what, backend, k, gk_result_name(result), gk_error());
+    if (failed && !strstr(gk_error(), "memory")) fail_msg("%s, the %dth time: \"%s\"", what, k, gk_error());
+    assert_ok(attempt_it(backend, device)); /* the next works */
+    /* What was made ready for the device stays with it, and no more than that. */
+    if (k > 1) assert_int_equal(atomic_load(&memory.live), live);
+    if (k > 1) assert_int_equal(fake_leaks(), leaks);
+    live = atomic_load(&memory.live);
+    leaks = fake_leaks();
+    assert_string_equal(fake_broken(), "");
+    if (!failed) return;
+  }
+}
+
+static int setup(void **state) {
+  (void)state;
+  gk_allocator allocator = counting_allocator(&memory);
+  fake_register();
+  fake_reset();
+  awkward_register();
+  make_wide();
+  return gk_set_allocator(&allocator) == GK_OK ? 0 : -1;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  assert_int_equal(atomic_load(&memory.live), 0);
+  assert_string_equal(fake_broken(), "");
+  return gk_set_allocator(NULL) == GK_OK ? 0 : -1;
+}
+
+static void without_a_device(void **state) {
+  (void)state;
+  fail_each_time(attempt_check, "any", NULL, "gk_check");
+  fail_each_time(attempt_dump, "any", NULL, "gk_dump");
+  fail_each_time(attempt_list, "all", NULL, "gk_device_list");
+}
+
+static void with_a_device(void **state) {
+  const char *backend = *state;
+  fail_each_time(attempt_open, backend, NULL, "gk_device_open");
+  fail_each_time(attempt_from_nothing, backend, NULL, "all from nothing");
+  gk_device *device = open_named(backend);
+  fail_each_time(attempt_create, backend, device, "gk_graph_create");
+  fail_each_time(attempt_alloc, backend, device, "gk_alloc");
+  gk_device_close(device);
+}
+
+static void bind_all(gk_graph *graph, int *x, int *n, int *flag) {
+  assert_ok(gk_bind(graph, X, x));
+  assert_ok(gk_bind(graph, N, n));
+  assert_ok(gk_bind(graph, FLAG, flag));
+  assert_ok(gk_bind_bytes(graph, LINE, &(line){1, 1}, sizeof(line)));
+}
+
+/* With a graph at hand: growing its memory, and dumping it. */
+static void with_a_graph(void **state) {
+  const char *backend = *state;
+  gk_device *device = open_named(backend);
+  gk_graph *graph;
+  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  size_t count = 10;
+  bool done = false;
+  for (int k = 1; !done; ++k) {
+    atomic_store(&memory.calls, 0);
+    atomic_store(&memory.fail_at, k);
+    char *text = gk_dump(NULL, graph, k % 2 ? "text" : "json");
+    done = text && atomic_load(&memory.calls) < k;
+    atomic_store(&memory.fail_at, 0);
+    if (!text) assert_says("memory");
+    gk_free_text(text);
+  }
+  for (int k = 0; k < 60; ++k) { /* the table of blocks must grow at some time */
+    atomic_store(&memory.calls, 0);
+    atomic_store(&memory.fail_at, 1);
+    gk_result result = gk_resize(graph, OWNED, ++count);
+    bool failed = atomic_load(&memory.calls) > 0;
+    atomic_store(&memory.fail_at, 0);
+    assert_int_equal(result, failed ? GK_ERROR_MEMORY : GK_OK);
+    assert_ok(gk_resize(graph, OWNED, count));
+    assert_non_null(gk_alloc(device, 1, GK_DEVICE_MEMORY)); /* left to gk_device_close */
+  }
+  atomic_store(&memory.fail_at, 1); /* what ends needs no memory */
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  atomic_store(&memory.fail_at, 0);
+}
+
+/* ---- launching asks for none ------------------------------------------------------------------------------------- */
+
+static void launch_warm(gk_device *device, gk_graph *graph, int *n, int *other, int *x, int rounds) {
+  (void)device;
+  for (int k = 0; k < rounds; ++k) {
+    assert_ok(gk_bind(graph, N, n));
+    assert_ok(gk_bind(graph, X, k % 2 ? other : x));
+    assert_ok(gk_bind_int(graph, A, k));
+    assert_ok(gk_bind_bytes(graph, LINE, &(line){1, k}, sizeof(line)));
+    assert_ok(gk_launch(graph, k % 3 ? 0 : PAUSE));
+    const gk_status *status;
+    gk_result result;
+    while ((result = gk_poll(graph, &status)) == GK_NOT_READY) sched_yield();
+    assert_ok(result);
+    assert_ok(gk_wait(graph, &status));
+  }
+}
+
+/* Also what OpenMP and others take from malloc is counted, where that is glibc's own: sanitizers have another. */
+static atomic_int mallocs;
+#if defined(__has_feature)
+#define HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define HAS_FEATURE(feature) 0
+#endif
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+  !HAS_FEATURE(address_sanitizer) && !HAS_FEATURE(thread_sanitizer)
+#define COUNTED __attribute__((visibility("default")))
+extern void *__libc_malloc(size_t bytes);
+extern void *__libc_calloc(size_t count, size_t bytes);
+extern void *__libc_realloc(void *at, size_t bytes);
+static atomic_bool malloc_fails;
+COUNTED void *malloc(size_t bytes) {
+  atomic_fetch_add(&mallocs, 1);
+  return atomic_load(&malloc_fails) ? NULL : __libc_malloc(bytes);
+}
+COUNTED void *calloc(size_t count, size_t bytes) { return atomic_fetch_add(&mallocs, 1), __libc_calloc(count, bytes); }
+COUNTED void *realloc(void *at, size_t bytes) { return atomic_fetch_add(&mallocs, 1), __libc_realloc(at, bytes); }
+
+static void *usual_alloc(void *user, size_t bytes) { return (void)user, __libc_malloc(bytes); }
+static void *usual_resize(void *user, void *at, size_t bytes) { return (void)user, __libc_realloc(at, bytes); }
+static void usual_free(void *user, void *at) { (void)user, free(at); }
+
+/* The backend hands its part of a dump over in malloc's memory; without it there is the plan. */
+static void dump_without_the_backends_part(void **state) {
+  (void)state;
+  const gk_allocator usual = {NULL, usual_alloc, usual_resize, usual_free};
+  assert_ok(gk_set_allocator(&usual));
+  gk_device *device = open_named("openmp");
+  gk_graph *graph;
+  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  char *plan = gk_dump(&list, NULL, "text"), *whole = gk_dump(NULL, graph, "text");
+  atomic_store(&malloc_fails, true);
+  char *part = gk_dump(NULL, graph, "text");
+  atomic_store(&malloc_fails, false);
+  assert_true(strlen(whole) > strlen(plan));
+  assert_string_equal(part, plan);
+  gk_free_text(plan);
+  gk_free_text(whole);
+  gk_free_text(part);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  assert_ok(gk_set_allocator(NULL));
+}
+
+static void malloc_is_counted(void **state) {
+  (void)state;
+  int before = atomic_load(&mallocs);
+  void *volatile at = malloc(1);
+  free(at);
+  assert_int_equal(atomic_load(&mallocs), before + 1);
+}
+#endif
+
+static void launches_ask_for_nothing(void **state) {
+  const char *backend = *state;
+  gk_device *device = open_named(backend);
+  gk_graph *graph;
+  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  int *x = int_on(device, 0), *other = int_on(device, 0), *n = int_on(device, 1), *flag = int_on(device, 0);
+  bind_all(graph, x, n, flag);
+  launch_warm(device, graph, n, other, x, 3);
+  int calls = atomic_load(&memory.calls);
+  int before = atomic_load(&mallocs);
+  launch_warm(device, graph, n, other, x, 500);
+  assert_int_equal(atomic_load(&memory.calls), calls);
+  assert_int_equal(atomic_load(&mallocs), before);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+}
+
+#define WITH(backend, test) {#test " on " #backend, test, setup, teardown, (void *)(uintptr_t)#backend}
+#define WITH_ALL(test) \
+  WITH(fake_in_process, test), WITH(fake_native, test), WITH(fake_batched, test), WITH(openmp, test), \
+  WITH(awkward, test)
+
+int main(void) {
+  const struct CMUnitTest tests_[] = {
+    cmocka_unit_test_setup_teardown(without_a_device, setup, teardown),
+    WITH_ALL(with_a_device),
+    WITH_ALL(with_a_graph),
+#ifdef COUNTED
+    cmocka_unit_test(malloc_is_counted),
+    cmocka_unit_test(dump_without_the_backends_part),
+#endif
+    WITH_ALL(launches_ask_for_nothing),
+  };
+  return cmocka_run_group_tests(tests_, NULL, NULL);
+}

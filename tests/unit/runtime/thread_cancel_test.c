@@ -1,0 +1,277 @@
+/* A thread that is cancelled (pthread_cancel) in a call of gk's finishes that call: whatever may wait in it, a driver's
+ * wait and a log's sink too, would otherwise leave locks and graphs taken. */
+#include "unit/support/await.h"
+#include "unit/support/runtime_kernels.h"
+#include "unit/cuda/user_driver.h"
+#include "unit/support/waits.h"
+
+static atomic_bool shut; /* a kernel waits before it ends */
+
+static void run_slow(const gk_value *args, gk_range items) {
+  (void)items;
+  await(!atomic_load(&shut));
+  ++*(int *)args[0].ptr;
+}
+static const gk_param slow_params[] = {{.name = "x", .element = "int", .element_bytes = sizeof(int),
+                                        .element_alignment = sizeof(int), .type = GK_PTR, .access = GK_ACCESS_INOUT}};
+static const gk_kernel slow = {.name = "slow", .params = slow_params, .param_count = 1, .host = run_slow};
+
+enum { X = 1, A };
+static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_DEFAULT(A, int, 1)};
+static const gk_task slow_tasks[] = {GK_RUN(slow, GK_ONE, X)};
+static const gk_list slow_list = GK_LIST(slow_list, slow_tasks, slots);
+static const gk_task add_tasks[] = {GK_RUN(add, GK_ONE, X, A)};
+static const gk_list add_list = GK_LIST(add_list, add_tasks, slots);
+
+/* ---- asleep in gk_wait ------------------------------------------------------------------------------------------- */
+
+typedef struct cancelled { const char *backend; gk_graph *graph; gk_result result; bool is_done; } cancelled;
+
+static void open_kernel(void) { atomic_store(&shut, false); }
+
+static void *wait_cancelled(void *at) {
+  cancelled *c = at;
+  pthread_cancel(pthread_self());
+  on_wait = open_kernel; /* the launch goes on when this thread has gone to sleep */
+  c->result = gk_wait(c->graph, NULL);
+  c->is_done = true;
+  pthread_testcancel();
+  return NULL;
+}
+
+static void run_thread(void *(*work)(void *), cancelled *c) {
+  pthread_t thread;
+  void *answer;
+  assert_int_equal(pthread_create(&thread, NULL, work, c), 0);
+  assert_int_equal(pthread_join(thread, &answer), 0);
+  assert_true(c->is_done);
+  assert_ptr_equal(answer, PTHREAD_CANCELED);
+}
+
+static void wait_is_finished(void **state) {
+  gk_device *device = *state;
+  cancelled c = {.result = GK_NOT_READY};
+  assert_ok(gk_graph_create(device, &slow_list, 0, &c.graph));
+  atomic_store(&shut, true);
+  assert_ok(gk_launch(c.graph, 0));
+  run_thread(wait_cancelled, &c);
+  assert_int_equal(c.result, GK_OK);
+  assert_ok(gk_poll(c.graph, NULL));
+  gk_graph_destroy(c.graph);
+}
+
+/* ---- every call -------------------------------------------------------------------------------------------------- */
+
+static void *take(void *user, size_t bytes) {
+  (void)user;
+  pthread_testcancel();
+  return malloc(bytes);
+}
+static void *resize(void *user, void *memory, size_t bytes) {
+  (void)user;
+  pthread_testcancel();
+  return realloc(memory, bytes);
+}
+static void give_back(void *user, void *memory) {
+  (void)user;
+  pthread_testcancel();
+  free(memory);
+}
+
+static void visit_fact(void *user, const gk_fact *fact) {
+  (void)user, (void)fact;
+  pthread_testcancel();
+}
+static void visit_device(void *user, const gk_device_entry *entry) {
+  (void)user, (void)entry;
+  pthread_testcancel();
+}
+
+static void sink_that_may_end_here(void *user, gk_log_level level, const char *said) {
+  (void)user, (void)level, (void)said;
+  pthread_testcancel();
+}
+
+/* A function by itself, as the thread that ends leaves its frame, which AddressSanitizer has to see. */
+__attribute__((noinline)) static gk_result call_all(const char *backend) {
+  gk_device *device = NULL;
+  gk_graph *graph = NULL;
+  int x = 0;
+  gk_result result = gk_device_open(&(gk_device_desc){.backend = backend}, &device);
+  void *memory = result == GK_OK ? gk_alloc(device, sizeof x, GK_DEVICE_MEMORY) : NULL;
+  if (result == GK_OK) result = gk_upload(device, memory, &x, sizeof x);
+  if (result == GK_OK) result = gk_copy(device, memory, memory, sizeof x);
+  if (result == GK_OK) result = gk_graph_create(device, &add_list, GK_CANCELLABLE, &graph);
+  for (int k = 0; k < 5 && result == GK_OK; ++k) {
+    (void)gk_bind(graph, X, &x); /* not memory of gk's, so the backend is asked about it, and may refuse it */
+    result = gk_bind(graph, X, memory);
+    if (result == GK_OK) result = gk_resize(graph, X, 2 + (size_t)k);
+    if (result == GK_OK) result = gk_launch(graph, 0);
+    if (result == GK_OK) result = gk_launch(graph, 0);
+    if (result == GK_OK && gk_poll(graph, NULL) > GK_NOT_READY) result = GK_ERROR_DEVICE;
+    if (result == GK_OK) result = gk_cancel(graph);
+    if (result == GK_OK) result = gk_wait(graph, NULL);
+    (void)gk_launch_on(graph, 0, NULL); /* where there are streams */
+    if (result == GK_OK) result = gk_wait(graph, NULL);
+    (void)gk_host_address(device, memory);
+  }
+  gk_free_text(gk_dump(NULL, graph, "text"));
+  if (result == GK_OK) result = gk_facts(visit_fact, NULL);
+  for (size_t k = 0; result == GK_OK && gk_backend_at(k); ++k)
+    result = gk_backend_facts(gk_backend_at(k), visit_fact, NULL);
+  if (result == GK_OK) result = gk_device_facts(device, visit_fact, NULL);
+  if (result == GK_OK) result = gk_device_list(visit_device, NULL);
+  if (result == GK_OK) result = gk_download(device, &x, gk_bound(graph, X), sizeof x);
+  gk_free(device, memory);
+  if (result == GK_OK) result = gk_launch(graph, 0);
+  gk_graph_destroy(graph);
+  gk_device_close(device);
+  return result;
+}
+
+static void *call_all_cancelled(void *at) {
+  cancelled *c = at;
+  pthread_cancel(pthread_self());
+  c->result = call_all(c->backend);
+  c->is_done = true;
+  pthread_testcancel();
+  return NULL;
+}
+
+static void call_is_finished(void **state) {
+  cancelled c = {.backend = *state};
+  fake_register();
+  fake_reset();
+  awkward_register();
+  assert_ok(gk_set_allocator(&(gk_allocator){NULL, take, resize, give_back}));
+  gk_set_log(GK_LOG_DEBUG, sink_that_may_end_here, NULL);
+  run_thread(call_all_cancelled, &c);
+  gk_set_log(GK_LOG_NONE, NULL, NULL);
+  assert_ok(gk_set_allocator(NULL));
+  if (c.result != GK_OK) fail_msg("%s: %s", c.backend, gk_result_name(c.result));
+  assert_string_equal(fake_broken(), "");
+  assert_int_equal(fake_leaks(), 0);
+}
+#define CALLS(backend) \
+  {"call_is_finished on " #backend, call_is_finished, NULL, NULL, (void *)(uintptr_t)#backend}
+
+/* ---- a module ---------------------------------------------------------------------------------------------------- */
+
+static void *load_cancelled(void *at) {
+  static char path[4200];
+  cancelled *c = at;
+  const ssize_t length = readlink("/proc/self/exe", path, 4096);
+  pthread_cancel(pthread_self());
+  if (length > 0) snprintf(strrchr(path, '/'), 32, "/../base/module.so");
+  c->result = gk_backend_load(path);
+  c->is_done = true;
+  pthread_testcancel();
+  return NULL;
+}
+
+static void load_is_finished(void **state) {
+  (void)state;
+  cancelled c = {.result = GK_NOT_READY};
+  run_thread(load_cancelled, &c);
+  assert_int_equal(c.result, GK_OK);
+}
+
+
+/* ---- in graphs of the caller's ----------------------------------------------------------------------------------- */
+
+typedef struct added {
+  cancelled cancelled;
+  gk_result (*call)(struct added *a);
+  gk_device *device;
+  CUgraph into;
+  CUgraphExec exec;
+  gk_graph *graph;
+  int32_t *flag;
+} added;
+
+__attribute__((noinline)) static gk_result add_all(added *a) {
+  CUgraphNode node;
+  gk_cuda_block block;
+  CUcontext context;
+  CUgraph whole;
+  gk_graph *graph = NULL;
+  gk_result result = gk_cuda_context(a->device, &context, NULL);
+  if (result == GK_OK) result = gk_graph_create(a->device, &add_list, 0, &graph);
+  if (result == GK_OK) result = gk_cuda_graph(graph, 0, &whole, NULL);
+  if (result == GK_OK) result = gk_cuda_node(graph, 0, 0, NULL, &node);
+  if (result == GK_OK) gk_free_text(gk_cuda_dump(graph, 0));
+  gk_graph_destroy(graph);
+  if (result == GK_OK) result = gk_cuda_begin(a->device, GK_OP_WHILE, a->flag, 7, a->into, NULL, 0, &block);
+  if (result == GK_OK) result = gk_cuda_end(a->device, &block);
+  if (result == GK_OK) result = gk_cuda_add(a->device, &add_list, GK_CANCELLABLE, a->into, NULL, 0, &a->graph, &node);
+  return result;
+}
+
+__attribute__((noinline)) static gk_result arm_all(added *a) {
+  gk_result result = gk_cuda_arm(a->graph, a->exec, 0);
+  if (result == GK_OK && gk_poll(a->graph, NULL) > GK_NOT_READY) result = GK_ERROR_DEVICE;
+  if (result == GK_OK) result = gk_cancel(a->graph);
+  return result == GK_OK ? gk_cuda_disarm(a->graph) : result;
+}
+
+static void *call_cancelled(void *at) {
+  added *a = at;
+  pthread_cancel(pthread_self());
+  a->cancelled.result = a->call(a);
+  a->cancelled.is_done = true;
+  pthread_testcancel();
+  return NULL;
+}
+
+/* Its k-th call of the driver fails. @return whether there was one. */
+static bool fails_once(added *a, gk_result (*call)(added *a), uint64_t k) {
+  a->call = call;
+  a->cancelled = (cancelled){0};
+  sim->mark();
+  (sim->fail)(k, CUDA_ERROR_UNKNOWN, SIMGPU_NOW);
+  run_thread(call_cancelled, &a->cancelled);
+  const bool failed = sim->failed() != NULL;
+  sim->mark();
+  return failed;
+}
+
+/* Also when gk asks whether the device is lost, as a call has failed. */
+static void added_call_is_finished(void **state) {
+  added a = {.device = *state, .flag = int_on(*state, 0)};
+  CUcontext context;
+  bool failed = true;
+  assert_ok(gk_cuda_context(*state, &context, NULL));
+  RIGHT(cu.cuCtxPushCurrent(context));
+  for (uint64_t k = 1; failed; ++k) {
+    gk_graph_destroy(a.graph);
+    a.graph = NULL;
+    if (a.into) RIGHT(cu.cuGraphDestroy(a.into));
+    RIGHT(cu.cuGraphCreate(&a.into, 0));
+    failed = fails_once(&a, add_all, k);
+  }
+  assert_int_equal(a.cancelled.result, GK_OK);
+  RIGHT(cu.cuGraphInstantiateWithFlags(&a.exec, a.into, 0));
+  failed = true;
+  for (uint64_t k = 1; failed; ++k) {
+    failed = fails_once(&a, arm_all, k);
+    assert_ok(gk_cuda_disarm(a.graph));
+  }
+  assert_int_equal(a.cancelled.result, GK_OK);
+  RIGHT(cu.cuGraphExecDestroy(a.exec));
+  RIGHT(cu.cuGraphDestroy(a.into));
+  RIGHT(cu.cuCtxPopCurrent(&context));
+  gk_graph_destroy(a.graph);
+  gk_free(*state, a.flag);
+}
+
+int main(int argc, char **argv) {
+  (void)argc;
+  with_simgpu(argv);
+  const struct CMUnitTest tests[] = {
+    ON(openmp, wait_is_finished), ON(fake_in_process, wait_is_finished), ON(fake_batched, wait_is_finished),
+    CALLS(openmp), CALLS(fake_in_process), CALLS(fake_native), CALLS(fake_batched), CALLS(awkward), CALLS(cuda),
+    ON_CUDA(added_call_is_finished),
+    cmocka_unit_test(load_is_finished), /* last: no allocator is set while a module is loaded */
+  };
+  return cmocka_run_group_tests(tests, find_user_driver, NULL);
+}

@@ -1,0 +1,307 @@
+/* How long the device's thread, and a thread that waits for it, stay awake before they sleep; yields take what the test
+ * says. */
+#include "unit/support/await.h"
+#include "base/clock.h"
+#include "unit/support/runtime.h"
+#include "unit/support/set_clock.h"
+#include "unit/support/waits.h"
+#include "runtime/worker.h"
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { AWAKE_NS = 50000, PENALTY = 64, YIELD_NS = 1000 };
+
+static _Thread_local bool is_watched;
+static _Thread_local uint64_t yield_ns;
+static _Thread_local int yields, sleeps;
+static _Thread_local void (*when_yielding)(void), (*when_sleeping)(void);
+
+/* In front of the C library's. */
+int sched_yield(void) {
+  if (!is_watched) return (int)syscall(SYS_sched_yield);
+  let_pass_here(yield_ns);
+  ++yields;
+  is_watched = false; /* what the test does here isn't counted */
+  if (when_yielding) when_yielding();
+  is_watched = true;
+  return 0;
+}
+
+static void note_sleep(void) {
+  ++sleeps;
+  if (when_sleeping) when_sleeping();
+}
+
+/* From here on this thread's yields and sleeps are counted. */
+static void watch(uint64_t takes_ns) {
+  is_watched = true;
+  yield_ns = takes_ns;
+  yields = sleeps = 0;
+  when_yielding = when_sleeping = NULL;
+  on_wait = note_sleep;
+}
+
+static void watch_no_more(void) {
+  is_watched = false;
+  on_wait = NULL;
+}
+
+static gki_worker worker;
+static atomic_bool gate;
+
+typedef struct held { gki_job job; } held;
+
+static void run_held(gki_job *job) {
+  (void)job;
+  await(atomic_load(&gate));
+}
+static void open_gate(void) { atomic_store(&gate, true); }
+
+/* Posts a job that lasts until the gate is open. */
+static void post_held(held *h) {
+  atomic_store(&gate, false);
+  *h = (held){.job.run = run_held};
+  gki_worker_post(&worker, &h->job);
+}
+
+static int begin(void **state) {
+  (void)state;
+  set_clock();
+  return gki_worker_start(&worker) == GK_OK ? 0 : -1;
+}
+
+static int end(void **state) {
+  (void)state;
+  watch_no_more();
+  gki_worker_stop(&worker);
+  return 0;
+}
+
+/* ---- threads that wait for a job --------------------------------------------------------------------------------- */
+
+/* Until it has waited for as long as waking takes. */
+static void sleeps_after_a_while(void **state) {
+  (void)state;
+  held h;
+  post_held(&h);
+  watch(YIELD_NS);
+  when_sleeping = open_gate;
+  gki_worker_wait(&worker, &h.job);
+  assert_int_equal(yields, AWAKE_NS / YIELD_NS);
+  assert_true(sleeps > 0);
+  assert_int_equal(atomic_load(&worker.crowded_until), 0);
+}
+
+static held *awaited;
+static void finish_at_the_tenth(void) {
+  if (yields < 10) return;
+  open_gate();
+  await(atomic_load(&awaited->job.done));
+}
+
+static void is_there_when_it_ends(void **state) {
+  (void)state;
+  held h;
+  awaited = &h;
+  post_held(&h);
+  watch(YIELD_NS);
+  when_yielding = finish_at_the_tenth;
+  gki_worker_wait(&worker, &h.job);
+  assert_int_equal(yields, 10);
+  assert_int_equal(sleeps, 0);
+}
+
+/* The thread that got the core kept it: one sleeps at once, and others don't yield for 64 times as long. */
+static void long_yields_are_a_crowd(void **state) {
+  (void)state;
+  static const struct { uint64_t yield_ns, penalty_ns; } cases[] = {
+    {20000, PENALTY * 20000}, {3000000, PENALTY * 3000000},
+    {2000000000, PENALTY * 10000000} /* more than anybody takes: a debugger may have been at it */};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
+    held h;
+    post_held(&h);
+    watch(cases[k].yield_ns);
+    when_sleeping = open_gate;
+    gki_worker_wait(&worker, &h.job);
+    assert_int_equal(yields, 1);
+    const uint64_t until = atomic_load(&worker.crowded_until), now = gki_now_ns();
+    assert_int_equal(until - now, cases[k].penalty_ns);
+    for (int crowded = 1; crowded >= 0; --crowded) {
+      post_held(&h);
+      let_pass_here(until - (uint64_t)crowded - gki_now_ns());
+      watch(YIELD_NS);
+      when_sleeping = open_gate;
+      gki_worker_wait(&worker, &h.job);
+      assert_int_equal(yields, crowded ? 0 : AWAKE_NS / YIELD_NS);
+    }
+  }
+}
+
+/* A yield that takes less is none. */
+static void short_yields_are_no_crowd(void **state) {
+  (void)state;
+  held h;
+  post_held(&h);
+  watch(19999);
+  when_sleeping = open_gate;
+  gki_worker_wait(&worker, &h.job);
+  assert_int_equal(yields, 3);
+  assert_int_equal(atomic_load(&worker.crowded_until), 0);
+}
+
+/* In a crowd one doesn't sleep either where it is done by then. */
+static void looks_before_it_sleeps(void **state) {
+  (void)state;
+  held h;
+  post_held(&h);
+  open_gate();
+  await(atomic_load(&h.job.done));
+  atomic_store(&worker.crowded_until, UINT64_MAX);
+  watch(YIELD_NS);
+  gki_worker_wait(&worker, &h.job);
+  assert_int_equal(yields + sleeps, 0);
+}
+
+static atomic_int waiting;
+static void note_waiting(void) { atomic_fetch_add(&waiting, 1); }
+
+static void *wait_for_job(void *at) {
+  on_wait = note_waiting;
+  gki_worker_wait(&worker, at);
+  return NULL;
+}
+
+/* Once it sleeps. */
+static pthread_t begin_waiting(gki_job *job) {
+  pthread_t thread;
+  const int before = atomic_load(&waiting);
+  assert_int_equal(pthread_create(&thread, NULL, wait_for_job, job), 0);
+  await(atomic_load(&waiting) > before);
+  pthread_mutex_lock(&worker.lock); /* which it had until it slept */
+  pthread_mutex_unlock(&worker.lock);
+  return thread;
+}
+
+/* A thread that waits hears of its own job, however many wait for others. */
+static void all_who_wait_are_woken(void **state) {
+  (void)state;
+  held first, second = {.job.run = run_held};
+  pthread_t threads[2];
+  atomic_store(&worker.crowded_until, UINT64_MAX);
+  post_held(&first);
+  gki_worker_post(&worker, &second.job);
+  threads[0] = begin_waiting(&second.job);
+  threads[1] = begin_waiting(&first.job);
+  open_gate();
+  for (int k = 0; k < 2; ++k) pthread_join(threads[k], NULL);
+}
+
+static atomic_bool runs_here;
+static void run_held_here(gki_job *job) {
+  atomic_store(&runs_here, true);
+  run_held(job);
+}
+static void *run_on_own_thread(void *at) {
+  gki_worker_run(at, &(held){.job.run = run_held_here}.job);
+  return NULL;
+}
+static void *stop_worker(void *at) {
+  gki_worker_stop(at);
+  return NULL;
+}
+static bool is_ending(gki_worker *one) {
+  pthread_mutex_lock(&one->lock);
+  const bool ending = one->ending;
+  pthread_mutex_unlock(&one->lock);
+  return ending;
+}
+
+/* One that is told to end while a job runs on a caller's thread ends after that. */
+static void ends_behind_a_callers_job(void **state) {
+  (void)state;
+  gki_worker one;
+  pthread_t runs, stops;
+  assert_ok(gki_worker_start(&one));
+  atomic_store(&gate, false);
+  atomic_store(&runs_here, false);
+  assert_int_equal(pthread_create(&runs, NULL, run_on_own_thread, &one), 0);
+  await(atomic_load(&runs_here));
+  assert_int_equal(pthread_create(&stops, NULL, stop_worker, &one), 0);
+  await(is_ending(&one));
+  open_gate();
+  pthread_join(runs, NULL);
+  pthread_join(stops, NULL);
+}
+
+/* ---- the worker's own thread ------------------------------------------------------------------------------------- */
+
+static atomic_int worker_yields, worker_sleeps;
+static atomic_bool pauses, paused; /* at its fifth yield, until the test has posted something */
+
+static void count_worker_yields(void) {
+  atomic_store(&worker_yields, yields);
+  if (yields != 5 || !atomic_load(&pauses)) return;
+  atomic_store(&paused, true);
+  await(!atomic_load(&paused));
+}
+static void count_worker_sleeps(void) { atomic_store(&worker_sleeps, sleeps); }
+
+/* A job after which its thread is watched. */
+static void run_watching(gki_job *job) {
+  (void)job;
+  watch(YIELD_NS);
+  when_yielding = count_worker_yields;
+  when_sleeping = count_worker_sleeps;
+}
+
+static void post_watching(held *h, bool with_pause) {
+  atomic_store(&worker_yields, 0);
+  atomic_store(&worker_sleeps, 0);
+  atomic_store(&pauses, with_pause);
+  atomic_store(&paused, false);
+  *h = (held){.job.run = run_watching};
+  gki_worker_post(&worker, &h->job);
+}
+
+static void worker_stays_awake_a_while(void **state) {
+  (void)state;
+  held h;
+  post_watching(&h, false);
+  await(atomic_load(&worker_sleeps) > 0);
+  assert_int_equal(atomic_load(&worker_yields), AWAKE_NS / YIELD_NS);
+  gki_worker_wait(&worker, &h.job);
+  atomic_store(&worker.crowded_until, UINT64_MAX); /* where others want the cores it sleeps at once */
+  post_watching(&h, false);
+  await(atomic_load(&worker_sleeps) > 0);
+  assert_int_equal(atomic_load(&worker_yields), 0);
+}
+
+static void worker_that_is_awake_hears_what_comes(void **state) {
+  (void)state;
+  held h, next;
+  post_watching(&h, true);
+  await(atomic_load(&paused));
+  post_held(&next);
+  open_gate();
+  atomic_store(&paused, false);
+  await(atomic_load(&next.job.done));
+  await(atomic_load(&worker_sleeps) > 0); /* for what comes after */
+  assert_int_equal(atomic_load(&worker_yields), 5 + AWAKE_NS / YIELD_NS);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    CASE(sleeps_after_a_while),
+    CASE(is_there_when_it_ends),
+    CASE(long_yields_are_a_crowd),
+    CASE(short_yields_are_no_crowd),
+    CASE(looks_before_it_sleeps),
+    CASE(all_who_wait_are_woken),
+    CASE(ends_behind_a_callers_job),
+    CASE(worker_stays_awake_a_while),
+    CASE(worker_that_is_awake_hears_what_comes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

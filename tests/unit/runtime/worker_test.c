@@ -1,0 +1,216 @@
+#include "runtime/worker.h"
+#include "unit/support/runtime.h"
+#include <sched.h>
+#include <time.h>
+
+typedef struct step {
+  gki_job job;
+  int number;
+  pthread_t where;
+  atomic_bool *gate; /* not NULL: runs until it is open */
+} step;
+
+static int order[4096];
+static atomic_int order_count;
+static atomic_int at_once;
+
+static void run_step(gki_job *job) {
+  step *s = (step *)job;
+  assert_int_equal(atomic_fetch_add(&at_once, 1), 0);
+  while (s->gate && !atomic_load(s->gate)) sched_yield();
+  s->where = pthread_self();
+  order[atomic_fetch_add(&order_count, 1)] = s->number;
+  atomic_fetch_sub(&at_once, 1);
+}
+
+static int start(void **state) {
+  static gki_worker worker;
+  atomic_store(&order_count, 0);
+  *state = &worker;
+  return gki_worker_start(&worker) == GK_OK ? 0 : -1;
+}
+
+static int stop(void **state) {
+  gki_worker_stop(*state);
+  return 0;
+}
+
+static void jobs_run_in_their_order(void **state) {
+  gki_worker *worker = *state;
+  step steps[100];
+  for (int k = 0; k < 100; ++k) {
+    steps[k] = (step){.job.run = run_step, .number = k};
+    gki_worker_post(worker, &steps[k].job);
+  }
+  for (int k = 99; k >= 0; --k) gki_worker_wait(worker, &steps[k].job);
+  for (int k = 0; k < 100; ++k) assert_int_equal(order[k], k);
+  assert_false(pthread_equal(steps[0].where, pthread_self()));
+}
+
+static void job_runs_here_if_nothing_is_under_way(void **state) {
+  gki_worker *worker = *state;
+  step ran = {.job.run = run_step, .number = 1}, handed = {.job.run = run_step, .number = 2};
+  gki_worker_run(worker, &ran.job);
+  assert_true(pthread_equal(ran.where, pthread_self()));
+  gki_worker_run_or_post(worker, &handed.job);
+  assert_true(atomic_load(&handed.job.done));
+  assert_true(pthread_equal(handed.where, pthread_self()));
+}
+
+static void job_queues_behind_what_is_under_way(void **state) {
+  gki_worker *worker = *state;
+  atomic_bool gate = false;
+  step held = {.job.run = run_step, .number = 1, .gate = &gate}, handed = {.job.run = run_step, .number = 2};
+  step ran = {.job.run = run_step, .number = 3};
+  gki_worker_post(worker, &held.job);
+  gki_worker_run_or_post(worker, &handed.job);
+  assert_false(atomic_load(&handed.job.done)); /* and it returned */
+  atomic_store(&gate, true);
+  gki_worker_run(worker, &ran.job);
+  assert_true(atomic_load(&handed.job.done));
+  for (int k = 0; k < 3; ++k) assert_int_equal(order[k], k + 1);
+}
+
+static void *run_held(void *at) {
+  void **both = at;
+  gki_worker_run(both[0], both[1]);
+  return NULL;
+}
+
+/* While a job runs on one caller's thread, the worker and other callers wait their turn. */
+static void posted_waits_for_a_callers_thread(void **state) {
+  gki_worker *worker = *state;
+  atomic_bool gate = false;
+  step held = {.job.run = run_step, .number = 1, .gate = &gate}, posted = {.job.run = run_step, .number = 2};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, run_held, (void *[]){worker, &held.job}), 0);
+  while (!atomic_load(&at_once)) sched_yield();
+  gki_worker_post(worker, &posted.job);
+  for (int k = 0; k < 1000; ++k) sched_yield();
+  assert_int_equal(atomic_load(&order_count), 0);
+  atomic_store(&gate, true);
+  gki_worker_wait(worker, &posted.job);
+  pthread_join(thread, NULL);
+  assert_int_equal(order[0], 1);
+  assert_int_equal(order[1], 2);
+}
+
+static void sleep_ns(long ns) {
+  if (ns) nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
+typedef struct nap { gki_job job; long ns; int *count; } nap;
+
+static void run_nap(gki_job *job) {
+  const nap *n = (nap *)job;
+  sleep_ns(n->ns);
+  ++*n->count;
+}
+
+/* Whether the thread, or who waits for it, is awake, about to sleep, or sleeps when something comes. */
+static void whoever_sleeps_is_woken(void **state) {
+  gki_worker *worker = *state;
+  static const long pauses[] = {0, 20000, 45000, 50000, 60000, 2000000};
+  enum { PAUSES = sizeof pauses / sizeof *pauses, ROUNDS = 5 };
+  int count = 0;
+  for (int k = 0; k < ROUNDS * PAUSES * PAUSES; ++k) {
+    atomic_store(&worker->crowded_until, k % 2 ? UINT64_MAX : 0); /* where others want the cores nobody stays awake */
+    nap n = {{.run = run_nap}, pauses[k / PAUSES % PAUSES], &count};
+    sleep_ns(pauses[k % PAUSES]);
+    gki_worker_post(worker, &n.job);
+    gki_worker_wait(worker, &n.job);
+    assert_int_equal(count, k + 1);
+  }
+}
+
+static void stop_carries_out_what_was_posted(void **state) {
+  (void)state;
+  gki_worker worker;
+  atomic_store(&order_count, 0);
+  assert_ok(gki_worker_start(&worker));
+  step steps[50];
+  for (int k = 0; k < 50; ++k) {
+    steps[k] = (step){.job.run = run_step, .number = k};
+    gki_worker_post(&worker, &steps[k].job);
+  }
+  gki_worker_stop(&worker);
+  assert_int_equal(atomic_load(&order_count), 50);
+  for (int k = 0; k < 50; ++k) assert_true(atomic_load(&steps[k].job.done));
+}
+
+enum { THREADS = 6, JOBS = 300 };
+
+static void *use(void *at) {
+  gki_worker *worker = ((void **)at)[0];
+  int number = *(int *)((void **)at)[1];
+  step posted[3];
+  for (int k = 0; k < JOBS / 3; ++k) {
+    for (int j = 0; j < 3; ++j) {
+      posted[j] = (step){.job.run = run_step, .number = number * JOBS + k * 3 + j};
+      if (j == 0) gki_worker_post(worker, &posted[j].job);
+      else if (j == 1) gki_worker_run_or_post(worker, &posted[j].job);
+      else gki_worker_run(worker, &posted[j].job);
+    }
+    for (int j = 0; j < 3; ++j) gki_worker_wait(worker, &posted[j].job); /* their memory is used again */
+  }
+  return NULL;
+}
+
+static void many_threads_share_one_line(void **state) {
+  pthread_t threads[THREADS];
+  int numbers[THREADS];
+  void *both[THREADS][2];
+  for (int k = 0; k < THREADS; ++k) {
+    numbers[k] = k;
+    both[k][0] = *state;
+    both[k][1] = &numbers[k];
+    assert_int_equal(pthread_create(&threads[k], NULL, use, both[k]), 0);
+  }
+  for (int k = 0; k < THREADS; ++k) pthread_join(threads[k], NULL);
+  assert_int_equal(atomic_load(&order_count), THREADS * JOBS);
+  int last[THREADS];
+  for (int k = 0; k < THREADS; ++k) last[k] = -1;
+  for (int k = 0; k < THREADS * JOBS; ++k) { /* each thread's own come in its order */
+    int thread = order[k] / JOBS, number = order[k] % JOBS;
+    assert_int_equal(number, last[thread] + 1);
+    last[thread] = number;
+  }
+}
+
+/* Stacks larger than the address space: no thread can be started, and nothing is left behind. */
+static void thread_that_does_not_start_is_told(void **state) {
+  (void)state;
+  gki_worker worker;
+  pthread_attr_t usual, huge;
+  assert_int_equal(pthread_getattr_default_np(&usual), 0);
+  pthread_attr_init(&huge);
+  assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 60), 0);
+  assert_int_equal(pthread_setattr_default_np(&huge), 0);
+  gk_device *device = (gk_device *)&worker;
+  gk_result started = gki_worker_start(&worker);
+  assert_says("the device's thread can't be started: ");
+  gk_result opened = gk_device_open(&(gk_device_desc){.backend = "openmp", .threads = 1}, &device);
+  assert_int_equal(pthread_setattr_default_np(&usual), 0);
+  pthread_attr_destroy(&huge);
+  pthread_attr_destroy(&usual);
+  assert_int_equal(started, GK_ERROR_MEMORY);
+  assert_int_equal(opened, GK_ERROR_MEMORY);
+  assert_says("the device's thread can't be started: ");
+  assert_null(device);
+  assert_ok(gki_worker_start(&worker)); /* the next one does */
+  gki_worker_stop(&worker);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(jobs_run_in_their_order, start, stop),
+    cmocka_unit_test_setup_teardown(job_runs_here_if_nothing_is_under_way, start, stop),
+    cmocka_unit_test_setup_teardown(job_queues_behind_what_is_under_way, start, stop),
+    cmocka_unit_test_setup_teardown(posted_waits_for_a_callers_thread, start, stop),
+    cmocka_unit_test_setup_teardown(whoever_sleeps_is_woken, start, stop),
+    cmocka_unit_test(stop_carries_out_what_was_posted),
+    cmocka_unit_test_setup_teardown(many_threads_share_one_line, start, stop),
+    cmocka_unit_test(thread_that_does_not_start_is_told),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+/* Lists whose kernels count in a memory of cells, one per slot; every list with and without GK_STEP_LOOP and
+ * GK_STEP_FORK, its tasks in runs and alone. */
+#ifndef CELLS_H
+#define CELLS_H
+#include "unit/plan/walk_world.h"
+#include <string.h>
+
+enum { CELLS = 32, BIG = 4000 };
+enum { A = 1, B, C, D, E, F, G, H, N, M, K, X, Y, P, Q };
+enum { LB = 101, LC, LP, LQ, LX, LY };
+
+#define CELL(s) {.slot = (s), .type = GK_PTR, .name = #s, .element = "int", .element_bytes = 4}
+static const gk_slot_desc slots[] = {CELL(A), CELL(B), CELL(C), CELL(D), CELL(E), CELL(F), CELL(G), CELL(H),
+                                     CELL(N), CELL(M), CELL(K), CELL(X), CELL(Y), CELL(P), CELL(Q)};
+
+/* ---- kernels: they get slots' memory and do one thing ------------------------------------------------------------ */
+
+static void run_tick(const gk_value *a, gk_range r) { (void)r; ++*(int32_t *)a[0].ptr; }
+static void run_drop(const gk_value *a, gk_range r) { (void)r; --*(int32_t *)a[0].ptr; }
+static void run_one(const gk_value *a, gk_range r) { (void)r; *(int32_t *)a[0].ptr = 1; }
+static void run_two(const gk_value *a, gk_range r) { (void)r; *(int32_t *)a[0].ptr = 2; }
+static void run_five(const gk_value *a, gk_range r) { (void)r; *(int32_t *)a[0].ptr = 5; }
+static void run_move(const gk_value *a, gk_range r) { (void)r; *(int32_t *)a[0].ptr = *(int32_t *)a[1].ptr; }
+
+#define KERNEL(id) static const gk_kernel id = {.name = #id, .host = run_##id}
+KERNEL(tick); KERNEL(drop); KERNEL(one); KERNEL(two); KERNEL(five); KERNEL(move);
+static int32_t *cancel_at; /* `halt` cancels the launch */
+static void run_halt(const gk_value *a, gk_range r) { (void)a; (void)r; *cancel_at = 1; }
+KERNEL(halt);
+/* Raises a flag every second time: once when it runs, not when it is run again. */
+static void run_ask(const gk_value *a, gk_range r) { (void)r; *(int32_t *)a[0].ptr = ++*(int32_t *)a[1].ptr & 1; }
+KERNEL(ask);
+#define DO(k, ...) GK_RUN(k, GK_ONE, __VA_ARGS__)
+
+/* ---- a memory of cells, one per slot ----------------------------------------------------------------------------- */
+
+typedef struct cells {
+  int32_t at[CELLS][2];
+  uint32_t reads[BIG];
+} cells;
+
+static void cells_execute(world *w, uint32_t node) {
+  cells *c = w->user;
+  const gk_node *task = &w->plan->nodes[node];
+  gk_value args[GK_MAX_ARGS];
+  for (uint32_t k = 0; k < task->arg_count; ++k) args[k].ptr = c->at[w->plan->args[task->args + k]];
+  task->kernel->host(args, (gk_range){0, 1, {1, 1, 1}});
+}
+
+static int64_t cells_flag(world *w, uint32_t node) {
+  cells *c = w->user;
+  const gk_node *block = &w->plan->nodes[node];
+  if (node < BIG) ++c->reads[node];
+  return c->at[block->flag][block->offset / 4];
+}
+
+typedef struct test {
+  world w;
+  cells c;
+} test;
+
+static void begin(test *t, const gk_task *tasks, size_t count, uint32_t mode) {
+  memset(t, 0, sizeof *t);
+  gk_list list = {GK_ABI, "test", tasks, count, slots, GK_COUNT(slots)};
+  t->w = (world){.execute = cells_execute, .flag = cells_flag, .user = &t->c, .random = mode};
+  t->w.takes = (mode & 1 ? TAKES_LOOP : 0) | (mode & 2 ? TAKES_FORK : 0) | (mode & 8 ? TAKES_CHECKPOINT : 0);
+  cancel_at = &t->w.cancel;
+  world_begin(&t->w, &list, mode & 4 ? GK_ISOLATE : 0);
+}
+
+/* Every test runs in all modes: loops, forks and checkpoints by steps or by the backend, tasks in runs or alone. */
+#define FOR_LIST(t, tasks) \
+  for (uint32_t mode = 0; mode < 16; ++mode) \
+    for (bool gki_once = (begin(&t, tasks, GK_COUNT(tasks), mode), true); gki_once; gki_once = false, world_end(&t.w))
+#define CELL_OF(t, s) ((t).c.at[s][0])
+
+static gk_state launch(test *t, int32_t label) {
+  uint32_t node = label ? gki_plan_label(t->w.plan, label) : 0;
+  assert_true(!label || node);
+  return world_launch(&t->w, node);
+}
+static int32_t yielded(const test *t) { return t->w.record.yielded ? t->w.plan->nodes[t->w.record.yielded].label : 0; }
+
+static void expect_cells(const test *t, size_t count, const int32_t (*pairs)[2], int line) {
+  for (size_t k = 0; k < count; ++k)
+    if (CELL_OF(*t, pairs[k][0]) != pairs[k][1])
+      fail_msg("line %d, takes %u: %s is %d, not %d", line, t->w.takes, slots[pairs[k][0] - 1].name,
+               CELL_OF(*t, pairs[k][0]), pairs[k][1]);
+}
+#define EXPECT(t, ...) \
+  expect_cells(&(t), GK_COUNT(((const int32_t[][2]){__VA_ARGS__})), (const int32_t[][2]){__VA_ARGS__}, __LINE__)
+
+#define TEST(name) cmocka_unit_test(test_##name)
+#endif
