@@ -1,4 +1,5 @@
 /* How cost grows on OpenMP: with tasks, loops in loops, checkpoints, sections and slots (table G). */
+#include "gk_info.h"
 #include "cpu_floor.h"
 #include "growth_lists.h"
 #include "must.h"

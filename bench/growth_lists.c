@@ -1,4 +1,5 @@
 #include "growth_lists.h"
+#include "gk_info.h"
 #include "gk_kernel.h"
 #include "held.h"
 #include "must.h"

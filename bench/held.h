@@ -1,7 +1,7 @@
 /* An allocator hook that counts: what gk holds of the host's memory, beside a driver. */
 #ifndef BENCH_HELD_H
 #define BENCH_HELD_H
-#include "gk.h"
+#include "gk_info.h"
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* A whole application (table F3): some time steps of soft spheres that are driven together, by gk's graph and by hand
  * with OpenMP. All arms start from the same moment, search for neighbours in the same steps, find their lists too short
  * as often, and must come to the same bits; those are held against a run without lists. */
+#include "gk_info.h"
 #include "apart.h"
 #include "cpu_floor.h"
 #include "particles_app.h"

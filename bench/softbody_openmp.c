@@ -2,7 +2,7 @@
  * arms start from the same moment, do the same passes of the same loops, and must come to the same bits. */
 #include "apart.h"
 #include "cpu_floor.h"
-#include "gk.h"
+#include "gk_info.h"
 #include "must.h"
 #include "softbody_scene.h"
 #include <omp.h>

@@ -2,7 +2,7 @@
  * same work written by hand (tables F1, F2, F7, F8). A task is x[i] += 1 on n int32. */
 #include "apart.h"
 #include "cpu_floor.h"
-#include "gk.h"
+#include "gk_info.h"
 #include "gk_kernel.h"
 #include "must.h"
 #include <omp.h>

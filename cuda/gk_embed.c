@@ -323,7 +323,7 @@ static void write_string(FILE *out, const char *text) {
 
 static void write_all(FILE *out, const job *work) {
   fprintf(out, "/* Written by gk-embed %s: to be compiled into the program, and given to gk_use_images. */\n"
-          "#include <gk.h>\n", GK_VERSION);
+          "#include <gk_code.h>\n", GK_VERSION);
   for (size_t k = 0; k < work->image_count; ++k) write_bytes(out, &work->images[k], k);
   fprintf(out, "\nstatic const gk_image each[] = {\n");
   for (size_t k = 0; k < work->image_count; ++k) {

@@ -70,37 +70,6 @@ const char *gk_error(void);
 /** The name of a result, "GK_ERROR_BUSY". */
 const char *gk_result_name(gk_result result);
 
-/* ---- the process ------------------------------------------------------------------------------------------------ */
-
-/** Where gk takes its own host memory from. All three are needed; they may be called from any thread. */
-typedef struct gk_allocator {
-  void *user;                                            /**< First argument of the three. */
-  void *(*alloc)(void *user, size_t bytes);              /**< As malloc: aligned for anything; NULL: none is left. */
-  void *(*resize)(void *user, void *at, size_t bytes);   /**< As realloc, `at` may be NULL. */
-  void (*free)(void *user, void *at);                    /**< As free, `at` may be NULL. */
-} gk_allocator;
-
-/** Sets the allocator for the whole process; NULL: malloc and its kin again. Refused (GK_ERROR_BUSY) while any device
- * is open or a module is loaded, since what one allocator gave another can't take back. Not to be called while another
- * thread is in gk. Memory for kernels (gk_alloc, gk_resize) is the backend's affair and doesn't come from here. */
-gk_result gk_set_allocator(const gk_allocator *allocator);
-
-/** How much gk says. $GK_LOG sets it at first: a number or a name ("debug"). */
-typedef enum gk_log_level {
-  GK_LOG_NONE,  /**< Nothing; the default. */
-  GK_LOG_ERROR, /**< Each failure, as gk_error has it; not of a backend after which another could start. */
-  GK_LOG_WARN,  /**< What works, but not as you may think: a backend that can't start, a lowering that is slow. */
-  GK_LOG_INFO,  /**< Devices opened, graphs made. */
-  GK_LOG_DEBUG, /**< Each launch, each rebinding. */
-} gk_log_level;
-
-/** Gets one line without its end. May be called from any thread, even by several at once; must not call gk. */
-typedef void (*gk_log_sink)(void *user, gk_log_level level, const char *line);
-
-/** Sets level and sink for the process; sink NULL: standard error. Once it returns, no thread is still in the
- * previous sink: it waits for those that are. Thread-safe. */
-void gk_set_log(gk_log_level level, gk_log_sink sink, void *user);
-
 /* ---- devices ---------------------------------------------------------------------------------------------------- */
 
 /** An open device of some backend: memory, kernels made ready, one line of work. */
@@ -123,34 +92,6 @@ typedef struct gk_device_desc {
   uintptr_t reserved[4];    /**< Zero. */
 } gk_device_desc;
 
-/** How a construct is done on a device. */
-typedef enum gk_support {
-  GK_REFUSED,   /**< Not at all: gk_graph_create says so. */
-  GK_ON_HOST,   /**< The host decides after waiting for the device. */
-  GK_IN_SERIES, /**< One part after the other, where the contract would let them overlap. */
-  GK_BATCHED,   /**< Several at once on the device, then a word with the host. */
-  GK_NATIVE,    /**< Where the tasks run, with nobody in between. */
-} gk_support;
-
-/** One line of the capability report. */
-typedef struct gk_capability {
-  const char *construct; /**< "WHILE", "PARALLEL" ... as in the names of gk_op; also "SUM", "ALWAYS", "CANCEL",
-                              "LAUNCH_ON", of which backends may leave some out. */
-  gk_support how;        /**< How it is done. */
-  const char *why;       /**< In a sentence. */
-} gk_capability;
-
-/** What a device is, and how it does each construct. */
-typedef struct gk_device_info {
-  const char *backend;                 /**< Its backend's name. */
-  const char *name;                    /**< The device's own. */
-  const char *driver;                  /**< Its driver's or runtime's version, in words. */
-  int ordinal;                         /**< Among its backend's devices. */
-  int threads;                         /**< Host threads that share a task; 1 where kernels run elsewhere. */
-  size_t capability_count;             /**< Length of capabilities. */
-  const gk_capability *capabilities;   /**< One line per construct. */
-} gk_device_info;
-
 /** Usually takes less than a second. The first in a process that opens a GPU also tries what its driver does, and gives
  * up a driver that gets stuck after three seconds; on an old one it compiles a kernel, too (docs/cuda.md). Fails with
  * GK_ERROR_NO_DEVICE and each backend's reason where none can start.
@@ -160,25 +101,6 @@ gk_result gk_device_open(const gk_device_desc *desc, gk_device **device);
 
 /** Waits for what runs, frees the device's memory. Destroy its graphs before or after; after it they fail politely. */
 void gk_device_close(gk_device *device);
-
-/** Lives as long as the device. Thread-safe. */
-const gk_device_info *gk_device_describe(const gk_device *device);
-
-/** One device that is, or could not be, there. */
-typedef struct gk_device_entry {
-  const char *backend; /**< For gk_device_desc. */
-  int ordinal;         /**< For gk_device_desc. */
-  bool usable;         /**< It can be opened. */
-  const char *name;    /**< The device's own, "" if it can't be opened. */
-  const char *why;     /**< If it can't be opened: why; else "". */
-} gk_device_entry;
-
-/** Gets one entry of gk_device_list; what it points to is gone when it returns. */
-typedef void (*gk_device_visit)(void *user, const gk_device_entry *entry);
-
-/** Visits every device of every backend, in the order in which gk_device_open tries them; a backend without any comes
- * once, with its reason, and so does each device that failed. Takes as long as opening each. Thread-safe. */
-gk_result gk_device_list(gk_device_visit visit, void *user);
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
@@ -209,7 +131,7 @@ gk_result gk_copy(gk_device *device, void *to, const void *from, size_t bytes);
 /** Where the host can touch that memory (OpenMP: always, at the same address), or NULL. */
 void *gk_host_address(gk_device *device, void *memory);
 
-/* ---- kernels: constants, made by GK_KERNEL in gk_kernel.h or by hand -------------------------------------------- */
+/* ---- types and values -------------------------------------------------------------------------------------------- */
 
 /** The type of a slot or a parameter. */
 typedef enum gk_type {
@@ -234,118 +156,8 @@ typedef union gk_value {
   double f64;  /**< GK_F64 */
 } gk_value;
 
-/** The items of one call of a host kernel: begin to end - 1 of all of them, numbered x fastest, then y, then z. */
-typedef struct gk_range {
-  size_t begin;       /**< First item. */
-  size_t end;         /**< One past the last. */
-  uint32_t extent[3]; /**< Items along x, y, z. */
-} gk_range;
-
-/** A kernel on the CPU: called by several threads, each with its own range. A sum parameter points to zeroed memory of
- * that call alone; the backend adds these up in a fixed order. */
-typedef void (*gk_host_kernel)(const gk_value *args, gk_range items);
-
-/** What a kernel does to what a parameter points to; the words of GK_KERNEL. */
-typedef enum gk_access {
-  GK_ACCESS_VALUE,  /**< A number or struct, no memory. */
-  GK_ACCESS_IN,     /**< Read only. */
-  GK_ACCESS_OUT,    /**< Written. */
-  GK_ACCESS_INOUT,  /**< Read and written. */
-  GK_ACCESS_SUM,    /**< Added to at [0]: int, uint, float or double. */
-  GK_ACCESS_ATOMIC, /**< Touched by atomics only. */
-} gk_access;
-
-/** One parameter of a kernel. */
-typedef struct gk_param {
-  const char *name;           /**< As in the source. */
-  const char *element;        /**< The type's name there; NULL: unchecked. */
-  uint32_t element_bytes;     /**< Its size. */
-  uint32_t element_alignment; /**< Its alignment. */
-  gk_type type;               /**< GK_PTR for every access but GK_ACCESS_VALUE. */
-  gk_access access;           /**< What is done to it. */
-} gk_param;
-
-/** The text of a file, and the line after which it is for devices; made by GK_SOURCE. */
-typedef struct gk_source {
-  const char *file;                    /**< For messages. */
-  const char *text;                    /**< All of it, 0 at its end. */
-  uint32_t line;                       /**< The line of GK_SOURCE, from 1. */
-  const struct gk_source *const *uses; /**< Sources whose functions this one calls. */
-  uint32_t use_count;                  /**< Length of uses. */
-  const char *from;                    /**< Where text is from, "line:file" of that GK_SOURCE; NULL: not known. */
-  const char *own;                     /**< What text should be, from this GK_SOURCE's own file; NULL: not known. */
-} gk_source;
-
-/** Code written by hand for one backend: one of text, image and function. It gets exactly the kernel's parameters, in
- * their order: for memory the address that is bound (`in` a struct's slot: of the graph's copy; `sum`: where to add),
- * numbers and structs by value. How many items there are is no parameter: list it as one if the code needs it. So far
- * only CUDA takes such code. There, numbers of items must be numbers (no PTR), parameters have 4,096 bytes at most, and
- * drivers from 12.4 on tell of wrong parameters; others take what they get. All of this and what it points to must
- * live as long as the device: kernels that name the same text or image, by address, are of one module. */
-typedef struct gk_code {
-  const char *text;      /**< Source for the backend's compiler (NVRTC); messages call it gk_code.text, or as its line
-                          * directives say. */
-  const char *options;   /**< For that compiler, with blanks between them; NULL: none. One that names a GPU goes before
-                          * the device's. */
-  const void *image;     /**< PTX, cubin or fatbin (code object, SPIR-V). */
-  size_t image_bytes;    /**< Its size; a zero at the end of PTX needn't be counted, nor be there. */
-  void *function;        /**< A CUfunction of the device's context (hipFunction_t); stays yours. If shared_bytes ask for
-                          * it, its CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is raised. */
-  const char *entry;     /**< Its name in text or image, as the linker has it: extern "C", or mangled. NULL: the
-                          * kernel's. */
-  uint32_t block[3];     /**< Threads in a block; 0: 256, 1, 1. At most 1,024 in all, 64 along z, and what the code's
-                          * registers and launch bounds allow. */
-  uint32_t per_block[3]; /**< Items a block covers; 0: as block. The grid has so many blocks as cover all; along y and z
-                          * 65,535 at most, or the launch is refused. No items: it doesn't run. */
-  uint32_t shared_bytes; /**< Dynamic shared memory of a block; more than 48 KiB is asked for. */
-  uint32_t reserved[3];  /**< Zero. */
-} gk_code;
-
-/** A kernel: a constant that names its code for each backend. */
-typedef struct gk_kernel {
-  const char *name;        /**< In messages, and of its entry. */
-  const gk_param *params;  /**< In order; at most GK_MAX_ARGS. */
-  uint32_t param_count;    /**< Length of params. */
-  uint32_t dimensions;     /**< Of its items, 1 to 3; 0: 1. */
-  const gk_source *source; /**< Portable text, for any backend; or NULL. */
-  gk_host_kernel host;     /**< For the CPU; or NULL. */
-  const gk_code *cuda;     /**< Goes before the portable text on CUDA; or NULL. */
-  const gk_code *hip;      /**< Likewise, once there is such a backend. */
-  const gk_code *vulkan;   /**< Likewise. */
-  uintptr_t reserved[2];   /**< Zero. */
-} gk_kernel;
-
-/** What a gk_image holds. */
-typedef enum gk_image_kind {
-  GK_IMAGE_NONE, /**< Nothing. */
-  GK_IMAGE_CODE, /**< Machine code of an NVIDIA GPU (cubin), for later ones of the same generation, too. */
-  GK_IMAGE_PTX,  /**< PTX, which the driver translates for any later GPU. */
-} gk_image_kind;
-
-/** The kernels of a source, compiled when the program was built. */
-typedef struct gk_image {
-  const char *file;    /**< The source's, for messages. */
-  uint64_t text[2];    /**< A hash of all that was compiled: it serves just this text. */
-  uint32_t target;     /**< 89: sm_89. */
-  gk_image_kind kind;  /**< Machine code or PTX. */
-  uint32_t made_by;    /**< The compiler's version; 12040: NVRTC 12.4. */
-  uint32_t reserved;   /**< Zero. */
-  const void *bytes;   /**< Aligned for anything, a zero behind them. */
-  size_t size;         /**< Their number. */
-} gk_image;
-
-/** What gk-embed writes: `extern const gk_images cloth_images;` */
-typedef struct gk_images {
-  uint32_t abi;       /**< GK_ABI. */
-  uint32_t count;     /**< Length of at. */
-  const gk_image *at; /**< In any order. */
-} gk_images;
-
-/** Has devices use images that the program brings along, so that no compiler is needed where it runs. To be called
- * before the first graph that needs them; once is enough. They must live until the process ends. What was made from
- * another text than the program has isn't used, and the log (GK_LOG_WARN) says so. Thread-safe. docs/kernels.md has it.
- * @return GK_ERROR_INVALID: they are of another gk, or damaged. GK_ERROR_MEMORY: 64 were given before. */
-gk_result gk_use_images(const gk_images *images);
+/** A kernel, as GK_KERNEL (gk_kernel.h) defines it, or as written by hand. \sa gk_code.h */
+typedef struct gk_kernel gk_kernel;
 
 /* ---- slots: constants, and all that may change between launches ------------------------------------------------- */
 
@@ -562,14 +374,6 @@ gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits,
 /** Cancels and waits, frees the graph and the memory that it owns. Not to be called while another thread is in it.
  * Calls with it afterwards are undefined, as in C; a library built with `./configure.py --debug` refuses them. */
 void gk_graph_destroy(gk_graph *graph);
-
-/** A plan in writing. Give the list, or the graph (then with what became of it on its device, after earlier launches),
- * the other being NULL.
- * @param list    Checked first; or NULL.
- * @param graph   Or NULL.
- * @param format  "text", "dot" (Graphviz) or "json".
- * @return To be freed by gk_free_text; NULL: gk_error() says why. */
-char *gk_dump(const gk_list *list, const gk_graph *graph, const char *format);
 
 /** Frees what gk_dump gave; NULL is fine. */
 void gk_free_text(char *text);

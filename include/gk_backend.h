@@ -18,6 +18,8 @@
 #define GK_BACKEND_H
 
 #include "gk.h"
+#include "gk_code.h"
+#include "gk_info.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -382,18 +384,7 @@ gk_result gk_graph_arm(gk_graph *graph, const char *backend, const char *call, i
 gk_result gk_graph_disarm(gk_graph *graph, const char *backend, const char *call,
                           gk_result (*disarm)(void *state, uint64_t over, uint64_t *launched));
 
-/* ---- facts: what gk-info prints beside the devices' own reports -------------------------------------------------- */
-
-/** One fact. What it points to is gone when the visit returns. */
-typedef struct gk_fact {
-  const char *group; /**< "driver"; the facts of a group come one behind the other. */
-  const char *name;  /**< "library"; names and groups last, for those who look a fact up. Once in its group. */
-  const char *value; /**< In few words; NULL: there is none. */
-  const char *why;   /**< More about it, or why there is none; perhaps "", never NULL. */
-} gk_fact;
-
-/** Gets one fact. */
-typedef void (*gk_fact_visit)(void *user, const gk_fact *fact);
+/* ---- facts of a backend (gk_info.h) ------------------------------------------------------------------------------ */
 
 #define GK_FACTS "gk_facts" /**< For gk_backend.query, which answers a constant gk_fact_source. */
 
@@ -405,16 +396,9 @@ typedef struct gk_fact_source {
   void (*of_environment)(gk_fact_visit visit, void *user);            /**< Variables that it reads; among gk_facts. */
 } gk_fact_source;
 
-/** Facts of the library as this process has it: its version, the environment that it looks at, where it keeps what is
- * compiled. Loads the modules of $GK_MODULES. Thread-safe. */
-gk_result gk_facts(gk_fact_visit visit, void *user);
-
 /** Facts of a backend of gk_backend_at; it loads its libraries for that, and which can't be used is a fact, too.
  * Thread-safe. */
 gk_result gk_backend_facts(const gk_backend *backend, gk_fact_visit visit, void *user);
-
-/** Facts of an open device. Thread-safe. */
-gk_result gk_device_facts(const gk_device *device, gk_fact_visit visit, void *user);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

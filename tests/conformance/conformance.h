@@ -6,7 +6,7 @@
  * device; whatever it makes is freed for it, also when it ends early. */
 #ifndef CONFORMANCE_H
 #define CONFORMANCE_H
-#include "gk.h"
+#include "gk_info.h"
 
 typedef struct trial trial;     /* one case on one backend */
 typedef struct subject subject; /* a graph, with its reference */

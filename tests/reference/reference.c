@@ -1,5 +1,6 @@
 /* The list as composed lies in one array of lines; blocks know the line of their END. A launch goes through it by plain
  * recursion. Numbers in comments are the rules of docs/contract.md. */
+#include "gk_code.h"
 #include "reference.h"
 #include <stdlib.h>
 #include <string.h>

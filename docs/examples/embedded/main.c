@@ -1,4 +1,5 @@
 /* A program that needs no compiler where it runs: its kernels were compiled when it was built (build.ninja). */
+#include <gk_info.h>
 #include "kernels.h"
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
 /* main.c - softbody MESH.obj: drops a mesh, shows how it falls, checks the physics. The last line is for programs. */
+#include "gk_info.h"
 #include "render.h"
 #include "step.h"
 #include <errno.h>

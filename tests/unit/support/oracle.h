@@ -3,7 +3,7 @@
 #ifndef ORACLE_H
 #define ORACLE_H
 #include "chance.h"
-#include "gk.h"
+#include "gk_code.h"
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stdlib.h>
