@@ -166,31 +166,51 @@ static void write_blocks(writer *w) {
   }
 }
 
-/* A loop end arms the DO_WHILE nodes nearest below it: those whose next loop around is this one. */
+/* The point that arms a loop's node again after its use: the end of the next loop around. NULL: that isn't needed. */
+static gk_gate_point *rearming_point(const gki_gating *g, uint32_t loop) {
+  const uint32_t around = g->loop_around[loop];
+  if (around == GK_NONE || g->points[g->end_points[loop]].handle == GK_NONE) return NULL;
+  if (g->plan->nodes[g->plan->loops[loop]].op == GK_OP_WHILE) return NULL; /* its head does it */
+  return &g->points[g->end_points[around]];
+}
+
+static void count_rearms(const gki_gating *g) {
+  for (uint32_t k = 0; k < g->plan->loop_count; ++k) {
+    gk_gate_point *end = rearming_point(g, k);
+    if (end) ++end->arm_count;
+  }
+}
+
+/* Each loop end gets its stretch of the array, and counts anew what is written there. */
+static void place_rearms(writer *w) {
+  const gki_gating *g = w->g;
+  for (uint32_t k = 0; k < g->plan->loop_count; ++k) {
+    gk_gate_point *end = &g->points[g->end_points[k]];
+    end->arm = w->out->arm_count;
+    w->out->arm_count += end->arm_count;
+    end->arm_count = 0;
+  }
+}
+
+static void write_rearms(writer *w) {
+  const gki_gating *g = w->g;
+  for (uint32_t k = 0; k < g->plan->loop_count; ++k) {
+    gk_gate_point *end = rearming_point(g, k);
+    if (end) w->arms[end->arm + end->arm_count++] = g->points[g->end_points[k]].handle;
+  }
+}
+
 static void write_points(writer *w) {
   gki_gating *g = w->g;
-  const gk_plan *plan = g->plan;
   for (uint32_t p = 0; p < g->point_count; ++p) {
     gk_gate_point *point = &g->points[p];
     if (point->kind == GK_POINT_YIELD) point->closer = g->pieces[point->closer].closer;
     if (point->kind == GK_POINT_LOOP_END) point->closer = w->blocks[point->block].end;
   }
   if (is_plain(g)) return;
-  for (int writing = 0; writing < 2; ++writing) {
-    for (uint32_t k = 0; k < plan->loop_count; ++k) {
-      const uint32_t handle = g->points[g->end_points[k]].handle, around = g->loop_around[k];
-      if (around == GK_NONE || handle == GK_NONE || plan->nodes[plan->loops[k]].op == GK_OP_WHILE) continue;
-      gk_gate_point *end = &g->points[g->end_points[around]];
-      if (writing) w->arms[end->arm + end->arm_count] = handle;
-      ++end->arm_count;
-    }
-    for (uint32_t k = 0; !writing && k < plan->loop_count; ++k) {
-      gk_gate_point *end = &g->points[g->end_points[k]];
-      end->arm = w->out->arm_count;
-      w->out->arm_count += end->arm_count;
-      end->arm_count = 0;
-    }
-  }
+  count_rearms(g);
+  place_rearms(w);
+  write_rearms(w);
 }
 
 static uint32_t open_node(writer *w, gk_gate_kind kind, uint32_t node, uint32_t handle) {

@@ -17,21 +17,37 @@ static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 
 /* How many records of each kind a plan can need at most, so that making them can't fail. */
 typedef struct bounds { size_t parts, pieces, blocks, points, exits, kernels, handles; } bounds;
 
+/* Of a node; an always-task needs two pieces besides. */
+static const bounds bounds_of_op[] = {
+    /*                   parts, pieces, blocks, points, exits, kernels, handles */
+    [GK_OP_KERNEL]     = {1,    0,      0,      0,      0,     0,       0},
+    [GK_OP_COPY]       = {1,    0,      0,      0,      0,     0,       0},
+    [GK_OP_FILL]       = {1,    0,      0,      0,      0,     0,       0},
+    [GK_OP_CALL]       = {1,    0,      0,      0,      0,     0,       0},
+    [GK_OP_DO_WHILE]   = {1,    3,      1,      2,      4,     2,       1},
+    [GK_OP_WHILE]      = {1,    3,      1,      2,      4,     2,       1},
+    [GK_OP_IF]         = {1,    3,      1,      1,      2,     1,       1},
+    [GK_OP_ELSE]       = {1,    1,      1,      0,      0,     0,       1},
+    [GK_OP_SWITCH]     = {1,    3,      0,      1,      1,     1,       1},
+    [GK_OP_CASE]       = {1,    1,      1,      0,      1,     0,       1},
+    [GK_OP_CHECKPOINT] = {0,    2,      0,      1,      1,     1,       0},
+    [GK_OP_PARALLEL]   = {1,    1,      0,      0,      0,     0,       0},
+    [GK_OP_SECTION]    = {0,    1,      1,      0,      0,     0,       0},
+};
+
 static bounds bounds_of(const gk_plan *plan, bool plain) {
-  bounds n = {.pieces = 1, .blocks = 1, .kernels = 1};
+  bounds n = {.pieces = 1 + 2 * (size_t)plan->always_count, .blocks = 1, .kernels = 1};
   for (uint32_t i = 1; i < plan->node_count; ++i) {
-    const gk_op op = plan->nodes[i].op;
-    const bool loop = op == GK_OP_DO_WHILE || op == GK_OP_WHILE, block = op == GK_OP_ELSE || op == GK_OP_CASE;
-    const bool branch = op == GK_OP_IF || op == GK_OP_SWITCH, checkpoint = op == GK_OP_CHECKPOINT;
-    n.parts += !checkpoint && op != GK_OP_SECTION;
-    n.pieces += loop || branch ? 3 : checkpoint || plan->nodes[i].always ? 2 : block || op > GK_OP_CHECKPOINT;
-    n.pieces += plain && loop;
-    n.blocks += loop || block || op == GK_OP_IF || op == GK_OP_SECTION;
-    n.points += loop ? 2 : branch || checkpoint;
-    n.exits += loop ? 4 : op == GK_OP_IF ? 2 : branch || checkpoint || op == GK_OP_CASE;
-    n.kernels += loop ? 2 : branch || checkpoint;
-    n.handles += loop || branch || block;
+    const bounds *own = &bounds_of_op[plan->nodes[i].op];
+    n.parts += own->parts;
+    n.pieces += own->pieces;
+    n.blocks += own->blocks;
+    n.points += own->points;
+    n.exits += own->exits;
+    n.kernels += own->kernels;
+    n.handles += own->handles;
   }
+  if (plain) n.pieces += plan->loop_count; /* a loop's end has one of its own */
   n.parts += n.kernels;
   n.handles += n.pieces;
   if (plain) { /* gates have points, too */
@@ -282,63 +298,83 @@ static gki_flow branch(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
 
 /* Whether a decision is the first thing that happens in a stretch of a block; 0: nothing happens there. */
 enum { NOTHING, A_TASK, A_DECISION };
-static uint8_t beginning(gki_gating *g, uint32_t begin, uint32_t end) {
-  for (uint32_t i = begin; i < end; i = g->plan->nodes[i].end) {
-    const gk_node *n = &g->plan->nodes[i];
-    uint8_t found = A_TASK;
-    if (n->op == GK_OP_IF || n->op == GK_OP_SWITCH || n->op == GK_OP_WHILE) return A_DECISION;
-    if (n->op == GK_OP_DO_WHILE) {
-      if (!g->begins[n->loop]) {
-        found = beginning(g, i + 1, n->end);
-        g->begins[n->loop] = found == NOTHING ? A_DECISION : found; /* an empty body: the loop end */
-      }
-      return g->begins[n->loop];
+static uint8_t beginning(gki_gating *g, uint32_t begin, uint32_t end);
+
+static uint8_t beginning_of_item(gki_gating *g, uint32_t i) {
+  const gk_node *n = &g->plan->nodes[i];
+  uint8_t body;
+  switch (n->op) {
+  case GK_OP_IF:
+  case GK_OP_SWITCH:
+  case GK_OP_WHILE: return A_DECISION;
+  case GK_OP_DO_WHILE:
+    if (!g->begins[n->loop]) {
+      body = beginning(g, i + 1, n->end);
+      g->begins[n->loop] = body == NOTHING ? A_DECISION : body; /* an empty body: the loop end */
     }
-    if (n->op == GK_OP_CHECKPOINT && !resumes(g)) {
-      found = beginning(g, i + 1, n->end);
-      if (found == NOTHING && n->flag) return A_DECISION;
-    }
-    if (found != NOTHING) return found;
+    return g->begins[n->loop];
+  case GK_OP_CHECKPOINT:
+    if (resumes(g)) return A_TASK;
+    body = beginning(g, i + 1, n->end);
+    return body == NOTHING && n->flag ? A_DECISION : body;
+  default: return A_TASK;
   }
-  return NOTHING;
+}
+
+static uint8_t beginning(gki_gating *g, uint32_t begin, uint32_t end) {
+  uint8_t found = NOTHING;
+  for (uint32_t i = begin; i < end && found == NOTHING; i = g->plan->nodes[i].end) found = beginning_of_item(g, i);
+  return found;
+}
+
+/* How a loop is entered: the flow into its first pass, the flow past it, and the point in front of its node, which
+ * sets the node's handle; GK_NONE: there is none. */
+typedef struct entrance { gki_flow in, past; uint32_t point; } entrance;
+
+static entrance enter_while(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  const uint32_t head = gki_gating_point(g, GK_POINT_HEAD, i, 2);
+  const bool left = decide(g, head, flow, b, i);
+  return (entrance){exit_of(g, head, 0, left), exit_of(g, head, 1, left), head};
+}
+
+static entrance enter_do_while(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  /* The decision is made once before the node, and then by each loop end. */
+  if (beginning(g, i, g->plan->nodes[i].end) == A_DECISION) flow = control(g, flow, b);
+  enter(g, b, i);
+  return (entrance){flow, from_nowhere, GK_NONE};
+}
+
+/* A DO_WHILE of plain gates. */
+static entrance enter_plain(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
+  const uint32_t point = gki_gating_point(g, GK_POINT_ENTER, i, 1);
+  decide(g, point, flow, b, i);
+  return (entrance){flow, from_nowhere, point};
 }
 
 static gki_flow loop(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
   const bool test_first = n->op == GK_OP_WHILE;
   const uint32_t end = gki_gating_point(g, GK_POINT_LOOP_END, i, 2);
-  gki_flow out = from_nowhere;
-  uint32_t head = GK_NONE;
-  if (test_first) {
-    head = gki_gating_point(g, GK_POINT_HEAD, i, 2);
-    const bool left = decide(g, head, flow, b, i);
-    flow = exit_of(g, head, 0, left);
-    out = exit_of(g, head, 1, left);
-  } else if (is_plain(g)) {
-    head = gki_gating_point(g, GK_POINT_ENTER, i, 1);
-    decide(g, head, flow, b, i);
-  } else {
-    /* Made once before the node, and then by each loop end. */
-    if (beginning(g, i, n->end) == A_DECISION) flow = control(g, flow, b);
-    enter(g, b, i);
-  }
+  const entrance entered = test_first    ? enter_while(g, b, i, flow)
+                           : is_plain(g) ? enter_plain(g, b, i, flow)
+                                         : enter_do_while(g, b, i, flow);
   const uint32_t around = g->loop;
   g->loop_around[n->loop] = around;
   g->end_points[n->loop] = end;
   g->loop = n->loop;
   const uint32_t inner = new_block(g, b);
   g->blocks[inner].loop = n->loop;
-  block(g, inner, i + 1, n->end, join(g, exit_of(g, end, 0, false), flow), end);
+  block(g, inner, i + 1, n->end, join(g, exit_of(g, end, 0, false), entered.in), end);
   g->loop = around;
   g->points[end].block = inner;
   if (g->blocks[inner].full) {
     const uint32_t handle = gki_gating_handle(g, !test_first, 0);
     g->blocks[inner].handle = g->points[end].handle = handle;
     g->blocks[inner].value = 1;
-    if (head != GK_NONE) g->points[head].handle = handle;
+    if (entered.point != GK_NONE) g->points[entered.point].handle = handle;
     append(g, b, g->blocks[b].last, (gki_part){.kind = GK_GATE_WHILE, .node = i, .handle = handle, .block = inner});
   }
-  flow = join(g, exit_of(g, end, 1, !test_first), out);
+  flow = join(g, exit_of(g, end, 1, !test_first), entered.past);
   leave(g, b, i, flow, inner);
   return flow;
 }

@@ -4,8 +4,8 @@
 #include "gk_gates.h"
 #include "base/memory.h"
 
-/* The places from which control can arrive at a spot of the list: exits of points and control kernels, chained by
- * gki_gating.links from head to tail. */
+/* How control arrives at a spot of the list: the exits of points and control kernels that lead there and still lack a
+ * next point, chained by gki_gating.links from head to tail. */
 typedef struct gki_flow {
   uint32_t head, tail;
   bool task; /* a task may come last before this spot: then the exits don't matter */
