@@ -48,18 +48,28 @@ static void leave(gk_walk *walk, uint32_t block) {
 
 static bool cancelled(const gk_walk *walk) { return __atomic_load_n(walk->cancel, __ATOMIC_RELAXED) != 0; }
 
+/* The bit in `sections` of a PARALLEL whose sections come one by one. Levels are counted from the outside, so that a
+ * bit stays with its PARALLEL. */
+static uint32_t section_bit(const gk_walk *walk, uint32_t parallel) {
+  _Static_assert(GK_MAX_DEPTH / 2 <= 32, "a PARALLEL and its SECTION are two blocks, so 32 bits do");
+  const gk_node *nodes = walk->plan->nodes;
+  uint32_t level = 0;
+  for (uint32_t block = nodes[parallel].parent; block != walk->root; block = nodes[block].parent)
+    level += nodes[block].op == GK_OP_SECTION;
+  return 1u << level;
+}
+
 /* Nothing more runs. A section walked in series is an exception: a cancel closes only the rest of it, and what is
- * behind its PARALLEL. Levels are counted from the outside, so that a bit stays with its PARALLEL. */
+ * behind its PARALLEL. */
 static void stop(gk_walk *walk) {
   const gk_node *nodes = walk->plan->nodes;
-  uint32_t section = 0, level = 0;
+  uint32_t section = 0;
   for (uint32_t block = walk->block; block != walk->root; block = nodes[block].parent) {
     if (nodes[block].op == GK_OP_CHECKPOINT) walk->record->ran[nodes[block].checkpoint] = 1;
-    if (nodes[block].op != GK_OP_SECTION) continue;
-    if (level++ == 0) section = block;
+    if (nodes[block].op == GK_OP_SECTION && !section) section = block;
   }
   if (section && !walk->record->yielded) {
-    walk->sections |= 1u << (level - 1) % 32;
+    walk->sections |= section_bit(walk, nodes[section].parent);
     leave(walk, section);
     return;
   }
@@ -69,14 +79,10 @@ static void stop(gk_walk *walk) {
 
 /* Behind a PARALLEL whose sections came one by one. */
 static void leave_parallel(gk_walk *walk) {
-  const gk_node *nodes = walk->plan->nodes;
-  uint32_t parallel = walk->block;
+  const uint32_t parallel = walk->block;
   leave(walk, parallel);
   if (!walk->sections) return;
-  uint32_t level = 0;
-  for (uint32_t block = walk->block; block != walk->root; block = nodes[block].parent)
-    level += nodes[block].op == GK_OP_SECTION;
-  uint32_t bit = 1u << level % 32;
+  const uint32_t bit = section_bit(walk, parallel);
   if (!(walk->sections & bit)) return;
   walk->sections &= ~bit;
   stop(walk);
@@ -110,9 +116,19 @@ static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   return true;
 }
 
-static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
-  uint32_t loop = walk->at;
-  const gk_node *node = &walk->plan->nodes[loop];
+/* Behind a pass whose flag is still true. True: *step is clear already. */
+static bool repeat(gk_walk *walk, uint32_t loop, gk_step *step) {
+  if (!may_repeat(walk, loop)) end_loop(walk, loop);
+  else if (offer(walk, loop, step)) return true;
+  else go(walk, loop + 1, loop);
+  return false;
+}
+
+/* What became of the passes that the backend took at once; SOME and NONE: the loop goes on. */
+enum several { ENDED, STOPPED, SOME, NONE };
+
+static enum several several(gk_walk *walk, int64_t ended) {
+  const gk_node *node = &walk->plan->nodes[walk->at];
   gk_launch_result *record = walk->record;
   uint64_t made = record->passes[node->loop] - walk->before;
   walk->entries[node->loop] += made;
@@ -122,20 +138,23 @@ static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
    * may be walked by several threads. */
   if (record->limit) record->limit = 0;
   if (record->state != GK_FINISHED) record->state = GK_FINISHED;
-  if (!stops && ended) {
-    end_loop(walk, loop);
-    return false;
-  }
-  if (stops || (made && cancelled(walk))) {
+  if (stops) return STOPPED;
+  if (ended) return ENDED;
+  if (!made) return NONE;
+  return cancelled(walk) ? STOPPED : SOME;
+}
+
+static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
+  const uint32_t loop = walk->at;
+  const gk_node *node = &walk->plan->nodes[loop];
+  switch (several(walk, ended)) {
+  case ENDED: end_loop(walk, loop); return false;
+  case STOPPED:
     walk->block = loop;
     stop(walk);
     return false;
-  }
-  if (made) {
-    if (!may_repeat(walk, loop)) end_loop(walk, loop);
-    else if (offer(walk, loop, step)) return true;
-    else go(walk, loop + 1, loop);
-    return false;
+  case SOME: return repeat(walk, loop, step);
+  case NONE: break;
   }
   if (node->op == GK_OP_DO_WHILE || walk->entries[node->loop]) { /* After a pass, the flag has been read. */
     go(walk, loop + 1, loop);
@@ -143,6 +162,33 @@ static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
   }
   *step = wait_for(walk, HEAD, GK_STEP_FLAG, loop);
   return true;
+}
+
+/* On a device far away the pass has ended only now that its flag is here. */
+static bool after_pass(gk_walk *walk, int64_t flag, gk_step *step) {
+  const uint32_t loop = walk->block;
+  if (cancelled(walk)) stop(walk);
+  else if (!flag) end_loop(walk, loop);
+  else return repeat(walk, loop, step);
+  return false;
+}
+
+static void take_head(gk_walk *walk, int64_t flag) {
+  if (flag) go(walk, walk->at + 1, walk->at);
+  else end_loop(walk, walk->at);
+}
+
+static void after_checkpoint(gk_walk *walk, int64_t flag) {
+  const uint32_t block = walk->block;
+  walk->record->ran[walk->plan->nodes[block].checkpoint] = 1;
+  if (flag) walk->record->yielded = block;
+  if (flag || cancelled(walk)) stop(walk);
+  else leave(walk, block);
+}
+
+static void after_fork(gk_walk *walk) {
+  leave(walk, walk->at);
+  if (walk->stopped) stop(walk);
 }
 
 static void take_branch(gk_walk *walk, int64_t flag) {
@@ -160,38 +206,6 @@ static void take_branch(gk_walk *walk, int64_t flag) {
     one = nodes[one].end;
   if (one < end) go(walk, one + 1, one);
   else leave(walk, branch);
-}
-
-/* What comes of the answer to a step. True: the next *step is clear already. */
-static bool answered(gk_walk *walk, int64_t answer, gk_step *step) {
-  const gk_node *nodes = walk->plan->nodes;
-  uint32_t block = walk->block;
-  switch ((enum phase)walk->phase) {
-  case TURN: /* On a device far away the pass has ended only now that its flag is here. */
-    if (cancelled(walk)) stop(walk);
-    else if (!answer || !may_repeat(walk, block)) end_loop(walk, block);
-    else if (offer(walk, block, step)) return true;
-    else go(walk, block + 1, block);
-    break;
-  case SEVERAL: return after_several(walk, answer, step);
-  case HEAD:
-    if (answer) go(walk, walk->at + 1, walk->at);
-    else end_loop(walk, walk->at);
-    break;
-  case YIELD:
-    walk->record->ran[nodes[block].checkpoint] = 1;
-    if (answer) walk->record->yielded = block;
-    if (answer || cancelled(walk)) stop(walk);
-    else leave(walk, block);
-    break;
-  case BRANCH: take_branch(walk, answer); break;
-  case FORK:
-    go(walk, nodes[walk->at].end, nodes[walk->at].parent);
-    if (walk->stopped) stop(walk);
-    break;
-  default: break;
-  }
-  return false;
 }
 
 /* Leaves `block`, whose end was reached. True: *step has to be done for that. */
@@ -268,12 +282,31 @@ static bool visit(gk_walk *walk, gk_step *step) {
   return false;
 }
 
+/* Goes on at `at`. True: *step has to be done for that. */
+static bool advance(gk_walk *walk, gk_step *step) {
+  const gk_plan *plan = walk->plan;
+  const uint32_t at = walk->at;
+  if (at == plan->nodes[walk->block].end) return finish_block(walk, step);
+  const gk_node *node = &plan->nodes[at];
+  if (node->run == UINT32_MAX) return visit(walk, step);
+  walk->always += node->always;
+  walk->at = plan->runs[node->run].end;
+  *step = step_of(GK_STEP_RUN, node->run, 0);
+  return true;
+}
+
 /* Always-tasks that are still due, up to node `before`. */
 static bool next_always(gk_walk *walk, uint32_t before, gk_step *step) {
   const gk_plan *plan = walk->plan;
   if (walk->always >= plan->always_count || plan->always[walk->always] >= before) return false;
   *step = step_of(GK_STEP_RUN, plan->nodes[plan->always[walk->always++]].run, 0);
   return true;
+}
+
+/* Always-tasks before the target are done. */
+static void go_to_target(gk_walk *walk) {
+  go(walk, walk->target, walk->plan->nodes[walk->target].parent);
+  walk->target = 0;
 }
 
 static gk_step finish_walk(gk_walk *walk) {
@@ -294,35 +327,33 @@ void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *lau
   if (!walk->target) go(walk, 1, 0);
 }
 
-gk_step gk_walk_next(gk_walk *walk, int64_t answer) {
-  const gk_plan *plan = walk->plan;
-  gk_step step;
-  if (walk->phase != GO && answered(walk, answer, &step)) return step;
-  for (;;) {
-    if (walk->phase == GO) {
-      uint32_t at = walk->at;
-      if (at == plan->nodes[walk->block].end) {
-        if (finish_block(walk, &step)) return step;
-        continue;
-      }
-      const gk_node *node = &plan->nodes[at];
-      if (node->run == UINT32_MAX) {
-        if (visit(walk, &step)) return step;
-        continue;
-      }
-      walk->always += node->always;
-      walk->at = plan->runs[node->run].end;
-      return step_of(GK_STEP_RUN, node->run, 0);
-    }
-    if (walk->phase == PROLOGUE) {
-      if (next_always(walk, walk->target, &step)) return step;
-      go(walk, walk->target, plan->nodes[walk->target].parent);
-      walk->target = 0;
-      continue;
-    }
-    if (walk->phase == EPILOGUE && next_always(walk, UINT32_MAX, &step)) return step;
-    return finish_walk(walk);
+/* True: *step is what comes next. The answer is to the step before. */
+static bool proceed(gk_walk *walk, int64_t answer, gk_step *step) {
+  switch ((enum phase)walk->phase) {
+  case GO: return advance(walk, step);
+  case HEAD: take_head(walk, answer); return false;
+  case TURN: return after_pass(walk, answer, step);
+  case YIELD: after_checkpoint(walk, answer); return false;
+  case BRANCH: take_branch(walk, answer); return false;
+  case SEVERAL: return after_several(walk, answer, step);
+  case FORK: after_fork(walk); return false;
+  case PROLOGUE:
+    if (next_always(walk, walk->target, step)) return true;
+    go_to_target(walk);
+    return false;
+  case EPILOGUE:
+    if (next_always(walk, UINT32_MAX, step)) return true;
+    break;
+  case OVER: break;
   }
+  *step = finish_walk(walk);
+  return true;
+}
+
+gk_step gk_walk_next(gk_walk *walk, int64_t answer) {
+  gk_step step;
+  while (!proceed(walk, answer, &step)) continue;
+  return step;
 }
 
 void gk_walk_fork(const gk_walk *walk, uint32_t section, gk_walk *section_walk) {
