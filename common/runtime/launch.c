@@ -215,28 +215,41 @@ static gk_result refuse_launch(const gk_graph *graph, const char *call) {
   return gki_refuse_external(graph, call, instead);
 }
 
+/* Whether a launch may be started here at all; gki_launch_prepare sees whether it may be now. */
+static gk_result admit(const gk_graph *graph, const char *call, bool on_stream) {
+  const gk_backend *backend = graph->device->backend;
+  if (graph->external) return refuse_launch(graph, call);
+  if (on_stream && !(backend->bits & GK_BACKEND_STREAMS))
+    return gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, backend->name);
+  return backend->alive ? backend->alive(graph->device->state) : GK_OK;
+}
+
+static gk_result enqueue(gk_graph *graph, gki_launch *launch, bool here) {
+  gki_worker *worker = &graph->device->worker;
+  const uint64_t before = launch->hand_over.launch - 1;
+  gk_result result = GK_OK;
+  atomic_store_explicit(&graph->launched, launch->hand_over.launch, memory_order_relaxed);
+  gki_launch_log(launch);
+  if (here) result = launch_here(graph, launch, before);
+  else if (graph->mode == GK_MODE_NATIVE) gki_worker_run_or_post(worker, &launch->job);
+  else gki_worker_post(worker, &launch->job);
+  if (result == GK_OK && graph->reported == before) graph->first_error = GK_OK;
+  return result;
+}
+
 static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on_stream, void *stream) {
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
   if (gki_trace_enabled()) gki_launch_begin_range(graph, "launch", label);
-  gk_device *device = graph->device;
+  const gk_device *device = graph->device;
   const bool here = on_stream || (device->backend->shares && device->backend->shares(device->state));
-  const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   gki_launch *launch = NULL;
-  if (graph->external) result = refuse_launch(graph, call);
-  else if (on_stream && !(device->backend->bits & GK_BACKEND_STREAMS))
-    result = gk_fail(GK_ERROR_UNSUPPORTED, "%s: backend %s has no streams; use gk_launch", call, device->backend->name);
-  else if (device->backend->alive) result = device->backend->alive(device->state);
+  result = admit(graph, call, on_stream);
   if (result == GK_OK) result = gki_launch_prepare(graph, call, label, here, &launch);
   if (result == GK_OK) {
     launch->hand_over.on_stream = on_stream;
     launch->hand_over.stream = stream;
-    atomic_store_explicit(&graph->launched, launch->hand_over.launch, memory_order_relaxed);
-    gki_launch_log(launch);
-    if (here) result = launch_here(graph, launch, launched);
-    else if (graph->mode == GK_MODE_NATIVE) gki_worker_run_or_post(&device->worker, &launch->job);
-    else gki_worker_post(&device->worker, &launch->job);
-    if (result == GK_OK && graph->reported == launched) graph->first_error = GK_OK;
+    result = enqueue(graph, launch, here);
   }
   gki_launch_note_refused(graph, result);
   gki_trace_end();

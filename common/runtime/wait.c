@@ -56,42 +56,52 @@ void gki_launch_mark_end(const gki_launch *launch) {
   else if (record->state == GK_CANCELLED) gki_trace_mark(number, "%s was cancelled", plan->name);
 }
 
-gk_result gki_launches_retire(gk_graph *graph, uint64_t upto, bool block) {
-  bool native = graph->mode == GK_MODE_NATIVE;
-  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
-  while (graph->retired < upto) {
-    gki_launch *launch = gki_launch_at(graph, graph->retired + 1);
-    gki_job *job = native ? &gki_launch_at(graph, launched)->job : &launch->job;
-    if (block) gki_worker_wait(&graph->device->worker, job);
-    else if (!atomic_load_explicit(&job->done, memory_order_acquire)) return GK_NOT_READY;
-    const bool asked = native && launch->result == GK_OK;
-    if (asked) {
-      gki_begin();
-      const int cancel = gki_cancel_hold();
-      launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
-      gki_cancel_let_go(cancel);
-      if (launch->result == GK_ERROR_BUSY) { /* it can't be asked now, which says nothing about the launch */
-        gk_fail(GK_ERROR_BUSY, "backend %s can't be asked now and didn't say why", graph->device->backend->name);
-        launch->result = GK_OK;
-        return gki_failure();
-      }
-      if (block || launch->result != GK_NOT_READY) launch->result = gki_launch_ended(launch->result);
-      if (launch->result == GK_OK) launch->result = gki_launch_judge_record(launch);
-      gki_launch_keep_message(launch);
-      gki_begin(); /* That failure isn't the one of the call at hand. */
-      if (launch->result == GK_NOT_READY) {
-        launch->result = GK_OK;
-        return GK_NOT_READY;
-      }
-    }
-    ++graph->retired;
-    if (asked) gki_launch_mark_end(launch);
-    if (native && launch->result != GK_OK) atomic_store(&graph->resend_slots, true);
-    if (launch->result == GK_OK || graph->first_error != GK_OK) continue;
-    graph->first_error = launch->result;
-    memcpy(graph->first_error_message, launch->message, sizeof launch->message);
+typedef enum outcome { RETIRED, PENDING, CANT_ASK } outcome;
+
+/* Of a native launch that was started: asks its backend whether it is over, or waits until it is. */
+static outcome ask(gk_graph *graph, gki_launch *launch, bool block) {
+  gki_begin();
+  const int cancel = gki_cancel_hold();
+  launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
+  gki_cancel_let_go(cancel);
+  if (launch->result == GK_ERROR_BUSY) { /* it can't be asked now, which says nothing about the launch */
+    gk_fail(GK_ERROR_BUSY, "backend %s can't be asked now and didn't say why", graph->device->backend->name);
+    launch->result = GK_OK;
+    return CANT_ASK;
   }
-  return GK_OK;
+  if (block || launch->result != GK_NOT_READY) launch->result = gki_launch_ended(launch->result);
+  if (launch->result == GK_OK) launch->result = gki_launch_judge_record(launch);
+  gki_launch_keep_message(launch);
+  gki_begin(); /* That failure isn't the one of the call at hand. */
+  if (launch->result != GK_NOT_READY) return RETIRED;
+  launch->result = GK_OK;
+  return PENDING;
+}
+
+/* The next launch to retire; of native ones, all that were started must have been handed over before. */
+static outcome retire_one(gk_graph *graph, uint64_t launched, bool block) {
+  const bool native = graph->mode == GK_MODE_NATIVE;
+  gki_launch *launch = gki_launch_at(graph, graph->retired + 1);
+  gki_job *job = native ? &gki_launch_at(graph, launched)->job : &launch->job;
+  if (block) gki_worker_wait(&graph->device->worker, job);
+  else if (!atomic_load_explicit(&job->done, memory_order_acquire)) return PENDING;
+  const bool asked = native && launch->result == GK_OK;
+  const outcome answer = asked ? ask(graph, launch, block) : RETIRED;
+  if (answer != RETIRED) return answer;
+  ++graph->retired;
+  if (asked) gki_launch_mark_end(launch);
+  if (native && launch->result != GK_OK) atomic_store(&graph->resend_slots, true);
+  if (launch->result == GK_OK || graph->first_error != GK_OK) return RETIRED;
+  graph->first_error = launch->result;
+  memcpy(graph->first_error_message, launch->message, sizeof launch->message);
+  return RETIRED;
+}
+
+gk_result gki_launches_retire(gk_graph *graph, uint64_t upto, bool block) {
+  const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  outcome last = RETIRED;
+  while (graph->retired < upto && last == RETIRED) last = retire_one(graph, launched, block);
+  return last == RETIRED ? GK_OK : last == PENDING ? GK_NOT_READY : gki_failure();
 }
 
 static gk_result wait_for(gk_graph *graph, uint64_t launched) {
@@ -106,28 +116,34 @@ gk_result gki_refuse_external(const gk_graph *graph, const char *call, const cha
                  instead);
 }
 
+static gk_result refuse_finish(const gk_graph *graph, const char *call, bool block, uint64_t launched) {
+  const char *name = graph->planned.plan.name;
+  if (graph->external && block) return gki_refuse_external(graph, call, "wait for your exec's launch and call gk_poll");
+  if (launched) return GK_OK;
+  if (graph->first_error_message[0])
+    return gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; its last launch was refused: %s", call, name,
+                   graph->first_error_message);
+  return gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call %s first", call, name,
+                 graph->external ? graph->arm_call : "gk_launch");
+}
+
+/* Of launches that are all over. */
+static gk_result report_launches(gk_graph *graph, uint64_t launched, const gk_status **status) {
+  graph->reported = launched;
+  if (graph->first_error != GK_OK) return gki_fail_with(graph->first_error, graph->first_error_message);
+  if (graph->status.launch != launched) gki_status_fill(graph, launched, &gki_launch_at(graph, launched)->record);
+  if (status) *status = &graph->status;
+  return GK_OK;
+}
+
 static gk_result finish(gk_graph *graph, const char *call, bool block, const gk_status **status) {
   if (status) *status = NULL;
   gk_result result = gki_graph_enter(graph, call);
   if (result != GK_OK) return result;
-  uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
-  if (graph->external && block)
-    result = gki_refuse_external(graph, call, "wait for your exec's launch and call gk_poll");
-  else if (!launched && graph->first_error_message[0])
-    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; its last launch was refused: %s", call,
-                     graph->planned.plan.name, graph->first_error_message);
-  else if (!launched)
-    result = gk_fail(GK_ERROR_INVALID, "%s: graph %s was not launched yet; call %s first", call,
-                     graph->planned.plan.name, graph->external ? graph->arm_call : "gk_launch");
-  else result = block ? wait_for(graph, launched) : gki_launches_retire(graph, launched, false);
-  if (result == GK_OK) {
-    graph->reported = launched;
-    if (graph->first_error != GK_OK) result = gki_fail_with(graph->first_error, graph->first_error_message);
-    else {
-      if (graph->status.launch != launched) gki_status_fill(graph, launched, &gki_launch_at(graph, launched)->record);
-      if (status) *status = &graph->status;
-    }
-  }
+  const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
+  result = refuse_finish(graph, call, block, launched);
+  if (result == GK_OK) result = block ? wait_for(graph, launched) : gki_launches_retire(graph, launched, false);
+  if (result == GK_OK) result = report_launches(graph, launched, status);
   gki_graph_leave(graph);
   return result;
 }
