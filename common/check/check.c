@@ -53,33 +53,44 @@ static void enter_block(walk *w, uint32_t line) {
   if (op == GK_OP_SECTION && w->section == GKI_NONE) w->section = line;
 }
 
+/* What stands in a block of one kind only, and blocks that hold one kind only: that kind, and what is wrong elsewhere. */
+typedef struct kin { gk_op op; gki_problem problem; } kin;
+static const kin parents[GK_OP_END + 1] = {
+    [GK_OP_CASE] = {GK_OP_SWITCH, GKI_CASE_OUTSIDE_SWITCH},
+    [GK_OP_SECTION] = {GK_OP_PARALLEL, GKI_SECTION_OUTSIDE_PARALLEL},
+};
+static const kin children[GK_OP_END + 1] = {
+    [GK_OP_SWITCH] = {GK_OP_CASE, GKI_TASK_IN_SWITCH},
+    [GK_OP_PARALLEL] = {GK_OP_SECTION, GKI_TASK_IN_PARALLEL},
+};
+
+static void check_else(gki_checker *judge, const gki_line *at, gk_op around) {
+  if (at->otherwise != GKI_NONE) return;
+  if (around == GK_OP_ELSE) gki_report(judge, GKI_ELSE_TWICE, gki_line_word(judge, at->parent), NULL);
+  else gki_report(judge, GKI_ELSE_WITHOUT_IF, NULL);
+}
+
+static void check_checkpoint(walk *w) {
+  gki_checker *judge = &w->judge;
+  if (w->checkpoint != GKI_NONE)
+    gki_report(judge, GKI_CHECKPOINT_IN_CHECKPOINT, gki_line_word(judge, w->checkpoint), NULL);
+  const uint32_t section = w->parallel != GKI_NONE ? w->parallel : w->section;
+  if (section != GKI_NONE) gki_report(judge, GKI_CHECKPOINT_IN_SECTION, gki_line_word(judge, section), NULL);
+}
+
 static void check_place(walk *w, uint32_t line) {
   gki_checker *judge = &w->judge;
   const gki_line *at = &judge->blocks->lines[line];
-  gk_op op = at->task->op, around = op_at(w, at->parent);
-  if (op == GK_OP_END) {
-    if (at->mate == GKI_NONE) gki_report(judge, GKI_END_WITHOUT_BLOCK, NULL);
-    return;
-  }
-  if (op == GK_OP_ELSE) {
-    if (at->otherwise != GKI_NONE) return;
-    if (around == GK_OP_ELSE) gki_report(judge, GKI_ELSE_TWICE, gki_line_word(judge, at->parent), NULL);
-    else gki_report(judge, GKI_ELSE_WITHOUT_IF, NULL);
-    return;
-  }
+  const gk_op op = at->task->op, around = op_at(w, at->parent);
+  if (op == GK_OP_END && at->mate == GKI_NONE) gki_report(judge, GKI_END_WITHOUT_BLOCK, NULL);
+  if (op == GK_OP_ELSE) check_else(judge, at, around);
+  if (op == GK_OP_END || op == GK_OP_ELSE) return;
   if (op == GK_OP_NONE || !gki_op_name(op)) return; /* told with its fields */
-  if (op == GK_OP_CASE && around != GK_OP_SWITCH) gki_report(judge, GKI_CASE_OUTSIDE_SWITCH, NULL);
-  if (op == GK_OP_SECTION && around != GK_OP_PARALLEL) gki_report(judge, GKI_SECTION_OUTSIDE_PARALLEL, NULL);
-  if (op != GK_OP_CASE && around == GK_OP_SWITCH)
-    gki_report(judge, GKI_TASK_IN_SWITCH, gki_line_word(judge, at->parent), NULL);
-  if (op != GK_OP_SECTION && around == GK_OP_PARALLEL)
-    gki_report(judge, GKI_TASK_IN_PARALLEL, gki_line_word(judge, at->parent), NULL);
+  const kin parent = parents[op], child = children[around];
+  if (parent.op && around != parent.op) gki_report(judge, parent.problem, NULL);
+  if (child.op && op != child.op) gki_report(judge, child.problem, gki_line_word(judge, at->parent), NULL);
   if (gki_op_opens(op) && at->mate == GKI_NONE) gki_report(judge, GKI_END_MISSING, NULL);
-  if (op == GK_OP_CHECKPOINT && w->checkpoint != GKI_NONE)
-    gki_report(judge, GKI_CHECKPOINT_IN_CHECKPOINT, gki_line_word(judge, w->checkpoint), NULL);
-  uint32_t section = w->parallel != GKI_NONE ? w->parallel : w->section;
-  if (op == GK_OP_CHECKPOINT && section != GKI_NONE)
-    gki_report(judge, GKI_CHECKPOINT_IN_SECTION, gki_line_word(judge, section), NULL);
+  if (op == GK_OP_CHECKPOINT) check_checkpoint(w);
 }
 
 static void check_always(walk *w, uint32_t line) {

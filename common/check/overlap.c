@@ -49,14 +49,23 @@ static void enter(gki_races *races, const gk_plan *plan, uint32_t node) {
   if (plan->nodes[node].op == GK_OP_SECTION) gki_races_section(races, node);
 }
 
+/* Whether a node touches what one in another section does; `clash` is the first of these. */
+static bool races_with(gki_races *races, gki_touch_kind kind, uint32_t node, gki_clash *clash) {
+  gki_clash clashes[GK_MAX_DEPTH];
+  uint32_t count = 0;
+  if (!gki_races_touch(races, (gki_touch){0, kind}, node, clashes, &count) || !count) return false;
+  *clash = clashes[0];
+  return true;
+}
+
 /* Nodes come in the list's order, so what is left is told by their parents. The two slots are one to the search for
  * races; since the list was found right, a clash can only be between one and the other. It has a state per open
  * PARALLEL at most: there is room for that here. */
 bool gki_check_overlap(const gk_plan *plan, uint32_t slot_a, uint32_t slot_b, char *message, size_t bytes) {
   gki_touch touches[GKI_MAX_TOUCHES], both[2];
-  gki_clash clashes[GK_MAX_DEPTH];
   gki_race_state states[GK_MAX_DEPTH];
-  uint32_t top = 0, args, clash_count = 0, block = 0;
+  gki_clash clash;
+  uint32_t top = 0, args, block = 0;
   gki_races races = {.tops = &top, .states = states, .capacity = GK_MAX_DEPTH};
   for (uint32_t node = 1; node < plan->node_count; ++node) {
     for (; block != plan->nodes[node].parent; block = plan->nodes[block].parent)
@@ -68,9 +77,8 @@ bool gki_check_overlap(const gk_plan *plan, uint32_t slot_a, uint32_t slot_b, ch
     }
     for (uint32_t k = 0; k < count && races.depth; ++k) {
       if (touches[k].slot != slot_a && touches[k].slot != slot_b) continue;
-      gki_touch touch = {0, touches[k].kind};
-      if (!gki_races_touch(&races, touch, node, clashes, &clash_count) || !clash_count) continue;
-      tell_sections(plan, node, touch.kind, &clashes[0], message, bytes);
+      if (!races_with(&races, touches[k].kind, node, &clash)) continue;
+      tell_sections(plan, node, touches[k].kind, &clash, message, bytes);
       return true;
     }
     if (plan->nodes[node].end > node + 1) {

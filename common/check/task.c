@@ -197,6 +197,13 @@ static void check_alias(gki_checker *judge, const gk_task *task, const uint32_t 
   }
 }
 
+/* The types that will do; 0: the kernel is wrong. */
+static uint32_t types_of(const gk_param *param) {
+  if (param->access == GK_ACCESS_IN) return READABLE;
+  if (param->access != GK_ACCESS_VALUE) return MEMORY;
+  return (unsigned)param->type <= GK_BYTES ? (1u << param->type) & ANY : 0;
+}
+
 static void check_params(gki_checker *judge, const gk_task *task) {
   const gk_kernel *kernel = task->kernel;
   uint32_t memory[GK_MAX_ARGS] = {0}, count = gki_arg_count(task);
@@ -208,11 +215,9 @@ static void check_params(gki_checker *judge, const gk_task *task) {
   }
   for (uint32_t k = 0; k < count; ++k) {
     const gk_param *param = &kernel->params[k];
-    uint32_t types = param->access == GK_ACCESS_VALUE ? (unsigned)param->type <= GK_BYTES ? 1u << param->type : 0
-                     : param->access == GK_ACCESS_IN  ? READABLE
-                                                      : MEMORY;
+    const uint32_t types = types_of(param);
     wanted want = {param->name ? param->name : "without a name", param->element, param->element_bytes, types};
-    if (!(types & ANY)) continue; /* told with the kernel */
+    if (!types) continue; /* told with the kernel */
     const gk_slot_desc *desc = check_argument(judge, &want, task->args[k]);
     if (desc && desc->type == GK_PTR) memory[k] = gki_slot_of(judge->blocks, judge->inclusion, task->args[k]);
   }
@@ -228,6 +233,30 @@ static void check_grid(gki_checker *judge, const gk_task *task, uint32_t axis) {
             judge->backend->name, NULL);
 }
 
+/* Whether the macro of the task is for as many dimensions as the kernel has. */
+static bool check_dimensions(gki_checker *judge, const gk_task *task, uint32_t dimensions) {
+  static const char *const macros[] = {"GK_RUN", "GK_RUN_2D", "GK_RUN_3D"},
+                    *const always[] = {"GK_RUN_ALWAYS", "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(2)",
+                                       "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(3)"};
+  const gk_kernel *kernel = task->kernel;
+  const uint32_t given = task->bits / GK_DIMENSIONS(1) % 4;
+  if (!kernel || kernel->dimensions > 3 || !given || given == dimensions) return true;
+  gki_report(judge, GKI_RUN_DIMENSIONS, gki_format_count(judge, given, "dimension"), gki_word(judge, kernel->name),
+             gki_format_int(judge, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
+  return false;
+}
+
+/* Whether the number of items along x is read on the device. */
+static bool check_axes(gki_checker *judge, const gk_task *task, uint32_t dimensions) {
+  const bool by_hand = task->kernel && judge->backend && gki_backend_code(judge->backend, task->kernel);
+  bool on_device = false;
+  for (uint32_t k = 0; k < dimensions; ++k) {
+    on_device |= check_items(judge, task, k) && k == 0;
+    if (by_hand) check_grid(judge, task, k);
+  }
+  return on_device;
+}
+
 static void check_launch(gki_checker *judge, const gk_task *task) {
   const gk_kernel *kernel = task->kernel;
   if (kernel) {
@@ -236,26 +265,13 @@ static void check_launch(gki_checker *judge, const gk_task *task) {
   } else {
     gki_report(judge, GKI_KERNEL_NULL, NULL);
   }
-  uint32_t dimensions = !kernel || kernel->dimensions > 3 ? 3 : kernel->dimensions ? kernel->dimensions : 1;
-  const uint32_t given = task->bits / GK_DIMENSIONS(1) % 4;
-  const bool differ = kernel && kernel->dimensions <= 3 && given && given != dimensions;
-  static const char *const macros[] = {"GK_RUN", "GK_RUN_2D", "GK_RUN_3D"},
-                    *const always[] = {"GK_RUN_ALWAYS", "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(2)",
-                                       "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(3)"};
-  if (differ)
-    gki_report(judge, GKI_RUN_DIMENSIONS, gki_format_count(judge, given, "dimension"), gki_word(judge, kernel->name),
-            gki_format_int(judge, dimensions), (task->bits & GK_ALWAYS ? always : macros)[dimensions - 1], NULL);
-  const bool by_hand = kernel && judge->backend && gki_backend_code(judge->backend, kernel);
-  bool on_device = false;
-  for (uint32_t k = 0; k < 3; ++k) {
-    if (k < dimensions) {
-      on_device |= check_items(judge, task, k) && k == 0;
-      if (by_hand) check_grid(judge, task, k);
-    }
-    else if (task->items[k] && !differ)
+  const uint32_t dimensions = !kernel || kernel->dimensions > 3 ? 3 : kernel->dimensions ? kernel->dimensions : 1;
+  const bool fits = check_dimensions(judge, task, dimensions);
+  const bool on_device = check_axes(judge, task, dimensions);
+  for (uint32_t k = dimensions; k < 3 && fits; ++k)
+    if (task->items[k])
       gki_report(judge, GKI_ITEMS_DIMENSIONS, k == 1 ? "y" : "z", gki_word(judge, kernel->name),
-              gki_format_count(judge, dimensions, "dimension"), NULL);
-  }
+                 gki_format_count(judge, dimensions, "dimension"), NULL);
   if (on_device) check_aligned(judge, task);
   else if (task->offset)
     gki_report(judge, GKI_FIELD_UNUSED, ".offset", "KERNEL", " unless a GK_PTR counts its items along x", NULL);

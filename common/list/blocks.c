@@ -218,16 +218,45 @@ static const char *inclusion_name(const gk_task *at) {
   return at->list->name && *at->list->name ? at->list->name : "list";
 }
 
+static gk_result refuse_again(reader *read, const measure *m, uint32_t depth) {
+  if (m->open) return refuse(read, GKI_LIST_IN_ITSELF, read->source, m->list, NULL);
+  if (depth + m->height > GK_MAX_DEPTH) return refuse(read, GKI_LIST_TOO_DEEP, read->source, m->list, NULL);
+  return GK_OK;
+}
+
+static void add_included(measure *m, const measure *inner, const gk_task *task) {
+  m->lines = sum(m->lines, inner->lines);
+  m->inclusions = sum(m->inclusions, inner->inclusions);
+  uint32_t given = gki_arg_count(task);
+  m->slots = sum(m->slots, inner->slots - (given < task->list->slot_count ? given : task->list->slot_count));
+  m->places = sum(m->places, inner->places);
+  uint64_t named = sum(inner->slots, inner->inclusions);
+  m->text = sum(m->text, sum(inner->text, product(named, strlen(inclusion_name(task)) + 1)));
+  if (m->height <= inner->height) m->height = inner->height + 1;
+}
+
+static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth, size_t *place);
+
+static gk_result measure_tasks(reader *read, measure *m, uint32_t depth) {
+  gk_result result = GK_OK;
+  for (size_t k = 0; k < m->list->task_count && m->lines < LIMIT && !result; ++k) {
+    const gk_task *task = &m->list->tasks[k];
+    size_t at;
+    if (!depth) read->source = k;
+    if (task->op != GK_OP_LIST) ++m->lines;
+    else if (!is_readable(task->list)) m->inclusions = sum(m->inclusions, 1);
+    else if (!(result = measure_list(read, task->list, depth + 1, &at))) add_included(m, &read->measures[at], task);
+  }
+  return result;
+}
+
 /* Depth says how many lists are around. Recursive, and no deeper than GK_MAX_DEPTH. */
 static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth, size_t *place) {
   if (!index_grow(read)) return GK_ERROR_MEMORY;
   uint32_t *entry = index_find(read, list);
   if (*entry) {
     *place = *entry - 1;
-    const measure *m = &read->measures[*place];
-    if (m->open) return refuse(read, GKI_LIST_IN_ITSELF, read->source, list, NULL);
-    if (depth + m->height > GK_MAX_DEPTH) return refuse(read, GKI_LIST_TOO_DEEP, read->source, list, NULL);
-    return GK_OK;
+    return refuse_again(read, &read->measures[*place], depth);
   }
   if (depth > GK_MAX_DEPTH) return refuse(read, GKI_LIST_TOO_DEEP, read->source, list, NULL);
   measure m = {.list = list, .open = true};
@@ -238,30 +267,8 @@ static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth,
   *entry = (uint32_t)read->measure_count;
   read->measures[*place] = m;
   m.inclusions = 1;
-  for (size_t k = 0; k < list->task_count && m.lines < LIMIT; ++k) {
-    const gk_task *task = &list->tasks[k];
-    if (!depth) read->source = k;
-    if (task->op != GK_OP_LIST) {
-      ++m.lines;
-      continue;
-    }
-    if (!is_readable(task->list)) {
-      m.inclusions = sum(m.inclusions, 1);
-      continue;
-    }
-    size_t at;
-    result = measure_list(read, task->list, depth + 1, &at);
-    if (result) return result;
-    const measure *inner = &read->measures[at];
-    m.lines = sum(m.lines, inner->lines);
-    m.inclusions = sum(m.inclusions, inner->inclusions);
-    uint32_t given = gki_arg_count(task);
-    m.slots = sum(m.slots, inner->slots - (given < task->list->slot_count ? given : task->list->slot_count));
-    m.places = sum(m.places, inner->places);
-    uint64_t named = sum(inner->slots, inner->inclusions);
-    m.text = sum(m.text, sum(inner->text, product(named, strlen(inclusion_name(task)) + 1)));
-    if (m.height <= inner->height) m.height = inner->height + 1;
-  }
+  result = measure_tasks(read, &m, depth);
+  if (result) return result;
   m.open = false;
   read->measures[*place] = m;
   return GK_OK;
