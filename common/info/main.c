@@ -160,15 +160,21 @@ static ending listen(info_process *process, backend *b, int ordinal) {
 /* What became of devices that gave no answer costs time, so fewer of them are put up with. */
 enum { HANG = 4, REFUSAL = 1, PATIENCE = 16 };
 
+/* The next device. */
+static ending ask_device(backend *b, const options *o) {
+  info_process process;
+  char ended[TROUBLE_BYTES];
+  start(&process, b->name, (int)b->count, o);
+  const ending e = listen(&process, b, (int)b->count);
+  info_close(&process, ended, sizeof ended);
+  if (ended[0]) keep(&b->trouble, info_copy(ended));
+  return e;
+}
+
 static void ask_backend(backend *b, const options *o) {
   for (int impatience = 0; impatience < PATIENCE && b->count < INFO_MOST_DEVICES;) {
-    info_process process;
-    char ended[TROUBLE_BYTES];
     const size_t usable = b->usable;
-    start(&process, b->name, (int)b->count, o);
-    const ending e = listen(&process, b, (int)b->count);
-    info_close(&process, ended, sizeof ended);
-    if (ended[0]) keep(&b->trouble, info_copy(ended));
+    const ending e = ask_device(b, o);
     if (e.gone && !e.started) { /* at its libraries, and no device in particular */
       keep(b->count ? &b->trouble : &b->why, e.gone);
       return;
@@ -324,17 +330,18 @@ static void ask_library_anyhow(report *r, const options *o) {
   free(first);
 }
 
+static void insist_on(const report *r, const char *name) {
+  for (size_t k = 0; k < r->count; ++k)
+    if (strcmp(r->backends[k].name, name) == 0) return;
+  fprintf(stderr, "gk-info: --backend %s: there is no such backend; there are:", name);
+  for (size_t k = 0; k < r->count; ++k) fprintf(stderr, "%s %s", k ? "," : "", r->backends[k].name);
+  fputs(r->trouble[0] ? "; " : "\n", stderr);
+  if (r->trouble[0]) fprintf(stderr, "%s\n", r->trouble);
+  exit(2);
+}
+
 static void keep_wanted(report *r, const options *o) {
-  for (size_t n = 0; n < o->backend_count; ++n) {
-    size_t k = 0;
-    while (k < r->count && strcmp(r->backends[k].name, o->backends[n]) != 0) ++k;
-    if (k < r->count) continue;
-    fprintf(stderr, "gk-info: --backend %s: there is no such backend; there are:", o->backends[n]);
-    for (k = 0; k < r->count; ++k) fprintf(stderr, "%s %s", k ? "," : "", r->backends[k].name);
-    fputs(r->trouble[0] ? "; " : "\n", stderr);
-    if (r->trouble[0]) fprintf(stderr, "%s\n", r->trouble);
-    exit(2);
-  }
+  for (size_t n = 0; n < o->backend_count; ++n) insist_on(r, o->backends[n]);
   size_t kept = 0;
   for (size_t k = 0; k < r->count; ++k) {
     bool wanted = o->backend_count == 0;

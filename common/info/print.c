@@ -10,8 +10,8 @@ enum { WIDEST_NAME = 24, WIDEST_VALUE = 34 };
 static size_t letter_bytes(const unsigned char *at) {
   const unsigned first = at[0];
   if (first < 0x80) return 1;
-  const size_t bytes = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3
-                       : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  if (first < 0xC2 || first >= 0xF5) return 0;
+  const size_t bytes = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
   for (size_t k = 1; k < bytes; ++k)
     if ((at[k] & 0xC0) != 0x80) return 0;
   if ((first == 0xE0 && at[1] < 0xA0) || (first == 0xED && at[1] >= 0xA0)) return 0;

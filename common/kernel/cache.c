@@ -236,48 +236,55 @@ static int compare_entries(const void *a, const void *b) {
   return (left->used.tv_nsec > right->used.tv_nsec) - (left->used.tv_nsec < right->used.tv_nsec);
 }
 
+typedef struct entries {
+  entry *at;
+  size_t count, capacity;
+  uint64_t bytes;
+} entries;
+
+static bool add_entry(entries *all, const char *name, const struct stat *status) {
+  if (all->count == all->capacity) {
+    const size_t wanted = all->capacity ? 2 * all->capacity : 64;
+    entry *grown = gki_resize(all->at, wanted * sizeof *all->at);
+    if (!grown) return false;
+    all->at = grown;
+    all->capacity = wanted;
+  }
+  entry *one = &all->at[all->count++];
+  memcpy(one->name, name, NAME_DIGITS + sizeof suffix);
+  one->used = status->st_mtim;
+  one->bytes = (uint64_t)status->st_size;
+  all->bytes += one->bytes;
+  return true;
+}
+
 /* Entries of the folder, and what they take; what somebody left half written goes. */
-static entry *list_entries(int folder, size_t *count, uint64_t *bytes) {
-  entry *entries = NULL;
-  size_t capacity = 0;
+static entries list_entries(int folder) {
+  entries all = {.at = NULL};
   int again = fcntl(folder, F_DUPFD_CLOEXEC, 0);
   DIR *listing = again < 0 ? NULL : fdopendir(again);
   if (!listing && again >= 0) close(again);
-  if (!listing) return NULL;
+  if (!listing) return all;
   rewinddir(listing);
   for (struct dirent *at; (at = readdir(listing));) {
     struct stat status;
     if (fstatat(folder, at->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) continue;
     if (is_ours(at->d_name) && ends_in(at->d_name, unfinished) && time(NULL) - status.st_mtime > STALE_SECONDS)
       (void)unlinkat(folder, at->d_name, 0);
-    if (!is_entry(at->d_name)) continue;
-    if (*count == capacity) {
-      const size_t wanted = capacity ? 2 * capacity : 64;
-      entry *grown = gki_resize(entries, wanted * sizeof *entries);
-      if (!grown) break; /* the next one who comes sees to the rest */
-      entries = grown;
-      capacity = wanted;
-    }
-    entry *one = &entries[(*count)++];
-    memcpy(one->name, at->d_name, NAME_DIGITS + sizeof suffix);
-    one->used = status.st_mtim;
-    one->bytes = (uint64_t)status.st_size;
-    *bytes += one->bytes;
+    if (is_entry(at->d_name) && !add_entry(&all, at->d_name, &status)) break; /* a later process sees to the rest */
   }
   closedir(listing);
-  return entries;
+  return all;
 }
 
 static void make_room(int folder, uint64_t limit) {
-  uint64_t bytes = 0;
-  size_t count = 0;
-  entry *entries = list_entries(folder, &count, &bytes);
-  if (bytes > limit) qsort(entries, count, sizeof *entries, compare_entries);
-  for (size_t k = 0; k < count && bytes > limit; ++k) {
-    (void)unlinkat(folder, entries[k].name, 0);
-    bytes -= entries[k].bytes;
+  entries all = list_entries(folder);
+  if (all.bytes > limit) qsort(all.at, all.count, sizeof *all.at, compare_entries);
+  for (size_t k = 0; k < all.count && all.bytes > limit; ++k) {
+    (void)unlinkat(folder, all.at[k].name, 0);
+    all.bytes -= all.at[k].bytes;
   }
-  gk_host_free(entries);
+  gk_host_free(all.at);
 }
 
 /* ---- keeping ----------------------------------------------------------------------------------------------------- */

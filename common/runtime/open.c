@@ -133,6 +133,21 @@ static gk_result open_first(const gk_device_desc *desc, gk_device **device) {
   return gk_fail(GK_ERROR_NO_DEVICE, "no backend can start%s%s", used ? reasons : "", gki_modules_trouble());
 }
 
+static gk_result open_named(const char *wanted, gk_device_desc *desc, gk_device **device) {
+  const gk_backend *backend = gki_backend_named(wanted);
+  const bool planned = gki_backend_is_planned(wanted);
+  char names[512];
+  if (!backend) {
+    gki_backend_names(names, sizeof names);
+    return gk_fail(GK_ERROR_INVALID, "gk_device_open: %s \"%.100s\"%s%s; there are: %s%s",
+                   planned ? "the backend" : "there is no backend named", wanted,
+                   planned ? " is not in this build" : "",
+                   desc->backend && desc->backend[0] ? "" : " (from $GK_BACKEND)", names, gki_modules_trouble());
+  }
+  desc->backend = backend->name;
+  return open_one(backend, desc, device);
+}
+
 gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   gki_begin();
   if (!device) return gk_fail(GK_ERROR_INVALID, "gk_device_open: nowhere to put the device (NULL)");
@@ -146,19 +161,7 @@ gk_result gk_device_open(const gk_device_desc *given, gk_device **device) {
   gki_begin();
   const char *wanted = desc.backend && desc.backend[0] ? desc.backend : secure_getenv("GK_BACKEND");
   if (!wanted || !wanted[0]) result = open_first(&desc, device);
-  else {
-    const gk_backend *backend = gki_backend_named(wanted);
-    char names[512];
-    gki_backend_names(names, sizeof names);
-    const bool planned = gki_backend_is_planned(wanted);
-    if (!backend)
-      return gk_fail(GK_ERROR_INVALID, "gk_device_open: %s \"%.100s\"%s%s; there are: %s%s",
-                     planned ? "the backend" : "there is no backend named", wanted,
-                     planned ? " is not in this build" : "",
-                     desc.backend && desc.backend[0] ? "" : " (from $GK_BACKEND)", names, gki_modules_trouble());
-    desc.backend = backend->name;
-    result = open_one(backend, &desc, device);
-  }
+  else result = open_named(wanted, &desc, device);
   if (result != GK_OK) return result;
   gki_forget(before);
   gk_log(GK_LOG_INFO, "device opened: %s, %s, %s", (*device)->info.backend, (*device)->info.name,
