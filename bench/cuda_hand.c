@@ -112,7 +112,7 @@ void hand_find(const char *name, int version, void *into) {
 static void load(CUdevice device) {
   int major, minor;
   gki_nvrtc_code code;
-  const gki_cuda_text source = {.text = hand_text, .file = "cuda_hand.c"};
+  const gki_unit source = {.text = hand_text, .file = "cuda_hand.c"};
   HAND(hand_driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
   HAND(hand_driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
   HAND(hand_driver->cuDeviceGetAttribute(&hand_multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));

@@ -104,7 +104,7 @@ const char *relaunch_begin(gk_device *device) {
   CUdevice at;
   gki_cuda_compiler compiler;
   gki_nvrtc_code code;
-  const gki_cuda_text source = {.text = text, .file = "cuda_relaunch.c", .options = "--relocatable-device-code=true"};
+  const gki_unit source = {.text = text, .file = "cuda_relaunch.c", .options = "--relocatable-device-code=true"};
   if (!has_linker()) return "the driver has no linker for device code";
   if (!find_runtime(runtime, sizeof runtime)) return "no toolkit with libcudadevrt.a was found";
   HAND(hand_driver->cuCtxGetDevice(&at));

@@ -1,6 +1,7 @@
 #include "cuda/compile.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "base/memory.h"
 #include "base/trace.h"
 #include <dlfcn.h>
 #include <link.h>
@@ -235,20 +236,20 @@ static const char *first_error(const char *log) {
 }
 
 /* What NVRTC answered, once it isn't needed any more. */
-static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_cuda_text *text,
+static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_unit *text,
                        nvrtcResult result, gki_nvrtc_code *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
   gki_nvrtc_code log = {0};
   if (program) fetch(program, nvrtc->nvrtcGetProgramLogSize, nvrtc->nvrtcGetProgramLog, &log);
   trim(&log);
   const char *said = log.bytes ? log.bytes : "";
-  char with[TEXT_BYTES], name[GKI_CUDA_NAME_BYTES];
+  char with[TEXT_BYTES], name[GKI_UNIT_NAME_BYTES];
   gki_cuda_compiler_describe(compiler, with, sizeof with);
-  gki_cuda_text_name(text, name);
+  gki_unit_name(text, name);
   gk_result code = GK_OK;
   if (result == NVRTC_ERROR_COMPILATION)
     code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%.*s%s", name, with, GKI_MESSAGE_BYTES - SPARE_BYTES,
-                   first_error(said), gki_cuda_text_may_go_on(text) ?
+                   first_error(said), gki_unit_may_go_on(text) ?
                    "\nits text has an #include: mend what is wrong, or put GK_SOURCE_END above the host code" : "");
   else if (result == NVRTC_ERROR_OUT_OF_MEMORY)
     code = gk_fail(GK_ERROR_MEMORY, "out of host memory compiling %s (%s); free some and call again", name, with);
@@ -298,14 +299,14 @@ static nvrtcResult compile_with(const gki_cuda_compiler *compiler, nvrtcProgram 
   return result;
 }
 
-static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_cuda_text *text) {
+static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_unit *text) {
   gki_trace_begin(0, "compile %s", text->file);
   const nvrtcResult result = compile_with(compiler, program, text->options ? text->options : "");
   gki_trace_end();
   return result;
 }
 
-gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_cuda_text *text, gki_nvrtc_code *image) {
+gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *text, gki_nvrtc_code *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
   const char *options = text->options ? text->options : "", *target = target_in(options);
   const bool is_ptx = target ? strncmp(target, "compute", 7) == 0 : compiler->is_ptx;
@@ -326,4 +327,20 @@ void gki_nvrtc_code_free(gki_nvrtc_code *image) {
   gk_host_free(image->bytes);
   gk_host_free(image->log);
   *image = (gki_nvrtc_code){0};
+}
+
+/* ---- gk's own text ----------------------------------------------------------------------------------------------- */
+
+extern const char gki_text_gates[], gki_text_gates_h[];
+
+/* gates.cu has all in it, for any compiler. */
+char *gki_cuda_moves_text(void) {
+  static const char only[] = "#define GKI_ONLY_MOVES\n";
+  const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);
+  char *text = gki_array(sizeof only + head + body, 1, "the text of COPY and FILL");
+  if (!text) return NULL;
+  memcpy(text, only, sizeof only - 1);
+  memcpy(text + sizeof only - 1, gki_text_gates_h, head);
+  memcpy(text + sizeof only - 1 + head, gki_text_gates, body + 1);
+  return text;
 }

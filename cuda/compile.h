@@ -54,6 +54,11 @@ int gki_nvrtc_rank(const gki_nvrtc *nvrtc, int architecture, int driver_version,
 /* Compiles a text, and says its warnings. GK_ERROR_COMPILE with the compiler's log;
  * GK_ERROR_MEMORY; GK_ERROR_UNSUPPORTED if NVRTC itself fails. The image is freed by gki_nvrtc_code_free, also if there
  * is none. Thread-safe. */
-gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_cuda_text *text, gki_nvrtc_code *image);
+gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *text, gki_nvrtc_code *image);
 void gki_nvrtc_code_free(gki_nvrtc_code *image);
+
+/* COPY and FILL alone, of gates.cu, for drivers that take none of gk's images. To be freed by gk_host_free; NULL: out
+ * of memory, and gk_fail has been called. */
+char *gki_cuda_moves_text(void);
+#define GKI_CUDA_MOVES "gk's COPY and FILL" /* what stands for it in messages */
 #endif

@@ -64,7 +64,7 @@ static gk_result find_variant(look *l, gki_cuda_graph *native) {
     return gk_fail(GK_ERROR_INVALID, "%s: graph %s is in a graph of yours; gk_cuda_node tells its nodes there", l->call,
                    native->plan->name);
   const bool there = native->fresh.exec && (!l->resumes || native->one || native->resume.exec);
-  if (!native->fresh.exec && !gki_cuda_calls_can_record(&native->calls))
+  if (!native->fresh.exec && !gki_calls_can_record(&native->calls))
     return gk_fail(GK_ERROR_INVALID, "%s: what the library calls of graph %s record isn't known before their slots are "
                    "bound; launch it once first", l->call, native->plan->name);
   gk_result result = gki_cuda_variant_get(native, l->resumes, &variant);

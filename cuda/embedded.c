@@ -52,16 +52,16 @@ static void explain(const unfit *others, const char *name, int architecture, cha
   if (why[0]) gk_log(GK_LOG_WARN, "%s", why);
 }
 
-gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module,
+gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_unit *text, CUmodule *module,
                                  char why[GKI_CUDA_WHY_BYTES]) {
   uint64_t hash[2];
-  char name[GKI_CUDA_NAME_BYTES], what[128], log[1024], answer[512];
+  char name[GKI_UNIT_NAME_BYTES], what[128], log[1024], answer[512];
   unfit others = {0};
   const gk_image *image;
   *module = NULL;
   why[0] = 0;
-  if (!gki_images_at(0) || !gki_cuda_text_hash(text, hash)) return GK_OK;
-  gki_cuda_text_name(text, name);
+  if (!gki_images_at(0) || !gki_unit_hash(text, hash)) return GK_OK;
+  gki_unit_name(text, name);
   for (int below = INT32_MAX; (image = choose(hash, text->file, device->arch, below, &others));
        below = rank(image, device->arch)) {
     const CUresult result = gki_cuda_load_module(device->driver, image->bytes, module, log, sizeof log);

@@ -8,6 +8,6 @@ enum { GKI_CUDA_WHY_BYTES = 2304 };
 
 /* In the device's context. NULL module and GK_OK: none of them is for this text and this device, or the driver takes
  * none; the log and `why` say so, which is "" where the source has none at all. */
-gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module,
+gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_unit *text, CUmodule *module,
                                  char why[GKI_CUDA_WHY_BYTES]);
 #endif

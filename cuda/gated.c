@@ -166,7 +166,7 @@ static gk_result take_arrays(gki_cuda_gated *graph, void *const *code) {
   }
   gk_result result = gki_cuda_parameters_find(&graph->parameters, &graph->slots, graph->code, &graph->arena);
   if (result == GK_OK) result = gki_cuda_updates_make(&graph->updates, &graph->parameters);
-  return result == GK_OK ? gki_cuda_calls_find(&graph->calls, plan, &graph->arena) : result;
+  return result == GK_OK ? gki_calls_find(&graph->calls, plan, &graph->arena) : result;
 }
 
 /* The control block begins as where launches aren't counted, and so does the table, with the slot that there isn't. */
@@ -210,7 +210,7 @@ gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, co
   graph->last = GK_NONE;
   gk_result result = take_memory(graph);
   if (result == GK_OK) result = take_arrays(graph, code);
-  if (result == GK_OK) result = make_runs(graph, gki_cuda_calls_can_record(&graph->calls));
+  if (result == GK_OK) result = make_runs(graph, gki_calls_can_record(&graph->calls));
   if (result != GK_OK) return result;
   result = gki_cuda_graph_result(device, plan, device->driver->cuStreamSynchronize(graph->at), "cuStreamSynchronize");
   graph->busy = result != GK_OK;
@@ -238,7 +238,7 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
 static gk_result record_again(gki_cuda_gated *graph, const gk_launch_args *launch) {
   gk_result result = GK_OK;
   gki_cuda_relax(graph->device);
-  if (gki_cuda_calls_changed(&graph->calls, launch)) {
+  if (gki_calls_changed(&graph->calls, launch)) {
     if (graph->complete) {
       graph->records_again = true; /* perhaps for a later launch, if this one fails at it */
       result = finish(graph); /* they may still be on their way to the device */

@@ -33,7 +33,7 @@ typedef struct gki_cuda_gated {
   gki_cuda_slots slots;
   CUdeviceptr table;      /* the control block, the table of slots behind it */
   gki_cuda_counts counts;
-  gki_cuda_calls calls;
+  gki_calls calls;
   gki_cuda_parameters parameters;
   gki_cuda_updates updates; /* of all runs */
   gki_cuda_run *runs;

@@ -220,7 +220,7 @@ static bool find_compiler(const job *work, int target, bool is_ptx, gki_cuda_com
   return gki_failure() == GK_OK;
 }
 
-static bool add_image(job *work, const gki_cuda_text *text, const char *path, int target, bool is_ptx) {
+static bool add_image(job *work, const gki_unit *text, const char *path, int target, bool is_ptx) {
   gki_cuda_compiler compiler = {0};
   gki_nvrtc_code code = {0};
   bool is_unknown;
@@ -236,7 +236,7 @@ static bool add_image(job *work, const gki_cuda_text *text, const char *path, in
   made.image = (gk_image){.file = path, .target = (uint32_t)target, .kind = is_ptx ? GK_IMAGE_PTX : GK_IMAGE_CODE,
                           .made_by = (uint32_t)compiler.nvrtc->version, .size = code.size};
   gki_nvrtc_code_free(&code);
-  if (gki_cuda_text_hash(text, made.image.text) &&
+  if (gki_unit_hash(text, made.image.text) &&
       gki_grow((void **)&work->images, &work->image_capacity, work->image_count + 1, sizeof *work->images, "images")) {
     work->images[work->image_count++] = made;
     return true;
@@ -245,8 +245,8 @@ static bool add_image(job *work, const gki_cuda_text *text, const char *path, in
   return complain("out of memory");
 }
 
-static bool add_images(job *work, const gki_cuda_text *text, const char *path) {
-  if (gki_cuda_text_includes(text))
+static bool add_images(job *work, const gki_unit *text, const char *path) {
+  if (gki_unit_includes(text))
     return complain_about(path, "the text for devices includes files; whether these changed can't be told when the "
                           "program runs, so put what is in them into a GK_SHARED");
   for (size_t k = 0; k < work->code_count; ++k)
@@ -276,15 +276,15 @@ static bool compile_part(job *work, const piece *part) {
   const gk_kernel any = {.name = "of this source", .source = &source};
   char *text = done ? gk_compose(&any, "cuda") : NULL;
   if (done && !text) done = complain(gk_error());
-  if (done) done = add_images(work, &(gki_cuda_text){.text = text, .file = source.file}, source.file);
+  if (done) done = add_images(work, &(gki_unit){.text = text, .file = source.file}, source.file);
   gk_free_text(text);
   gk_host_free((void *)uses);
   return done;
 }
 
 static bool compile_moves(job *work) {
-  char *text = gki_cuda_text_of_moves();
-  const gki_cuda_text moves = {.text = text, .file = GKI_CUDA_MOVES, .is_whole = true};
+  char *text = gki_cuda_moves_text();
+  const gki_unit moves = {.text = text, .file = GKI_CUDA_MOVES, .is_whole = true};
   const bool done = text ? add_images(work, &moves, GKI_CUDA_MOVES) : complain(gk_error());
   gk_host_free(text);
   return done;

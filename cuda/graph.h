@@ -52,7 +52,7 @@ typedef struct gki_cuda_graph {
   bool unsure;             /* a wait failed, and none since was for all launches */
   gki_cuda_parameters parameters;
   gki_cuda_counts counts;
-  gki_cuda_calls calls;    /* the variants are made again when a slot of theirs was bound anew */
+  gki_calls calls;         /* the variants are made again when a slot of theirs was bound anew */
   bool records_again;      /* for that they were dropped, and no launch since has run */
   gki_cuda_order order;
   uint32_t depth;

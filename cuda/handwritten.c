@@ -110,7 +110,7 @@ static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kern
 gk_result gki_cuda_handwritten_load(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
   const gk_code *code = kernel->cuda;
   if (code->image) return load_image(device, kernel, module);
-  const gki_cuda_text text = {.text = code->text, .file = "gk_code.text", .kernel = kernel->name,
+  const gki_unit text = {.text = code->text, .file = "gk_code.text", .kernel = kernel->name,
                               .options = code->options};
   return gki_cuda_load_text(device, &text, module);
 }

@@ -20,7 +20,7 @@ typedef struct gki_cuda_module {
 static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
   char *text = gk_compose(kernel, "cuda");
   if (!text) return gki_failure();
-  const gki_cuda_text composed = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
+  const gki_unit composed = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
   gk_result result = gki_cuda_load_text(device, &composed, module);
   gk_free_text(text);
   return result;
@@ -175,9 +175,9 @@ static void drop_moves(gki_cuda_device *device) {
 }
 
 static gk_result compile_moves(gki_cuda_device *device) {
-  char *text = gki_cuda_text_of_moves();
+  char *text = gki_cuda_moves_text();
   if (!text) return GK_ERROR_MEMORY;
-  const gki_cuda_text moves = {.text = text, .file = GKI_CUDA_MOVES, .is_whole = true};
+  const gki_unit moves = {.text = text, .file = GKI_CUDA_MOVES, .is_whole = true};
   gk_result result = gki_cuda_load_text(device, &moves, &device->moves);
   gk_host_free(text);
   return result == GK_OK ? find_moves(device) : result;

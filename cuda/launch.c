@@ -104,7 +104,7 @@ static gk_result aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t 
 static gk_result start(gki_cuda_graph *graph, const gk_launch_args *launch, const gki_cuda_stream_id *on) {
   const uint64_t number = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
   const bool made = graph->fresh.exec != NULL;
-  const bool again = graph->calls.any && gki_cuda_calls_changed(&graph->calls, launch) && made;
+  const bool again = graph->calls.any && gki_calls_changed(&graph->calls, launch) && made;
   gki_cuda_variant *variant = NULL;
   gk_result result = end_unsure(graph);
   if (result == GK_OK && again) result = record_again(graph);

@@ -259,7 +259,7 @@ static gk_result take_code(gki_cuda_graph *graph, void *const *code) {
   if (!graph->code) return gki_fail_memory("a graph's code", plan->node_count * sizeof(gki_cuda_kernel *));
   for (uint32_t k = 0; k < plan->node_count; ++k) graph->code[k] = code[k];
   gk_result result = gki_cuda_parameters_find(&graph->parameters, &graph->slots, graph->code, &graph->arena);
-  return result == GK_OK ? gki_cuda_calls_find(&graph->calls, plan, &graph->arena) : result;
+  return result == GK_OK ? gki_calls_find(&graph->calls, plan, &graph->arena) : result;
 }
 
 static gk_result make_event(gki_cuda_graph *graph, CUevent *event) {
@@ -303,7 +303,7 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   if (result == GK_OK) result = take_code(graph, code);
   if (result == GK_OK) result = make_events(graph);
   gki_cuda_variant *variant;
-  if (result == GK_OK && gki_cuda_calls_can_record(&graph->calls))
+  if (result == GK_OK && gki_calls_can_record(&graph->calls))
     result = gki_cuda_variant_get(graph, false, &variant);
   return result == GK_OK ? end_uploads(graph) : result;
 }

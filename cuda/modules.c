@@ -6,13 +6,13 @@
 #include <string.h>
 
 /* False: nothing is to be kept. */
-static bool key_of(const gki_cuda_device *device, const gki_cuda_text *text, const gki_cuda_compiler *compiler,
+static bool key_of(const gki_cuda_device *device, const gki_unit *text, const gki_cuda_compiler *compiler,
                    gki_cache_key *key) {
-  if (gki_cuda_text_includes(text)) {
+  if (gki_unit_includes(text)) {
     gk_log(GK_LOG_INFO, "what %s is compiled to isn't kept: it includes files, which may change", text->file);
     return false;
   }
-  char *plain = gki_cuda_text_plain(text), made_for[256];
+  char *plain = gki_unit_plain(text), made_for[256];
   if (!plain) return false;
   const char *options = text->options ? text->options : "";
   const gki_nvrtc *nvrtc = compiler->nvrtc;
@@ -65,13 +65,13 @@ static bool find(const gki_cache_key *key, const char *name, const char *made_by
 
 /* ---- modules ----------------------------------------------------------------------------------------------------- */
 
-static gk_result take(const gki_cuda_device *device, const gki_cuda_text *text, const gki_cuda_compiler *compiler,
+static gk_result take(const gki_cuda_device *device, const gki_unit *text, const gki_cuda_compiler *compiler,
                       const gki_nvrtc_code *image, CUmodule *module) {
-  char log[1024], made_by[128], name[GKI_CUDA_NAME_BYTES];
+  char log[1024], made_by[128], name[GKI_UNIT_NAME_BYTES];
   CUresult result = gki_cuda_load_module(device->driver, image->bytes, module, log, sizeof log);
   if (result == CUDA_SUCCESS) return GK_OK;
   gki_cuda_compiler_describe(compiler, made_by, sizeof made_by);
-  gki_cuda_text_name(text, name);
+  gki_unit_name(text, name);
   const char *advice = compiler->may_be_refused ? "; it is newer than the driver: update the driver, or install an "
                                                   "NVRTC as old as the driver" : "";
   return gki_cuda_result(device->driver, result, "cuModuleLoadDataEx of %s, made by %s%s%s%s", name, made_by, advice,
@@ -79,12 +79,12 @@ static gk_result take(const gki_cuda_device *device, const gki_cuda_text *text, 
 }
 
 /* False: nothing was kept, or the driver refuses it, which says nothing of what is compiled now. */
-static bool load_kept(const gki_cuda_device *device, const gki_cuda_text *text, const gki_cuda_compiler *compiler,
+static bool load_kept(const gki_cuda_device *device, const gki_unit *text, const gki_cuda_compiler *compiler,
                       const gki_cache_key *key, CUmodule *module) {
   gki_nvrtc_code image = {0};
-  char log[1024], why[512], made_by[128], name[GKI_CUDA_NAME_BYTES];
+  char log[1024], why[512], made_by[128], name[GKI_UNIT_NAME_BYTES];
   gki_cuda_compiler_describe(compiler, made_by, sizeof made_by);
-  gki_cuda_text_name(text, name);
+  gki_unit_name(text, name);
   if (!find(key, name, made_by, &image)) return false;
   const CUresult result = gki_cuda_load_module(device->driver, image.bytes, module, log, sizeof log);
   gki_nvrtc_code_free(&image);
@@ -95,7 +95,7 @@ static bool load_kept(const gki_cuda_device *device, const gki_cuda_text *text, 
   return false;
 }
 
-gk_result gki_cuda_load_text(const gki_cuda_device *device, const gki_cuda_text *text, CUmodule *module) {
+gk_result gki_cuda_load_text(const gki_cuda_device *device, const gki_unit *text, CUmodule *module) {
   gki_cuda_compiler compiler;
   gki_nvrtc_code image = {0};
   gki_cache_key key;

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES]) {
-  snprintf(name, GKI_CUDA_NAME_BYTES, "%s%.200s%s%s", text->kernel ? "kernel " : "", text->kernel ? text->kernel : "",
+void gki_unit_name(const gki_unit *text, char name[GKI_UNIT_NAME_BYTES]) {
+  snprintf(name, GKI_UNIT_NAME_BYTES, "%s%.200s%s%s", text->kernel ? "kernel " : "", text->kernel ? text->kernel : "",
            text->kernel ? " of " : "", text->file);
 }
 
@@ -17,7 +17,7 @@ static const char *own_part(const char *text) {
   return head ? head + strlen(gki_text_gk_kernel) : text;
 }
 
-bool gki_cuda_text_may_go_on(const gki_cuda_text *text) {
+bool gki_unit_may_go_on(const gki_unit *text) {
   const char *own = own_part(text->text);
   return own != text->text && gki_includes(own, own + strlen(own));
 }
@@ -30,7 +30,7 @@ static bool options_include(const char *options) {
   return strstr(options, "pch") != NULL;
 }
 
-bool gki_cuda_text_includes(const gki_cuda_text *text) {
+bool gki_unit_includes(const gki_unit *text) {
   if (text->is_whole) return false;
   if (text->options && options_include(text->options)) return true;
   const char *s = own_part(text->text), *end = s + strlen(s);
@@ -46,7 +46,7 @@ bool gki_cuda_text_includes(const gki_cuda_text *text) {
 }
 
 /* Whether names of files may get into what is made of it. */
-static bool names_files(const gki_cuda_text *text) {
+static bool names_files(const gki_unit *text) {
   const char *own = own_part(text->text);
   return text->options || strstr(own, "__FILE__") || strstr(own, "assert") || strstr(own, "source_location");
 }
@@ -63,7 +63,7 @@ static char *copy_line(char *to, const char *line, size_t length) {
   return to + head + rest;
 }
 
-char *gki_cuda_text_plain(const gki_cuda_text *text) {
+char *gki_unit_plain(const gki_unit *text) {
   const char *s = text->text;
   char *copy = gk_host_alloc(strlen(s) + 1), *to = copy;
   if (!copy) return NULL;
@@ -86,8 +86,8 @@ static fnv add_bytes(fnv hash, const char *bytes, size_t count) {
   return hash;
 }
 
-bool gki_cuda_text_hash(const gki_cuda_text *text, uint64_t hash[2]) {
-  char *plain = gki_cuda_text_includes(text) ? NULL : gki_cuda_text_plain(text);
+bool gki_unit_hash(const gki_unit *text, uint64_t hash[2]) {
+  char *plain = gki_unit_includes(text) ? NULL : gki_unit_plain(text);
   if (!plain) return false;
   const char *options = text->options ? text->options : "";
   fnv sum = (fnv)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
@@ -97,18 +97,4 @@ bool gki_cuda_text_hash(const gki_cuda_text *text, uint64_t hash[2]) {
   hash[1] = (uint64_t)sum;
   gk_host_free(plain);
   return true;
-}
-
-extern const char gki_text_gates[], gki_text_gates_h[];
-
-/* gates.cu has all in it, for any compiler. */
-char *gki_cuda_text_of_moves(void) {
-  static const char only[] = "#define GKI_ONLY_MOVES\n";
-  const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);
-  char *text = gki_array(sizeof only + head + body, 1, "the text of COPY and FILL");
-  if (!text) return NULL;
-  memcpy(text, only, sizeof only - 1);
-  memcpy(text + sizeof only - 1, gki_text_gates_h, head);
-  memcpy(text + sizeof only - 1 + head, gki_text_gates, body + 1);
-  return text;
 }

@@ -3,34 +3,29 @@
 #define GKI_KERNEL_UNIT_H
 #include "gk_backend.h"
 
-typedef struct gki_cuda_text {
+typedef struct gki_unit {
   const char *text;
   const char *file;    /* stands for it in messages; what they name beside it are the files of its #line directives */
   const char *kernel;  /* for which it is compiled, in messages; NULL: for none in particular */
   const char *options; /* for NVRTC, with blanks between them, also of another GPU; NULL: none */
   bool is_whole;       /* no #include in it is read */
-} gki_cuda_text;
+} gki_unit;
 
-enum { GKI_CUDA_NAME_BYTES = 512 };
+enum { GKI_UNIT_NAME_BYTES = 512 };
 
 /* "kernel scale of cloth.c" */
-void gki_cuda_text_name(const gki_cuda_text *text, char name[GKI_CUDA_NAME_BYTES]);
+void gki_unit_name(const gki_unit *text, char name[GKI_UNIT_NAME_BYTES]);
 
 /* What else it needs lies in files that may change: what is made of it holds for today only. */
-bool gki_cuda_text_includes(const gki_cuda_text *text);
+bool gki_unit_includes(const gki_unit *text);
 
 /* Whether it may be a composed one that goes on with host code, for want of a GK_SOURCE_END: it has an #include. */
-bool gki_cuda_text_may_go_on(const gki_cuda_text *text);
+bool gki_unit_may_go_on(const gki_unit *text);
 
 /* A copy, less the folders in its #line directives, unless those may get into what is made of it: it may lie elsewhere
  * the next time. To be freed by gk_host_free; NULL: out of memory. */
-char *gki_cuda_text_plain(const gki_cuda_text *text);
+char *gki_unit_plain(const gki_unit *text);
 
 /* A hash of that and of the options. False: it includes files, or out of memory. */
-bool gki_cuda_text_hash(const gki_cuda_text *text, uint64_t hash[2]);
-
-/* COPY and FILL alone, of gates.cu, for drivers that take none of gk's images. To be freed by gk_host_free; NULL: out
- * of memory, and gk_fail has been called. */
-char *gki_cuda_text_of_moves(void);
-#define GKI_CUDA_MOVES "gk's COPY and FILL" /* what stands for it in messages */
+bool gki_unit_hash(const gki_unit *text, uint64_t hash[2]);
 #endif

@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include <string.h>
 
-gk_result gki_cuda_calls_find(gki_cuda_calls *calls, const gk_plan *plan, gki_arena *arena) {
-  *calls = (gki_cuda_calls){.plan = plan, .slots = gki_arena_alloc(arena, plan->slot_count, sizeof *calls->slots),
+gk_result gki_calls_find(gki_calls *calls, const gk_plan *plan, gki_arena *arena) {
+  *calls = (gki_calls){.plan = plan, .slots = gki_arena_alloc(arena, plan->slot_count, sizeof *calls->slots),
                             .values = gki_arena_alloc(arena, plan->slot_count, sizeof *calls->values)};
   if (!calls->slots || !calls->values)
     return gki_fail_memory("a graph's library calls", plan->slot_count * sizeof *calls->values);
@@ -18,13 +18,13 @@ gk_result gki_cuda_calls_find(gki_cuda_calls *calls, const gk_plan *plan, gki_ar
   return GK_OK;
 }
 
-bool gki_cuda_calls_can_record(const gki_cuda_calls *calls) {
+bool gki_calls_can_record(const gki_calls *calls) {
   for (uint32_t k = 1; k < calls->plan->slot_count; ++k)
     if (calls->slots[k] && !(calls->plan->slots[k].bits & GK_HAS_VALUE)) return false;
   return true;
 }
 
-bool gki_cuda_calls_changed(gki_cuda_calls *calls, const gk_launch_args *launch) {
+bool gki_calls_changed(gki_calls *calls, const gk_launch_args *launch) {
   const gk_plan *plan = calls->plan;
   bool changed = false;
   for (uint32_t k = 0; k < launch->changed_count && !changed; ++k) {

@@ -4,19 +4,19 @@
 #include "gk_backend.h"
 #include "base/memory.h"
 
-typedef struct gki_cuda_calls {
+typedef struct gki_calls {
   const gk_plan *plan;
   bool any;         /* there are some */
   bool *slots;      /* by slot: one of them has it */
   gk_value *values; /* by slot: with which they are recorded */
-} gki_cuda_calls;
+} gki_calls;
 
 /* Finds them; at first the values are those that the list itself gives. */
-gk_result gki_cuda_calls_find(gki_cuda_calls *calls, const gk_plan *plan, gki_arena *arena);
+gk_result gki_calls_find(gki_calls *calls, const gk_plan *plan, gki_arena *arena);
 
 /* Whether the list gives all of their values: what they record depends on them. */
-bool gki_cuda_calls_can_record(const gki_cuda_calls *calls);
+bool gki_calls_can_record(const gki_calls *calls);
 
 /* Takes over a launch's values; whether one of theirs isn't what it was. */
-bool gki_cuda_calls_changed(gki_cuda_calls *calls, const gk_launch_args *launch);
+bool gki_calls_changed(gki_calls *calls, const gk_launch_args *launch);
 #endif

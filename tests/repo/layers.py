@@ -3,8 +3,9 @@
 
 Read from the sources' #include lines and from the symbols of the objects, which are built here where they aren't yet.
 A node is x.c and x.h together. Circles of nodes, and includes and calls upwards, are failures, unless DEBTS or UPWARDS
-lists them; what these list and isn't there any more is a failure, too, so that the lists only shrink. Prints TAP, and
-the longest chain of nodes as a comment."""
+lists them; what these list and isn't there any more is a failure, too, so that the lists only shrink. No string and
+no identifier of common/ names a backend, but those in NAMED. Prints TAP, and the longest chain of nodes as a
+comment."""
 import re
 import subprocess
 import sys
@@ -36,6 +37,15 @@ PROGRAMS = {"common/info"}  # they may call whatever is public
 # What a backend's direct*.c, which offer calls of their own, may call of the runtime.
 DIRECT = {"gk_device_state", "gk_graph_state", "gk_graph_create_into", "gk_graph_arm", "gk_graph_disarm"}
 INCLUDE_PATHS = ["common", "fallback", "."]  # what build.ninja gives with -I, but for include/
+BACKENDS = re.compile(r"(?<![a-z])(?:cuda|hip|vulkan|openmp)(?![a-z])", re.I)
+# Where common names a backend: file, how the string or identifier begins, why.
+NAMED = [
+    ("common/kernel/compose.c", '"cuda"', "a language that gk_compose writes"),
+    ("common/kernel/compose.c", '"hip"', "another"),
+    ("common/kernel/compose.c", '"gk_compose: the target is', "its message"),
+    ("common/kernel/glsl.c", '"%s:%u: kernel %s for Vulkan: ', "the device API for which users write a kernel"),
+    ("common/dump/as_text.c", '" more without SWITCH nodes, as before CUDA', "the version is CUDA's"),
+]
 OBJECTS = ["common/library.ninja", "common/info/info.ninja"]
 
 
@@ -102,6 +112,25 @@ def calls():
     return found
 
 
+def names_of_backends():
+    """(file, line, code) of each string and identifier of common/ that names a backend; comments may."""
+    token = re.compile(r"/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\\n])+'|" r'"(?:\\.|[^"\\\n])*"|\w+', re.S)
+    for source in sources():
+        text = (tap.ROOT / source).read_text()
+        for found in token.finditer(text) if source.parts[0] == "common" else ():
+            if BACKENDS.search(found[0]) and not found[0].startswith("/"):
+                yield str(source), text.count("\n", 0, found.start()) + 1, found[0]
+
+
+def differ_named():
+    """What names a backend and isn't listed, or is listed and isn't there."""
+    found, listed = list(names_of_backends()), [(file, begin) for file, begin, _ in NAMED]
+    return "\n".join([f"new: {source}:{line}: {code}; let the backend tell it" for source, line, code in found
+                      if not any(source == file and code.startswith(begin) for file, begin in listed)] +
+                     [f"gone; take it out of NAMED in tests/repo/layers.py: {file}: {begin}" for file, begin in listed
+                      if not any(source == file and code.startswith(begin) for source, _, code in found)])
+
+
 def components(edges):
     """The strongly connected components, callees first: Tarjan's algorithm."""
     index, low, stack, waiting, found = {}, {}, [], set(), []
@@ -155,6 +184,7 @@ def main():
     upwards = sorted(why for (at, to), why in needs.items()
                      if folder(to) != folder(at) and folder(to) not in LAYERS.get(folder(at), set()))
     tap.case("nothing includes or calls upwards", differ(upwards, UPWARDS))
+    tap.case("common names no backend", differ_named())
     edges = {}
     for at, to in needs:
         edges.setdefault(at, set()).add(to)

@@ -92,7 +92,7 @@ static void give_long_log(void) {
 static int compile(void) {
   const gk_source source = {.file = "cloth.c", .text = getenv("COMPOSED")};
   char *composed = source.text ? gk_compose(&(gk_kernel){.name = "k", .source = &source}, "cuda") : NULL;
-  const gki_cuda_text cloth_text = {.text = composed ? composed : "#include <math.h>\n", .file = "cloth",
+  const gki_unit cloth_text = {.text = composed ? composed : "#include <math.h>\n", .file = "cloth",
                                     .kernel = getenv("KERNEL"), .options = getenv("OPTIONS")};
   gki_cuda_compiler compiler;
   gki_nvrtc_code image = {0};
@@ -121,7 +121,7 @@ static void *resize_nothing(void *user, void *memory, size_t bytes) {
 }
 static void free_nothing(void *user, void *memory) { (void)user, (void)memory; }
 static int starved(void) {
-  const gki_cuda_text cloth_text = {.text = "text", .file = "cloth"};
+  const gki_unit cloth_text = {.text = "text", .file = "cloth"};
   gki_cuda_compiler compiler;
   gki_nvrtc_code image;
   gki_begin();
@@ -248,7 +248,7 @@ static void it_gets_the_library_beside_it(void **state) { (void)state; ELSEWHERE
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 static bool includes(const char *text, const char *options) {
-  return gki_cuda_text_includes(&(gki_cuda_text){.text = text, .file = "a.cu", .options = options});
+  return gki_unit_includes(&(gki_unit){.text = text, .file = "a.cu", .options = options});
 }
 
 static void what_includes_files_is_known(void **state) {
@@ -271,12 +271,12 @@ static void what_includes_files_is_known(void **state) {
   assert_true(includes("", "--pre-include\nx.h"));
   assert_false(includes("", "-I/usr/include"));
   assert_true(includes("", "--use-pch=x"));
-  assert_false(gki_cuda_text_includes(&(gki_cuda_text){.text = "#include <x.h>", .is_whole = true}));
+  assert_false(gki_unit_includes(&(gki_unit){.text = "#include <x.h>", .is_whole = true}));
 }
 
 static void texts_are_told_apart(void **state) {
   (void)state;
-  static const gki_cuda_text each[] = {
+  static const gki_unit each[] = {
       {.text = "#line 1 \"a/b.c\"\nint x;\n"}, {.text = "#line 1 \"c.c\"\nint x;\n"},
       {.text = "#line 2 \"a/b.c\"\nint x;\n"}, {.text = "#line 1 \"a/b.c\"\nint y;\n"},
       {.text = "#line 1 \"a/b.c\"\nint x;\n", .options = "-DA"}, {.text = "int x;\n-DA"}, {.text = "int x;\n"},
@@ -286,17 +286,17 @@ static void texts_are_told_apart(void **state) {
       {.text = "#line 1 \"z/b.c\"\nint x;\n", .options = "-DA"},
       {.text = "#line 1 \"a/b.c\"\nint x;\n", .options = "-DB"},
       {.text = ""}};
-  static const gki_cuda_text moved = {.text = "#line 1 \"/another/place/b.c\"\nint x;\n"};
+  static const gki_unit moved = {.text = "#line 1 \"/another/place/b.c\"\nint x;\n"};
   uint64_t hash[GK_COUNT(each)][2], same[2];
   for (size_t k = 0; k < GK_COUNT(each); ++k) {
-    assert_true(gki_cuda_text_hash(&each[k], hash[k]));
+    assert_true(gki_unit_hash(&each[k], hash[k]));
     for (size_t m = 0; m < k; ++m)
       if (memcmp(hash[k], hash[m], sizeof hash[k]) == 0) fail_msg("%zu and %zu", k, m);
   }
-  assert_true(gki_cuda_text_hash(&moved, same));
+  assert_true(gki_unit_hash(&moved, same));
   assert_memory_equal(same, hash[0], sizeof same);
-  assert_false(gki_cuda_text_hash(&(gki_cuda_text){.text = "#include <x.h>"}, same));
-  char *plain = gki_cuda_text_plain(&(gki_cuda_text){.text = "a\n#line 7 \"/x/y.h\"\n#line 8\nb \"/x/y\""});
+  assert_false(gki_unit_hash(&(gki_unit){.text = "#include <x.h>"}, same));
+  char *plain = gki_unit_plain(&(gki_unit){.text = "a\n#line 7 \"/x/y.h\"\n#line 8\nb \"/x/y\""});
   assert_string_equal(plain, "a\n#line 7 y.h\"\n#line 8\nb \"/x/y\"");
   gk_host_free(plain);
 }
@@ -323,7 +323,7 @@ static void kernels_compile_for_each_architecture(void **state) {
   const gki_nvrtc *nvrtc = real_compiler().nvrtc;
   char *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
-  const gki_cuda_text composed = {.text = text, .file = "cloth"};
+  const gki_unit composed = {.text = text, .file = "cloth"};
   for (int k = 0; k < nvrtc->architecture_count; ++k) {
     gki_cuda_compiler compiler;
     gki_nvrtc_code image;
@@ -348,7 +348,7 @@ static void ptx_names_its_architecture(void **state) {
   snprintf(target, sizeof target, ".target sm_%d", compiler.architecture);
   char *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
-  const gki_cuda_text composed = {.text = text, .file = "cloth"};
+  const gki_unit composed = {.text = text, .file = "cloth"};
   if (gki_cuda_compile(&compiler, &composed, &image) != GK_OK) fail_msg("%s", gk_error());
   assert_true(image_has(&image, target));
   assert_true(image_has(&image, ".entry scale("));
@@ -363,7 +363,7 @@ static void an_error_is_where_the_user_wrote_it(void **state) {
   gki_nvrtc_code image;
   char where[PATH_MAX], *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
-  const gki_cuda_text composed = {.text = text, .file = "cloth"};
+  const gki_unit composed = {.text = text, .file = "cloth"};
   memcpy(strstr(text, "y[i] *= a;"), "y[i] *= b;", strlen("y[i] *= b;"));
   gki_begin();
   assert_int_equal(gki_cuda_compile(&compiler, &composed, &image), GK_ERROR_COMPILE);
@@ -377,7 +377,7 @@ static void an_error_is_where_the_user_wrote_it(void **state) {
 static const char *refusal_of(const gk_kernel *kernel, const char *text) {
   gki_cuda_compiler compiler = real_compiler();
   gki_nvrtc_code image;
-  const gki_cuda_text whole = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
+  const gki_unit whole = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
   gki_begin();
   assert_int_equal(gki_cuda_compile(&compiler, &whole, &image), GK_ERROR_COMPILE);
   assert_null(image.bytes);
