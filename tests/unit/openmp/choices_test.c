@@ -305,22 +305,28 @@ static void test_always_in_series(void **state) {
     }
 }
 
-/* What splitting saves depends on how many run side by side, not on how many threads there are. */
+/* What splitting saves depends on how many run side by side, not on how many threads there are. The least that it saves
+ * is reason enough to start the team when that costs nothing; the team may be asleep again at once, so the sections are
+ * surely split only where that saves more than waking it costs, which is a hand-over. */
 static void test_fewer_sections_than_threads(void **state) {
   (void)state;
-  for (uint64_t more = 0; more < 2; ++more) {
+  static const struct { uint64_t takes_ns; bool starts, splits; } cases[] = {
+    {2 * HANDOFF_NS, false, false}, {2 * HANDOFF_NS + 2, true, false}, {4 * HANDOFF_NS + 2, true, true}};
+  for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     world w;
     begin(&w, &lists[0], 4, SHARE_ALL);
     w.costs = AS_MEASURED;
     w.device.dispatch_ns = w.device.handoff_floor_ns = HANDOFF_NS;
-    takes_ns[0] = 2 * HANDOFF_NS + 2 * more;
+    takes_ns[0] = cases[k].takes_ns;
     are_split = false;
     for (int run = 0; run < 20; ++run) {
       w.device.wake_ns = 0;
       assert_runs(&w);
     }
     assert_int_equal(w.device.team.most, 4);
-    assert_int_equal(w.program.forks[0].trial.split_samples > 0, more);
+    assert_int_equal(w.device.team.started, cases[k].starts);
+    if (cases[k].splits || !cases[k].starts)
+      assert_int_equal(w.program.forks[0].trial.split_samples > 0, cases[k].splits);
     world_end(&w);
   }
 }
