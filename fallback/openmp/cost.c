@@ -7,6 +7,8 @@ enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is jud
        TIMED_NS = 2000, /* what takes longer is timed each time: that costs 3 % of it */
        SELDOM = 16      /* executions from one to the next that is timed of what doesn't */ };
 
+/* ---- sections ---------------------------------------------------------------------------------------------------- */
+
 static void hold_to(gki_trial *trial, bool split, float lately_ns) {
   trial->wait = trial->pause = SOON;
   trial->split = split;
@@ -64,4 +66,139 @@ gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
   const bool splits = untried || (trial->probing ? !trial->split : trial->split);
   if (saving <= 0 || !splits) return (gki_pick){.timed = timed};
   return (gki_pick){.split = true, .timed = true, .saving_ns = saving};
+}
+
+/* ---- hand-overs and tasks ---------------------------------------------------------------------------------------- */
+
+void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float dispatch_ns) {
+  drive->first = first;
+  drive->count = count;
+  drive->dispatch_ns = dispatch_ns;
+  uint32_t threads = drive->may_meet ? drive->program->device->team.most : count;
+  drive->break_even_ns = threads > 1 ? dispatch_ns * (float)threads / (float)(threads - 1) : INFINITY;
+}
+
+static void nothing(gki_order *order, uint32_t index) {
+  (void)order;
+  (void)index;
+}
+
+/* Waits until the whole team is awake and idle. */
+static void gather(gki_openmp_device *device) {
+  gki_team *team = &device->team;
+  gki_order order = {.work = nothing};
+  gki_team_post(team, &order, 0, team->size, team->size);
+  gki_team_wait(team, &order);
+}
+
+/* Of few, the least but one: a core that is taken away for a moment makes any of them long, and if all were long this
+ * time, the other meetings know better. */
+void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
+  enum { TIMES = 4, TOO_LONG_NS = 100000, PAUSES = 32, MOST_PAUSE_NS = 100000000 };
+  float least = INFINITY, next = INFINITY;
+  uint64_t start = gki_now_ns(), before = start;
+  for (int k = 0; k < TIMES && before - start < TOO_LONG_NS; ++k) {
+    gather(device);
+    uint64_t after = gki_now_ns();
+    float seen = (float)(after - before);
+    next = fminf(next, fmaxf(least, seen));
+    least = fminf(least, seen);
+    before = after;
+  }
+  device->at_meeting_ns[device->meetings++ % GK_COUNT(device->at_meeting_ns)] = next < INFINITY ? next : least;
+  float floor_ns = INFINITY;
+  for (uint32_t k = 0; k < device->meetings && k < GK_COUNT(device->at_meeting_ns); ++k)
+    floor_ns = fminf(floor_ns, device->at_meeting_ns[k]);
+  device->handoff_floor_ns = floor_ns;
+  const bool was_long = device->pause_ns > 0;
+  if (device->meetings == 1 || was_long || device->dispatch_ns < floor_ns / 2) device->dispatch_ns = floor_ns;
+  const bool in_vain = start >= device->doubted_at;
+  const float pause_ns = fmaxf((float)(before - since) * PAUSES, device->pause_ns * (in_vain ? 2 : 1));
+  device->pause_ns = floor_ns > GKI_HANDOFF_NS ? fminf(pause_ns, MOST_PAUSE_NS) : 0;
+  device->doubted_at = before + (uint64_t)device->pause_ns;
+}
+
+/* What a busy machine taught is forgotten little by little. A floor above what is usual would keep the team from ever
+ * meeting, where it is measured. It need not mean much, either: two threads may have been given one core just then,
+ * above all a new one its maker's. So after a pause it is doubted, and measured again when a task seems worth it,
+ * however few launches there were meanwhile; each time in vain the pause is doubled, up to MOST_PAUSE_NS. */
+bool gki_openmp_forget(gki_openmp_device *device) {
+  const bool is_long = device->handoff_floor_ns > GKI_HANDOFF_NS;
+  const bool doubtful = !device->fixed && is_long && gki_now_ns() >= device->doubted_at;
+  if (doubtful) device->dispatch_ns = device->handoff_floor_ns = GKI_HANDOFF_NS;
+  const float floor_ns = device->handoff_floor_ns;
+  if (device->dispatch_ns > floor_ns) device->dispatch_ns += (floor_ns - device->dispatch_ns) / 16;
+  return doubtful;
+}
+
+void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns) {
+  device->wake_ns *= seen_ns > device->wake_ns ? 1.5f : 1 / 1.5f;
+  if (device->wake_ns < device->dispatch_ns) device->wake_ns = device->dispatch_ns;
+}
+
+void gki_openmp_adapt_awake(gki_drive *drive, float seen_ns) {
+  if (!drive->top) return;
+  gki_openmp_device *device = drive->program->device;
+  device->dispatch_ns *= seen_ns > device->dispatch_ns ? 1.1f : 1 / 1.1f;
+  if (device->dispatch_ns < device->handoff_floor_ns / 2) device->dispatch_ns = device->handoff_floor_ns / 2;
+  gki_openmp_crew(drive, drive->first, drive->count, device->dispatch_ns);
+}
+
+void gki_openmp_reconsider(gki_drive *drive) {
+  if (!drive->top) return;
+  gki_openmp_device *device = drive->program->device;
+  if (gki_openmp_forget(device) && drive->met) {
+    const uint64_t since = gki_now_ns();
+    gather(device);
+    gki_openmp_calibrate(device, since);
+  }
+  gki_openmp_crew(drive, drive->first, drive->count, device->dispatch_ns);
+}
+
+static void meet(gki_drive *drive) {
+  gki_openmp_device *device = drive->program->device;
+  const uint64_t begun = gki_now_ns();
+  gki_team_meet(&device->team);
+  drive->may_meet = false;
+  drive->met = true;
+  drive->saving_missed_ns = 0;
+  gather(device);
+  const uint64_t met = gki_now_ns();
+  if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, met);
+  gki_openmp_adapt_wake(device, (float)(met - begun));
+  gki_openmp_crew(drive, 0, device->team.size, device->dispatch_ns);
+}
+
+/* Waking somebody takes long, so it must have been worth it for as long: then at most half of what could be saved is
+ * lost, whatever comes next. */
+gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
+  const gki_openmp_device *device = drive->program->device;
+  bool awake = drive->count > 1 && !gki_team_sleeps(&device->team, drive->first + drive->count - 1);
+  if (drive->count == 1 && !drive->may_meet) return GKI_ALONE;
+  drive->saving_ns += saving_ns;
+  if (!awake) {
+    drive->saving_missed_ns += saving_ns;
+    if (drive->saving_missed_ns < device->wake_ns) return GKI_ALONE;
+    if (drive->count == 1) {
+      meet(drive);
+      return GKI_HAS_MET;
+    }
+    drive->saving_missed_ns = 0;
+  }
+  return GKI_SHARE;
+}
+
+/* A thread that loses its core in the middle makes any task look large, so a cost that is much larger than the one
+ * before is believed step by step, each of them soon; later it is an average. */
+void gki_openmp_learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns) {
+  enum { FIRST = 8, LATER = 15 };
+  static const uint16_t next[] = {4, 4, 4, 16, 16, 16, 16, 16, 64};
+  static const float least_ns = 1e-3f; /* more than nothing: from there no factor leads up again */
+  float seen = fmaxf(((float)ns - device->clock_ns) / (float)items, least_ns), before = op->cost_ns;
+  bool growing = seen > 8 * before;
+  if (op->timed < FIRST) op->cost_ns = fminf(seen, 8 * before);
+  else op->cost_ns += (fminf(fmaxf(seen, before / 2), before * 2) - before) / 4;
+  op->countdown = growing ? 1 : next[op->timed < FIRST ? op->timed : FIRST];
+  if (op->timed < LATER) ++op->timed;
+  if (!(op->bits & GKI_READS)) op->alone_ns = (float)op->range.end * op->cost_ns;
 }

@@ -1,28 +1,46 @@
-/* What running things one way or the other was measured to take, and so which way is next. Calls no clock. */
+/* What running things one way or the other was measured to take, and so which way is next. */
 #ifndef GKI_OPENMP_COST_H
 #define GKI_OPENMP_COST_H
-#include <stdbool.h>
-#include <stdint.h>
+#include "openmp/runner.h"
 
-/* What the sections of a PARALLEL take in series (one after the other) and split (side by side). */
-typedef struct gki_trial {
-  bool split;               /* the faster way, as far as is known */
-  uint8_t series_samples, split_samples;
-  uint8_t probing;          /* executions left in which the way that lost is tried again */
-  uint8_t untimed;          /* executions since one in series was timed */
-  uint16_t wait, pause;     /* executions until the next such tries; and how many that is this time */
-  float series_ns, split_ns;
-  float last_ns, lately_ns; /* of the way that is taken: the last execution, the lesser of the last two */
-} gki_trial;
+/* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 typedef struct gki_pick {
   bool split, timed; /* timed: what it takes is to be reported */
   float saving_ns;   /* what splitting is expected to save, where it is split */
 } gki_pick;
 
-/* The way of the next execution. groups: of sections, how many would run side by side; dispatch_ns: what it takes to
- * share them out. */
+/* The way of the next execution; calls no clock. groups: of sections, how many would run side by side; dispatch_ns:
+ * what it takes to share them out. */
 gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns);
 /* What an execution took. */
 void gki_trial_report(gki_trial *trial, bool split, uint64_t ns);
+
+/* ---- hand-overs and tasks ---------------------------------------------------------------------------------------- */
+
+typedef enum gki_advice {
+  GKI_ALONE,
+  GKI_SHARE,
+  GKI_HAS_MET, /* the team has met, which tells what a hand-over takes: ask again */
+} gki_advice;
+
+/* Whether to disturb the crew for something that would save so much, were it awake; has the team meet where it is worth
+ * it. */
+gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
+void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float dispatch_ns);
+/* Measures what a hand-over takes: at each meeting, and where what was measured is doubted. The crew must be idle.
+ * since: when the trouble for it began (gki_now_ns). */
+void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since);
+/* Lets hand-overs that took long count for less. @return Whether what was measured is doubted: GKI_HANDOFF_NS is in its
+ * place then, until it is measured again. */
+bool gki_openmp_forget(gki_openmp_device *device);
+/* What waking somebody took, or a meeting, against what was expected: a step towards the median. On a busy machine it
+ * can take a thousand times as long as on an idle one. */
+void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);
+/* What a hand-over to a team that is awake took, against what was expected: a step towards the median. */
+void gki_openmp_adapt_awake(gki_drive *drive, float seen_ns);
+/* What a hand-over seems to take, once more: if that is too long, nothing is shared, and nothing would show it. */
+void gki_openmp_reconsider(gki_drive *drive);
+/* So many of the op's items took so long on one thread. */
+void gki_openmp_learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns);
 #endif

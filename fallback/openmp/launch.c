@@ -2,7 +2,7 @@
  * been seen to be faster. The team meets when something worth sharing comes; until then the launch is one thread's. */
 #include "base/error.h"
 #include "base/trace.h"
-#include "openmp/runner.h"
+#include "openmp/cost.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #ifndef GKI_OPENMP_PROGRAM_H
 #define GKI_OPENMP_PROGRAM_H
 #include "base/memory.h"
-#include "openmp/cost.h"
 #include "openmp/team.h"
 
 /* What waking a team may take, until it is measured. */
@@ -66,6 +65,17 @@ typedef struct gki_section {
   uint32_t node;
   gk_walk *walk;       /* where it isn't */
 } gki_section;
+
+/* What the sections of a PARALLEL take in series (one after the other) and split (side by side). */
+typedef struct gki_trial {
+  bool split;               /* the faster way, as far as is known */
+  uint8_t series_samples, split_samples;
+  uint8_t probing;          /* executions left in which the way that lost is tried again */
+  uint8_t untimed;          /* executions since one in series was timed */
+  uint16_t wait, pause;     /* executions until the next such tries; and how many that is this time */
+  float series_ns, split_ns;
+  float last_ns, lately_ns; /* of the way that is taken: the last execution, the lesser of the last two */
+} gki_trial;
 
 /* A PARALLEL. */
 typedef struct gki_fork {

@@ -26,27 +26,8 @@ typedef enum gki_outcome {
   GKI_FAILED,
 } gki_outcome;
 
-typedef enum gki_advice {
-  GKI_ALONE,
-  GKI_SHARE,
-  GKI_HAS_MET, /* the team has met, which tells what a hand-over takes: ask again */
-} gki_advice;
-
 /* share.c: one op. */
 gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op);
-/* Whether to disturb the crew for something that would save so much, were it awake; has the team meet where it is worth
- * it. */
-gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
-void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float dispatch_ns);
-/* Measures what a hand-over takes: at each meeting, and where what was measured is doubted. The crew must be idle.
- * since: when the trouble for it began (gki_now_ns). */
-void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since);
-/* Lets hand-overs that took long count for less. @return Whether what was measured is doubted: GKI_HANDOFF_NS is in its
- * place then, until it is measured again. */
-bool gki_openmp_forget(gki_openmp_device *device);
-/* What waking somebody took, or a meeting, against what was expected: a step towards the median. On a busy machine it
- * can take a thousand times as long as on an idle one. */
-void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);
 
 static inline bool gki_openmp_failed(const gki_program *program) {
   return atomic_load_explicit(&program->failed, memory_order_relaxed) != GK_OK;

@@ -2,7 +2,7 @@
  * of results: sums of floats are cut by item count and the device's threads, whoever adds them up. */
 #include "base/error.h"
 #include "base/within.h"
-#include "openmp/runner.h"
+#include "openmp/cost.h"
 #include <math.h>
 #include <string.h>
 
@@ -23,143 +23,6 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
     program->message[length] = 0;
   }
   return GKI_FAILED;
-}
-
-/* ---- what things take -------------------------------------------------------------------------------------------- */
-
-void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float dispatch_ns) {
-  drive->first = first;
-  drive->count = count;
-  drive->dispatch_ns = dispatch_ns;
-  uint32_t threads = drive->may_meet ? drive->program->device->team.most : count;
-  drive->break_even_ns = threads > 1 ? dispatch_ns * (float)threads / (float)(threads - 1) : INFINITY;
-}
-
-static void nothing(gki_order *order, uint32_t index) {
-  (void)order;
-  (void)index;
-}
-
-/* Waits until the whole team is awake and idle. */
-static void gather(gki_openmp_device *device) {
-  gki_team *team = &device->team;
-  gki_order order = {.work = nothing};
-  gki_team_post(team, &order, 0, team->size, team->size);
-  gki_team_wait(team, &order);
-}
-
-/* Of few, the least but one: a core that is taken away for a moment makes any of them long, and if all were long this
- * time, the other meetings know better. */
-void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
-  enum { TIMES = 4, TOO_LONG_NS = 100000, PAUSES = 32, MOST_PAUSE_NS = 100000000 };
-  float least = INFINITY, next = INFINITY;
-  uint64_t start = gki_now_ns(), before = start;
-  for (int k = 0; k < TIMES && before - start < TOO_LONG_NS; ++k) {
-    gather(device);
-    uint64_t after = gki_now_ns();
-    float seen = (float)(after - before);
-    next = fminf(next, fmaxf(least, seen));
-    least = fminf(least, seen);
-    before = after;
-  }
-  device->at_meeting_ns[device->meetings++ % GK_COUNT(device->at_meeting_ns)] = next < INFINITY ? next : least;
-  float floor_ns = INFINITY;
-  for (uint32_t k = 0; k < device->meetings && k < GK_COUNT(device->at_meeting_ns); ++k)
-    floor_ns = fminf(floor_ns, device->at_meeting_ns[k]);
-  device->handoff_floor_ns = floor_ns;
-  const bool was_long = device->pause_ns > 0;
-  if (device->meetings == 1 || was_long || device->dispatch_ns < floor_ns / 2) device->dispatch_ns = floor_ns;
-  const bool in_vain = start >= device->doubted_at;
-  const float pause_ns = fmaxf((float)(before - since) * PAUSES, device->pause_ns * (in_vain ? 2 : 1));
-  device->pause_ns = floor_ns > GKI_HANDOFF_NS ? fminf(pause_ns, MOST_PAUSE_NS) : 0;
-  device->doubted_at = before + (uint64_t)device->pause_ns;
-}
-
-/* What a busy machine taught is forgotten little by little. A floor above what is usual would keep the team from ever
- * meeting, where it is measured. It need not mean much, either: two threads may have been given one core just then,
- * above all a new one its maker's. So after a pause it is doubted, and measured again when a task seems worth it,
- * however few launches there were meanwhile; each time in vain the pause is doubled, up to MOST_PAUSE_NS. */
-bool gki_openmp_forget(gki_openmp_device *device) {
-  const bool is_long = device->handoff_floor_ns > GKI_HANDOFF_NS;
-  const bool doubtful = !device->fixed && is_long && gki_now_ns() >= device->doubted_at;
-  if (doubtful) device->dispatch_ns = device->handoff_floor_ns = GKI_HANDOFF_NS;
-  const float floor_ns = device->handoff_floor_ns;
-  if (device->dispatch_ns > floor_ns) device->dispatch_ns += (floor_ns - device->dispatch_ns) / 16;
-  return doubtful;
-}
-
-void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns) {
-  device->wake_ns *= seen_ns > device->wake_ns ? 1.5f : 1 / 1.5f;
-  if (device->wake_ns < device->dispatch_ns) device->wake_ns = device->dispatch_ns;
-}
-
-/* What was seen, against what was expected: a step towards the median. */
-static void adapt_awake(gki_drive *drive, float seen_ns) {
-  if (!drive->top) return;
-  gki_openmp_device *device = drive->program->device;
-  device->dispatch_ns *= seen_ns > device->dispatch_ns ? 1.1f : 1 / 1.1f;
-  if (device->dispatch_ns < device->handoff_floor_ns / 2) device->dispatch_ns = device->handoff_floor_ns / 2;
-  gki_openmp_crew(drive, drive->first, drive->count, device->dispatch_ns);
-}
-
-/* What a hand-over seems to take, once more: if that is too long, nothing is shared, and nothing would show it. */
-static void reconsider(gki_drive *drive) {
-  if (!drive->top) return;
-  gki_openmp_device *device = drive->program->device;
-  if (gki_openmp_forget(device) && drive->met) {
-    const uint64_t since = gki_now_ns();
-    gather(device);
-    gki_openmp_calibrate(device, since);
-  }
-  gki_openmp_crew(drive, drive->first, drive->count, device->dispatch_ns);
-}
-
-static void meet(gki_drive *drive) {
-  gki_openmp_device *device = drive->program->device;
-  const uint64_t begun = gki_now_ns();
-  gki_team_meet(&device->team);
-  drive->may_meet = false;
-  drive->met = true;
-  drive->saving_missed_ns = 0;
-  gather(device);
-  const uint64_t met = gki_now_ns();
-  if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, met);
-  gki_openmp_adapt_wake(device, (float)(met - begun));
-  gki_openmp_crew(drive, 0, device->team.size, device->dispatch_ns);
-}
-
-/* Waking somebody takes long, so it must have been worth it for as long: then at most half of what could be saved is
- * lost, whatever comes next. */
-gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
-  const gki_openmp_device *device = drive->program->device;
-  bool awake = drive->count > 1 && !gki_team_sleeps(&device->team, drive->first + drive->count - 1);
-  if (drive->count == 1 && !drive->may_meet) return GKI_ALONE;
-  drive->saving_ns += saving_ns;
-  if (!awake) {
-    drive->saving_missed_ns += saving_ns;
-    if (drive->saving_missed_ns < device->wake_ns) return GKI_ALONE;
-    if (drive->count == 1) {
-      meet(drive);
-      return GKI_HAS_MET;
-    }
-    drive->saving_missed_ns = 0;
-  }
-  return GKI_SHARE;
-}
-
-/* A thread that loses its core in the middle makes any task look large, so a cost that is much larger than the one
- * before is believed step by step, each of them soon; later it is an average. */
-static void learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns) {
-  enum { FIRST = 8, LATER = 15 };
-  static const uint16_t next[] = {4, 4, 4, 16, 16, 16, 16, 16, 64};
-  static const float least_ns = 1e-3f; /* more than nothing: from there no factor leads up again */
-  float seen = fmaxf(((float)ns - device->clock_ns) / (float)items, least_ns), before = op->cost_ns;
-  bool growing = seen > 8 * before;
-  if (op->timed < FIRST) op->cost_ns = fminf(seen, 8 * before);
-  else op->cost_ns += (fminf(fmaxf(seen, before / 2), before * 2) - before) / 4;
-  op->countdown = growing ? 1 : next[op->timed < FIRST ? op->timed : FIRST];
-  if (op->timed < LATER) ++op->timed;
-  if (!(op->bits & GKI_READS)) op->alone_ns = (float)op->range.end * op->cost_ns;
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -434,17 +297,17 @@ static void learn_shared(gki_drive *drive, const part_of *job, gki_op *op, uint6
   const uint64_t joined = gki_now_ns();
   const size_t own = in_chunks(job) ? job->range.end * (job->chunks / job->parts) / job->chunks
                                     : piece_of(job, 0, 0).end;
-  if (job->pieces > 1) learn(device, op, job->range.end, job->spent_ns);
-  else learn(device, op, own, ended - begun);
+  if (job->pieces > 1) gki_openmp_learn(device, op, job->range.end, job->spent_ns);
+  else gki_openmp_learn(device, op, own, ended - begun);
   uint64_t woken_at = atomic_load_explicit(&job->order.woken_at, memory_order_relaxed);
   if (woken_at) {
     if (drive->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
-    reconsider(drive);
+    gki_openmp_reconsider(drive);
   }
   /* Where the work itself takes much longer, its unevenness is all one would see: believed, it would make the next
    * look small beside it, and so keep itself alive. */
   else if ((float)(ended - begun) < fmaxf(drive->dispatch_ns, 8 * device->handoff_floor_ns))
-    adapt_awake(drive, (float)(joined - posted - (ended - begun)));
+    gki_openmp_adapt_awake(drive, (float)(joined - posted - (ended - begun)));
 }
 
 static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
@@ -504,39 +367,59 @@ static gk_result judge(const gki_drive *drive, const gki_op *op, gk_range *range
   return result;
 }
 
-gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
-  gki_program *program = drive->program;
-  if (op->kind == GKI_CALL) return call(drive, op);
+/* A job that isn't cut yet; over no items if there is nothing to do. */
+static gk_result make_job(const gki_drive *drive, const gki_op *op, part_of *job) {
+  const gki_program *program = drive->program;
   const gk_node *node = &program->plan->nodes[op->node];
-  part_of job = {.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
-                 .host = op->host, .range = op->range, .order.work = run_part};
+  *job = (part_of){.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
+                   .host = op->host, .range = op->range, .order.work = run_part};
   if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0] && !has_room(drive, op))) {
-    gk_result result = judge(drive, op, &job.range);
-    if (result != GK_OK) return gki_openmp_fail(program, result);
+    gk_result result = judge(drive, op, &job->range);
+    if (result != GK_OK) return result;
   }
-  if (job.range.end == 0) return GKI_DONE;
+  if (job->range.end == 0) return GK_OK;
   if (op->kind > GKI_KERNEL) {
-    set_bytes(drive, op, &job);
-    job.order.work = op->kind == GKI_COPY ? copy_part : fill_part;
+    set_bytes(drive, op, job);
+    job->order.work = op->kind == GKI_COPY ? copy_part : fill_part;
   } else if (op->more) {
-    cut_sums(drive, op, &job);
+    cut_sums(drive, op, job);
   }
+  return GK_OK;
+}
+
+static bool is_divisible(const gki_op *op, const part_of *job) {
+  if (op->kind == GKI_COPY && overlap(job->args[0].ptr, job->args[1].ptr, job->range.end)) return false;
+  return in_chunks(job) ? job->chunks > 1 : job->range.end > 1;
+}
+
+/* alone_ns: what it takes on one thread. Asked again once the team has started, which changes drive->break_even_ns. */
+static bool is_worth_sharing(gki_drive *drive, float alone_ns) {
+  gki_advice advice = GKI_HAS_MET;
+  while (advice == GKI_HAS_MET && alone_ns >= drive->break_even_ns)
+    advice = gki_openmp_advise(drive, (alone_ns / drive->break_even_ns - 1) * drive->dispatch_ns);
+  return advice == GKI_SHARE;
+}
+
+static void run_alone_timed(gki_drive *drive, gki_op *op, part_of *job, float alone_ns) {
+  const uint64_t begun = gki_now_ns();
+  run_alone(job);
+  gki_openmp_learn(drive->program->device, op, job->range.end, gki_now_ns() - begun);
+  if (alone_ns < drive->break_even_ns && alone_ns > 2 * GKI_HANDOFF_NS) gki_openmp_reconsider(drive);
+}
+
+gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
+  part_of job;
+  if (op->kind == GKI_CALL) return call(drive, op);
+  const gk_result result = make_job(drive, op, &job);
+  if (result != GK_OK) return gki_openmp_fail(drive->program, result);
+  if (job.range.end == 0) return GKI_DONE;
   const float alone_ns = (float)job.range.end * op->cost_ns;
-  bool divisible = in_chunks(&job) ? job.chunks > 1 : job.range.end > 1;
-  if (op->kind == GKI_COPY && overlap(job.args[0].ptr, job.args[1].ptr, job.range.end)) divisible = false;
-  bool large;
-  gki_advice advice;
-  do {
-    large = divisible && alone_ns >= drive->break_even_ns;
-    advice = GKI_ALONE;
-    if (large) advice = gki_openmp_advise(drive, (alone_ns / drive->break_even_ns - 1) * drive->dispatch_ns);
-  } while (advice == GKI_HAS_MET);
-  if (advice == GKI_SHARE) run_shared(drive, &job, op);
-  else if (divisible && drive->break_even_ns < INFINITY && (large || op->countdown <= 1)) {
-    uint64_t begun = gki_now_ns();
-    run_alone(&job);
-    learn(program->device, op, job.range.end, gki_now_ns() - begun);
-    if (!large && alone_ns > 2 * GKI_HANDOFF_NS) reconsider(drive);
+  const bool divisible = is_divisible(op, &job);
+  if (divisible && is_worth_sharing(drive, alone_ns)) {
+    run_shared(drive, &job, op);
+  } else if (divisible && drive->break_even_ns < INFINITY &&
+             (alone_ns >= drive->break_even_ns || op->countdown <= 1)) {
+    run_alone_timed(drive, op, &job, alone_ns);
   } else {
     op->countdown = op->countdown > 1 ? (uint16_t)(op->countdown - 1) : UINT16_MAX;
     run_alone(&job);

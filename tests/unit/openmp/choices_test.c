@@ -1,6 +1,7 @@
 /* The OpenMP backend: how it learns which way to run a PARALLEL's sections, in series (one after the other) or split
  * (side by side). What they take is what the test says. */
 #include "world.h"
+#include "openmp/cost.h"
 #include "unit/support/await.h"
 #include "unit/support/set_clock.h"
 #include <pthread.h>

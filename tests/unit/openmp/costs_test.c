@@ -1,7 +1,7 @@
 /* The OpenMP backend: what a hand-over is taken to take, by what it took at each meeting of the team. How long that was
  * is what the test says. */
 #include "world.h"
-#include "openmp/runner.h"
+#include "openmp/cost.h"
 #include "unit/support/set_clock.h"
 
 static void open_one(world *w) {
