@@ -288,7 +288,7 @@ static gk_result note(const any_graph *graph, gk_result result) {
 
 static gk_result await_launches(any_graph *graph) {
   if (graph->is_gated) return gki_cuda_gated_await(&graph->gated);
-  const CUresult result = gki_cuda_await_launches(graph->native.device, &graph->native.order);
+  const CUresult result = gki_cuda_order_wait(graph->native.device, &graph->native.order);
   return gki_cuda_graph_result(graph->native.device, graph->native.plan, result, "waiting for the launches");
 }
 

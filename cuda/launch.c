@@ -27,36 +27,6 @@ static gk_result end_unsure(gki_cuda_graph *graph) {
   return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for its launches");
 }
 
-/* Others can't put work on that stream; the end of what is last there is marked when somebody needs that. */
-static bool is_own(const gki_cuda_device *device, CUstream stream) {
-  return stream == device->stream && !device->shares_stream;
-}
-
-/* Under the device's lock. If the end can't be marked, it is waited for, as the next launch would write over what this
- * one is still to read. */
-static gk_result put(gki_cuda_graph *graph, const gki_cuda_variant *variant, const gki_cuda_stream_id *on,
-                     uint64_t number) {
-  gki_cuda_device *device = graph->device;
-  const gki_cuda_driver *driver = device->driver;
-  const bool own = is_own(device, graph->order.current_stream);
-  const CUevent event = graph->order.events ? graph->order.events[gki_cuda_place_of(number)] : graph->order.event;
-  gk_result result = own && device->last != &graph->order ? gki_cuda_mark_last(device) : GK_OK;
-  if (result == GK_OK)
-    result = gki_cuda_graph_result(device, graph->plan,
-                                   driver->cuGraphLaunch(variant->exec, graph->order.current_stream), "cuGraphLaunch");
-  if (result != GK_OK) return result;
-  if (!own)
-    return gki_cuda_graph_result(device, graph->plan, gki_cuda_mark_end(device, &graph->order, on, event),
-                                "cuEventRecord");
-  if (!graph->order.events) {
-    device->last = &graph->order;
-    return GK_OK;
-  }
-  CUresult marked = driver->cuEventRecord(event, graph->order.current_stream);
-  if (marked != CUDA_SUCCESS) marked = gki_cuda_catch_up(graph->device, &graph->order);
-  return gki_cuda_graph_result(device, graph->plan, marked, "cuEventRecord");
-}
-
 /* Launches up to `number` are to stop; another thread may say so of others. */
 static void stop_up_to(gki_cuda_graph *graph, uint64_t number) {
   uint64_t *word = (uint64_t *)(void *)graph->pinned, before = __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -83,7 +53,8 @@ static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t nu
   return gki_cuda_result(device->driver, result, "cuMemcpyHtoDAsync of the target of graph %s", graph->plan->name);
 }
 
-static gk_result aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target, uint64_t number) {
+static gk_result set_target(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t target,
+                            uint64_t number) {
   if (!variant->prologue || !variant->gates->target_count) return GK_OK;
   if (graph->sends_target_by_copy) return graph->target_sent == target ? GK_OK : copy_target(graph, target, number);
   if (variant->target == target) return GK_OK;
@@ -101,33 +72,36 @@ static gk_result aim(gki_cuda_graph *graph, gki_cuda_variant *variant, uint32_t 
   return GK_OK;
 }
 
-static gk_result start(gki_cuda_graph *graph, const gk_launch_args *launch, const gki_cuda_stream_id *on) {
-  const uint64_t number = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
+/* All that the launch needs is put on its stream, and into the variant that it takes. */
+static gk_result prepare(gki_cuda_graph *graph, const gk_launch_args *launch, const gki_cuda_stream_id *on,
+                         uint64_t number, gki_cuda_variant **variant) {
   const bool made = graph->fresh.exec != NULL;
   const bool again = graph->calls.any && gki_calls_changed(&graph->calls, launch) && made;
-  gki_cuda_variant *variant = NULL;
   gk_result result = end_unsure(graph);
   if (result == GK_OK && again) result = record_again(graph);
   graph->records_again = graph->records_again || again; /* perhaps for a launch before, which failed at it */
   gki_cuda_parameters_take(&graph->parameters, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);
-  if (result == GK_OK) result = gki_cuda_go_to(graph->device, &graph->order, on);
-  if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, &variant);
+  if (result == GK_OK) result = gki_cuda_order_begin(graph->device, &graph->order, on);
+  if (result == GK_OK) result = gki_cuda_variant_get(graph, launch->target != 0, variant);
   if (result == GK_ERROR_UNSUPPORTED && graph->refused[0])
     return gk_fail(result, "graph %s: %s; create it with GK_HOST_GATED", graph->plan->name, graph->refused);
   if (result == GK_OK) result = gki_cuda_counts_renumber(&graph->counts, graph->order.current_stream);
   if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, number - 1, graph->order.current_stream);
-  if (result == GK_OK) result = gki_cuda_updates_send(&variant->updates, &graph->parameters, launch->applied);
-  if (result != GK_OK) return result;
-  result = aim(graph, variant,
-                        launch->target ? graph->plan->nodes[launch->target].checkpoint : GKI_CUDA_NONE, number);
+  if (result == GK_OK) result = gki_cuda_updates_send(&(*variant)->updates, &graph->parameters, launch->applied);
+  const uint32_t target = launch->target ? graph->plan->nodes[launch->target].checkpoint : GKI_CUDA_NONE;
+  return result == GK_OK ? set_target(graph, *variant, target, number) : result;
+}
+
+static gk_result start(gki_cuda_graph *graph, const gk_launch_args *launch, const gki_cuda_stream_id *on) {
+  const uint64_t number = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
+  gki_cuda_variant *variant = NULL;
+  gk_result result = prepare(graph, launch, on, number, &variant);
   if (result != GK_OK) return result;
   if (graph->records_again) *launch->applied = GK_BY_RECORDING;
   graph->records_again = false;
   gki_cuda_publish_number(graph, launch, number);
-  pthread_mutex_lock(&graph->device->lock);
-  result = put(graph, variant, on, number);
-  pthread_mutex_unlock(&graph->device->lock);
+  result = gki_cuda_order_launch(graph->device, &graph->order, variant->exec, on, number);
   if (result != GK_OK) atomic_store(&graph->order.launched, number - 1);
   return result;
 }
@@ -153,8 +127,6 @@ gk_result gki_cuda_cancel(gki_cuda_graph *graph) {
   return GK_OK;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------------------------- */
-
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 static const gki_cuda_status *status_of(const gki_cuda_graph *graph, uint64_t number) {
@@ -169,7 +141,7 @@ bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number) {
 /* What ends with the launch, or later. Where nothing marks the end of the last launches, that is done now. */
 static gk_result find_event(gki_cuda_graph *graph, uint64_t number, CUevent *event) {
   gk_result result = GK_OK;
-  *event = graph->order.events ? graph->order.events[gki_cuda_place_of(number)] : graph->order.event;
+  *event = gki_cuda_event_of(&graph->order, number);
   pthread_mutex_lock(&graph->device->lock);
   if (graph->device->last == &graph->order) result = gki_cuda_mark_last(graph->device);
   pthread_mutex_unlock(&graph->device->lock);

@@ -366,7 +366,7 @@ static bool settle(gki_cuda_graph *graph) {
   pthread_mutex_lock(&device->lock);
   gki_cuda_mark_joined(device, &graph->order);
   pthread_mutex_unlock(&device->lock);
-  (void)gki_cuda_await_launches(device, &graph->order);
+  (void)gki_cuda_order_wait(device, &graph->order);
   return true;
 }
 

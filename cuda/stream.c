@@ -41,7 +41,7 @@ static void return_home(gki_cuda_device *device, gki_cuda_order *order, const gk
   pthread_mutex_unlock(&device->lock);
 }
 
-gk_result gki_cuda_go_to(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on) {
+gk_result gki_cuda_order_begin(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on) {
   const gki_cuda_driver *driver = device->driver;
   CUresult result = CUDA_SUCCESS;
   if (!gki_cuda_is_same(on, &order->last_stream)) {
@@ -75,8 +75,24 @@ gk_result gki_cuda_join_streams(gki_cuda_device *device) {
   return result;
 }
 
-CUresult gki_cuda_mark_end(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on,
-                           CUevent event) {
+/* Others can't put work on that stream; the end of what is last there is marked when something needs that. */
+static bool is_own(const gki_cuda_device *device, CUstream stream) {
+  return stream == device->stream && !device->shares_stream;
+}
+
+static CUresult mark_end_at_home(gki_cuda_device *device, gki_cuda_order *order, CUevent event) {
+  if (!order->events) {
+    device->last = order;
+    return CUDA_SUCCESS;
+  }
+  const CUresult marked = device->driver->cuEventRecord(event, order->current_stream);
+  return marked == CUDA_SUCCESS ? marked : gki_cuda_catch_up(device, order);
+}
+
+/* On a stream that others may put work on. From here on that stream isn't touched any more: it may be captured, or
+ * destroyed. */
+static CUresult mark_end_elsewhere(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on,
+                                   CUevent event) {
   const gki_cuda_driver *driver = device->driver;
   const CUresult result = driver->cuEventRecord(event, order->current_stream);
   order->last_stream = *on;
@@ -92,7 +108,29 @@ CUresult gki_cuda_mark_end(gki_cuda_device *device, gki_cuda_order *order, const
   return gki_cuda_catch_up(device, order);
 }
 
-CUresult gki_cuda_await_launches(gki_cuda_device *device, gki_cuda_order *order) {
+static gk_result launch_and_mark(gki_cuda_device *device, gki_cuda_order *order, CUgraphExec exec,
+                                 const gki_cuda_stream_id *on, CUevent event) {
+  const bool own = is_own(device, order->current_stream);
+  gk_result result = own && device->last != order ? gki_cuda_mark_last(device) : GK_OK;
+  if (result == GK_OK)
+    result = gki_cuda_graph_result(device, order->plan, device->driver->cuGraphLaunch(exec, order->current_stream),
+                                   "cuGraphLaunch");
+  if (result != GK_OK) return result;
+  return gki_cuda_graph_result(device, order->plan,
+                               own ? mark_end_at_home(device, order, event)
+                                   : mark_end_elsewhere(device, order, on, event),
+                               "cuEventRecord");
+}
+
+gk_result gki_cuda_order_launch(gki_cuda_device *device, gki_cuda_order *order, CUgraphExec exec,
+                                const gki_cuda_stream_id *on, uint64_t number) {
+  pthread_mutex_lock(&device->lock);
+  const gk_result result = launch_and_mark(device, order, exec, on, gki_cuda_event_of(order, number));
+  pthread_mutex_unlock(&device->lock);
+  return result;
+}
+
+CUresult gki_cuda_order_wait(gki_cuda_device *device, gki_cuda_order *order) {
   const gki_cuda_driver *driver = device->driver;
   const uint64_t launched = atomic_load(&order->launched);
   CUresult result = CUDA_SUCCESS;
@@ -108,8 +146,6 @@ CUresult gki_cuda_await_launches(gki_cuda_device *device, gki_cuda_order *order)
     return result;
   }
   if (result == CUDA_SUCCESS && launched)
-    result = driver->cuEventSynchronize(order->end      ? order->end
-                                        : order->events ? order->events[gki_cuda_place_of(launched)]
-                                                        : order->event);
+    result = driver->cuEventSynchronize(order->end ? order->end : gki_cuda_event_of(order, launched));
   return result == CUDA_SUCCESS ? result : gki_cuda_catch_up(device, order);
 }

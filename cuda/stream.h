@@ -22,13 +22,33 @@ typedef struct gki_cuda_order {
 
 static inline uint32_t gki_cuda_place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
 
-/* For the next launch on that stream: the launch before, and what was sent, may be on another one. In the device's
- * context, as all that follow. */
-gk_result gki_cuda_go_to(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on);
+static inline CUevent gki_cuda_event_of(const gki_cuda_order *order, uint64_t number) {
+  return order->events ? order->events[gki_cuda_place_of(number)] : order->event;
+}
 
-/* Behind a launch on a stream that others may put work on; from here on that stream isn't touched any more: it may be
- * captured, or destroyed. Under the device's lock. If the end can't be marked, it is waited for. */
-CUresult gki_cuda_mark_end(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on, CUevent event);
+/* What is known of an order's last launch:
+ *
+ *   last_stream            end      device->last  in device->unjoined   it is
+ *   the device's           NULL     this          no                    on the device's own stream, its end unmarked
+ *   the device's           NULL     another       no                    there, its event behind it; or never launched
+ *   the device's, shared   its event  another     no                    there, where others may put work behind it
+ *   another                its event  another     yes                   there; the device's stream doesn't follow it
+ *   another                its event  another     no                    there; the device's stream follows it
+ *
+ * gki_cuda_order_launch leads to one of the first four, gki_cuda_join_streams from the fourth to the last, and
+ * gki_cuda_mark_last from the first to the second. */
+
+/* Goes to the stream of the next launch, which from there on follows the launch before and what was sent. In the
+ * device's context, as all that follow. */
+gk_result gki_cuda_order_begin(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on);
+
+/* Launches it behind all that, as the launch of that number, and marks its end where others may put work behind it. If
+ * the end can't be marked, it is waited for, as the next launch would write over what this one is still to read. */
+gk_result gki_cuda_order_launch(gki_cuda_device *device, gki_cuda_order *order, CUgraphExec exec,
+                                const gki_cuda_stream_id *on, uint64_t number);
+
+/* Until the launches are over, those of other graphs not. None is being started. */
+CUresult gki_cuda_order_wait(gki_cuda_device *device, gki_cuda_order *order);
 
 /* Another graph's launch that nothing marks the end of is marked before this one goes behind it. Under the device's
  * lock. */
@@ -36,9 +56,6 @@ gk_result gki_cuda_mark_last(gki_cuda_device *device);
 
 /* The device's own stream needn't follow it any more. Under the device's lock. */
 void gki_cuda_mark_joined(gki_cuda_device *device, gki_cuda_order *order);
-
-/* Until the launches are over, those of other graphs not. None is being started. */
-CUresult gki_cuda_await_launches(gki_cuda_device *device, gki_cuda_order *order);
 
 /* Until what the graph has put on streams is over; order->current_stream is the device's own, or in use by a launch. */
 CUresult gki_cuda_catch_up(const gki_cuda_device *device, const gki_cuda_order *order);
