@@ -111,7 +111,7 @@ void hand_find(const char *name, int version, void *into) {
 
 static void load(CUdevice device) {
   int major, minor;
-  gki_nvrtc_code code;
+  gki_compiled code;
   const gki_unit source = {.text = hand_text, .file = "cuda_hand.c"};
   HAND(hand_driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
   HAND(hand_driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
@@ -120,7 +120,7 @@ static void load(CUdevice device) {
       gki_cuda_compile(&compiler, &source, &code) != GK_OK)
     bench_fail(gk_error());
   HAND(hand_driver->cuModuleLoadDataEx(&module, code.bytes, 0, NULL, NULL));
-  gki_nvrtc_code_free(&code);
+  gki_compiled_free(&code);
 }
 
 int *hand_ints(gk_device *device, size_t count) {

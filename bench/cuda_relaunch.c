@@ -54,7 +54,7 @@ static bool has_linker(void) {
          hand_has("cuLinkDestroy", 5050, &linker.destroy);
 }
 
-static const char *link_module(const gki_nvrtc_code *code, bool is_ptx, const char *runtime) {
+static const char *link_module(const gki_compiled *code, bool is_ptx, const char *runtime) {
   char log[LOG_BYTES] = "";
   void *image;
   size_t bytes;
@@ -103,7 +103,7 @@ const char *relaunch_begin(gk_device *device) {
   int major, minor;
   CUdevice at;
   gki_cuda_compiler compiler;
-  gki_nvrtc_code code;
+  gki_compiled code;
   const gki_unit source = {.text = text, .file = "cuda_relaunch.c", .options = "--relocatable-device-code=true"};
   if (!has_linker()) return "the driver has no linker for device code";
   if (!find_runtime(runtime, sizeof runtime)) return "no toolkit with libcudadevrt.a was found";
@@ -114,7 +114,7 @@ const char *relaunch_begin(gk_device *device) {
       gki_cuda_compile(&compiler, &source, &code) != GK_OK)
     return gk_error();
   const char *why = link_module(&code, compiler.is_ptx, runtime);
-  gki_nvrtc_code_free(&code);
+  gki_compiled_free(&code);
   if (why) return why;
   CUresult result = hand_driver->cuModuleGetFunction(&again, module, "less_and_again");
   why = result == CUDA_SUCCESS ? try_one(device) : because("what was linked has no kernel", result, "");

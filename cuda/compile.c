@@ -210,18 +210,18 @@ gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_c
 
 /* Of a text that NVRTC gives in two calls, size and bytes; `image` stays empty if that fails. */
 static nvrtcResult fetch(nvrtcProgram program, nvrtcResult (*get_size)(nvrtcProgram, size_t *),
-                         nvrtcResult (*get)(nvrtcProgram, char *), gki_nvrtc_code *image) {
+                         nvrtcResult (*get)(nvrtcProgram, char *), gki_compiled *image) {
   size_t size = 0;
   nvrtcResult result = get_size(program, &size);
   if (result != NVRTC_SUCCESS) return result;
   if (size == SIZE_MAX || !(image->bytes = gk_host_alloc(size + 1))) return NVRTC_ERROR_OUT_OF_MEMORY;
   image->size = size;
   result = get(program, image->bytes);
-  if (result != NVRTC_SUCCESS) gki_nvrtc_code_free(image);
+  if (result != NVRTC_SUCCESS) gki_compiled_free(image);
   return result;
 }
 
-static void trim(gki_nvrtc_code *log) {
+static void trim(gki_compiled *log) {
   char *text = log->bytes;
   size_t length = text ? strlen(text) : 0;
   while (length > 0 && strchr(" \n\r\t", text[length - 1])) text[--length] = 0;
@@ -237,9 +237,9 @@ static const char *first_error(const char *log) {
 
 /* What NVRTC answered, once it isn't needed any more. */
 static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_unit *text,
-                       nvrtcResult result, gki_nvrtc_code *image) {
+                       nvrtcResult result, gki_compiled *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
-  gki_nvrtc_code log = {0};
+  gki_compiled log = {0};
   if (program) fetch(program, nvrtc->nvrtcGetProgramLogSize, nvrtc->nvrtcGetProgramLog, &log);
   trim(&log);
   const char *said = log.bytes ? log.bytes : "";
@@ -261,7 +261,7 @@ static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, 
     image->log = log.bytes;
     return GK_OK;
   }
-  gki_nvrtc_code_free(&log);
+  gki_compiled_free(&log);
   return code;
 }
 
@@ -306,11 +306,11 @@ static nvrtcResult compile(const gki_cuda_compiler *compiler, nvrtcProgram progr
   return result;
 }
 
-gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *text, gki_nvrtc_code *image) {
+gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *text, gki_compiled *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
   const char *options = text->options ? text->options : "", *target = target_in(options);
   const bool is_ptx = target ? strncmp(target, "compute", 7) == 0 : compiler->is_ptx;
-  *image = (gki_nvrtc_code){0};
+  *image = (gki_compiled){0};
   nvrtcProgram program = NULL;
   nvrtcResult result = nvrtc->nvrtcCreateProgram(&program, text->text, text->file, 0, NULL, NULL);
   if (result != NVRTC_SUCCESS) program = NULL;
@@ -321,12 +321,6 @@ gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *te
   gk_result code = judge(compiler, program, text, result, image);
   if (program) nvrtc->nvrtcDestroyProgram(&program);
   return code;
-}
-
-void gki_nvrtc_code_free(gki_nvrtc_code *image) {
-  gk_host_free(image->bytes);
-  gk_host_free(image->log);
-  *image = (gki_nvrtc_code){0};
 }
 
 /* ---- gk's own text ----------------------------------------------------------------------------------------------- */

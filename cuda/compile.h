@@ -28,12 +28,6 @@ typedef struct gki_cuda_compiler {
   bool may_be_refused; /* its cubins are of a newer major version than the driver's */
 } gki_cuda_compiler;
 
-typedef struct gki_nvrtc_code {
-  void *bytes; /* for cuModuleLoadDataEx; a zero byte stands behind it */
-  size_t size;
-  char *log; /* the compiler's warnings; NULL: there were none */
-} gki_nvrtc_code;
-
 /* The best compiler that is installed for a device of compute capability architecture / 10, architecture % 10: for
  * first choice one that makes a cubin for just this device and is no newer than the driver. GK_ERROR_UNSUPPORTED and
  * one sentence: there is no NVRTC, or none for this device. Thread-safe. */
@@ -52,10 +46,9 @@ void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, s
 int gki_nvrtc_rank(const gki_nvrtc *nvrtc, int architecture, int driver_version, gki_cuda_compiler *compiler);
 
 /* Compiles a text, and says its warnings. GK_ERROR_COMPILE with the compiler's log;
- * GK_ERROR_MEMORY; GK_ERROR_UNSUPPORTED if NVRTC itself fails. The image is freed by gki_nvrtc_code_free, also if there
+ * GK_ERROR_MEMORY; GK_ERROR_UNSUPPORTED if NVRTC itself fails. The image is freed by gki_compiled_free, also if there
  * is none. Thread-safe. */
-gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *text, gki_nvrtc_code *image);
-void gki_nvrtc_code_free(gki_nvrtc_code *image);
+gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *text, gki_compiled *image);
 
 /* COPY and FILL alone, of gates.cu, for drivers that take none of gk's images. To be freed by gk_host_free; NULL: out
  * of memory, and gk_fail has been called. */

@@ -1,12 +1,8 @@
 #include "cuda/embedded.h"
 #include "kernel/images.h"
+#include "kernel/store.h"
 #include <stdio.h>
 #include <string.h>
-
-static const char *name_of_file(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
 
 /* Machine code runs on its architecture and later ones of the same generation; PTX is translated for any later one. */
 static int rank(const gk_image *image, int architecture) {
@@ -17,32 +13,13 @@ static int rank(const gk_image *image, int architecture) {
   return image->kind == GK_IMAGE_CODE && target / 10 == architecture / 10 ? BEFORE_PTX + target : 0;
 }
 
-/* Those that can't be used: of the same text for other GPUs, of what the file was once. */
-typedef struct unfit { const gk_image *elsewhere, *stale; } unfit;
-
-/* The best one of those below a rank. */
-static const gk_image *choose(const uint64_t hash[2], const char *file, int architecture, int below, unfit *others) {
-  const gk_image *best = NULL;
-  const gk_images *images;
-  for (size_t k = 0; (images = gki_images_at(k)); ++k)
-    for (uint32_t m = 0; m < images->count; ++m) {
-      const gk_image *image = &images->at[m];
-      const int its = rank(image, architecture);
-      if (memcmp(image->text, hash, sizeof image->text) != 0) {
-        if (strcmp(name_of_file(image->file), name_of_file(file)) == 0) others->stale = image;
-      } else if (its == 0) others->elsewhere = image;
-      else if (its < below && (!best || its > rank(best, architecture))) best = image;
-    }
-  return best;
-}
-
 static void describe(const gk_image *image, char *text, size_t bytes) {
   snprintf(text, bytes, "%s_%u, made by NVRTC %u.%u when the program was built",
            image->kind == GK_IMAGE_PTX ? "PTX for compute" : "cubin for sm", (unsigned)image->target,
            (unsigned)image->made_by / 1000, (unsigned)image->made_by % 1000 / 10);
 }
 
-static void explain(const unfit *others, const char *name, int architecture, char why[GKI_CUDA_WHY_BYTES]) {
+static void explain(const gki_unfit *others, const char *name, int architecture, char why[GKI_CUDA_WHY_BYTES]) {
   if (others->elsewhere)
     snprintf(why, GKI_CUDA_WHY_BYTES, "%s: what was compiled when the program was built is for other GPUs than sm_%d; "
              "give gk-embed --arch %d, or --ptx of an earlier one", name, architecture, architecture);
@@ -56,13 +33,13 @@ gk_result gki_cuda_load_embedded(const gki_cuda_device *device, const gki_unit *
                                  char why[GKI_CUDA_WHY_BYTES]) {
   uint64_t hash[2];
   char name[GKI_UNIT_NAME_BYTES], what[128], log[1024], answer[512];
-  unfit others = {0};
+  gki_unfit others = {0};
   const gk_image *image;
   *module = NULL;
   why[0] = 0;
   if (!gki_images_at(0) || !gki_unit_hash(text, hash)) return GK_OK;
   gki_unit_name(text, name);
-  for (int below = INT32_MAX; (image = choose(hash, text->file, device->arch, below, &others));
+  for (int below = INT32_MAX; (image = gki_store_choose(hash, text->file, rank, device->arch, below, &others));
        below = rank(image, device->arch)) {
     const CUresult result = gki_cuda_load_module(device->driver, image->bytes, module, log, sizeof log);
     describe(image, what, sizeof what);

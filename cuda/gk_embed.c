@@ -222,7 +222,7 @@ static bool find_compiler(const job *work, int target, bool is_ptx, gki_cuda_com
 
 static bool add_image(job *work, const gki_unit *text, const char *path, int target, bool is_ptx) {
   gki_cuda_compiler compiler = {0};
-  gki_nvrtc_code code = {0};
+  gki_compiled code = {0};
   bool is_unknown;
   if (!find_compiler(work, target, is_ptx, &compiler, &is_unknown)) {
     if (!work->are_default || !is_unknown) return complain(gk_error());
@@ -235,7 +235,7 @@ static bool add_image(job *work, const gki_unit *text, const char *path, int tar
   code.bytes = NULL;
   made.image = (gk_image){.file = path, .target = (uint32_t)target, .kind = is_ptx ? GK_IMAGE_PTX : GK_IMAGE_CODE,
                           .made_by = (uint32_t)compiler.nvrtc->version, .size = code.size};
-  gki_nvrtc_code_free(&code);
+  gki_compiled_free(&code);
   if (gki_unit_hash(text, made.image.text) &&
       gki_grow((void **)&work->images, &work->image_capacity, work->image_count + 1, sizeof *work->images, "images")) {
     work->images[work->image_count++] = made;

@@ -6,6 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+void gki_compiled_free(gki_compiled *image) {
+  gk_host_free(image->bytes);
+  gk_host_free(image->log);
+  *image = (gki_compiled){0};
+}
+
 void gki_unit_name(const gki_unit *text, char name[GKI_UNIT_NAME_BYTES]) {
   snprintf(name, GKI_UNIT_NAME_BYTES, "%s%.200s%s%s", text->kernel ? "kernel " : "", text->kernel ? text->kernel : "",
            text->kernel ? " of " : "", text->file);

@@ -11,6 +11,14 @@ typedef struct gki_unit {
   bool is_whole;       /* no #include in it is read */
 } gki_unit;
 
+/* What a compiler made of one. */
+typedef struct gki_compiled {
+  void *bytes; /* for the driver; a zero byte stands behind it */
+  size_t size;
+  char *log; /* the compiler's warnings; NULL: there were none */
+} gki_compiled;
+void gki_compiled_free(gki_compiled *image); /* also if there is none */
+
 enum { GKI_UNIT_NAME_BYTES = 512 };
 
 /* "kernel scale of cloth.c" */

@@ -95,7 +95,7 @@ static int compile(void) {
   const gki_unit cloth_text = {.text = composed ? composed : "#include <math.h>\n", .file = "cloth",
                                     .kernel = getenv("KERNEL"), .options = getenv("OPTIONS")};
   gki_cuda_compiler compiler;
-  gki_nvrtc_code image = {0};
+  gki_compiled image = {0};
   gki_begin();
   if (getenv("MANY")) give_long_log();
   if (gki_cuda_compiler_get(getenv("PTX") ? 91 : 90, 13000, &compiler) != GK_OK) return 1;
@@ -104,8 +104,8 @@ static int compile(void) {
   printf("%s: %s", gk_result_name(result), result == GK_OK ? (char *)image.bytes : gk_error());
   if (result != GK_OK && (image.bytes || image.size)) printf(" and an image");
   if (result == GK_OK && image.size != strlen(image.bytes) + 1) printf(" of a wrong size");
-  gki_nvrtc_code_free(&image);
-  gki_nvrtc_code_free(&image);
+  gki_compiled_free(&image);
+  gki_compiled_free(&image);
   gk_free_text(composed);
   return 0;
 }
@@ -123,7 +123,7 @@ static void free_nothing(void *user, void *memory) { (void)user, (void)memory; }
 static int starved(void) {
   const gki_unit cloth_text = {.text = "text", .file = "cloth"};
   gki_cuda_compiler compiler;
-  gki_nvrtc_code image;
+  gki_compiled image;
   gki_begin();
   if (gki_cuda_compiler_get(90, 13000, &compiler) != GK_OK) return 1;
   gk_allocator none = {NULL, alloc_nothing, resize_nothing, free_nothing};
@@ -313,7 +313,7 @@ static gki_cuda_compiler real_compiler(void) {
   return compiler;
 }
 
-static bool image_has(const gki_nvrtc_code *image, const char *text) {
+static bool image_has(const gki_compiled *image, const char *text) {
   return memmem(image->bytes, image->size, text, strlen(text)) != NULL;
 }
 
@@ -326,7 +326,7 @@ static void kernels_compile_for_each_architecture(void **state) {
   const gki_unit composed = {.text = text, .file = "cloth"};
   for (int k = 0; k < nvrtc->architecture_count; ++k) {
     gki_cuda_compiler compiler;
-    gki_nvrtc_code image;
+    gki_compiled image;
     assert_int_equal(gki_cuda_compiler_get(nvrtc->architectures[k], NEWEST, &compiler), GK_OK);
     assert_int_equal(compiler.architecture, nvrtc->architectures[k]);
     assert_false(compiler.is_ptx);
@@ -334,7 +334,7 @@ static void kernels_compile_for_each_architecture(void **state) {
     assert_memory_equal(image.bytes, "\177ELF", 4);
     assert_true(image_has(&image, ".text.scale"));
     assert_true(image_has(&image, ".text.total"));
-    gki_nvrtc_code_free(&image);
+    gki_compiled_free(&image);
   }
   gk_free_text(text);
 }
@@ -343,7 +343,7 @@ static void ptx_names_its_architecture(void **state) {
   (void)state;
   gki_cuda_compiler compiler = real_compiler();
   compiler.is_ptx = true;
-  gki_nvrtc_code image;
+  gki_compiled image;
   char target[32];
   snprintf(target, sizeof target, ".target sm_%d", compiler.architecture);
   char *text = gk_compose(&scale, "cuda");
@@ -353,14 +353,14 @@ static void ptx_names_its_architecture(void **state) {
   assert_true(image_has(&image, target));
   assert_true(image_has(&image, ".entry scale("));
   assert_int_equal(strlen(image.bytes) + 1, image.size);
-  gki_nvrtc_code_free(&image);
+  gki_compiled_free(&image);
   gk_free_text(text);
 }
 
 static void an_error_is_where_the_user_wrote_it(void **state) {
   (void)state;
   gki_cuda_compiler compiler = real_compiler();
-  gki_nvrtc_code image;
+  gki_compiled image;
   char where[PATH_MAX], *text = gk_compose(&scale, "cuda");
   assert_non_null(text);
   const gki_unit composed = {.text = text, .file = "cloth"};
@@ -376,7 +376,7 @@ static void an_error_is_where_the_user_wrote_it(void **state) {
 /* What a real one says of a kernel whose text isn't right. It is the thread's message. */
 static const char *refusal_of(const gk_kernel *kernel, const char *text) {
   gki_cuda_compiler compiler = real_compiler();
-  gki_nvrtc_code image;
+  gki_compiled image;
   const gki_unit whole = {.text = text, .file = kernel->source->file, .kernel = kernel->name};
   gki_begin();
   assert_int_equal(gki_cuda_compile(&compiler, &whole, &image), GK_ERROR_COMPILE);
