@@ -70,67 +70,6 @@ const char *gk_error(void);
 /** The name of a result, "GK_ERROR_BUSY". */
 const char *gk_result_name(gk_result result);
 
-/* ---- devices ---------------------------------------------------------------------------------------------------- */
-
-/** An open device of some backend: memory, kernels made ready, one line of work. */
-typedef struct gk_device gk_device;
-
-/** What only one backend knows, as a chain. A device refuses what it doesn't know; OpenMP knows none. */
-typedef struct gk_extension {
-  uint32_t id;                     /**< Which. */
-  uint32_t bytes;                  /**< Size of the whole struct of which this is the first member. */
-  const struct gk_extension *next; /**< Or NULL. */
-} gk_extension;
-
-/** Which device to open; all zero: the best there is. */
-typedef struct gk_device_desc {
-  const char *backend;      /**< "cuda", "openmp", a module's ("hip", "vulkan": not yet); NULL: $GK_BACKEND, or the
-                             * first able. */
-  int ordinal;              /**< Among the backend's devices; 0: the one it likes best. */
-  int threads;              /**< "openmp"; 0: OMP_NUM_THREADS, else all cores this process may use. */
-  const gk_extension *next; /**< Sharing a context, a stream ... */
-  uintptr_t reserved[4];    /**< Zero. */
-} gk_device_desc;
-
-/** Usually takes less than a second. The first in a process that opens a GPU also tries what its driver does, and gives
- * up a driver that gets stuck after three seconds; on an old one it compiles a kernel, too (docs/cuda.md). Fails with
- * GK_ERROR_NO_DEVICE and each backend's reason where none can start.
- * @param desc    NULL: the first backend that is able, its best device.
- * @param device  Yours, to be closed by gk_device_close. */
-gk_result gk_device_open(const gk_device_desc *desc, gk_device **device);
-
-/** Waits for what runs, frees the device's memory. Destroy its graphs before or after; after it they fail politely. */
-void gk_device_close(gk_device *device);
-
-/* ---- memory ----------------------------------------------------------------------------------------------------- */
-
-/** Kinds of memory. */
-typedef enum gk_memory {
-  GK_DEVICE_MEMORY, /**< Where kernels are fastest. */
-  GK_HOST_MEMORY,   /**< Page-locked where that exists: the host uses it directly, kernels slowly, GK_COPY fast. */
-} gk_memory;
-
-/** Waits for earlier launches if the host can't write that memory (gk_host_address): then the device zeroes it.
- * @return Memory, zeroed and aligned to 256 bytes; 0 bytes are fine. NULL: it failed, gk_error() says why. */
-void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind);
-
-/** Frees what gk_alloc gave, after all earlier launches. NULL is fine. An address that gk_alloc didn't give, or that is
- * freed already, is left alone: gk_error() and the log say so. A slot that is bound to it must be bound anew. */
-void gk_free(gk_device *device, void *memory);
-
-/** Copies from the host and returns when done. Any address inside a block of gk's will do; a range that leaves the
- * block is refused. Memory that gk doesn't know (of the caller's own) is taken at its word. */
-gk_result gk_upload(gk_device *device, void *to, const void *from_host, size_t bytes);
-
-/** Copies to the host and returns when done; ranges as in gk_upload. */
-gk_result gk_download(gk_device *device, void *to_host, const void *from, size_t bytes);
-
-/** Copies on the device and returns when done; ranges as in gk_upload; the two may overlap. */
-gk_result gk_copy(gk_device *device, void *to, const void *from, size_t bytes);
-
-/** Where the host can touch that memory (OpenMP: always, at the same address), or NULL. */
-void *gk_host_address(gk_device *device, void *memory);
-
 /* ---- types and values -------------------------------------------------------------------------------------------- */
 
 /** The type of a slot or a parameter. */
@@ -331,6 +270,8 @@ typedef struct gk_list {
 /** Closes the block that is open. */
 #define GK_END {.op = GK_OP_END}
 
+/* ---- whether a list is right ------------------------------------------------------------------------------------- */
+
 /** Something wrong with a list. */
 typedef struct gk_problem {
   const char *code;    /**< Stable, for tests: "label-reused". All of them: docs/errors.md. */
@@ -351,6 +292,67 @@ void gk_print(void *file, const gk_problem *problem);
  * @param user     For report.
  * @return GK_OK; GK_ERROR_INVALID, the first problem being gk_error(); GK_ERROR_MEMORY. */
 gk_result gk_check(const gk_list *list, const char *backend, gk_report report, void *user);
+
+/* ---- devices ---------------------------------------------------------------------------------------------------- */
+
+/** An open device of some backend: memory, kernels made ready, one line of work. */
+typedef struct gk_device gk_device;
+
+/** What only one backend knows, as a chain. A device refuses what it doesn't know; OpenMP knows none. */
+typedef struct gk_extension {
+  uint32_t id;                     /**< Which. */
+  uint32_t bytes;                  /**< Size of the whole struct of which this is the first member. */
+  const struct gk_extension *next; /**< Or NULL. */
+} gk_extension;
+
+/** Which device to open; all zero: the best there is. */
+typedef struct gk_device_desc {
+  const char *backend;      /**< "cuda", "openmp", a module's ("hip", "vulkan": not yet); NULL: $GK_BACKEND, or the
+                             * first able. */
+  int ordinal;              /**< Among the backend's devices; 0: the one it likes best. */
+  int threads;              /**< "openmp"; 0: OMP_NUM_THREADS, else all cores this process may use. */
+  const gk_extension *next; /**< Sharing a context, a stream ... */
+  uintptr_t reserved[4];    /**< Zero. */
+} gk_device_desc;
+
+/** Usually takes less than a second. The first in a process that opens a GPU also tries what its driver does, and gives
+ * up a driver that gets stuck after three seconds; on an old one it compiles a kernel, too (docs/cuda.md). Fails with
+ * GK_ERROR_NO_DEVICE and each backend's reason where none can start.
+ * @param desc    NULL: the first backend that is able, its best device.
+ * @param device  Yours, to be closed by gk_device_close. */
+gk_result gk_device_open(const gk_device_desc *desc, gk_device **device);
+
+/** Waits for what runs, frees the device's memory. Destroy its graphs before or after; after it they fail politely. */
+void gk_device_close(gk_device *device);
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+/** Kinds of memory. */
+typedef enum gk_memory {
+  GK_DEVICE_MEMORY, /**< Where kernels are fastest. */
+  GK_HOST_MEMORY,   /**< Page-locked where that exists: the host uses it directly, kernels slowly, GK_COPY fast. */
+} gk_memory;
+
+/** Waits for earlier launches if the host can't write that memory (gk_host_address): then the device zeroes it.
+ * @return Memory, zeroed and aligned to 256 bytes; 0 bytes are fine. NULL: it failed, gk_error() says why. */
+void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind);
+
+/** Frees what gk_alloc gave, after all earlier launches. NULL is fine. An address that gk_alloc didn't give, or that is
+ * freed already, is left alone: gk_error() and the log say so. A slot that is bound to it must be bound anew. */
+void gk_free(gk_device *device, void *memory);
+
+/** Copies from the host and returns when done. Any address inside a block of gk's will do; a range that leaves the
+ * block is refused. Memory that gk doesn't know (of the caller's own) is taken at its word. */
+gk_result gk_upload(gk_device *device, void *to, const void *from_host, size_t bytes);
+
+/** Copies to the host and returns when done; ranges as in gk_upload. */
+gk_result gk_download(gk_device *device, void *to_host, const void *from, size_t bytes);
+
+/** Copies on the device and returns when done; ranges as in gk_upload; the two may overlap. */
+gk_result gk_copy(gk_device *device, void *to, const void *from, size_t bytes);
+
+/** Where the host can touch that memory (OpenMP: always, at the same address), or NULL. */
+void *gk_host_address(gk_device *device, void *memory);
 
 /* ---- graphs ----------------------------------------------------------------------------------------------------- */
 
@@ -405,6 +407,8 @@ void *gk_bound(const gk_graph *graph, gk_slot slot);
 /** The slot of that name, the first if there are several; of an included list: "contacts.N", where its INCLUDE is named
  * contacts. 0: there is none. */
 gk_slot gk_find_slot(const gk_graph *graph, const char *name);
+
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
 
 /** Starts the graph from the top (0) or at a checkpoint's label. Neither blocks nor allocates, with two exceptions on
  * CUDA: the first launch that resumes makes a graph of the driver's, and one before which slots of library calls were
