@@ -1,14 +1,24 @@
 /** @file gk.h
- * Device graphs with loops, branches, parallel sections and checkpoints, from a constant C array.
+ * Device graphs with loops, branches, parallel sections and checkpoints, from a constant C array. Every program that
+ * uses gk needs this header. gk_kernel.h writes kernels, gk_info.h asks about devices, gk_cuda.h shares with CUDA.
  *
- * The calls in their order: gk_device_open, gk_graph_create (a list of tasks becomes one graph), gk_bind and gk_resize
- * (its slots get their numbers and memory), gk_launch, gk_wait; the last four as often as you like. A checkpoint may
- * pause a launch (yield): the host mends the cause, say a buffer that is too small, and launches again from there
- * (resume). What a list means is the same on every device: docs/contract.md. Kernels are written with gk_kernel.h.
+ *     GK_KERNEL(advance, (inout(int, x), out(int, more))) { ... more[0] = x[0] > 1; }    // gk_kernel.h
+ *     enum { X = 1, MORE };                                                              // slots: what may change
+ *     static const gk_slot_desc slots[] = {GK_OWN(X, int, 1), GK_OWN(MORE, int, 1)};
+ *     static const gk_task tasks[] = {GK_DO_WHILE(MORE), GK_RUN(advance, GK_ONE, X, MORE), GK_END};
+ *     static const gk_list list = GK_LIST(list, tasks, slots);
  *
+ *     gk_device_open(NULL, &device);                // once; the best device there is
+ *     gk_graph_create(device, &list, 0, &graph);    // once; checks the list, compiles its kernels
+ *     gk_bind, gk_resize                            // give slots other numbers and memory, before any launch
+ *     gk_launch(graph, 0);                          // returns at once; the device decides when the loop ends
+ *     gk_wait(graph, &status);                      // how it ended
+ *
+ * README.md has the whole program. A checkpoint may pause a launch (yield): the host mends the cause, say a buffer that
+ * is too small, and launches again from there (resume). docs/contract.md says what a list means, on every device alike.
  * gk does not schedule over several devices, move memory behind your back, or decide when to launch.
  *
- * Said once, for all of this file:
+ * Rules for all of this file; docs/guide.md has more about processes, threads and C++:
  * - Structs you fill: zero means default. `reserved` must be zero, unknown bits are refused; new fields come out of
  *   `reserved`, so a layout lasts as long as GK_ABI. Structs gk fills reach you as const pointers and may grow at the
  *   end, except those in arrays. Before version 1.0 any release may change GK_ABI.
@@ -17,16 +27,10 @@
  *   is fine there). What a call returns as const is gk's.
  * - Errors: a gk_result, and gk_error() in full sentences. After a failure nothing has changed and outputs are NULL.
  * - Threads: any number may use one device. A graph is for one thread at a time: a call that meets another is answered
- *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, while the graph lives: also while its device is being
- *   closed, and after. gk's own threads block all signals but those that a thread raises by what it does (SIGSEGV ...).
- * - A thread that is cancelled (pthread_cancel) finishes the call that it is in.
- * - Forks: a device, its memory and its graphs are of the process that opened it. In a child process calls with them
- *   fail (GK_ERROR_DEVICE), and closing and destroying them only frees memory: on OpenMP all that they had, on CUDA
- *   what isn't the driver's or the backend's. It may open devices of its own, on CUDA if its parent had none.
+ *   by GK_ERROR_BUSY. Only gk_cancel may come from any thread, while the graph lives.
  * - Order: launches, uploads, downloads and copies on a device happen as if one after the other, in the order of the
  *   calls. Launches of gk_launch_on follow earlier ones of their graph, and all but launches of other graphs follow
- *   them; else their order is that of their streams.
- * - C++20 takes the macros as they stand, C++17 with the extension of gcc and clang; GK_KERNEL is for C files. */
+ *   them; else their order is that of their streams. */
 #ifndef GK_H
 #define GK_H
 
@@ -45,12 +49,10 @@ extern "C" {
 #endif
 
 #define GK_ABI 1 /**< Layouts and meanings in the public headers; a library of another ABI refuses your lists. */
-
 /** The library's version, "1.2.3". */
 const char *gk_version(void);
 
 /* ---- results ---------------------------------------------------------------------------------------------------- */
-
 /** What became of a call, and what to do about it. */
 typedef enum gk_result {
   GK_OK = 0,            /**< Done. */
@@ -66,12 +68,10 @@ typedef enum gk_result {
 
 /** This thread's last failure in full sentences, "" if there was none; valid until its next failing call. */
 const char *gk_error(void);
-
 /** The name of a result, "GK_ERROR_BUSY". */
 const char *gk_result_name(gk_result result);
 
 /* ---- types and values -------------------------------------------------------------------------------------------- */
-
 /** The type of a slot or a parameter. */
 typedef enum gk_type {
   GK_NO_TYPE,  /**< None: refused. */
@@ -84,7 +84,6 @@ typedef enum gk_type {
   GK_BYTES,    /**< A struct kept by the graph: `in` parameters get the address of a copy, `value` ones it. */
   GK_HOST_PTR, /**< An address of the host's, handed through to CALL. */
 } gk_type;
-
 /** What a slot holds. */
 typedef union gk_value {
   void *ptr;   /**< GK_PTR, GK_HOST_PTR; GK_BYTES: where the copy is. */
@@ -94,17 +93,13 @@ typedef union gk_value {
   float f32;   /**< GK_F32 */
   double f64;  /**< GK_F64 */
 } gk_value;
-
 /** A kernel, as GK_KERNEL (gk_kernel.h) defines it, or as written by hand. \sa gk_code.h */
 typedef struct gk_kernel gk_kernel;
 
 /* ---- slots: constants, and all that may change between launches ------------------------------------------------- */
-
 /** A slot's number in your enum, from 1 on. */
 typedef int32_t gk_slot;
-
 enum { GK_HAS_VALUE = 1 /**< gk_slot_desc.bits: `value` is bound to it at first. */ };
-
 /** A slot: a named argument of a graph. One without a value or memory of its own must be bound before a launch whose
  * tasks need it; tasks that have no items don't need memory. */
 typedef struct gk_slot_desc {
@@ -119,13 +114,11 @@ typedef struct gk_slot_desc {
   uintptr_t reserved[2];  /**< Zero. */
 } gk_slot_desc;
 
-/** Slot s points to elements of type T; its memory comes by gk_bind or gk_resize. */
-#define GK_BUFFER(s, T) GK_OWN(s, T, 0)
+#define GK_BUFFER(s, T) GK_OWN(s, T, 0) /**< Slot s points to elements of type T, by gk_bind or gk_resize. */
 /** Slot s points to n elements of type T in memory that the graph owns. */
 #define GK_OWN(s, T, n) \
   {.slot = (s), .type = GK_PTR, .name = #s, .element = #T, .element_bytes = sizeof(T), .count = (n)}
-/** Slot s points to memory that kernels see as different types. */
-#define GK_RAW_BUFFER(s) {.slot = (s), .type = GK_PTR, .name = #s}
+#define GK_RAW_BUFFER(s) {.slot = (s), .type = GK_PTR, .name = #s} /**< Memory that kernels see as different types. */
 /** Slot s is a number: int, uint (or int32_t, uint32_t), int64_t, float or double. */
 #define GK_SCALAR(s, T) {.slot = (s), .type = GKI_TYPE_##T, .name = #s}
 /** The same with a value to begin with. */
@@ -135,7 +128,6 @@ typedef struct gk_slot_desc {
 #define GK_STRUCT_VALUE(s, T) {.slot = (s), .type = GK_BYTES, .name = #s, .element = #T, .element_bytes = sizeof(T)}
 
 /* ---- task lists ------------------------------------------------------------------------------------------------- */
-
 /** What a line of a list is. Each from DO_WHILE to SECTION has an END of its own, but IF and its ELSE share one. */
 typedef enum gk_op {
   GK_OP_NONE,       /**< Refused: a task was forgotten. */
@@ -157,40 +149,33 @@ typedef enum gk_op {
 } gk_op;
 
 /** Work of another library. Called when the graph is made and after one of its slots was rebound, or each time the task
- * runs, on any thread. It must not call gk on this device, but for gk_cancel: from within a launch that is refused. An
- * answer other than GK_OK becomes that of the create, launch or wait at hand; GK_NOT_READY, which says nothing about
- * work that is over, and what is no gk_result become GK_ERROR_INVALID.
+ * runs, on any thread. It must not call gk on this device, but for gk_cancel. An answer other than GK_OK becomes that
+ * of the create, launch or wait at hand; GK_NOT_READY and what is no gk_result become GK_ERROR_INVALID.
  * @param args    The task's args, in order.
- * @param native  Where to record it (a CUstream or hipStream_t under capture, a VkCommandBuffer); NULL: do it at once.
- */
+ * @param native  Where to record it (CUstream or hipStream_t under capture, VkCommandBuffer); NULL: do it at once. */
 typedef gk_result (*gk_call)(const gk_value *args, void *native);
-
 enum {
   GK_ONE = 0,       /**< In gk_task.items: one. */
   GK_MAX_ARGS = 16, /**< Arguments of a task at most. */
   GK_MAX_DEPTH = 64 /**< Blocks in blocks, and lists in lists, at most. */
 };
 enum {
-  GK_ALWAYS = 1, /**< gk_task.bits: runs once in every launch, whatever is skipped; top level only. */
+  GK_ALWAYS = 1, /**< gk_task.bits of a task at the top level: runs once in every launch, whatever is skipped. */
   GK_FLOATS = 2  /**< gk_task.bits of a FILL: its number is pattern_f32. */
 };
-/** gk_task.bits of a KERNEL: its items are given in n dimensions; a kernel with another number is refused. Without it
- * they aren't compared. */
+/** gk_task.bits of a KERNEL: items are given in n dimensions; a kernel of another number is refused; 0: none is. */
 #define GK_DIMENSIONS(n) ((uint32_t)(n) << 4)
 
 /** One line of a list; made by the macros below. */
 typedef struct gk_task {
   gk_op op;                   /**< What it is. */
-  uint32_t bits;              /**< GK_ALWAYS or 0; for KERNEL, COPY, FILL and CALL. KERNEL: also GK_DIMENSIONS(n);
-                               * FILL: also GK_FLOATS. */
+  uint32_t bits;              /**< KERNEL, COPY, FILL, CALL: GK_ALWAYS; KERNEL: GK_DIMENSIONS(n); FILL: GK_FLOATS. */
   const char *name;           /**< In messages and traces. A loop's may be the text of its macro's arguments. */
   const gk_kernel *kernel;    /**< KERNEL. */
   gk_call call;               /**< CALL. */
   const struct gk_list *list; /**< LIST: its tasks; args stand for the first slots of its table. */
-  gk_slot items[3];           /**< KERNEL: x, y, z; COPY, FILL: elements. GK_ONE, a number's slot, or a PTR to an int32;
-                               * none or a negative one: the task does nothing. More than 2^31 - 1 in all, or of a
-                               * COPY or FILL more than the memory of gk's behind it holds: the launch fails, if the
-                               * task is reached. */
+  gk_slot items[3];           /**< KERNEL: x, y, z; COPY, FILL: elements. GK_ONE, a number's slot, or a PTR to an int32.
+                               * 0 or less: the task does nothing; too many, and it is reached: the launch fails. */
   gk_slot args[GK_MAX_ARGS];  /**< Up to the first 0. COPY: to, from. FILL: to. */
   gk_slot flag;               /**< Loop, IF, SWITCH, CHECKPOINT: a PTR to an int32, which gk reads and never writes. */
   uint32_t offset;            /**< Bytes from flag or items[0] to that int32; COPY, FILL: bytes into `to`. */
@@ -215,30 +200,24 @@ typedef struct gk_list {
 } gk_list;
 
 /* Elements of an array, constant or not, at file level or in a function. `(gk_task)GK_RUN(...)` is one as a value. */
-
-/** A gk_list named id, of an array t of tasks and an array s of slots. */
-#define GK_LIST(id, t, s) {GK_ABI, #id, (t), GK_COUNT(t), (s), GK_COUNT(s)}
+#define GK_LIST(id, t, s) {GK_ABI, #id, (t), GK_COUNT(t), (s), GK_COUNT(s)} /**< Of an array of tasks, one of slots. */
 /** Kernel k, of one dimension, over n items, with slots for its parameters. n is a slot where their number is, or
  * GK_ONE, never the number itself: 8 is slot 8, whatever that is. */
 #define GK_RUN(k, n, ...) GKI_KERNEL_TASK(0, 1, k, (n), 0, 0, __VA_ARGS__)
-/** A kernel of two dimensions. */
-#define GK_RUN_2D(k, x, y, ...) GKI_KERNEL_TASK(0, 2, k, (x), (y), 0, __VA_ARGS__)
-/** A kernel of three dimensions. */
-#define GK_RUN_3D(k, x, y, z, ...) GKI_KERNEL_TASK(0, 3, k, (x), (y), (z), __VA_ARGS__)
+#define GK_RUN_2D(k, x, y, ...) GKI_KERNEL_TASK(0, 2, k, (x), (y), 0, __VA_ARGS__) /**< Of two dimensions. */
+#define GK_RUN_3D(k, x, y, z, ...) GKI_KERNEL_TASK(0, 3, k, (x), (y), (z), __VA_ARGS__) /**< Of three. */
 /** A kernel that runs once in every launch, whatever is skipped. */
 #define GK_RUN_ALWAYS(k, n, ...) GKI_KERNEL_TASK(GK_ALWAYS, 1, k, (n), 0, 0, __VA_ARGS__)
 /** n elements from one slot's memory to another's. */
 #define GK_COPY(to, from, n) {.op = GK_OP_COPY, .name = #to " = " #from, .items = {n}, .args = {to, from}}
-/** n elements of slot `to`, each 4 bytes set to the integer v, -2^31 to 2^32 - 1: of any other the lowest 32 bits are
- * taken, and nobody can tell. A float, double or int64_t takes 0 alone (int64_t: -1, too); a v with a point is an error
- * of the compiler's (GK_FILL_F32). */
+/** n elements of slot `to`, each 4 bytes set to the integer v, -2^31 to 2^32 - 1 (of others their lowest 32 bits).
+ * Floats, doubles, int64_t take 0 alone (int64_t: -1, too). In C a v with a point doesn't compile: \sa GK_FILL_F32 */
 #define GK_FILL(to, n, v) \
   {.op = GK_OP_FILL, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern = (uint32_t)(GKI_INTEGER(v) | 0)}
 /** n elements of slot `to`, of floats, each set to v. */
 #define GK_FILL_F32(to, n, v) \
   {.op = GK_OP_FILL, .bits = GK_FLOATS, .name = #to " = " #v, .items = {n}, .args = {to}, .pattern_f32 = (v)}
-/** A gk_call with slots for its args. */
-#define GK_CALL(f, ...) {.op = GK_OP_CALL, .name = #f, .call = (f), .args = {__VA_ARGS__}}
+#define GK_CALL(f, ...) {.op = GK_OP_CALL, .name = #f, .call = (f), .args = {__VA_ARGS__}} /**< A gk_call with slots. */
 /** The tasks of list l; labels_from is added to its labels; slots stand for the first of its table (none: write 0). */
 #define GK_INCLUDE(l, labels_from, ...) \
   {.op = GK_OP_LIST, .name = #l, .list = &(l), .args = {__VA_ARGS__}, .label = (labels_from)}
@@ -247,86 +226,66 @@ typedef struct gk_list {
   {.op = GK_OP_LIST, .name = #id, .list = &(l), .args = {__VA_ARGS__}, .label = (labels_from)}
 /** Takes the flag's slot, then any of .offset = , .max_iterations = , .label = , in this order. */
 #define GK_DO_WHILE(...) GKI_BLOCK_TASK(DO_WHILE, __VA_ARGS__)
-/** As GK_DO_WHILE. */
-#define GK_WHILE(...) GKI_BLOCK_TASK(WHILE, __VA_ARGS__)
-/** Takes the flag's slot, then perhaps .offset = . */
-#define GK_IF(...) GKI_BLOCK_TASK(IF, __VA_ARGS__)
-/** The other block of the IF that is open. */
-#define GK_ELSE {.op = GK_OP_ELSE}
-/** As GK_IF; holds GK_CASE blocks. */
-#define GK_SWITCH(...) GKI_BLOCK_TASK(SWITCH, __VA_ARGS__)
-/** For the flag's value 0, 1, 2 ... in their order. */
-#define GK_CASE {.op = GK_OP_CASE}
+#define GK_WHILE(...) GKI_BLOCK_TASK(WHILE, __VA_ARGS__) /**< As GK_DO_WHILE. */
+#define GK_IF(...) GKI_BLOCK_TASK(IF, __VA_ARGS__) /**< Takes the flag's slot, then perhaps .offset = . */
+#define GK_ELSE {.op = GK_OP_ELSE} /**< The other block of the IF that is open. */
+#define GK_SWITCH(...) GKI_BLOCK_TASK(SWITCH, __VA_ARGS__) /**< As GK_IF; holds GK_CASE blocks. */
+#define GK_CASE {.op = GK_OP_CASE} /**< For the flag's value 0, 1, 2 ... in their order. */
 /** Label l, yields if slot f's flag isn't 0 at its end. */
 #define GK_CHECKPOINT(l, f) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .label = (l)}
 /** The same, the flag so many bytes into slot f's memory. */
 #define GK_CHECKPOINT_AT(l, f, bytes) {.op = GK_OP_CHECKPOINT, .name = #l, .flag = (f), .offset = (bytes), .label = (l)}
-/** A checkpoint that never yields: a place to resume at. */
-#define GK_TARGET(l) {.op = GK_OP_CHECKPOINT, .name = #l, .label = (l)}
-/** Holds GK_SECTION blocks that may run side by side. */
-#define GK_PARALLEL {.op = GK_OP_PARALLEL}
-/** One of the blocks of a GK_PARALLEL. */
-#define GK_SECTION {.op = GK_OP_SECTION}
-/** Closes the block that is open. */
-#define GK_END {.op = GK_OP_END}
+#define GK_TARGET(l) {.op = GK_OP_CHECKPOINT, .name = #l, .label = (l)} /**< Never yields: a place to resume at. */
+#define GK_PARALLEL {.op = GK_OP_PARALLEL} /**< Holds GK_SECTION blocks that may run side by side. */
+#define GK_SECTION {.op = GK_OP_SECTION} /**< One of the blocks of a GK_PARALLEL. */
+#define GK_END {.op = GK_OP_END} /**< Closes the block that is open. */
 
 /* ---- whether a list is right ------------------------------------------------------------------------------------- */
-
 /** Something wrong with a list. */
 typedef struct gk_problem {
   const char *code;    /**< Stable, for tests: "label-reused". All of them: docs/errors.md. */
   const char *message; /**< The task by index and name, what is wrong, what to do. Gone when the report returns. */
   size_t task;         /**< The task's index in the list that was given; SIZE_MAX: none in particular. */
 } gk_problem;
-
 /** Gets one problem; it must not call gk. */
 typedef void (*gk_report)(void *user, const gk_problem *problem);
-
 /** A gk_report that prints a line: `file` is a FILE *, NULL is stderr. */
 void gk_print(void *file, const gk_problem *problem);
-
 /** Judges a list without a device and reports every problem in the order of the tasks. Thread-safe.
  * @param list     Any bytes a gk_list may hold, as long as its arrays are as long as it says.
  * @param backend  Whether the kernels have code for it, and it takes every construct; NULL: any.
- * @param report   May be NULL: the answer alone counts.
- * @param user     For report.
+ * @param report   May be NULL: the answer alone counts. `user` is for it.
  * @return GK_OK; GK_ERROR_INVALID, the first problem being gk_error(); GK_ERROR_MEMORY. */
 gk_result gk_check(const gk_list *list, const char *backend, gk_report report, void *user);
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */
-
 /** An open device of some backend: memory, kernels made ready, one line of work. */
 typedef struct gk_device gk_device;
-
 /** What only one backend knows, as a chain. A device refuses what it doesn't know; OpenMP knows none. */
 typedef struct gk_extension {
   uint32_t id;                     /**< Which. */
   uint32_t bytes;                  /**< Size of the whole struct of which this is the first member. */
   const struct gk_extension *next; /**< Or NULL. */
 } gk_extension;
-
 /** Which device to open; all zero: the best there is. */
 typedef struct gk_device_desc {
-  const char *backend;      /**< "cuda", "openmp", a module's ("hip", "vulkan": not yet); NULL: $GK_BACKEND, or the
-                             * first able. */
+  const char *backend;      /**< "cuda", "openmp", or a module's; NULL: $GK_BACKEND, or the first able. */
   int ordinal;              /**< Among the backend's devices; 0: the one it likes best. */
   int threads;              /**< "openmp"; 0: OMP_NUM_THREADS, else all cores this process may use. */
   const gk_extension *next; /**< Sharing a context, a stream ... */
   uintptr_t reserved[4];    /**< Zero. */
 } gk_device_desc;
 
-/** Usually takes less than a second. The first in a process that opens a GPU also tries what its driver does, and gives
- * up a driver that gets stuck after three seconds; on an old one it compiles a kernel, too (docs/cuda.md). Fails with
- * GK_ERROR_NO_DEVICE and each backend's reason where none can start.
+/** Opens a device, usually in less than a second; the first of a GPU also tries what its driver does (docs/cuda.md).
+ * \sa gk_device_list, gk_device_describe
  * @param desc    NULL: the first backend that is able, its best device.
- * @param device  Yours, to be closed by gk_device_close. */
+ * @param device  Yours, to be closed by gk_device_close.
+ * @return GK_ERROR_NO_DEVICE where none can start, with each backend's reason. */
 gk_result gk_device_open(const gk_device_desc *desc, gk_device **device);
-
 /** Waits for what runs, frees the device's memory. Destroy its graphs before or after; after it they fail politely. */
 void gk_device_close(gk_device *device);
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
-
 /** Kinds of memory. */
 typedef enum gk_memory {
   GK_DEVICE_MEMORY, /**< Where kernels are fastest. */
@@ -336,29 +295,22 @@ typedef enum gk_memory {
 /** Waits for earlier launches if the host can't write that memory (gk_host_address): then the device zeroes it.
  * @return Memory, zeroed and aligned to 256 bytes; 0 bytes are fine. NULL: it failed, gk_error() says why. */
 void *gk_alloc(gk_device *device, size_t bytes, gk_memory kind);
-
 /** Frees what gk_alloc gave, after all earlier launches. NULL is fine. An address that gk_alloc didn't give, or that is
  * freed already, is left alone: gk_error() and the log say so. A slot that is bound to it must be bound anew. */
 void gk_free(gk_device *device, void *memory);
-
 /** Copies from the host and returns when done. Any address inside a block of gk's will do; a range that leaves the
  * block is refused. Memory that gk doesn't know (of the caller's own) is taken at its word. */
 gk_result gk_upload(gk_device *device, void *to, const void *from_host, size_t bytes);
-
 /** Copies to the host and returns when done; ranges as in gk_upload. */
 gk_result gk_download(gk_device *device, void *to_host, const void *from, size_t bytes);
-
 /** Copies on the device and returns when done; ranges as in gk_upload; the two may overlap. */
 gk_result gk_copy(gk_device *device, void *to, const void *from, size_t bytes);
-
 /** Where the host can touch that memory (OpenMP: always, at the same address), or NULL. */
 void *gk_host_address(gk_device *device, void *memory);
 
 /* ---- graphs ----------------------------------------------------------------------------------------------------- */
-
 /** A list made ready for a device, with its slots' values and memory. */
 typedef struct gk_graph gk_graph;
-
 enum {
   GK_HOST_GATED = 1,  /**< gk_graph_create: the host decides, though the device could. */
   GK_ISOLATE = 2,     /**< gk_graph_create: each task by itself, so that the one that faults is named. */
@@ -368,63 +320,44 @@ enum {
 /** Checks the list, plans it, compiles kernels that are new to the device. Waits for launches at most where gk_alloc
  * does, for memory of GK_OWN.
  * @param device  Must live until the graph is destroyed, or be closed first.
- * @param list    Copied, but for kernels.
  * @param bits    GK_HOST_GATED, GK_ISOLATE, GK_CANCELLABLE or 0.
  * @param graph   Yours, to be destroyed by gk_graph_destroy. */
 gk_result gk_graph_create(gk_device *device, const gk_list *list, uint32_t bits, gk_graph **graph);
-
 /** Cancels and waits, frees the graph and the memory that it owns. Not to be called while another thread is in it.
  * Calls with it afterwards are undefined, as in C; a library built with `./configure.py --debug` refuses them. */
 void gk_graph_destroy(gk_graph *graph);
-
-/** Frees what gk_dump gave; NULL is fine. */
+/** Frees the text that a call gave, as gk_dump (gk_info.h) does; NULL is fine. */
 void gk_free_text(char *text);
 
-/** Binds memory to a slot of type PTR or HOST_PTR. Binding never rebuilds, and counts from the next launch on. A bind
- * or resize that fails makes that launch fail with its message: a row of them needs no checks in between. Memory may be
- * anyone's that the device can reach (PyTorch, CuPy ...). On CUDA, memory of malloc or a static array is refused unless
- * the GPU reaches it (HMM, ATS). NULL unbinds: it is memory of no bytes, which is fine where nothing touches it. */
+/** Binds memory to a slot of type PTR or HOST_PTR: any that the device can reach (PyTorch's, CuPy's ...; what it can't
+ * reach is refused). Binding never rebuilds, and counts from the next launch on. A bind or resize that fails makes that
+ * launch fail with its message, so several need no checks in between. NULL unbinds: it is memory of no bytes. */
 gk_result gk_bind(gk_graph *graph, gk_slot slot, const void *memory);
-
 /** Binds a number to a slot of type I32, U32 or I64; one that is out of range is refused. */
 gk_result gk_bind_int(gk_graph *graph, gk_slot slot, int64_t value);
-
 /** Binds a number to a slot of type F32 or F64; for F32 a finite one beyond FLT_MAX is refused. */
 gk_result gk_bind_float(gk_graph *graph, gk_slot slot, double value);
-
 /** Copies a struct into a slot of type BYTES; bytes must be the slot's element_bytes. */
 gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t bytes);
-
 /** Gives a slot of type PTR so many elements of the graph's own memory, and binds it. Keeps what was there, zeroes what
- * is new. Where there was memory, waits for earlier launches of the device, on CUDA of the graph alone unless another
- * one's slot was bound to that memory; where there was none, at most as gk_alloc does. Your own work with it must be
- * over, as before gk_graph_destroy. */
+ * is new. Waits for earlier launches where there was memory, else at most as gk_alloc does; your own work with the old
+ * memory must be over. */
 gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count);
-
 /** The memory bound to a slot of type PTR; NULL: none, or no such slot. */
 void *gk_bound(const gk_graph *graph, gk_slot slot);
-
-/** The slot of that name, the first if there are several; of an included list: "contacts.N", where its INCLUDE is named
- * contacts. 0: there is none. */
+/** The slot of that name (the first of several); "contacts.N" in the list whose INCLUDE is named contacts; 0: none. */
 gk_slot gk_find_slot(const gk_graph *graph, const char *name);
 
 /* ---- launches ---------------------------------------------------------------------------------------------------- */
-
-/** Starts the graph from the top (0) or at a checkpoint's label. Neither blocks nor allocates, with two exceptions on
- * CUDA: the first launch that resumes makes a graph of the driver's, and one before which slots of library calls were
- * bound anew waits for the device and makes its graphs again (gk_status.applied is GK_BY_RECORDING). A graph that can't
- * yield may be launched again before it was waited for, up to 16 times, and the launches follow each other; any other
- * answers GK_ERROR_BUSY. A label that isn't there is refused with those that are. Refused, too, is a launch with a slot
- * in use that isn't bound, or is bound to an address that a task's element type can't have; with memory of gk
- * (gk_alloc, the graph's own) that is too small for a flag or count, or was freed; and with two slots that share memory
- * unexpectedly (docs/contract.md). */
+/** Starts the graph from the top (0) or at a checkpoint's label. Neither blocks nor allocates, with two exceptions
+ * (docs/cuda.md). A graph that can't yield may be launched up to 16 times before it is waited for.
+ * @return GK_ERROR_BUSY: it is running and can yield, or 16 are. GK_ERROR_INVALID: there is no such label (the message
+ * names those there are), or a slot in use isn't bound, or not as it must be: docs/contract.md, docs/guide.md. */
 gk_result gk_launch(gk_graph *graph, int32_t label);
-
-/** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one: when the
- * call returns, the launch is on the stream, which gk doesn't touch any more. Of a graph that the host gates, it is
- * over by then. Any graph may change streams from launch to launch. A failure is told at once, and then there was no
- * launch: a stream that is being captured, or of another context, is refused. Where a backend has no streams:
- * GK_ERROR_UNSUPPORTED; where an earlier launch of the graph waits for other work of the device: GK_ERROR_BUSY. */
+/** The same in the order of a stream of the backend's (CUstream, hipStream_t), NULL being its default one. When it
+ * returns, the launch is on the stream, which gk doesn't touch any more. \sa docs/cuda-direct.md
+ * @return After a failure there was no launch. GK_ERROR_INVALID: the stream is captured, or of another context.
+ * GK_ERROR_UNSUPPORTED: no streams. GK_ERROR_BUSY: an earlier launch of the graph waits for work of the device. */
 gk_result gk_launch_on(gk_graph *graph, int32_t label, void *native_stream);
 
 /** How a launch ended. */
@@ -433,7 +366,6 @@ typedef enum gk_state {
   GK_YIELDED,   /**< A checkpoint paused it. */
   GK_CANCELLED, /**< gk_cancel stopped it. */
 } gk_state;
-
 /** How slots bound since the launch before reached the device. */
 typedef enum gk_applied {
   GK_UNCHANGED,    /**< There were none. */
@@ -441,7 +373,6 @@ typedef enum gk_applied {
   GK_BY_NODES,     /**< Also by an update of each node that uses one: kernels with code by hand. */
   GK_BY_RECORDING, /**< A library call was recorded again. */
 } gk_applied;
-
 /** What a loop did in a launch. */
 typedef struct gk_loop_status {
   int32_t label;    /**< 0: it has none. */
@@ -449,14 +380,12 @@ typedef struct gk_loop_status {
   const char *name; /**< Of its label, else of its flag. */
   uint64_t passes;  /**< Completed: its end was reached. */
 } gk_loop_status;
-
 /** What a checkpoint did in a launch. */
 typedef struct gk_checkpoint_status {
   int32_t label;    /**< Its label. */
   bool ran;         /**< Its block ran, once at least. */
   const char *name; /**< Of its label. */
 } gk_checkpoint_status;
-
 /** How a launch went. */
 typedef struct gk_status {
   uint64_t launch;                         /**< Its number, from 1. */
@@ -472,22 +401,17 @@ typedef struct gk_status {
 } gk_status;
 
 /** Waits for the last launch; fails if it failed, or if there was none.
- * @param graph   What was launched.
  * @param status  May be NULL; else gets the launch's status, valid until the next launch or destroy. */
 gk_result gk_wait(gk_graph *graph, const gk_status **status);
-
 /** The same without waiting: GK_NOT_READY while it runs. */
 gk_result gk_poll(gk_graph *graph, const gk_status **status);
-
 /** Asks what runs or is queued to stop at the next loop end or checkpoint; later launches aren't concerned. From any
  * thread. Without any launch under way it does nothing; without GK_CANCELLABLE the answer is GK_ERROR_UNSUPPORTED. */
 gk_result gk_cancel(gk_graph *graph);
-
 /** The passes of the loop of that label; 0: of all loops together. */
 uint64_t gk_passes(const gk_status *status, int32_t label);
 
-/** Elements of an array. */
-#define GK_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define GK_COUNT(array) (sizeof(array) / sizeof((array)[0])) /**< Elements of an array. */
 
 /** @cond behind the macros */
 #define GKI_KERNEL_TASK(b, d, k, x, y, z, ...) \
