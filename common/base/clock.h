@@ -1,6 +1,5 @@
-/* The time, to measure how long something takes, and what a loop that waits for another thread does in between.
- * Backends may include it, too. Tests put a clock of theirs in its place as they are linked:
- * tests/unit/support/set_clock.h. */
+/* The time, to measure durations, and the pause of a loop that waits for another thread. Backends may include this
+ * file, too. Tests link their own clock in its place: tests/unit/support/set_clock.h. */
 #ifndef GKI_BASE_CLOCK_H
 #define GKI_BASE_CLOCK_H
 #include <stdint.h>
@@ -12,7 +11,7 @@ static inline uint64_t gki_now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Tells the processor that this thread spins: 10 to 40 ns on today's. */
+/* Tells the processor that this thread spins. It takes 10 to 40 ns on today's processors. */
 static inline void gki_pause(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -26,10 +26,10 @@ static _Thread_local int attempts; /* that are under way, one in another */
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 enum { LOG_UNSET = -1 };
-static atomic_int log_level = LOG_UNSET; /* by itself, so that a launch which nobody listens to takes no lock */
+static atomic_int log_level = LOG_UNSET; /* by itself, so that a launch takes no lock if no sink listens */
 static gk_log_sink log_sink;
 static void *log_user;
-/* Threads in a sink, those that came before the last change apart from the others: gk_set_log waits for these. */
+/* Threads in a sink. Threads that came before the last change are counted separately: gk_set_log waits for them. */
 static unsigned in_sink[2], log_turn;
 static bool log_changes;
 static pthread_cond_t log_changed = PTHREAD_COND_INITIALIZER;
@@ -60,7 +60,7 @@ static void set_message(const char *text, size_t length) {
 gk_result gki_failure(void) { return message_is_set ? message_code : GK_OK; }
 
 gk_result gki_fail_with(gk_result code, const char *text) {
-  set_message(text, strlen(text)); /* The log has it from where it was collected. */
+  set_message(text, strlen(text)); /* The log has it from the place where it was collected. */
   message_code = code;
   return code;
 }
@@ -102,8 +102,8 @@ static gk_log_level level_named(const char *text) {
   return number < 0 ? GK_LOG_NONE : number > GK_LOG_DEBUG ? GK_LOG_DEBUG : (gk_log_level)number;
 }
 
-/* A sink mustn't call gk. If it calls gk_set_log all the same, that takes effect at once and waits for no sink: it
- * would wait for itself. */
+/* A sink mustn't call gk. If it calls gk_set_log anyway, that takes effect at once and doesn't wait for sinks, because
+ * it would wait for itself. */
 void gk_set_log(gk_log_level level, gk_log_sink sink, void *user) {
   const int cancel = gki_cancel_hold();
   pthread_mutex_lock(&log_lock);
@@ -158,7 +158,7 @@ static void say(gk_log_level level, const char *line) {
   else fprintf(stderr, "gk: %s\n", line);
   is_in_sink = is_nested;
   pthread_mutex_lock(&log_lock);
-  if (in_sink[turn] > 0 && --in_sink[turn] == 0) /* 0 already: in a child that the sink forked */
+  if (in_sink[turn] > 0 && --in_sink[turn] == 0) /* already 0 in a child that the sink forked */
     pthread_cond_broadcast(&log_changed);
   pthread_mutex_unlock(&log_lock);
   gki_cancel_let_go(cancel);

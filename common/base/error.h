@@ -8,31 +8,31 @@ enum { GKI_MESSAGE_BYTES = 8192 };
 /* Begins a public call: the next gk_fail of this thread sets the message, later ones don't. */
 void gki_begin(void);
 
-/* The code of the failure since then, for calls that answer by a pointer; GK_OK: there was none. */
+/* The code of the first failure since then, for calls that return a pointer; GK_OK: no failure. */
 gk_result gki_failure(void);
 
-/* Replaces the message whatever was set: for failures that were collected elsewhere (another thread, several backends).
- */
+/* Replaces the message in any case: for failures that were collected elsewhere (another thread, several backends). */
 gk_result gki_fail_with(gk_result code, const char *message);
 
-/* Between the two, a failure of this thread isn't logged: the caller has another way to go on, or logs it. */
+/* Between the two calls, failures of this thread aren't logged: the caller has another way to continue, or logs them
+ * itself. */
 void gki_attempt_begin(void);
 void gki_attempt_end(void);
 
-/* As if the failures since `message` was the thread's message hadn't been. */
+/* Forgets the failures since `message` was the thread's message. */
 void gki_forget(const char *message);
 
-/* Of a backend or a library call: GK_OK or an error. */
+/* The result of a backend or a library call: GK_OK or an error. */
 static inline bool gki_is_answer(gk_result result) {
   return result == GK_OK || ((unsigned)result > GK_NOT_READY && (unsigned)result <= GK_ERROR_DEVICE);
 }
 
-/* "out of memory for <what>": the one sentence for a NULL from the allocator. */
+/* "out of memory for <what>": the only sentence for a NULL from the allocator. */
 gk_result gki_fail_memory(const char *what, size_t bytes);
 
 /* For lines that take long to find. */
 bool gki_log_hears(gk_log_level level);
 
-/* In a child process: its parent's other threads aren't in a sink any more. */
+/* In a child process: no thread of its parent is in a sink any more. */
 void gki_log_forked(void);
 #endif

@@ -1,6 +1,6 @@
-/* Locks of the whole process. A thread of the parent's may hold one while another forks: the child has no thread that
- * would give it back. So the child finds it free, and a thread that holds it leaves what it guards sound at every
- * moment. */
+/* Locks of the whole process. A thread of the parent may hold a lock while another thread forks, and the child has no
+ * thread that would release it. So the lock is free in the child. A thread that holds it keeps the guarded data valid
+ * at every moment. */
 #ifndef GKI_BASE_FORK_H
 #define GKI_BASE_FORK_H
 #include <pthread.h>

@@ -41,8 +41,8 @@ void gki_lifetime_end(const void *handle, const char *kind, const char *name, co
   pthread_mutex_unlock(&lock);
 }
 
-/* Most allocators give the address that was freed last; the handle there would seem alive again. What is held is
- * given to nobody, so at last an address comes that isn't a grave's. */
+/* Most allocators reuse the address that was freed last. A new handle there would make the destroyed one look alive.
+ * The addresses held here can't be reused, so the allocator returns a new address in the end. */
 void *gki_lifetime_begin(size_t bytes, const char *what) {
   void *held[GRAVES], *handle = NULL;
   size_t count = 0;
@@ -51,7 +51,7 @@ void *gki_lifetime_begin(size_t bytes, const char *what) {
     pthread_mutex_lock(&lock);
     const size_t at = grave_at(handle);
     taken = at < GRAVES && count < GRAVES;
-    if (at < GRAVES && !taken) addresses[at] = 0; /* others went there meanwhile */
+    if (at < GRAVES && !taken) addresses[at] = 0; /* other threads took that place in the meantime */
     pthread_mutex_unlock(&lock);
     if (taken) held[count++] = handle;
   }

@@ -27,7 +27,7 @@ gk_result gk_set_allocator(const gk_allocator *allocator) {
 void gki_memory_hold(void) { atomic_fetch_add(&holders, 1); }
 void gki_memory_drop(void) { atomic_fetch_sub(&holders, 1); }
 
-/* An allocator may write into a file, and its callers hold locks and graphs. */
+/* The allocator may write into a file, and its callers hold locks and graphs. */
 void *gk_host_alloc(size_t bytes) {
   const int cancel = gki_cancel_hold();
   void *memory = hook.alloc(hook.user, bytes ? bytes : 1);

@@ -1,13 +1,13 @@
-/* gk's own host memory: the allocator hook, and an arena for what is freed at once. gk_host_alloc and gk_host_free,
- * which are the hook for one block, are in gk_backend.h. */
+/* gk's own host memory: the allocator hook, and an arena for memory that is freed at once. gk_host_alloc and
+ * gk_host_free, which call the hook for one block, are in gk_backend.h. */
 #ifndef GKI_BASE_MEMORY_H
 #define GKI_BASE_MEMORY_H
 #include "gk_backend.h"
 
-/* As realloc, by the hook; what is new isn't zeroed. */
+/* Like realloc, by the hook. New bytes aren't zeroed. */
 void *gki_resize(void *memory, size_t bytes);
 
-/* Keeps the hook from being changed while something that it gave is alive (a device, a module). */
+/* Keeps the hook from being changed while memory of it is in use (by a device, a module). */
 void gki_memory_hold(void);
 void gki_memory_drop(void);
 

@@ -6,7 +6,7 @@
 /* "GK_PTR"; NULL: there is no such type. */
 const char *gki_type_name(gk_type type);
 
-/* The type of the numbers that kernels call by that name, in any of its spellings; GK_NO_TYPE: it is none of them. */
+/* The type of a kernel's number with that name, in any of its spellings; GK_NO_TYPE: the name isn't a number's type. */
 gk_type gki_number_type(const char *element);
 
 /* "DO_WHILE"; NULL: no such op. */

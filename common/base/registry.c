@@ -140,8 +140,8 @@ static gk_result load_module(const char *path) {
     result = gk_fail(GK_ERROR_INVALID, "gk_backend_load: %s has no function gk_backend_export; it is no backend of gk",
                      path);
   else result = gk_backend_register(export());
-  /* For good: what a module got from the allocator may stay with it. One that is refused may have registered a backend
-   * by itself, as it was loaded. */
+  /* Never closed: the module's memory from the allocator may stay in use. A refused module may have registered a
+   * backend by itself while it was loaded. */
   if (count_modules() != before) gki_memory_hold();
   else dlclose(library);
   return result;
@@ -178,12 +178,12 @@ static void load_listed(void) {
     }
     at += length + (at[length] == ':');
   }
-  gki_forget(before); /* the call at hand may do without them */
+  gki_forget(before); /* this call may work without them */
   is_loading = false;
 }
 
 void gki_modules_load(void) {
-  if (is_loading) return; /* a module opens a device as it is loaded, and finds what there is so far */
+  if (is_loading) return; /* a module may open a device while it is loaded; it finds the backends loaded so far */
   const int cancel = gki_cancel_hold();
   pthread_once(&once, load_listed);
   gki_cancel_let_go(cancel);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for so many more bytes and the 0. */
+/* Makes room for that many more bytes and the 0. */
 static bool make_room(gki_text *text, size_t bytes) {
   size_t wanted;
   if (text->failed) return false;
@@ -41,7 +41,7 @@ void gki_text_add(gki_text *text, const char *format, ...) {
   }
 }
 
-/* Bytes of the character at `at` as the Unicode standard defines well-formed UTF-8; 0: it isn't. */
+/* The number of bytes of the character at `at`, if it is well-formed UTF-8 by the Unicode standard; otherwise 0. */
 static size_t character_bytes(const unsigned char *at) {
   unsigned char lowest = 0x80, highest = 0xbf;
   size_t bytes;

@@ -1,4 +1,4 @@
-/* A text that grows. What fails once stays failed, so that a writer needs no checks in between. */
+/* A growing text. A failure is kept, so a writer needs no checks in between. */
 #ifndef GKI_BASE_TEXT_H
 #define GKI_BASE_TEXT_H
 #include "base/memory.h"
@@ -10,9 +10,9 @@ typedef struct gki_text {
 } gki_text;
 
 typedef enum gki_quoting {
-  GKI_PLAIN, /* for people: control characters as \x0a */
+  GKI_PLAIN, /* for readers: control characters as \x0a */
   GKI_DOT,   /* in the quotes of a Graphviz string */
-  GKI_RECORD, /* the same in a field of a record */
+  GKI_RECORD, /* in a field of a record in such a string */
   GKI_JSON,  /* in the quotes of a JSON string */
 } gki_quoting;
 
@@ -21,7 +21,8 @@ __attribute__((format(printf, 2, 3)))
 #endif
 void gki_text_add(gki_text *text, const char *format, ...);
 
-/* Anybody's bytes. UTF-8 passes through; what isn't becomes U+FFFD, since JSON and Graphviz refuse the whole file. */
+/* Appends bytes of any origin. UTF-8 is kept; other bytes become U+FFFD, since JSON and Graphviz refuse a whole file
+ * with them. */
 void gki_text_quote(gki_text *text, const char *words, gki_quoting how);
 
 /* Appends the text from `s` to `end`, if there is any. */

@@ -1,11 +1,12 @@
-/* How gk starts threads of its own. Backends may include it, too. */
+/* How gk starts its own threads. Backends may include this file, too. */
 #ifndef GKI_BASE_THREAD_H
 #define GKI_BASE_THREAD_H
 #include <pthread.h>
 #include <signal.h>
 
-/* The program's signals are for its own threads: one that it blocks, to wait for it, would else reach a thread of gk's
- * that was started before. What a thread raises by what it does stays its own affair. @return as pthread_create */
+/* Starts a thread with the program's signals blocked. A program that blocks a signal to wait for it must get it; a
+ * thread of gk that was started before would receive it instead. Signals that a thread raises by its own actions aren't
+ * blocked. @return as pthread_create */
 static inline int gki_thread_start(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *user) {
   static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
   sigset_t others, before;

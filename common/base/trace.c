@@ -18,14 +18,15 @@ enum { NAME_BYTES = 256 };
 
 nvtxDomainHandle_t gki_listener;
 
-/* NVTX's header loads the library that the environment names, even in a set-user-id program, whose caller set it. */
+/* NVTX's header loads the library that the environment names, even in a set-user-id program, where the caller sets the
+ * environment. */
 static bool is_foreign(void) {
   static const char name[] = "NVTX_INJECTION64_PATH";
   return getenv(name) && !secure_getenv(name);
 }
 
-/* NVTX's functions are pointers, which the first call of any of them sets: hence all threads come by here before they
- * call another one. */
+/* NVTX's functions are pointers that the first call of any of them sets. So every thread comes through here before it
+ * calls another one. */
 static void listen(void) {
   if (!is_foreign()) gki_listener = nvtxDomainCreateA("gk");
 }

@@ -1,9 +1,7 @@
-/* What takes time on the host, as ranges and marks for profilers that listen to NVTX, in the domain "gk". Each range
- * ends on the thread on which it began, whatever fails in between; those of a thread lie in one another.
- *
- * Where no tool listens, each costs a look at one pointer, and its words aren't even looked at; where gk was built
- * without NVTX's headers there is nothing left of them. `number` is shown beside the name, so that ranges of one kind
- * have one name: bytes, a launch's number; 0: none. */
+/* Work on the host as ranges and marks for profilers that use NVTX, in the domain "gk". Each range ends on the thread
+ * on which it began, whatever fails in between. The ranges of a thread are nested. Without a tool, a range costs one
+ * read of a pointer, and its words aren't read. Without NVTX's headers in the build, nothing of this file is compiled.
+ * Profilers show `number` beside the name (bytes, a launch's number; 0: none), so ranges of one kind have one name. */
 #ifndef GKI_BASE_TRACE_H
 #define GKI_BASE_TRACE_H
 #include "gk_backend.h"
@@ -15,7 +13,7 @@
 #endif
 
 #ifdef GK_NVTX
-/* What the tool gave for the domain; NULL: nobody listens. Set once, before there is a device. */
+/* The tool's value for the domain; NULL: no tool listens. Set once, before the first device. */
 extern struct nvtxDomainRegistration_st *gki_listener;
 
 /* Loads the tool, if there is one, in the first call. Thread-safe. */
@@ -44,6 +42,6 @@ static inline void gki_trace_listen(void) {}
 /* As messages name it: "task 3 (scale)", "tasks 3 (scale) to 5 (sum)". For use where gki_trace_enabled(). */
 void gki_trace_begin_run(const gk_plan *plan, uint32_t run);
 
-/* Whether there can be ranges, and who listens, in a sentence: for gk_facts. */
+/* Whether gk can write ranges, and which tool listens, as a sentence: for gk_facts. */
 bool gki_range_describe(const char **why);
 #endif
