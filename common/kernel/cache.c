@@ -21,11 +21,11 @@ enum {
   NAME_BYTES = NAME_DIGITS + 64,
   LIMIT_MIB = 256,
   MOST_BYTES = 1 << 30, /* of one image */
-  STALE_SECONDS = 3600, /* a file that a process has been writing for so long is one that it left behind */
+  STALE_SECONDS = 3600, /* a file that was being written for this long was left behind by its process */
 };
 static const char suffix[] = ".gk", unfinished[] = ".part";
 
-/* In front of the image; each byte of it is looked at. */
+/* In front of the image. Every byte of it is checked. */
 typedef struct header {
   char magic[8];
   uint32_t version, reserved;
@@ -66,9 +66,9 @@ static XXH128_canonical_t hash_of(const void *bytes, size_t size) {
 
 /* ---- the folder -------------------------------------------------------------------------------------------------- */
 
-/* False: there shall be none, or nobody says where. */
+/* False: no cache is wanted, or no variable names a folder. */
 static bool name_folder(char path[PATH_MAX], char *why, size_t why_bytes) {
-  /* secure: whoever starts a program with another's rights doesn't say where that one writes. */
+  /* secure: the caller of a program with another user's rights mustn't choose where that program writes. */
   const char *own = secure_getenv("GK_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
   int length = -1;
   if (own && (!own[0] || strcmp(own, "off") == 0 || strcmp(own, "0") == 0)) {
@@ -76,7 +76,7 @@ static bool name_folder(char path[PATH_MAX], char *why, size_t why_bytes) {
     return false;
   }
   if (own) length = snprintf(path, PATH_MAX, "%s", own);
-  else if (xdg && xdg[0] == '/') length = snprintf(path, PATH_MAX, "%s/gk", xdg); /* XDG: relative ones are ignored */
+  else if (xdg && xdg[0] == '/') length = snprintf(path, PATH_MAX, "%s/gk", xdg); /* XDG: relative paths are ignored */
   else if (home && home[0] == '/') length = snprintf(path, PATH_MAX, "%s/.cache/gk", home);
   if (length > 0 && length < PATH_MAX) return true;
   snprintf(why, why_bytes, "%s", length < 0 ? "neither $GK_CACHE nor $XDG_CACHE_HOME nor $HOME names a folder"
@@ -89,7 +89,7 @@ static void make_folders(const char *path) {
   snprintf(part, sizeof part, "%s", path);
   for (char *at = part + 1; (at = strchr(at, '/')); ++at) {
     *at = 0;
-    (void)mkdir(part, S_IRWXU); /* what fails shows when the folder is opened */
+    (void)mkdir(part, S_IRWXU); /* a failure shows when the folder is opened */
     *at = '/';
   }
   (void)mkdir(part, S_IRWXU);
@@ -99,7 +99,7 @@ static bool is_mine(const struct stat *status) {
   return status->st_uid == geteuid() && !(status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* -1 and a sentence: there is none. */
+/* -1 and a sentence: there is no folder. */
 static int open_folder(char path[PATH_MAX], char *why, size_t why_bytes) {
   enum { FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
   path[0] = 0;
@@ -178,7 +178,7 @@ static found read_entry(int file, const gki_cache_key *key, void **bytes, size_t
   return FOUND;
 }
 
-/* What is there is no entry: a file, a link, or a folder, which goes aside if it isn't empty. */
+/* Something that is no entry: a file, a link, or a folder, which is renamed if it isn't empty. */
 static void clear_place(int folder, const char *name) {
   char aside[NAME_BYTES + 8];
   if (unlinkat(folder, name, 0) == 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0) return;
@@ -194,7 +194,7 @@ bool gki_cache_find(const gki_cache_key *key, void **bytes, size_t *size) {
   int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   const bool is_link = file < 0 && errno == ELOOP;
   const found answer = file < 0 ? NO_ENTRY : read_entry(file, key, bytes, size);
-  if (answer == FOUND) (void)futimens(file, NULL); /* used just now; no matter where it can't be said */
+  if (answer == FOUND) (void)futimens(file, NULL); /* marks it as used now; a failure doesn't matter */
   else if (is_link || (file >= 0 && answer == NO_ENTRY)) clear_place(folder, name);
   if (file >= 0) close(file);
   close(folder);
@@ -221,7 +221,7 @@ static bool ends_in(const char *name, const char *end) {
   return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* The folder may be one in which somebody else's files lie, too. */
+/* The folder may also hold files of other programs. */
 static bool is_ours(const char *name) {
   return strspn(name, "0123456789abcdef") == NAME_DIGITS && name[NAME_DIGITS] == '.';
 }
@@ -258,7 +258,7 @@ static bool add_entry(entries *all, const char *name, const struct stat *status)
   return true;
 }
 
-/* Entries of the folder, and what they take; what somebody left half written goes. */
+/* The folder's entries and their size. Half-written files that were left behind are removed. */
 static entries list_entries(int folder) {
   entries all = {.at = NULL};
   int again = fcntl(folder, F_DUPFD_CLOEXEC, 0);
@@ -271,7 +271,7 @@ static entries list_entries(int folder) {
     if (fstatat(folder, at->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) continue;
     if (is_ours(at->d_name) && ends_in(at->d_name, unfinished) && time(NULL) - status.st_mtime > STALE_SECONDS)
       (void)unlinkat(folder, at->d_name, 0);
-    if (is_entry(at->d_name) && !add_entry(&all, at->d_name, &status)) break; /* a later process sees to the rest */
+    if (is_entry(at->d_name) && !add_entry(&all, at->d_name, &status)) break; /* a later process removes the rest */
   }
   closedir(listing);
   return all;
@@ -293,7 +293,7 @@ static bool write_all(int file, const void *bytes, size_t size) {
   for (size_t done = 0; done < size;) {
     ssize_t count = write(file, (const char *)bytes + done, size - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count == 0) errno = ENOSPC; /* writes of some bytes don't answer so; and if one did, it would for ever */
+    if (count == 0) errno = ENOSPC; /* a write of some bytes never returns 0; if one did, the loop wouldn't end */
     if (count <= 0) return false;
     done += (size_t)count;
   }
@@ -306,7 +306,7 @@ static bool write_entry(int file, const gki_cache_key *key, const void *bytes, s
   return write_all(file, &head, sizeof head) && write_all(file, bytes, size);
 }
 
-/* A write beyond the process's limit of a file's size would end the process. */
+/* A write beyond the process's limit on file sizes would end the process. */
 static bool hold_signal(sigset_t *before) {
   sigset_t one, pending;
   sigemptyset(&one);
@@ -324,7 +324,7 @@ static void let_signal_go(const sigset_t *before) {
   (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* Beside the name that it will have. False: errno says why. */
+/* Beside its final name. False: errno has the reason. */
 static bool write_beside(int folder, const char *name, const gki_cache_key *key, const void *bytes, size_t size) {
   static atomic_uint number;
   char beside[NAME_BYTES];
@@ -336,7 +336,7 @@ static bool write_beside(int folder, const char *name, const gki_cache_key *key,
   if (file < 0) return false;
   const bool written = write_entry(file, key, bytes, size);
   int trouble = errno;
-  const bool closed = close(file) == 0; /* some file systems say only now that there is no room */
+  const bool closed = close(file) == 0; /* some file systems report only now that there is no room */
   if (written && closed && renameat(folder, beside, folder, name) == 0) return true;
   if (written) trouble = errno;
   (void)unlinkat(folder, beside, 0);

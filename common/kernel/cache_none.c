@@ -1,4 +1,4 @@
-/* What cache.c is where xxHash isn't: everything is compiled each time. */
+/* Replaces cache.c in builds without xxHash: everything is compiled each time. */
 #include "kernel/cache.h"
 #include <stdio.h>
 

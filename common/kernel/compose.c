@@ -13,7 +13,7 @@ static void line_directive(gki_text *out, uint32_t line, const char *file) {
   gki_text_add(out, "\"\n");
 }
 
-/* Two files under one name would be taken for each other by the linker; then the line doesn't hold what it should. */
+/* The linker would mistake two files with one name for each other; then the line doesn't hold the expected text. */
 static bool part_is_right(const gk_kernel *kernel, const gk_source *part) {
   if (!part || !part->file || !part->text) {
     gk_fail(GK_ERROR_INVALID, "kernel %s: a source that it needs is NULL, or has no file or text; make sources by "
@@ -27,7 +27,7 @@ static bool part_is_right(const gk_kernel *kernel, const gk_source *part) {
             (unsigned)part->line, other);
     return false;
   }
-  if (!part->line) return true; /* by hand: all of the text */
+  if (!part->line) return true; /* handwritten: all of the text */
   const char *line = gki_behind_lines(part->text, part->line - 1), *end = line + strcspn(line, "\n");
   gki_token token = {GKI_END, line, line};
   do token = gki_next_token(token.end, end);
@@ -66,7 +66,7 @@ static bool kernel_is_right(const gk_kernel *kernel) {
   return part_is_right(kernel, source);
 }
 
-/* Whether GK_KERNEL(name, ...) is written there, not by a macro. */
+/* Whether GK_KERNEL(name, ...) is written there directly and not by a macro. */
 static bool stands_in(const char *s, const char *end, const char *name) {
   gki_token token = {GKI_END, s, s};
   do {

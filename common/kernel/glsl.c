@@ -33,22 +33,22 @@ static const char double_functions[] = " exp exp2 log log2 log10 pow sin cos tan
 
 enum { most_casts = 64 };
 
-/* Where the translation is. */
+/* The state of the translation. */
 typedef struct pass {
   gki_text *out;
   const gk_kernel *kernel;
   const gk_source *source;
   gki_structs *structs;
   const char *s, *end;
-  const char *written;           /* what is before it has been dealt with */
-  const char *line_end;          /* of the directive that it is in, or NULL */
+  const char *written;           /* everything before it is translated */
+  const char *line_end;          /* of the current directive, or NULL */
   const char *skip_end;          /* of a kernel that is left out, or NULL */
   const char *body_end;          /* of the kernel's own body, or NULL */
   const char *dropped;           /* the & of an atomic, or NULL */
-  const char *casts[most_casts]; /* ends of operands: a ) is due there; the innermost is the last */
+  const char *casts[most_casts]; /* ends of operands that need a ) there; the innermost is the last */
   size_t cast_count;
   int conditions;                /* of #if */
-  gki_token before;              /* the token before, directives aside */
+  gki_token before;              /* the previous token, without directives */
 } pass;
 
 static bool refuse(const pass *p, gki_token token, const char *why) {
@@ -58,14 +58,14 @@ static bool refuse(const pass *p, gki_token token, const char *why) {
   return false;
 }
 
-/* Line ends of what is left out. */
+/* Copies the line ends of a text that is left out. */
 static void write_lines(pass *p, const char *to) {
   for (const char *s = p->written; s < to; ++s)
     if (*s == '\n') gki_text_add(p->out, "\n");
   p->written = to;
 }
 
-/* The text so far as it is. */
+/* Copies the text so far unchanged. */
 static void write(pass *p, const char *to) {
   if (p->skip_end && !p->line_end) write_lines(p, to);
   else gki_add_slice(p->out, p->written, to);
@@ -77,14 +77,14 @@ static bool is_type(const pass *p, gki_token word) {
          (word.kind == GKI_WORD && gki_find_struct(p->structs, word));
 }
 
-/* Whether an expression may end with the token before, so that * and & behind it are those of two operands. */
+/* Whether an expression may end with the previous token. Then * and & behind it have two operands. */
 static bool follows_value(const pass *p) {
   bool closes = p->before.kind == GKI_SIGN && strchr(")]", *p->before.at);
   return p->before.kind == GKI_NUMBER || closes || gki_token_is(p->before, "++") || gki_token_is(p->before, "--") ||
          (p->before.kind == GKI_WORD && !gki_token_in(p->before, " return case else do "));
 }
 
-/* The `float` of `(float)` before an operand, and where that begins; NULL where there is none. */
+/* The `float` of `(float)` before an operand, and its beginning; NULL if there is none. */
 static const char *cast(gki_token open, const char *end, gki_token *type) {
   if (!gki_token_is(open, "(")) return NULL;
   *type = gki_next_token(open.end, end);
@@ -152,7 +152,7 @@ static bool signs_fit(const pass *p, gki_token sign) {
   return true;
 }
 
-/* Whether GLSL can say this token. What is in a directive is left to its compiler. */
+/* Whether GLSL allows this token. The contents of a directive are left to the GLSL compiler. */
 static bool fits(const pass *p, gki_token token) {
   if (p->line_end || p->conditions > 0 || p->skip_end) return true;
   if (token.kind == GKI_LITERAL) return refuse(p, token, "GLSL has no strings and no character constants");
@@ -165,7 +165,7 @@ static bool begin_directive(pass *p, gki_token hash) {
   gki_token word = gki_next_token(hash.end, p->end);
   write(p, hash.at);
   p->line_end = gki_directive_end(hash.at, p->end);
-  if (word.at >= p->line_end) return true; /* a # alone */
+  if (word.at >= p->line_end) return true; /* a single # */
   p->conditions += gki_token_in(word, " if ifdef ifndef ");
   p->conditions -= gki_token_is(word, "endif");
   if (gki_token_is(word, "include") && p->conditions <= 0) {
@@ -176,7 +176,8 @@ static bool begin_directive(pass *p, gki_token hash) {
   return true;
 }
 
-/* The element types of the kernel's parameters have the size, and their members the places, that GLSL expects. */
+/* Checks that the element types of the kernel's parameters have the size, and their members the places, that GLSL
+ * expects. */
 static bool structs_fit(const pass *p, gki_token at) {
   for (const gk_param *param = p->kernel->params, *last = param + p->kernel->param_count; param < last; ++param) {
     gki_token type = gki_whole_token(param->element), rest = gki_next_token(type.at, type.end);
@@ -263,7 +264,7 @@ static bool write_word(pass *p, gki_token word) {
 
 static bool is_kernel_word(gki_token word) { return gki_token_in(word, " GK_KERNEL GK_KERNEL_2D GK_KERNEL_3D "); }
 
-/* One token that is at p->s, already behind blanks. Moves on. */
+/* Translates the token at p->s, which is behind the blanks, and moves on. */
 static bool translate(pass *p, gki_token token, bool *found) {
   gki_token type;
   const char *operand;

@@ -1,8 +1,8 @@
-/* What stands before a kernel's body in GLSL: types for its memory, what is pushed, main, and the head of the function
- * of an item. */
+/* The text before a kernel's body in GLSL: types for its memory, push constants, main, and the head of the function of
+ * an item. */
 #include "kernel/glsl_head.h"
 
-/* Words that mean something in GLSL and nothing in C: in a kernel they are the user's own names, so they get a tail. */
+/* Words that GLSL reserves and C doesn't. In a kernel they are the user's own names, so they get a suffix. */
 static const char glsl_words[] =
     " active attribute buffer bvec2 bvec3 bvec4 cast centroid class coherent common demote discard dmat2 dmat3"
     " dmat4 dvec2 dvec3 dvec4 external filter fixed flat half highp hvec2 hvec3 hvec4 in inout input interface"
@@ -17,7 +17,7 @@ const char *gki_glsl_tail(gki_token word) { return gki_token_in(word, glsl_words
 
 static const char *tail(const char *name) { return gki_glsl_tail(gki_whole_token(name)); }
 
-/* A type for each parameter that is memory, and for each struct that comes by value: that, too, is read from memory. */
+/* A type for each parameter that is memory, and for each struct by value, which is also read from memory. */
 static void add_types(gki_text *out, const gk_param *params, const gk_param *last) {
   for (const gk_param *p = params; p < last; ++p) {
     const char *type = p->element, *type_tail = tail(type);
@@ -30,7 +30,7 @@ static void add_types(gki_text *out, const gk_param *params, const gk_param *las
   }
 }
 
-/* The arguments are the gk_value array of the task, 8 bytes each; what is pushed is its address and the extents. */
+/* The arguments are the task's gk_value array, 8 bytes each. The push constants are its address and the extents. */
 static void add_arguments(gki_text *out, const gk_param *params, const gk_param *last) {
   gki_text_add(out, "layout(buffer_reference, scalar, buffer_reference_align = 8) buffer gki_arguments { ");
   for (const gk_param *p = params; p < last; ++p) {
@@ -54,7 +54,7 @@ static void add_item_head(gki_text *out, const gk_param *params, const gk_param 
   gki_text_add(out, "const int i%s%s)", dimensions > 1 ? ", const int j" : "", dimensions > 2 ? ", const int k" : "");
 }
 
-/* The linear number of an item, taken apart. */
+/* Splits the linear number of an item. */
 static const char *numbers(uint32_t dimensions) {
   if (dimensions > 2) return "int(gki_n % gki.nx), int(gki_n / gki.nx % gki.ny), int(gki_n / gki.nx / gki.ny)";
   return dimensions > 1 ? "int(gki_n % gki.nx), int(gki_n / gki.nx)" : "int(gki_n)";

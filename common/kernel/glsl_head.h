@@ -1,12 +1,13 @@
-/* What stands before a kernel's body in GLSL. */
+/* The text before a kernel's body in GLSL. */
 #ifndef GKI_KERNEL_GLSL_HEAD_H
 #define GKI_KERNEL_GLSL_HEAD_H
 #include "base/text.h"
 #include "kernel/token.h"
 
-/* What stands for GK_KERNEL(...) in GLSL: one type per buffer, the arguments, main(), the item function's head. */
+/* The text that replaces GK_KERNEL(...) in GLSL: one type per buffer, the arguments, main(), the item function's head.
+ * */
 void gki_glsl_head(gki_text *out, const gk_kernel *kernel);
 
-/* "_" for a word that GLSL has for itself, else "". */
+/* "_" for a word that GLSL reserves, otherwise "". */
 const char *gki_glsl_tail(gki_token word);
 #endif

@@ -21,15 +21,15 @@ static const char *without_dots(const char *path) {
   }
 }
 
-/* Whether the path ends in the other, at the beginning of a folder or file. */
+/* Whether the path ends with the other path, beginning at a folder or file name. */
 static bool ends_in(const char *path, const char *other) {
   const size_t bytes = strlen(path), others = strlen(other);
   return bytes >= others && strcmp(path + bytes - others, other) == 0 &&
          (bytes == others || other[0] == '/' || path[bytes - others - 1] == '/');
 }
 
-/* A header may lie in two folders by a link or a copy, whose paths have nothing else in common; others of its name, and
- * files that were compiled in two folders, differ by their texts alone. */
+/* A header may be in two folders by a link or a copy; such paths may have only the end in common. Other headers of its
+ * name, and files compiled in two folders, differ only by their texts. */
 static bool is_same_file(const char *a, const char *b) {
   const char *name = last_name(a), *dot = strrchr(name, '.');
   a = without_dots(a);
@@ -63,8 +63,8 @@ const char *gki_source_region(const gk_source *source, const char **end) {
   return s;
 }
 
-/* The next token, or the word of the next directive. What stands between #if and #endif may be hidden from devices, and
- * is left out. */
+/* The next token, or the word of the next directive. Text between #if and #endif may be hidden from devices, so it is
+ * left out. */
 static gki_token next_open(const char **s, const char *end, int *hidden, bool *directs) {
   for (;;) {
     gki_token token = gki_next_token(*s, end);

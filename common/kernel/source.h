@@ -1,4 +1,4 @@
-/* A kernel's source text: which part of its file devices get. */
+/* A kernel's source text: the part of its file that devices get. */
 #ifndef GKI_KERNEL_SOURCE_H
 #define GKI_KERNEL_SOURCE_H
 #include "gk_backend.h"
@@ -7,11 +7,11 @@
 /* From the line behind GK_SOURCE to GK_SOURCE_END, or to the end of the text. */
 const char *gki_source_region(const gk_source *source, const char **end);
 
-/* The place behind so many lines of a text. */
+/* The place behind that many lines of a text. */
 const char *gki_behind_lines(const char *s, uint32_t lines);
 
-/* The first word of gk's for the host alone in what devices get of a source, as the file goes on with host code; END at
- * its end: there is none. */
+/* The first of gk's words for the host in a source's text for devices: the file continues with host code there. END at
+ * the text's end: there is none. */
 gki_token gki_host_word(const gk_source *source);
 #define GKI_HOST_CODE "%s:%u: kernel %s: %.*s is for the host alone; put GK_SOURCE_END above the host code"
 
@@ -21,7 +21,7 @@ bool gki_includes(const char *s, const char *end);
 /* The line of a place in a source's text, from 1. */
 unsigned gki_source_line(const gk_source *source, const char *at);
 
-/* The file whose text the linker took for the source's, as both have one name; NULL: it is the source's own, or not
- * known. One header may be found by several paths. */
+/* The file whose text the linker kept in place of the source's, as both have one name; NULL: the text is the source's
+ * own, or it isn't known. One header may be found by several paths. */
 const char *gki_source_of_other(const gk_source *source);
 #endif

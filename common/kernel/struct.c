@@ -1,8 +1,8 @@
-/* How C and GLSL lay out a struct in memory, and where they differ. */
+/* The layout of a struct in memory in C and GLSL, and the differences. */
 #include "kernel/struct.h"
 #include <string.h>
 
-/* Sizes beyond this, or array lengths that aren't plain numbers, make a struct one of unknown size. */
+/* A struct has an unknown size if its size is beyond this or an array length isn't a plain number. */
 static const uint64_t largest = UINT64_C(1) << 32;
 
 const gki_struct *gki_find_struct(const gki_structs *structs, gki_token name) {
@@ -40,7 +40,7 @@ static uint64_t lengths(const char **s, const char *end) {
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/* `glsl_used` is where GLSL ends what is there so far; the struct's own fields say the same for C. */
+/* `glsl_used` is the end of the members so far in GLSL; the struct's own fields have the end in C. */
 static void add_member(gki_struct *to, gki_struct type, const char *at, uint64_t count, uint64_t *glsl_used) {
   uint64_t offset = round_up(to->used, type.alignment), glsl_offset = round_up(*glsl_used, type.alignment);
   if (!type.known || count == UINT64_MAX) to->known = false;

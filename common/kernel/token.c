@@ -30,7 +30,7 @@ static const char *over_blanks(const char *s, const char *end) {
   return s;
 }
 
-/* Ends at the end of the line at the latest: an apostrophe in an #error is no constant. */
+/* Ends at the end of the line at the latest: an apostrophe in an #error doesn't begin a constant. */
 static const char *over_literal(const char *s, const char *end) {
   char quote = *s++;
   for (; s < end && *s != '\n'; ++s) {

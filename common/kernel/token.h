@@ -19,7 +19,7 @@ bool gki_token_is(gki_token token, const char *text);
 /* Whether `words`, a list with a blank before and behind each word, holds this token. */
 bool gki_token_in(gki_token token, const char *words);
 
-/* From an opening bracket to behind the one that closes it, `end` if none does. */
+/* From an opening bracket to behind its closing bracket; `end` if there is none. */
 const char *gki_group_end(const char *s, const char *end);
 
 /* From the # of a directive to the end of its line, or of the line that continues it. */

@@ -17,7 +17,7 @@ void gki_unit_name(const gki_unit *text, char name[GKI_UNIT_NAME_BYTES]) {
            text->kernel ? " of " : "", text->file);
 }
 
-/* Behind gk_kernel.h, which stands before composed texts. */
+/* Behind gk_kernel.h, which is at the beginning of composed texts. */
 static const char *own_part(const char *text) {
   const char *head = strstr(text, gki_text_gk_kernel);
   return head ? head + strlen(gki_text_gk_kernel) : text;
@@ -28,7 +28,7 @@ bool gki_unit_may_go_on(const gki_unit *text) {
   return own != text->text && gki_includes(own, own + strlen(own));
 }
 
-/* Behind the word there is the file, or the blank before it, as they are split; --include-path is a folder. */
+/* The file follows the word directly or after a blank, depending on the split; --include-path is a folder. */
 static bool options_include(const char *options) {
   static const char word[] = "include";
   for (const char *at = options; (at = strstr(at, word));)
@@ -44,20 +44,20 @@ bool gki_unit_includes(const gki_unit *text) {
   do {
     before = token;
     token = gki_next_token(token.end, end);
-    const bool directive = gki_token_is(before, "#") || gki_token_is(before, ":"); /* %: is another # */
+    const bool directive = gki_token_is(before, "#") || gki_token_is(before, ":"); /* %: is another spelling of # */
     if (directive && gki_token_in(token, " include include_next import embed ")) return true;
     if (gki_token_in(token, " __has_include __has_embed ")) return true;
   } while (token.kind != GKI_END);
   return false;
 }
 
-/* Whether names of files may get into what is made of it. */
+/* Whether names of files may get into the compiled result. */
 static bool names_files(const gki_unit *text) {
   const char *own = own_part(text->text);
   return text->options || strstr(own, "__FILE__") || strstr(own, "assert") || strstr(own, "source_location");
 }
 
-/* A line without the folders, if it is a #line directive; where its copy ends. */
+/* A line without the folders, if it is a #line directive; returns the end of the copy. */
 static char *copy_line(char *to, const char *line, size_t length) {
   const char *open = strncmp(line, "#line ", 6) == 0 ? memchr(line, '"', length) : NULL, *file = open;
   if (!open) return (char *)memcpy(to, line, length) + length;
@@ -84,7 +84,8 @@ char *gki_unit_plain(const gki_unit *text) {
   return copy;
 }
 
-/* FNV-1a of 128 bits: nobody attacks it here, it tells texts apart, and is there whatever gk was built with. */
+/* FNV-1a of 128 bits. It only distinguishes texts and isn't a defence against attacks. It doesn't depend on what gk was
+ * built with. */
 __extension__ typedef unsigned __int128 fnv;
 static fnv add_bytes(fnv hash, const char *bytes, size_t count) {
   const fnv prime = ((fnv)1 << 88) + 0x13b;

@@ -1,27 +1,30 @@
-/* A text of CUDA C++, as it is compiled when a program runs, or when it was built. */
+/* A text of CUDA C++ to be compiled, at run time or when the program is built. */
 #ifndef GKI_KERNEL_UNIT_H
 #define GKI_KERNEL_UNIT_H
 #include "gk_backend.h"
 
 typedef struct gki_unit {
   const char *text;
-  const char *file;    /* stands for it in messages; what they name beside it are the files of its #line directives */
-  const char *kernel;  /* for which it is compiled, in messages; NULL: for none in particular */
-  const char *options; /* for NVRTC, with blanks between them, also of another GPU; NULL: none */
+  const char *file;    /* the text's name in messages; the other files in messages are those of its #line directives */
+  const char *kernel;  /* the GPU that it is compiled for, in messages; NULL: no particular one */
+  const char *options; /* for NVRTC, separated by blanks, also for another GPU; NULL: none */
   bool is_whole;       /* no #include in it is read */
 } gki_unit;
 
 /* What a compiler made of one. */
 typedef struct gki_compiled {
-  void *bytes; /* for the driver; a zero byte stands behind it */
+  void *bytes; /* Whether it needs other files. They may change, so the compiled result can't be kept. */
   size_t size;
-  char *log; /* the compiler's warnings; NULL: there were none */
+  char *log; /* Whether it may be a composed text that continues with host code because GK_SOURCE_END is missing: it has
+              * an #include. */
 } gki_compiled;
-void gki_compiled_free(gki_compiled *image); /* also if there is none */
+void gki_compiled_free(gki_compiled *image); /* A copy without the folders in its #line directives, unless they may get
+                                              * into the compiled result: the sources may be in another folder the next
+                                              * time. To be freed by gk_host_free; NULL: out of memory. */
 
 enum { GKI_UNIT_NAME_BYTES = 512 };
 
-/* "kernel scale of cloth.c" */
+/* A hash of that copy and of the options. False: the text includes files, or out of memory. */
 void gki_unit_name(const gki_unit *text, char name[GKI_UNIT_NAME_BYTES]);
 
 /* What else it needs lies in files that may change: what is made of it holds for today only. */

@@ -7,7 +7,7 @@
 
 enum {
   MAX_SLOT = 65535,
-  MAX_TEXT = 1 << 28, /* bytes of all composed names: what a person could mean is far below */
+  MAX_TEXT = 1 << 28, /* bytes of all composed names; names for readers are far shorter */
   NAME_SHOWN = 100,   /* characters of a task's name in a message */
 };
 
@@ -42,7 +42,7 @@ static const char *task_name(const gk_task *task, char *spare, size_t bytes) {
 
 static const char *skip_blanks(const char *text) { return text + strspn(text, " \t\n"); }
 
-/* Up to the next comma that is in no brackets, blanks left out at both ends. */
+/* Up to the next comma outside of brackets, without blanks at both ends. */
 static size_t argument_length(const char *text) {
   size_t length = 0;
   for (int depth = 0; text[length] && (depth > 0 || text[length] != ','); ++length)
@@ -127,12 +127,12 @@ bool gki_list_is_broken(const gk_list *list, gki_problem *problem, char *text, s
 
 typedef struct measure {
   const gk_list *list;
-  uint64_t lines, inclusions, slots; /* as composed, itself included; sums stop at LIMIT */
+  uint64_t lines, inclusions, slots; /* as composed, including itself; sums stop at LIMIT */
   uint64_t places, text;             /* in slot_map; bytes of slots' names */
   uint32_t *ranks;
   uint32_t slot_max, height;
   uint32_t first; /* its first inclusion */
-  bool open; /* it is being measured: another mention means that it is in itself */
+  bool open; /* it is being measured: another mention means that the list includes itself */
 } measure;
 
 #define LIMIT ((uint64_t)1 << 40)
@@ -143,7 +143,7 @@ typedef struct reader {
   size_t measure_count, measure_capacity;
   uint32_t *index; /* open addressing: place in measures, from 1 */
   size_t index_size;
-  size_t source; /* the task of the user's list that is being looked at */
+  size_t source; /* the task of the user's list at hand */
   uint32_t inclusion_next, map_next, slot_next;
 } reader;
 
@@ -157,7 +157,7 @@ static gk_result tell_fault(gki_blocks *blocks, gki_problem problem, size_t task
   return gk_fail(GK_ERROR_INVALID, "%s", blocks->fault_message);
 }
 
-/* The sentence begins with a list's name in each case, or has the limit before it. */
+/* In each case the sentence begins with a list's name, or the limit comes before it. */
 static gk_result refuse(reader *read, gki_problem problem, size_t task, const gk_list *list, const char *what) {
   char where[160] = "", text[512], name[NAME_SHOWN + 1], limit[12];
   snprintf(name, sizeof name, "%s", gki_list_name(list));
@@ -175,7 +175,7 @@ static uint32_t *index_find(const reader *read, const gk_list *list) {
   return &read->index[at];
 }
 
-/* Room for one more list, known by its address. */
+/* Makes room for one more list, known by its address. */
 static bool index_grow(reader *read) {
   if (!gki_grow((void **)&read->measures, &read->measure_capacity, read->measure_count + 1, sizeof *read->measures,
                 "reading a task list"))
@@ -191,7 +191,7 @@ static bool index_grow(reader *read) {
   return true;
 }
 
-/* The table of slots, as places by number. Of a number that comes twice, the first one counts. */
+/* The table of slots as places by number. If a number occurs twice, its first place counts. */
 static gk_result measure_slots(reader *read, measure *m) {
   const gk_list *list = m->list;
   if (list->slot_count > GKI_MAX_LINES) {
@@ -250,7 +250,7 @@ static gk_result measure_tasks(reader *read, measure *m, uint32_t depth) {
   return result;
 }
 
-/* Depth says how many lists are around. Recursive, and no deeper than GK_MAX_DEPTH. */
+/* `depth` is the number of enclosing lists. Recursive, and no deeper than GK_MAX_DEPTH. */
 static gk_result measure_list(reader *read, const gk_list *list, uint32_t depth, size_t *place) {
   if (!index_grow(read)) return GK_ERROR_MEMORY;
   uint32_t *entry = index_find(read, list);
@@ -303,7 +303,7 @@ static char *join(gki_arena *arena, const char *prefix, const char *name) {
   return text;
 }
 
-/* Slots that the task gives stand for the first of the table, the others come new. */
+/* The task's slots replace the first slots of the table; the other slots are new. */
 static gk_result add_slots(reader *read, uint32_t inclusion) {
   gki_blocks *blocks = read->blocks;
   gki_inclusion *in = &blocks->inclusions[inclusion];
@@ -357,7 +357,7 @@ static gk_result add_inclusion(reader *read, const gk_task *at, uint32_t around,
   return in->name ? add_slots(read, *inclusion) : GK_ERROR_MEMORY;
 }
 
-/* What is open while lines are written: the block, how deep it is, and below which depth lies the list around. */
+/* The state while lines are written: the open block, its depth, and the depth below which the enclosing list lies. */
 typedef struct nest {
   uint32_t block, depth, floor;
 } nest;
@@ -397,7 +397,7 @@ static void add_line(gki_blocks *blocks, nest *open, const gk_task *task, uint32
   }
 }
 
-/* Recursive, and no deeper than GK_MAX_DEPTH: measuring has seen to that. */
+/* Recursive, and no deeper than GK_MAX_DEPTH: measuring has checked this. */
 static gk_result add_lines(reader *read, uint32_t inclusion, nest open) {
   gki_blocks *blocks = read->blocks;
   const gk_list *list = blocks->inclusions[inclusion].list;

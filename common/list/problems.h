@@ -1,4 +1,4 @@
-/* The table of problems, and how a sentence of it is filled in. */
+/* The table of problems, and the function that fills in a sentence. */
 #ifndef GKI_LIST_PROBLEMS_H
 #define GKI_LIST_PROBLEMS_H
 #include "base/memory.h"
@@ -13,6 +13,7 @@ typedef enum gki_problem {
 /* The stable code, "label-reused". */
 const char *gki_problem_code(gki_problem problem);
 
-/* Writes the sentence with `words`, which end with NULL, in the places of its braces. As snprintf: cut to what fits. */
+/* Writes the sentence with `words`, which end with NULL, in the places of its braces. Like snprintf, it cuts the text
+ * to what fits. */
 void gki_problem_text(gki_problem problem, const char *const *words, char *text, size_t bytes);
 #endif
