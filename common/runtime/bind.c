@@ -1,4 +1,5 @@
-/* What is bound to a graph's slots: numbers, memory, structs. Whether a launch may run with it, bind_check.c says. */
+/* The values bound to a graph's slots: numbers, memory, structs. bind_check.c decides whether a launch may run with
+ * them. */
 #include "runtime/bind.h"
 #include "base/cancel.h"
 #include "base/error.h"
@@ -34,8 +35,8 @@ static void note_reach(gk_graph *graph, uint32_t slot, uint32_t node, size_t byt
   bound->reached_by = node;
 }
 
-/* What a task touches can be said here where its kernel doesn't decide it: flags, counts read on the device, and one
- * element of a copy or fill, at their offsets. */
+/* Notes the memory that a task touches regardless of its kernel: flags, counts read on the device, and one element of a
+ * copy or fill, at their offsets. */
 static void note_node(gk_graph *graph, uint32_t at) {
   const gk_plan *plan = &graph->planned.plan;
   const gk_node *node = &plan->nodes[at];
@@ -56,7 +57,7 @@ static void note_node(gk_graph *graph, uint32_t at) {
   }
 }
 
-/* The slots whose room a launch has to know: those of copies and fills of a number of elements. */
+/* Notes the slots whose room a launch must know: those of copies and fills of a number of elements. */
 static gk_result find_measured(gk_graph *graph) {
   const gk_plan *plan = &graph->planned.plan;
   graph->measured = gki_arena_alloc(&graph->arena, plan->slot_count, sizeof *graph->measured);
@@ -127,11 +128,11 @@ gk_result gki_slots_make(gk_graph *graph) {
   return result;
 }
 
-/* Whether the backend makes and takes back the graph's own memory, which waits for no other graph. Launches by the
- * caller, of a graph that was put into another one, may be under way on any stream. */
+/* Whether the backend allocates and frees the graph's own memory, which waits for no other graph. A graph inside
+ * another graph is launched by the caller, and its launches may be under way on any stream. */
 static bool owns_apart(const gk_graph *graph) { return graph->device->backend->own && !graph->external; }
 
-/* No launch of the graph uses it any more. */
+/* For memory that no launch of the graph uses any more. */
 static void give_memory(const gk_graph *graph, void *memory) {
   gki_device_free(graph->device, memory, graph, owns_apart(graph));
 }
@@ -146,14 +147,15 @@ void gki_slots_free(gk_graph *graph) {
 
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
-/* A failure waits for the next launch to tell it, the first with its message. Binding the slot after all mends it. */
+/* Keeps a failure until the next launch reports it, the first one with its message. A successful bind of the slot
+ * removes it. */
 static void keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
   if (slot >= graph->planned.plan.slot_count) slot = 0;
   gki_bound *at = &graph->slots[slot];
   const bool is_kept = graph->slots[graph->failed_slot].failed != GK_OK;
   if (result == GK_OK) graph->failed_count -= at->failed != GK_OK;
   else if (at->failed == GK_OK) ++graph->failed_count;
-  else if (is_kept) return; /* a slot's first */
+  else if (is_kept) return; /* the slot's first failure */
   at->failed = result;
   if (result == GK_OK || is_kept) return;
   graph->failed_slot = slot;
@@ -163,7 +165,7 @@ static void keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
   graph->failed_message[length] = 0;
 }
 
-/* What a call on a slot of the wrong type should have been; NULL: only a GK_PTR will do. */
+/* The right call for a slot of the wrong type; NULL: only a GK_PTR is right. */
 static const char *instead(gk_type type, uint32_t types) {
   if (types == 1u << GK_PTR) return NULL;
   switch (type) {
@@ -174,7 +176,7 @@ static const char *instead(gk_type type, uint32_t types) {
   }
 }
 
-/* The slot's description if it has one of the types, else NULL and the message. */
+/* The slot's description if it has one of the types; otherwise NULL and the message. */
 static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const char *call, uint32_t types) {
   const gk_plan *plan = &graph->planned.plan;
   if (slot < 1 || (uint32_t)slot >= plan->slot_count || plan->slots[slot].type == GK_NO_TYPE) {
@@ -217,7 +219,7 @@ static gk_result bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
   gk_result result = memory && !block && at->used ? refuse_unreachable(graph, slot, memory) : GK_OK;
   if (result != GK_OK) {
     if (!gki_device_ends_block(graph->device, memory)) return result;
-    gki_begin(); /* an empty tail, which nothing touches */
+    gki_begin(); /* an empty tail that nothing touches */
     room = 0;
   }
   at->room = room;
@@ -300,7 +302,7 @@ gk_result gk_bind_bytes(gk_graph *graph, gk_slot slot, const void *value, size_t
   return result;
 }
 
-/* Says of a failure of the device's whose it was. */
+/* Adds the owner's name to a failure of the device. */
 static gk_result blame_slot(gk_result result, const char *call, uint32_t slot, const gk_slot_desc *desc, size_t count) {
   char why[GKI_MESSAGE_BYTES], text[GKI_MESSAGE_BYTES];
   snprintf(why, sizeof why, "%s", gk_error());
@@ -309,7 +311,7 @@ static gk_result blame_slot(gk_result result, const char *call, uint32_t slot, c
   return gki_fail_with(result, text);
 }
 
-/* Zeroed, but for what was in the old. */
+/* Zeroed, except for the content of the old memory. */
 static gk_result obtain_memory(gk_graph *graph, const void *old, size_t kept, size_t bytes, void **memory) {
   gk_device *device = graph->device;
   if (owns_apart(graph) && !(old && gki_device_is_lent(device, old))) {
@@ -323,7 +325,7 @@ static gk_result obtain_memory(gk_graph *graph, const void *old, size_t kept, si
   return result;
 }
 
-/* New memory with what was in the old; the old one is given back after the launches that may use it. */
+/* New memory with the content of the old. The old memory is freed after the launches that may use it. */
 static gk_result take_memory(gk_graph *graph, const char *call, uint32_t slot, size_t count) {
   const gk_slot_desc *desc = &graph->planned.plan.slots[slot];
   gki_bound *bound = &graph->slots[slot];
@@ -355,7 +357,7 @@ gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {
   gk_result result = gki_graph_enter(graph, "gk_resize");
   if (result != GK_OK) return result;
   if (!slot_of(graph, slot, "gk_resize", 1u << GK_PTR)) result = GK_ERROR_INVALID;
-  else if (graph->external && !gki_launches_over(graph)) /* nothing that gk does is behind them */
+  else if (graph->external && !gki_launches_over(graph)) /* gk's own work doesn't follow them */
     result = gk_fail(GK_ERROR_BUSY, "gk_resize: graph %s is armed, and that launch isn't over; launch your exec if you "
                      "didn't, and wait for it", graph->planned.plan.name);
   else result = resize(graph, "gk_resize", (uint32_t)slot, count);

@@ -1,4 +1,4 @@
-/* What is bound to a graph's slots. */
+/* The values bound to a graph's slots. */
 #ifndef GKI_RUNTIME_BIND_H
 #define GKI_RUNTIME_BIND_H
 #include "runtime/graph.h"

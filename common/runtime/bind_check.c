@@ -1,10 +1,11 @@
-/* Whether a launch may run with what is bound to a graph's slots. Judged anew only where something was bound since. */
+/* Whether a launch may run with the values bound to a graph's slots. Checked again only if something was bound since.
+ * */
 #include "runtime/bind_check.h"
 #include "check/overlap.h"
 #include "plan/node.h"
 #include "runtime/memory.h"
 
-/* The first task that uses the slot, and asks for such an alignment, for a message. */
+/* The first task that uses the slot and needs such an alignment, for a message. */
 static const gk_node *user_of(const gk_plan *plan, uint32_t slot, uint32_t alignment) {
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
@@ -26,7 +27,7 @@ static int64_t number_in(const gk_graph *graph, uint32_t slot) {
   }
 }
 
-/* Whether a number that is bound says that the kernel has no items. */
+/* Whether a bound number says that the kernel has no items. */
 static bool has_no_items(const gk_graph *graph, const gk_node *node) {
   for (uint32_t d = 0; d < 3; ++d) {
     uint32_t slot = node->items[d];
@@ -37,8 +38,8 @@ static bool has_no_items(const gk_graph *graph, const gk_node *node) {
   return false;
 }
 
-/* The first task that needs the slot's memory in a launch; NULL: none. What a COPY or FILL of several elements touches
- * is known when it is reached. */
+/* The first task that needs the slot's memory in a launch; NULL: none. The memory that a COPY or FILL of several
+ * elements touches is known only when the launch reaches it. */
 static const gk_node *needer_of(const gk_graph *graph, uint32_t slot) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 0; k < plan->node_count; ++k) {
@@ -70,7 +71,7 @@ static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* A block has a number of its own, so one that was freed is missed even where another has its address by now. */
+/* A block has its own number. So a freed block is noticed even if another block has its address now. */
 static gk_result refuse_freed(gk_graph *graph, const char *call) {
   const uint64_t freed = atomic_load_explicit(&graph->device->bound_freed, memory_order_relaxed);
   if (freed == graph->freed) return GK_OK;
@@ -92,12 +93,12 @@ static gk_result refuse_freed(gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* What to do about memory that is too small. */
+/* How to fix memory that is too small. */
 static const char *larger(const gki_bound *bound) {
   return bound->owned && bound->value.ptr == bound->owned ? "call gk_resize before" : "bind larger memory";
 }
 
-/* The size of what gk gave is known; other memory is taken at its word. */
+/* The size of gk's memory is known; the size of other memory is trusted. */
 static gk_result refuse_short(const gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
@@ -129,7 +130,8 @@ static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* What is surely touched through a slot: the graph's own memory as a whole, of anyone else's the first element. */
+/* The memory that a slot touches in any case: the whole of the graph's own memory, the first element of other memory.
+ * */
 static uintptr_t end_of(const gk_graph *graph, uint32_t slot) {
   const gki_bound *bound = &graph->slots[slot];
   if (!bound->value.ptr) return 0;
@@ -146,9 +148,9 @@ static bool lies_before(const gk_graph *graph, uint32_t a, uint32_t b) {
   return at_a != at_b ? at_a < at_b : a < b;
 }
 
-/* By insertion, since few slots are bound anew between launches. False: it would take many more moves than that. */
+/* By insertion, since few slots have a new binding between launches. False: it would take many more moves than that. */
 static bool sort_few(const gk_graph *graph, uint32_t *order) {
-  enum { MOVES = 16 /* per slot: what a heap takes */ };
+  enum { MOVES = 16 /* the cost of a heap per slot */ };
   uint64_t moves = (uint64_t)MOVES * graph->pointer_count;
   for (uint32_t k = 1; k < graph->pointer_count; ++k) {
     uint32_t slot = order[k], at = k;
@@ -159,7 +161,7 @@ static bool sort_few(const gk_graph *graph, uint32_t *order) {
   return true;
 }
 
-/* A heap: qsort takes memory that the allocator hook doesn't see. */
+/* A heap, because qsort takes memory that the allocator hook doesn't see. */
 static void sort_all(const gk_graph *graph, uint32_t *order) {
   uint32_t half = graph->pointer_count / 2, end = graph->pointer_count;
   while (end > 1) {
@@ -179,7 +181,8 @@ static void sort_all(const gk_graph *graph, uint32_t *order) {
   }
 }
 
-/* Sorted by address, a pair that shares memory has nothing but sharers between; few graphs have any. */
+/* Sorted by address, two slots that share memory have only slots between them that share it, too. Few graphs have any.
+ * */
 static gk_result refuse_overlap(gk_graph *graph, const char *call) {
   uint32_t *order = graph->by_address;
   if (!sort_few(graph, order)) sort_all(graph, order);
@@ -198,7 +201,7 @@ static gk_result refuse_overlap(gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* The first failure; where that was mended, another. */
+/* The first failure. If that slot was bound successfully since, another failure. */
 static gk_result tell_failure(gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   uint32_t slot = graph->failed_slot;

@@ -1,4 +1,4 @@
-/* Whether a launch may run with what is bound to a graph's slots. */
+/* Whether a launch may run with the values bound to a graph's slots. */
 #ifndef GKI_RUNTIME_BIND_CHECK_H
 #define GKI_RUNTIME_BIND_CHECK_H
 #include "runtime/graph.h"

@@ -13,7 +13,7 @@
 #include "runtime/wait.h"
 #include <sched.h>
 
-/* Gives the backend's part and the memory back, so that nothing of the device is left in the graph. */
+/* Frees the backend's part and the memory, so that the graph holds nothing of the device. */
 static void let_go(gk_graph *graph) {
   gk_device *device = graph->device;
   if (!device) return;
@@ -35,8 +35,8 @@ static void let_go(gk_graph *graph) {
 /* After a fork the device's own lock may be held for ever, by a thread of the parent process. */
 GKI_PROCESS_LOCK(forked_lock)
 
-/* After a fork in the middle of a change of that thread's the ways back may not fit; the way forward does at each
- * moment, as one store changes it. */
+/* A thread of the parent may have been changing the list at the fork. Then the backward links may be wrong. The forward
+ * links are always right, as one store changes each. */
 static gk_graph **link_in_child(gk_graph *graph) {
   gk_graph **link = &graph->device->graphs;
   while (*link && *link != graph) link = &(*link)->next_of_device;
@@ -64,7 +64,7 @@ static void link_graph(gk_graph *graph) {
   graph->next_of_device = device->graphs;
   graph->link_of_device = &device->graphs;
   if (device->graphs) device->graphs->link_of_device = &graph->next_of_device;
-  __atomic_store_n(&device->graphs, graph, __ATOMIC_RELEASE); /* a child process finds it with what is behind it */
+  __atomic_store_n(&device->graphs, graph, __ATOMIC_RELEASE); /* a child process finds it with everything behind it */
   pthread_mutex_unlock(&device->lock);
 }
 
@@ -79,7 +79,7 @@ void gki_graphs_detach(gk_device *device) {
 void gk_graph_destroy(gk_graph *graph) {
   gki_begin();
   if (!graph || gki_lifetime_check(graph, "gk_graph_destroy") != GK_OK) return;
-  const bool is_here = graph->device && graph->forks == gki_forks; /* a child's own threads are in no job of it */
+  const bool is_here = graph->device && graph->forks == gki_forks; /* the child's own threads are in none of its jobs */
   if (is_here && gki_refuse_within(&graph->device->worker, "gk_graph_destroy") != GK_OK) return;
   const int cancel = gki_cancel_hold();
   gki_lifetime_end(graph, "graph", graph->planned.plan.name, "destroyed");
@@ -128,7 +128,7 @@ static gk_result lower(gk_graph *graph, const gk_lower_into *into) {
   return result;
 }
 
-/* What the chosen mode needs must be there: a module's mistake, found once and not at each launch. */
+/* The mode needs these entries. A module without them is found here, once, and not at each launch. */
 static gk_result refuse_mode(const gk_graph *graph) {
   const gk_backend *b = graph->device->backend;
   bool complete = graph->mode == GK_MODE_IN_PROCESS ? b->run != NULL

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* On the caller's thread, whatever the device is at, and its failure is the answer: he is about to launch. */
+/* Runs on the caller's thread at any time, and returns its failure, because the caller is about to launch. */
 static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
                          gk_result (*arm)(void *state, const gk_launch_args *launch, void *data), void *data) {
   gki_launch *launch = NULL;

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 4096 + 256 }; /* a path, and a few words about it */
+enum { TEXT_BYTES = 4096 + 256 }; /* a path with a few words about it */
 
-/* That all of gk reads, or NVTX for it; backends tell theirs. */
+/* The variables that gk or NVTX reads. Backends report their own. */
 static const struct { const char *name, *what; } variables[] = {
   {"GK_BACKEND", "the backend that gk_device_open takes where none is named"},
   {"GK_MODULES", "backends to be loaded, paths with ':' in between"},
@@ -42,7 +42,7 @@ static gk_result refuse_null(const char *call, gk_fact_visit visit) {
 
 typedef struct listener { gk_fact_visit visit; void *user; } listener;
 
-/* What a backend tells, as far as it is a fact. */
+/* The backend's fact, if it is valid. */
 static void pass_on(void *at, const gk_fact *fact) {
   const listener *to = at;
   if (fact && fact->group && fact->name)

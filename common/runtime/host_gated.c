@@ -1,4 +1,4 @@
-/* A launch on a backend that runs batches and reads flags: the walker says what comes next, the backend does it. */
+/* A launch on a backend that runs batches and reads flags: the walker gives the next step, the backend does it. */
 #include "runtime/host_gated.h"
 #include "base/trace.h"
 #include "runtime/wait.h"
@@ -23,10 +23,10 @@ static gk_result take_step(gk_graph *graph, gk_step step, gk_launch_result *reco
   }
   case GK_STEP_END: {
     int32_t nothing;
-    return backend->read_flag(graph->state, 0, &nothing); /* waits for all that was submitted */
+    return backend->read_flag(graph->state, 0, &nothing); /* waits for everything submitted */
   }
   case GK_STEP_FORK: /* not taken: sections come one after the other, */
-  case GK_STEP_CHECKPOINT: break; /* runs and flags each by itself */
+  case GK_STEP_CHECKPOINT: break; /* runs and flags each come separately */
   }
   return gk_fail(GK_ERROR_INVALID, "the walker asked for step %d, which was not taken", (int)step.kind);
 }
@@ -59,7 +59,7 @@ gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_laun
     result = do_step(graph, step, record, &answer);
   } while (result == GK_OK && step.kind != GK_STEP_END);
   if (result != GK_OK && step.kind != GK_STEP_END)
-    /* What was submitted before still uses the values. */
+    /* Submitted work still uses the values. */
     do_step(graph, (gk_step){.kind = GK_STEP_END}, record, &answer);
   return result;
 }

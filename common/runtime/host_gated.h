@@ -3,6 +3,6 @@
 #define GKI_RUNTIME_HOST_GATED_H
 #include "runtime/graph.h"
 
-/* Walks the plan: the walker says what comes next. */
+/* Walks the plan: the walker gives the next step. */
 gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_launch_result *record);
 #endif

@@ -1,4 +1,4 @@
-/* Launching: one hand-over per launch, filled in place, with nothing allocated and nobody waited for. */
+/* Launching: one gk_launch_args per launch, filled in place. Nothing is allocated, and no thread waits. */
 #include "runtime/launch.h"
 #include "base/cancel.h"
 #include "base/error.h"
@@ -86,7 +86,7 @@ gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label)
                  used ? "it has " : "it has none; give 0, the top", names);
 }
 
-/* Of a graph that the caller launches: he has to, and to ask until that is over. */
+/* For a graph that the caller launches: the caller must launch it and poll until its end. */
 static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
   if (launched > graph->reported && gki_launches_retire(graph, launched, false) != GK_OK) gki_begin();
@@ -99,7 +99,7 @@ static gk_result refuse_armed(gk_graph *graph, const char *call, uint64_t launch
   return GK_OK;
 }
 
-/* The place in the queue for the next launch, or why there is none. */
+/* The next launch's place in the queue, or the reason why there is none. */
 static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launched) {
   const char *name = graph->planned.plan.name;
   if (graph->external) return refuse_armed(graph, call, launched);
@@ -148,8 +148,8 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
   graph->changed_count = 0;
 }
 
-/* What its user puts on the stream next has to come behind the launch, so that mustn't wait in the device's line.
- * Launches of a graph follow each other all the same. */
+/* Work that the caller puts on the stream next must come after the launch, so the launch mustn't wait in the device's
+ * queue. Launches of a graph still run in order. */
 static gk_result refuse_behind_others(gk_graph *graph, const char *call, uint64_t launched) {
   gki_job *before = launched ? &gki_launch_at(graph, launched)->job : NULL;
   if (!before || atomic_load_explicit(&before->done, memory_order_acquire)) return GK_OK;
@@ -160,7 +160,7 @@ static gk_result refuse_behind_others(gk_graph *graph, const char *call, uint64_
   return GK_OK;
 }
 
-/* A launch that failed at once was none. */
+/* A launch that failed at once doesn't count. */
 static gk_result launch_here(gk_graph *graph, gki_launch *launch, uint64_t before) {
   const int cancel = gki_cancel_hold();
   run_launch(&launch->job);
@@ -170,7 +170,7 @@ static gk_result launch_here(gk_graph *graph, gki_launch *launch, uint64_t befor
   return gki_fail_with(launch->result, launch->message);
 }
 
-/* By the label's name, where there is one. */
+/* By the label's name, if it has one. */
 void gki_launch_begin_range(const gk_graph *graph, const char *what, int32_t label) {
   const gk_plan *plan = &graph->planned.plan;
   const uint64_t number = atomic_load_explicit(&graph->launched, memory_order_relaxed) + 1;
@@ -187,7 +187,7 @@ void gki_launch_log(const gki_launch *launch) {
          (unsigned)told->changed_count);
 }
 
-/* What both kinds of launches have in common, up to the hand-over. */
+/* The common part of both kinds of launches, until the launch is sent. */
 gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, bool here, gki_launch **prepared) {
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   const uint32_t target = label ? gki_plan_label(&graph->planned.plan, label) : 0;
@@ -202,7 +202,7 @@ gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, b
   return GK_OK;
 }
 
-/* Until there is a launch, whose outcome may be told. */
+/* Until a launch exists whose result can be reported. */
 gk_result gki_launch_note_refused(gk_graph *graph, gk_result result) {
   if (result != GK_OK && !atomic_load_explicit(&graph->launched, memory_order_relaxed))
     snprintf(graph->first_error_message, sizeof graph->queue->message, "%s", gk_error());
@@ -215,7 +215,7 @@ static gk_result refuse_launch(const gk_graph *graph, const char *call) {
   return gki_refuse_external(graph, call, instead);
 }
 
-/* Whether a launch may be started here at all; gki_launch_prepare sees whether it may be now. */
+/* Whether launches may be started here at all. gki_launch_prepare checks whether one may start now. */
 static gk_result admit(const gk_graph *graph, const char *call, bool on_stream) {
   const gk_backend *backend = graph->device->backend;
   if (graph->external) return refuse_launch(graph, call);

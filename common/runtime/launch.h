@@ -5,7 +5,7 @@
 
 gk_result gki_queue_make(gk_graph *graph);
 
-/* Says which labels there are. */
+/* Lists the existing labels. */
 gk_result gki_refuse_label(const gk_plan *plan, const char *call, int32_t label);
 
 /* Whether a launch may start: its place in the queue, filled. `here`: nothing may be queued in front of it. */
@@ -18,6 +18,6 @@ void gki_launch_send_all(gki_launch *launch);
 void gki_launch_begin_range(const gk_graph *graph, const char *what, int32_t label);
 void gki_launch_log(const gki_launch *launch);
 
-/* Until there is a launch, the reason why none could start is what a wait says. Answers the result. */
+/* Until there is a launch, a wait reports why none could start. Returns the result. */
 gk_result gki_launch_note_refused(gk_graph *graph, gk_result result);
 #endif

@@ -1,4 +1,4 @@
-/* A device's blocks of memory: given out, found again by address, copied in the order of the device's work. */
+/* A device's blocks of memory: allocated, found again by address, copied in the order of the device's work. */
 #include "runtime/memory.h"
 #include "base/cancel.h"
 #include "base/error.h"
@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256 }; /* of what a backend gives */
+enum { ALIGNMENT = 256 }; /* alignment of a backend's memory */
 
-/* The first block that begins behind the address; the one before may hold it. Under the device's lock, as the next. */
+/* The first block that begins behind the address. The previous block may hold the address. Under the device's lock,
+ * like the next function. */
 static size_t block_behind(const gk_device *device, uintptr_t address) {
   size_t low = 0, high = device->block_count;
   while (low < high) {
@@ -21,7 +22,7 @@ static size_t block_behind(const gk_device *device, uintptr_t address) {
   return low;
 }
 
-/* The block that the address lies in; NULL: none. A block of no bytes has its address all the same. */
+/* The block that holds the address; NULL: none. A block of no bytes still holds its own address. */
 static gki_block *block_of(const gk_device *device, uintptr_t address) {
   size_t behind = block_behind(device, address);
   gki_block *block = behind > 0 ? &device->blocks[behind - 1] : NULL;
@@ -71,7 +72,7 @@ static gk_result note_block(gk_device *device, void *memory, size_t bytes, const
   return room ? GK_OK : GK_ERROR_MEMORY;
 }
 
-/* What a backend that takes memory answered. */
+/* The result of a backend that allocates memory. */
 static gk_result judge_taken(const gk_backend *backend, const char *entry, gk_result result, const void *memory,
                              size_t bytes) {
   result = gki_answer(backend, entry, result);
@@ -82,7 +83,7 @@ static gk_result judge_taken(const gk_backend *backend, const char *entry, gk_re
   return gk_fail(result, "backend %s failed to give %zu bytes of memory and didn't say why", backend->name, bytes);
 }
 
-/* Nobody uses it yet: where the host can write it, it waits for nothing. */
+/* No launch uses the memory yet. If the host can write it, this waits for nothing. */
 static gk_result zero(gk_device *device, void *memory, size_t bytes) {
   const gk_backend *backend = device->backend;
   void *here = backend->host_address ? backend->host_address(device->state, memory) : NULL;
@@ -157,7 +158,7 @@ typedef struct memory_job {
 
 static void run_free(gki_job *at) {
   memory_job *job = (memory_job *)at;
-  /* A native launch goes on after its job; a copy follows it, so the memory is out of use behind one. */
+  /* A native launch continues after its job. A copy follows it, so the memory is unused after a copy. */
   job->device->backend->copy(job->device->state, GK_ZERO, job->to, NULL, 1);
   job->device->backend->free(job->device->state, job->to);
 }
@@ -217,7 +218,7 @@ gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, c
   return job.result == GK_OK ? GK_OK : gki_fail_with(job.result, job.message);
 }
 
-/* Whether a range leaves the block that it begins in; GK_OK for memory gk doesn't know. */
+/* Whether a range ends beyond the block that it begins in. GK_OK for memory that gk doesn't know. */
 static gk_result check_range(gk_device *device, const char *call, const void *memory, size_t bytes) {
   if (!memory) return gk_fail(GK_ERROR_INVALID, "%s: the address is NULL; give memory of the device", call);
   uintptr_t address = (uintptr_t)memory;

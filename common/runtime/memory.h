@@ -5,10 +5,10 @@
 
 /* Memory from the backend, zeroed and known by its range. */
 gk_result gki_device_alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **memory);
-/* Memory of the graph's own by the backend's `own`, known by its range. */
+/* Memory that a graph owns, from the backend's `own`, known by its range. */
 gk_result gki_device_own(gk_device *device, void *state, const void *from, size_t kept, size_t bytes,
                          const void *owner, void **memory);
-/* Whether another graph's slot was bound to that block of the graph's, so that launches of that one may use it. */
+/* Whether a slot of another graph was bound to that block of the graph. Launches of the other graph may use it then. */
 bool gki_device_is_lent(gk_device *device, const void *memory);
 /* False: the owner has no block at that address. In the order of the device's work; or, with `disowns`, by the
  * backend's `disown`, unless the block is lent. */
@@ -16,7 +16,7 @@ bool gki_device_free(gk_device *device, void *memory, const void *owner, bool di
 /* Bytes from the address to the end of its block, which a slot of the graph is bound to from now on; SIZE_MAX: it lies
  * in no block of the device. *number: the block's; 0: none. */
 size_t gki_device_room(gk_device *device, const void *graph, const void *address, uint64_t *number);
-/* Whether a block of the device ends right before the address. */
+/* Whether a block of the device ends at the address. */
 bool gki_device_ends_block(gk_device *device, const void *address);
 /* In the order of the device's work; done when it returns. */
 gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For gk_device_list, should a backend open whatever it is asked for, or fail at it. */
+/* A limit for gk_device_list, in case a backend opens or fails at every ordinal. */
 enum { ORDINALS_MAX = 256, FAILURES_MAX = 16 };
 
 static const char *missing_of(const gk_device_info *info) {
@@ -62,7 +62,7 @@ done:
   return result;
 }
 
-/* In front of the thread's message, where it isn't named already. */
+/* Puts the name in front of the thread's message, unless the message has it already. */
 static void name_backend(const gk_backend *backend, gk_result result) {
   char said[GKI_MESSAGE_BYTES];
   const bool is_named = strncmp(gk_error(), "backend ", 8) == 0;
@@ -71,7 +71,7 @@ static void name_backend(const gk_backend *backend, gk_result result) {
   gk_fail(result, "%s%s%s%s", is_named ? "" : "backend ", is_named ? "" : backend->name, is_named ? "" : ": ", said);
 }
 
-/* The thread's message without the name, where that is said already. */
+/* The thread's message without the name, if the message has it. */
 static const char *reason_of(const gk_backend *backend) {
   const char *message = gk_error();
   const size_t length = strlen(backend->name);
@@ -114,7 +114,7 @@ static gk_result refuse_desc(const gk_device_desc *desc) {
   return GK_OK;
 }
 
-/* Every backend in turn; the message has each one's reason. */
+/* Tries every backend in turn; the message has the reason of each. */
 static gk_result open_first(const gk_device_desc *desc, gk_device **device) {
   char reasons[GKI_MESSAGE_BYTES];
   size_t used = 0;
@@ -175,8 +175,8 @@ static bool is_taken(pthread_mutex_t *lock) {
   return false;
 }
 
-/* In a fork's child there is no worker. A driver is the parent's, and so is what a thread of the parent's was changing
- * just then. */
+/* A fork's child has no worker. A driver belongs to the parent, and so does everything that a thread of the parent was
+ * changing at the fork. */
 static void end_backend(gk_device *device) {
   if (device->forks == gki_forks) gki_worker_stop(&device->worker);
   else if (!(device->backend->bits & GK_BACKEND_FORKED) || is_taken(&device->lock) || is_taken(&device->code_lock))
@@ -215,7 +215,7 @@ const gk_device_info *gk_device_describe(const gk_device *device) {
   return NULL;
 }
 
-/* A device that is there and fails may be followed by others. */
+/* An existing device that fails may be followed by others. */
 static gk_result list_devices(const gk_backend *backend, gk_device_visit visit, void *user) {
   gk_device_desc desc = {.backend = backend->name};
   for (int failures = 0; desc.ordinal < ORDINALS_MAX && failures < FAILURES_MAX; ++desc.ordinal) {

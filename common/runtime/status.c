@@ -1,4 +1,4 @@
-/* What became of a launch, from the backend's record to what the host sees. */
+/* The result of a launch, from the backend's gk_launch_result to the host's status. */
 #include "runtime/status.h"
 
 gk_result gki_status_make(gk_graph *graph) {

@@ -1,4 +1,4 @@
-/* What became of a launch, as the host sees it. */
+/* The result of a launch, as the host sees it. */
 #ifndef GKI_RUNTIME_STATUS_H
 #define GKI_RUNTIME_STATUS_H
 #include "runtime/graph.h"

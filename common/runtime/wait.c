@@ -44,7 +44,7 @@ gk_result gki_launch_judge_record(gki_launch *launch) {
                  (int)record->state, (unsigned)record->yielded, (unsigned)record->limit, (int)record->applied);
 }
 
-/* As far as gk knows it just now. */
+/* As far as gk knows at this moment. */
 void gki_launch_mark_end(const gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
   const gk_launch_result *record = &launch->record;
@@ -58,13 +58,13 @@ void gki_launch_mark_end(const gki_launch *launch) {
 
 typedef enum outcome { RETIRED, PENDING, CANT_ASK } outcome;
 
-/* Of a native launch that was started: asks its backend whether it is over, or waits until it is. */
+/* For a started native launch: asks its backend whether it has ended, or waits until it has. */
 static outcome ask(gk_graph *graph, gki_launch *launch, bool block) {
   gki_begin();
   const int cancel = gki_cancel_hold();
   launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
   gki_cancel_let_go(cancel);
-  if (launch->result == GK_ERROR_BUSY) { /* it can't be asked now, which says nothing about the launch */
+  if (launch->result == GK_ERROR_BUSY) { /* gk can't ask now; this says nothing about the launch */
     gk_fail(GK_ERROR_BUSY, "backend %s can't be asked now and didn't say why", graph->device->backend->name);
     launch->result = GK_OK;
     return CANT_ASK;
@@ -72,13 +72,13 @@ static outcome ask(gk_graph *graph, gki_launch *launch, bool block) {
   if (block || launch->result != GK_NOT_READY) launch->result = gki_launch_ended(launch->result);
   if (launch->result == GK_OK) launch->result = gki_launch_judge_record(launch);
   gki_launch_keep_message(launch);
-  gki_begin(); /* That failure isn't the one of the call at hand. */
+  gki_begin(); /* That failure doesn't belong to the current call. */
   if (launch->result != GK_NOT_READY) return RETIRED;
   launch->result = GK_OK;
   return PENDING;
 }
 
-/* The next launch to retire; of native ones, all that were started must have been handed over before. */
+/* The next launch to retire. All started native launches must have been sent before. */
 static outcome retire_one(gk_graph *graph, uint64_t launched, bool block) {
   const bool native = graph->mode == GK_MODE_NATIVE;
   gki_launch *launch = gki_launch_at(graph, graph->retired + 1);
@@ -127,7 +127,7 @@ static gk_result refuse_finish(const gk_graph *graph, const char *call, bool blo
                  graph->external ? graph->arm_call : "gk_launch");
 }
 
-/* Of launches that are all over. */
+/* For launches that have all ended. */
 static gk_result report_launches(gk_graph *graph, uint64_t launched, const gk_status **status) {
   graph->reported = launched;
   if (graph->first_error != GK_OK) return gki_fail_with(graph->first_error, graph->first_error_message);
@@ -153,8 +153,8 @@ gk_result gk_poll(gk_graph *graph, const gk_status **status) { return finish(gra
 
 /* ---- stopping ---------------------------------------------------------------------------------------------------- */
 
-/* A launch that is over doesn't look at the word any more, and the next one clears it first: so it may be set blindly.
- */
+/* A launch that has ended doesn't read the cancel flag any more, and the next launch clears it first. So it may be set
+ * without a check. */
 static gk_result cancel_all(gk_graph *graph) {
   const gk_backend *backend = graph->device->backend;
   for (uint32_t k = 0; k < graph->depth; ++k) __atomic_store_n(&graph->queue[k].cancel, 1, __ATOMIC_RELAXED);

@@ -7,22 +7,23 @@
 #include <sched.h>
 #include <string.h>
 
-/* Waking a thread takes 5 to 50 us where this was measured, most of all on a virtual machine's core that went idle. So
- * whoever waits stays awake about as long, and loses at most twice what one would who knew beforehand. It yields, so
- * that nobody who has something to do waits for its core. But who gets it may keep it for milliseconds, where a sleeper
- * that is woken would be let in at once: after that the thread sleeps and others only spin, so many times as long. */
+/* Waking a thread took 5 to 50 us where this was measured, most on an idle core of a virtual machine. So a waiting
+ * thread stays awake for about that time, and loses at most twice what a thread that knew the wait in advance would
+ * lose. It yields its core to threads with work. But such a thread may keep the core for milliseconds, while a sleeping
+ * thread would get the core as soon as it is woken. After such a yield, the thread sleeps, and for many times as long
+ * waiting threads only spin. */
 enum { AWAKE_NS = 50000, LOST_NS = 20000, MOST_LOST_NS = 10000000, PENALTY = 64, SPINS = 400 };
 
 static bool is_crowded(const gki_worker *worker, uint64_t now) {
   return now < atomic_load_explicit(&worker->crowded_until, memory_order_relaxed);
 }
 
-/* The core to whoever wants it. @return the time; 0: it took so long that one better sleeps */
+/* Yields the core. @return the time; 0: the yield took so long that sleeping is better */
 static uint64_t give_way(gki_worker *worker, uint64_t now) {
   sched_yield();
   const uint64_t then = gki_now_ns(), lost = then - now;
   if (lost < LOST_NS) return then;
-  const uint64_t counts = lost < MOST_LOST_NS ? lost : MOST_LOST_NS; /* a debugger may have been at it */
+  const uint64_t counts = lost < MOST_LOST_NS ? lost : MOST_LOST_NS; /* a debugger may have stopped the thread */
   atomic_store_explicit(&worker->crowded_until, then + PENALTY * counts, memory_order_relaxed);
   return 0;
 }
@@ -34,7 +35,7 @@ static gki_job *take_first(gki_worker *worker) {
   return job;
 }
 
-/* Runs a job that nothing is before. The lock is held before and after, and not meanwhile. */
+/* Runs a job with nothing before it. The lock is held before and after, and not while the job runs. */
 static void carry_out(gki_worker *worker, gki_job *job) {
   const gki_within within = {worker, gki_within_now};
   worker->busy = true;
@@ -48,7 +49,7 @@ static void carry_out(gki_worker *worker, gki_job *job) {
   pthread_cond_broadcast(&worker->finished);
 }
 
-/* For the worker's thread: there is something to do, or nothing any more. Holds the lock before and after. */
+/* For the worker's thread: there is work, or there will be none any more. Holds the lock before and after. */
 static void tell(gki_worker *worker) {
   atomic_fetch_add_explicit(&worker->told, 1, memory_order_relaxed);
   pthread_cond_signal(&worker->posted);
