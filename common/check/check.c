@@ -18,8 +18,8 @@ typedef struct walk {
   uint32_t block;        /* the innermost open block's line; of an IF's second half, the ELSE */
   uint32_t depth;
   uint32_t checkpoint;   /* the outermost open CHECKPOINT, GKI_NONE: none */
-  uint32_t parallel;     /* likewise PARALLEL */
-  uint32_t section;      /* likewise SECTION, which a wrong list may have without a PARALLEL */
+  uint32_t parallel;     /* the outermost open PARALLEL, likewise */
+  uint32_t section;      /* the outermost open SECTION, likewise; a wrong list may have one without a PARALLEL */
   uint32_t next_inclusion;
   uint32_t *labels;      /* open addressing: lines that have a label, from 1 */
   size_t labels_size;
@@ -53,7 +53,8 @@ static void enter_block(walk *w, uint32_t line) {
   if (op == GK_OP_SECTION && w->section == GKI_NONE) w->section = line;
 }
 
-/* Ops allowed only in a block of one kind, and blocks that hold one kind of op: that kind, and the problem otherwise. */
+/* Ops allowed only in a block of one kind, and blocks that hold one kind of op: the kind, and the problem otherwise.
+ * */
 typedef struct kin { gk_op op; gki_problem problem; } kin;
 static const kin parents[GK_OP_END + 1] = {
     [GK_OP_CASE] = {GK_OP_SWITCH, GKI_CASE_OUTSIDE_SWITCH},
@@ -85,7 +86,7 @@ static void check_place(walk *w, uint32_t line) {
   if (op == GK_OP_END && at->mate == GKI_NONE) gki_report(judge, GKI_END_WITHOUT_BLOCK, NULL);
   if (op == GK_OP_ELSE) check_else(judge, at, around);
   if (op == GK_OP_END || op == GK_OP_ELSE) return;
-  if (op == GK_OP_NONE || !gki_op_name(op)) return; /* told with its fields */
+  if (op == GK_OP_NONE || !gki_op_name(op)) return; /* reported with its fields */
   const kin parent = parents[op], child = children[around];
   if (parent.op && around != parent.op) gki_report(judge, parent.problem, NULL);
   if (child.op && op != child.op) gki_report(judge, child.problem, gki_line_word(judge, at->parent), NULL);
@@ -160,7 +161,7 @@ static gk_result check_races(walk *w, uint32_t line) {
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-/* Lists that come in before a line, and their tables; each table once. */
+/* Lists that begin before a line, and their tables; each table once. */
 static gk_result check_inclusions(walk *w, uint32_t line) {
   gki_checker *judge = &w->judge;
   const gki_blocks *blocks = judge->blocks;
@@ -196,7 +197,7 @@ static gk_result check_line(walk *w, uint32_t line) {
   return result;
 }
 
-/* The message is a problem's, and the answer is another one. */
+/* The message is a problem's, but the result is another failure. */
 static gk_result stopped_for_memory(void) {
   gki_begin();
   return gk_fail(GK_ERROR_MEMORY, "out of host memory amid the problems of a list; free some and call again");

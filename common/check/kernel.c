@@ -1,4 +1,4 @@
-/* Kernels by themselves: their parameters, and whether the backend at hand has code for them. */
+/* Kernels alone: their parameters, and whether the backend at hand has code for them. */
 #include "check/kernel.h"
 #include "base/error.h"
 #include "base/name.h"
@@ -6,7 +6,7 @@
 #include "kernel/source.h"
 #include <string.h>
 
-enum { MAX_BLOCK = 1024 }; /* threads in a block, on every GPU there is */
+enum { MAX_BLOCK = 1024 }; /* threads in a block, on every GPU */
 
 static void check_sum(gki_checker *judge, const gk_kernel *kernel, const gk_param *param) {
   const char *name = gki_word(judge, kernel->name), *of = gki_word(judge, param->name);
@@ -35,7 +35,7 @@ static void check_param(gki_checker *judge, const gk_kernel *kernel, uint32_t pl
   else if (param->access == GK_ACCESS_SUM) check_sum(judge, kernel, param);
 }
 
-/* What of it is beyond the limits of its backend; NULL: nothing, or the backend isn't in this build. */
+/* The field beyond the limits of its backend; NULL: none, or the backend isn't in this build. */
 static const char *beyond_limits(const gk_kernel *kernel, const char *name) {
   const gk_backend *backend = gki_backend_named(name);
   const char *beyond = NULL;
@@ -64,7 +64,7 @@ static bool check_code(gki_checker *judge, const gk_kernel *kernel, const gki_co
   return true;
 }
 
-/* Elsewhere than where kernels are composed nothing is wrong with it. */
+/* Wrong only where kernels are composed. */
 static void warn_of_host_code(const gk_kernel *kernel, const gk_source *part) {
   if (!gki_log_hears(GK_LOG_WARN) || !part || !part->text || !part->file) return;
   const gki_token word = gki_host_word(part);
@@ -100,7 +100,7 @@ static bool has_code(const gki_checker *judge, const gk_kernel *kernel, bool is_
   return backend->takes ? backend->takes(kernel) : kernel->source || gki_backend_code(backend, kernel);
 }
 
-/* Lists use few kernels often: what was found right isn't looked at again. */
+/* Lists use few kernels often: a kernel that passed isn't checked again. */
 static const gk_kernel **place_of(gki_checker *judge, const gk_kernel *kernel) {
   uint64_t hash = (uint64_t)(uintptr_t)kernel * UINT64_C(0x9e3779b97f4a7c15);
   return &judge->sound[(hash >> 32) % GK_COUNT(judge->sound)];

@@ -1,8 +1,8 @@
-/* Kernels by themselves. */
+/* Kernels alone. */
 #ifndef GKI_CHECK_KERNEL_H
 #define GKI_CHECK_KERNEL_H
 #include "check/report.h"
 
-/* A kernel by itself, and whether it has code for the backend at hand. */
+/* Checks a kernel alone, and whether it has code for the backend at hand. */
 void gki_check_kernel(gki_checker *judge, const gk_kernel *kernel);
 #endif

@@ -10,7 +10,7 @@ static gki_touch_kind strongest(uint32_t kinds) {
                                    : GKI_READS;
 }
 
-/* Through arguments of one task, both must be read only, or both be changed by atomics only. */
+/* Through arguments of one task, both must be read only, or both must be changed by atomics only. */
 static bool clashes_in_task(const gki_touch *touches, uint32_t args, uint32_t slot_a, uint32_t slot_b,
                             gki_touch *both) {
   uint32_t kinds_a = 0, kinds_b = 0, reads = 1u << GKI_READS, atomics = 1u << GKI_ATOMIC;
@@ -49,7 +49,7 @@ static void enter(gki_races *races, const gk_plan *plan, uint32_t node) {
   if (plan->nodes[node].op == GK_OP_SECTION) gki_races_section(races, node);
 }
 
-/* Whether a node touches what one in another section does; `clash` is the first of these. */
+/* Whether a node touches memory that a node in another section touches, too; `clash` is the first of these. */
 static bool races_with(gki_races *races, gki_touch_kind kind, uint32_t node, gki_clash *clash) {
   gki_clash clashes[GK_MAX_DEPTH];
   uint32_t count = 0;
@@ -58,9 +58,9 @@ static bool races_with(gki_races *races, gki_touch_kind kind, uint32_t node, gki
   return true;
 }
 
-/* Nodes come in the list's order, so what is left is told by their parents. The two slots are one to the search for
- * races; since the list was found right, a clash can only be between one and the other. It has a state per open
- * PARALLEL at most: there is room for that here. */
+/* Nodes come in the list's order, so a node's parent tells which blocks have ended. The search for races treats the two
+ * slots as one. The list has passed the check, so a clash can only be between the two. The search has at most one state
+ * per open PARALLEL: there is room for them here. */
 bool gki_check_overlap(const gk_plan *plan, uint32_t slot_a, uint32_t slot_b, char *message, size_t bytes) {
   gki_touch touches[GKI_MAX_TOUCHES], both[2];
   gki_race_state states[GK_MAX_DEPTH];

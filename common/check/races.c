@@ -1,4 +1,4 @@
-/* What two sections of one PARALLEL both touch and must not, found in one pass over the tasks. */
+/* Memory that two sections of one PARALLEL both touch and must not, found in one pass over the tasks. */
 #include "check/races.h"
 
 void gki_races_enter(gki_races *races, uint32_t parallel) {
@@ -13,7 +13,7 @@ void gki_races_section(gki_races *races, uint32_t section) {
   if (races->depth && races->depth <= GK_MAX_DEPTH) races->levels[races->depth - 1].section = section;
 }
 
-/* The states that go are the tops of their slots: what lies further in has been left before. */
+/* The dropped states are the innermost of their slots: states further in were dropped before. */
 void gki_races_leave(gki_races *races) {
   if (races->depth-- > GK_MAX_DEPTH) return;
   uint32_t state = races->levels[races->depth].states, next;
@@ -32,7 +32,7 @@ void gki_races_free(gki_races *races) {
   *races = (gki_races){0};
 }
 
-/* A touched slot has states in all PARALLELs around; those that it lacks are the innermost ones. */
+/* A touched slot has states in all enclosing PARALLELs; missing states are those of the innermost ones. */
 static bool push_state(gki_races *races, gki_touch touch, uint32_t who, uint32_t level) {
   uint32_t state = races->unused;
   if (!state) {
@@ -60,8 +60,8 @@ static bool push_state(gki_races *races, gki_touch touch, uint32_t who, uint32_t
   return true;
 }
 
-/* Sections may share a slot if all of them do the same, and that isn't writing. So it is enough to remember who came
- * first, who did something else, and who came first from another section. */
+/* Sections may share a slot if all of them touch it in the same way and none writes. So it is enough to remember the
+ * first task that touched it, the first that touched it in another way, and the first of another section. */
 static bool clashes_with(gki_race_state *state, gki_touch touch, uint32_t who, uint32_t section, gki_clash *clash) {
   if (state->told) return false;
   bool same_kind = state->first_kind == touch.kind;
@@ -99,7 +99,7 @@ bool gki_races_touch(gki_races *races, gki_touch touch, uint32_t who, gki_clash 
     uint32_t section = races->levels[--level].section;
     if (at->section != section) at->kinds = 0;
     at->section = section;
-    if (at->kinds >> touch.kind & 1) break; /* and so have the sections around */
+    if (at->kinds >> touch.kind & 1) break; /* the enclosing sections have this kind, too */
     at->kinds |= (uint8_t)(1u << touch.kind);
     if (!clashes_with(at, touch, who, section, &clashes[*clash_count])) continue;
     clashes[(*clash_count)++].parallel = races->levels[level].line;

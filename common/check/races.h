@@ -3,16 +3,17 @@
 #define GKI_CHECK_RACES_H
 #include "check/touches.h"
 
-/* Follows a list in its order and finds what two sections of one PARALLEL touch. There is one state per PARALLEL that
- * is open and slot that was touched in it; they hang on each other per slot, the innermost PARALLEL's first, and per
- * PARALLEL, to be dropped with it. So a touch costs as much as there are PARALLELs around it, a repeated one less. */
+/* Follows a list in its order and finds the memory that two sections of one PARALLEL touch. There is one state per open
+ * PARALLEL and slot touched in it. The states of a slot are linked, the innermost PARALLEL's first. The states of a
+ * PARALLEL are linked, too, to be dropped with it. So a touch costs as much as there are enclosing PARALLELs; a
+ * repeated touch costs less. */
 typedef struct gki_race_state {
-  uint32_t below; /* the same slot's state of the PARALLEL around, from 1 */
+  uint32_t below; /* the same slot's state of the enclosing PARALLEL, from 1 */
   uint32_t next;  /* in its level's list, or among the unused, from 1 */
   uint32_t slot;
-  uint32_t first, first_section; /* who touched it first, and where */
-  uint32_t mixed;                /* in that section, the first who touched it in another way; GKI_NONE: nobody */
-  uint32_t other;                /* the first of another section; GKI_NONE: nobody */
+  uint32_t first, first_section; /* the task that touched it first, and its section */
+  uint32_t mixed;                /* the first task in that section that touched it in another way; GKI_NONE: none */
+  uint32_t other;                /* the first task of another section; GKI_NONE: none */
   uint32_t section;              /* the last */
   uint8_t kinds;                 /* in the last section, as bits */
   uint8_t first_kind, mixed_kind;
@@ -37,7 +38,7 @@ void gki_races_enter(gki_races *races, uint32_t parallel);
 void gki_races_section(gki_races *races, uint32_t section);
 void gki_races_leave(gki_races *races);
 
-/* Task `who` touches a slot. Each PARALLEL's clash over a slot is told once. false: out of memory, gk_fail has been
+/* Task `who` touches a slot. Each PARALLEL's clash over a slot is reported once. false: out of memory, gk_fail has been
  * called. */
 bool gki_races_touch(gki_races *races, gki_touch touch, uint32_t who, gki_clash *clashes, uint32_t *clash_count);
 void gki_races_free(gki_races *races);

@@ -1,4 +1,4 @@
-/* What is wrong with a list, reported problem by problem. */
+/* The problems of a list, reported one by one. */
 #ifndef GKI_CHECK_REPORT_H
 #define GKI_CHECK_REPORT_H
 #include "gk_backend.h"
@@ -11,38 +11,40 @@ typedef struct gki_checker {
   const gk_backend *backend;
   gk_report report;
   void *user;
-  uint32_t line;                  /* which is judged; GKI_NONE: none, but ... */
+  uint32_t line;                  /* the line being checked; GKI_NONE: none, but ... */
   uint32_t named;                 /* ... this inclusion's LIST task or table; 0: the user's table */
-  uint32_t inclusion;             /* whose table its slot numbers are of */
+  uint32_t inclusion;             /* its slot numbers are those of this inclusion's table */
   size_t problem_count;
-  const gk_kernel *sound[64];     /* kernels that were found right, by a hash of their address */
+  const gk_kernel *sound[64];     /* kernels that passed the check, by a hash of their address */
   uint32_t next_word;
-  char words[8][GKI_WORD_BYTES];  /* what gki_format_int and others return; used in turn */
-  char where[GKI_WHERE_BYTES], other[GKI_WHERE_BYTES]; /* the task that is judged; what gki_line_word returns */
+  char words[8][GKI_WORD_BYTES];  /* the results of gki_format_int and others; used in turn */
+  char where[GKI_WHERE_BYTES], other[GKI_WHERE_BYTES]; /* the task being checked; the result of gki_line_word */
 } gki_checker;
 
-/* Reports a problem of what is being judged; the words of its sentence follow, const char *, then NULL. */
+/* Reports a problem of the line being checked. The words of its sentence follow, const char *, then NULL. */
 #if defined(__GNUC__)
 __attribute__((sentinel))
 #endif
 void gki_report(gki_checker *judge, gki_problem problem, ...);
 
-/* The same with the sentence made already. */
+/* The same with a finished sentence. */
 void gki_report_text(gki_checker *judge, gki_problem problem, const char *text);
 
-/* True once nobody wants to hear of any more problems. */
+/* True when no more problems are wanted. */
 static inline bool gki_check_is_done(const gki_checker *judge) { return !judge->report && judge->problem_count; }
 
-/* Words for a sentence; they last until seven more were made. */
+/* Words for a sentence. They stay valid until seven more were made. */
 const char *gki_format_int(gki_checker *judge, int64_t number);
 const char *gki_format_bits(gki_checker *judge, uint32_t bits);                    /* "0x6" */
 const char *gki_format_count(gki_checker *judge, int64_t number, const char *what); /* "1 slot", "2 slots" */
-const char *gki_word(gki_checker *judge, const char *text);                 /* cut to what a message can bear */
+const char *gki_word(gki_checker *judge, const char *text);                 /* cut to the length that fits in a message
+                                                                             * */
 const char *gki_desc_word(gki_checker *judge, const gk_slot_desc *desc);    /* "3 (velocity)" */
 const char *gki_slot_word(gki_checker *judge, gk_slot slot);                /* the same, by the table at hand */
 const char *gki_type_word(gki_checker *judge, gk_type type);                /* "GK_PTR" */
-const char *gki_line_word(gki_checker *judge, uint32_t line);               /* "task 3 (scale)"; until the next one */
+const char *gki_line_word(gki_checker *judge, uint32_t line);               /* "task 3 (scale)"; valid until the next
+                                                                             * call */
 
-/* The entry of a slot in the table of the list at hand; NULL: it isn't there. */
+/* The entry of a slot in the table of the list at hand; NULL: it isn't in the table. */
 const gk_slot_desc *gki_desc_of(const gki_checker *judge, gk_slot slot);
 #endif

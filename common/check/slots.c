@@ -1,4 +1,4 @@
-/* The tables of slots, of the list and of those it includes. */
+/* The tables of slots, of the list and of the included lists. */
 #include "check/slots.h"
 #include "base/error.h"
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What a line of each kind takes: its arguments, items, flag and other fields. */
+/* The fields that a line of each kind needs: its arguments, items, flag and others. */
 #include "check/task.h"
 #include "base/error.h"
 #include "base/name.h"
@@ -49,7 +49,7 @@ static void check_fields(gki_checker *judge, const gk_task *task) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-/* Numbers that are no int32, whatever the offset; structs may hold one. */
+/* Numbers that are no int32, at any offset; structs may hold one. */
 static bool is_other_number(const char *element) {
   static const char *const others[] = {"bool",    "char",    "short",    "int8_t",
                                        "uint8_t", "int16_t", "uint16_t", "uint64_t"};
@@ -61,10 +61,10 @@ static bool is_other_number(const char *element) {
 }
 
 typedef struct wanted {
-  const char *word; /* what a message calls the argument */
+  const char *word; /* the argument's name in a message */
   const char *element;
   uint32_t element_bytes;
-  uint32_t types; /* a bit for each gk_type that will do */
+  uint32_t types; /* a bit for each gk_type that is allowed */
 } wanted;
 
 enum { ANY = (1 << (GK_HOST_PTR + 1)) - (1 << GK_PTR), MEMORY = 1 << GK_PTR, READABLE = 1 << GK_PTR | 1 << GK_BYTES };
@@ -88,7 +88,7 @@ static void check_element(gki_checker *judge, const wanted *want, const gk_slot_
             gki_desc_word(judge, desc), found, NULL);
     return;
   }
-  /* Without names, a struct must still be as long as what reads it. */
+  /* Without names, a struct must still be as long as its readers expect. */
   bool differs = named ? want->element_bytes != desc->element_bytes && want->element_bytes && desc->element_bytes
                        : desc->type == GK_BYTES && desc->element_bytes < want->element_bytes;
   if (differs)
@@ -97,14 +97,14 @@ static void check_element(gki_checker *judge, const wanted *want, const gk_slot_
                gki_format_int(judge, desc->element_bytes), NULL);
 }
 
-/* The slot's entry, if it will do. */
+/* The slot's entry, if its type is allowed. */
 static const gk_slot_desc *check_argument(gki_checker *judge, const wanted *want, gk_slot slot) {
   const gk_slot_desc *desc = gki_desc_of(judge, slot);
   if (!desc) {
     gki_report(judge, GKI_ARGUMENT_UNKNOWN, gki_word(judge, want->word), gki_format_int(judge, slot), NULL);
     return NULL;
   }
-  if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) return NULL; /* told with the table */
+  if (desc->type <= GK_NO_TYPE || desc->type > GK_HOST_PTR) return NULL; /* reported with the table */
   if (!(want->types >> desc->type & 1)) {
     const char *name = gki_word(judge, want->word), *at = gki_desc_word(judge, desc);
     if (desc->type == GK_HOST_PTR) gki_report(judge, GKI_HOST_POINTER, name, at, NULL);
@@ -158,7 +158,7 @@ static bool check_items(gki_checker *judge, const gk_task *task, uint32_t axis) 
   case GK_F32: case GK_F64: case GK_BYTES: case GK_HOST_PTR:
     gki_report(judge, GKI_ITEMS_TYPE, names[axis], gki_desc_word(judge, desc), gki_type_word(judge, desc->type), NULL);
     return true;
-  default: return true; /* told with the table */
+  default: return true; /* reported with the table */
   }
 }
 
@@ -182,7 +182,7 @@ static void check_flag(gki_checker *judge, const gk_task *task) {
 
 static bool writes(gk_access access) { return access > GK_ACCESS_IN; }
 
-/* What `in` points to is restrict, and what `sum` adds to is written at the task's end only. */
+/* The memory of `in` is restrict, and the memory of `sum` is written only at the task's end. */
 static void check_alias(gki_checker *judge, const gk_task *task, const uint32_t *memory, uint32_t count) {
   const gk_param *params = task->kernel->params;
   for (uint32_t k = 0; k < count; ++k) {
@@ -197,7 +197,7 @@ static void check_alias(gki_checker *judge, const gk_task *task, const uint32_t 
   }
 }
 
-/* The types that will do; 0: the kernel is wrong. */
+/* The allowed types; 0: the kernel is wrong. */
 static uint32_t types_of(const gk_param *param) {
   if (param->access == GK_ACCESS_IN) return READABLE;
   if (param->access != GK_ACCESS_VALUE) return MEMORY;
@@ -217,14 +217,14 @@ static void check_params(gki_checker *judge, const gk_task *task) {
     const gk_param *param = &kernel->params[k];
     const uint32_t types = types_of(param);
     wanted want = {param->name ? param->name : "without a name", param->element, param->element_bytes, types};
-    if (!types) continue; /* told with the kernel */
+    if (!types) continue; /* reported with the kernel */
     const gk_slot_desc *desc = check_argument(judge, &want, task->args[k]);
     if (desc && desc->type == GK_PTR) memory[k] = gki_slot_of(judge->blocks, judge->inclusion, task->args[k]);
   }
   check_alias(judge, task, memory, count);
 }
 
-/* The grid of code by hand is made before the launch. */
+/* The grid of handwritten code is set before the launch. */
 static void check_grid(gki_checker *judge, const gk_task *task, uint32_t axis) {
   static const char *const names[] = {"x", "y", "z"};
   const gk_slot_desc *desc = task->items[axis] ? gki_desc_of(judge, task->items[axis]) : NULL;
@@ -233,7 +233,7 @@ static void check_grid(gki_checker *judge, const gk_task *task, uint32_t axis) {
             judge->backend->name, NULL);
 }
 
-/* Whether the macro of the task is for as many dimensions as the kernel has. */
+/* Whether the task's macro has as many dimensions as the kernel. */
 static bool check_dimensions(gki_checker *judge, const gk_task *task, uint32_t dimensions) {
   static const char *const macros[] = {"GK_RUN", "GK_RUN_2D", "GK_RUN_3D"},
                     *const always[] = {"GK_RUN_ALWAYS", "a task with .bits = GK_ALWAYS | GK_DIMENSIONS(2)",
@@ -303,7 +303,7 @@ static void check_copy(gki_checker *judge, const gk_task *task) {
             gki_format_int(judge, task->offset), NULL);
 }
 
-/* A pattern is repeated every 4 bytes, whatever the elements are. */
+/* A pattern repeats every 4 bytes, for any type of elements. */
 static void check_pattern(gki_checker *judge, const gk_task *task, const gk_slot_desc *to) {
   const gk_type type = gki_number_type(to->element);
   const bool floats = task->bits & GK_FLOATS, is_float = type == GK_F32;

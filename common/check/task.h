@@ -1,8 +1,8 @@
-/* A line by itself. */
+/* A line alone. */
 #ifndef GKI_CHECK_TASK_H
 #define GKI_CHECK_TASK_H
 #include "check/report.h"
 
-/* What a line of any kind takes: kernel, arguments, items, flag, and nothing else. */
+/* Checks the fields of a line of any kind: kernel, arguments, items, flag, and that no other field is set. */
 void gki_check_task(gki_checker *judge, const gk_task *task);
 #endif

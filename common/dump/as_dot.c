@@ -1,4 +1,4 @@
-/* Graphviz: a block is a cluster with a way in (n) and a way out (x); edges say what follows what. */
+/* Graphviz: a block is a cluster with an entry (n) and an exit (x); edges give the order. */
 #include "base/name.h"
 #include "dump/formats.h"
 #include <inttypes.h>
@@ -42,7 +42,7 @@ static void open_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
   gki_text_add(text, "\"];\n");
 }
 
-/* What a block does at its end, once its way out is known. */
+/* The actions of a block at its end, once its exit is known. */
 static void close_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
   const gk_node *node = &plan->nodes[at];
   gki_text_add(text, "}\n");
@@ -56,19 +56,19 @@ static void close_cluster(gki_text *text, const gk_plan *plan, uint32_t at) {
 
 static void add_edge(gki_text *text, const gk_plan *plan, uint32_t from, uint32_t to) {
   const gk_node *nodes = plan->nodes;
-  bool into = nodes[to].parent == from; /* The first of a block follows its way in, another one a way out. */
+  bool into = nodes[to].parent == from; /* The first node of a block follows its entry, every other node an exit. */
   gki_text_add(text, "%c%" PRIu32 " -> n%" PRIu32 ";\n", into || is_task(&nodes[from]) ? 'n' : 'x', from, to);
 }
 
 static void add_way_out(gki_text *text, const gk_plan *plan, uint32_t from, uint32_t block) {
   char side = from == block || is_task(&plan->nodes[from]) ? 'n' : 'x';
-  if (plan->nodes[block].op == GK_OP_WHILE) /* It is its head that decides. */
+  if (plan->nodes[block].op == GK_OP_WHILE) /* The loop's head decides. */
     gki_text_add(text, "%c%" PRIu32 " -> n%" PRIu32 " [%s];\n", side, from, block, again);
   else
     gki_text_add(text, "%c%" PRIu32 " -> x%" PRIu32 ";\n", side, from, block);
 }
 
-/* Edges of one block: its parts one after the other, or all of them between the way in and the way out. */
+/* The edges of one block: its parts in sequence, or all parts between the entry and the exit. */
 static void add_edges(gki_text *text, const gk_plan *plan, uint32_t block) {
   const gk_node *nodes = plan->nodes;
   uint32_t last = block;

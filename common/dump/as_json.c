@@ -22,7 +22,7 @@ static void add_mark(gki_text *text, const char *key, bool holds) {
   if (holds) gki_text_add(text, ", \"%s\": true", key);
 }
 
-/* What is zero or false is left out, but the structure. */
+/* Fields that are zero or false are left out, except the structure. */
 static void add_node(gki_text *text, const gk_plan *plan, uint32_t at) {
   const gk_node *node = &plan->nodes[at];
   gki_text_add(text, "{\"index\": %" PRIu32 ", \"op\": \"%s\", ", at, gki_op_name(node->op));

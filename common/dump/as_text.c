@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Its number is that of the task in the user's list, as in messages and in the backend's part. */
+/* Its number is the task's index in the user's list, as in messages and in the backend's part. */
 static void add_node(gki_text *text, const gk_plan *plan, uint32_t at, uint32_t depth) {
   const gk_node *node = &plan->nodes[at];
   const char *op = gki_op_name(node->op);

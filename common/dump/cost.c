@@ -1,17 +1,17 @@
-/* How many nodes decide, pass by pass: for the gates that gk_gates_make gives, and for the usual lowering beside. */
+/* The number of nodes that decide, per pass: for the gates of gk_gates_make, and for the usual lowering. */
 #include "gk_gates.h"
 #include "base/error.h"
 #include "dump/formats.h"
 
-/* The row of what a node of the plan is in: its innermost loop's. */
+/* The row of the innermost loop around a node of the plan. */
 static uint32_t row_of(const gk_plan *plan, uint32_t node) {
   for (uint32_t up = plan->nodes[node].parent; up; up = plan->nodes[up].parent)
     if (plan->nodes[up].op == GK_OP_DO_WHILE || plan->nodes[up].op == GK_OP_WHILE) return 1 + plan->nodes[up].loop;
   return 0;
 }
 
-/* Whether the usual lowering skips a task, or a PARALLEL as one, by a gate of its own: it does as soon as there are
- * checkpoints, unless one of them holds it. */
+/* Whether the usual lowering skips a task, or a whole PARALLEL, by its own gate: it does as soon as there are
+ * checkpoints, unless a checkpoint holds the task. */
 static bool has_usual_gate(const gk_plan *plan, uint32_t i) {
   const gk_node *n = &plan->nodes[i];
   if ((n->op >= GK_OP_LIST && n->op != GK_OP_PARALLEL) || n->always || !plan->checkpoint_count) return false;
@@ -21,8 +21,8 @@ static bool has_usual_gate(const gk_plan *plan, uint32_t i) {
 }
 
 /* The usual lowering. Per checkpoint: a kernel before it that sets its gate, the gate, a kernel behind it that reads
- * its flag. Per loop a node, a kernel at the end of each pass and, in another loop, one that arms it. Per branch a
- * kernel, and a node for each case. */
+ * its flag. Per loop: a node, a kernel at the end of each pass and, inside another loop, a kernel that re-enables it.
+ * Per branch: a kernel, and a node for each case. */
 static void count_usual(const gk_plan *plan, gki_gate_count *rows) {
   for (uint32_t i = 1; i < plan->node_count; ++i) {
     const gk_node *n = &plan->nodes[i];

@@ -18,7 +18,7 @@ static void add_items(gki_text *text, const gk_plan *plan, const gk_node *node, 
   for (uint32_t k = 0; k < axes && k < 3; ++k) {
     uint32_t slot = node->items[k];
     if (k) gki_text_add(text, " x ");
-    /* COPY and FILL use the offset for their memory, a kernel for a count that is read on the device. */
+    /* COPY and FILL use the offset for their memory; a kernel uses it for a count read on the device. */
     bool is_read = k == 0 && slot && node->op == GK_OP_KERNEL && plan->slots[slot].type == GK_PTR;
     if (slot) gki_dump_slot(text, plan, slot, is_read ? node->offset : 0, how);
     else gki_text_add(text, "1");

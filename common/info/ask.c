@@ -20,10 +20,10 @@ static void say(const teller *t, info_kind kind, const char *text, size_t bytes)
   const uint32_t length = (uint32_t)bytes;
   if (fputc((int)kind, t->to) == EOF || fwrite(&length, sizeof length, 1, t->to) != 1 ||
       fwrite(text, 1, bytes, t->to) != bytes || fflush(t->to) != 0)
-    exit(1); /* nobody listens any more */
+    exit(1); /* no process reads any more */
 }
 
-/* A text that is printed before it is said. */
+/* A printed text before it is sent. */
 typedef struct draft { FILE *file; char *text; size_t bytes; } draft;
 
 static draft *open_draft(draft *d) {
@@ -73,7 +73,7 @@ static void say_device(const teller *t, const gk_device *device) {
 
 static void ignore(void *user, const gk_fact *fact) { (void)user, (void)fact; }
 
-/* Why the backend can't start, without its name, which stands in front of it. */
+/* The reason why the backend can't start, without the backend's name, which the caller prints first. */
 static const char *reason_of(const char *name) {
   const char *why = gk_error();
   const size_t length = strlen(name);
@@ -82,8 +82,7 @@ static const char *reason_of(const char *name) {
   return is_named ? why + 8 + length + 2 : why;
 }
 
-/* As gk_device_list counts. A device that fails ends it: what is asked of the next ones in the same process may fail by
- * that alone. */
+/* Counts like gk_device_list. A failed device ends it: the next devices may fail in the same process because of it. */
 static void say_devices(const teller *t, const char *name, int ordinal) {
   info_facts facts = {.all = NULL};
   draft d;
@@ -109,8 +108,8 @@ static void say_devices(const teller *t, const char *name, int ordinal) {
 static void answer(int to, const char *backend, int first_ordinal, bool as_json) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGPIPE, SIG_IGN);
-  to = fcntl(to, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* who starts gk-info may have closed the first three */
-  dup2(STDERR_FILENO, STDOUT_FILENO); /* drivers may print; what they do is none of the report */
+  to = fcntl(to, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* the caller of gk-info may have closed the first three */
+  dup2(STDERR_FILENO, STDOUT_FILENO); /* drivers may print; their output isn't part of the report */
   const teller t = {fdopen(to, "w"), as_json};
   if (!t.to) exit(1);
   if (backend) say_devices(&t, backend, first_ordinal);
@@ -159,7 +158,7 @@ static outcome read_until(int from, void *to, size_t bytes, int64_t deadline) {
   return READ;
 }
 
-/* Whether it is over, by itself within so many milliseconds; *status is then as waitpid has it. */
+/* Whether the process has ended by itself within that many milliseconds; *status is then as from waitpid. */
 static bool wait_for(info_process *process, int milliseconds, int *status) {
   for (const int64_t end = now_ms() + milliseconds; process->pid > 0;) {
     const pid_t ended = waitpid(process->pid, status, WNOHANG);
@@ -170,7 +169,7 @@ static bool wait_for(info_process *process, int milliseconds, int *status) {
   return true;
 }
 
-/* One that the kernel doesn't let go is left to itself. */
+/* A process that the kernel doesn't end is left alone. */
 static void end_it(info_process *process) {
   int status;
   if (process->pid <= 0) return;

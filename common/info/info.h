@@ -1,5 +1,5 @@
-/* gk-info: each backend is asked in a process of its own, which writes what it finds as it shall be printed; so a
- * driver that hangs or crashes costs the device that it was asked for, and no other. */
+/* gk-info: asks each backend in a separate process, which writes its results in printed form. So a driver that hangs or
+ * crashes affects only the device that was asked about. */
 #ifndef GKI_INFO_H
 #define GKI_INFO_H
 #include "gk_backend.h"
@@ -20,12 +20,12 @@ void info_forget(info_facts *facts);
 
 /* ---- print.c: facts and devices as text or JSON ------------------------------------------------------------------ */
 
-/* In text, where the last column of a row begins: what doesn't fit is continued there. */
+/* In text, the column where the last column of a row begins: text that doesn't fit continues there. */
 enum { INFO_COLUMN = '\v' };
 
-/* In the quotes of a JSON string, and those, too; NULL: null. */
+/* A JSON string with its quotes; NULL: null. */
 void info_json_string(FILE *file, const char *text);
-/* On one line, whatever is in it. */
+/* On one line, with any content. */
 void info_plain(FILE *file, const char *text);
 
 void info_print_facts(FILE *file, bool as_json, const info_facts *facts);
@@ -33,32 +33,32 @@ void info_print_facts(FILE *file, bool as_json, const info_facts *facts);
 void info_print_device(FILE *file, bool as_json, const gk_device_info *device, const info_facts *facts);
 void info_print_lost(FILE *file, bool as_json, const char *backend, int ordinal, const char *why);
 
-/* A text of rows, with lines of at most `width` columns if that can be; 0: as long as they are. */
+/* A text of rows, with lines of at most `width` columns if possible; 0: lines of any length. */
 void info_print_wrapped(FILE *file, const char *text, size_t width);
 
 /* ---- ask.c: the processes ---------------------------------------------------------------------------------------- */
 
-enum { INFO_MOST_DEVICES = 256 /* of a backend, should one open whatever it is asked for */ };
+enum { INFO_MOST_DEVICES = 256 /* a limit for a backend, in case it opens every device */ };
 
 typedef enum info_kind {
   INFO_LIBRARY = 'L', /* facts of the library, printed */
   INFO_BACKEND = 'N', /* a backend's name; they come in order */
-  INFO_FACTS = 'F',   /* of the backend that was asked for, printed; comes before its devices */
-  INFO_SUMMARY = 'S', /* what the next device is, in a few words */
-  INFO_DEVICE = 'D',  /* one that was opened, printed */
-  INFO_REFUSED = 'X', /* why the next one can't be; those after it are to be asked for anew */
-  INFO_NONE = 'O',    /* why there is no device at all */
-  INFO_END = '.',     /* all was said */
-  INFO_GONE = 0,      /* nothing more comes, and `text` says why */
+  INFO_FACTS = 'F',   /* of the backend being asked, printed; comes before its devices */
+  INFO_SUMMARY = 'S', /* the next device in a few words */
+  INFO_DEVICE = 'D',  /* an opened device, printed */
+  INFO_REFUSED = 'X', /* why the next device can't be opened; later devices must be asked about again */
+  INFO_NONE = 'O',    /* why there is no device */
+  INFO_END = '.',     /* everything was sent */
+  INFO_GONE = 0,      /* nothing more comes; `text` has the reason */
 } info_kind;
 
 typedef struct info_answer { info_kind kind; char *text; /* to be freed */ } info_answer;
 
 typedef struct info_process { pid_t pid; int from; int seconds; } info_process;
 
-/* Asks what there is (backend NULL), or about devices of a backend. `seconds`: for each answer. False: errno. */
+/* Asks for the backends (backend NULL), or for the devices of a backend. `seconds`: for each answer. False: errno. */
 bool info_ask(info_process *process, const char *backend, int first_ordinal, bool as_json, int seconds);
 info_answer info_next(info_process *process);
-/* Ends it. "" or what was wrong at its end. */
+/* Ends the process. "" or the problem at its end. */
 void info_close(info_process *process, char *trouble, size_t bytes);
 #endif

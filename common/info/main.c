@@ -91,7 +91,7 @@ static void keep(char **place, char *text) {
   *place = text;
 }
 
-/* False: it didn't come to its end, and `trouble` says why. */
+/* False: it didn't reach its end; `trouble` has the reason. */
 static bool ask_library(report *r, const options *o) {
   info_process process;
   info_answer answer;
@@ -122,11 +122,11 @@ static void add_device(backend *b, device one) {
   b->usable += one.usable;
 }
 
-/* How a process ended. */
+/* How a process ended, in words. */
 typedef struct ending {
-  bool started; /* the backend has told of its libraries */
-  bool is_all;  /* there is nothing more to ask */
-  char *gone;   /* why it didn't come to its end; else NULL */
+  bool started; /* the backend has reported its libraries */
+  bool is_all;  /* no more questions are left */
+  char *gone;   /* why it didn't reach its end; otherwise NULL */
 } ending;
 
 static ending listen(info_process *process, backend *b, int ordinal) {
@@ -157,7 +157,7 @@ static ending listen(info_process *process, backend *b, int ordinal) {
   return e;
 }
 
-/* What became of devices that gave no answer costs time, so fewer of them are put up with. */
+/* A device without an answer costs time, so only a few of them are allowed. */
 enum { HANG = 4, REFUSAL = 1, PATIENCE = 16 };
 
 /* The next device. */
@@ -175,7 +175,7 @@ static void ask_backend(backend *b, const options *o) {
   for (int impatience = 0; impatience < PATIENCE && b->count < INFO_MOST_DEVICES;) {
     const size_t usable = b->usable;
     const ending e = ask_device(b, o);
-    if (e.gone && !e.started) { /* at its libraries, and no device in particular */
+    if (e.gone && !e.started) { /* at its libraries, and at no particular device */
       keep(b->count ? &b->trouble : &b->why, e.gone);
       return;
     }
@@ -190,7 +190,7 @@ static void ask_backend(backend *b, const options *o) {
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* What gk_device_open takes where no backend is named; NULL: nothing, or that wasn't asked. */
+/* The backend that gk_device_open opens if no backend is named; NULL: none, or the question wasn't asked. */
 static const backend *chosen(const report *r) {
   const char *wanted = secure_getenv("GK_BACKEND");
   for (size_t k = 0; k < r->count; ++k) {
@@ -275,7 +275,7 @@ static void print_text(FILE *file, const report *r, bool is_all) {
   fprintf(file, "\nthis process\n%s", r->library);
 }
 
-/* Columns of the terminal that is printed to; 0: none is. */
+/* Columns of the terminal for the output; 0: no terminal. */
 static size_t terminal(void) {
   struct winsize size;
   return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -316,7 +316,7 @@ static void forget_backends(report *r) {
   r->count = 0;
 }
 
-/* A module that keeps gk from starting is left out. */
+/* A module that prevents gk from starting is left out. */
 static void ask_library_anyhow(report *r, const options *o) {
   if (ask_library(r, o)) return;
   const char *modules = secure_getenv("GK_MODULES");

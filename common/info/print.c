@@ -6,7 +6,7 @@ enum { WIDEST_NAME = 24, WIDEST_VALUE = 34 };
 
 /* ---- letters ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the letter in UTF-8 that begins here; 0: that is none. */
+/* The number of bytes of the UTF-8 character that begins here; 0: there is none. */
 static size_t letter_bytes(const unsigned char *at) {
   const unsigned first = at[0];
   if (first < 0x80) return 1;
@@ -50,7 +50,7 @@ void info_plain(FILE *file, const char *text) {
   }
 }
 
-/* Columns, if each letter takes one. */
+/* Columns, if each character takes one. */
 static size_t columns_of(const char *text) {
   size_t columns = 0;
   for (const char *at = text; *at; ++at) columns += ((unsigned char)*at & 0xC0) != 0x80;
@@ -151,7 +151,7 @@ void info_print_facts(FILE *file, bool as_json, const info_facts *facts) {
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-/* For people and for scripts. */
+/* For readers and for scripts. */
 static const struct { const char *text, *key; } ways[] = {
   [GK_REFUSED] = {"refused", "refused"},       [GK_ON_HOST] = {"on the host", "on_host"},
   [GK_IN_SERIES] = {"in series", "in_series"}, [GK_BATCHED] = {"batched", "batched"},

@@ -1,4 +1,4 @@
-/* Counts that can't be done, and what is said of them: the same for every backend. */
+/* Bad counts, and the message about them: the same for every backend. */
 #include "base/error.h"
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ static gk_result refuse_many(const gk_plan *plan, const gk_node *node, const int
                  (unsigned)node->source, node->name, extents);
 }
 
-/* Whether so many bytes, from the argument's offset on, end behind the known memory of its slot. */
+/* Whether that many bytes, from the argument's offset on, end beyond the known memory of its slot. */
 static bool is_beyond_room(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
                         uint64_t bytes) {
   const size_t room = launch->room ? launch->room[plan->args[node->args + arg]] : SIZE_MAX;

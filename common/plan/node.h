@@ -1,4 +1,4 @@
-/* What is asked of a plan's nodes in many places. */
+/* Questions about a plan's nodes that many files ask. */
 #ifndef GKI_PLAN_NODE_H
 #define GKI_PLAN_NODE_H
 #include "gk_backend.h"

@@ -1,22 +1,22 @@
-/* Stage 3: a list that was found right becomes a tree in one arena. */
+/* Stage 3: a list that passed the check becomes a tree in one arena. */
 #ifndef GKI_PLAN_PLAN_H
 #define GKI_PLAN_PLAN_H
 #include "list/blocks.h"
 
 typedef struct gki_planned {
-  gki_arena arena; /* holds all that the plan points to, but kernels */
+  gki_arena arena; /* holds everything that the plan points to, except kernels */
   gk_plan plan;
 } gki_planned;
 
-/* backend: that the plan is for; NULL: any. bits: of gk_graph_create. Fails with GK_ERROR_MEMORY only. Copies names:
- * the list may go. */
+/* backend: the plan is for it; NULL: for any. bits: of gk_graph_create. Fails with GK_ERROR_MEMORY only. Copies names,
+ * so the list may be freed. */
 gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, const gk_backend *backend, uint32_t bits);
 void gki_plan_free(gki_planned *planned);
 
 /* The checkpoint's node of that label; 0: none. */
 uint32_t gki_plan_label(const gk_plan *plan, int32_t label);
 
-/* What a message calls a node: "task 7 (scale)", "task 3 (DO_WHILE MORE)". @return text */
+/* A node's name in a message: "task 7 (scale)", "task 3 (DO_WHILE MORE)". @return text */
 enum { GKI_TITLE_BYTES = 160 };
 const char *gki_node_title(const gk_node *node, char *text, size_t bytes);
 #endif
