@@ -282,17 +282,13 @@ static bool visit(gk_walk *walk, gk_step *step) {
   return false;
 }
 
-/* Goes on at `at`. True: *step has to be done for that. */
-static bool advance(gk_walk *walk, gk_step *step) {
+/* The run at `at`. */
+static gk_step go_on(gk_walk *walk) {
   const gk_plan *plan = walk->plan;
-  const uint32_t at = walk->at;
-  if (at == plan->nodes[walk->block].end) return finish_block(walk, step);
-  const gk_node *node = &plan->nodes[at];
-  if (node->run == UINT32_MAX) return visit(walk, step);
+  const gk_node *node = &plan->nodes[walk->at];
   walk->always += node->always;
   walk->at = plan->runs[node->run].end;
-  *step = step_of(GK_STEP_RUN, node->run, 0);
-  return true;
+  return step_of(GK_STEP_RUN, node->run, 0);
 }
 
 /* Always-tasks that are still due, up to node `before`. */
@@ -309,7 +305,10 @@ static void go_to_target(gk_walk *walk) {
   walk->target = 0;
 }
 
+/* Always-tasks that are still due behind a stop, then the end. */
 static gk_step finish_walk(gk_walk *walk) {
+  gk_step step;
+  if (walk->phase == EPILOGUE && next_always(walk, UINT32_MAX, &step)) return step;
   if (!walk->root) {
     gk_launch_result *record = walk->record;
     record->state = record->yielded ? GK_YIELDED : walk->stopped ? GK_CANCELLED : GK_FINISHED;
@@ -327,10 +326,9 @@ void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *lau
   if (!walk->target) go(walk, 1, 0);
 }
 
-/* True: *step is what comes next. The answer is to the step before. */
-static bool proceed(gk_walk *walk, int64_t answer, gk_step *step) {
+/* What it waited for is here: the answer to the step before. True: *step is clear already. */
+static bool answered(gk_walk *walk, int64_t answer, gk_step *step) {
   switch ((enum phase)walk->phase) {
-  case GO: return advance(walk, step);
   case HEAD: take_head(walk, answer); return false;
   case TURN: return after_pass(walk, answer, step);
   case YIELD: after_checkpoint(walk, answer); return false;
@@ -341,19 +339,25 @@ static bool proceed(gk_walk *walk, int64_t answer, gk_step *step) {
     if (next_always(walk, walk->target, step)) return true;
     go_to_target(walk);
     return false;
+  case GO:
   case EPILOGUE:
-    if (next_always(walk, UINT32_MAX, step)) return true;
-    break;
-  case OVER: break;
+  case OVER: break; /* gk_walk_next sees to these */
   }
-  *step = finish_walk(walk);
-  return true;
+  return false;
 }
 
 gk_step gk_walk_next(gk_walk *walk, int64_t answer) {
-  gk_step step;
-  while (!proceed(walk, answer, &step)) continue;
-  return step;
+  const gk_plan *plan = walk->plan;
+  for (;;) {
+    gk_step step;
+    bool due;
+    if (walk->phase == EPILOGUE || walk->phase == OVER) return finish_walk(walk);
+    if (walk->phase != GO) due = answered(walk, answer, &step);
+    else if (walk->at == plan->nodes[walk->block].end) due = finish_block(walk, &step);
+    else if (plan->nodes[walk->at].run == UINT32_MAX) due = visit(walk, &step);
+    else return go_on(walk);
+    if (due) return step;
+  }
 }
 
 void gk_walk_fork(const gk_walk *walk, uint32_t section, gk_walk *section_walk) {
