@@ -70,12 +70,12 @@ gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
 
 /* ---- hand-overs and tasks ---------------------------------------------------------------------------------------- */
 
-void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float dispatch_ns) {
-  drive->first = first;
-  drive->count = count;
-  drive->dispatch_ns = dispatch_ns;
-  uint32_t threads = drive->may_meet ? drive->program->device->team.most : count;
-  drive->break_even_ns = threads > 1 ? dispatch_ns * (float)threads / (float)(threads - 1) : INFINITY;
+void gki_openmp_crew(gki_runner *runner, uint32_t first, uint32_t count, float dispatch_ns) {
+  runner->first = first;
+  runner->count = count;
+  runner->dispatch_ns = dispatch_ns;
+  uint32_t threads = runner->may_meet ? runner->program->device->team.most : count;
+  runner->break_even_ns = threads > 1 ? dispatch_ns * (float)threads / (float)(threads - 1) : INFINITY;
 }
 
 static void nothing(gki_order *order, uint32_t index) {
@@ -136,54 +136,54 @@ void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns) {
   if (device->wake_ns < device->dispatch_ns) device->wake_ns = device->dispatch_ns;
 }
 
-void gki_openmp_adapt_awake(gki_drive *drive, float seen_ns) {
-  if (!drive->top) return;
-  gki_openmp_device *device = drive->program->device;
+void gki_openmp_adapt_awake(gki_runner *runner, float seen_ns) {
+  if (!runner->top) return;
+  gki_openmp_device *device = runner->program->device;
   device->dispatch_ns *= seen_ns > device->dispatch_ns ? 1.1f : 1 / 1.1f;
   if (device->dispatch_ns < device->handoff_floor_ns / 2) device->dispatch_ns = device->handoff_floor_ns / 2;
-  gki_openmp_crew(drive, drive->first, drive->count, device->dispatch_ns);
+  gki_openmp_crew(runner, runner->first, runner->count, device->dispatch_ns);
 }
 
-void gki_openmp_reconsider(gki_drive *drive) {
-  if (!drive->top) return;
-  gki_openmp_device *device = drive->program->device;
-  if (gki_openmp_forget(device) && drive->met) {
+void gki_openmp_reconsider(gki_runner *runner) {
+  if (!runner->top) return;
+  gki_openmp_device *device = runner->program->device;
+  if (gki_openmp_forget(device) && runner->met) {
     const uint64_t since = gki_now_ns();
     gather(device);
     gki_openmp_calibrate(device, since);
   }
-  gki_openmp_crew(drive, drive->first, drive->count, device->dispatch_ns);
+  gki_openmp_crew(runner, runner->first, runner->count, device->dispatch_ns);
 }
 
-static void meet(gki_drive *drive) {
-  gki_openmp_device *device = drive->program->device;
+static void meet(gki_runner *runner) {
+  gki_openmp_device *device = runner->program->device;
   const uint64_t begun = gki_now_ns();
   gki_team_meet(&device->team);
-  drive->may_meet = false;
-  drive->met = true;
-  drive->saving_missed_ns = 0;
+  runner->may_meet = false;
+  runner->met = true;
+  runner->saving_missed_ns = 0;
   gather(device);
   const uint64_t met = gki_now_ns();
   if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, met);
   gki_openmp_adapt_wake(device, (float)(met - begun));
-  gki_openmp_crew(drive, 0, device->team.size, device->dispatch_ns);
+  gki_openmp_crew(runner, 0, device->team.size, device->dispatch_ns);
 }
 
 /* Waking somebody takes long, so it must have been worth it for as long: then at most half of what could be saved is
  * lost, whatever comes next. */
-gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns) {
-  const gki_openmp_device *device = drive->program->device;
-  bool awake = drive->count > 1 && !gki_team_sleeps(&device->team, drive->first + drive->count - 1);
-  if (drive->count == 1 && !drive->may_meet) return GKI_ALONE;
-  drive->saving_ns += saving_ns;
+gki_advice gki_openmp_advise(gki_runner *runner, float saving_ns) {
+  const gki_openmp_device *device = runner->program->device;
+  bool awake = runner->count > 1 && !gki_team_sleeps(&device->team, runner->first + runner->count - 1);
+  if (runner->count == 1 && !runner->may_meet) return GKI_ALONE;
+  runner->saving_ns += saving_ns;
   if (!awake) {
-    drive->saving_missed_ns += saving_ns;
-    if (drive->saving_missed_ns < device->wake_ns) return GKI_ALONE;
-    if (drive->count == 1) {
-      meet(drive);
+    runner->saving_missed_ns += saving_ns;
+    if (runner->saving_missed_ns < device->wake_ns) return GKI_ALONE;
+    if (runner->count == 1) {
+      meet(runner);
       return GKI_HAS_MET;
     }
-    drive->saving_missed_ns = 0;
+    runner->saving_missed_ns = 0;
   }
   return GKI_SHARE;
 }

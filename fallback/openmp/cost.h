@@ -26,8 +26,8 @@ typedef enum gki_advice {
 
 /* Whether to disturb the crew for something that would save so much, were it awake; has the team meet where it is worth
  * it. */
-gki_advice gki_openmp_advise(gki_drive *drive, float saving_ns);
-void gki_openmp_crew(gki_drive *drive, uint32_t first, uint32_t count, float dispatch_ns);
+gki_advice gki_openmp_advise(gki_runner *runner, float saving_ns);
+void gki_openmp_crew(gki_runner *runner, uint32_t first, uint32_t count, float dispatch_ns);
 /* Measures what a hand-over takes: at each meeting, and where what was measured is doubted. The crew must be idle.
  * since: when the trouble for it began (gki_now_ns). */
 void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since);
@@ -38,9 +38,9 @@ bool gki_openmp_forget(gki_openmp_device *device);
  * can take a thousand times as long as on an idle one. */
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);
 /* What a hand-over to a team that is awake took, against what was expected: a step towards the median. */
-void gki_openmp_adapt_awake(gki_drive *drive, float seen_ns);
+void gki_openmp_adapt_awake(gki_runner *runner, float seen_ns);
 /* What a hand-over seems to take, once more: if that is too long, nothing is shared, and nothing would show it. */
-void gki_openmp_reconsider(gki_drive *drive);
+void gki_openmp_reconsider(gki_runner *runner);
 /* So many of the op's items took so long on one thread. */
 void gki_openmp_learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns);
 #endif

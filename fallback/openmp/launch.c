@@ -6,37 +6,37 @@
 #include <math.h>
 #include <string.h>
 
-static gki_outcome run_ops(gki_drive *drive, uint32_t end);
-static gki_outcome walk(gki_drive *drive);
+static gki_outcome run_ops(gki_runner *runner, uint32_t end);
+static gki_outcome walk(gki_runner *runner);
 
-/* A step of drive->walk was done. @return the next */
-static inline gk_step next_step(gki_drive *drive, int64_t answer) {
-  gk_step step = gk_walk_next(drive->walk, answer);
-  if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_CHECKPOINT) drive->at = drive->program->runs[step.at].begin;
+/* A step of runner->walk was done. @return the next */
+static inline gk_step next_step(gki_runner *runner, int64_t answer) {
+  gk_step step = gk_walk_next(runner->walk, answer);
+  if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_CHECKPOINT) runner->at = runner->program->runs[step.at].begin;
   return step;
 }
-static void go_on(gki_drive *drive, int64_t answer) { drive->step = next_step(drive, answer); }
+static void go_on(gki_runner *runner, int64_t answer) { runner->step = next_step(runner, answer); }
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 /* Whether to split: GKI_SHARE. *timed: and note how long it takes. */
-static gki_advice choose(gki_drive *drive, gki_fork *fork, bool *timed) {
+static gki_advice choose(gki_runner *runner, gki_fork *fork, bool *timed) {
   *timed = false;
-  if (fork->in_order || drive->break_even_ns == INFINITY) return GKI_ALONE;
+  if (fork->in_order || runner->break_even_ns == INFINITY) return GKI_ALONE;
   gki_advice advice;
   do {
-    const uint32_t crew = drive->may_meet ? drive->program->device->team.most : drive->count;
+    const uint32_t crew = runner->may_meet ? runner->program->device->team.most : runner->count;
     const uint32_t groups = fork->count < crew ? fork->count : crew;
-    const gki_pick pick = gki_trial_pick(&fork->trial, groups, drive->dispatch_ns);
+    const gki_pick pick = gki_trial_pick(&fork->trial, groups, runner->dispatch_ns);
     *timed = pick.timed;
-    advice = pick.split ? gki_openmp_advise(drive, pick.saving_ns) : GKI_ALONE;
+    advice = pick.split ? gki_openmp_advise(runner, pick.saving_ns) : GKI_ALONE;
   } while (advice == GKI_HAS_MET);
   return advice;
 }
 
 typedef struct split_order {
   gki_order order;
-  gki_drive *from;
+  gki_runner *from;
   gki_fork *fork;
   gk_walk *around;
   uint32_t groups;
@@ -45,35 +45,35 @@ typedef struct split_order {
 
 static void run_sections(gki_order *at, uint32_t index) {
   split_order *split = (split_order *)at;
-  const gki_drive *from = split->from;
+  const gki_runner *from = split->from;
   gki_program *program = from->program;
-  gki_drive drive = {.program = program, .launch = from->launch};
+  gki_runner runner = {.program = program, .launch = from->launch};
   uint32_t begin = (uint32_t)((uint64_t)index * from->count / split->groups);
   uint32_t end = (uint32_t)((uint64_t)(index + 1) * from->count / split->groups);
-  gki_openmp_crew(&drive, from->first + begin, end - begin, from->dispatch_ns);
+  gki_openmp_crew(&runner, from->first + begin, end - begin, from->dispatch_ns);
   uint32_t number;
   while (!gki_openmp_failed(program) && (number = atomic_fetch_add(&split->next, 1)) < split->fork->count) {
     gki_section *section = &program->sections[split->fork->first + number];
     if (split->fork->straight) {
-      drive.at = section->begin;
-      if (run_ops(&drive, section->end) != GKI_DONE) return;
+      runner.at = section->begin;
+      if (run_ops(&runner, section->end) != GKI_DONE) return;
       continue;
     }
     gk_walk_fork(split->around, section->node, section->walk);
-    drive.walk = drive.outermost = section->walk;
-    go_on(&drive, 0);
-    if (walk(&drive) != GKI_DONE) return;
+    runner.walk = runner.outermost = section->walk;
+    go_on(&runner, 0);
+    if (walk(&runner) != GKI_DONE) return;
   }
 }
 
 /* around: the walk at a fork that isn't straight. */
-static gki_outcome split_sections(gki_drive *drive, gki_fork *fork, gk_walk *around, bool timed) {
-  gki_program *program = drive->program;
+static gki_outcome split_sections(gki_runner *runner, gki_fork *fork, gk_walk *around, bool timed) {
+  gki_program *program = runner->program;
   gki_team *team = &program->device->team;
-  split_order split = {.order.work = run_sections, .from = drive, .fork = fork, .around = around};
-  split.groups = fork->count < drive->count ? fork->count : drive->count;
+  split_order split = {.order.work = run_sections, .from = runner, .fork = fork, .around = around};
+  split.groups = fork->count < runner->count ? fork->count : runner->count;
   uint64_t begun = timed ? gki_now_ns() : 0;
-  gki_team_post(team, &split.order, drive->first, drive->count, split.groups);
+  gki_team_post(team, &split.order, runner->first, runner->count, split.groups);
   run_sections(&split.order, 0);
   gki_team_wait(team, &split.order);
   if (gki_openmp_failed(program)) return GKI_FAILED;
@@ -83,37 +83,37 @@ static gki_outcome split_sections(gki_drive *drive, gki_fork *fork, gk_walk *aro
   return GKI_DONE;
 }
 
-static void begin_series(gki_drive *drive, gki_fork *fork, bool timed) {
+static void begin_series(gki_runner *runner, gki_fork *fork, bool timed) {
   fork->began = timed ? gki_now_ns() : 0;
-  fork->met = drive->met;
+  fork->met = runner->met;
 }
 
-static void end_series(gki_drive *drive, gki_fork *fork) {
-  if (fork->began && fork->met == drive->met)
+static void end_series(gki_runner *runner, gki_fork *fork) {
+  if (fork->began && fork->met == runner->met)
     gki_trial_report(&fork->trial, false, gki_now_ns() - fork->began);
 }
 
 /* ---- straight pieces --------------------------------------------------------------------------------------------- */
 
-/* At a FORK; moves drive->at on. */
-static gki_outcome fork_ops(gki_drive *drive, gki_fork *fork) {
+/* At a FORK; moves runner->at on. */
+static gki_outcome fork_ops(gki_runner *runner, gki_fork *fork) {
   bool timed;
-  if (choose(drive, fork, &timed) == GKI_ALONE) {
-    begin_series(drive, fork, timed);
-    ++drive->at;
+  if (choose(runner, fork, &timed) == GKI_ALONE) {
+    begin_series(runner, fork, timed);
+    ++runner->at;
     return GKI_DONE;
   }
-  drive->at = drive->program->sections[fork->first + fork->count - 1].end + 1;
-  return split_sections(drive, fork, NULL, timed);
+  runner->at = runner->program->sections[fork->first + fork->count - 1].end + 1;
+  return split_sections(runner, fork, NULL, timed);
 }
 
-static gki_outcome one_op(gki_drive *drive, gki_op *op) {
-  gki_program *program = drive->program;
-  if (op->kind == GKI_FORK) return fork_ops(drive, &program->forks[op->more]);
+static gki_outcome one_op(gki_runner *runner, gki_op *op) {
+  gki_program *program = runner->program;
+  if (op->kind == GKI_FORK) return fork_ops(runner, &program->forks[op->more]);
   gki_outcome outcome = GKI_DONE;
-  if (op->kind == GKI_JOIN) end_series(drive, &program->forks[op->more]);
-  else outcome = gki_openmp_execute(drive, op);
-  drive->at += outcome == GKI_DONE;
+  if (op->kind == GKI_JOIN) end_series(runner, &program->forks[op->more]);
+  else outcome = gki_openmp_execute(runner, op);
+  runner->at += outcome == GKI_DONE;
   return outcome;
 }
 
@@ -124,32 +124,32 @@ static inline bool run_small(gki_op *op, const gk_value *args, float break_even_
   return true;
 }
 
-/* From drive->at to end. */
-static gki_outcome run_ops(gki_drive *drive, uint32_t end) {
-  gki_op *const ops = drive->program->ops;
-  const gk_value *const args = drive->program->args;
-  float break_even_ns = drive->break_even_ns;
-  for (uint32_t at = drive->at; at < end;) {
+/* From runner->at to end. */
+static gki_outcome run_ops(gki_runner *runner, uint32_t end) {
+  gki_op *const ops = runner->program->ops;
+  const gk_value *const args = runner->program->args;
+  float break_even_ns = runner->break_even_ns;
+  for (uint32_t at = runner->at; at < end;) {
     if (run_small(&ops[at], args, break_even_ns)) {
       ++at;
       continue;
     }
-    drive->at = at;
-    gki_outcome outcome = one_op(drive, &ops[at]);
+    runner->at = at;
+    gki_outcome outcome = one_op(runner, &ops[at]);
     if (outcome != GKI_DONE) return outcome;
-    at = drive->at;
-    break_even_ns = drive->break_even_ns;
+    at = runner->at;
+    break_even_ns = runner->break_even_ns;
   }
-  drive->at = end;
+  runner->at = end;
   return GKI_DONE;
 }
 
 /* ---- walking ----------------------------------------------------------------------------------------------------- */
 
-static int32_t read_flag(const gki_drive *drive, uint32_t at) {
-  const gk_node *node = &drive->program->plan->nodes[at];
+static int32_t read_flag(const gki_runner *runner, uint32_t at) {
+  const gk_node *node = &runner->program->plan->nodes[at];
   int32_t flag;
-  memcpy(&flag, (const char *)drive->launch->values[node->flag].ptr + node->offset, sizeof flag);
+  memcpy(&flag, (const char *)runner->launch->values[node->flag].ptr + node->offset, sizeof flag);
   return flag;
 }
 
@@ -174,112 +174,112 @@ static bool straight_body(const gki_program *program, uint32_t loop, gki_span *o
   return true;
 }
 
-static void begin_section(gki_drive *drive) {
-  gki_fork *fork = drive->fork;
-  const gki_section *section = &drive->program->sections[fork->first + fork->at];
+static void begin_section(gki_runner *runner) {
+  gki_fork *fork = runner->fork;
+  const gki_section *section = &runner->program->sections[fork->first + fork->at];
   gk_walk_fork(fork->around, section->node, section->walk);
-  drive->walk = section->walk;
-  go_on(drive, 0);
+  runner->walk = section->walk;
+  go_on(runner, 0);
 }
 
-static gki_outcome fork_walks(gki_drive *drive) {
-  gki_fork *fork = fork_at(drive->program, drive->step.at);
+static gki_outcome fork_walks(gki_runner *runner) {
+  gki_fork *fork = fork_at(runner->program, runner->step.at);
   bool timed;
-  if (choose(drive, fork, &timed) == GKI_SHARE) {
-    gki_outcome outcome = split_sections(drive, fork, drive->walk, timed);
-    if (outcome == GKI_DONE) go_on(drive, 0);
+  if (choose(runner, fork, &timed) == GKI_SHARE) {
+    gki_outcome outcome = split_sections(runner, fork, runner->walk, timed);
+    if (outcome == GKI_DONE) go_on(runner, 0);
     return outcome;
   }
-  begin_series(drive, fork, timed);
-  fork->outer = drive->fork;
-  fork->around = drive->walk;
+  begin_series(runner, fork, timed);
+  fork->outer = runner->fork;
+  fork->around = runner->walk;
   fork->at = 0;
-  drive->fork = fork;
-  begin_section(drive);
+  runner->fork = fork;
+  begin_section(runner);
   return GKI_DONE;
 }
 
 /* A section that was walked in series has ended. */
-static void end_section(gki_drive *drive) {
-  gki_fork *fork = drive->fork;
-  gk_walk_join(fork->around, drive->walk);
+static void end_section(gki_runner *runner) {
+  gki_fork *fork = runner->fork;
+  gk_walk_join(fork->around, runner->walk);
   if (++fork->at < fork->count) {
-    begin_section(drive);
+    begin_section(runner);
     return;
   }
-  end_series(drive, fork);
-  drive->walk = fork->around;
-  drive->fork = fork->outer;
-  go_on(drive, 0);
+  end_series(runner, fork);
+  runner->walk = fork->around;
+  runner->fork = fork->outer;
+  go_on(runner, 0);
 }
 
 /* The passes of a loop; 0 of them if the walker knows better. */
-static gki_outcome run_passes(gki_drive *drive) {
-  const gki_program *program = drive->program;
-  uint32_t loop = drive->step.at;
-  uint64_t *passes = &drive->walk->record->passes[program->plan->nodes[loop].loop];
+static gki_outcome run_passes(gki_runner *runner) {
+  const gki_program *program = runner->program;
+  uint32_t loop = runner->step.at;
+  uint64_t *passes = &runner->walk->record->passes[program->plan->nodes[loop].loop];
   gki_span ops;
   int64_t ended = 0;
   if (!straight_body(program, loop, &ops)) {
-    go_on(drive, 0);
+    go_on(runner, 0);
     return GKI_DONE;
   }
-  if (program->plan->nodes[loop].op == GK_OP_WHILE && read_flag(drive, loop) == 0) ended = 1;
+  if (program->plan->nodes[loop].op == GK_OP_WHILE && read_flag(runner, loop) == 0) ended = 1;
   for (uint32_t made = 1; !ended; ++made) {
-    drive->at = ops.begin;
-    gki_outcome outcome = run_ops(drive, ops.end);
+    runner->at = ops.begin;
+    gki_outcome outcome = run_ops(runner, ops.end);
     if (outcome != GKI_DONE) return outcome;
     ++*passes;
     if (gki_openmp_failed(program)) return GKI_FAILED;
     /* The walker sees it too, and no flag is read. */
-    if (__atomic_load_n(drive->launch->cancel, __ATOMIC_RELAXED)) break;
-    ended = read_flag(drive, loop) == 0;
-    if (made == drive->step.passes) break;
+    if (__atomic_load_n(runner->launch->cancel, __ATOMIC_RELAXED)) break;
+    ended = read_flag(runner, loop) == 0;
+    if (made == runner->step.passes) break;
   }
-  go_on(drive, ended);
+  go_on(runner, ended);
   return GKI_DONE;
 }
 
 /* Checkpoint after checkpoint, while they are of one run each; the step is kept where the compiler sees it. */
-static gki_outcome run_checkpoints(gki_drive *drive) {
-  const gki_program *program = drive->program;
-  gk_step step = drive->step;
+static gki_outcome run_checkpoints(gki_runner *runner) {
+  const gki_program *program = runner->program;
+  gk_step step = runner->step;
   while (step.kind == GK_STEP_CHECKPOINT) {
     uint32_t end = program->runs[step.at].end;
-    gki_op *op = &program->ops[drive->at];
-    const bool single = drive->at + 1 == end;
-    if (!single || !run_small(op, program->args, drive->break_even_ns)) {
-      drive->step = step;
-      gki_outcome outcome = single ? one_op(drive, op) : run_ops(drive, end);
+    gki_op *op = &program->ops[runner->at];
+    const bool single = runner->at + 1 == end;
+    if (!single || !run_small(op, program->args, runner->break_even_ns)) {
+      runner->step = step;
+      gki_outcome outcome = single ? one_op(runner, op) : run_ops(runner, end);
       if (outcome != GKI_DONE) return outcome;
     }
-    step = next_step(drive, read_flag(drive, step.node));
+    step = next_step(runner, read_flag(runner, step.node));
   }
-  drive->step = step;
+  runner->step = step;
   return GKI_DONE;
 }
 
-/* From drive->step on. */
-static gki_outcome walk(gki_drive *drive) {
-  gki_program *program = drive->program;
+/* From runner->step on. */
+static gki_outcome walk(gki_runner *runner) {
+  gki_program *program = runner->program;
   const bool tells = gki_trace_enabled() && program->plan->bits & GK_ISOLATE; /* else passes would be left out */
   for (;;) {
     gki_outcome outcome = GKI_DONE;
-    switch (drive->step.kind) {
+    switch (runner->step.kind) {
     case GK_STEP_RUN:
-      if (tells) gki_trace_begin_run(program->plan, drive->step.at);
-      outcome = run_ops(drive, program->runs[drive->step.at].end);
+      if (tells) gki_trace_begin_run(program->plan, runner->step.at);
+      outcome = run_ops(runner, program->runs[runner->step.at].end);
       if (tells) gki_trace_end();
-      if (outcome == GKI_DONE) go_on(drive, 0);
+      if (outcome == GKI_DONE) go_on(runner, 0);
       break;
-    case GK_STEP_CHECKPOINT: outcome = run_checkpoints(drive); break;
-    case GK_STEP_FLAG: go_on(drive, read_flag(drive, drive->step.at)); break;
-    case GK_STEP_FORK: outcome = fork_walks(drive); break;
+    case GK_STEP_CHECKPOINT: outcome = run_checkpoints(runner); break;
+    case GK_STEP_FLAG: go_on(runner, read_flag(runner, runner->step.at)); break;
+    case GK_STEP_FORK: outcome = fork_walks(runner); break;
     case GK_STEP_END:
-      if (drive->walk == drive->outermost) return GKI_DONE;
-      end_section(drive);
+      if (runner->walk == runner->outermost) return GKI_DONE;
+      end_section(runner);
       break;
-    case GK_STEP_LOOP: outcome = run_passes(drive); break;
+    case GK_STEP_LOOP: outcome = run_passes(runner); break;
     }
     if (outcome != GKI_DONE) return outcome;
     if (gki_openmp_failed(program)) return GKI_FAILED;
@@ -292,21 +292,21 @@ gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_re
   gki_program *program = graph;
   gki_openmp_device *device = program->device;
   gk_walk whole;
-  gki_drive drive = {.program = program, .launch = launch, .walk = &whole, .outermost = &whole, .top = true};
-  drive.may_meet = device->team.most > 1;
+  gki_runner runner = {.program = program, .launch = launch, .walk = &whole, .outermost = &whole, .top = true};
+  runner.may_meet = device->team.most > 1;
   atomic_store_explicit(&program->failed, GK_OK, memory_order_relaxed);
   gki_openmp_patch(program, launch);
   (void)gki_openmp_forget(device);
   if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 16;
-  gki_openmp_crew(&drive, 0, 1, device->dispatch_ns);
-  drive.saving_missed_ns = program->eager ? device->wake_ns : 0;
+  gki_openmp_crew(&runner, 0, 1, device->dispatch_ns);
+  runner.saving_missed_ns = program->eager ? device->wake_ns : 0;
   const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* with several tasks in one step */
   const uint32_t takes = 1u << GK_STEP_FORK | (program->plan->bits & GK_ISOLATE ? 0 : more);
   gk_walk_start(&whole, program->plan, launch, takes, record);
-  go_on(&drive, 0);
-  (void)walk(&drive);
+  go_on(&runner, 0);
+  (void)walk(&runner);
   gki_team_part(&device->team);
-  program->eager = drive.saving_ns > device->wake_ns;
+  program->eager = runner.saving_ns > device->wake_ns;
   gk_result failed = (gk_result)atomic_load_explicit(&program->failed, memory_order_relaxed);
   return failed == GK_OK ? GK_OK : gki_fail_with(failed, program->message);
 }

@@ -4,10 +4,10 @@
 #include "openmp/program.h"
 
 /* What one thread leads: the whole launch, or some sections of it. */
-typedef struct gki_drive {
+typedef struct gki_runner {
   gki_program *program;
   const gk_launch_args *launch;
-  gk_walk *walk, *outermost; /* where it is, and the walk whose end is the drive's end */
+  gk_walk *walk, *outermost; /* where it is, and the walk whose end is the runner's end */
   gki_fork *fork;            /* walked in series just now, the innermost */
   gk_step step;
   uint32_t at;               /* in a run: the next op */
@@ -19,7 +19,7 @@ typedef struct gki_drive {
   bool top;                  /* the whole launch: it learns what a hand-over takes */
   bool met;                  /* the team is there */
   bool may_meet;             /* there is no team yet, and there could be */
-} gki_drive;
+} gki_runner;
 
 typedef enum gki_outcome {
   GKI_DONE,
@@ -27,7 +27,7 @@ typedef enum gki_outcome {
 } gki_outcome;
 
 /* share.c: one op. */
-gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op);
+gki_outcome gki_openmp_execute(gki_runner *runner, gki_op *op);
 
 static inline bool gki_openmp_failed(const gki_program *program) {
   return atomic_load_explicit(&program->failed, memory_order_relaxed) != GK_OK;

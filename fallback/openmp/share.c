@@ -221,12 +221,12 @@ static void add_up(const part_of *job) {
 }
 
 /* Of floats: their number depends on items and threads only, so that the sum's bits do. */
-static void cut_sums(const gki_drive *drive, const gki_op *op, part_of *job) {
-  const gki_program *program = drive->program;
+static void cut_sums(const gki_runner *runner, const gki_op *op, part_of *job) {
+  const gki_program *program = runner->program;
   size_t threads = program->device->team.wanted, chunks = job->range.end / SUM_ITEMS;
   job->sums = &program->sums[op->more - 1];
   job->chunks = (uint32_t)(chunks < 1 ? 1 : chunks < threads ? chunks : threads);
-  job->partial = program->partial + drive->first * threads * program->partial_bytes;
+  job->partial = program->partial + runner->first * threads * program->partial_bytes;
 }
 
 /* ---- copies and fills: their items are bytes --------------------------------------------------------------------- */
@@ -263,8 +263,8 @@ static bool overlap(const char *a, const char *b, size_t bytes) {
   return (x < y ? y - x : x - y) < bytes;
 }
 
-static void set_bytes(const gki_drive *drive, const gki_op *op, part_of *job) {
-  const gki_program *program = drive->program;
+static void set_bytes(const gki_runner *runner, const gki_op *op, part_of *job) {
+  const gki_program *program = runner->program;
   const gk_node *node = &program->plan->nodes[op->node];
   const gk_slot_desc *to = &program->plan->slots[program->plan->args[node->args]];
   job->bytes[0].ptr = (char *)job->args[0].ptr + node->offset;
@@ -284,16 +284,16 @@ static void run_alone(part_of *job) {
 
 enum { SELDOM = 16 /* executions from one that is timed to the next, of what is shared and not long */ };
 
-static void share_out(gki_drive *drive, part_of *job) {
+static void share_out(gki_runner *runner, part_of *job) {
   for (uint32_t k = 0; k < job->parts && job->pieces > 1; ++k)
     atomic_store_explicit(taken_of(job, k), 0, memory_order_relaxed); /* seen by whoever hears the bell */
-  gki_team_post(&drive->program->device->team, &job->order, drive->first, drive->count, job->parts);
+  gki_team_post(&runner->program->device->team, &job->order, runner->first, runner->count, job->parts);
 }
 
 /* What was timed of a shared task: its items, and what it took to wake others or else to hand it over. */
-static void learn_shared(gki_drive *drive, const part_of *job, gki_op *op, uint64_t posted, uint64_t begun,
+static void learn_shared(gki_runner *runner, const part_of *job, gki_op *op, uint64_t posted, uint64_t begun,
                          uint64_t ended) {
-  gki_openmp_device *device = drive->program->device;
+  gki_openmp_device *device = runner->program->device;
   const uint64_t joined = gki_now_ns();
   const size_t own = in_chunks(job) ? job->range.end * (job->chunks / job->parts) / job->chunks
                                     : piece_of(job, 0, 0).end;
@@ -301,41 +301,41 @@ static void learn_shared(gki_drive *drive, const part_of *job, gki_op *op, uint6
   else gki_openmp_learn(device, op, own, ended - begun);
   uint64_t woken_at = atomic_load_explicit(&job->order.woken_at, memory_order_relaxed);
   if (woken_at) {
-    if (drive->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
-    gki_openmp_reconsider(drive);
+    if (runner->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
+    gki_openmp_reconsider(runner);
   }
   /* Where the work itself takes much longer, its unevenness is all one would see: believed, it would make the next
    * look small beside it, and so keep itself alive. */
-  else if ((float)(ended - begun) < fmaxf(drive->dispatch_ns, 8 * device->handoff_floor_ns))
-    gki_openmp_adapt_awake(drive, (float)(joined - posted - (ended - begun)));
+  else if ((float)(ended - begun) < fmaxf(runner->dispatch_ns, 8 * device->handoff_floor_ns))
+    gki_openmp_adapt_awake(runner, (float)(joined - posted - (ended - begun)));
 }
 
-static void run_shared(gki_drive *drive, part_of *job, gki_op *op) {
-  const gki_team *team = &drive->program->device->team;
+static void run_shared(gki_runner *runner, part_of *job, gki_op *op) {
+  const gki_team *team = &runner->program->device->team;
   const size_t most = in_chunks(job) ? job->chunks : job->range.end;
-  const uint32_t parts = most < drive->count ? (uint32_t)most : drive->count;
+  const uint32_t parts = most < runner->count ? (uint32_t)most : runner->count;
   job->order.part_ns = (float)job->range.end * op->cost_ns / (float)parts;
-  job->first = drive->first;
-  job->count = drive->count;
+  job->first = runner->first;
+  job->count = runner->count;
   cut_parts(job, parts, job->order.part_ns);
   if (job->sums && job->sums->exact) job->chunks = parts;
   if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too small to be shared until now */
   /* Reading the clock six times is a good part of a hand-over, but nothing beside what is long. */
   const bool timed = op->countdown <= 1 || op->timed == 0 || job->order.part_ns >= LONG_NS ||
-                     gki_team_sleeps(team, gki_team_seat(drive->first, drive->count, parts - 1, parts));
+                     gki_team_sleeps(team, gki_team_seat(runner->first, runner->count, parts - 1, parts));
   job->timed = timed;
   const uint64_t posted = timed ? gki_now_ns() : 0;
-  share_out(drive, job);
+  share_out(runner, job);
   const uint64_t begun = timed ? gki_now_ns() : 0;
   job->order.work(&job->order, 0);
   const uint64_t ended = timed ? gki_now_ns() : 0;
   gki_team_wait(team, &job->order);
-  if (timed) learn_shared(drive, job, op, posted, begun, ended);
+  if (timed) learn_shared(runner, job, op, posted, begun, ended);
   else --op->countdown;
 }
 
-static gki_outcome call(gki_drive *drive, const gki_op *op) {
-  gki_program *program = drive->program;
+static gki_outcome call(gki_runner *runner, const gki_op *op) {
+  gki_program *program = runner->program;
   const gk_node *node = &program->plan->nodes[op->node];
   gki_begin();
   gk_result result = gki_call(node, program->args + op->args, NULL);
@@ -345,44 +345,44 @@ static gki_outcome call(gki_drive *drive, const gki_op *op) {
 }
 
 /* Whether there is room for the known number of elements of a COPY or FILL: then nothing is left to judge. */
-static bool has_room(const gki_drive *drive, const gki_op *op) {
-  const gk_plan *plan = drive->program->plan;
+static bool has_room(const gki_runner *runner, const gki_op *op) {
+  const gk_plan *plan = runner->program->plan;
   const gk_node *node = &plan->nodes[op->node];
   const uint32_t *slots = plan->args + node->args, element = plan->slots[*slots].element_bytes;
   const uint64_t bytes = op->range.end * (element ? element : 1);
-  const size_t *room = drive->launch->room;
+  const size_t *room = runner->launch->room;
   if (!room) return true;
   return bytes + node->offset <= room[slots[0]] &&
          (op->kind == GKI_FILL || bytes + node->from_offset <= room[slots[1]]);
 }
 
 /* Where a count may be too large: it is read just now, or doesn't fit, or there is memory to be left. */
-static gk_result judge(const gki_drive *drive, const gki_op *op, gk_range *range) {
+static gk_result judge(const gki_runner *runner, const gki_op *op, gk_range *range) {
   int64_t extent[3];
   uint64_t items;
   gki_begin();
-  gki_openmp_extents(drive->program, op, drive->launch->values, extent);
-  gk_result result = gk_judge_count(drive->program->plan, op->node, drive->launch, extent, &items);
+  gki_openmp_extents(runner->program, op, runner->launch->values, extent);
+  gk_result result = gk_judge_count(runner->program->plan, op->node, runner->launch, extent, &items);
   *range = (gk_range){0, (size_t)items, {(uint32_t)extent[0], (uint32_t)extent[1], (uint32_t)extent[2]}};
   return result;
 }
 
 /* A job that isn't cut yet; over no items if there is nothing to do. */
-static gk_result make_job(const gki_drive *drive, const gki_op *op, part_of *job) {
-  const gki_program *program = drive->program;
+static gk_result make_job(const gki_runner *runner, const gki_op *op, part_of *job) {
+  const gki_program *program = runner->program;
   const gk_node *node = &program->plan->nodes[op->node];
   *job = (part_of){.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
                    .host = op->host, .range = op->range, .order.work = run_part};
-  if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0] && !has_room(drive, op))) {
-    gk_result result = judge(drive, op, &job->range);
+  if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0] && !has_room(runner, op))) {
+    gk_result result = judge(runner, op, &job->range);
     if (result != GK_OK) return result;
   }
   if (job->range.end == 0) return GK_OK;
   if (op->kind > GKI_KERNEL) {
-    set_bytes(drive, op, job);
+    set_bytes(runner, op, job);
     job->order.work = op->kind == GKI_COPY ? copy_part : fill_part;
   } else if (op->more) {
-    cut_sums(drive, op, job);
+    cut_sums(runner, op, job);
   }
   return GK_OK;
 }
@@ -392,34 +392,34 @@ static bool is_divisible(const gki_op *op, const part_of *job) {
   return in_chunks(job) ? job->chunks > 1 : job->range.end > 1;
 }
 
-/* alone_ns: what it takes on one thread. Asked again once the team has started, which changes drive->break_even_ns. */
-static bool is_worth_sharing(gki_drive *drive, float alone_ns) {
+/* alone_ns: what it takes on one thread. Asked again once the team has started, which changes runner->break_even_ns. */
+static bool is_worth_sharing(gki_runner *runner, float alone_ns) {
   gki_advice advice = GKI_HAS_MET;
-  while (advice == GKI_HAS_MET && alone_ns >= drive->break_even_ns)
-    advice = gki_openmp_advise(drive, (alone_ns / drive->break_even_ns - 1) * drive->dispatch_ns);
+  while (advice == GKI_HAS_MET && alone_ns >= runner->break_even_ns)
+    advice = gki_openmp_advise(runner, (alone_ns / runner->break_even_ns - 1) * runner->dispatch_ns);
   return advice == GKI_SHARE;
 }
 
-static void run_alone_timed(gki_drive *drive, gki_op *op, part_of *job, float alone_ns) {
+static void run_alone_timed(gki_runner *runner, gki_op *op, part_of *job, float alone_ns) {
   const uint64_t begun = gki_now_ns();
   run_alone(job);
-  gki_openmp_learn(drive->program->device, op, job->range.end, gki_now_ns() - begun);
-  if (alone_ns < drive->break_even_ns && alone_ns > 2 * GKI_HANDOFF_NS) gki_openmp_reconsider(drive);
+  gki_openmp_learn(runner->program->device, op, job->range.end, gki_now_ns() - begun);
+  if (alone_ns < runner->break_even_ns && alone_ns > 2 * GKI_HANDOFF_NS) gki_openmp_reconsider(runner);
 }
 
-gki_outcome gki_openmp_execute(gki_drive *drive, gki_op *op) {
+gki_outcome gki_openmp_execute(gki_runner *runner, gki_op *op) {
   part_of job;
-  if (op->kind == GKI_CALL) return call(drive, op);
-  const gk_result result = make_job(drive, op, &job);
-  if (result != GK_OK) return gki_openmp_fail(drive->program, result);
+  if (op->kind == GKI_CALL) return call(runner, op);
+  const gk_result result = make_job(runner, op, &job);
+  if (result != GK_OK) return gki_openmp_fail(runner->program, result);
   if (job.range.end == 0) return GKI_DONE;
   const float alone_ns = (float)job.range.end * op->cost_ns;
   const bool divisible = is_divisible(op, &job);
-  if (divisible && is_worth_sharing(drive, alone_ns)) {
-    run_shared(drive, &job, op);
-  } else if (divisible && drive->break_even_ns < INFINITY &&
-             (alone_ns >= drive->break_even_ns || op->countdown <= 1)) {
-    run_alone_timed(drive, op, &job, alone_ns);
+  if (divisible && is_worth_sharing(runner, alone_ns)) {
+    run_shared(runner, &job, op);
+  } else if (divisible && runner->break_even_ns < INFINITY &&
+             (alone_ns >= runner->break_even_ns || op->countdown <= 1)) {
+    run_alone_timed(runner, op, &job, alone_ns);
   } else {
     op->countdown = op->countdown > 1 ? (uint16_t)(op->countdown - 1) : UINT16_MAX;
     run_alone(&job);
