@@ -51,7 +51,7 @@ static void reconsider(gki_trial *trial) {
   trial->wait = trial->pause;
 }
 
-/* In series each task may still be shared by the whole crew, so neither way is better beforehand: both are tried, if
+/* In series each task may still be shared by the whole subteam, so neither way is better beforehand: both are tried, if
  * the sections take long enough to pay for a hand-over, and the one that lost is tried again now and then. */
 gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
   if (trial->series_samples < SERIES_TRIES) return (gki_pick){.timed = true};
@@ -70,7 +70,7 @@ gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
 
 /* ---- hand-overs and tasks ---------------------------------------------------------------------------------------- */
 
-void gki_openmp_crew(gki_runner *runner, uint32_t first, uint32_t count, float dispatch_ns) {
+void gki_openmp_set_subteam(gki_runner *runner, uint32_t first, uint32_t count, float dispatch_ns) {
   runner->first = first;
   runner->count = count;
   runner->dispatch_ns = dispatch_ns;
@@ -141,7 +141,7 @@ void gki_openmp_adapt_awake(gki_runner *runner, float seen_ns) {
   gki_openmp_device *device = runner->program->device;
   device->dispatch_ns *= seen_ns > device->dispatch_ns ? 1.1f : 1 / 1.1f;
   if (device->dispatch_ns < device->handoff_floor_ns / 2) device->dispatch_ns = device->handoff_floor_ns / 2;
-  gki_openmp_crew(runner, runner->first, runner->count, device->dispatch_ns);
+  gki_openmp_set_subteam(runner, runner->first, runner->count, device->dispatch_ns);
 }
 
 void gki_openmp_reconsider(gki_runner *runner) {
@@ -152,7 +152,7 @@ void gki_openmp_reconsider(gki_runner *runner) {
     gather(device);
     gki_openmp_calibrate(device, since);
   }
-  gki_openmp_crew(runner, runner->first, runner->count, device->dispatch_ns);
+  gki_openmp_set_subteam(runner, runner->first, runner->count, device->dispatch_ns);
 }
 
 static void meet(gki_runner *runner) {
@@ -166,7 +166,7 @@ static void meet(gki_runner *runner) {
   const uint64_t met = gki_now_ns();
   if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, met);
   gki_openmp_adapt_wake(device, (float)(met - begun));
-  gki_openmp_crew(runner, 0, device->team.size, device->dispatch_ns);
+  gki_openmp_set_subteam(runner, 0, device->team.size, device->dispatch_ns);
 }
 
 /* Waking somebody takes long, so it must have been worth it for as long: then at most half of what could be saved is

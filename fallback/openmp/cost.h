@@ -24,11 +24,11 @@ typedef enum gki_advice {
   GKI_HAS_MET, /* the team has met, which tells what a hand-over takes: ask again */
 } gki_advice;
 
-/* Whether to disturb the crew for something that would save so much, were it awake; has the team meet where it is worth
- * it. */
+/* Whether to disturb the subteam for something that would save so much, were it awake; starts the team where that is
+ * worth it. */
 gki_advice gki_openmp_advise(gki_runner *runner, float saving_ns);
-void gki_openmp_crew(gki_runner *runner, uint32_t first, uint32_t count, float dispatch_ns);
-/* Measures what a hand-over takes: at each meeting, and where what was measured is doubted. The crew must be idle.
+void gki_openmp_set_subteam(gki_runner *runner, uint32_t first, uint32_t count, float dispatch_ns);
+/* Measures what a hand-over takes: at each meeting, and where what was measured is doubted. The subteam must be idle.
  * since: when the trouble for it began (gki_now_ns). */
 void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since);
 /* Lets hand-overs that took long count for less. @return Whether what was measured is doubted: GKI_HANDOFF_NS is in its

@@ -25,8 +25,8 @@ static gki_advice choose(gki_runner *runner, gki_fork *fork, bool *timed) {
   if (fork->in_order || runner->break_even_ns == INFINITY) return GKI_ALONE;
   gki_advice advice;
   do {
-    const uint32_t crew = runner->may_meet ? runner->program->device->team.most : runner->count;
-    const uint32_t groups = fork->count < crew ? fork->count : crew;
+    const uint32_t subteam = runner->may_meet ? runner->program->device->team.most : runner->count;
+    const uint32_t groups = fork->count < subteam ? fork->count : subteam;
     const gki_pick pick = gki_trial_pick(&fork->trial, groups, runner->dispatch_ns);
     *timed = pick.timed;
     advice = pick.split ? gki_openmp_advise(runner, pick.saving_ns) : GKI_ALONE;
@@ -50,7 +50,7 @@ static void run_sections(gki_order *at, uint32_t index) {
   gki_runner runner = {.program = program, .launch = from->launch};
   uint32_t begin = (uint32_t)((uint64_t)index * from->count / split->groups);
   uint32_t end = (uint32_t)((uint64_t)(index + 1) * from->count / split->groups);
-  gki_openmp_crew(&runner, from->first + begin, end - begin, from->dispatch_ns);
+  gki_openmp_set_subteam(&runner, from->first + begin, end - begin, from->dispatch_ns);
   uint32_t number;
   while (!gki_openmp_failed(program) && (number = atomic_fetch_add(&split->next, 1)) < split->fork->count) {
     gki_section *section = &program->sections[split->fork->first + number];
@@ -298,7 +298,7 @@ gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_re
   gki_openmp_patch(program, launch);
   (void)gki_openmp_forget(device);
   if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 16;
-  gki_openmp_crew(&runner, 0, 1, device->dispatch_ns);
+  gki_openmp_set_subteam(&runner, 0, 1, device->dispatch_ns);
   runner.saving_missed_ns = program->eager ? device->wake_ns : 0;
   const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* with several tasks in one step */
   const uint32_t takes = 1u << GK_STEP_FORK | (program->plan->bits & GK_ISOLATE ? 0 : more);

@@ -1,4 +1,4 @@
-/* Carrying out ops: by one thread, or by a crew (a leader's seat and those behind it). */
+/* Carrying out ops: by one thread, or by a subteam: the threads at a leader's seat and those behind it. */
 #ifndef GKI_OPENMP_RUNNER_H
 #define GKI_OPENMP_RUNNER_H
 #include "openmp/program.h"
@@ -11,10 +11,10 @@ typedef struct gki_runner {
   gki_fork *fork;            /* walked in series just now, the innermost */
   gk_step step;
   uint32_t at;               /* in a run: the next op */
-  uint32_t first, count;     /* its crew's seats */
-  float dispatch_ns;          /* of its crew */
+  uint32_t first, count;     /* its subteam's seats */
+  float dispatch_ns;          /* of its subteam */
   float break_even_ns;            /* a task that takes this long alone is worth sharing */
-  float saving_missed_ns;           /* what a crew that is asleep could have saved */
+  float saving_missed_ns;           /* what a subteam that is asleep could have saved */
   float saving_ns;           /* the same, and what sharing did save */
   bool top;                  /* the whole launch: it learns what a hand-over takes */
   bool met;                  /* the team is there */

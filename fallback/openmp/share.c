@@ -1,5 +1,5 @@
-/* One op: on the leader alone, or cut into parts for its crew. Which of the two is a matter of measured time and never
- * of results: sums of floats are cut by item count and the device's threads, whoever adds them up. */
+/* One op: on the leader alone, or cut into parts for its subteam. Which of the two is a matter of measured time, never of
+ * results: sums of floats are cut by item count and the device's threads, whoever adds them up. */
 #include "base/error.h"
 #include "base/within.h"
 #include "openmp/cost.h"
@@ -27,8 +27,8 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* A task in at most as many parts as its crew has seats, a long one's of some pieces each. Whoever is through with its
- * own takes pieces of others': cores aren't equally fast, least of all virtual ones, and items needn't be. Each begins
+/* A task in at most as many parts as its subteam has seats, a long one's of some pieces each. A thread that is through
+ * with its own takes pieces of others': cores aren't equally fast, least of all virtual ones, and items needn't be. Each begins
  * with its own, so in the next task it has in its cache what it had in this one (affinity scheduling, Markatos and
  * LeBlanc 1994), and as a rule another's last piece, where it is short, isn't taken: its owner would be there as soon,
  * and has it in its cache. Pieces are the halves of what is left of a part, so that they are few, and small where
@@ -41,7 +41,7 @@ typedef struct part_of {
   const gk_value *args;
   gk_host_kernel host;   /* NULL: a copy or fill. Not by way of the op, which the leader writes to meanwhile */
   gk_range range;
-  uint32_t first, count; /* the crew's seats */
+  uint32_t first, count; /* the subteam's seats */
   uint32_t parts, pieces, chunks;
   uint32_t arg_count;
   uint32_t step; /* parts and pieces are multiples of it, but for the last of each */

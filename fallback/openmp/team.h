@@ -20,7 +20,7 @@ typedef struct gki_order {
   atomic_uint pending;       /* seats that aren't done, and whether the asker sleeps */
   const gki_within *within;  /* the asker's */
   float part_ns;             /* what one's part may take, 0: not known; who is done waits about as long awake */
-  uint32_t first, count;     /* the asker's seat, and how many there are in its crew */
+  uint32_t first, count;     /* the asker's seat, and how many there are in its subteam */
   uint32_t parts;            /* of them that got it, and the asker's own */
   _Atomic uint64_t woken_at; /* when the last of those who slept began (gki_now_ns), 0: nobody did */
 } gki_order;

@@ -167,10 +167,10 @@ static void test_who_came_elsewhere_stays(void **state) {
   assert_int_equal(call_count, 0);
 }
 
-/* Nor to cores of other threads that have the order; of a crew in the middle of the team. */
+/* Nor to cores of other threads that have the order; of a subteam in the middle of the team. */
 static void test_cores_of_others(void **state) {
   (void)state;
-  atomic_store(&team.seats[1].cpu, 0); /* isn't of the crew */
+  atomic_store(&team.seats[1].cpu, 0); /* isn't of the subteam */
   atomic_store(&team.seats[4].cpu, 3);
   atomic_store(&team.seats[6].cpu, 2);
   wait_for(3, 4);
@@ -179,7 +179,7 @@ static void test_cores_of_others(void **state) {
   assert_sent(1, 6, 0x3);
 }
 
-/* Of an order of fewer parts than its crew has seats only the threads that got it. */
+/* Of an order of fewer parts than its subteam has seats only the threads that got it. */
 static void test_fewer_parts_than_seats(void **state) {
   (void)state;
   wait_for_parts(1, 6, 3);

@@ -393,7 +393,7 @@ static const gk_param touching_params[] = {{"x", "uint8_t", 1, 1, GK_PTR, GK_ACC
 static const gk_kernel touching = {.name = "touching", .params = touching_params, .param_count = 1,
                                    .host = touch_each};
 
-/* A task is cut into pieces while the crew behind is at its own: neither does an item twice, or leaves one out. */
+/* A task is cut into pieces while the subteam behind is at its own: neither does an item twice, or leaves one out. */
 static void test_pieces_side_by_side(void **state) {
   (void)state;
   static const gk_task tasks[] = {
