@@ -74,7 +74,7 @@ void gki_openmp_set_subteam(gki_runner *runner, uint32_t first, uint32_t count, 
   runner->first = first;
   runner->count = count;
   runner->dispatch_ns = dispatch_ns;
-  uint32_t threads = runner->may_meet ? runner->program->device->team.most : count;
+  uint32_t threads = runner->may_start ? runner->program->device->team.most : count;
   runner->break_even_ns = threads > 1 ? dispatch_ns * (float)threads / (float)(threads - 1) : INFINITY;
 }
 
@@ -92,7 +92,7 @@ static void gather(gki_openmp_device *device) {
 }
 
 /* Of few, the least but one: a core that is taken away for a moment makes any of them long, and if all were long this
- * time, the other meetings know better. */
+ * time, the other times know better. */
 void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
   enum { TIMES = 4, TOO_LONG_NS = 100000, PAUSES = 32, MOST_PAUSE_NS = 100000000 };
   float least = INFINITY, next = INFINITY;
@@ -105,13 +105,13 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
     least = fminf(least, seen);
     before = after;
   }
-  device->at_meeting_ns[device->meetings++ % GK_COUNT(device->at_meeting_ns)] = next < INFINITY ? next : least;
+  device->calibrated_ns[device->calibrations++ % GK_COUNT(device->calibrated_ns)] = next < INFINITY ? next : least;
   float floor_ns = INFINITY;
-  for (uint32_t k = 0; k < device->meetings && k < GK_COUNT(device->at_meeting_ns); ++k)
-    floor_ns = fminf(floor_ns, device->at_meeting_ns[k]);
+  for (uint32_t k = 0; k < device->calibrations && k < GK_COUNT(device->calibrated_ns); ++k)
+    floor_ns = fminf(floor_ns, device->calibrated_ns[k]);
   device->handoff_floor_ns = floor_ns;
   const bool was_long = device->pause_ns > 0;
-  if (device->meetings == 1 || was_long || device->dispatch_ns < floor_ns / 2) device->dispatch_ns = floor_ns;
+  if (device->calibrations == 1 || was_long || device->dispatch_ns < floor_ns / 2) device->dispatch_ns = floor_ns;
   const bool in_vain = start >= device->doubted_at;
   const float pause_ns = fmaxf((float)(before - since) * PAUSES, device->pause_ns * (in_vain ? 2 : 1));
   device->pause_ns = floor_ns > GKI_HANDOFF_NS ? fminf(pause_ns, MOST_PAUSE_NS) : 0;
@@ -119,7 +119,7 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
 }
 
 /* What a busy machine taught is forgotten little by little. A floor above what is usual would keep the team from ever
- * meeting, where it is measured. It need not mean much, either: two threads may have been given one core just then,
+ * starting, where it is measured. It need not mean much, either: two threads may have been given one core just then,
  * above all a new one its maker's. So after a pause it is doubted, and measured again when a task seems worth it,
  * however few launches there were meanwhile; each time in vain the pause is doubled, up to MOST_PAUSE_NS. */
 bool gki_openmp_forget(gki_openmp_device *device) {
@@ -147,7 +147,7 @@ void gki_openmp_adapt_awake(gki_runner *runner, float seen_ns) {
 void gki_openmp_reconsider(gki_runner *runner) {
   if (!runner->top) return;
   gki_openmp_device *device = runner->program->device;
-  if (gki_openmp_forget(device) && runner->met) {
+  if (gki_openmp_forget(device) && runner->started) {
     const uint64_t since = gki_now_ns();
     gather(device);
     gki_openmp_calibrate(device, since);
@@ -155,17 +155,17 @@ void gki_openmp_reconsider(gki_runner *runner) {
   gki_openmp_set_subteam(runner, runner->first, runner->count, device->dispatch_ns);
 }
 
-static void meet(gki_runner *runner) {
+static void start_team(gki_runner *runner) {
   gki_openmp_device *device = runner->program->device;
   const uint64_t begun = gki_now_ns();
-  gki_team_meet(&device->team);
-  runner->may_meet = false;
-  runner->met = true;
+  gki_team_start(&device->team);
+  runner->may_start = false;
+  runner->started = true;
   runner->saving_missed_ns = 0;
   gather(device);
-  const uint64_t met = gki_now_ns();
-  if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, met);
-  gki_openmp_adapt_wake(device, (float)(met - begun));
+  const uint64_t started = gki_now_ns();
+  if (device->team.size > 1 && !device->fixed) gki_openmp_calibrate(device, started);
+  gki_openmp_adapt_wake(device, (float)(started - begun));
   gki_openmp_set_subteam(runner, 0, device->team.size, device->dispatch_ns);
 }
 
@@ -174,14 +174,14 @@ static void meet(gki_runner *runner) {
 gki_advice gki_openmp_advise(gki_runner *runner, float saving_ns) {
   const gki_openmp_device *device = runner->program->device;
   bool awake = runner->count > 1 && !gki_team_sleeps(&device->team, runner->first + runner->count - 1);
-  if (runner->count == 1 && !runner->may_meet) return GKI_ALONE;
+  if (runner->count == 1 && !runner->may_start) return GKI_ALONE;
   runner->saving_ns += saving_ns;
   if (!awake) {
     runner->saving_missed_ns += saving_ns;
     if (runner->saving_missed_ns < device->wake_ns) return GKI_ALONE;
     if (runner->count == 1) {
-      meet(runner);
-      return GKI_HAS_MET;
+      start_team(runner);
+      return GKI_HAS_STARTED;
     }
     runner->saving_missed_ns = 0;
   }

@@ -1,5 +1,5 @@
 /* A launch: the walker says what is next, ops are carried out one after the other, sections side by side where that has
- * been seen to be faster. The team meets when something worth sharing comes; until then the launch is one thread's. */
+ * been seen to be faster. The team starts when something worth sharing comes; until then the launch is one thread's. */
 #include "base/error.h"
 #include "base/trace.h"
 #include "openmp/cost.h"
@@ -25,12 +25,12 @@ static gki_advice choose(gki_runner *runner, gki_fork *fork, bool *timed) {
   if (fork->in_order || runner->break_even_ns == INFINITY) return GKI_ALONE;
   gki_advice advice;
   do {
-    const uint32_t subteam = runner->may_meet ? runner->program->device->team.most : runner->count;
+    const uint32_t subteam = runner->may_start ? runner->program->device->team.most : runner->count;
     const uint32_t groups = fork->count < subteam ? fork->count : subteam;
     const gki_pick pick = gki_trial_pick(&fork->trial, groups, runner->dispatch_ns);
     *timed = pick.timed;
     advice = pick.split ? gki_openmp_advise(runner, pick.saving_ns) : GKI_ALONE;
-  } while (advice == GKI_HAS_MET);
+  } while (advice == GKI_HAS_STARTED);
   return advice;
 }
 
@@ -85,11 +85,11 @@ static gki_outcome split_sections(gki_runner *runner, gki_fork *fork, gk_walk *a
 
 static void begin_series(gki_runner *runner, gki_fork *fork, bool timed) {
   fork->began = timed ? gki_now_ns() : 0;
-  fork->met = runner->met;
+  fork->started = runner->started;
 }
 
 static void end_series(gki_runner *runner, gki_fork *fork) {
-  if (fork->began && fork->met == runner->met)
+  if (fork->began && fork->started == runner->started)
     gki_trial_report(&fork->trial, false, gki_now_ns() - fork->began);
 }
 
@@ -293,7 +293,7 @@ gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_re
   gki_openmp_device *device = program->device;
   gk_walk whole;
   gki_runner runner = {.program = program, .launch = launch, .walk = &whole, .outermost = &whole, .top = true};
-  runner.may_meet = device->team.most > 1;
+  runner.may_start = device->team.most > 1;
   atomic_store_explicit(&program->failed, GK_OK, memory_order_relaxed);
   gki_openmp_patch(program, launch);
   (void)gki_openmp_forget(device);

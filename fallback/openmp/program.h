@@ -15,13 +15,13 @@ typedef struct gki_openmp_device {
   gki_team team;
   float dispatch_ns;       /* what it takes to share a task with a team that is awake */
   float handoff_floor_ns; /* the least of what was measured the last times; while doubted, GKI_HANDOFF_NS */
-  float at_meeting_ns[8]; /* these */
-  uint32_t meetings;      /* how often it was measured */
+  float calibrated_ns[8]; /* these */
+  uint32_t calibrations;  /* how often it was measured */
   uint64_t doubted_at;    /* when (gki_now_ns) handoff_floor_ns is doubted, if it is above GKI_HANDOFF_NS */
   float pause_ns;         /* until then, from when it was measured; 0: it wasn't above */
   bool fixed;             /* costs are given, by a test */
   float clock_ns;         /* what reading the clock adds to what it measures */
-  float wake_ns;          /* what it takes to share a task with a team that sleeps or hasn't met */
+  float wake_ns;          /* what it takes to share a task with a team that sleeps or hasn't started */
   char name[160], driver[160];
 } gki_openmp_device;
 
@@ -84,7 +84,7 @@ typedef struct gki_fork {
   bool in_order;               /* two sections add floats to one slot: their order decides the bits */
   gki_trial trial;
   uint64_t began;              /* in series and being timed; 0: not */
-  bool met;                    /* the team was there then */
+  bool started;                /* the team was there then */
   uint32_t at;                 /* walked in series: the section it is in */
   gk_walk *around;             /* likewise: the walk that waits for it */
   struct gki_fork *outer;      /* likewise */

@@ -12,13 +12,13 @@ typedef struct gki_runner {
   gk_step step;
   uint32_t at;               /* in a run: the next op */
   uint32_t first, count;     /* its subteam's seats */
-  float dispatch_ns;          /* of its subteam */
-  float break_even_ns;            /* a task that takes this long alone is worth sharing */
-  float saving_missed_ns;           /* what a subteam that is asleep could have saved */
+  float dispatch_ns;         /* of its subteam */
+  float break_even_ns;       /* a task that takes this long alone is worth sharing */
+  float saving_missed_ns;    /* what a subteam that is asleep could have saved */
   float saving_ns;           /* the same, and what sharing did save */
   bool top;                  /* the whole launch: it learns what a hand-over takes */
-  bool met;                  /* the team is there */
-  bool may_meet;             /* there is no team yet, and there could be */
+  bool started;              /* the team is there */
+  bool may_start;            /* there is no team yet, and there could be */
 } gki_runner;
 
 typedef enum gki_outcome {

@@ -1,5 +1,5 @@
-/* One op: on the leader alone, or cut into parts for its subteam. Which of the two is a matter of measured time, never of
- * results: sums of floats are cut by item count and the device's threads, whoever adds them up. */
+/* One op: on the leader alone, or cut into parts for its subteam. Which of the two is a matter of measured time, never
+ * of results: sums of floats are cut by item count and the device's threads, whoever adds them up. */
 #include "base/error.h"
 #include "base/within.h"
 #include "openmp/cost.h"
@@ -28,12 +28,12 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /* A task in at most as many parts as its subteam has seats, a long one's of some pieces each. A thread that is through
- * with its own takes pieces of others': cores aren't equally fast, least of all virtual ones, and items needn't be. Each begins
- * with its own, so in the next task it has in its cache what it had in this one (affinity scheduling, Markatos and
- * LeBlanc 1994), and as a rule another's last piece, where it is short, isn't taken: its owner would be there as soon,
- * and has it in its cache. Pieces are the halves of what is left of a part, so that they are few, and small where
- * others are through (guided self-scheduling, Polychronopoulos and Kuck 1987, of each part by itself), but not beyond
- * LONG_NS. */
+ * with its own takes pieces of others': cores aren't equally fast, least of all virtual ones, and items needn't be.
+ * Each begins with its own, so in the next task it has in its cache what it had in this one (affinity scheduling,
+ * Markatos and LeBlanc 1994), and as a rule another's last piece, where it is short, isn't taken: its owner would be
+ * there as soon, and has it in its cache. Pieces are the halves of what is left of a part, so that they are few, and
+ * small where others are through (guided self-scheduling, Polychronopoulos and Kuck 1987, of each part by itself), but
+ * not beyond LONG_NS. */
 typedef struct part_of {
   gki_order order; /* first: the order is its address */
   const gki_program *program;
@@ -394,8 +394,8 @@ static bool is_divisible(const gki_op *op, const part_of *job) {
 
 /* alone_ns: what it takes on one thread. Asked again once the team has started, which changes runner->break_even_ns. */
 static bool is_worth_sharing(gki_runner *runner, float alone_ns) {
-  gki_advice advice = GKI_HAS_MET;
-  while (advice == GKI_HAS_MET && alone_ns >= runner->break_even_ns)
+  gki_advice advice = GKI_HAS_STARTED;
+  while (advice == GKI_HAS_STARTED && alone_ns >= runner->break_even_ns)
     advice = gki_openmp_advise(runner, (alone_ns / runner->break_even_ns - 1) * runner->dispatch_ns);
   return advice == GKI_SHARE;
 }

@@ -197,7 +197,7 @@ static void start_threads(gki_team *team) {
   team->started = true;
 }
 
-void gki_team_meet(gki_team *team) {
+void gki_team_start(gki_team *team) {
   if (!team->started) start_threads(team);
   team->size = team->most;
 }

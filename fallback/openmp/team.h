@@ -1,5 +1,5 @@
-/* A device's team of threads. Seat 0 is the leader's, the thread that called gki_team_meet. The others are gk's own, as
- * OpenMP's runtimes end the process where they can't start one; the first meeting starts them. They wait at their
+/* A device's team of threads. Seat 0 is the leader's, the thread that called gki_team_start. The others are gk's own,
+ * as OpenMP's runtimes end the process where they can't start one; the first start makes them. They wait at their
  * doorbells: they spin shortly, yield a while, then sleep until an order is posted to them. */
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
@@ -40,7 +40,7 @@ typedef struct gki_seat {
 typedef struct gki_team {
   uint32_t wanted; /* threads asked for: sums are cut by it, so that a limit doesn't change their bits */
   uint32_t most;   /* of them OpenMP allows (OMP_THREAD_LIMIT); once started, those there are */
-  uint32_t size;   /* those there are while they meet, else 1 */
+  uint32_t size;   /* those there are while a launch uses them, else 1 */
   bool started;
   pid_t process;   /* that started them: a child that it forks has none of them */
   size_t stack_bytes; /* of each thread; 0: as the system has it */
@@ -52,7 +52,7 @@ bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes);
 void gki_team_free(gki_team *team); /* ends its threads */
 
 /* The caller leads the team until it lets it part. */
-void gki_team_meet(gki_team *team);
+void gki_team_start(gki_team *team);
 static inline void gki_team_part(gki_team *team) { team->size = 1; }
 
 /* Whose part k of an order is. */

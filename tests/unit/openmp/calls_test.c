@@ -53,10 +53,10 @@ static void begin_list(world *w, const gk_list *list, int items) {
 /* Launches until the team has met, that one among them. */
 static int launches_until_met(world *w) {
   enum { MOST = 1000 };
-  const uint32_t meetings = w->device.meetings;
+  const uint32_t calibrated = w->device.calibrations;
   for (int k = 1; k <= MOST; ++k) {
     assert_runs(w);
-    if (w->device.meetings != meetings) return k;
+    if (w->device.calibrations != calibrated) return k;
     assert_int_equal(atomic_load(&other_threads), 0);
   }
   fail_msg("the team never meets");
@@ -71,11 +71,11 @@ static void begin_toil(world *w) {
     assert_int_equal(atomic_load(&other_threads), 0);
     assert_true(w->program.ops[0].cost_ns == (float)(1 << 3 * k));
   }
-  assert_int_equal(w->device.meetings, 0);
+  assert_int_equal(w->device.calibrations, 0);
   expect_others(true);
   assert_runs(w);
   assert_true(atomic_load(&other_threads) > 0);
-  assert_int_equal(w->device.meetings, 1);
+  assert_int_equal(w->device.calibrations, 1);
   assert_true(w->device.handoff_floor_ns == READING_NS);
   for (int k = 0; k < 2; ++k) {
     expect_others(true);
@@ -103,15 +103,15 @@ static void test_a_slow_moment_is_forgotten(void **state) {
   world w;
   begin_toil(&w);
   begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 100 * ITEM_NS);
-  const uint32_t meetings = w.device.meetings;
+  const uint32_t calibrated = w.device.calibrations;
   int launches = 0;
   for (; gki_now_ns() < w.device.doubted_at; ++launches) assert_runs(&w);
   assert_int_equal(launches, 100 / TOIL_ITEMS + 1);
-  assert_int_equal(w.device.meetings, meetings);
+  assert_int_equal(w.device.calibrations, calibrated);
   assert_int_equal(atomic_load(&other_threads), 0);
   expect_others(true);
   assert_runs(&w);
-  assert_int_equal(w.device.meetings, meetings + 1);
+  assert_int_equal(w.device.calibrations, calibrated + 1);
   assert_true(atomic_load(&other_threads) > 0);
   assert_true(w.device.handoff_floor_ns == READING_NS);
   world_end(&w);
@@ -141,7 +141,7 @@ static void test_small_tasks_stay_small(void **state) {
   float begun_with = w.device.dispatch_ns;
   for (int k = 0; k < 2000; ++k) assert_runs(&w);
   assert_true(w.device.dispatch_ns >= begun_with);
-  assert_int_equal(w.device.meetings, 0);
+  assert_int_equal(w.device.calibrations, 0);
   assert_int_equal(atomic_load(&other_threads), 0);
   world_end(&w);
 }
@@ -157,7 +157,7 @@ enum { MOST_PASSES = 2000, DOUBTED_PASS = 100 };
 static gk_result doubt_in_time(const gk_value *args, void *stream) {
   (void)stream;
   if (++passes == DOUBTED_PASS) let_pass_here(looping->device.doubted_at - gki_now_ns());
-  if (met_at == 0 && looping->device.meetings > 1) met_at = passes;
+  if (met_at == 0 && looping->device.calibrations > 1) met_at = passes;
   *(int *)args[0].ptr = met_at == 0 && passes < MOST_PASSES;
   return GK_OK;
 }
@@ -200,10 +200,10 @@ static gk_result slow_down(const gk_value *args, void *stream) {
   (void)stream;
   ++passes;
   gki_openmp_device *device = &looping->device;
-  if (met_at == 0 && device->meetings > 0) {
+  if (met_at == 0 && device->calibrations > 0) {
     met_at = passes;
     begin_slow_moment(device, 1e12f, gki_now_ns());
-  } else if (again_at == 0 && device->meetings > 1) {
+  } else if (again_at == 0 && device->calibrations > 1) {
     again_at = passes;
   }
   *(int *)args[0].ptr = again_at == 0 && passes < MOST_PASSES;
@@ -288,7 +288,7 @@ static void run_waking(world *w, float wake_ns) {
 
 /* Waking takes long, so as much must have been missed by then for the team to meet. If all of it was worth that, the
  * next launch begins with it. */
-static void test_meetings_are_earned(void **state) {
+static void test_starts_are_earned(void **state) {
   (void)state;
   static const gk_task tasks[] = {SMALL, SMALL, SMALL, SMALL, SMALL, SMALL};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
@@ -365,7 +365,7 @@ static const gk_kernel noting = {.name = "noting", .params = touch_params, .para
 enum { MOST_TRIES = 10000 /* until others are awake still when an order comes, so that they aren't woken */ };
 
 /* What a meeting takes is what a waking takes: a step towards it. */
-static void test_a_meeting_is_timed(void **state) {
+static void test_a_start_is_timed(void **state) {
   (void)state;
   static const uint64_t readings[][2] = {{(uint64_t)GKI_WAKE_NS / 2, 0}, {(uint64_t)GKI_WAKE_NS * 2, 0}};
   static const gk_task tasks[] = {GK_RUN(noting, N, X)};
@@ -538,10 +538,10 @@ int main(void) {
     cmocka_unit_test(test_small_tasks_stay_small),
     cmocka_unit_test(test_a_slow_moment_is_forgotten_in_a_loop),
     cmocka_unit_test(test_a_team_is_measured_again),
-    cmocka_unit_test(test_meetings_are_earned),
+    cmocka_unit_test(test_starts_are_earned),
     cmocka_unit_test(test_what_is_worth_a_hand_over),
     cmocka_unit_test(test_wakings_are_earned),
-    cmocka_unit_test(test_a_meeting_is_timed),
+    cmocka_unit_test(test_a_start_is_timed),
     cmocka_unit_test(test_uneven_work_is_no_waking),
     cmocka_unit_test(test_a_hand_over_is_timed),
     cmocka_unit_test(test_uneven_work_is_no_hand_over),

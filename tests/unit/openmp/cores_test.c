@@ -332,7 +332,7 @@ static void ask(gki_team *real) {
 }
 
 static void lead(gki_team *real) {
-  gki_team_meet(real);
+  gki_team_start(real);
   const gki_seat *seat = &real->seats[1];
   ask(real);
   assert_true(atomic_load(&seat->thread) != 0 && atomic_load(&seat->thread) != (int)syscall(SYS_gettid));
@@ -388,7 +388,7 @@ static void test_how_long_helpers_stay_awake(void **state) {
   gki_team real;
   assert_true(gki_team_make(&real, 2, 0));
   real.crowded = false;
-  gki_team_meet(&real);
+  gki_team_start(&real);
   lead_orders(&real);
   gki_team_free(&real);
 }
@@ -458,7 +458,7 @@ static void test_places(void **state) {
     bound_count = 0;
     gki_team real;
     assert_true(gki_team_make(&real, cases[c].threads, 0));
-    gki_team_meet(&real);
+    gki_team_start(&real);
     int count = 0;
     for (; cases[c].expected[count] >= 0; ++count) {
       assert_true(count < bound_count);
@@ -482,7 +482,7 @@ static void test_places_that_bind_nothing(void **state) {
     bound_count = 0;
     gki_team real;
     assert_true(gki_team_make(&real, 2, 0));
-    gki_team_meet(&real);
+    gki_team_start(&real);
     assert_int_equal(real.most, 2);
     assert_int_equal(bound_count, 0);
     gki_team_free(&real);

@@ -57,7 +57,7 @@ static void test_other_meetings_know_better(void **state) {
   assert_true(w.device.dispatch_ns == 400);
   calibrate(&w, many, gki_now_ns()); /* that was long ago */
   assert_true(w.device.handoff_floor_ns == 900 && w.device.dispatch_ns == 900);
-  assert_int_equal(w.device.meetings, 9);
+  assert_int_equal(w.device.calibrations, 9);
   gki_openmp.close(&w.device);
 }
 

@@ -67,7 +67,7 @@ static inline void world_begin(world *w, const gk_list *list, int threads, costs
 static inline void needs_threads(uint32_t count) {
   gki_team team;
   assert_true(gki_team_make(&team, count, 0));
-  gki_team_meet(&team);
+  gki_team_start(&team);
   const uint32_t there = team.size;
   gki_team_free(&team);
   if (there == count) return;
@@ -121,8 +121,8 @@ static inline gk_result world_launch(world *w, uint32_t target) {
 /* As it is when the team has met where each hand-over took so long. */
 static inline void begin_slow_moment(gki_openmp_device *device, float dispatch_ns, uint64_t doubted_at) {
   device->dispatch_ns = device->handoff_floor_ns = dispatch_ns;
-  for (size_t k = 0; k < GK_COUNT(device->at_meeting_ns); ++k) device->at_meeting_ns[k] = dispatch_ns;
-  if (device->meetings == 0) device->meetings = 1;
+  for (size_t k = 0; k < GK_COUNT(device->calibrated_ns); ++k) device->calibrated_ns[k] = dispatch_ns;
+  if (device->calibrations == 0) device->calibrations = 1;
   device->pause_ns = 1e6f;
   device->doubted_at = doubted_at;
 }
