@@ -78,17 +78,17 @@ void gki_openmp_set_subteam(gki_runner *runner, uint32_t first, uint32_t count, 
   runner->break_even_ns = threads > 1 ? dispatch_ns * (float)threads / (float)(threads - 1) : INFINITY;
 }
 
-static void nothing(gki_order *order, uint32_t index) {
-  (void)order;
+static void nothing(gki_team_job *job, uint32_t index) {
+  (void)job;
   (void)index;
 }
 
 /* Waits until the whole team is awake and idle. */
 static void gather(gki_openmp_device *device) {
   gki_team *team = &device->team;
-  gki_order order = {.work = nothing};
-  gki_team_post(team, &order, 0, team->size, team->size);
-  gki_team_wait(team, &order);
+  gki_team_job job = {.work = nothing};
+  gki_team_post(team, &job, 0, team->size, team->size);
+  gki_team_wait(team, &job);
 }
 
 /* Of few, the least but one: a core that is taken away for a moment makes any of them long, and if all were long this

@@ -34,17 +34,17 @@ static gki_advice choose(gki_runner *runner, gki_fork *fork, bool *timed) {
   return advice;
 }
 
-typedef struct split_order {
-  gki_order order;
+typedef struct split_job {
+  gki_team_job team_job;
   gki_runner *from;
   gki_fork *fork;
   gk_walk *around;
   uint32_t groups;
   atomic_uint next; /* section that nobody has begun */
-} split_order;
+} split_job;
 
-static void run_sections(gki_order *at, uint32_t index) {
-  split_order *split = (split_order *)at;
+static void run_sections(gki_team_job *at, uint32_t index) {
+  split_job *split = (split_job *)at;
   const gki_runner *from = split->from;
   gki_program *program = from->program;
   gki_runner runner = {.program = program, .launch = from->launch};
@@ -70,12 +70,12 @@ static void run_sections(gki_order *at, uint32_t index) {
 static gki_outcome split_sections(gki_runner *runner, gki_fork *fork, gk_walk *around, bool timed) {
   gki_program *program = runner->program;
   gki_team *team = &program->device->team;
-  split_order split = {.order.work = run_sections, .from = runner, .fork = fork, .around = around};
+  split_job split = {.team_job.work = run_sections, .from = runner, .fork = fork, .around = around};
   split.groups = fork->count < runner->count ? fork->count : runner->count;
   uint64_t begun = timed ? gki_now_ns() : 0;
-  gki_team_post(team, &split.order, runner->first, runner->count, split.groups);
-  run_sections(&split.order, 0);
-  gki_team_wait(team, &split.order);
+  gki_team_post(team, &split.team_job, runner->first, runner->count, split.groups);
+  run_sections(&split.team_job, 0);
+  gki_team_wait(team, &split.team_job);
   if (gki_openmp_failed(program)) return GKI_FAILED;
   for (uint32_t k = 0; k < fork->count && !fork->straight; ++k)
     gk_walk_join(around, program->sections[fork->first + k].walk);

@@ -35,7 +35,7 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
  * small where others are through (guided self-scheduling, Polychronopoulos and Kuck 1987, of each part by itself), but
  * not beyond LONG_NS. */
 typedef struct part_of {
-  gki_order order; /* first: the order is its address */
+  gki_team_job team_job; /* first: the address of both is one */
   const gki_program *program;
   const gki_sums *sums;  /* NULL: none */
   const gk_value *args;
@@ -181,8 +181,8 @@ static void sum_pieces(part_of *job, uint32_t part) {
   for (uint32_t k = 0; k < job->sums->count; ++k) memcpy(partial + 8 * k, &totals[k], sizeof totals[k]);
 }
 
-static void run_part(gki_order *order, uint32_t part) {
-  part_of *job = (part_of *)order;
+static void run_part(gki_team_job *team_job, uint32_t part) {
+  part_of *job = (part_of *)team_job;
   if (in_chunks(job)) run_chunks(job, part);
   else if (job->sums && job->pieces > 1) sum_pieces(job, part);
   else if (job->sums) run_chunk(job, part, piece_of(job, part, 0));
@@ -236,8 +236,8 @@ static void copy_bytes(const part_of *job, own_work *own, gk_range range) {
   const gk_value *args = job->args;
   memmove((char *)args[0].ptr + range.begin, (const char *)args[1].ptr + range.begin, range.end - range.begin);
 }
-static void copy_part(gki_order *order, uint32_t part) {
-  part_of *job = (part_of *)order;
+static void copy_part(gki_team_job *team_job, uint32_t part) {
+  part_of *job = (part_of *)team_job;
   run_pieces(job, part, &(own_work){.run = copy_bytes});
 }
 
@@ -253,8 +253,8 @@ static void fill_bytes(const part_of *job, own_work *own, gk_range range) {
   for (; end - at >= 4; at += 4) memcpy(at, &pattern, 4);
   memcpy(at, &pattern, (size_t)(end - at));
 }
-static void fill_part(gki_order *order, uint32_t part) {
-  part_of *job = (part_of *)order;
+static void fill_part(gki_team_job *team_job, uint32_t part) {
+  part_of *job = (part_of *)team_job;
   run_pieces(job, part, &(own_work){.run = fill_bytes});
 }
 
@@ -279,7 +279,7 @@ static void set_bytes(const gki_runner *runner, const gki_op *op, part_of *job) 
 static void run_alone(part_of *job) {
   cut_parts(job, 1, 0);
   if (job->sums && job->sums->exact) job->chunks = 1;
-  job->order.work(&job->order, 0);
+  job->team_job.work(&job->team_job, 0);
 }
 
 enum { SELDOM = 16 /* executions from one that is timed to the next, of what is shared and not long */ };
@@ -287,7 +287,7 @@ enum { SELDOM = 16 /* executions from one that is timed to the next, of what is 
 static void share_out(gki_runner *runner, part_of *job) {
   for (uint32_t k = 0; k < job->parts && job->pieces > 1; ++k)
     atomic_store_explicit(taken_of(job, k), 0, memory_order_relaxed); /* seen by whoever hears the bell */
-  gki_team_post(&runner->program->device->team, &job->order, runner->first, runner->count, job->parts);
+  gki_team_post(&runner->program->device->team, &job->team_job, runner->first, runner->count, job->parts);
 }
 
 /* What was timed of a shared task: its items, and what it took to wake others or else to hand it over. */
@@ -299,7 +299,7 @@ static void learn_shared(gki_runner *runner, const part_of *job, gki_op *op, uin
                                     : piece_of(job, 0, 0).end;
   if (job->pieces > 1) gki_openmp_learn(device, op, job->range.end, job->spent_ns);
   else gki_openmp_learn(device, op, own, ended - begun);
-  uint64_t woken_at = atomic_load_explicit(&job->order.woken_at, memory_order_relaxed);
+  uint64_t woken_at = atomic_load_explicit(&job->team_job.woken_at, memory_order_relaxed);
   if (woken_at) {
     if (runner->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
     gki_openmp_reconsider(runner);
@@ -314,22 +314,22 @@ static void run_shared(gki_runner *runner, part_of *job, gki_op *op) {
   const gki_team *team = &runner->program->device->team;
   const size_t most = in_chunks(job) ? job->chunks : job->range.end;
   const uint32_t parts = most < runner->count ? (uint32_t)most : runner->count;
-  job->order.part_ns = (float)job->range.end * op->cost_ns / (float)parts;
+  job->team_job.part_ns = (float)job->range.end * op->cost_ns / (float)parts;
   job->first = runner->first;
   job->count = runner->count;
-  cut_parts(job, parts, job->order.part_ns);
+  cut_parts(job, parts, job->team_job.part_ns);
   if (job->sums && job->sums->exact) job->chunks = parts;
   if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too small to be shared until now */
   /* Reading the clock six times is a good part of a hand-over, but nothing beside what is long. */
-  const bool timed = op->countdown <= 1 || op->timed == 0 || job->order.part_ns >= LONG_NS ||
+  const bool timed = op->countdown <= 1 || op->timed == 0 || job->team_job.part_ns >= LONG_NS ||
                      gki_team_sleeps(team, gki_team_seat(runner->first, runner->count, parts - 1, parts));
   job->timed = timed;
   const uint64_t posted = timed ? gki_now_ns() : 0;
   share_out(runner, job);
   const uint64_t begun = timed ? gki_now_ns() : 0;
-  job->order.work(&job->order, 0);
+  job->team_job.work(&job->team_job, 0);
   const uint64_t ended = timed ? gki_now_ns() : 0;
-  gki_team_wait(team, &job->order);
+  gki_team_wait(team, &job->team_job);
   if (timed) learn_shared(runner, job, op, posted, begun, ended);
   else --op->countdown;
 }
@@ -372,7 +372,7 @@ static gk_result make_job(const gki_runner *runner, const gki_op *op, part_of *j
   const gki_program *program = runner->program;
   const gk_node *node = &program->plan->nodes[op->node];
   *job = (part_of){.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
-                   .host = op->host, .range = op->range, .order.work = run_part};
+                   .host = op->host, .range = op->range, .team_job.work = run_part};
   if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0] && !has_room(runner, op))) {
     gk_result result = judge(runner, op, &job->range);
     if (result != GK_OK) return result;
@@ -380,7 +380,7 @@ static gk_result make_job(const gki_runner *runner, const gki_op *op, part_of *j
   if (job->range.end == 0) return GK_OK;
   if (op->kind > GKI_KERNEL) {
     set_bytes(runner, op, job);
-    job->order.work = op->kind == GKI_COPY ? copy_part : fill_part;
+    job->team_job.work = op->kind == GKI_COPY ? copy_part : fill_part;
   } else if (op->more) {
     cut_sums(runner, op, job);
   }

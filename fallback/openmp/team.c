@@ -19,7 +19,7 @@ enum { SPINS = 2000, YIELDS = 40, MOST_YIELDS = 3000, CROWDED_YIELDS = 4, YIELD_
        LATE_SPINS = 500 /* until one asks whether it is the core that keeps the others from coming */,
        BANS = 4, /* in one wait, at most: each takes some microseconds */
        LEAST_STACK = 64 << 10, MOST_STACK = 8 << 20 /* what the system gives if nothing is said */ };
-#define SLEEPS 0x80000000u /* in gki_order.pending */
+#define SLEEPS 0x80000000u /* in gki_team_job.pending */
 
 static void sleep_while(atomic_uint *word, uint32_t value) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
@@ -43,8 +43,8 @@ static void ban(pid_t thread, const cpu_set_t *cores) {
 
 /* The system may put a thread that wakes on the core of the one that waits for it, though another is idle; then one
  * runs after the other until it looks again, some milliseconds later. So threads that don't come are sent to cores that
- * nobody is on who has the order. It is for who posted it. Tried with two threads. */
-static void keep_apart(const gki_team *team, const gki_order *order) {
+ * nobody is on who has the job. It is for the thread that posted it. Tried with two threads. */
+static void keep_apart(const gki_team *team, const gki_team_job *job) {
   const int here = sched_getcpu();
   cpu_set_t cores;
   CPU_ZERO(&cores);
@@ -52,8 +52,8 @@ static void keep_apart(const gki_team *team, const gki_order *order) {
   CPU_SET((size_t)here, &cores);
   gki_seat *astray[BANS];
   uint32_t count = 0;
-  for (uint32_t k = 1; k < order->parts; ++k) {
-    gki_seat *seat = &team->seats[gki_team_seat(order->first, order->count, k, order->parts)];
+  for (uint32_t k = 1; k < job->parts; ++k) {
+    gki_seat *seat = &team->seats[gki_team_seat(job->first, job->count, k, job->parts)];
     const int cpu = atomic_load_explicit(&seat->cpu, memory_order_relaxed);
     if (cpu >= 0 && cpu != here) CPU_SET((size_t)cpu, &cores);
     else if (count < BANS) astray[count++] = seat;
@@ -107,17 +107,17 @@ static void *serve(void *at) {
   note_core(seat, &known);
   for (uint32_t heard = 0;; ++heard) {
     const bool slept = await_bell(seat->team, seat, heard, part_ns);
-    gki_order *order = seat->order;
+    gki_team_job *job = seat->job;
     if (slept) {
-      atomic_store_explicit(&order->woken_at, gki_now_ns(), memory_order_relaxed);
+      atomic_store_explicit(&job->woken_at, gki_now_ns(), memory_order_relaxed);
       known = -1;
     }
     note_core(seat, &known);
-    part_ns = order->part_ns;
-    const bool ends = !order->work;
-    gki_within_now = order->within;
-    if (!ends) order->work(order, seat->index);
-    if (atomic_fetch_sub_explicit(&order->pending, 1, memory_order_release) == (SLEEPS | 1)) wake(&order->pending);
+    part_ns = job->part_ns;
+    const bool ends = !job->work;
+    gki_within_now = job->within;
+    if (!ends) job->work(job, seat->index);
+    if (atomic_fetch_sub_explicit(&job->pending, 1, memory_order_release) == (SLEEPS | 1)) wake(&job->pending);
     if (ends) return NULL;
   }
 }
@@ -145,7 +145,7 @@ bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
 
 void gki_team_free(gki_team *team) {
   if (!team->seats) return;
-  gki_order end = {.work = NULL};
+  gki_team_job end = {.work = NULL};
   const bool there = team->started && team->process == getpid();
   if (there) gki_team_post(team, &end, 0, team->most, team->most);
   for (uint32_t k = 1; there && k < team->most; ++k) pthread_join(team->seats[k].own, NULL);
@@ -202,15 +202,15 @@ void gki_team_start(gki_team *team) {
   team->size = team->most;
 }
 
-void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t count, uint32_t parts) {
-  order->first = first;
-  order->count = count;
-  order->parts = parts;
-  order->within = gki_within_now;
-  atomic_store_explicit(&order->pending, parts - 1, memory_order_relaxed);
+void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t count, uint32_t parts) {
+  job->first = first;
+  job->count = count;
+  job->parts = parts;
+  job->within = gki_within_now;
+  atomic_store_explicit(&job->pending, parts - 1, memory_order_relaxed);
   for (uint32_t k = 1; k < parts; ++k) {
     gki_seat *seat = &team->seats[gki_team_seat(first, count, k, parts)];
-    seat->order = order;
+    seat->job = job;
     seat->index = k;
     if (atomic_load_explicit(&seat->asleep, memory_order_relaxed))
       atomic_store_explicit(&seat->cpu, -1, memory_order_relaxed);
@@ -225,20 +225,20 @@ void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t co
 }
 
 /* Waits until only SLEEPS or nothing is left in the word. */
-void gki_team_wait(const gki_team *team, gki_order *order) {
+void gki_team_wait(const gki_team *team, gki_team_job *job) {
   uint32_t pending;
   bool asked = false;
-  while ((pending = atomic_load_explicit(&order->pending, memory_order_acquire)) != 0) {
-    if (left_at_once(team, &order->pending, pending, LATE_SPINS)) continue;
-    if (!asked) keep_apart(team, order);
+  while ((pending = atomic_load_explicit(&job->pending, memory_order_acquire)) != 0) {
+    if (left_at_once(team, &job->pending, pending, LATE_SPINS)) continue;
+    if (!asked) keep_apart(team, job);
     asked = true;
-    if (left_at_once(team, &order->pending, pending, SPINS - LATE_SPINS)) continue;
-    if (left_soon(team, &order->pending, pending, order->part_ns)) continue;
-    if (!atomic_compare_exchange_strong_explicit(&order->pending, &pending, pending | SLEEPS, memory_order_relaxed,
+    if (left_at_once(team, &job->pending, pending, SPINS - LATE_SPINS)) continue;
+    if (left_soon(team, &job->pending, pending, job->part_ns)) continue;
+    if (!atomic_compare_exchange_strong_explicit(&job->pending, &pending, pending | SLEEPS, memory_order_relaxed,
                                                  memory_order_relaxed))
       continue;
-    while (((pending = atomic_load_explicit(&order->pending, memory_order_acquire)) & ~SLEEPS) != 0)
-      sleep_while(&order->pending, pending);
+    while (((pending = atomic_load_explicit(&job->pending, memory_order_acquire)) & ~SLEEPS) != 0)
+      sleep_while(&job->pending, pending);
     return;
   }
 }

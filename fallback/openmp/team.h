@@ -1,6 +1,6 @@
 /* A device's team of threads. Seat 0 is the leader's, the thread that called gki_team_start. The others are gk's own,
  * as OpenMP's runtimes end the process where they can't start one; the first start makes them. They wait at their
- * doorbells: they spin shortly, yield a while, then sleep until an order is posted to them. */
+ * doorbells: they spin shortly, yield a while, then sleep until a job is posted to them. */
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
 #include "base/clock.h"
@@ -14,22 +14,22 @@
 enum { GKI_APART = 128 /* bytes between what different threads write: two lines, as CPUs fetch them in pairs */ };
 
 /* What one seat asks others to do; lives in the asker's frame until gki_team_wait has returned. */
-typedef struct gki_order {
+typedef struct gki_team_job {
   /* index: from 1, in the order of posting. NULL: the thread ends. */
-  void (*work)(struct gki_order *order, uint32_t index);
+  void (*work)(struct gki_team_job *job, uint32_t index);
   atomic_uint pending;       /* seats that aren't done, and whether the asker sleeps */
   const gki_within *within;  /* the asker's */
   float part_ns;             /* what one's part may take, 0: not known; who is done waits about as long awake */
   uint32_t first, count;     /* the asker's seat, and how many there are in its subteam */
   uint32_t parts;            /* of them that got it, and the asker's own */
   _Atomic uint64_t woken_at; /* when the last of those who slept began (gki_now_ns), 0: nobody did */
-} gki_order;
+} gki_team_job;
 
 typedef struct gki_seat {
-  _Alignas(GKI_APART) atomic_uint bell; /* counts the orders posted to this seat */
+  _Alignas(GKI_APART) atomic_uint bell; /* counts the jobs posted to this seat */
   atomic_uint asleep;                   /* not 0: it waits in the kernel, or is about to */
-  gki_order *order;
-  uint32_t index;                       /* which of those that got the order it is */
+  gki_team_job *job;
+  uint32_t index;                       /* which of those that got the job it is */
   atomic_uint taken;                    /* pieces of its part that somebody has begun */
   pthread_t own;                        /* the thread that sits here, but for the leader's seat */
   atomic_int thread;                    /* Linux's number for it; 0: it hasn't begun */
@@ -55,14 +55,14 @@ void gki_team_free(gki_team *team); /* ends its threads */
 void gki_team_start(gki_team *team);
 static inline void gki_team_part(gki_team *team) { team->size = 1; }
 
-/* Whose part k of an order is. */
+/* Whose part k of a job is. */
 static inline uint32_t gki_team_seat(uint32_t first, uint32_t count, uint32_t k, uint32_t parts) {
   return first + (uint32_t)((uint64_t)k * count / parts);
 }
-/* Posts an order to the seats of parts 1 to parts - 1, and returns. */
-void gki_team_post(gki_team *team, gki_order *order, uint32_t first, uint32_t count, uint32_t parts);
-/* Waits until all that got the order are done with it. */
-void gki_team_wait(const gki_team *team, gki_order *order);
+/* Posts a job to the seats of parts 1 to parts - 1, and returns. */
+void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t count, uint32_t parts);
+/* Waits until all that got the job are done with it. */
+void gki_team_wait(const gki_team *team, gki_team_job *job);
 
 static inline bool gki_team_sleeps(const gki_team *team, uint32_t seat) {
   return atomic_load_explicit(&team->seats[seat].asleep, memory_order_relaxed) != 0;

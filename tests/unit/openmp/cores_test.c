@@ -50,7 +50,7 @@ int __wrap_sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *cores)
 }
 
 static _Thread_local int *yields; /* of this thread, if they are counted */
-static int done_at; /* the yield in which the order is done, or 0 */
+static int done_at; /* the yield in which the job is done, or 0 */
 static void finish(void);
 
 /* In front of the C library's. */
@@ -74,7 +74,7 @@ static void *sleep_on(void *at) {
 }
 
 static gki_team team;
-static gki_order order;
+static gki_team_job job;
 
 /* No thread is asleep, and on which core each began its part isn't known. */
 static int begin(void **state) {
@@ -95,7 +95,7 @@ static int begin(void **state) {
     atomic_init(&seat->thread, k ? atomic_load(&names[k - 1]) : 0);
     atomic_init(&seat->cpu, -1);
   }
-  order = (gki_order){0};
+  job = (gki_team_job){0};
   is_real = false;
   atomic_store(&here, 2);
   allowed = 0xf;
@@ -105,7 +105,7 @@ static int begin(void **state) {
   return 0;
 }
 
-static void finish(void) { atomic_store(&order.pending, 0); }
+static void finish(void) { atomic_store(&job.pending, 0); }
 
 static int end(void **state) {
   (void)state;
@@ -119,17 +119,17 @@ static int end(void **state) {
 static void *come_at_last(void *at) {
   enum { SLEEPS = INT32_MIN };
   (void)at;
-  await(atomic_load(&order.pending) & (uint32_t)SLEEPS);
-  atomic_store(&order.pending, (uint32_t)SLEEPS);
-  syscall(SYS_futex, &order.pending, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+  await(atomic_load(&job.pending) & (uint32_t)SLEEPS);
+  atomic_store(&job.pending, (uint32_t)SLEEPS);
+  syscall(SYS_futex, &job.pending, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
   return NULL;
 }
 
 static void wait_for_parts(uint32_t first, uint32_t count, uint32_t parts) {
   pthread_t late;
-  gki_team_post(&team, &order, first, count, parts);
+  gki_team_post(&team, &job, first, count, parts);
   assert_int_equal(pthread_create(&late, NULL, come_at_last, NULL), 0);
-  gki_team_wait(&team, &order);
+  gki_team_wait(&team, &job);
   pthread_join(late, NULL);
 }
 
@@ -167,7 +167,7 @@ static void test_who_came_elsewhere_stays(void **state) {
   assert_int_equal(call_count, 0);
 }
 
-/* Nor to cores of other threads that have the order; of a subteam in the middle of the team. */
+/* Nor to cores of other threads that have the job; of a subteam in the middle of the team. */
 static void test_cores_of_others(void **state) {
   (void)state;
   atomic_store(&team.seats[1].cpu, 0); /* isn't of the subteam */
@@ -179,7 +179,7 @@ static void test_cores_of_others(void **state) {
   assert_sent(1, 6, 0x3);
 }
 
-/* Of an order of fewer parts than its subteam has seats only the threads that got it. */
+/* Of a job of fewer parts than its subteam has seats only the threads that got it. */
 static void test_fewer_parts_than_seats(void **state) {
   (void)state;
   wait_for_parts(1, 6, 3);
@@ -196,7 +196,7 @@ static void test_a_few_at_most(void **state) {
 }
 
 static void one_comes(void) {
-  if (call_count == 1) atomic_fetch_sub(&order.pending, 1);
+  if (call_count == 1) atomic_fetch_sub(&job.pending, 1);
 }
 
 static void test_once_per_wait(void **state) {
@@ -279,7 +279,7 @@ static void test_sleepers_may_wake_anywhere(void **state) {
 /* @return how often it yielded before it slept */
 static int yields_of_wait(float part_ns) {
   int count = 0;
-  order.part_ns = part_ns;
+  job.part_ns = part_ns;
   yields = &count;
   wait_for(0, 2);
   yields = NULL;
@@ -302,8 +302,8 @@ static int yields_until(int at) {
   int count = 0;
   done_at = at;
   yields = &count;
-  gki_team_post(&team, &order, 0, 2, 2);
-  gki_team_wait(&team, &order);
+  gki_team_post(&team, &job, 0, 2, 2);
+  gki_team_wait(&team, &job);
   yields = NULL;
   return count;
 }
@@ -320,13 +320,13 @@ static void test_it_notices_who_comes(void **state) {
 
 /* ---- threads that come ------------------------------------------------------------------------------------------- */
 
-static void nothing(gki_order *at, uint32_t index) {
+static void nothing(gki_team_job *at, uint32_t index) {
   (void)at;
   (void)index;
 }
 
 static void ask(gki_team *real) {
-  gki_order one = {.work = nothing};
+  gki_team_job one = {.work = nothing};
   gki_team_post(real, &one, 0, 2, 2);
   gki_team_wait(real, &one);
 }
@@ -360,8 +360,8 @@ static void test_who_comes_says_where(void **state) {
   gki_team_free(&real);
 }
 
-static int yields_before; /* of the helper, from the order before to this one */
-static void note_yields(gki_order *at, uint32_t index) {
+static int yields_before; /* of the helper, from the job before to this one */
+static void note_yields(gki_team_job *at, uint32_t index) {
   static _Thread_local int count;
   (void)at;
   if (index == 0) return;
@@ -370,13 +370,13 @@ static void note_yields(gki_order *at, uint32_t index) {
   yields = &count;
 }
 
-static void lead_orders(gki_team *real) {
-  static const struct { float part_ns; int yields; } orders[] = {{300 * 100, 0}, {0, 100}, {300 * 50, 40}, {0, 50}};
-  for (size_t k = 0; k < GK_COUNT(orders); ++k) {
-    gki_order one = {.work = note_yields, .part_ns = orders[k].part_ns};
+static void lead_jobs(gki_team *real) {
+  static const struct { float part_ns; int yields; } jobs[] = {{300 * 100, 0}, {0, 100}, {300 * 50, 40}, {0, 50}};
+  for (size_t k = 0; k < GK_COUNT(jobs); ++k) {
+    gki_team_job one = {.work = note_yields, .part_ns = jobs[k].part_ns};
     gki_team_post(real, &one, 0, 2, 2);
     gki_team_wait(real, &one);
-    assert_int_equal(yields_before, orders[k].yields);
+    assert_int_equal(yields_before, jobs[k].yields);
     await(gki_team_sleeps(real, 1));
   }
 }
@@ -389,7 +389,7 @@ static void test_how_long_helpers_stay_awake(void **state) {
   assert_true(gki_team_make(&real, 2, 0));
   real.crowded = false;
   gki_team_start(&real);
-  lead_orders(&real);
+  lead_jobs(&real);
   gki_team_free(&real);
 }
 

@@ -26,7 +26,7 @@ static pthread_t leader;
 
 /* But for this thread, all are through with what they do of the task: they come for nothing more. */
 static bool all_others_are_through(void) {
-  const uint32_t pending = atomic_load(&team->seats[1].order->pending), leader_sleeps = 1u << 31;
+  const uint32_t pending = atomic_load(&team->seats[1].job->pending), leader_sleeps = 1u << 31;
   return pthread_equal(pthread_self(), leader) ? pending == 0 : pending == (leader_sleeps | 1);
 }
 

@@ -1,4 +1,4 @@
-/* Whether a wake-up of the OpenMP backend's team can be lost, an order be read once its asker has gone, or an item run
+/* Whether a wake-up of the OpenMP backend's team can be lost, a job be read once its asker has gone, or an item run
  * twice: its source on a model of memory. */
 #include "unit/support/memory_model.h"
 #include "base/clock.h"
@@ -68,18 +68,18 @@ static long model_call(long number, ...) {
 
 static gki_seat seats[3];
 static gki_team team = {.wanted = 3, .size = 3, .crowded = true, .seats = seats}; /* crowded: none spins for long */
-static gki_order *order; /* in pages of its own */
+static gki_team_job *job; /* in pages of its own */
 
-static void allow(int what) { assert_int_equal(mprotect(order, sizeof *order, what), 0); }
+static void allow(int what) { assert_int_equal(mprotect(job, sizeof *job, what), 0); }
 
-static void post_order(void) { gki_team_post(&team, order, 0, 2, 2); }
-static void await_order(void) { (void)await_bell(&team, &seats[1], 0, 0); }
-static void serve_order(void) { serve(&seats[1]); }
+static void post_job(void) { gki_team_post(&team, job, 0, 2, 2); }
+static void await_job(void) { (void)await_bell(&team, &seats[1], 0, 0); }
+static void serve_job(void) { serve(&seats[1]); }
 static void serve_last(void) { serve(&seats[2]); }
 
 /* What the asker's frame was is something else from then on. */
 static void await_others(void) {
-  gki_team_wait(&team, order);
+  gki_team_wait(&team, job);
   allow(PROT_NONE);
 }
 
@@ -87,7 +87,7 @@ static void begin(void) {
   allow(PROT_READ | PROT_WRITE);
   memset(seats, 0, sizeof seats);
   for (size_t k = 0; k < GK_COUNT(seats); ++k) seats[k].team = &team;
-  memset(order, 0, sizeof *order);
+  memset(job, 0, sizeof *job);
   memset(&model, 0, sizeof model);
 }
 
@@ -95,7 +95,7 @@ static void begin(void) {
 static void begin_posted(uint32_t parts) {
   begin();
   model.ran = true;
-  gki_team_post(&team, order, 0, parts, parts);
+  gki_team_post(&team, job, 0, parts, parts);
   model_pass_all(0);
 }
 
@@ -106,18 +106,18 @@ static bool is_over(uint32_t at, void (*first)(void), void (*other)(void), void 
   return over;
 }
 
-static void test_a_posted_order_is_heard(void **state) {
+static void test_a_posted_job_is_heard(void **state) {
   (void)state;
   uint32_t at = 0;
   for (bool over = false; !over; ++at) {
     begin();
-    over = is_over(at, post_order, await_order, NULL);
+    over = is_over(at, post_job, await_job, NULL);
   }
   assert_true(at > 4);
   at = 0;
   for (bool over = false; !over; ++at) {
     begin();
-    over = is_over(at, await_order, post_order, NULL);
+    over = is_over(at, await_job, post_job, NULL);
   }
   assert_true(at > 4);
 }
@@ -129,15 +129,15 @@ static void await_startled(void) {
 }
 
 /* Signals of the program's may go to any thread, and end what it waits for. */
-static void test_a_signal_is_no_order(void **state) {
+static void test_a_signal_is_no_job(void **state) {
   (void)state;
   uint32_t at = 0;
   startled = 0;
   for (bool over = false; !over; ++at) {
     begin();
-    over = is_over(at, post_order, await_startled, NULL);
+    over = is_over(at, post_job, await_startled, NULL);
     begin();
-    over = is_over(at, await_startled, post_order, NULL) && over;
+    over = is_over(at, await_startled, post_job, NULL) && over;
   }
   startles = false;
   assert_true(startled > 4);
@@ -148,68 +148,68 @@ static void test_the_last_one_done_wakes_the_waiting_one(void **state) {
   uint32_t at = 0;
   for (bool over = false; !over; ++at) {
     begin_posted(2);
-    over = is_over(at, await_others, serve_order, NULL);
+    over = is_over(at, await_others, serve_job, NULL);
   }
   assert_true(at > 2);
   at = 0;
   for (bool over = false; !over; ++at) {
     begin_posted(2);
-    over = is_over(at, serve_order, await_others, NULL);
+    over = is_over(at, serve_job, await_others, NULL);
   }
   assert_true(at > 2);
   at = 0;
   for (bool over = false; !over; ++at) {
     begin_posted(3);
-    over = is_over(at, await_others, serve_order, serve_last);
+    over = is_over(at, await_others, serve_job, serve_last);
   }
   assert_true(at > 2);
 }
 
-static void do_nothing(gki_order *at, uint32_t index) {
+static void do_nothing(gki_team_job *at, uint32_t index) {
   (void)at;
   (void)index;
 }
 
-static gki_order leave;
+static gki_team_job leave;
 static void post_leave(void) { gki_team_post(&team, &leave, 0, 2, 2); }
 static void await_and_leave(void) {
   await_others();
   post_leave();
 }
 
-/* The asker may go on, and its frame with the order be gone, from when the last one says that it is done. */
-static void test_an_order_that_is_done_is_left_alone(void **state) {
+/* The asker may go on, and its frame with the job be gone, from when the last one says that it is done. */
+static void test_a_job_that_is_done_is_left_alone(void **state) {
   (void)state;
   uint32_t at = 0;
   for (bool over = false; !over; ++at) {
     begin();
-    order->work = do_nothing;
+    job->work = do_nothing;
     model.ran = true;
-    post_order();
+    post_job();
     model_pass_all(0);
-    over = model_run(at, serve_order, await_and_leave, post_leave);
+    over = model_run(at, serve_job, await_and_leave, post_leave);
   }
   assert_true(at > 4);
 }
 
-static uint64_t told, done; /* when what the order is about was written, and what came of it */
+static uint64_t told, done; /* when what the job is about was written, and what came of it */
 
-static void do_told(gki_order *at, uint32_t index) {
+static void do_told(gki_team_job *at, uint32_t index) {
   (void)at;
   (void)index;
-  if (!model_knows(1 - model.thread, told)) fail_msg("step %u: what was written before the order isn't seen", model.at);
+  if (!model_knows(1 - model.thread, told)) fail_msg("step %u: what was written before the job isn't seen", model.at);
   done = model_now();
 }
 
 static void tell_and_wait(void) {
   told = model_now();
-  post_order();
-  gki_team_wait(&team, order);
+  post_job();
+  gki_team_wait(&team, job);
   if (done == 0) fail_msg("step %u: nobody has done it", model.at);
   if (!model_knows(1 - model.thread, done)) fail_msg("step %u: what the others wrote isn't seen", model.at);
 }
 
-/* However long one waited: what was written before an order is seen by those who got it, and what they wrote by who
+/* However long one waited: what was written before a job is seen by those who got it, and what they wrote by who
  * waited for them. */
 static void test_what_is_written_is_seen(void **state) {
   (void)state;
@@ -220,10 +220,10 @@ static void test_what_is_written_is_seen(void **state) {
     uint32_t at = 0;
     for (bool over = false; !over; at += team.crowded || at < 20 ? 1 : STRIDE) {
       begin();
-      order->work = do_told;
+      job->work = do_told;
       told = done = 0;
-      over = k % 4 < 2 ? model_run(at, tell_and_wait, serve_order, serve_order)
-                   : model_run(at, serve_order, tell_and_wait, post_leave);
+      over = k % 4 < 2 ? model_run(at, tell_and_wait, serve_job, serve_job)
+                   : model_run(at, serve_job, tell_and_wait, post_leave);
     }
     assert_true(at > 4);
   }
@@ -232,14 +232,14 @@ static void test_what_is_written_is_seen(void **state) {
 }
 
 static int servings;
-static void count_serving(gki_order *at, uint32_t index) {
+static void count_serving(gki_team_job *at, uint32_t index) {
   (void)at;
   servings += 1 << (8 * index);
 }
 
 static void post_to_both(void) {
-  gki_team_post(&team, order, 0, 3, 3);
-  gki_team_wait(&team, order);
+  gki_team_post(&team, job, 0, 3, 3);
+  gki_team_wait(&team, job);
 }
 
 static void serve_both(void) {
@@ -251,7 +251,7 @@ static void serve_both(void) {
 }
 
 /* The first one may have done it before the second one has it. */
-static void test_an_order_for_two(void **state) {
+static void test_a_job_for_two(void **state) {
   (void)state;
   for (int k = 0; k < 2; ++k) {
     model_is_eager = k;
@@ -259,8 +259,8 @@ static void test_an_order_for_two(void **state) {
     for (bool over = false; !over; ++at) {
       begin();
       servings = 0;
-      order->work = count_serving;
-      over = model_run(at, post_to_both, serve_order, serve_both);
+      job->work = count_serving;
+      over = model_run(at, post_to_both, serve_job, serve_both);
       assert_int_equal(servings, 0x010100);
     }
     assert_true(at > 6);
@@ -281,8 +281,8 @@ static void count_times(const gk_value *args, gk_range range) {
   for (size_t i = range.begin; i < range.end; ++i) ++times[i];
 }
 
-static void run_first_part(void) { run_part(&pieces_job.order, 0); }
-static void run_second_part(void) { run_part(&pieces_job.order, 1); }
+static void run_first_part(void) { run_part(&pieces_job.team_job, 0); }
+static void run_second_part(void) { run_part(&pieces_job.team_job, 1); }
 
 static void check_each_item_once(int items, float part_ns, void (*first)(void), void (*other)(void)) {
   uint32_t at = 0;
@@ -311,15 +311,15 @@ static void test_a_piece_behind_the_last_is_not_run(void **state) {
 }
 
 int main(void) {
-  order = mmap(NULL, sizeof *order, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (order == MAP_FAILED) return 1;
+  job = mmap(NULL, sizeof *job, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (job == MAP_FAILED) return 1;
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_a_posted_order_is_heard),
-    cmocka_unit_test(test_a_signal_is_no_order),
+    cmocka_unit_test(test_a_posted_job_is_heard),
+    cmocka_unit_test(test_a_signal_is_no_job),
     cmocka_unit_test(test_the_last_one_done_wakes_the_waiting_one),
-    cmocka_unit_test(test_an_order_that_is_done_is_left_alone),
+    cmocka_unit_test(test_a_job_that_is_done_is_left_alone),
     cmocka_unit_test(test_what_is_written_is_seen),
-    cmocka_unit_test(test_an_order_for_two),
+    cmocka_unit_test(test_a_job_for_two),
     cmocka_unit_test(test_a_piece_behind_the_last_is_not_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
