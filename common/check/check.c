@@ -53,8 +53,7 @@ static void enter_block(walk *w, uint32_t line) {
   if (op == GK_OP_SECTION && w->section == GKI_NONE) w->section = line;
 }
 
-/* Ops allowed only in a block of one kind, and blocks that hold one kind of op: the kind, and the problem otherwise.
- * */
+/* Ops allowed only in a block of one kind, and blocks that hold one kind of op: the kind, and the problem otherwise. */
 typedef struct kin { gk_op op; gki_problem problem; } kin;
 static const kin parents[GK_OP_END + 1] = {
     [GK_OP_CASE] = {GK_OP_SWITCH, GKI_CASE_OUTSIDE_SWITCH},
