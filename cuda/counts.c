@@ -48,7 +48,7 @@ gk_result gki_cuda_counts_judge(gki_cuda_counts *counts, uint64_t number) {
     const uint32_t slot = node->items[axis];
     extent[axis] = !slot                                ? 1
                    : plan->slots[slot].type == GK_PTR ? post->extent[axis]
-                                                        : gki_cuda_slots_number(slots, slot, launch.values);
+                                                        : gki_slot_table_number(&slots->table, slot, launch.values);
   }
   uint64_t items;
   gk_result result = gk_judge_count(plan, post->node, &launch, extent, &items);

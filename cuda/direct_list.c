@@ -122,12 +122,12 @@ static gk_result arm(gki_cuda_graph *graph, const gk_launch_args *launch, CUgrap
   const bool brings = launch->changed_count || !has_slots(graph);
   gk_result result = update_nodes(graph, launch, exec);
   if (result != GK_OK) return result;
-  if (brings) gki_cuda_slots_write(&graph->slots, launch, number - 1);
+  if (brings) gki_slot_table_write(&graph->slots.table, launch, number - 1);
   gki_cuda_counts_expect(&graph->counts, launch, number);
   gki_cuda_arming arming = {
-      .control = graph->state, .number = number, .to = graph->slots.at, .target = GKI_CUDA_NONE,
-      .from = graph->ring_at + (number - 1) % graph->slots.depth * graph->slots.bytes,
-      .bytes = brings ? (uint32_t)graph->slots.bytes : 0};
+      .control = graph->state, .number = number, .to = graph->slots.table.at, .target = GKI_CUDA_NONE,
+      .from = graph->ring_at + (number - 1) % graph->slots.table.depth * graph->slots.table.bytes,
+      .bytes = brings ? (uint32_t)graph->slots.table.bytes : 0};
   if (launch->target) arming.target = graph->plan->nodes[launch->target].checkpoint;
   gki_cuda_publish_number(graph, launch, number);
   result = set_arming(graph, exec, arming);

@@ -177,7 +177,7 @@ static gk_result begin_control(gki_cuda_gated *graph) {
   if (result != GK_OK) return result;
   graph->pinned = pinned;
   graph->slots.control = graph->table;
-  graph->slots.at = graph->table + GKI_CUDA_TABLE_AT;
+  graph->slots.table.at = graph->table + GKI_CUDA_TABLE_AT;
   gki_cuda_counts_make(&graph->counts, &graph->parameters, &graph->pinned->posts, true);
   graph->pinned->begin.control =
       (gki_cuda_control){.number = 1, .failures = at + offsetof(gki_cuda_gated_pinned, posts)};
@@ -191,7 +191,7 @@ static gk_result take_memory(gki_cuda_gated *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_slots_make(&graph->slots, device, graph->plan, 1, &graph->arena);
   if (result == GK_OK)
-    result = gki_cuda_alloc_device(device, GKI_CUDA_TABLE_AT + graph->slots.bytes, "a graph's table of slots",
+    result = gki_cuda_alloc_device(device, GKI_CUDA_TABLE_AT + graph->slots.table.bytes, "a graph's table of slots",
                                    &graph->table);
   if (result == GK_OK) result = begin_control(graph);
   CUevent event;

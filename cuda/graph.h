@@ -62,7 +62,7 @@ typedef struct gki_cuda_graph {
   gki_cuda_arming armed;   /* and what it got last, */
   uint64_t bound_at;       /* the last arming that brought slots, 0: none yet, */
   uint64_t reported;           /* the last one whose status was seen, */
-  CUdeviceptr ring_at;     /* and slots.ring as the device sees it */
+  CUdeviceptr ring_at;     /* and slots.table.ring as the device sees it */
   char refused[600];       /* why the driver doesn't take it, as a sentence; "": it does */
 } gki_cuda_graph;
 

@@ -232,8 +232,8 @@ static gk_result take_state(gki_cuda_graph *graph) {
   if (result == GK_OK)
     result = gki_cuda_slots_make(&graph->slots, device, graph->plan, graph->depth, &graph->arena);
   if (result != GK_OK) return result;
-  const size_t bytes = shared->slots + graph->slots.bytes > shared->bytes ? shared->slots + graph->slots.bytes
-                                                                          : shared->bytes;
+  const size_t with_slots = shared->slots + graph->slots.table.bytes;
+  const size_t bytes = with_slots > shared->bytes ? with_slots : shared->bytes;
   const size_t begins_at = GKI_CUDA_STATUSES_AT + (size_t)GKI_CUDA_RING * shared->status_bytes;
   result = gki_cuda_alloc_device(device, bytes, "a graph's state", &graph->state);
   void *pinned = NULL;
@@ -242,7 +242,7 @@ static gk_result take_state(gki_cuda_graph *graph) {
   if (result != GK_OK) return result;
   graph->pinned = pinned;
   graph->slots.control = graph->state;
-  graph->slots.at = graph->state + shared->slots;
+  graph->slots.table.at = graph->state + shared->slots;
   gki_cuda_counts_make(&graph->counts, &graph->parameters, graph->pinned + GKI_CUDA_POSTS_AT,
                        !graph->external && !graph->plan->loop_count && !graph->plan->checkpoint_count);
   keep_busy(graph);
@@ -336,7 +336,7 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
   if (result == GK_OK) result = take_code(graph, code);
   if (result == GK_OK)
     result = gki_cuda_graph_result(
-        device, plan, device->driver->cuMemHostGetDevicePointer(&graph->ring_at, graph->slots.ring, 0),
+        device, plan, device->driver->cuMemHostGetDevicePointer(&graph->ring_at, graph->slots.table.ring, 0),
         "cuMemHostGetDevicePointer");
   if (result == GK_OK) result = gk_gates_make(plan, bits_of(graph, into->resumes), &graph->fresh.gates);
   if (result == GK_OK) result = make_nodes_into(graph, &graph->fresh, into);
@@ -352,7 +352,7 @@ static void keep_memory(gki_cuda_graph *graph) {
   gk_log(GK_LOG_WARN, "graph %s: its memory is kept until the device is closed, as its last launch may not be over",
          graph->plan->name);
   graph->fresh.tables = graph->state = 0;
-  graph->fresh.staged = graph->slots.ring = NULL;
+  graph->fresh.staged = graph->slots.table.ring = NULL;
   graph->pinned = NULL;
 }
 

@@ -334,7 +334,7 @@ char *gki_cuda_outline_native(const gki_cuda_graph *native, const char *format) 
   gki_text text = {0};
   const form as = form_of(format);
   const gk_plan *plan = native->plan;
-  const list l = {.plan = plan, .slot_bytes = native->slots.bytes,
+  const list l = {.plan = plan, .slot_bytes = native->slots.table.bytes,
                   .by_hand = count_by_hand(plan, native->code), .calls = native->calls.any,
                   .target = !plan->checkpoint_count ? NULL
                             : native->external       ? "the arming kernel"
@@ -357,7 +357,7 @@ char *gki_cuda_outline_gated(const gki_cuda_gated *gated, const char *why, const
   gki_text text = {0};
   const form as = form_of(format);
   const gk_plan *plan = gated->plan;
-  const list l = {.plan = plan, .why = why, .slot_bytes = gated->slots.bytes,
+  const list l = {.plan = plan, .why = why, .slot_bytes = gated->slots.table.bytes,
                   .by_hand = count_by_hand(plan, gated->code), .calls = gated->calls.any};
   begin_all(&l, as, &text);
   for (uint32_t k = 0; k < plan->run_count; ++k) {

@@ -84,7 +84,7 @@ gk_result gki_cuda_parameters_find(gki_cuda_parameters *p, const gki_cuda_slots 
 static void write_parameter(const gki_cuda_parameters *p, const gk_param *param, uint32_t slot, const gk_value *value,
                             unsigned char *to) {
   const bool is_struct = p->slots->plan->slots[slot].type == GK_BYTES;
-  const CUdeviceptr copy = is_struct ? p->slots->at + p->slots->structs[slot] : 0;
+  const CUdeviceptr copy = is_struct ? p->slots->table.at + p->slots->table.structs[slot] : 0;
   const void *from = param->access == GK_ACCESS_VALUE ? is_struct ? value->ptr : (const void *)value
                      : is_struct                      ? (const void *)&copy
                                                       : (const void *)&value->ptr;
@@ -118,7 +118,7 @@ static int count_blocks(const gki_cuda_parameters *p, uint32_t number, const gk_
   int64_t items[3], all = 1;
   int bad = -1;
   for (int axis = 0; axis < 3; ++axis) {
-    items[axis] = node->items[axis] ? gki_cuda_slots_number(p->slots, node->items[axis], values) : 1;
+    items[axis] = node->items[axis] ? gki_slot_table_number(&p->slots->table, node->items[axis], values) : 1;
     grid[axis] = 0;
     if (items[axis] <= 0) all = 0;
   }
@@ -266,7 +266,7 @@ static gki_cuda_task bad_task(const gki_cuda_parameters *p, uint32_t number) {
   const gk_node *node = node_of(p, number);
   int axis = 0;
   while (!node->items[axis]) ++axis;
-  return (gki_cuda_task){.slots = p->slots->at, .number = p->slots->control, .items = {node->items[axis]},
+  return (gki_cuda_task){.slots = p->slots->table.at, .number = p->slots->control, .items = {node->items[axis]},
                          .element = 1, .node = p->tasks[number].node};
 }
 

@@ -1,136 +1,37 @@
 #include "cuda/slots.h"
-#include "base/error.h"
 #include "cuda/pool.h"
-#include <string.h>
-
-/* ---- making ------------------------------------------------------------------------------------------------------ */
-
-static gk_result refuse_size(const gk_plan *plan) {
-  return gk_fail(GK_ERROR_MEMORY, "graph %s: the structs of its slots have more bytes than there are addresses; "
-                 "make them smaller", plan->name);
-}
-
-static gk_result place_structs(gki_cuda_slots *slots, gki_arena *arena) {
-  const gk_plan *plan = slots->plan;
-  slots->structs = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->structs);
-  if (!slots->structs) return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->structs);
-  size_t bytes = ((size_t)plan->slot_count + slots->room_count) * sizeof(uint64_t);
-  for (uint32_t k = 1; k < plan->slot_count; ++k) {
-    if (plan->slots[k].type != GK_BYTES) continue;
-    slots->structs[k] = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
-    if (!gki_add(slots->structs[k], plan->slots[k].element_bytes, &bytes)) return refuse_size(plan);
-  }
-  slots->bytes = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
-  return GK_OK;
-}
-
-static void forget_rooms(const gki_cuda_slots *slots) {
-  for (uint32_t k = 0; k < slots->plan->slot_count; ++k) slots->known[k] = SIZE_MAX - 1; /* no memory has that */
-}
-
-/* Copies and fills with a count look at the room behind their addresses. */
-static gk_result place_rooms(gki_cuda_slots *slots, gki_arena *arena) {
-  const gk_plan *plan = slots->plan;
-  slots->rooms = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->rooms);
-  slots->known = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->known);
-  if (!slots->rooms || !slots->known)
-    return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->known);
-  forget_rooms(slots);
-  for (uint32_t k = 0; k < plan->node_count; ++k) {
-    const gk_node *node = &plan->nodes[k];
-    if ((node->op != GK_OP_COPY && node->op != GK_OP_FILL) || !node->items[0]) continue;
-    for (uint32_t a = node->args; a < node->args + node->arg_count; ++a)
-      if (!slots->rooms[plan->args[a]]) slots->rooms[plan->args[a]] = plan->slot_count + slots->room_count++;
-  }
-  return GK_OK;
-}
 
 gk_result gki_cuda_slots_make(gki_cuda_slots *slots, gki_cuda_device *device, const gk_plan *plan, uint32_t depth,
                               gki_arena *arena) {
-  *slots = (gki_cuda_slots){.device = device, .plan = plan, .depth = depth};
+  *slots = (gki_cuda_slots){.device = device, .plan = plan};
   size_t ring = 0;
-  gk_result result = place_rooms(slots, arena);
-  if (result == GK_OK) result = place_structs(slots, arena);
-  if (result == GK_OK && !gki_multiply(slots->bytes, depth, &ring)) result = refuse_size(plan);
   void *memory = NULL;
+  gk_result result = gki_slot_table_make(&slots->table, plan, depth, arena, &ring);
   if (result == GK_OK) result = gki_cuda_alloc_pinned(device, ring, "a graph's hand-over of slots", &memory, NULL);
-  slots->ring = memory;
+  slots->table.ring = memory;
   return result;
 }
 
 void gki_cuda_slots_drop(gki_cuda_slots *slots) {
-  if (slots->ring) gki_cuda_free_pinned(slots->device, slots->ring);
-  slots->ring = NULL;
-}
-
-/* ---- handing over ------------------------------------------------------------------------------------------------ */
-
-int64_t gki_cuda_slots_number(const gki_cuda_slots *slots, uint32_t slot, const gk_value *values) {
-  switch (slots->plan->slots[slot].type) {
-  case GK_I32: return values[slot].i32;
-  case GK_U32: return values[slot].u32;
-  default: return values[slot].i64;
-  }
-}
-
-static void write_number(const gki_cuda_slots *slots, unsigned char *table, uint32_t slot, const gk_value *values) {
-  uint64_t entry = 0;
-  const gk_type type = slots->plan->slots[slot].type;
-  if (type == GK_BYTES) entry = slots->at + slots->structs[slot];
-  else if (type == GK_I32 || type == GK_U32) entry = (uint64_t)gki_cuda_slots_number(slots, slot, values);
-  else memcpy(&entry, &values[slot], sizeof entry);
-  memcpy(table + slot * sizeof entry, &entry, sizeof entry);
-}
-
-/* What stands in [begin, end) of the table; the first 8 bytes are 0. */
-static unsigned char *write_table(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
-                                  size_t begin, size_t end) {
-  const gk_plan *plan = slots->plan;
-  unsigned char *table = slots->ring + place % slots->depth * slots->bytes;
-  for (uint32_t k = (uint32_t)(begin / sizeof(uint64_t)); k < plan->slot_count && k * sizeof(uint64_t) < end; ++k)
-    if (k) write_number(slots, table, k, launch->values);
-  for (uint32_t k = 1; end > plan->slot_count * sizeof(uint64_t) && k < plan->slot_count; ++k) {
-    if (slots->rooms[k]) {
-      const uint64_t room = slots->known[k] = launch->room[k];
-      memcpy(table + slots->rooms[k] * sizeof room, &room, sizeof room);
-    }
-    if (slots->structs[k] && slots->structs[k] < end)
-      memcpy(table + slots->structs[k], launch->values[k].ptr, plan->slots[k].element_bytes);
-  }
-  return table;
-}
-
-void gki_cuda_slots_write(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place) {
-  write_table(slots, launch, place, 0, slots->bytes);
+  if (slots->table.ring) gki_cuda_free_pinned(slots->device, slots->table.ring);
+  slots->table.ring = NULL;
 }
 
 gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
                               CUstream stream) {
-  const gk_plan *plan = slots->plan;
   if (!launch->changed_count) return GK_OK;
-  size_t begin = slots->bytes, end = 0;
-  for (uint32_t k = 0; k < launch->changed_count; ++k) {
-    uint32_t slot = launch->changed[k];
-    size_t from = slot * sizeof(uint64_t), to = from + sizeof(uint64_t);
-    if (plan->slots[slot].type == GK_BYTES) to = slots->structs[slot] + plan->slots[slot].element_bytes;
-    else if (slots->rooms[slot] && slots->known[slot] != launch->room[slot])
-      to = ((size_t)plan->slot_count + slots->room_count) * sizeof(uint64_t);
-    if (from < begin) begin = from;
-    if (to > end) end = to;
-  }
-  const unsigned char *table = write_table(slots, launch, place, begin, end);
+  size_t begin, end;
+  const unsigned char *table = gki_slot_table_changed(&slots->table, launch, place, &begin, &end);
   const gki_cuda_driver *driver = slots->device->driver;
-  const CUresult result = driver->cuMemcpyHtoDAsync(slots->at + begin, table + begin, end - begin, stream);
-  if (result != CUDA_SUCCESS) forget_rooms(slots);
+  const CUresult result = driver->cuMemcpyHtoDAsync(slots->table.at + begin, table + begin, end - begin, stream);
+  if (result != CUDA_SUCCESS) gki_slot_table_forget_rooms(&slots->table);
   return gki_cuda_result(driver, result, "cuMemcpyHtoDAsync of %zu bytes of slots", end - begin);
 }
-
-/* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
 gki_cuda_task gki_cuda_task_of(const gki_cuda_slots *slots, uint32_t at) {
   const gk_plan *plan = slots->plan;
   const gk_node *node = &plan->nodes[at];
-  gki_cuda_task task = {.slots = slots->at, .number = slots->control, .pattern = node->pattern, .element = 1,
+  gki_cuda_task task = {.slots = slots->table.at, .number = slots->control, .pattern = node->pattern, .element = 1,
                         .node = at};
   for (int axis = 0; axis < 3; ++axis) {
     task.items[axis] = node->items[axis];
@@ -142,7 +43,7 @@ gki_cuda_task gki_cuda_task_of(const gki_cuda_slots *slots, uint32_t at) {
     return task;
   }
   for (uint32_t k = 0; node->items[0] && k < GKI_CUDA_ROOMS; ++k)
-    task.args[GKI_CUDA_ROOMS + k] = slots->rooms[task.args[k < node->arg_count ? k : 0]];
+    task.args[GKI_CUDA_ROOMS + k] = slots->table.rooms[task.args[k < node->arg_count ? k : 0]];
   task.to_offset = node->offset;
   task.from_offset = node->from_offset;
   if (plan->slots[task.args[0]].element_bytes) task.element = plan->slots[task.args[0]].element_bytes;

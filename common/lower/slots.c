@@ -1,0 +1,111 @@
+#include "lower/slots.h"
+#include "base/error.h"
+#include <string.h>
+
+/* ---- where things stand ------------------------------------------------------------------------------------------ */
+
+static gk_result refuse_size(const gk_plan *plan) {
+  return gk_fail(GK_ERROR_MEMORY, "graph %s: the structs of its slots have more bytes than there are addresses; "
+                 "make them smaller", plan->name);
+}
+
+static gk_result place_structs(gki_slot_table *slots, gki_arena *arena) {
+  const gk_plan *plan = slots->plan;
+  slots->structs = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->structs);
+  if (!slots->structs) return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->structs);
+  size_t bytes = ((size_t)plan->slot_count + slots->room_count) * sizeof(uint64_t);
+  for (uint32_t k = 1; k < plan->slot_count; ++k) {
+    if (plan->slots[k].type != GK_BYTES) continue;
+    slots->structs[k] = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
+    if (!gki_add(slots->structs[k], plan->slots[k].element_bytes, &bytes)) return refuse_size(plan);
+  }
+  slots->bytes = (bytes + GKI_STRUCT_ALIGNMENT - 1) / GKI_STRUCT_ALIGNMENT * GKI_STRUCT_ALIGNMENT;
+  return GK_OK;
+}
+
+void gki_slot_table_forget_rooms(const gki_slot_table *slots) {
+  for (uint32_t k = 0; k < slots->plan->slot_count; ++k) slots->known[k] = SIZE_MAX - 1; /* no memory has that */
+}
+
+/* Copies and fills with a count look at the room behind their addresses. */
+static gk_result place_rooms(gki_slot_table *slots, gki_arena *arena) {
+  const gk_plan *plan = slots->plan;
+  slots->rooms = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->rooms);
+  slots->known = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->known);
+  if (!slots->rooms || !slots->known)
+    return gki_fail_memory("a graph's table of slots", plan->slot_count * sizeof *slots->known);
+  gki_slot_table_forget_rooms(slots);
+  for (uint32_t k = 0; k < plan->node_count; ++k) {
+    const gk_node *node = &plan->nodes[k];
+    if ((node->op != GK_OP_COPY && node->op != GK_OP_FILL) || !node->items[0]) continue;
+    for (uint32_t a = node->args; a < node->args + node->arg_count; ++a)
+      if (!slots->rooms[plan->args[a]]) slots->rooms[plan->args[a]] = plan->slot_count + slots->room_count++;
+  }
+  return GK_OK;
+}
+
+gk_result gki_slot_table_make(gki_slot_table *slots, const gk_plan *plan, uint32_t depth, gki_arena *arena,
+                              size_t *ring_bytes) {
+  *slots = (gki_slot_table){.plan = plan, .depth = depth};
+  gk_result result = place_rooms(slots, arena);
+  if (result == GK_OK) result = place_structs(slots, arena);
+  if (result == GK_OK && !gki_multiply(slots->bytes, depth, ring_bytes)) result = refuse_size(plan);
+  return result;
+}
+
+/* ---- filling ----------------------------------------------------------------------------------------------------- */
+
+int64_t gki_slot_table_number(const gki_slot_table *slots, uint32_t slot, const gk_value *values) {
+  switch (slots->plan->slots[slot].type) {
+  case GK_I32: return values[slot].i32;
+  case GK_U32: return values[slot].u32;
+  default: return values[slot].i64;
+  }
+}
+
+static void write_number(const gki_slot_table *slots, unsigned char *table, uint32_t slot, const gk_value *values) {
+  uint64_t entry = 0;
+  const gk_type type = slots->plan->slots[slot].type;
+  if (type == GK_BYTES) entry = slots->at + slots->structs[slot];
+  else if (type == GK_I32 || type == GK_U32) entry = (uint64_t)gki_slot_table_number(slots, slot, values);
+  else memcpy(&entry, &values[slot], sizeof entry);
+  memcpy(table + slot * sizeof entry, &entry, sizeof entry);
+}
+
+/* What stands in [begin, end) of the table; the first 8 bytes are 0. */
+static unsigned char *write_table(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place,
+                                  size_t begin, size_t end) {
+  const gk_plan *plan = slots->plan;
+  unsigned char *table = slots->ring + place % slots->depth * slots->bytes;
+  for (uint32_t k = (uint32_t)(begin / sizeof(uint64_t)); k < plan->slot_count && k * sizeof(uint64_t) < end; ++k)
+    if (k) write_number(slots, table, k, launch->values);
+  for (uint32_t k = 1; end > plan->slot_count * sizeof(uint64_t) && k < plan->slot_count; ++k) {
+    if (slots->rooms[k]) {
+      const uint64_t room = slots->known[k] = launch->room[k];
+      memcpy(table + slots->rooms[k] * sizeof room, &room, sizeof room);
+    }
+    if (slots->structs[k] && slots->structs[k] < end)
+      memcpy(table + slots->structs[k], launch->values[k].ptr, plan->slots[k].element_bytes);
+  }
+  return table;
+}
+
+void gki_slot_table_write(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place) {
+  write_table(slots, launch, place, 0, slots->bytes);
+}
+
+const unsigned char *gki_slot_table_changed(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place,
+                                            size_t *begin, size_t *end) {
+  const gk_plan *plan = slots->plan;
+  *begin = slots->bytes, *end = 0;
+  for (uint32_t k = 0; k < launch->changed_count; ++k) {
+    uint32_t slot = launch->changed[k];
+    size_t from = slot * sizeof(uint64_t), to = from + sizeof(uint64_t);
+    if (plan->slots[slot].type == GK_BYTES) to = slots->structs[slot] + plan->slots[slot].element_bytes;
+    else if (slots->rooms[slot] && slots->known[slot] != launch->room[slot])
+      to = ((size_t)plan->slot_count + slots->room_count) * sizeof(uint64_t);
+    if (from < *begin) *begin = from;
+    if (to > *end) *end = to;
+  }
+  return write_table(slots, launch, place, *begin, *end);
+}
