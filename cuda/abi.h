@@ -1,6 +1,6 @@
-/* The part of NVIDIA's driver API and of NVRTC that gk uses, declared by gk, so that it builds where no toolkit is.
- * Tags, names and layouts are theirs: tests/cuda/abi.py compares all of it with cuda.h and nvrtc.h of several toolkits.
- * Also for C++, for that comparison and for the simulated driver. */
+/* The part of NVIDIA's driver API and of NVRTC that gk uses, declared by gk, so that gk builds without a toolkit. Tags,
+ * names and layouts are NVIDIA's: tests/cuda/abi.py compares them with cuda.h and nvrtc.h of several toolkits. This
+ * file is also C++, for that comparison and for the simulated driver. */
 #ifndef GKI_CUDA_ABI_H
 #define GKI_CUDA_ABI_H
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Bad counts: the task that has one posts it, and the host says it when the launch is waited for. */
+/* Bad counts: the task with a bad count posts it, and the host reports it when it waits for the launch. */
 #ifndef GKI_CUDA_COUNTS_H
 #define GKI_CUDA_COUNTS_H
 #include "cuda/parameters.h"

@@ -1,4 +1,4 @@
-/* What gk adds to graphs of others: what single loops and branches and whole lists have in common. */
+/* gk's additions to graphs of callers: the common part of single loops and branches and of whole lists. */
 #ifndef GKI_CUDA_DIRECT_H
 #define GKI_CUDA_DIRECT_H
 #include "cuda/device.h"

@@ -1,4 +1,4 @@
-/* What gk-info prints of CUDA: its libraries, and what came of trying a device. */
+/* The facts about CUDA that gk-info prints: its libraries, and the result of probing a device. */
 #ifndef GKI_CUDA_FACTS_H
 #define GKI_CUDA_FACTS_H
 #include "gk_backend.h"

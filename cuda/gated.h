@@ -1,7 +1,6 @@
-/* A graph that the host gates: where there are no conditional nodes, with GK_HOST_GATED or GK_ISOLATE, and where the
- * driver takes no graph of the list that gates itself. Each run of the plan, a straight piece, is a graph of the
- * driver's without conditional nodes, made once. Common walks the plan and says which is next; the flags that it asks
- * for are read back. */
+/* A host-gated graph: used without conditional nodes, with GK_HOST_GATED or GK_ISOLATE, and if the driver refuses the
+ * list's graph with conditional nodes. Each run of the plan, a straight piece, is a graph of the driver without
+ * conditional nodes, made once. Common walks the plan and names the next run; the flags that it needs are read back. */
 #ifndef GKI_CUDA_GATED_H
 #define GKI_CUDA_GATED_H
 #include "cuda/counts.h"

@@ -1,4 +1,4 @@
-/* A graph of a plan, as the device decides in it. */
+/* A graph of a plan that the device gates itself. */
 #ifndef GKI_CUDA_GRAPH_H
 #define GKI_CUDA_GRAPH_H
 #include "gk_gates.h"

@@ -1,5 +1,5 @@
-/* Kernels with code by hand (gk_kernel.cuda): a text, an image or a function, which has its own shape and gets just the
- * kernel's parameters. */
+/* Kernels with handwritten code (gk_kernel.cuda): a text, an image or a function with its own launch shape. It gets
+ * only the kernel's parameters. */
 #ifndef GKI_CUDA_HANDWRITTEN_H
 #define GKI_CUDA_HANDWRITTEN_H
 #include "cuda/device.h"

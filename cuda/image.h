@@ -1,5 +1,5 @@
-/* gk's own kernels, gates.cu, on a device. The library carries them as machine code for many GPUs, and as PTX, which
- * drivers from 12.4 on translate for any. */
+/* gk's own kernels, gates.cu, on a device. The library contains them as machine code for many GPUs, and as PTX, which
+ * drivers from 12.4 on translate for any GPU. */
 #ifndef GKI_CUDA_IMAGE_H
 #define GKI_CUDA_IMAGE_H
 #include "cuda/driver.h"

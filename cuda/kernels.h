@@ -1,5 +1,5 @@
-/* Kernels: the text of a source is compiled once per device, for all of its kernels; so is what code by hand names as
- * its text or image, which kernels may share, too. */
+/* Kernels: a source's text is compiled once per device, for all of its kernels. A text or image of handwritten code is
+ * also loaded once per device, for all kernels that share it. */
 #ifndef GKI_CUDA_KERNELS_H
 #define GKI_CUDA_KERNELS_H
 #include "cuda/device.h"

@@ -1,6 +1,7 @@
-/* The backend's entries for a graph that is native: one hand-over, and the device posts how it went. A launch neither
- * waits nor allocates, with two exceptions: the first that resumes, and the first that knows what its library calls
- * get, make a graph of the driver's; and one whose calls get something else first waits for the stream. */
+/* The backend's entries for a native graph: one gk_launch_args per launch, and the device posts the result. A launch
+ * neither waits nor allocates, with two exceptions. The first launch that resumes makes a graph of the driver, and so
+ * does the first that knows the values of its library calls. A launch with other values for library calls first waits
+ * for the stream. */
 #ifndef GKI_CUDA_LAUNCH_H
 #define GKI_CUDA_LAUNCH_H
 #include "cuda/graph.h"
@@ -8,10 +9,11 @@
 /* Whether that launch's status is there. */
 bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number);
 
-/* The number is known to gki_cuda_cancel before common's word is looked at, so one of the two sees a cancel. */
+/* Publishes the launch number before reading the cancel flag: a concurrent cancel then sees the number, or is seen
+ * here. */
 void gki_cuda_publish_number(gki_cuda_graph *graph, const gk_launch_args *launch, uint64_t number);
 
-/* One thread at a time, whichever it is, for these two. */
+/* Any thread may call these two, one at a time. */
 gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_launch_args *launch);
 gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_launch_result *record); /* waits only if `block` */
 gk_result gki_cuda_cancel(gki_cuda_graph *graph); /* any thread at any time; never waits */

@@ -1,5 +1,5 @@
-/* What a plan becomes: one graph for launches from the top, and, when somebody first resumes, one that starts at any
- * checkpoint. Both work on the same table of slots and the same control block. */
+/* The graphs of a plan: one for launches from the top, and, after the first launch that resumes, one that starts at any
+ * checkpoint. Both use the same table of slots and the same control block. */
 #ifndef GKI_CUDA_LOWER_H
 #define GKI_CUDA_LOWER_H
 #include "cuda/graph.h"

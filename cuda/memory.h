@@ -1,4 +1,4 @@
-/* A device's memory: given out, copied, counted in. */
+/* A device's memory: allocated, copied, counted. */
 #ifndef GKI_CUDA_MEMORY_H
 #define GKI_CUDA_MEMORY_H
 #include "cuda/device.h"

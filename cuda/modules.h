@@ -1,5 +1,5 @@
-/* From a text of CUDA C++ to a module of the device: by an image that the program brought along (embedded.h), else by
- * one that was kept on disk (common/kernel/store.h), else by NVRTC, and then it is kept. */
+/* From a text of CUDA C++ to a module of the device: by an image of the program (embedded.h), by an image kept on disk
+ * (common/kernel/store.h), or by NVRTC, whose result is then kept. */
 #ifndef GKI_CUDA_MODULES_H
 #define GKI_CUDA_MODULES_H
 #include "cuda/compile.h"

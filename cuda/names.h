@@ -1,4 +1,4 @@
-/* Which node of the driver's stands for what of a list. */
+/* The meaning of the driver's nodes in a list. */
 #ifndef GKI_CUDA_NAMES_H
 #define GKI_CUDA_NAMES_H
 #include "base/text.h"

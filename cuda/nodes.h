@@ -1,4 +1,4 @@
-/* Tasks as nodes of a graph, whoever decides when they run. */
+/* Tasks as nodes of a graph, for native and host-gated graphs. */
 #ifndef GKI_CUDA_NODES_H
 #define GKI_CUDA_NODES_H
 #include "cuda/parameters.h"

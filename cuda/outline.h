@@ -1,4 +1,4 @@
-/* What a list became on the device, for gk_dump: graphs, nodes, bodies, kernels. The driver is asked nothing. */
+/* The lowered form of a list on the device, for gk_dump: graphs, nodes, bodies, kernels. It doesn't call the driver. */
 #ifndef GKI_CUDA_OUTLINE_H
 #define GKI_CUDA_OUTLINE_H
 #include "cuda/gated.h"

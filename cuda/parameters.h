@@ -1,6 +1,5 @@
-/* Parameters of kernels with code by hand, in graphs: what is bound is in the nodes themselves, and so is how many
- * blocks there are. What is bound anew goes over by an update of just the nodes that use it, of each graph when that is
- * launched next. */
+/* Parameters of handwritten kernels in graphs: the bound values and the number of blocks are in the nodes themselves. A
+ * new binding updates only the nodes that use it, in each graph at the graph's next launch. */
 #ifndef GKI_CUDA_PARAMETERS_H
 #define GKI_CUDA_PARAMETERS_H
 #include "cuda/device.h"

@@ -1,5 +1,5 @@
-/* Memory that graphs work with: their tables, states, slots and statuses, and what their slots own. CUDA frees memory
- * only once the whole device is idle, so what a graph gives back is kept for the next one. */
+/* Memory of graphs: their tables, states, slots and statuses, and the memory that their slots own. CUDA frees memory
+ * only when the whole device is idle, so the memory of a destroyed graph is kept for the next one. */
 #ifndef GKI_CUDA_POOL_H
 #define GKI_CUDA_POOL_H
 #include "cuda/device.h"

@@ -1,6 +1,6 @@
-/* What a device's driver does with conditional nodes, found out by trying: small graphs, built, run twice and read back
- * once per device and process. The documentation leaves open much of what the lowering rests on; each question that is
- * answered "no" names the way that is safe all the same. The device's architecture decides nothing. */
+/* What a device's driver does with conditional nodes, found by trying: small graphs are built, run twice and read back,
+ * once per device and process. The documentation doesn't specify much of what the lowering relies on. Each question
+ * that is answered "no" names the safe way to use. The device's architecture decides nothing. */
 #ifndef GKI_CUDA_PROBE_H
 #define GKI_CUDA_PROBE_H
 #include "cuda/caps.h"

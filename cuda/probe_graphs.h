@@ -1,4 +1,4 @@
-/* The graphs with which probe.c asks, and what the counters in them show if the answers are yes. */
+/* The graphs that probe.c runs, and the values of their counters if the answers are yes. */
 #ifndef GKI_CUDA_PROBE_GRAPHS_H
 #define GKI_CUDA_PROBE_GRAPHS_H
 #include "cuda/caps.h"

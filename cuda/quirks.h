@@ -1,4 +1,4 @@
-/* Which of the safe ways a list needs, by what its control kernels set, seen from where they are. */
+/* The safe ways that a list needs, by what its control kernels set and from which place. */
 #ifndef GKI_CUDA_QUIRKS_H
 #define GKI_CUDA_QUIRKS_H
 #include "gk_gates.h"

@@ -1,4 +1,4 @@
-/* What library calls left in a graph. */
+/* The work that library calls recorded into a graph. */
 #ifndef GKI_CUDA_RECORD_H
 #define GKI_CUDA_RECORD_H
 #include "cuda/device.h"

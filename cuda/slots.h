@@ -1,5 +1,5 @@
-/* A graph's table of slots in device memory, as all its tasks read it, and how it gets there: by one asynchronous copy
- * of the stretch that was bound anew, from a ring in page-locked memory. */
+/* A graph's table of slots in device memory, which all its tasks read. One asynchronous copy sends the changed range,
+ * from a ring in page-locked memory. */
 #ifndef GKI_CUDA_SLOTS_H
 #define GKI_CUDA_SLOTS_H
 #include "cuda/device.h"

@@ -1,4 +1,4 @@
-/* In which order a device's streams do what gk puts on them. */
+/* The order of gk's work on a device's streams. */
 #ifndef GKI_CUDA_STREAM_H
 #define GKI_CUDA_STREAM_H
 #include "cuda/device.h"

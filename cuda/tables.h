@@ -1,5 +1,5 @@
-/* The gates of a plan as control kernels read them: what gates.h declares, made in host memory, ready to be copied to
- * the device in one piece. Addresses are the device's, wherever they point to. */
+/* The gates of a plan as control kernels read them: the tables of gates.h, made in host memory for one copy to the
+ * device. All addresses in them are the device's. */
 #ifndef GKI_CUDA_TABLES_H
 #define GKI_CUDA_TABLES_H
 #include "gk_gates.h"
