@@ -1,4 +1,4 @@
-/* What lower made, as text: ops in the order in which one thread would run them, with what was learned about them. */
+/* The ops of a lowered plan as text, in the order in which one thread would run them, with their measured costs. */
 #include "base/text.h"
 #include "openmp/program.h"
 #include <string.h>

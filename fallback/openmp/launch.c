@@ -1,5 +1,6 @@
-/* A launch: the walker says what is next, ops are carried out one after the other, sections side by side where that has
- * been seen to be faster. The team starts when something worth sharing comes; until then the launch is one thread's. */
+/* A launch: the walker gives the next step, and ops run one after the other. Sections run side by side if that was
+ * measured to be faster. The team starts at the first step that is worth sharing; until then the launch uses one
+ * thread. */
 #include "base/error.h"
 #include "base/trace.h"
 #include "openmp/cost.h"

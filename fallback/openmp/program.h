@@ -1,16 +1,16 @@
-/* What a plan becomes: flat arrays of ops, one cache line each, so that a launch reads nothing else for a small task.
- */
+/* The lowered form of a plan: flat arrays of ops, one cache line each, so that a launch reads nothing else for a small
+ * task. */
 #ifndef GKI_OPENMP_PROGRAM_H
 #define GKI_OPENMP_PROGRAM_H
 #include "base/memory.h"
 #include "openmp/team.h"
 
-/* What waking a team may take, until it is measured. */
+/* The expected time of waking a team, until it is measured. */
 #define GKI_WAKE_NS 20000.0f
-/* The same of sharing a task with a team that is awake. What is measured is doubted where it is longer. */
+/* The expected time of sharing a task with an awake team. A longer measurement is doubted. */
 #define GKI_HANDOFF_NS 1000.0f
 
-/* An open device. Costs are learned on the worker's thread and nowhere else. */
+/* An open device. Costs are measured on the worker's thread only. */
 typedef struct gki_openmp_device {
   gki_team team;
   float dispatch_ns;       /* what it takes to share a task with a team that is awake */

@@ -1,9 +1,10 @@
-/* Carrying out ops: by one thread, or by a subteam: the threads at a leader's seat and those behind it. */
+/* Executing ops: by one thread, or by a subteam, which is a leader's thread and the threads of the next seats.
+ * */
 #ifndef GKI_OPENMP_RUNNER_H
 #define GKI_OPENMP_RUNNER_H
 #include "openmp/program.h"
 
-/* What one thread leads: the whole launch, or some sections of it. */
+/* The part of a launch that one thread leads: the whole launch, or some of its sections. */
 typedef struct gki_runner {
   gki_program *program;
   const gk_launch_args *launch;
@@ -32,6 +33,6 @@ gki_outcome gki_openmp_execute(gki_runner *runner, gki_op *op);
 static inline bool gki_openmp_failed(const gki_program *program) {
   return atomic_load_explicit(&program->failed, memory_order_relaxed) != GK_OK;
 }
-/* The first failure of a launch counts. What gk_error() says goes with it. */
+/* The first failure of a launch counts, with its message for gk_error(). */
 gki_outcome gki_openmp_fail(gki_program *program, gk_result code);
 #endif

@@ -1,5 +1,6 @@
-/* One op: on the leader alone, or cut into parts for its subteam. Which of the two is a matter of measured time, never
- * of results: sums of floats are cut by item count and the device's threads, whoever adds them up. */
+/* One op: on the leader alone, or cut into parts for its subteam. Measured time decides between the two, and results
+ * never depend on it: sums of floats are cut by item count and the device's threads, regardless of which thread adds
+ * them up. */
 #include "base/error.h"
 #include "base/within.h"
 #include "openmp/cost.h"

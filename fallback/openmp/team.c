@@ -11,10 +11,11 @@
 #include <unistd.h>
 #include <sched.h>
 
-/* A pause takes 15 to 40 ns on today's CPUs: so one spins for 30 to 80 us, about as long as a sleeper takes to wake,
- * and loses at most twice what one would who knew beforehand how long it takes. Then yields, of about 300 ns each where
- * nobody else wants the core: spinning longer would take it from somebody. Parts of one size end apart by some of their
- * own time, as cores and memory aren't equally fast: behind large ones one yields longer, up to a millisecond. */
+/* A pause takes 15 to 40 ns on today's CPUs. So a waiting thread spins for 30 to 80 us, which is about the time of a
+ * wake-up, and loses at most twice what a thread that knew the wait in advance would lose. Then it yields, for about
+ * 300 ns each if no other thread wants the core: longer spinning would take the core from another thread. Parts of one
+ * size end at different times, by a share of their own time, as cores and memory differ in speed. So behind large parts
+ * a thread yields for longer, up to a millisecond. */
 enum { SPINS = 2000, YIELDS = 40, MOST_YIELDS = 3000, CROWDED_YIELDS = 4, YIELD_NS = 300,
        LATE_SPINS = 500 /* until one asks whether it is the core that keeps the others from coming */,
        BANS = 4, /* in one wait, at most: each takes some microseconds */

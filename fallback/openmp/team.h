@@ -1,6 +1,6 @@
-/* A device's team of threads. Seat 0 is the leader's, the thread that called gki_team_start. The others are gk's own,
- * as OpenMP's runtimes end the process where they can't start one; the first start makes them. They wait at their
- * doorbells: they spin shortly, yield a while, then sleep until a job is posted to them. */
+/* A device's team of threads. Seat 0 is the leader's, the thread that called gki_team_start. The other threads are gk's
+ * own, as OpenMP's runtimes end the process if they can't start a thread. The first start makes them. They wait at
+ * their doorbells: they spin for a short time, yield for a while, then sleep until a job is posted to them. */
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
 #include "base/clock.h"
@@ -13,14 +13,15 @@
 
 enum { GKI_APART = 128 /* bytes between what different threads write: two lines, as CPUs fetch them in pairs */ };
 
-/* What one seat asks others to do; lives in the asker's frame until gki_team_wait has returned. */
+/* A job for other seats. It lives in the frame of the asking thread until gki_team_wait has returned. */
 typedef struct gki_team_job {
   /* index: from 1, in the order of posting. NULL: the thread ends. */
   void (*work)(struct gki_team_job *job, uint32_t index);
-  atomic_uint pending;       /* seats that aren't done, and whether the asker sleeps */
-  const gki_within *within;  /* the asker's */
-  float part_ns;             /* what one's part may take, 0: not known; who is done waits about as long awake */
-  uint32_t first, count;     /* the asker's seat, and how many there are in its subteam */
+  atomic_uint pending;       /* seats that aren't done, and whether the asking thread sleeps */
+  const gki_within *within;  /* the asking seat's */
+  float part_ns;             /* expected time of a part, 0: not known; a seat that is done stays awake for about that
+                              * time */
+  uint32_t first, count;     /* the asking seat, and the number of seats in its subteam */
   uint32_t parts;            /* of them that got it, and the asker's own */
   _Atomic uint64_t woken_at; /* when the last of those who slept began (gki_now_ns), 0: nobody did */
 } gki_team_job;
@@ -51,17 +52,17 @@ typedef struct gki_team {
 bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes);
 void gki_team_free(gki_team *team); /* ends its threads */
 
-/* The caller leads the team until it lets it part. */
+/* The caller leads the team until the lead is given back. */
 void gki_team_start(gki_team *team);
 static inline void gki_team_part(gki_team *team) { team->size = 1; }
 
-/* Whose part k of a job is. */
+/* The seat of a job's part k. */
 static inline uint32_t gki_team_seat(uint32_t first, uint32_t count, uint32_t k, uint32_t parts) {
   return first + (uint32_t)((uint64_t)k * count / parts);
 }
 /* Posts a job to the seats of parts 1 to parts - 1, and returns. */
 void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t count, uint32_t parts);
-/* Waits until all that got the job are done with it. */
+/* Waits until all seats that got the job are done with it. */
 void gki_team_wait(const gki_team *team, gki_team_job *job);
 
 static inline bool gki_team_sleeps(const gki_team *team, uint32_t seat) {
