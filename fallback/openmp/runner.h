@@ -1,5 +1,4 @@
-/* Executing ops: by one thread, or by a subteam, which is a leader's thread and the threads of the next seats.
- * */
+/* Executing ops: by one thread, or by a subteam, which is a leader's thread and the threads of the next seats. */
 #ifndef GKI_OPENMP_RUNNER_H
 #define GKI_OPENMP_RUNNER_H
 #include "openmp/program.h"
