@@ -145,7 +145,7 @@ void *__wrap_dlsym(void *library, const char *name) {
 static void meet_team(void) {
   gki_team team;
   must(gki_team_make(&team, 2, 0));
-  gki_team_meet(&team);
+  gki_team_start(&team);
   must(team.most == 2);
   gki_team_free(&team);
 }
