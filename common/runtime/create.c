@@ -198,6 +198,7 @@ static gk_result create(gk_device *device, const gk_list *list, uint32_t bits, c
 
 gk_result gk_graph_create_into(gk_device *device, const gk_list *list, uint32_t bits, const gk_lower_into *into,
                                gk_graph **created) {
+  gki_begin();
   return create(device, list, bits, into, created);
 }
 

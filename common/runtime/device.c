@@ -71,6 +71,7 @@ done:
 }
 
 gk_result gk_device_state(gk_device *device, const char *backend, const char *call, void **state) {
+  gki_begin();
   *state = NULL;
   const gk_result result = gki_device_refuse(device, call);
   if (result != GK_OK) return result;

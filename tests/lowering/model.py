@@ -1,5 +1,5 @@
 """How a list becomes a graph of conditional nodes, decided the slow and plain way: what a stop or target closes is all
-written out, and nothing is shared with common/plan/segments.c and plan_gates.c but the rules.
+written out, and nothing is shared with common/plan/segments.c and gates.c but the rules.
 
 Lists are letters: t task, a always-task, D DO_WHILE, W WHILE, I IF, E ELSE, S SWITCH, C CASE, Y checkpoint with a flag,
 K one without, P PARALLEL, X SECTION, and a full stop for END.

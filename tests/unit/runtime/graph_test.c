@@ -265,6 +265,68 @@ static void ends_are_alike_however_many_there_are(void **state) {
   assert_true(many < 1.5 * few);
 }
 
+/* ---- direct access: what a backend with calls of its own uses ---------------------------------------------------- */
+
+static gk_result note_state(void *at, void *data) {
+  *(void **)data = at;
+  return GK_OK;
+}
+
+static gk_result refuse_state(void *at, void *data) {
+  (void)at, (void)data;
+  return gk_fail(GK_ERROR_UNSUPPORTED, "call: not this graph");
+}
+
+static gk_result refuse_lower(void *at, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode,
+                              void *data) {
+  (void)at, (void)graph, (void)plan, (void)code, (void)mode, (void)data;
+  fail();
+  return GK_OK;
+}
+
+static gk_result refuse_arm(void *at, const gk_launch_args *launch, void *data) {
+  (void)at, (void)launch, (void)data;
+  fail();
+  return GK_OK;
+}
+
+static gk_result refuse_disarm(void *at, uint64_t over, uint64_t *launched) {
+  (void)at, (void)over, (void)launched;
+  fail();
+  return GK_OK;
+}
+
+static void direct_access_is_for_the_backends_own(void **state) {
+  gk_device *device = *state;
+  const char *own = gk_device_describe(device)->backend;
+  gk_graph *graph, *part = NULL;
+  void *found = NULL;
+  const gk_lower_into into = {.lower = refuse_lower, .arm = "arm"};
+  assert_ok(gk_graph_create(device, &list, 0, &graph));
+  assert_ok(gk_device_state(device, own, "call", &found));
+  assert_non_null(found);
+  assert_fails(GK_ERROR_INVALID, "call: there is no device", gk_device_state(NULL, own, "call", &found));
+  assert_null(found);
+  assert_fails(GK_ERROR_INVALID, "; open one of backend other", gk_device_state(device, "other", "call", &found));
+  assert_ok(gk_graph_state(graph, own, "call", 7, note_state, &found));
+  assert_non_null(found);
+  assert_fails(GK_ERROR_INVALID, "call: there is no graph", gk_graph_state(NULL, own, "call", 0, note_state, &found));
+  assert_fails(GK_ERROR_INVALID, "call: graph list has no checkpoint with label 8",
+               gk_graph_state(graph, own, "call", 8, refuse_state, NULL));
+  assert_fails(GK_ERROR_INVALID, "give one of a device of backend other",
+               gk_graph_state(graph, "other", "call", 0, refuse_state, NULL));
+  assert_fails(GK_ERROR_UNSUPPORTED, "call: not this graph",
+               gk_graph_state(graph, own, "call", 0, refuse_state, NULL));
+  assert_fails(GK_ERROR_INVALID, "NULL", gk_graph_create_into(device, NULL, 0, &into, &part));
+  assert_null(part);
+  assert_fails(GK_ERROR_INVALID, "give one of a device of backend other",
+               gk_graph_arm(graph, "other", "call", 0, refuse_arm, NULL));
+  assert_fails(GK_ERROR_INVALID, "call: graph list is one of gk_graph_create, which isn't armed",
+               gk_graph_arm(graph, own, "call", 0, refuse_arm, NULL));
+  assert_fails(GK_ERROR_INVALID, "which isn't armed", gk_graph_disarm(graph, own, "call", refuse_disarm));
+  gk_graph_destroy(graph);
+}
+
 int main(void) {
   const struct CMUnitTest tests_[] = {
     ON_ALL(bad_arguments_are_refused),
@@ -279,6 +341,7 @@ int main(void) {
     ON_ALL(empty_list_is_a_graph),
     ON_ALL(graphs_come_and_go),
     ON_ALL(threads_create_at_once),
+    ON_ALL(direct_access_is_for_the_backends_own),
     ON(fake_native, ends_are_alike_however_many_there_are),
   };
   return cmocka_run_group_tests(tests_, NULL, NULL);
