@@ -175,7 +175,8 @@ def differ(found, listed):
 
 
 def main():
-    problem = tap.run("ninja", *objects())
+    is_configured = Path("build/config.ninja").exists()
+    problem = (None if is_configured else tap.run(sys.executable, "configure.py")) or tap.run("ninja", *objects())
     if not tap.case("the objects are built", problem):
         tap.finish()
     needs = {**calls(), **includes()}
