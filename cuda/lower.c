@@ -356,9 +356,9 @@ static void keep_memory(gki_cuda_graph *graph) {
   graph->pinned = NULL;
 }
 
-/* Until nothing of the graph is under way any more: a launch counts as over, and is waited for, from its status on,
- * which its last kernel posts. In the device's context. false: that can't be waited for now, and gk_error() says
- * why. */
+/* Waits until no launch of the graph is under way. The last kernel of a launch posts its status and may still run then,
+ * so the status alone doesn't end the wait. In the device's context. false: gk can't wait now; gk_error() has the
+ * reason. */
 static bool settle(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
   if (graph->external) /* launches by the caller that weren't armed may be under way, too */
