@@ -55,7 +55,7 @@ FIRST = {
     "gates": ["plan/gates_test"],
     "gated": ["plan/walk_test", "plan/walk_stops_test", "plan/walk_random_test"],
     "openmp": ["openmp/backend_test", "openmp/team_test", "openmp/cores_test", "openmp/costs_test",
-               "openmp/calls_test", "openmp/pieces_test", "openmp/sections_test", "openmp/choices_test",
+               "openmp/calls_test", "openmp/chunks_test", "openmp/sections_test", "openmp/choices_test",
                "openmp/split_test", "openmp/wake_test", "openmp/few_threads_test"],
     "cache": ["kernel/cache_test"],
     "cuda": ["cuda/driver_test", "cuda/device_test", "cuda/answers_test", "cuda/lacks_test", "cuda/compile_test",

@@ -94,7 +94,7 @@ static void end_series(gki_runner *runner, gki_fork *fork) {
     gki_trial_report(&fork->trial, false, gki_now_ns() - fork->began);
 }
 
-/* ---- straight pieces --------------------------------------------------------------------------------------------- */
+/* ---- straight ops ------------------------------------------------------------------------------------------------ */
 
 /* At a FORK; moves runner->at on. */
 static gki_outcome fork_ops(gki_runner *runner, gki_fork *fork) {
@@ -164,7 +164,7 @@ static gki_fork *fork_at(const gki_program *program, uint32_t node) {
   return &program->forks[first];
 }
 
-/* Where the whole body of a loop is one straight piece, its passes need no walker. */
+/* Where the whole body of a loop is one run, its passes need no walker. */
 static bool straight_body(const gki_program *program, uint32_t loop, gki_span *ops) {
   const gk_plan *plan = program->plan;
   *ops = (gki_span){0, 0};

@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { SUM_ITEMS = 32, /* of a chunk of a sum at least: what gk_kernel.h adds up side by side */
+enum { SUM_ITEMS = 32, /* behind one partial sum, at least: gk_kernel.h adds that many side by side */
        LINE_ITEMS = 64, /* parts of large tasks, and of bytes, are multiples of it: no two write to one cache line */
-       PIECE_NS = 8000, /* the least: beginning one takes some 100 ns, as it waits for memory once more */
-       LONG_NS = 16 * PIECE_NS, /* a piece's, at most: what is in it nobody else can take */
-       FEW_PIECES = 4, /* of PIECE_NS in a part, or it isn't cut: there would be next to nothing to take */
-       MANY_PIECES = 64 /* long ones in a part, at most */ };
+       CHUNK_NS = 8000, /* the least: beginning one takes some 100 ns, as it waits for memory once more */
+       LONG_NS = 16 * CHUNK_NS, /* a chunk's, at most: what is in it nobody else can take */
+       FEW_CHUNKS = 4, /* of CHUNK_NS in a part, or it isn't cut: there would be next to nothing to take */
+       MANY_CHUNKS = 64 /* long ones in a part, at most */ };
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
@@ -28,11 +28,11 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* A task in at most as many parts as its subteam has seats, a long one's of some pieces each. A thread that is through
- * with its own takes pieces of others': cores aren't equally fast, least of all virtual ones, and items needn't be.
+/* A task in at most as many parts as its subteam has seats, a long one's of some chunks each. A thread that is through
+ * with its own takes chunks of others': cores aren't equally fast, least of all virtual ones, and items needn't be.
  * Each begins with its own, so in the next task it has in its cache what it had in this one (affinity scheduling,
- * Markatos and LeBlanc 1994), and as a rule another's last piece, where it is short, isn't taken: its owner would be
- * there as soon, and has it in its cache. Pieces are the halves of what is left of a part, so that they are few, and
+ * Markatos and LeBlanc 1994), and as a rule another's last chunk, where it is short, isn't taken: its owner would be
+ * there as soon, and has it in its cache. Chunks are the halves of what is left of a part, so that they are few, and
  * small where others are through (guided self-scheduling, Polychronopoulos and Kuck 1987, of each part by itself), but
  * not beyond LONG_NS. */
 typedef struct part_of {
@@ -43,34 +43,34 @@ typedef struct part_of {
   gk_host_kernel host;   /* NULL: a copy or fill. Not by way of the op, which the leader writes to meanwhile */
   gk_range range;
   uint32_t first, count; /* the subteam's seats */
-  uint32_t parts, pieces, chunks;
+  uint32_t parts, chunks, partials;
   uint32_t arg_count;
-  uint32_t step; /* parts and pieces are multiples of it, but for the last of each */
-  bool timed, keeps_last; /* keeps_last: others leave a part's last piece alone */
-  size_t part_items, least_items, most_items; /* of a part; of a piece */
+  uint32_t step; /* parts and chunks are multiples of it, but for the last of each */
+  bool timed, keeps_last; /* keeps_last: others leave a part's last chunk alone */
+  size_t part_items, least_items, most_items; /* of a part; of a chunk */
   char *partial;
-  _Atomic uint64_t spent_ns; /* by all together, where there are pieces and it is timed */
+  _Atomic uint64_t spent_ns; /* by all together, where there are chunks and it is timed */
   gk_value bytes[2];     /* args of a copy or fill */
 } part_of;
 
-static bool in_chunks(const part_of *job) { return job->sums && !job->sums->exact; }
+static bool has_ordered_sums(const part_of *job) { return job->sums && !job->sums->exact; }
 
 static size_t round_up(size_t items, size_t step) { return (items + step - 1) / step * step; }
 
-static size_t next_piece(const part_of *job, size_t left) {
-  size_t piece = round_up(left / 2, job->step);
-  if (piece > job->most_items) piece = job->most_items;
-  if (piece < job->least_items) piece = job->least_items;
-  return piece < left ? piece : left;
+static size_t next_chunk(const part_of *job, size_t left) {
+  size_t chunk = round_up(left / 2, job->step);
+  if (chunk > job->most_items) chunk = job->most_items;
+  if (chunk < job->least_items) chunk = job->least_items;
+  return chunk < left ? chunk : left;
 }
 
-static void cut_pieces(part_of *job, float part_ns) {
+static void cut_chunks(part_of *job, float part_ns) {
   const float items = (float)job->part_items, item_ns = part_ns / items;
-  job->least_items = round_up((size_t)(items * (PIECE_NS / part_ns)) + 1, job->step);
-  job->most_items = round_up((size_t)(items * fmaxf(LONG_NS / part_ns, 1.0f / MANY_PIECES)) + 1, job->step);
-  job->keeps_last = (float)job->least_items * item_ns <= 2 * PIECE_NS;
-  job->pieces = 0;
-  for (size_t left = job->part_items; left > 0; left -= next_piece(job, left)) ++job->pieces;
+  job->least_items = round_up((size_t)(items * (CHUNK_NS / part_ns)) + 1, job->step);
+  job->most_items = round_up((size_t)(items * fmaxf(LONG_NS / part_ns, 1.0f / MANY_CHUNKS)) + 1, job->step);
+  job->keeps_last = (float)job->least_items * item_ns <= 2 * CHUNK_NS;
+  job->chunks = 0;
+  for (size_t left = job->part_items; left > 0; left -= next_chunk(job, left)) ++job->chunks;
 }
 
 static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
@@ -79,19 +79,19 @@ static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
   job->step = bytes || (many && !job->sums) ? LINE_ITEMS : 1;
   job->parts = parts;
   job->part_items = round_up((job->range.end + parts - 1) / parts, job->step);
-  job->pieces = 1;
-  if (parts > 1 && !in_chunks(job) && part_ns >= FEW_PIECES * PIECE_NS) cut_pieces(job, part_ns);
+  job->chunks = 1;
+  if (parts > 1 && !has_ordered_sums(job) && part_ns >= FEW_CHUNKS * CHUNK_NS) cut_chunks(job, part_ns);
 }
 
 /* Of a part; empty behind its end. The last has all that is left: a shorter part than others may need as many. */
-static gk_range piece_of(const part_of *job, uint32_t part, uint32_t piece) {
+static gk_range chunk_of(const part_of *job, uint32_t part, uint32_t chunk) {
   const size_t items = job->range.end, begin = part * job->part_items, end = begin + job->part_items;
   const size_t part_end = end < items ? end : items;
   gk_range range = job->range;
   range.begin = begin < part_end ? begin : part_end;
   range.end = part_end;
-  for (uint32_t k = 0; k < piece; ++k) range.begin += next_piece(job, part_end - range.begin);
-  if (piece + 1 < job->pieces) range.end = range.begin + next_piece(job, part_end - range.begin);
+  for (uint32_t k = 0; k < chunk; ++k) range.begin += next_chunk(job, part_end - range.begin);
+  if (chunk + 1 < job->chunks) range.end = range.begin + next_chunk(job, part_end - range.begin);
   return range;
 }
 
@@ -99,65 +99,65 @@ static atomic_uint *taken_of(const part_of *job, uint32_t part) {
   return &job->program->device->team.seats[gki_team_seat(job->first, job->count, part, job->parts)].taken;
 }
 
-/* What one thread does its pieces with. */
+/* What one thread does its chunks with. */
 typedef struct own_work {
   void (*run)(const part_of *job, struct own_work *own, gk_range range);
   const gk_value *args;
-  char *partial;    /* with sums: where a piece leaves them */
+  char *partial;    /* with sums: where a chunk leaves them */
   uint32_t *totals; /* and what those before came to */
 } own_work;
 
-/* Runs pieces of that part until `most` of its pieces are taken, by whomever. */
-static void take_pieces(const part_of *job, uint32_t part, uint32_t most, own_work *own) {
+/* Runs chunks of that part until `most` of its chunks are taken, by whomever. */
+static void take_chunks(const part_of *job, uint32_t part, uint32_t most, own_work *own) {
   atomic_uint *taken = taken_of(job, part);
   while (atomic_load_explicit(taken, memory_order_relaxed) < most) {
-    const uint32_t piece = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
-    if (piece >= job->pieces) break; /* taken by others since; its range need not be empty */
-    const gk_range range = piece_of(job, part, piece);
+    const uint32_t chunk = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+    if (chunk >= job->chunks) break; /* taken by others since; its range need not be empty */
+    const gk_range range = chunk_of(job, part, chunk);
     if (range.begin < range.end) own->run(job, own, range);
   }
 }
 
-static void run_pieces(part_of *job, uint32_t part, own_work *own) {
-  if (job->pieces == 1) {
-    const gk_range range = piece_of(job, part, 0);
+static void run_chunks(part_of *job, uint32_t part, own_work *own) {
+  if (job->chunks == 1) {
+    const gk_range range = chunk_of(job, part, 0);
     if (range.begin < range.end) own->run(job, own, range);
     return;
   }
   /* One's own part, then what is there for others of a few parts: looking at all would take too long where there are
    * many. */
   const uint64_t begun = job->timed ? gki_now_ns() : 0;
-  take_pieces(job, part, job->pieces, own);
-  const uint32_t for_others = job->pieces - job->keeps_last;
-  for (uint32_t k = 1; k < job->parts; k *= 2) take_pieces(job, (part + k) % job->parts, for_others, own);
+  take_chunks(job, part, job->chunks, own);
+  const uint32_t for_others = job->chunks - job->keeps_last;
+  for (uint32_t k = 1; k < job->parts; k *= 2) take_chunks(job, (part + k) % job->parts, for_others, own);
   if (job->timed) atomic_fetch_add_explicit(&job->spent_ns, gki_now_ns() - begun, memory_order_relaxed);
 }
 
 static void run_items(const part_of *job, own_work *own, gk_range range) { job->host(own->args, range); }
 
-/* @return Where this chunk's sums go: memory of its own, zeroed. */
-static char *begin_chunk(const part_of *job, uint32_t chunk, gk_value args[GK_MAX_ARGS]) {
-  char *partial = job->partial + (size_t)chunk * job->program->partial_bytes;
+/* @return Where the sums of this part of the items go: separate memory, set to zero. */
+static char *begin_partial(const part_of *job, uint32_t number, gk_value args[GK_MAX_ARGS]) {
+  char *partial = job->partial + (size_t)number * job->program->partial_bytes;
   memcpy(args, job->args, job->arg_count * sizeof *args);
   memset(partial, 0, (size_t)job->sums->count * 8);
   for (uint32_t k = 0; k < job->sums->count; ++k) args[job->sums->param[k]].ptr = partial + 8 * k;
   return partial;
 }
 
-static void run_chunk(const part_of *job, uint32_t chunk, gk_range range) {
+static void run_partial(const part_of *job, uint32_t number, gk_range range) {
   gk_value args[GK_MAX_ARGS];
-  (void)begin_chunk(job, chunk, args);
+  (void)begin_partial(job, number, args);
   if (range.begin < range.end) job->host(args, range);
 }
 
-static void run_chunks(const part_of *job, uint32_t part) {
-  const uint32_t begin = (uint32_t)((uint64_t)job->chunks * part / job->parts);
-  const uint32_t end = (uint32_t)((uint64_t)job->chunks * (part + 1) / job->parts);
-  for (uint32_t chunk = begin; chunk < end; ++chunk) {
+static void run_partials(const part_of *job, uint32_t part) {
+  const uint32_t begin = (uint32_t)((uint64_t)job->partials * part / job->parts);
+  const uint32_t end = (uint32_t)((uint64_t)job->partials * (part + 1) / job->parts);
+  for (uint32_t k = begin; k < end; ++k) {
     gk_range range = job->range;
-    range.begin = job->range.end * chunk / job->chunks;
-    range.end = job->range.end * (chunk + 1) / job->chunks;
-    run_chunk(job, chunk, range);
+    range.begin = job->range.end * k / job->partials;
+    range.end = job->range.end * (k + 1) / job->partials;
+    run_partial(job, k, range);
   }
 }
 
@@ -173,31 +173,31 @@ static void run_summed(const part_of *job, own_work *own, gk_range range) {
 }
 
 /* Of integers. int is added as uint, here as below. */
-static void sum_pieces(part_of *job, uint32_t part) {
+static void sum_chunks(part_of *job, uint32_t part) {
   gk_value args[GK_MAX_ARGS];
   uint32_t totals[GK_MAX_ARGS] = {0};
-  char *partial = begin_chunk(job, part, args);
+  char *partial = begin_partial(job, part, args);
   own_work own = {.run = run_summed, .args = args, .partial = partial, .totals = totals};
-  run_pieces(job, part, &own);
+  run_chunks(job, part, &own);
   for (uint32_t k = 0; k < job->sums->count; ++k) memcpy(partial + 8 * k, &totals[k], sizeof totals[k]);
 }
 
 static void run_part(gki_team_job *team_job, uint32_t part) {
   part_of *job = (part_of *)team_job;
-  if (in_chunks(job)) run_chunks(job, part);
-  else if (job->sums && job->pieces > 1) sum_pieces(job, part);
-  else if (job->sums) run_chunk(job, part, piece_of(job, part, 0));
-  else run_pieces(job, part, &(own_work){.run = run_items, .args = job->args});
+  if (has_ordered_sums(job)) run_partials(job, part);
+  else if (job->sums && job->chunks > 1) sum_chunks(job, part);
+  else if (job->sums) run_partial(job, part, chunk_of(job, part, 0));
+  else run_chunks(job, part, &(own_work){.run = run_items, .args = job->args});
 }
 
 /* Atomic, as a section that runs side by side may add to the same place; the order is the sections' affair. */
 #define ADD(name, type) \
-  static void name(void *at, const char *partial, uint32_t chunks, size_t stride) { \
+  static void name(void *at, const char *partial, uint32_t partials, size_t stride) { \
     type old, next; \
     __atomic_load((type *)at, &old, __ATOMIC_RELAXED); \
     do { \
       next = old; \
-      for (uint32_t k = 0; k < chunks; ++k) { \
+      for (uint32_t k = 0; k < partials; ++k) { \
         type part; \
         memcpy(&part, partial + k * stride, sizeof part); \
         next += part; \
@@ -208,15 +208,15 @@ ADD(add_uint, uint32_t)
 ADD(add_float, float)
 ADD(add_double, double)
 
-/* In the order of the chunks, by one thread. int is added as uint: that never overflows, and wraps as on any device. */
+/* Adds the partial sums in their order, on one thread. int is added as uint, which wraps as on any device. */
 static void add_up(const part_of *job) {
   for (uint32_t k = 0; k < job->sums->count; ++k) {
     void *at = job->args[job->sums->param[k]].ptr;
     const char *partial = job->partial + 8 * k;
     switch ((gk_type)job->sums->number[k]) {
-    case GK_F32: add_float(at, partial, job->chunks, job->program->partial_bytes); break;
-    case GK_F64: add_double(at, partial, job->chunks, job->program->partial_bytes); break;
-    default: add_uint(at, partial, job->chunks, job->program->partial_bytes); break;
+    case GK_F32: add_float(at, partial, job->partials, job->program->partial_bytes); break;
+    case GK_F64: add_double(at, partial, job->partials, job->program->partial_bytes); break;
+    default: add_uint(at, partial, job->partials, job->program->partial_bytes); break;
     }
   }
 }
@@ -224,9 +224,9 @@ static void add_up(const part_of *job) {
 /* Of floats: their number depends on items and threads only, so that the sum's bits do. */
 static void cut_sums(const gki_runner *runner, const gki_op *op, part_of *job) {
   const gki_program *program = runner->program;
-  size_t threads = program->device->team.wanted, chunks = job->range.end / SUM_ITEMS;
+  size_t threads = program->device->team.wanted, partials = job->range.end / SUM_ITEMS;
   job->sums = &program->sums[op->more - 1];
-  job->chunks = (uint32_t)(chunks < 1 ? 1 : chunks < threads ? chunks : threads);
+  job->partials = (uint32_t)(partials < 1 ? 1 : partials < threads ? partials : threads);
   job->partial = program->partial + runner->first * threads * program->partial_bytes;
 }
 
@@ -239,14 +239,14 @@ static void copy_bytes(const part_of *job, own_work *own, gk_range range) {
 }
 static void copy_part(gki_team_job *team_job, uint32_t part) {
   part_of *job = (part_of *)team_job;
-  run_pieces(job, part, &(own_work){.run = copy_bytes});
+  run_chunks(job, part, &(own_work){.run = copy_bytes});
 }
 
 static void fill_bytes(const part_of *job, own_work *own, gk_range range) {
   (void)own;
   const gk_value *args = job->args;
   char *at = (char *)args[0].ptr + range.begin, *end = at + (range.end - range.begin);
-  uint32_t pattern = args[1].u32; /* pieces begin at multiples of LINE_ITEMS bytes */
+  uint32_t pattern = args[1].u32; /* chunks begin at multiples of LINE_ITEMS bytes */
   if (pattern == (pattern & 0xff) * 0x01010101u) {
     memset(at, (int)(pattern & 0xff), (size_t)(end - at));
     return;
@@ -256,7 +256,7 @@ static void fill_bytes(const part_of *job, own_work *own, gk_range range) {
 }
 static void fill_part(gki_team_job *team_job, uint32_t part) {
   part_of *job = (part_of *)team_job;
-  run_pieces(job, part, &(own_work){.run = fill_bytes});
+  run_chunks(job, part, &(own_work){.run = fill_bytes});
 }
 
 static bool overlap(const char *a, const char *b, size_t bytes) {
@@ -279,14 +279,14 @@ static void set_bytes(const gki_runner *runner, const gki_op *op, part_of *job) 
 
 static void run_alone(part_of *job) {
   cut_parts(job, 1, 0);
-  if (job->sums && job->sums->exact) job->chunks = 1;
+  if (job->sums && job->sums->exact) job->partials = 1;
   job->team_job.work(&job->team_job, 0);
 }
 
 enum { SELDOM = 16 /* executions from one that is timed to the next, of what is shared and not long */ };
 
 static void share_out(gki_runner *runner, part_of *job) {
-  for (uint32_t k = 0; k < job->parts && job->pieces > 1; ++k)
+  for (uint32_t k = 0; k < job->parts && job->chunks > 1; ++k)
     atomic_store_explicit(taken_of(job, k), 0, memory_order_relaxed); /* seen by whoever hears the bell */
   gki_team_post(&runner->program->device->team, &job->team_job, runner->first, runner->count, job->parts);
 }
@@ -296,9 +296,9 @@ static void learn_shared(gki_runner *runner, const part_of *job, gki_op *op, uin
                          uint64_t ended) {
   gki_openmp_device *device = runner->program->device;
   const uint64_t joined = gki_now_ns();
-  const size_t own = in_chunks(job) ? job->range.end * (job->chunks / job->parts) / job->chunks
-                                    : piece_of(job, 0, 0).end;
-  if (job->pieces > 1) gki_openmp_learn(device, op, job->range.end, job->spent_ns);
+  const size_t own = has_ordered_sums(job) ? job->range.end * (job->partials / job->parts) / job->partials
+                                            : chunk_of(job, 0, 0).end;
+  if (job->chunks > 1) gki_openmp_learn(device, op, job->range.end, job->spent_ns);
   else gki_openmp_learn(device, op, own, ended - begun);
   uint64_t woken_at = atomic_load_explicit(&job->team_job.woken_at, memory_order_relaxed);
   if (woken_at) {
@@ -313,13 +313,13 @@ static void learn_shared(gki_runner *runner, const part_of *job, gki_op *op, uin
 
 static void run_shared(gki_runner *runner, part_of *job, gki_op *op) {
   const gki_team *team = &runner->program->device->team;
-  const size_t most = in_chunks(job) ? job->chunks : job->range.end;
+  const size_t most = has_ordered_sums(job) ? job->partials : job->range.end;
   const uint32_t parts = most < runner->count ? (uint32_t)most : runner->count;
   job->team_job.part_ns = (float)job->range.end * op->cost_ns / (float)parts;
   job->first = runner->first;
   job->count = runner->count;
   cut_parts(job, parts, job->team_job.part_ns);
-  if (job->sums && job->sums->exact) job->chunks = parts;
+  if (job->sums && job->sums->exact) job->partials = parts;
   if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too small to be shared until now */
   /* Reading the clock six times is a good part of a hand-over, but nothing beside what is long. */
   const bool timed = op->countdown <= 1 || op->timed == 0 || job->team_job.part_ns >= LONG_NS ||
@@ -390,7 +390,7 @@ static gk_result make_job(const gki_runner *runner, const gki_op *op, part_of *j
 
 static bool is_divisible(const gki_op *op, const part_of *job) {
   if (op->kind == GKI_COPY && overlap(job->args[0].ptr, job->args[1].ptr, job->range.end)) return false;
-  return in_chunks(job) ? job->chunks > 1 : job->range.end > 1;
+  return has_ordered_sums(job) ? job->partials > 1 : job->range.end > 1;
 }
 
 /* alone_ns: what it takes on one thread. Asked again once the team has started, which changes runner->break_even_ns. */

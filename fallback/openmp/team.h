@@ -31,7 +31,7 @@ typedef struct gki_seat {
   atomic_uint asleep;                   /* not 0: it waits in the kernel, or is about to */
   gki_team_job *job;
   uint32_t index;                       /* which of those that got the job it is */
-  atomic_uint taken;                    /* pieces of its part that somebody has begun */
+  atomic_uint taken;                    /* chunks of its part that somebody has begun */
   pthread_t own;                        /* the thread that sits here, but for the leader's seat */
   atomic_int thread;                    /* Linux's number for it; 0: it hasn't begun */
   atomic_int cpu;                       /* where it began what it does; -1: it hasn't come, or is being woken */

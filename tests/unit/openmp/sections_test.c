@@ -164,7 +164,7 @@ static void test_sums_of_two_parallels(void **state) {
 }
 
 /* The order of whole numbers doesn't matter: sections that add them to one slot may run side by side, and their sums
- * need no chunks. */
+ * need no partial sums in order. */
 static void test_which_sums_come_in_order(void **state) {
   (void)state;
   static const struct { const char *element; bool in_order; } types[] = {

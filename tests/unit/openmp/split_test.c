@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, BIG, TWO_ITEMS, MOST_CHUNKS = 64, ITEMS = 1000, };
+enum { X = 1, Y, F, G, D, E, I, J, N, FLAG, A, B, C, ONE, BIG, TWO_ITEMS, MOST_PARTIALS = 64, ITEMS = 1000, };
 typedef struct big { char bytes[4096]; } big;
 static const gk_slot_desc slots[] = {
   GK_BUFFER(X, int), GK_BUFFER(Y, int), GK_BUFFER(F, float), GK_BUFFER(G, float), GK_BUFFER(D, double),
@@ -51,14 +51,14 @@ static void begin_meeting(void) { here = 0; }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-typedef struct chunks { unsigned section; uint32_t count; const void *at[MOST_CHUNKS]; } chunks;
-static chunks of_section[4];
+typedef struct partials { unsigned section; uint32_t count; const void *at[MOST_PARTIALS]; } partials;
+static partials of_section[4];
 
 /* Notes where it adds to; the first calls of both sections are under way at once. */
 static void add_up(const gk_value *args, gk_range range) {
-  chunks *own = args[0].ptr;
+  partials *own = args[0].ptr;
   pthread_mutex_lock(&lock);
-  if (own->count < MOST_CHUNKS) own->at[own->count++] = args[1].ptr;
+  if (own->count < MOST_PARTIALS) own->at[own->count++] = args[1].ptr;
   pthread_mutex_unlock(&lock);
   meet(own->section, 3);
   for (size_t k = range.begin; k < range.end; ++k) {
@@ -84,7 +84,7 @@ static void check_sums(const gk_list *list, int threads) {
     double d[2] = {3, 4};
     int i[2] = {5, 6}, flag = 1;
     for (unsigned s = 0; s < 2; ++s) {
-      of_section[s] = (chunks){.section = 1u << s};
+      of_section[s] = (partials){.section = 1u << s};
       bind_ptr(&w, X + (int)s, &of_section[s]);
       bind_ptr(&w, F + (int)s, &f[s]);
       bind_ptr(&w, D + (int)s, &d[s]);
@@ -99,17 +99,17 @@ static void check_sums(const gk_list *list, int threads) {
       assert_true(f[s] == (float)(ITEMS + 1 + s));
       assert_true(d[s] == 2 * ITEMS + 3 + s);
       assert_int_equal(i[s], 3 * ITEMS + 5 + s);
-      assert_int_equal(of_section[s].count, threads); /* as many chunks as there are threads, whoever adds them up */
+      assert_int_equal(of_section[s].count, threads); /* one partial sum per thread of the device */
     }
     for (uint32_t a = 0; a < of_section[0].count; ++a)
       for (uint32_t b = 0; b < of_section[1].count; ++b) assert_ptr_not_equal(of_section[0].at[a], of_section[1].at[b]);
   }
-  memcpy(&now, w.program.structs[BIG], sizeof now); /* which lies behind the sums of chunks */
+  memcpy(&now, w.program.structs[BIG], sizeof now); /* which lies behind the partial sums */
   assert_memory_equal(&now, &whole, sizeof whole);
   world_end(&w);
 }
 
-/* Sections add up in memory of their own, however many chunks there are and whichever threads they have. */
+/* Sections add up in memory of their own, however many partial sums there are and whichever threads they have. */
 static void test_sums_side_by_side(void **state) {
   (void)state;
   static const gk_task straight_tasks[] = {
@@ -244,7 +244,7 @@ static void test_sections_leave_what_is_known(void **state) {
 
 /* Four at once: sections in sections. */
 static void add_beside(const gk_value *args, gk_range range) {
-  chunks *own = args[0].ptr;
+  partials *own = args[0].ptr;
   own->at[own->count++] = args[1].ptr;
   meet(own->section, 15);
   for (size_t k = range.begin; k < range.end; ++k) ++*(int *)args[1].ptr;
@@ -272,7 +272,7 @@ static void test_sums_in_sections_of_sections(void **state) {
   for (int k = 0; k < 10; ++k) {
     int i = 1;
     for (unsigned s = 0; s < 4; ++s) {
-      of_section[s] = (chunks){.section = 1u << s};
+      of_section[s] = (partials){.section = 1u << s};
       bind_ptr(&w, own[s], &of_section[s]);
     }
     bind_ptr(&w, I, &i);
@@ -342,7 +342,7 @@ static void test_a_sum_is_added_to_what_is_there(void **state) {
     int i = 1;
     world w;
     world_begin(&w, &list, 1, SHARE_NOTHING);
-    of_section[0] = (chunks){.section = 3}; /* it meets itself */
+    of_section[0] = (partials){.section = 3}; /* it meets itself */
     bind_ptr(&w, X, &of_section[0]);
     bind_ptr(&w, F, k == OTHER_FLOAT ? (void *)page : &f);
     bind_ptr(&w, D, k == OTHER_DOUBLE ? (void *)page : &d);
@@ -364,9 +364,9 @@ static void test_a_sum_is_added_to_what_is_there(void **state) {
   munmap(page, 4096);
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
-enum { PIECED = 20000 };
+enum { CHUNKD = 20000 };
 static pthread_t first_leader;
 static _Atomic(void *) leaders_own; /* what its section works on */
 static atomic_bool leader_begun, other_begun;
@@ -393,8 +393,8 @@ static const gk_param touching_params[] = {{"x", "uint8_t", 1, 1, GK_PTR, GK_ACC
 static const gk_kernel touching = {.name = "touching", .params = touching_params, .param_count = 1,
                                    .host = touch_each};
 
-/* A task is cut into pieces while the subteam behind is at its own: neither does an item twice, or leaves one out. */
-static void test_pieces_side_by_side(void **state) {
+/* A task is cut into chunks while the subteam behind is at its own: neither does an item twice, or leaves one out. */
+static void test_chunks_side_by_side(void **state) {
   (void)state;
   static const gk_task tasks[] = {
     GK_PARALLEL,
@@ -403,24 +403,24 @@ static void test_pieces_side_by_side(void **state) {
     GK_END,
   };
   static const gk_list list = GK_LIST(list, tasks, slots);
-  static unsigned char touched[2][PIECED];
+  static unsigned char touched[2][CHUNKD];
   needs_threads(4);
   world w;
   world_begin(&w, &list, 4, SHARE_ALL);
   bind_ptr(&w, X, touched[0]);
   bind_ptr(&w, Y, touched[1]);
-  bind_i32(&w, N, PIECED);
+  bind_i32(&w, N, CHUNKD);
   first_leader = pthread_self();
   for (int k = 0; k < 20; ++k) {
     memset(touched, 0, sizeof touched);
     atomic_store(&leaders_own, NULL);
     atomic_store(&leader_begun, false);
     atomic_store(&other_begun, false);
-    for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].cost_ns = 1000; /* worth many pieces */
+    for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].cost_ns = 1000; /* worth many chunks */
     split_all(&w);
     assert_runs(&w);
     for (int s = 0; s < 2; ++s)
-      for (int i = 0; i < PIECED; ++i) assert_int_equal(touched[s][i], 1);
+      for (int i = 0; i < CHUNKD; ++i) assert_int_equal(touched[s][i], 1);
   }
   world_end(&w);
 }
@@ -699,7 +699,7 @@ int main(void) {
     cmocka_unit_test(test_sums_in_sections_of_sections),
     cmocka_unit_test(test_bounds_side_by_side),
     cmocka_unit_test(test_a_sum_is_added_to_what_is_there),
-    cmocka_unit_test(test_pieces_side_by_side),
+    cmocka_unit_test(test_chunks_side_by_side),
     cmocka_unit_test(test_call_fails_beside_others),
     cmocka_unit_test(test_the_first_failure_is_told),
     cmocka_unit_test(test_nothing_is_begun_after_a_failure),

@@ -51,11 +51,11 @@ static totals sum_up(world *w, int count) {
 static totals sum_by_the_book(int count, int threads) {
   totals t = {.f = 0.5f, .d = 0.25, .n = -7, .u = 3};
   const size_t items = (size_t)count, most = items / 32 ? items / 32 : 1;
-  const size_t chunks = most < (size_t)threads ? most : (size_t)threads;
-  for (size_t k = 0; k < chunks; ++k) {
+  const size_t partials = most < (size_t)threads ? most : (size_t)threads;
+  for (size_t k = 0; k < partials; ++k) {
     totals own = {0};
     const gk_value args[] = {{.ptr = numbers()}, {.ptr = &own.f}, {.ptr = &own.d}, {.ptr = &own.n}, {.ptr = &own.u}};
-    add_all.host(args, (gk_range){items * k / chunks, items * (k + 1) / chunks, {(uint32_t)count, 1, 1}});
+    add_all.host(args, (gk_range){items * k / partials, items * (k + 1) / partials, {(uint32_t)count, 1, 1}});
     t.f += own.f;
     t.d += own.d;
     t.n += own.n;
@@ -101,7 +101,7 @@ static void add_to_one(const gk_value *args, gk_range range) {
   *(float *)args[0].ptr += (float)(range.end - range.begin);
 }
 
-/* Room for the sums of a chunk is that of the task with the most of them, wherever in the list it is. */
+/* Room for a partial sum is that of the task with the most of them, wherever in the list it is. */
 static void test_tasks_of_many_and_few_sums(void **state) {
   (void)state;
   enum { ITEMS = 3001 /* cut unevenly */ };

@@ -268,28 +268,28 @@ static void test_a_job_for_two(void **state) {
   model_is_eager = false;
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------------------------ */
+/* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 enum { MOST_ITEMS = 700 };
 static unsigned char times[MOST_ITEMS + 64];
-static gki_openmp_device pieces_device;
-static const gki_program pieces_program = {.device = &pieces_device};
-static part_of pieces_job;
+static gki_openmp_device chunks_device;
+static const gki_program chunks_program = {.device = &chunks_device};
+static part_of chunks_job;
 
 static void count_times(const gk_value *args, gk_range range) {
   (void)args;
   for (size_t i = range.begin; i < range.end; ++i) ++times[i];
 }
 
-static void run_first_part(void) { run_part(&pieces_job.team_job, 0); }
-static void run_second_part(void) { run_part(&pieces_job.team_job, 1); }
+static void run_first_part(void) { run_part(&chunks_job.team_job, 0); }
+static void run_second_part(void) { run_part(&chunks_job.team_job, 1); }
 
 static void check_each_item_once(int items, float part_ns, void (*first)(void), void (*other)(void)) {
   uint32_t at = 0;
   for (bool over = false; !over; ++at) {
-    pieces_job = (part_of){.program = &pieces_program, .host = count_times, .count = 2};
-    pieces_job.range.end = (size_t)items;
-    cut_parts(&pieces_job, 2, part_ns);
+    chunks_job = (part_of){.program = &chunks_program, .host = count_times, .count = 2};
+    chunks_job.range.end = (size_t)items;
+    cut_parts(&chunks_job, 2, part_ns);
     memset(seats, 0, sizeof seats);
     memset(times, 0, sizeof times);
     over = model_run(at, first, other, NULL);
@@ -298,11 +298,11 @@ static void check_each_item_once(int items, float part_ns, void (*first)(void), 
   }
 }
 
-/* Between looking at what is left of a part and taking a piece of it, another thread may take all of it. */
-static void test_a_piece_behind_the_last_is_not_run(void **state) {
+/* Between looking at what is left of a part and taking a chunk of it, another thread may take all of it. */
+static void test_a_chunk_behind_the_last_is_not_run(void **state) {
   (void)state;
-  static const float parts_ns[] = {FEW_PIECES * PIECE_NS, LONG_NS, 10 * LONG_NS};
-  pieces_device.team = team;
+  static const float parts_ns[] = {FEW_CHUNKS * CHUNK_NS, LONG_NS, 10 * LONG_NS};
+  chunks_device.team = team;
   for (int items = 2 * LINE_ITEMS; items <= MOST_ITEMS; ++items)
     for (size_t k = 0; k < GK_COUNT(parts_ns); ++k) {
       check_each_item_once(items, parts_ns[k], run_first_part, run_second_part);
@@ -320,7 +320,7 @@ int main(void) {
     cmocka_unit_test(test_a_job_that_is_done_is_left_alone),
     cmocka_unit_test(test_what_is_written_is_seen),
     cmocka_unit_test(test_a_job_for_two),
-    cmocka_unit_test(test_a_piece_behind_the_last_is_not_run),
+    cmocka_unit_test(test_a_chunk_behind_the_last_is_not_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The OpenMP backend: tasks that are large enough to be cut into pieces, which whoever is through with its own takes.
+/* The OpenMP backend: tasks that are large enough to be cut into chunks, which whoever is through with its own takes.
  */
 #include "world.h"
 #include "unit/support/await.h"
@@ -6,8 +6,8 @@
 #include "unit/support/set_clock.h"
 #include <pthread.h>
 
-enum { ITEMS = 1 << 20 /* a nanosecond each, until they are measured: several pieces of each part */,
-       LAST = 8192 /* items at most in the last piece of a part */ };
+enum { ITEMS = 1 << 20 /* a nanosecond each, until they are measured: several chunks of each part */,
+       LAST = 8192 /* items at most in the last chunk of a part */ };
 static const int thread_counts[] = {2, 3, 8};
 
 enum { X = 1, N, SLOTS };
@@ -31,7 +31,7 @@ static bool all_others_are_through(void) {
 }
 
 /* Whoever has a certain item, in the first half of a part, isn't done before all others are, but for the part's last
- * piece: that is its own. */
+ * chunk: that is its own. */
 static void wait_for_others(const gk_value *args, gk_range range) {
   const size_t mine = range.end - range.begin;
   unsigned char *x = args[0].ptr;
@@ -75,7 +75,7 @@ static void test_what_a_slow_thread_has_left_is_taken(void **state) {
 
 /* ---- each item once, and sums of them all ------------------------------------------------------------------------ */
 
-GK_SOURCE(openmp_pieces_test)
+GK_SOURCE(openmp_chunks_test)
 GK_KERNEL(count_up, (inout(int, x), sum(int, down), sum(uint, up))) {
   x[i] += 1;
   down[0] -= 1 + (int)(i & 3);
@@ -89,7 +89,7 @@ static const gk_slot_desc sum_slots[] = {GK_BUFFER(X, int), GK_SCALAR(N, int), G
                                          GK_BUFFER(UP, uint)};
 
 /* Again and again, so that what is measured decides how they are cut. */
-static void test_whole_sums_of_pieces(void **state) {
+static void test_whole_sums_of_chunks(void **state) {
   (void)state;
   static const gk_task tasks[] = {GK_RUN(count_up, N, X, DOWN, UP)};
   static const gk_list list = GK_LIST(list, tasks, sum_slots);
@@ -125,7 +125,7 @@ static void count_bytes(const gk_value *args, gk_range range) {
   for (size_t i = range.begin; i < range.end; ++i) ++x[i];
 }
 
-/* Whatever is left over when parts and pieces have been cut. */
+/* Whatever is left over when parts and chunks have been cut. */
 static void test_each_item_of_any_number(void **state) {
   (void)state;
   enum { MOST = 4400 };
@@ -239,7 +239,7 @@ static float learned_ns(const gk_list *list, int threads, int items) {
   return ns;
 }
 
-/* It is learned from all that took part, however a task was cut, also into more chunks than there are threads, and
+/* It is learned from all that took part, however a task was cut, also into more partial sums than there are threads, and
  * eightfold at most each time. */
 static void test_what_an_item_takes(void **state) {
   (void)state;
@@ -392,7 +392,7 @@ static void test_small_tasks_go_on_being_timed(void **state) {
 
 static unsigned char from[ITEMS + 64];
 
-static void test_bytes_in_pieces(void **state) {
+static void test_bytes_in_chunks(void **state) {
   (void)state;
   enum { FROM = 3 };
   static const gk_slot_desc byte_slots[] = {GK_BUFFER(X, uint8_t), GK_SCALAR(N, int), GK_BUFFER(FROM, uint8_t)};
@@ -412,7 +412,7 @@ static void test_bytes_in_pieces(void **state) {
       bind_i32(&w, N, counts[c]);
       memset(bytes, 0x55, sizeof bytes);
       for (size_t k = 0; k < sizeof from; ++k) from[k] = (unsigned char)(k * 31 % 127);
-      for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].cost_ns = 1; /* else eight have no pieces */
+      for (uint32_t k = 0; k < w.program.op_count; ++k) w.program.ops[k].cost_ns = 1; /* else eight have no chunks */
       assert_runs(&w);
       for (size_t k = 0; k < sizeof bytes; ++k) {
         const bool copied = k >= 3 && k < count + 3, filled = k >= 8 && k < count + 8;
@@ -427,7 +427,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_a_slow_thread_has_left_is_taken),
     cmocka_unit_test(test_each_item_of_any_number),
-    cmocka_unit_test(test_whole_sums_of_pieces),
+    cmocka_unit_test(test_whole_sums_of_chunks),
     cmocka_unit_test(test_parts_of_sums_are_even),
     cmocka_unit_test(test_sums_begin_at_zero_in_each_call),
     cmocka_unit_test(test_what_an_item_takes),
@@ -435,7 +435,7 @@ int main(void) {
     cmocka_unit_test(test_nothing_is_not_for_ever),
     cmocka_unit_test(test_a_task_of_a_checkpoint_is_timed),
     cmocka_unit_test(test_small_tasks_go_on_being_timed),
-    cmocka_unit_test(test_bytes_in_pieces),
+    cmocka_unit_test(test_bytes_in_chunks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
