@@ -110,7 +110,7 @@ typedef struct gki_program {
   uint32_t *places;
   gk_value *values;      /* by slot: as bound in the launch before */
   void **structs;        /* by slot: the graph's copy of a BYTES slot */
-  char *partial;         /* by seat and number: partial sums */
+  char *partial;         /* by worker slot and number: partial sums */
   uint32_t partial_bytes; /* of one partial sum of each slot */
   bool eager;            /* the team was worth its waking in the launch before */
   atomic_int failed;     /* gk_result of the launch at hand */

@@ -1,4 +1,4 @@
-/* Executing ops: by one thread, or by a subteam, which is a leader's thread and the threads of the next seats. */
+/* Executing ops: by one thread, or by a subteam, which is a leader's thread and the threads of the next slots. */
 #ifndef GKI_OPENMP_RUNNER_H
 #define GKI_OPENMP_RUNNER_H
 #include "openmp/program.h"
@@ -11,7 +11,7 @@ typedef struct gki_runner {
   gki_fork *fork;            /* walked in series just now, the innermost */
   gk_step step;
   uint32_t at;               /* in a run: the next op */
-  uint32_t first, count;     /* its subteam's seats */
+  uint32_t first, count;     /* its subteam's slots */
   float dispatch_ns;         /* of its subteam */
   float break_even_ns;       /* a task that takes this long alone is worth sharing */
   float saving_missed_ns;    /* what a subteam that is asleep could have saved */

@@ -28,7 +28,7 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* A task in at most as many parts as its subteam has seats, a long one's of some chunks each. A thread that is through
+/* A task in at most as many parts as its subteam has slots, a long one's of some chunks each. A thread that is through
  * with its own takes chunks of others': cores aren't equally fast, least of all virtual ones, and items needn't be.
  * Each begins with its own, so in the next task it has in its cache what it had in this one (affinity scheduling,
  * Markatos and LeBlanc 1994), and as a rule another's last chunk, where it is short, isn't taken: its owner would be
@@ -42,7 +42,7 @@ typedef struct part_of {
   const gk_value *args;
   gk_host_kernel host;   /* NULL: a copy or fill. Not by way of the op, which the leader writes to meanwhile */
   gk_range range;
-  uint32_t first, count; /* the subteam's seats */
+  uint32_t first, count; /* the subteam's slots */
   uint32_t parts, chunks, partials;
   uint32_t arg_count;
   uint32_t step; /* parts and chunks are multiples of it, but for the last of each */
@@ -96,7 +96,7 @@ static gk_range chunk_of(const part_of *job, uint32_t part, uint32_t chunk) {
 }
 
 static atomic_uint *taken_of(const part_of *job, uint32_t part) {
-  return &job->program->device->team.seats[gki_team_seat(job->first, job->count, part, job->parts)].taken;
+  return &job->program->device->team.slots[gki_team_slot_of(job->first, job->count, part, job->parts)].taken;
 }
 
 /* What one thread does its chunks with. */
@@ -323,7 +323,7 @@ static void run_shared(gki_runner *runner, part_of *job, gki_op *op) {
   if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too small to be shared until now */
   /* Reading the clock six times is a good part of a hand-over, but nothing beside what is long. */
   const bool timed = op->countdown <= 1 || op->timed == 0 || job->team_job.part_ns >= LONG_NS ||
-                     gki_team_sleeps(team, gki_team_seat(runner->first, runner->count, parts - 1, parts));
+                     gki_team_sleeps(team, gki_team_slot_of(runner->first, runner->count, parts - 1, parts));
   job->timed = timed;
   const uint64_t posted = timed ? gki_now_ns() : 0;
   share_out(runner, job);

@@ -51,22 +51,22 @@ static void keep_apart(const gki_team *team, const gki_team_job *job) {
   CPU_ZERO(&cores);
   if (team->crowded || here < 0) return;
   CPU_SET((size_t)here, &cores);
-  gki_seat *astray[BANS];
+  gki_worker_slot *astray[BANS];
   uint32_t count = 0;
   for (uint32_t k = 1; k < job->parts; ++k) {
-    gki_seat *seat = &team->seats[gki_team_seat(job->first, job->count, k, job->parts)];
-    const int cpu = atomic_load_explicit(&seat->cpu, memory_order_relaxed);
+    gki_worker_slot *slot = &team->slots[gki_team_slot_of(job->first, job->count, k, job->parts)];
+    const int cpu = atomic_load_explicit(&slot->cpu, memory_order_relaxed);
     if (cpu >= 0 && cpu != here) CPU_SET((size_t)cpu, &cores);
-    else if (count < BANS) astray[count++] = seat;
+    else if (count < BANS) astray[count++] = slot;
   }
   for (uint32_t k = 0; k < count; ++k) ban(atomic_load_explicit(&astray[k]->thread, memory_order_relaxed), &cores);
 }
 
-static void note_core(gki_seat *seat, int *known) {
+static void note_core(gki_worker_slot *slot, int *known) {
   const int cpu = sched_getcpu();
   if (cpu == *known) return;
   *known = cpu;
-  atomic_store_explicit(&seat->cpu, cpu, memory_order_relaxed);
+  atomic_store_explicit(&slot->cpu, cpu, memory_order_relaxed);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
@@ -90,34 +90,34 @@ static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, f
 }
 
 /* True: it slept. */
-static bool await_bell(const gki_team *team, gki_seat *seat, uint32_t heard, float part_ns) {
-  if (left_at_once(team, &seat->bell, heard, SPINS) || left_soon(team, &seat->bell, heard, part_ns)) return false;
-  atomic_store_explicit(&seat->asleep, 1, memory_order_relaxed);
+static bool await_bell(const gki_team *team, gki_worker_slot *slot, uint32_t heard, float part_ns) {
+  if (left_at_once(team, &slot->bell, heard, SPINS) || left_soon(team, &slot->bell, heard, part_ns)) return false;
+  atomic_store_explicit(&slot->asleep, 1, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst); /* with that in post: one of the two sees what the other wrote */
-  while (atomic_load_explicit(&seat->bell, memory_order_acquire) == heard) sleep_while(&seat->bell, heard);
-  atomic_store_explicit(&seat->asleep, 0, memory_order_relaxed);
+  while (atomic_load_explicit(&slot->bell, memory_order_acquire) == heard) sleep_while(&slot->bell, heard);
+  atomic_store_explicit(&slot->asleep, 0, memory_order_relaxed);
   return true;
 }
 
-/* What a seat's own thread does. */
+/* What a slot's own thread does. */
 static void *serve(void *at) {
-  gki_seat *seat = at;
+  gki_worker_slot *slot = at;
   float part_ns = 0;
   int known = -1;
-  atomic_store_explicit(&seat->thread, (int)syscall(SYS_gettid), memory_order_relaxed);
-  note_core(seat, &known);
+  atomic_store_explicit(&slot->thread, (int)syscall(SYS_gettid), memory_order_relaxed);
+  note_core(slot, &known);
   for (uint32_t heard = 0;; ++heard) {
-    const bool slept = await_bell(seat->team, seat, heard, part_ns);
-    gki_team_job *job = seat->job;
+    const bool slept = await_bell(slot->team, slot, heard, part_ns);
+    gki_team_job *job = slot->job;
     if (slept) {
       atomic_store_explicit(&job->woken_at, gki_now_ns(), memory_order_relaxed);
       known = -1;
     }
-    note_core(seat, &known);
+    note_core(slot, &known);
     part_ns = job->part_ns;
     const bool ends = !job->work;
     gki_within_now = job->within;
-    if (!ends) job->work(job, seat->index);
+    if (!ends) job->work(job, slot->index);
     if (atomic_fetch_sub_explicit(&job->pending, 1, memory_order_release) == (SLEEPS | 1)) wake(&job->pending);
     if (ends) return NULL;
   }
@@ -131,27 +131,27 @@ bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
   if (limit > 0 && (uint32_t)limit < threads) team->most = (uint32_t)limit;
   team->crowded = (int)team->most > omp_get_num_procs();
   /* The hook knows nothing of alignment, so there is room to align in. */
-  char *memory = gk_host_alloc(threads * sizeof(gki_seat) + 2 * sizeof(void *) + GKI_APART);
+  char *memory = gk_host_alloc(threads * sizeof(gki_worker_slot) + 2 * sizeof(void *) + GKI_APART);
   if (!memory) return false;
   uintptr_t at = ((uintptr_t)memory + sizeof memory + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
-  team->seats = (gki_seat *)at;
+  team->slots = (gki_worker_slot *)at;
   ((void **)at)[-1] = memory;
-  memset(team->seats, 0, threads * sizeof(gki_seat));
+  memset(team->slots, 0, threads * sizeof(gki_worker_slot));
   for (uint32_t k = 0; k < threads; ++k) {
-    team->seats[k].team = team;
-    atomic_init(&team->seats[k].cpu, -1);
+    team->slots[k].team = team;
+    atomic_init(&team->slots[k].cpu, -1);
   }
   return true;
 }
 
 void gki_team_free(gki_team *team) {
-  if (!team->seats) return;
+  if (!team->slots) return;
   gki_team_job end = {.work = NULL};
   const bool there = team->started && team->process == getpid();
   if (there) gki_team_post(team, &end, 0, team->most, team->most);
-  for (uint32_t k = 1; there && k < team->most; ++k) pthread_join(team->seats[k].own, NULL);
-  gk_host_free(((void **)team->seats)[-1]);
-  team->seats = NULL;
+  for (uint32_t k = 1; there && k < team->most; ++k) pthread_join(team->slots[k].own, NULL);
+  gk_host_free(((void **)team->slots)[-1]);
+  team->slots = NULL;
 }
 
 /* Where OMP_PROC_BIND and OMP_PLACES put it, the leader being at the first place. */
@@ -169,7 +169,7 @@ static void bind(const gki_team *team, uint32_t number) {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   for (int k = 0; k < count; ++k) CPU_SET((size_t)cpus[k], &cores);
-  (void)pthread_setaffinity_np(team->seats[number].own, sizeof cores, &cores);
+  (void)pthread_setaffinity_np(team->slots[number].own, sizeof cores, &cores);
 }
 
 /* Once. With fewer than wanted where no more can be had. A stack that is too small is made larger, as users don't know
@@ -181,7 +181,7 @@ static void start_threads(gki_team *team) {
   uint32_t there = 1;
   while (there < team->most && code == 0) {
     if (stack) code = pthread_attr_setstacksize(&how, stack);
-    if (code == 0) code = gki_thread_start(&team->seats[there].own, &how, serve, &team->seats[there]);
+    if (code == 0) code = gki_thread_start(&team->slots[there].own, &how, serve, &team->slots[there]);
     if (code == 0) bind(team, there++);
     else if (code == EINVAL && stack && stack < MOST_STACK) {
       stack *= 2;
@@ -210,18 +210,18 @@ void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t c
   job->within = gki_within_now;
   atomic_store_explicit(&job->pending, parts - 1, memory_order_relaxed);
   for (uint32_t k = 1; k < parts; ++k) {
-    gki_seat *seat = &team->seats[gki_team_seat(first, count, k, parts)];
-    seat->job = job;
-    seat->index = k;
-    if (atomic_load_explicit(&seat->asleep, memory_order_relaxed))
-      atomic_store_explicit(&seat->cpu, -1, memory_order_relaxed);
-    uint32_t heard = atomic_load_explicit(&seat->bell, memory_order_relaxed);
-    atomic_store_explicit(&seat->bell, heard + 1, memory_order_release);
+    gki_worker_slot *slot = &team->slots[gki_team_slot_of(first, count, k, parts)];
+    slot->job = job;
+    slot->index = k;
+    if (atomic_load_explicit(&slot->asleep, memory_order_relaxed))
+      atomic_store_explicit(&slot->cpu, -1, memory_order_relaxed);
+    uint32_t heard = atomic_load_explicit(&slot->bell, memory_order_relaxed);
+    atomic_store_explicit(&slot->bell, heard + 1, memory_order_release);
   }
   atomic_thread_fence(memory_order_seq_cst);
   for (uint32_t k = 1; k < parts; ++k) {
-    gki_seat *seat = &team->seats[gki_team_seat(first, count, k, parts)];
-    if (atomic_load_explicit(&seat->asleep, memory_order_relaxed)) wake(&seat->bell);
+    gki_worker_slot *slot = &team->slots[gki_team_slot_of(first, count, k, parts)];
+    if (atomic_load_explicit(&slot->asleep, memory_order_relaxed)) wake(&slot->bell);
   }
 }
 

@@ -430,11 +430,11 @@ static void test_copies(void **state) {
         memmove(expected + 303 + shift, expected + 305, 6 * (size_t)count);
         bind_ptr(&w, TO, from + 300 + shift);
         bind_ptr(&w, FROM, from + 300);
-        const unsigned heard = atomic_load(&w.device.team.seats[1].bell);
+        const unsigned heard = atomic_load(&w.device.team.slots[1].bell);
         assert_runs(&w);
         assert_memory_equal(from, expected, BYTES);
         if (abs(shift - 2) < 6 * count) /* what overlaps is one thread's, or it would be luck */
-          assert_int_equal(atomic_load(&w.device.team.seats[1].bell), heard);
+          assert_int_equal(atomic_load(&w.device.team.slots[1].bell), heard);
       }
       world_end(&w);
     }

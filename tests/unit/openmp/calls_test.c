@@ -358,7 +358,7 @@ static atomic_bool were_asleep;
 static void note_asleep(const gk_value *args, gk_range range) {
   touch(args, range);
   if (pthread_equal(pthread_self(), worker)) return;
-  atomic_store(&were_asleep, atomic_load(&looping->device.team.seats[1].job->woken_at) != 0);
+  atomic_store(&were_asleep, atomic_load(&looping->device.team.slots[1].job->woken_at) != 0);
 }
 static const gk_kernel noting = {.name = "noting", .params = touch_params, .param_count = 1, .host = note_asleep};
 
@@ -426,7 +426,7 @@ static uint64_t own_ns, late_ns; /* what its part takes the leader, and others b
 static void end_apart(const gk_value *args, gk_range range) {
   note_asleep(args, range);
   const bool leads = pthread_equal(pthread_self(), worker);
-  if (!leads) await(atomic_load(&looping->device.team.seats[1].job->pending) >> 31);
+  if (!leads) await(atomic_load(&looping->device.team.slots[1].job->pending) >> 31);
   let_pass(leads ? own_ns : late_ns);
 }
 static const gk_kernel apart = {.name = "apart", .params = touch_params, .param_count = 1, .host = end_apart};

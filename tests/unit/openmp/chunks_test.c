@@ -26,7 +26,7 @@ static pthread_t leader;
 
 /* But for this thread, all are through with what they do of the task: they come for nothing more. */
 static bool all_others_are_through(void) {
-  const uint32_t pending = atomic_load(&team->seats[1].job->pending), leader_sleeps = 1u << 31;
+  const uint32_t pending = atomic_load(&team->slots[1].job->pending), leader_sleeps = 1u << 31;
   return pthread_equal(pthread_self(), leader) ? pending == 0 : pending == (leader_sleeps | 1);
 }
 
@@ -239,8 +239,8 @@ static float learned_ns(const gk_list *list, int threads, int items) {
   return ns;
 }
 
-/* It is learned from all that took part, however a task was cut, also into more partial sums than there are threads, and
- * eightfold at most each time. */
+/* An item's cost is learned from all threads that took part, also from more partial sums than threads. It grows at most
+ * eightfold each time. */
 static void test_what_an_item_takes(void **state) {
   (void)state;
   static const int counts[] = {20, 256, MANY};

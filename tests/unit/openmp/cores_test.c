@@ -12,7 +12,7 @@
 
 /* ---- the system: where threads are, and where they may be -------------------------------------------------------- */
 
-enum { SEATS = 10, MOST_CALLS = 64, SLEEPER_COUNT = SEATS - 1 };
+enum { SLOTS = 10, MOST_CALLS = 64, SLEEPER_COUNT = SLOTS - 1 };
 typedef struct call { pid_t thread; uint64_t cores; } call;
 
 static bool is_real;
@@ -79,8 +79,8 @@ static gki_team_job job;
 /* No thread is asleep, and on which core each began its part isn't known. */
 static int begin(void **state) {
   (void)state;
-  assert_true(gki_team_make(&team, SEATS, 0));
-  team.size = SEATS;
+  assert_true(gki_team_make(&team, SLOTS, 0));
+  team.size = SLOTS;
   team.crowded = false;
   pthread_mutex_lock(&bed);
   for (int k = 0; k < SLEEPER_COUNT; ++k) {
@@ -88,12 +88,12 @@ static int begin(void **state) {
     assert_int_equal(pthread_create(&sleepers[k], NULL, sleep_on, &names[k]), 0);
     await(atomic_load(&names[k]) != 0);
   }
-  for (int k = 0; k < SEATS; ++k) {
-    gki_seat *seat = &team.seats[k];
-    atomic_init(&seat->bell, 0);
-    atomic_init(&seat->asleep, 0);
-    atomic_init(&seat->thread, k ? atomic_load(&names[k - 1]) : 0);
-    atomic_init(&seat->cpu, -1);
+  for (int k = 0; k < SLOTS; ++k) {
+    gki_worker_slot *slot = &team.slots[k];
+    atomic_init(&slot->bell, 0);
+    atomic_init(&slot->asleep, 0);
+    atomic_init(&slot->thread, k ? atomic_load(&names[k - 1]) : 0);
+    atomic_init(&slot->cpu, -1);
   }
   job = (gki_team_job){0};
   is_real = false;
@@ -136,9 +136,9 @@ static void wait_for_parts(uint32_t first, uint32_t count, uint32_t parts) {
 static void wait_for(uint32_t first, uint32_t count) { wait_for_parts(first, count, count); }
 
 /* Sent to some cores only for a moment. */
-static void assert_sent(int at, int seat, uint64_t to) {
+static void assert_sent(int at, int slot, uint64_t to) {
   assert_true(2 * at + 1 < call_count);
-  for (int k = 2 * at; k <= 2 * at + 1; ++k) assert_int_equal(calls[k].thread, atomic_load(&team.seats[seat].thread));
+  for (int k = 2 * at; k <= 2 * at + 1; ++k) assert_int_equal(calls[k].thread, atomic_load(&team.slots[slot].thread));
   assert_int_equal(calls[2 * at].cores, to);
   assert_int_equal(calls[2 * at + 1].cores, allowed);
 }
@@ -154,7 +154,7 @@ static void test_who_did_not_come(void **state) {
 
 static void test_who_came_to_the_leaders_core(void **state) {
   (void)state;
-  atomic_store(&team.seats[1].cpu, 2);
+  atomic_store(&team.slots[1].cpu, 2);
   wait_for(0, 2);
   assert_int_equal(call_count, 2);
   assert_sent(0, 1, 0xb);
@@ -162,7 +162,7 @@ static void test_who_came_to_the_leaders_core(void **state) {
 
 static void test_who_came_elsewhere_stays(void **state) {
   (void)state;
-  atomic_store(&team.seats[1].cpu, 3);
+  atomic_store(&team.slots[1].cpu, 3);
   wait_for(0, 2);
   assert_int_equal(call_count, 0);
 }
@@ -170,16 +170,16 @@ static void test_who_came_elsewhere_stays(void **state) {
 /* Nor to cores of other threads that have the job; of a subteam in the middle of the team. */
 static void test_cores_of_others(void **state) {
   (void)state;
-  atomic_store(&team.seats[1].cpu, 0); /* isn't of the subteam */
-  atomic_store(&team.seats[4].cpu, 3);
-  atomic_store(&team.seats[6].cpu, 2);
+  atomic_store(&team.slots[1].cpu, 0); /* isn't of the subteam */
+  atomic_store(&team.slots[4].cpu, 3);
+  atomic_store(&team.slots[6].cpu, 2);
   wait_for(3, 4);
   assert_int_equal(call_count, 4);
   assert_sent(0, 5, 0x3);
   assert_sent(1, 6, 0x3);
 }
 
-/* Of a job of fewer parts than its subteam has seats only the threads that got it. */
+/* Of a job of fewer parts than its subteam has worker slots only the threads that got it. */
 static void test_fewer_parts_than_seats(void **state) {
   (void)state;
   wait_for_parts(1, 6, 3);
@@ -190,7 +190,7 @@ static void test_fewer_parts_than_seats(void **state) {
 
 static void test_a_few_at_most(void **state) {
   (void)state;
-  wait_for(0, SEATS);
+  wait_for(0, SLOTS);
   assert_int_equal(call_count, 8);
   for (int k = 0; k < 4; ++k) assert_sent(k, k + 1, 0xb);
 }
@@ -241,7 +241,7 @@ static void test_a_system_that_says_no(void **state) {
 
 static void test_a_thread_that_has_not_begun(void **state) {
   (void)state;
-  atomic_store(&team.seats[1].thread, 0);
+  atomic_store(&team.slots[1].thread, 0);
   wait_for(0, 2);
   assert_int_equal(call_count, 0);
 }
@@ -251,12 +251,12 @@ static void test_nothing_is_left_of_it(void **state) {
   (void)state;
   cpu_set_t before, after;
   is_real = true;
-  assert_int_equal(sched_getaffinity(atomic_load(&team.seats[1].thread), sizeof before, &before), 0);
+  assert_int_equal(sched_getaffinity(atomic_load(&team.slots[1].thread), sizeof before, &before), 0);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET((size_t)cpu, &before)) continue;
     atomic_store(&here, cpu);
     wait_for(0, 2);
-    assert_int_equal(sched_getaffinity(atomic_load(&team.seats[1].thread), sizeof after, &after), 0);
+    assert_int_equal(sched_getaffinity(atomic_load(&team.slots[1].thread), sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&before, &after));
   }
 }
@@ -264,12 +264,12 @@ static void test_nothing_is_left_of_it(void **state) {
 /* A sleeper that is woken is nowhere until it says where. */
 static void test_sleepers_may_wake_anywhere(void **state) {
   (void)state;
-  atomic_store(&team.seats[1].cpu, 3);
-  atomic_store(&team.seats[2].cpu, 3);
-  atomic_store(&team.seats[2].asleep, 1);
+  atomic_store(&team.slots[1].cpu, 3);
+  atomic_store(&team.slots[2].cpu, 3);
+  atomic_store(&team.slots[2].asleep, 1);
   wait_for(0, 3);
-  assert_int_equal(atomic_load(&team.seats[1].cpu), 3);
-  assert_int_equal(atomic_load(&team.seats[2].cpu), -1);
+  assert_int_equal(atomic_load(&team.slots[1].cpu), 3);
+  assert_int_equal(atomic_load(&team.slots[2].cpu), -1);
   assert_int_equal(call_count, 2);
   assert_sent(0, 2, 0x3);
 }
@@ -333,16 +333,16 @@ static void ask(gki_team *real) {
 
 static void lead(gki_team *real) {
   gki_team_start(real);
-  const gki_seat *seat = &real->seats[1];
+  const gki_worker_slot *slot = &real->slots[1];
   ask(real);
-  assert_true(atomic_load(&seat->thread) != 0 && atomic_load(&seat->thread) != (int)syscall(SYS_gettid));
-  assert_int_equal(atomic_load(&seat->cpu), 2);
+  assert_true(atomic_load(&slot->thread) != 0 && atomic_load(&slot->thread) != (int)syscall(SYS_gettid));
+  assert_int_equal(atomic_load(&slot->cpu), 2);
   atomic_store(&here, 1);
   ask(real);
-  assert_int_equal(atomic_load(&seat->cpu), 1);
+  assert_int_equal(atomic_load(&slot->cpu), 1);
   await(gki_team_sleeps(real, 1));
   ask(real);
-  assert_int_equal(atomic_load(&seat->cpu), 1);
+  assert_int_equal(atomic_load(&slot->cpu), 1);
   atomic_store(&here, 2);
   gki_team_part(real);
 }
@@ -354,9 +354,9 @@ static void test_who_comes_says_where(void **state) {
   gki_team real;
   assert_true(gki_team_make(&real, 2, 0));
   lead(&real);
-  const int thread = atomic_load(&real.seats[1].thread);
+  const int thread = atomic_load(&real.slots[1].thread);
   lead(&real);
-  assert_int_equal(atomic_load(&real.seats[1].thread), thread);
+  assert_int_equal(atomic_load(&real.slots[1].thread), thread);
   gki_team_free(&real);
 }
 
@@ -410,7 +410,7 @@ static void test_which_teams_are_crowded(void **state) {
 /* The places are of two cores each, or place 1 of so many. */
 static omp_proc_bind_t how_bound = omp_proc_bind_false;
 static int place_count, in_place_1;
-static struct bound { pthread_t thread; uint64_t cores; } bound[SEATS];
+static struct bound { pthread_t thread; uint64_t cores; } bound[SLOTS];
 static int bound_count;
 
 omp_proc_bind_t __wrap_omp_get_proc_bind(void);
@@ -428,7 +428,7 @@ void __wrap_omp_get_place_proc_ids(int place, int *cores) {
 }
 int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *cores);
 int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *cores) {
-  assert_true(bound_count < SEATS);
+  assert_true(bound_count < SLOTS);
   struct bound *b = &bound[bound_count++];
   *b = (struct bound){.thread = thread};
   for (size_t k = 0; k < 64; ++k)
@@ -462,7 +462,7 @@ static void test_places(void **state) {
     int count = 0;
     for (; cases[c].expected[count] >= 0; ++count) {
       assert_true(count < bound_count);
-      assert_true(pthread_equal(bound[count].thread, real.seats[count + 1].own));
+      assert_true(pthread_equal(bound[count].thread, real.slots[count + 1].own));
       assert_int_equal(bound[count].cores, (uint64_t)3 << (2 * cases[c].expected[count]));
     }
     assert_int_equal(bound_count, count);

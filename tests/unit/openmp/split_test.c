@@ -253,7 +253,7 @@ static const gk_param beside_params[] = {{"own", "int", 4, 4, GK_PTR, GK_ACCESS_
                                          {"i", "int", 4, 4, GK_PTR, GK_ACCESS_SUM}};
 static const gk_kernel beside = {.name = "beside", .params = beside_params, .param_count = 2, .host = add_beside};
 
-/* Those of each section have seats of that section's, and nobody else's memory. */
+/* The sums of each section use memory of that section's worker slots alone. */
 static void test_sums_in_sections_of_sections(void **state) {
   (void)state;
   static const gk_task tasks[] = {

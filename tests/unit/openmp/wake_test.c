@@ -66,16 +66,16 @@ static long model_call(long number, ...) {
 #include "openmp/team.c"
 #include "openmp/share.c"
 
-static gki_seat seats[3];
-static gki_team team = {.wanted = 3, .size = 3, .crowded = true, .seats = seats}; /* crowded: none spins for long */
+static gki_worker_slot slots[3];
+static gki_team team = {.wanted = 3, .size = 3, .crowded = true, .slots = slots}; /* crowded: none spins for long */
 static gki_team_job *job; /* in pages of its own */
 
 static void allow(int what) { assert_int_equal(mprotect(job, sizeof *job, what), 0); }
 
 static void post_job(void) { gki_team_post(&team, job, 0, 2, 2); }
-static void await_job(void) { (void)await_bell(&team, &seats[1], 0, 0); }
-static void serve_job(void) { serve(&seats[1]); }
-static void serve_last(void) { serve(&seats[2]); }
+static void await_job(void) { (void)await_bell(&team, &slots[1], 0, 0); }
+static void serve_job(void) { serve(&slots[1]); }
+static void serve_last(void) { serve(&slots[2]); }
 
 /* What the asker's frame was is something else from then on. */
 static void await_others(void) {
@@ -85,8 +85,8 @@ static void await_others(void) {
 
 static void begin(void) {
   allow(PROT_READ | PROT_WRITE);
-  memset(seats, 0, sizeof seats);
-  for (size_t k = 0; k < GK_COUNT(seats); ++k) seats[k].team = &team;
+  memset(slots, 0, sizeof slots);
+  for (size_t k = 0; k < GK_COUNT(slots); ++k) slots[k].team = &team;
   memset(job, 0, sizeof *job);
   memset(&model, 0, sizeof model);
 }
@@ -124,8 +124,8 @@ static void test_a_posted_job_is_heard(void **state) {
 
 static void await_startled(void) {
   startles = true;
-  (void)await_bell(&team, &seats[1], 0, 0);
-  assert_int_equal(atomic_load_explicit(&seats[1].bell, memory_order_acquire), 1);
+  (void)await_bell(&team, &slots[1], 0, 0);
+  assert_int_equal(atomic_load_explicit(&slots[1].bell, memory_order_acquire), 1);
 }
 
 /* Signals of the program's may go to any thread, and end what it waits for. */
@@ -245,9 +245,9 @@ static void post_to_both(void) {
 static void serve_both(void) {
   jmp_buf out; /* when the second one sleeps, too */
   memcpy(out, model.out, sizeof out);
-  if (servings == 0 && setjmp(model.out) == 0) serve(&seats[1]);
+  if (servings == 0 && setjmp(model.out) == 0) serve(&slots[1]);
   memcpy(model.out, out, sizeof out);
-  serve(&seats[2]);
+  serve(&slots[2]);
 }
 
 /* The first one may have done it before the second one has it. */
@@ -290,7 +290,7 @@ static void check_each_item_once(int items, float part_ns, void (*first)(void), 
     chunks_job = (part_of){.program = &chunks_program, .host = count_times, .count = 2};
     chunks_job.range.end = (size_t)items;
     cut_parts(&chunks_job, 2, part_ns);
-    memset(seats, 0, sizeof seats);
+    memset(slots, 0, sizeof slots);
     memset(times, 0, sizeof times);
     over = model_run(at, first, other, NULL);
     for (int k = 0; k < (int)sizeof times; ++k)
