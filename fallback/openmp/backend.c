@@ -132,7 +132,7 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
     return gk_fail(GK_ERROR_MEMORY, "backend openmp: out of host memory for %u threads; ask for fewer",
                    (unsigned)threads);
   /* Where the first launches start from; the team's first start measures the one, its first waking the other. */
-  device->dispatch_ns = device->handoff_floor_ns = GKI_HANDOFF_NS;
+  device->dispatch_ns = device->dispatch_floor_ns = GKI_DISPATCH_NS;
   device->clock_ns = clock_overhead();
   device->wake_ns = GKI_WAKE_NS;
   char cpu[sizeof device->name - 32];

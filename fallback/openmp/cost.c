@@ -52,7 +52,7 @@ static void reconsider(gki_trial *trial) {
 }
 
 /* In series each task may still be shared by the whole subteam, so neither way is better beforehand: both are tried, if
- * the sections take long enough to pay for a hand-over, and the one that lost is tried again now and then. */
+ * the sections take long enough to pay for a dispatch, and the one that lost is tried again now and then. */
 gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
   if (trial->series_samples < SERIES_TRIES) return (gki_pick){.timed = true};
   bool untried = trial->split_samples < TRIES;
@@ -68,7 +68,7 @@ gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
   return (gki_pick){.split = true, .timed = true, .saving_ns = saving};
 }
 
-/* ---- hand-overs and tasks ---------------------------------------------------------------------------------------- */
+/* ---- dispatches and tasks ---------------------------------------------------------------------------------------- */
 
 void gki_openmp_set_subteam(gki_runner *runner, uint32_t first, uint32_t count, float dispatch_ns) {
   runner->first = first;
@@ -109,12 +109,12 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
   float floor_ns = INFINITY;
   for (uint32_t k = 0; k < device->calibrations && k < GK_COUNT(device->calibrated_ns); ++k)
     floor_ns = fminf(floor_ns, device->calibrated_ns[k]);
-  device->handoff_floor_ns = floor_ns;
+  device->dispatch_floor_ns = floor_ns;
   const bool was_long = device->pause_ns > 0;
   if (device->calibrations == 1 || was_long || device->dispatch_ns < floor_ns / 2) device->dispatch_ns = floor_ns;
   const bool in_vain = start >= device->doubted_at;
   const float pause_ns = fmaxf((float)(before - since) * PAUSES, device->pause_ns * (in_vain ? 2 : 1));
-  device->pause_ns = floor_ns > GKI_HANDOFF_NS ? fminf(pause_ns, MOST_PAUSE_NS) : 0;
+  device->pause_ns = floor_ns > GKI_DISPATCH_NS ? fminf(pause_ns, MOST_PAUSE_NS) : 0;
   device->doubted_at = before + (uint64_t)device->pause_ns;
 }
 
@@ -123,10 +123,10 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
  * above all a new one its maker's. So after a pause it is doubted, and measured again when a task seems worth it,
  * however few launches there were meanwhile; each time in vain the pause is doubled, up to MOST_PAUSE_NS. */
 bool gki_openmp_forget(gki_openmp_device *device) {
-  const bool is_long = device->handoff_floor_ns > GKI_HANDOFF_NS;
+  const bool is_long = device->dispatch_floor_ns > GKI_DISPATCH_NS;
   const bool doubtful = !device->fixed && is_long && gki_now_ns() >= device->doubted_at;
-  if (doubtful) device->dispatch_ns = device->handoff_floor_ns = GKI_HANDOFF_NS;
-  const float floor_ns = device->handoff_floor_ns;
+  if (doubtful) device->dispatch_ns = device->dispatch_floor_ns = GKI_DISPATCH_NS;
+  const float floor_ns = device->dispatch_floor_ns;
   if (device->dispatch_ns > floor_ns) device->dispatch_ns += (floor_ns - device->dispatch_ns) / 16;
   return doubtful;
 }
@@ -140,7 +140,7 @@ void gki_openmp_adapt_awake(gki_runner *runner, float seen_ns) {
   if (!runner->top) return;
   gki_openmp_device *device = runner->program->device;
   device->dispatch_ns *= seen_ns > device->dispatch_ns ? 1.1f : 1 / 1.1f;
-  if (device->dispatch_ns < device->handoff_floor_ns / 2) device->dispatch_ns = device->handoff_floor_ns / 2;
+  if (device->dispatch_ns < device->dispatch_floor_ns / 2) device->dispatch_ns = device->dispatch_floor_ns / 2;
   gki_openmp_set_subteam(runner, runner->first, runner->count, device->dispatch_ns);
 }
 

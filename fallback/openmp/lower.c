@@ -170,11 +170,11 @@ static void add_ops(lowering *low) {
   }
 }
 
-/* ---- sums that meet in one slot ---------------------------------------------------------------------------------- */
+/* ---- sums of several sections in one slot ------------------------------------------------------------------------ */
 
 /* Whether two sections of a fork add floats to the same slot. `seen` has, by slot, the section that did so last, of
  * whatever fork. */
-static bool sums_meet(const gki_program *program, const gki_fork *fork, uint32_t *seen) {
+static bool sums_share_slot(const gki_program *program, const gki_fork *fork, uint32_t *seen) {
   const gk_plan *plan = program->plan;
   for (uint32_t s = fork->first; s < fork->first + fork->count; ++s)
     for (uint32_t at = program->sections[s].node; at < plan->nodes[program->sections[s].node].end; ++at) {
@@ -191,13 +191,13 @@ static bool sums_meet(const gki_program *program, const gki_fork *fork, uint32_t
   return false;
 }
 
-static gk_result find_meeting_sums(gki_program *program) {
+static gk_result find_shared_sums(gki_program *program) {
   if (program->fork_count == 0 || program->partial_bytes == 0) return GK_OK;
   const gk_plan *plan = program->plan;
   uint32_t *seen = gki_array(plan->slot_count, sizeof *seen, "a table of slots");
   if (!seen) return GK_ERROR_MEMORY;
   for (uint32_t k = 0; k < program->fork_count; ++k)
-    program->forks[k].in_order = sums_meet(program, &program->forks[k], seen);
+    program->forks[k].in_order = sums_share_slot(program, &program->forks[k], seen);
   gk_host_free(seen);
   return GK_OK;
 }
@@ -333,7 +333,7 @@ gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void 
   lowering low = {.program = program};
   gk_result result = take_arrays(program, &s, &low.walks);
   if (result == GK_OK) add_ops(&low);
-  if (result == GK_OK) result = find_meeting_sums(program);
+  if (result == GK_OK) result = find_shared_sums(program);
   if (result != GK_OK) return result;
   find_places(program);
   for (uint32_t k = 0; k < program->op_count; ++k) /* those over one item, and no slot's, are never counted again */

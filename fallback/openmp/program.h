@@ -8,16 +8,16 @@
 /* The expected time of waking a team, until it is measured. */
 #define GKI_WAKE_NS 20000.0f
 /* The expected time of sharing a task with an awake team. A longer measurement is doubted. */
-#define GKI_HANDOFF_NS 1000.0f
+#define GKI_DISPATCH_NS 1000.0f
 
 /* An open device. Costs are measured on the worker's thread only. */
 typedef struct gki_openmp_device {
   gki_team team;
   float dispatch_ns;       /* what it takes to share a task with a team that is awake */
-  float handoff_floor_ns; /* the least of what was measured the last times; while doubted, GKI_HANDOFF_NS */
+  float dispatch_floor_ns; /* the least of what was measured the last times; while doubted, GKI_DISPATCH_NS */
   float calibrated_ns[8]; /* these */
   uint32_t calibrations;  /* how often it was measured */
-  uint64_t doubted_at;    /* when (gki_now_ns) handoff_floor_ns is doubted, if it is above GKI_HANDOFF_NS */
+  uint64_t doubted_at;    /* when (gki_now_ns) dispatch_floor_ns is doubted, if it is above GKI_DISPATCH_NS */
   float pause_ns;         /* until then, from when it was measured; 0: it wasn't above */
   bool fixed;             /* costs are given, by a test */
   float clock_ns;         /* what reading the clock adds to what it measures */

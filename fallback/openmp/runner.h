@@ -16,7 +16,7 @@ typedef struct gki_runner {
   float break_even_ns;       /* a task that takes this long alone is worth sharing */
   float saving_missed_ns;    /* what a subteam that is asleep could have saved */
   float saving_ns;           /* the same, and what sharing did save */
-  bool top;                  /* the whole launch: it learns what a hand-over takes */
+  bool top;                  /* the whole launch: it learns what a dispatch takes */
   bool started;              /* the team is there */
   bool may_start;            /* there is no team yet, and there could be */
 } gki_runner;

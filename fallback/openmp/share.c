@@ -307,7 +307,7 @@ static void learn_shared(gki_runner *runner, const part_of *job, gki_op *op, uin
   }
   /* Where the work itself takes much longer, its unevenness is all one would see: believed, it would make the next
    * look small beside it, and so keep itself alive. */
-  else if ((float)(ended - begun) < fmaxf(runner->dispatch_ns, 8 * device->handoff_floor_ns))
+  else if ((float)(ended - begun) < fmaxf(runner->dispatch_ns, 8 * device->dispatch_floor_ns))
     gki_openmp_adapt_awake(runner, (float)(joined - posted - (ended - begun)));
 }
 
@@ -321,7 +321,7 @@ static void run_shared(gki_runner *runner, part_of *job, gki_op *op) {
   cut_parts(job, parts, job->team_job.part_ns);
   if (job->sums && job->sums->exact) job->partials = parts;
   if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too small to be shared until now */
-  /* Reading the clock six times is a good part of a hand-over, but nothing beside what is long. */
+  /* Reading the clock six times is a good part of a dispatch, but nothing beside what is long. */
   const bool timed = op->countdown <= 1 || op->timed == 0 || job->team_job.part_ns >= LONG_NS ||
                      gki_team_sleeps(team, gki_team_slot_of(runner->first, runner->count, parts - 1, parts));
   job->timed = timed;
@@ -405,7 +405,7 @@ static void run_alone_timed(gki_runner *runner, gki_op *op, part_of *job, float 
   const uint64_t begun = gki_now_ns();
   run_alone(job);
   gki_openmp_learn(runner->program->device, op, job->range.end, gki_now_ns() - begun);
-  if (alone_ns < runner->break_even_ns && alone_ns > 2 * GKI_HANDOFF_NS) gki_openmp_reconsider(runner);
+  if (alone_ns < runner->break_even_ns && alone_ns > 2 * GKI_DISPATCH_NS) gki_openmp_reconsider(runner);
 }
 
 gki_outcome gki_openmp_execute(gki_runner *runner, gki_op *op) {

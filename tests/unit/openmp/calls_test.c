@@ -1,4 +1,4 @@
-/* The OpenMP backend: when it calls the team and wakes it, and what it learns from it of tasks, wakings and hand-overs.
+/* The OpenMP backend: when it calls the team and wakes it, and what it learns from it of tasks, wakings and dispatches.
  * What they take is what the test says. */
 #include "items.h"
 #include "unit/support/await.h"
@@ -34,7 +34,7 @@ static const gk_kernel toiling = {.name = "toiling", .params = touch_params, .pa
 static const gk_task toil_tasks[] = {GK_RUN(toiling, N, X)};
 static const gk_list toil_list = GK_LIST(toil_list, toil_tasks, item_slots);
 
-enum { TOIL_ITEMS = 8, READING_NS = 100 /* and so what a hand-over takes as it is measured */ };
+enum { TOIL_ITEMS = 8, READING_NS = 100 /* and so what a dispatch takes as it is measured */ };
 
 static void begin_list(world *w, const gk_list *list, int items) {
   static int always = 1;
@@ -50,8 +50,8 @@ static void begin_list(world *w, const gk_list *list, int items) {
   bind_ptr(w, COUNT, &always);
 }
 
-/* Launches until the team has met, that one among them. */
-static int launches_until_met(world *w) {
+/* Launches until the team has started, that one among them. */
+static int launches_until_started(world *w) {
   enum { MOST = 1000 };
   const uint32_t calibrated = w->device.calibrations;
   for (int k = 1; k <= MOST; ++k) {
@@ -59,7 +59,7 @@ static int launches_until_met(world *w) {
     if (w->device.calibrations != calibrated) return k;
     assert_int_equal(atomic_load(&other_threads), 0);
   }
-  fail_msg("the team never meets");
+  fail_msg("the team never starts");
   return 0;
 }
 
@@ -76,7 +76,7 @@ static void begin_toil(world *w) {
   assert_runs(w);
   assert_true(atomic_load(&other_threads) > 0);
   assert_int_equal(w->device.calibrations, 1);
-  assert_true(w->device.handoff_floor_ns == READING_NS);
+  assert_true(w->device.dispatch_floor_ns == READING_NS);
   for (int k = 0; k < 2; ++k) {
     expect_others(true);
     assert_runs(w);
@@ -97,7 +97,7 @@ static void test_large_tasks_are_shared(void **state) {
   world_end(&w);
 }
 
-/* A hand-over that took very long when it was measured isn't held against the team for ever. */
+/* A dispatch that took very long when it was measured isn't held against the team for ever. */
 static void test_a_slow_moment_is_forgotten(void **state) {
   (void)state;
   world w;
@@ -113,7 +113,7 @@ static void test_a_slow_moment_is_forgotten(void **state) {
   assert_runs(&w);
   assert_int_equal(w.device.calibrations, calibrated + 1);
   assert_true(atomic_load(&other_threads) > 0);
-  assert_true(w.device.handoff_floor_ns == READING_NS);
+  assert_true(w.device.dispatch_floor_ns == READING_NS);
   world_end(&w);
 }
 
@@ -127,7 +127,7 @@ static void test_a_slow_waking_is_forgotten(void **state) {
   int launches = 0;
   for (float wake_ns = 1e9f; wake_ns > least_ns; ++launches) wake_ns *= 15 / 16.0f;
   w.program.eager = false;
-  assert_in_range(launches_until_met(&w), launches, launches + 30);
+  assert_in_range(launches_until_started(&w), launches, launches + 30);
   world_end(&w);
 }
 
@@ -153,7 +153,7 @@ static uint32_t passes, met_at, again_at;
 
 enum { MOST_PASSES = 2000, DOUBTED_PASS = 100 };
 
-/* Ends the loop when the team has met, which it can't before that pass. */
+/* Ends the loop when the team has started, which it can't before that pass. */
 static gk_result doubt_in_time(const gk_value *args, void *stream) {
   (void)stream;
   if (++passes == DOUBTED_PASS) let_pass_here(looping->device.doubted_at - gki_now_ns());
@@ -191,7 +191,7 @@ static void test_a_slow_moment_is_forgotten_in_a_loop(void **state) {
   begin_slow_moment(&w.device, 1e12f, gki_now_ns() + 1000 * ITEM_NS);
   assert_runs(&w);
   assert_in_range(met_at, DOUBTED_PASS + 1, DOUBTED_PASS + 2 * 64);
-  assert_true(w.device.handoff_floor_ns == READING_NS);
+  assert_true(w.device.dispatch_floor_ns == READING_NS);
   world_end(&w);
 }
 
@@ -234,7 +234,7 @@ static gk_result await_sleep(const gk_value *args, void *stream) {
   return GK_OK;
 }
 
-typedef struct done { bool met, helped; } done; /* whether the team was there, and others had a part of it */
+typedef struct done { bool started, helped; } done; /* whether the team was there, and others had a part of it */
 static done tasks_done[16];
 static int task_count;
 static gk_result note_help(const gk_value *args, void *stream) {
@@ -258,7 +258,7 @@ static const gk_kernel small_for_all = {
   .name = "small_for_all", .params = touch_params, .param_count = 1, .host = toil_for_all};
 static const gk_kernel small = {.name = "small", .params = touch_params, .param_count = 1, .host = toil_by_oneself};
 
-/* Costs are known, and a hand-over takes what it takes usually: of 10 us of work it saves 4, a fifth of a waking. */
+/* Costs are known, and a dispatch takes what it takes usually: of 10 us of work it saves 4, a fifth of a waking. */
 static void begin_waking(world *w, const gk_list *list) {
   begin_list(w, list, 10);
   w->device.fixed = true;
@@ -274,9 +274,9 @@ static void begin_waking(world *w, const gk_list *list) {
   }
 }
 
-/* With what was learned of hand-overs and wakings forgotten. */
+/* With what was learned of dispatches and wakings forgotten. */
 static void run_waking(world *w, float wake_ns) {
-  w->device.dispatch_ns = w->device.handoff_floor_ns = GKI_HANDOFF_NS;
+  w->device.dispatch_ns = w->device.dispatch_floor_ns = GKI_DISPATCH_NS;
   w->device.wake_ns = wake_ns;
   task_count = 0;
   atomic_store(&other_threads, 0);
@@ -286,7 +286,7 @@ static void run_waking(world *w, float wake_ns) {
 #define SMALL GK_RUN(small, N, X), GK_CALL(note_help, 0)
 #define SLEEP_SMALL GK_CALL(await_sleep, 0), GK_RUN(small_for_all, N, X), GK_CALL(note_help, 0)
 
-/* Waking takes long, so as much must have been missed by then for the team to meet. If all of it was worth that, the
+/* Waking takes long, so as much must have been missed by then for the team to start. If all of it was worth that, the
  * next launch begins with it. */
 static void test_starts_are_earned(void **state) {
   (void)state;
@@ -300,14 +300,14 @@ static void test_starts_are_earned(void **state) {
     run_waking(&w, launches[l].wake_ns);
     assert_int_equal(task_count, 6);
     for (int k = 0; k < 6; ++k)
-      if (tasks_done[k].met != (k >= launches[l].first)) fail_msg("launch %zu, task %d", l, k);
+      if (tasks_done[k].started != (k >= launches[l].first)) fail_msg("launch %zu, task %d", l, k);
     if (l == 2) w.program.eager = false;
   }
   world_end(&w);
 }
 
-/* What takes as long alone as with a hand-over is shared, and nothing that takes less. */
-static void test_what_is_worth_a_hand_over(void **state) {
+/* What takes as long alone as with a dispatch is shared, and nothing that takes less. */
+static void test_what_is_worth_a_dispatch(void **state) {
   (void)state;
   static const gk_task tasks[] = {SMALL, GK_CALL(note_help, 0)};
   static const gk_list list = GK_LIST(list, tasks, item_slots);
@@ -315,9 +315,9 @@ static void test_what_is_worth_a_hand_over(void **state) {
     world w;
     begin_waking(&w, &list);
     w.program.ops[0].cost_ns = less ? 199 : 200;
-    w.program.ops[0].alone_ns = 10 * w.program.ops[0].cost_ns; /* of two, each has half: twice a hand-over is saved */
+    w.program.ops[0].alone_ns = 10 * w.program.ops[0].cost_ns; /* of two, each has half: twice a dispatch is saved */
     run_waking(&w, 0);
-    assert_int_equal(tasks_done[1].met, !less);
+    assert_int_equal(tasks_done[1].started, !less);
     world_end(&w);
   }
 }
@@ -332,7 +332,7 @@ static gk_result begin_anew(const gk_value *args, void *stream) {
 }
 
 /* Each time that it has gone to sleep, too. The first task is worth it by itself, and too long to learn from it what a
- * hand-over takes. */
+ * dispatch takes. */
 static void test_wakings_are_earned(void **state) {
   (void)state;
   static const gk_task tasks[] = {GK_RUN(toiling_little, N, X), GK_CALL(begin_anew, 0), SLEEP_SMALL, SLEEP_SMALL,
@@ -364,7 +364,7 @@ static const gk_kernel noting = {.name = "noting", .params = touch_params, .para
 
 enum { MOST_TRIES = 10000 /* until others are awake still when an order comes, so that they aren't woken */ };
 
-/* What a meeting takes is what a waking takes: a step towards it. */
+/* What a start takes is what a waking takes: a step towards it. */
 static void test_a_start_is_timed(void **state) {
   (void)state;
   static const uint64_t readings[][2] = {{(uint64_t)GKI_WAKE_NS / 2, 0}, {(uint64_t)GKI_WAKE_NS * 2, 0}};
@@ -413,12 +413,12 @@ static void test_uneven_work_is_no_waking(void **state) {
   w.device.wake_ns = 1e6f;
   assert_runs(&w);
   float wake_ns = 1e6f + (GKI_WAKE_NS - 1e6f) / 16; /* a launch forgets a little, */
-  for (int k = 0; k < 4 + 1; ++k) wake_ns /= 1.5f;  /* four wakings at least and the meeting took no time */
+  for (int k = 0; k < 4 + 1; ++k) wake_ns /= 1.5f;  /* four wakings at least and the start took no time */
   assert_true(w.device.wake_ns < 1.01f * wake_ns);
   world_end(&w);
 }
 
-/* ---- hand-overs -------------------------------------------------------------------------------------------------- */
+/* ---- dispatches -------------------------------------------------------------------------------------------------- */
 
 static uint64_t own_ns, late_ns; /* what its part takes the leader, and others beyond that */
 
@@ -433,16 +433,16 @@ static const gk_kernel apart = {.name = "apart", .params = touch_params, .param_
 static const gk_task apart_tasks[] = {GK_RUN(apart, N, X)};
 static const gk_list apart_list = GK_LIST(list, apart_tasks, item_slots);
 
-/* A task that is believed to take long, with the team awake: if it was asleep by then nothing is learned of hand-overs,
- * and it is done again. @return what a hand-over is taken to take then, of what it was taken to take before */
-static float hand_over(float dispatch_ns, float floor_ns, uint64_t own, uint64_t late) {
+/* A task that is believed to take long, with the team awake: if it was asleep by then nothing is learned of dispatches,
+ * and it is done again. @return what a dispatch is taken to take then, of what it was taken to take before */
+static float dispatch(float dispatch_ns, float floor_ns, uint64_t own, uint64_t late) {
   world w;
   begin_waking(&w, &apart_list);
   bind_i32(&w, N, 2);
   own_ns = own;
   late_ns = late;
   gki_openmp_device *device = &w.device;
-  device->handoff_floor_ns = floor_ns;
+  device->dispatch_floor_ns = floor_ns;
   atomic_store(&were_asleep, true);
   for (int k = 0; k < MOST_TRIES && atomic_load(&were_asleep); ++k) {
     w.program.ops[0].cost_ns = 20000;
@@ -459,20 +459,20 @@ static float hand_over(float dispatch_ns, float floor_ns, uint64_t own, uint64_t
 }
 
 /* What is lost beside the leader's own part: a step up or down, for it varies. */
-static void test_a_hand_over_is_timed(void **state) {
+static void test_a_dispatch_is_timed(void **state) {
   (void)state;
-  assert_near(hand_over(1000, 200, 900, 1001), 1.1f);
-  assert_near(hand_over(1000, 200, 900, 500), 1 / 1.1f);
-  assert_near(hand_over(1000, 200, 1500, 1001), 1.1f); /* eight times the least that was measured */
-  assert_near(hand_over(7000, 200, 6000, 28000), 1.1f);
-  assert_near(hand_over(1000, 1900, 500, 100), 1900 / 2 / 1056.25f); /* not below half of that */
+  assert_near(dispatch(1000, 200, 900, 1001), 1.1f);
+  assert_near(dispatch(1000, 200, 900, 500), 1 / 1.1f);
+  assert_near(dispatch(1000, 200, 1500, 1001), 1.1f); /* eight times the least that was measured */
+  assert_near(dispatch(7000, 200, 6000, 28000), 1.1f);
+  assert_near(dispatch(1000, 1900, 500, 100), 1900 / 2 / 1056.25f); /* not below half of that */
 }
 
 /* It isn't learned from work that takes longer: how unevenly that ends is all that one would see. */
-static void test_uneven_work_is_no_hand_over(void **state) {
+static void test_uneven_work_is_no_dispatch(void **state) {
   (void)state;
-  assert_near(hand_over(1000, 200, 1700, 28000), 1);
-  assert_near(hand_over(7000, 200, 21000, 28000), 1);
+  assert_near(dispatch(1000, 200, 1700, 28000), 1);
+  assert_near(dispatch(7000, 200, 21000, 28000), 1);
 }
 
 /* A checkpoint behind another one calls the team: each task runs once, and each flag is read for its own. */
@@ -539,12 +539,12 @@ int main(void) {
     cmocka_unit_test(test_a_slow_moment_is_forgotten_in_a_loop),
     cmocka_unit_test(test_a_team_is_measured_again),
     cmocka_unit_test(test_starts_are_earned),
-    cmocka_unit_test(test_what_is_worth_a_hand_over),
+    cmocka_unit_test(test_what_is_worth_a_dispatch),
     cmocka_unit_test(test_wakings_are_earned),
     cmocka_unit_test(test_a_start_is_timed),
     cmocka_unit_test(test_uneven_work_is_no_waking),
-    cmocka_unit_test(test_a_hand_over_is_timed),
-    cmocka_unit_test(test_uneven_work_is_no_hand_over),
+    cmocka_unit_test(test_a_dispatch_is_timed),
+    cmocka_unit_test(test_uneven_work_is_no_dispatch),
     cmocka_unit_test(test_a_checkpoint_behind_another_calls),
     cmocka_unit_test(test_a_dump_counts_sums),
   };

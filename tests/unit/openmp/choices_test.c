@@ -8,11 +8,11 @@
 
 /* ---- what is tried, and what counts ------------------------------------------------------------------------------ */
 
-enum { HANDOFF_NS = 1000 };
+enum { DISPATCH_NS = 1000 };
 static float series_takes_ns, split_takes_ns;
 
 static bool execute(gki_trial *trial) {
-  const gki_pick pick = gki_trial_pick(trial, 2, HANDOFF_NS);
+  const gki_pick pick = gki_trial_pick(trial, 2, DISPATCH_NS);
   if (pick.timed) gki_trial_report(trial, pick.split, (uint64_t)(pick.split ? split_takes_ns : series_takes_ns));
   assert_true(!pick.split || (pick.timed && pick.saving_ns > 0));
   return pick.split;
@@ -124,7 +124,7 @@ static void test_sections_that_grow(void **state) {
   series_takes_ns = 1500;
   for (int k = 0; k < 2; ++k) assert_false(execute(&trial));
   for (int k = 0; k < 160; ++k) {
-    const gki_pick pick = gki_trial_pick(&trial, 2, HANDOFF_NS);
+    const gki_pick pick = gki_trial_pick(&trial, 2, DISPATCH_NS);
     assert_false(pick.split);
     timed += pick.timed;
     if (pick.timed) gki_trial_report(&trial, false, (uint64_t)series_takes_ns);
@@ -139,7 +139,7 @@ static void test_sections_that_grow(void **state) {
   assert_int_equal(trial.pause, 4); /* a verdict, that isn't looked at again at once */
 }
 
-/* Sections that don't pay for a hand-over any more stay in series, whatever was to be tried. */
+/* Sections that don't pay for a dispatch any more stay in series, whatever was to be tried. */
 static void test_sections_that_shrink(void **state) {
   (void)state;
   gki_trial trial = tried(1e6f, 2e6f);
@@ -162,14 +162,14 @@ static void test_what_is_known_changes_slowly(void **state) {
 static void test_what_splitting_saves(void **state) {
   (void)state;
   gki_trial trial = tried(2e6f, 1.5e6f);
-  assert_true(gki_trial_pick(&trial, 2, HANDOFF_NS).saving_ns == 5e5f);
+  assert_true(gki_trial_pick(&trial, 2, DISPATCH_NS).saving_ns == 5e5f);
   trial.series_ns = 1.5e6f;
-  assert_true(gki_trial_pick(&trial, 2, HANDOFF_NS).saving_ns == 1);
+  assert_true(gki_trial_pick(&trial, 2, DISPATCH_NS).saving_ns == 1);
   trial = (gki_trial){.series_samples = 2, .series_ns = 1e6f};
-  assert_true(gki_trial_pick(&trial, 4, HANDOFF_NS).saving_ns == 7.5e5f - HANDOFF_NS);
+  assert_true(gki_trial_pick(&trial, 4, DISPATCH_NS).saving_ns == 7.5e5f - DISPATCH_NS);
 }
 
-/* However often they were timed in series, while a hand-over took too long, the other way is tried before it counts as
+/* However often they were timed in series, while a dispatch took too long, the other way is tried before it counts as
  * faster. */
 static void test_what_splitting_saves_untried(void **state) {
   (void)state;
@@ -178,9 +178,9 @@ static void test_what_splitting_saves_untried(void **state) {
     assert_false(gki_trial_pick(&trial, 4, 1e9f).split);
     gki_trial_report(&trial, false, 1500);
   }
-  const gki_pick pick = gki_trial_pick(&trial, 4, HANDOFF_NS);
+  const gki_pick pick = gki_trial_pick(&trial, 4, DISPATCH_NS);
   assert_true(pick.split && pick.timed);
-  assert_true(pick.saving_ns == 1500 * 0.75f - HANDOFF_NS);
+  assert_true(pick.saving_ns == 1500 * 0.75f - DISPATCH_NS);
   assert_false(trial.split);
 }
 
@@ -308,16 +308,16 @@ static void test_always_in_series(void **state) {
 
 /* What splitting saves depends on how many run side by side, not on how many threads there are. The least that it saves
  * is reason enough to start the team when that costs nothing; the team may be asleep again at once, so the sections are
- * surely split only where that saves more than waking it costs, which is a hand-over. */
+ * surely split only where that saves more than waking it costs, which is a dispatch. */
 static void test_fewer_sections_than_threads(void **state) {
   (void)state;
   static const struct { uint64_t takes_ns; bool starts, splits; } cases[] = {
-    {2 * HANDOFF_NS, false, false}, {2 * HANDOFF_NS + 2, true, false}, {4 * HANDOFF_NS + 2, true, true}};
+    {2 * DISPATCH_NS, false, false}, {2 * DISPATCH_NS + 2, true, false}, {4 * DISPATCH_NS + 2, true, true}};
   for (size_t k = 0; k < GK_COUNT(cases); ++k) {
     world w;
     begin(&w, &lists[0], 4, SHARE_ALL);
     w.costs = AS_MEASURED;
-    w.device.dispatch_ns = w.device.handoff_floor_ns = HANDOFF_NS;
+    w.device.dispatch_ns = w.device.dispatch_floor_ns = DISPATCH_NS;
     takes_ns[0] = cases[k].takes_ns;
     are_split = false;
     for (int run = 0; run < 20; ++run) {

@@ -347,7 +347,7 @@ static void lead(gki_team *real) {
   gki_team_part(real);
 }
 
-/* The threads of a later meeting are those of the first. */
+/* The threads of a later start are those of the first. */
 static void test_who_comes_says_where(void **state) {
   (void)state;
   needs_threads(2);

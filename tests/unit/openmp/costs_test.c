@@ -1,4 +1,4 @@
-/* The OpenMP backend: what a hand-over is taken to take, by what it took at each meeting of the team. How long that was
+/* The OpenMP backend: the expected time of a dispatch, from what it took at each start of the team. How long that was
  * is what the test says. */
 #include "world.h"
 #include "openmp/cost.h"
@@ -6,10 +6,10 @@
 
 static void open_one(world *w) {
   set_clock();
-  world_open(w, 2); /* until it has met, a team of one: there is nobody to wait for */
+  world_open(w, 2); /* until it has started, a team of one: there is no thread to wait for */
 }
 
-/* As if each hand-over had taken so long. @return when it was over */
+/* As if each dispatch had taken so long. @return when it was over */
 static uint64_t calibrate(world *w, const uint64_t *readings, uint64_t since) {
   readings_ns = readings;
   gki_openmp_calibrate(&w->device, since);
@@ -17,7 +17,7 @@ static uint64_t calibrate(world *w, const uint64_t *readings, uint64_t since) {
   return gki_now_ns();
 }
 
-/* Of four: one at most was quicker than a hand-over is, by chance. */
+/* Of four: one at most was quicker than a dispatch is, by chance. */
 static void test_the_least_but_one(void **state) {
   (void)state;
   static const uint64_t readings[][5] = {{500, 300, 9000, 400}, {400, 300, 9000, 99999}, {9000, 400, 300, 500},
@@ -26,13 +26,13 @@ static void test_the_least_but_one(void **state) {
     world w;
     open_one(&w);
     calibrate(&w, readings[k], gki_now_ns());
-    assert_true(w.device.dispatch_ns == 400 && w.device.handoff_floor_ns == 400);
+    assert_true(w.device.dispatch_ns == 400 && w.device.dispatch_floor_ns == 400);
     gki_openmp.close(&w.device);
   }
 }
 
 /* What takes long isn't measured four times. */
-static void test_a_long_hand_over_is_measured_once(void **state) {
+static void test_a_long_dispatch_is_measured_once(void **state) {
   (void)state;
   static const uint64_t readings[] = {200000, 7, 7, 7, 0};
   world w;
@@ -43,8 +43,8 @@ static void test_a_long_hand_over_is_measured_once(void **state) {
   gki_openmp.close(&w.device);
 }
 
-/* All were long this time, as threads lost their cores for a while: the meetings before know better. */
-static void test_other_meetings_know_better(void **state) {
+/* All were long this time, as threads lost their cores for a while: the earlier starts count. */
+static void test_earlier_starts_count(void **state) {
   (void)state;
   static const uint64_t few[] = {400, 400, 400, 400, 0}, many[] = {900, 900, 900, 900, 0};
   world w;
@@ -52,38 +52,38 @@ static void test_other_meetings_know_better(void **state) {
   calibrate(&w, few, gki_now_ns());
   for (int k = 1; k < 8; ++k) {
     calibrate(&w, many, gki_now_ns());
-    assert_true(w.device.handoff_floor_ns == 400);
+    assert_true(w.device.dispatch_floor_ns == 400);
   }
   assert_true(w.device.dispatch_ns == 400);
   calibrate(&w, many, gki_now_ns()); /* that was long ago */
-  assert_true(w.device.handoff_floor_ns == 900 && w.device.dispatch_ns == 900);
+  assert_true(w.device.dispatch_floor_ns == 900 && w.device.dispatch_ns == 900);
   assert_int_equal(w.device.calibrations, 9);
   gki_openmp.close(&w.device);
 }
 
-/* Where hand-overs take long, that is measured again after a while: 32 times as long as it all took, each time in vain
+/* Where dispatches take long, that is measured again after a while: 32 times as long as it all took, each time in vain
  * twice as long, a tenth of a second at most. */
-static void test_a_long_hand_over_is_doubted(void **state) {
+static void test_a_long_dispatch_is_doubted(void **state) {
   (void)state;
   static const uint64_t readings[] = {200000, 0};
   world w;
   open_one(&w);
   uint64_t since = gki_now_ns();
-  let_pass_here(100000); /* what it took until the team had met */
+  let_pass_here(100000); /* what it took until the team had started */
   uint64_t now = calibrate(&w, readings, since);
   float pause_ns = 32 * 300000.0f;
   assert_true(w.device.pause_ns == pause_ns);
   assert_int_equal(w.device.doubted_at, now + (uint64_t)pause_ns);
   assert_false(gki_openmp_forget(&w.device));
-  now = calibrate(&w, readings, gki_now_ns()); /* by another launch that met: nothing was in vain */
+  now = calibrate(&w, readings, gki_now_ns()); /* by another launch that started the team: nothing was in vain */
   assert_true(w.device.pause_ns == pause_ns);
   for (int k = 0; k < 6; ++k) {
     let_pass_here(w.device.doubted_at - now - 1);
     assert_false(gki_openmp_forget(&w.device));
-    assert_true(w.device.handoff_floor_ns == 200000);
+    assert_true(w.device.dispatch_floor_ns == 200000);
     let_pass_here(1);
     assert_true(gki_openmp_forget(&w.device));
-    assert_true(w.device.handoff_floor_ns == GKI_HANDOFF_NS && w.device.dispatch_ns == GKI_HANDOFF_NS);
+    assert_true(w.device.dispatch_floor_ns == GKI_DISPATCH_NS && w.device.dispatch_ns == GKI_DISPATCH_NS);
     now = calibrate(&w, readings, gki_now_ns());
     pause_ns = fminf(2 * pause_ns, 1e8f);
     assert_true(w.device.pause_ns == pause_ns);
@@ -94,7 +94,7 @@ static void test_a_long_hand_over_is_doubted(void **state) {
   gki_openmp.close(&w.device);
 }
 
-/* Found out at a meeting that nobody had doubted, it is over at once. */
+/* A start that measures a short dispatch, which nothing doubted, ends it at once. */
 static void test_a_good_moment_ends_a_slow_one(void **state) {
   (void)state;
   static const uint64_t readings[] = {600, 600, 600, 600, 0};
@@ -102,7 +102,7 @@ static void test_a_good_moment_ends_a_slow_one(void **state) {
   open_one(&w);
   begin_slow_moment(&w.device, 1e9f, UINT64_MAX);
   calibrate(&w, readings, gki_now_ns());
-  assert_true(w.device.dispatch_ns == 600 && w.device.handoff_floor_ns == 600);
+  assert_true(w.device.dispatch_ns == 600 && w.device.dispatch_floor_ns == 600);
   assert_true(w.device.pause_ns == 0);
   gki_openmp.close(&w.device);
 }
@@ -113,12 +113,12 @@ static void test_given_costs_are_not_doubted(void **state) {
   world w;
   open_one(&w);
   w.device.fixed = true;
-  w.device.dispatch_ns = w.device.handoff_floor_ns = 1e30f;
+  w.device.dispatch_ns = w.device.dispatch_floor_ns = 1e30f;
   assert_false(gki_openmp_forget(&w.device));
-  assert_true(w.device.dispatch_ns == 1e30f && w.device.handoff_floor_ns == 1e30f);
+  assert_true(w.device.dispatch_ns == 1e30f && w.device.dispatch_floor_ns == 1e30f);
   w.device.fixed = false;
   assert_true(gki_openmp_forget(&w.device));
-  assert_true(w.device.handoff_floor_ns == GKI_HANDOFF_NS);
+  assert_true(w.device.dispatch_floor_ns == GKI_DISPATCH_NS);
   gki_openmp.close(&w.device);
 }
 
@@ -127,7 +127,7 @@ static void test_what_is_forgotten_ends_at_the_least(void **state) {
   (void)state;
   world w;
   open_one(&w);
-  w.device.handoff_floor_ns = 800;
+  w.device.dispatch_floor_ns = 800;
   w.device.dispatch_ns = 800 + 1600;
   assert_false(gki_openmp_forget(&w.device));
   assert_true(w.device.dispatch_ns == 800 + 1500);
@@ -139,7 +139,7 @@ static void test_what_is_forgotten_ends_at_the_least(void **state) {
   gki_openmp.close(&w.device);
 }
 
-/* What is learned of hand-overs within launches may go down to half of the least that meetings saw. */
+/* What is learned of dispatches within launches may go down to half of the least that starts measured. */
 static void test_what_was_learned_stays(void **state) {
   (void)state;
   static const uint64_t readings[] = {900, 900, 900, 900, 0};
@@ -155,8 +155,8 @@ static void test_what_was_learned_stays(void **state) {
   gki_openmp.close(&w.device);
 }
 
-/* By steps, up and down, and never below what a hand-over to threads that are awake takes. */
-static void test_waking_takes_no_less_than_a_hand_over(void **state) {
+/* By steps, up and down, and never below what a dispatch to threads that are awake takes. */
+static void test_waking_takes_no_less_than_a_dispatch(void **state) {
   (void)state;
   world w;
   open_one(&w);
@@ -175,14 +175,14 @@ static void test_waking_takes_no_less_than_a_hand_over(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_the_least_but_one),
-    cmocka_unit_test(test_a_long_hand_over_is_measured_once),
-    cmocka_unit_test(test_other_meetings_know_better),
-    cmocka_unit_test(test_a_long_hand_over_is_doubted),
+    cmocka_unit_test(test_a_long_dispatch_is_measured_once),
+    cmocka_unit_test(test_earlier_starts_count),
+    cmocka_unit_test(test_a_long_dispatch_is_doubted),
     cmocka_unit_test(test_a_good_moment_ends_a_slow_one),
     cmocka_unit_test(test_given_costs_are_not_doubted),
     cmocka_unit_test(test_what_is_forgotten_ends_at_the_least),
     cmocka_unit_test(test_what_was_learned_stays),
-    cmocka_unit_test(test_waking_takes_no_less_than_a_hand_over),
+    cmocka_unit_test(test_waking_takes_no_less_than_a_dispatch),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,7 +148,7 @@ static void test_dump_of_sections(void **state) {
     }
 }
 
-/* What the sections of one PARALLEL add to a slot doesn't meet what those of another do. */
+/* Sections of different PARALLELs that add to one slot don't need an order. */
 static void test_sums_of_two_parallels(void **state) {
   (void)state;
 #define OF(first, second) GK_PARALLEL, GK_SECTION, first, GK_END, GK_SECTION, second, GK_END, GK_END

@@ -47,7 +47,7 @@ static void meet(unsigned section, unsigned all) {
   await(have_come(all));
 }
 
-static void begin_meeting(void) { here = 0; }
+static void begin_together(void) { here = 0; }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
@@ -92,7 +92,7 @@ static void check_sums(const gk_list *list, int threads) {
     }
     bind_i32(&w, N, ITEMS);
     bind_ptr(&w, FLAG, &flag);
-    begin_meeting();
+    begin_together();
     split_all(&w);
     assert_runs(&w);
     for (int s = 0; s < 2; ++s) {
@@ -204,7 +204,7 @@ static void do_little(const gk_value *args, gk_range range) {
 static const gk_kernel little = {
   .name = "little", .params = arriving_params, .param_count = 1, .host = do_little};
 
-/* What wakings and hand-overs take is learned by the thread that leads the launch: sections side by side don't. */
+/* What wakings and dispatches take is learned by the thread that leads the launch: sections side by side don't. */
 static void test_sections_leave_what_is_known(void **state) {
   (void)state;
   enum { HELPER = N, OTHER = ONE };
@@ -230,14 +230,14 @@ static void test_sections_leave_what_is_known(void **state) {
     float dispatch_ns = k % 2 ? 2e-9f : 1e-9f;
     const float floor_ns = k % 2 ? 1e-9f : 1e9f; /* all is short enough to learn from it, or to be forgotten */
     w.device.dispatch_ns = dispatch_ns;
-    w.device.handoff_floor_ns = floor_ns;
+    w.device.dispatch_floor_ns = floor_ns;
     w.device.wake_ns = 1e-9f;
     if (dispatch_ns > floor_ns) dispatch_ns += (floor_ns - dispatch_ns) / 16; /* by the launch, once */
     for (uint32_t op = 0; op < w.program.op_count; ++op) w.program.ops[op].countdown = 1;
     split_all(&w);
     assert_runs(&w);
     assert_true(w.device.dispatch_ns == dispatch_ns);
-    assert_true(w.device.wake_ns == fmaxf(1.5f * 1e-9f, dispatch_ns)); /* by the meeting */
+    assert_true(w.device.wake_ns == fmaxf(1.5f * 1e-9f, dispatch_ns)); /* by the start */
   }
   world_end(&w);
 }
@@ -277,7 +277,7 @@ static void test_sums_in_sections_of_sections(void **state) {
     }
     bind_ptr(&w, I, &i);
     bind_i32(&w, N, ITEMS);
-    begin_meeting();
+    begin_together();
     split_all(&w);
     assert_runs(&w);
     assert_int_equal(i, 4 * ITEMS + 1);
@@ -348,7 +348,7 @@ static void test_a_sum_is_added_to_what_is_there(void **state) {
     bind_ptr(&w, D, k == OTHER_DOUBLE ? (void *)page : &d);
     bind_ptr(&w, I, k == OTHER_INT ? (void *)page : &i);
     bind_i32(&w, N, ITEMS);
-    begin_meeting();
+    begin_together();
     faults = 0;
     other_sum = k;
     memset(page, 0, 8);
@@ -459,7 +459,7 @@ static void check_failure(const gk_list *list, int threads) {
     bind_ptr(&w, C, &c);
     bind_ptr(&w, FLAG, &flag);
     answer = k % 2 ? GK_OK : GK_ERROR_DEVICE;
-    begin_meeting();
+    begin_together();
     split_all(&w);
     const gk_result result = world_launch(&w, 0);
     assert_int_equal(result, answer);
@@ -547,7 +547,7 @@ static void test_the_first_failure_is_told(void **state) {
   bind_ptr(&w, X, &x);
   bind_ptr(&w, Y, &x);
   for (int k = 0; k < 20; ++k) {
-    begin_meeting();
+    begin_together();
     split_all(&w);
     assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
     assert_string_equal(gk_error(), "the first one says no");
@@ -597,7 +597,7 @@ static void test_nothing_is_begun_after_a_failure(void **state) {
     bind_ptr(&w, FLAG, &flag);
     endless = &flag;
     for (int k = 1; k <= 20; ++k) {
-      begin_meeting();
+      begin_together();
       split_all(&w);
       assert_int_equal(world_launch(&w, 0), GK_ERROR_DEVICE);
       assert_int_equal(a, 0);
@@ -680,7 +680,7 @@ static void test_calls_know_whose_they_are(void **state) {
   assert_int_equal(gki_worker_start(&line), GK_OK);
   launch_job job = {.job.run = run_world, .w = &w};
   for (int inside = 0; inside < 3; ++inside) {
-    begin_meeting();
+    begin_together();
     split_all(&w);
     atomic_store(&refused, 0);
     if (inside == 1) gki_worker_run(&line, &job.job);

@@ -109,7 +109,7 @@ static inline gk_result world_launch(world *w, uint32_t target) {
   memset(r->ran, 0, w->plan->checkpoint_count);
   if (w->costs != AS_MEASURED) {
     float ns = w->costs == SHARE_ALL ? 1e-9f : 1e30f;
-    w->device.dispatch_ns = w->device.handoff_floor_ns = w->device.wake_ns = ns;
+    w->device.dispatch_ns = w->device.dispatch_floor_ns = w->device.wake_ns = ns;
   }
   gk_launch_args launch = {.launch = ++w->launches, .target = target, .values = w->values, .changed = w->changed,
                          .changed_count = w->changed_count, .entries = w->entries, .cancel = &w->cancel};
@@ -118,9 +118,9 @@ static inline gk_result world_launch(world *w, uint32_t target) {
   return gki_openmp.run(&w->program, &launch, r);
 }
 
-/* As it is when the team has met where each hand-over took so long. */
+/* The state after a start of the team at which each dispatch took so long. */
 static inline void begin_slow_moment(gki_openmp_device *device, float dispatch_ns, uint64_t doubted_at) {
-  device->dispatch_ns = device->handoff_floor_ns = dispatch_ns;
+  device->dispatch_ns = device->dispatch_floor_ns = dispatch_ns;
   for (size_t k = 0; k < GK_COUNT(device->calibrated_ns); ++k) device->calibrated_ns[k] = dispatch_ns;
   if (device->calibrations == 0) device->calibrations = 1;
   device->pause_ns = 1e6f;
