@@ -106,32 +106,32 @@ static void describe_gated(gki_cuda_device *device) {
 }
 
 static void describe_native(gki_cuda_device *device) {
-  const uint32_t ways = device->caps.ways;
-  if (ways & GKI_CUDA_NO_SWITCH)
+  const uint32_t quirks = device->caps.quirks;
+  if (quirks & GKI_CUDA_NO_SWITCH)
     line_of(device, "SWITCH")->why =
         device->driver->version < 13000
             ? "An IF node per case: SWITCH nodes came with CUDA 12.8, and their bodies went wrong before 13.0."
         : device->caps.answers[GKI_CUDA_P9A] == GKI_CUDA_DECLINED
             ? "An IF node per case: GK_CUDA_PROBE wants it so (P9a)."
             : "An IF node per case: this driver was seen to run SWITCH nodes wrongly.";
-  if (ways & GKI_CUDA_CHAIN_BRANCHES) {
+  if (quirks & GKI_CUDA_CHAIN_BRANCHES) {
     char why[GKI_CUDA_SAID_BYTES];
     gki_cuda_describe_quirks(&device->caps, GKI_CUDA_CHAIN_BRANCHES, why, sizeof why);
     snprintf(device->why_chained, sizeof device->why_chained,
              "Branches of the graph; those that hold loops or branches go one after the other: %s.", why);
     line_of(device, "PARALLEL")->why = device->why_chained;
   }
-  if (ways & GKI_CUDA_CODE_ON_HOST)
+  if (quirks & GKI_CUDA_CODE_ON_HOST)
     line_of(device, "KERNEL")->why = "A kernel node; it finds its arguments and item counts in a table on the device. "
                                      "Lists with code by hand that have loops, branches or checkpoints are gated by "
                                      "the host, as this driver doesn't update nodes as those need it (P17a, P17b).";
-  if (ways & GKI_CUDA_TARGET_BY_COPY)
+  if (quirks & GKI_CUDA_TARGET_BY_COPY)
     line_of(device, "CHECKPOINT")->why = "One kernel at its end reads the flag; if it yields, it closes all that comes "
                                          "later. Where a launch resumes is copied to the device before it, as this "
                                          "driver doesn't update nodes as gk needs it.";
-  if (!(ways & GKI_CUDA_QUIRKS_PLAIN)) return;
+  if (!(quirks & GKI_CUDA_QUIRKS_PLAIN)) return;
   char why[GKI_CUDA_SAID_BYTES];
-  gki_cuda_describe_quirks(&device->caps, ways & GKI_CUDA_QUIRKS_PLAIN, why, sizeof why);
+  gki_cuda_describe_quirks(&device->caps, quirks & GKI_CUDA_QUIRKS_PLAIN, why, sizeof why);
   snprintf(device->why_loops, sizeof device->why_loops, "A WHILE node; lists to which it matters get plain "
            "gates, a small kernel more in front of most conditional nodes: %s.", why);
   line_of(device, "DO_WHILE")->why = device->why_loops;
@@ -208,7 +208,7 @@ static void say_why_gated(const gki_cuda_device *device, const gk_plan *plan, ch
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
   else if (!device->caps.conditional) snprintf(why, bytes, "%s", device->caps.why);
-  else if (device->caps.ways & GKI_CUDA_TARGET_BY_COPY && has_code_by_hand(plan))
+  else if (device->caps.quirks & GKI_CUDA_TARGET_BY_COPY && has_code_by_hand(plan))
     snprintf(why, bytes, "it has kernels with code by hand, whose parameters are in their nodes, and this driver "
              "doesn't update nodes of graphs with conditional nodes");
 }

@@ -101,7 +101,7 @@ static gk_result add_conditional(builder *b, CUgraph into, uint32_t at, size_t f
 static gk_result add_branches(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *nodes = b->gates->nodes;
   gki_cuda_nodes *n = &b->nodes;
-  const bool chains = (b->graph->device->caps.ways & GKI_CUDA_CHAIN_BRANCHES) != 0;
+  const bool chains = (b->graph->device->caps.quirks & GKI_CUDA_CHAIN_BRANCHES) != 0;
   bool chained = false;
   size_t begin, copy = n->count; /* the front lies at `first`, the ends of branches behind it */
   gk_result result = gki_cuda_nodes_fork(n, first, copy, &begin);

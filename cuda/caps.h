@@ -67,14 +67,14 @@ enum {
   X(P9A, "P9a", GKI_CUDA_NO_SWITCH, "a SWITCH runs its case, and nothing for a value beyond; from 13.0")
 
 typedef enum gki_cuda_question {
-#define GKI_CUDA_QUESTION(id, name, way, text) GKI_CUDA_##id,
+#define GKI_CUDA_QUESTION(id, name, quirk, text) GKI_CUDA_##id,
   GKI_CUDA_QUESTIONS(GKI_CUDA_QUESTION)
 #undef GKI_CUDA_QUESTION
   GKI_CUDA_QUESTION_COUNT
 } gki_cuda_question;
 
 /* What is said of each; nothing of it is allocated. */
-typedef struct gki_cuda_question_text { const char *name, *text; uint32_t way; } gki_cuda_question_text;
+typedef struct gki_cuda_question_text { const char *name, *text; uint32_t quirk; } gki_cuda_question_text;
 extern const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT];
 
 typedef enum gki_cuda_answer {
@@ -101,8 +101,8 @@ typedef struct gki_cuda_caps {
   bool busy;          /* other work kept a plain kernel from running: the same, until that work ends */
   bool broke;         /* the context failed, for good */
   int driver_version; /* 12040 is 12.4 */
-  uint32_t ways;      /* that must be taken */
-  uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; all but YES count as no, and have their way in `ways` */
+  uint32_t quirks;      /* that must be taken */
+  uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; all but YES count as no, with a bit in `quirks` */
   uint32_t declined;  /* questions, as bits, that GK_CUDA_PROBE answered with no */
   uint32_t overlaps;  /* how often kernels of parallel branches were seen at work at once */
   uint32_t microseconds; /* all of it took so long */

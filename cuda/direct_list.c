@@ -19,7 +19,7 @@
 
 static gk_result refuse_device(const gki_cuda_device *device) {
   gk_result result = gki_cuda_refuse_conditional(device, "gk_cuda_add");
-  if (result != GK_OK || !(device->caps.ways & GKI_CUDA_TARGET_BY_COPY)) return result;
+  if (result != GK_OK || !(device->caps.quirks & GKI_CUDA_TARGET_BY_COPY)) return result;
   char why[1024];
   gki_cuda_describe_quirks(&device->caps, GKI_CUDA_TARGET_BY_COPY, why, sizeof why);
   return gk_fail(GK_ERROR_UNSUPPORTED, "gk_cuda_add: arming updates a node, and %s; use gk_graph_create and gk_launch",
@@ -71,8 +71,8 @@ gk_result gk_cuda_add(gk_device *of, const gk_list *list, uint32_t bits, CUgraph
   gk_result result = refuse_add(list, bits, &into);
   if (result == GK_OK) result = refuse_device(device);
   if (result != GK_OK) return result;
-  const gk_lower_into way = {.lower = lower_into, .data = &into, .arm = "gk_cuda_arm"};
-  result = gk_graph_create_into(of, list, bits & GK_CANCELLABLE, &way, graph);
+  const gk_lower_into lowering = {.lower = lower_into, .data = &into, .arm = "gk_cuda_arm"};
+  result = gk_graph_create_into(of, list, bits & GK_CANCELLABLE, &lowering, graph);
   if (result == GK_OK) *last = into.last;
   return result;
 }

@@ -104,13 +104,13 @@ static const char *answer_name(uint8_t answer) {
 }
 
 /* As the table in docs/cuda.md has it. */
-static const char *way_name(uint32_t way) {
-  if (way & GKI_CUDA_HOST_GATED) return "host-gated";
-  if (way & GKI_CUDA_NO_SWITCH) return "no SWITCH";
-  if (way & GKI_CUDA_CHAIN_BRANCHES) return "chain branches";
-  if (way & GKI_CUDA_TARGET_BY_COPY) return "target by copy";
-  if (way & GKI_CUDA_CODE_ON_HOST) return "code by hand host-gated";
-  return way ? "plain gates" : "nothing, gk doesn't rely on it";
+static const char *quirk_name(uint32_t quirk) {
+  if (quirk & GKI_CUDA_HOST_GATED) return "host-gated";
+  if (quirk & GKI_CUDA_NO_SWITCH) return "no SWITCH";
+  if (quirk & GKI_CUDA_CHAIN_BRANCHES) return "chain branches";
+  if (quirk & GKI_CUDA_TARGET_BY_COPY) return "target by copy";
+  if (quirk & GKI_CUDA_CODE_ON_HOST) return "code by hand host-gated";
+  return quirk ? "plain gates" : "nothing, gk doesn't rely on it";
 }
 
 static void tell_probe(const listener *to, const gki_cuda_caps *caps) {
@@ -125,7 +125,7 @@ static void tell_probe(const listener *to, const gki_cuda_caps *caps) {
     const bool counts_as_no = caps->answers[k] == GKI_CUDA_NO || caps->answers[k] == GKI_CUDA_NOT_SHOWN;
     char why[TEXT_BYTES];
     snprintf(why, sizeof why, "%s%s%s", question->text, counts_as_no ? "; so: " : "",
-             counts_as_no ? way_name(question->way) : "");
+             counts_as_no ? quirk_name(question->quirk) : "");
     tell(to, "probe", question->name, answer_name(caps->answers[k]), why);
   }
 }

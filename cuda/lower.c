@@ -15,14 +15,14 @@
 static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
   return GK_WITH_GUARDS | (resumes ? (uint32_t)GK_WITH_RESUME : 0) |
          (graph->plan->bits & GK_CANCELLABLE ? (uint32_t)GK_WITH_CANCEL : 0) |
-         (graph->device->caps.ways & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH) |
+         (graph->device->caps.quirks & GKI_CUDA_NO_SWITCH ? 0 : (uint32_t)GK_WITH_SWITCH) |
          (graph->is_plain ? (uint32_t)GK_WITH_PLAIN : 0);
 }
 
 _Static_assert(GKI_CUDA_POSTS_AT + sizeof(gki_cuda_posts) <= GKI_CUDA_STATUSES_AT && GKI_CUDA_STATUSES_AT % 64 == 0,
                "statuses are behind bad counts");
 _Static_assert((GKI_CUDA_QUIRKS_HANDLED | GKI_CUDA_HOST_GATED) == (GKI_CUDA_CODE_ON_HOST << 1) - 1,
-               "graphs are made as each way asks, if there are conditional nodes at all");
+               "graphs are made as each quirk asks, if there are conditional nodes at all");
 
 static gk_result refuse_code(gki_cuda_graph *graph) {
   char why[sizeof graph->refused - 100];
@@ -36,15 +36,15 @@ static gk_result refuse_code(gki_cuda_graph *graph) {
 
 /* Which gates, once for both kinds of launches. */
 static gk_result choose_gates(gki_cuda_graph *graph) {
-  const uint32_t ways = graph->device->caps.ways & (GKI_CUDA_QUIRKS_PLAIN | GKI_CUDA_CODE_ON_HOST);
+  const uint32_t quirks = graph->device->caps.quirks & (GKI_CUDA_QUIRKS_PLAIN | GKI_CUDA_CODE_ON_HOST);
   uint32_t needed = 0;
-  graph->sends_target_by_copy = graph->external || (graph->device->caps.ways & GKI_CUDA_TARGET_BY_COPY) != 0;
+  graph->sends_target_by_copy = graph->external || (graph->device->caps.quirks & GKI_CUDA_TARGET_BY_COPY) != 0;
   graph->target_sent = GKI_CUDA_NONE;
-  for (int resumes = 0; ways && resumes <= (graph->plan->checkpoint_count != 0); ++resumes) {
+  for (int resumes = 0; quirks && resumes <= (graph->plan->checkpoint_count != 0); ++resumes) {
     const gk_gates *gates;
     gk_result result = gk_gates_make(graph->plan, bits_of(graph, resumes), &gates);
     if (result != GK_OK) return result;
-    needed |= gki_cuda_quirks_that_matter(gates, ways);
+    needed |= gki_cuda_quirks_that_matter(gates, quirks);
     gk_gates_free(gates);
   }
   if (needed & GKI_CUDA_CODE_ON_HOST) return refuse_code(graph);

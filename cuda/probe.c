@@ -12,7 +12,7 @@ enum { LAUNCHES = 2, SPINS_NS = 2000000, PAUSE_NS = 100000, CALL_BYTES = 300 };
 enum { PATIENCE_MS = 3000, BEATS = 20, BEAT_MS = 100, LONGEST_MS = 60000, NS_PER_MS = 1000000 };
 
 const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT] = {
-#define QUESTION(id, name, way, text) {name, text, way},
+#define QUESTION(id, name, quirk, text) {name, text, quirk},
     GKI_CUDA_QUESTIONS(QUESTION)
 #undef QUESTION
 };
@@ -249,17 +249,17 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_caps *ca
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
-static uint32_t ways_of(const gki_cuda_caps *caps) {
-  uint32_t ways = 0;
+static uint32_t quirks_of(const gki_cuda_caps *caps) {
+  uint32_t quirks = 0;
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
-    if (caps->answers[k] != GKI_CUDA_YES) ways |= gki_cuda_questions[k].way;
-  return caps->conditional ? ways : ways | GKI_CUDA_HOST_GATED;
+    if (caps->answers[k] != GKI_CUDA_YES) quirks |= gki_cuda_questions[k].quirk;
+  return caps->conditional ? quirks : quirks | GKI_CUDA_HOST_GATED;
 }
 
 /* Of what was asked. */
-static bool is_no(const gki_cuda_caps *caps, uint32_t ways) {
+static bool is_no(const gki_cuda_caps *caps, uint32_t quirks) {
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
-    if (gki_cuda_questions[k].way & ways && caps->answers[k] != GKI_CUDA_NOT_ASKED &&
+    if (gki_cuda_questions[k].quirk & quirks && caps->answers[k] != GKI_CUDA_NOT_ASKED &&
         caps->answers[k] != GKI_CUDA_YES)
       return true;
   return false;
@@ -303,7 +303,7 @@ static bool is_broken(const asking *a) {
 
 static void refuse(gki_cuda_caps *caps, bool is_final, const char *why) {
   caps->is_final = is_final;
-  caps->ways = ways_of(caps);
+  caps->quirks = quirks_of(caps);
   snprintf(caps->why, sizeof caps->why, "%s", why);
 }
 
@@ -389,7 +389,7 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
   caps->broke = is_broken(&a);
   if (caps->broke) caps->conditional = caps->is_final = false;
   give_back(&a);
-  caps->ways = ways_of(caps);
+  caps->quirks = quirks_of(caps);
   if (!caps->conditional || a.failure[0]) say_why(caps, &a);
   caps->microseconds = us_of(begin, gki_now_ns());
 }
@@ -472,18 +472,18 @@ static const char *said_of(const gki_cuda_caps *caps, int question) {
   }
 }
 
-void gki_cuda_describe_quirks(const gki_cuda_caps *caps, uint32_t ways, char *text, size_t bytes) {
+void gki_cuda_describe_quirks(const gki_cuda_caps *caps, uint32_t quirks, char *text, size_t bytes) {
   char said[GKI_CUDA_SAID_BYTES];
   bool asked = true;
   int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) %s this:", caps->driver_version / 1000,
                         caps->driver_version % 1000 / 10,
-                        is_no(caps, ways) ? "doesn't do"
+                        is_no(caps, quirks) ? "doesn't do"
                         : caps->why[0]    ? "couldn't be tried for"
                                                : "isn't asked for");
   const char *between = " ";
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
     const gki_cuda_question_text *q = &gki_cuda_questions[k];
-    if (caps->answers[k] == GKI_CUDA_YES || !(q->way & ways) || length >= (int)sizeof said) continue;
+    if (caps->answers[k] == GKI_CUDA_YES || !(q->quirk & quirks) || length >= (int)sizeof said) continue;
     length += snprintf(said + length, sizeof said - (size_t)length, "%s%s (%s%s)", between, q->text, q->name,
                        said_of(caps, k));
     between = "; ";

@@ -29,5 +29,5 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
 
 enum { GKI_CUDA_SAID_BYTES = 3300 }; /* enough for all questions with a reason */
 /* Why these ways must be taken, as a sentence: "this driver (CUDA 12.4) doesn't do this: ..." */
-void gki_cuda_describe_quirks(const gki_cuda_caps *caps, uint32_t ways, char *text, size_t bytes);
+void gki_cuda_describe_quirks(const gki_cuda_caps *caps, uint32_t quirks, char *text, size_t bytes);
 #endif

@@ -66,7 +66,7 @@ static void print_summary(const summary *s, int ordinal, const char *name, int a
   put_text("name", name);
   printf(",\"sm\":%d,\"driver\":%d,\"conditional\":%s,\"hangs\":%s,\"busy\":%s,\"broke\":%s,\"ways\":%u", arch,
          s->last.driver_version, s->last.conditional ? "true" : "false", s->last.hangs ? "true" : "false",
-         s->last.busy ? "true" : "false", s->last.broke ? "true" : "false", s->last.ways);
+         s->last.busy ? "true" : "false", s->last.broke ? "true" : "false", s->last.quirks);
   printf(",\"first_us\":%u,\"least_us\":%u,\"overlaps\":%u,\"copies\":%llu",
          s->first.microseconds, s->least_us, s->overlaps, (unsigned long long)copies);
   put_text("kernels", kernels);
@@ -85,7 +85,7 @@ static void print_summary(const summary *s, int ordinal, const char *name, int a
     put_text("probe", gki_cuda_questions[q].name);
     put_text("question", gki_cuda_questions[q].text);
     put_text("answer", answer_of(s, q));
-    printf(",\"way_if_no\":%u", gki_cuda_questions[q].way);
+    printf(",\"way_if_no\":%u", gki_cuda_questions[q].quirk);
     if (s->yes[q] || s->no[q] || s->not_shown[q]) put_text("graph", s->last.graphs[s->last.asked_in[q]].name);
     puts("}");
   }

@@ -128,12 +128,12 @@ static void by_version(void **state) {
                "the driver is for CUDA %d.%d, and conditional nodes can be relied on from 12.4 on", versions[k] / 1000,
                versions[k] % 1000 / 10);
       assert_ptr_equal(strstr(got.why, wanted), got.why);
-      assert_true(got.ways & GKI_CUDA_HOST_GATED);
+      assert_true(got.quirks & GKI_CUDA_HOST_GATED);
       assert_int_equal(got.graph_count, 0);
       continue;
     }
     assert_string_equal(not_yes(), versions[k] >= 13000 ? "" : "P9a?");
-    assert_int_equal(got.ways, versions[k] >= 13000 ? 0 : GKI_CUDA_NO_SWITCH);
+    assert_int_equal(got.quirks, versions[k] >= 13000 ? 0 : GKI_CUDA_NO_SWITCH);
     assert_string_equal(got.why, "");
     assert_int_equal(got.graph_count, versions[k] >= 13000 ? 6 : 5);
   }
@@ -161,7 +161,7 @@ static void branches_never_meet(void **state) {
     assert_true(got.is_final);
     assert_int_equal(got.overlaps, 0);
     assert_string_equal(not_yes(), "P4e~ P4f~ P4g~ P8?");
-    assert_int_equal(got.ways, GKI_CUDA_CHAIN_BRANCHES);
+    assert_int_equal(got.quirks, GKI_CUDA_CHAIN_BRANCHES);
   }
   gki_cuda_describe_quirks(&got, GKI_CUDA_CHAIN_BRANCHES, text, sizeof text);
   assert_non_null(strstr(text, "one handle to the same value (P4g, not shown: they were never seen at work at once)"));
@@ -172,7 +172,7 @@ static void branches_never_meet(void **state) {
 
 static void each_no(void **state) {
   (void)state;
-  static const struct { const char *asked, *wanted; uint32_t ways; } cases[] = {
+  static const struct { const char *asked, *wanted; uint32_t quirks; } cases[] = {
       {"P1a", "P1a P2o0", ALL_WAYS},
       {"P1b", "P1b P2d", GKI_CUDA_SET_AT_ENTRY},
       {"P1b2", "P1b2 P2d", GKI_CUDA_REARM_IN_FRONT | GKI_CUDA_SET_AT_ENTRY},
@@ -207,10 +207,10 @@ static void each_no(void **state) {
     ask();
     assert_false(got.hangs || got.broke);
     assert_true(got.is_final);
-    if (strcmp(not_yes(), cases[k].wanted) == 0 && got.ways == cases[k].ways &&
-        got.conditional == (got.ways != ALL_WAYS) && !got.conditional == (got.why[0] != 0))
+    if (strcmp(not_yes(), cases[k].wanted) == 0 && got.quirks == cases[k].quirks &&
+        got.conditional == (got.quirks != ALL_WAYS) && !got.conditional == (got.why[0] != 0))
       continue;
-    print_error("%s: \"%s\", ways %#x, %d: %s\n", cases[k].asked, not_yes(), got.ways, got.conditional, got.why);
+    print_error("%s: \"%s\", ways %#x, %d: %s\n", cases[k].asked, not_yes(), got.quirks, got.conditional, got.why);
     is_right = false;
   }
   assert_true(is_right);
@@ -223,7 +223,7 @@ static void declined(void **state) {
   gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
   assert_true(got.conditional);
   assert_string_equal(not_yes(), "P4e- P4f? P4g? P8? P9a-");
-  assert_int_equal(got.ways, GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_NO_SWITCH);
+  assert_int_equal(got.quirks, GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_NO_SWITCH);
   assert_int_equal(got.graph_count, 3);
   char text[400];
   gki_cuda_describe_quirks(&got, GKI_CUDA_NO_SWITCH, text, sizeof text);
@@ -231,7 +231,7 @@ static void declined(void **state) {
   setenv("GK_CUDA_PROBE", "-P2d", 1); /* it isn't what is known by now */
   gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
   assert_string_equal(not_yes(), "P2d-");
-  assert_int_equal(got.ways, GKI_CUDA_SET_AT_ENTRY);
+  assert_int_equal(got.quirks, GKI_CUDA_SET_AT_ENTRY);
   setenv("GK_CUDA_PROBE", "-P2o0", 1);
   gki_cuda_probe(&driver, 7, context, gates, NULL, &got);
   assert_false(got.conditional);
@@ -269,7 +269,7 @@ static void says_all(void **state) {
   assert_ptr_equal(at, text);
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
     char name[20];
-    if (!(gki_cuda_questions[k].way & GKI_CUDA_QUIRKS_PLAIN) || got.answers[k] == GKI_CUDA_YES) continue;
+    if (!(gki_cuda_questions[k].quirk & GKI_CUDA_QUIRKS_PLAIN) || got.answers[k] == GKI_CUDA_YES) continue;
     snprintf(name, sizeof name, "(%s)", gki_cuda_questions[k].name);
     at = strstr(at, name);
     if (!at) fail_msg("%s isn't there: %s", name, text);
@@ -293,10 +293,10 @@ static void says_what_is_needed(void **state) {
   gki_cuda_describe_quirks(&got, GKI_CUDA_TARGET_BY_COPY, text, sizeof text);
   assert_string_equal(text, "this driver (CUDA 13.0) doesn't do this: an updated node works as updated from the next "
                             "launch on; defaults stay (P1d)");
-  gki_cuda_describe_quirks(&got, got.ways, text, sizeof text);
+  gki_cuda_describe_quirks(&got, got.quirks, text, sizeof text);
   assert_non_null(strstr(text, "defaults stay (P1d); a kernel sets nodes in a body beside its own"));
   char few[30];
-  gki_cuda_describe_quirks(&got, got.ways, few, sizeof few);
+  gki_cuda_describe_quirks(&got, got.quirks, few, sizeof few);
   assert_string_equal(few, "this driver (CUDA 13.0) doesn");
   sim->answer_no(NULL);
   load_driver(12060);
@@ -390,7 +390,7 @@ static void first_loop_is_ended(void **state) {
 /* The table in docs/cuda.md has them all, in their order, and what is done by its name here. */
 static void stands_in_the_docs(void **state) {
   (void)state;
-  static const struct { uint32_t way; const char *name; } ways[] = {
+  static const struct { uint32_t quirk; const char *name; } ways[] = {
       {0, "nothing, gk doesn't rely on it"}, {GKI_CUDA_HOST_GATED, "host-gated"}, {GKI_CUDA_NO_SWITCH, "no SWITCH"},
       {GKI_CUDA_CHAIN_BRANCHES, "chain branches"}, {GKI_CUDA_TARGET_BY_COPY, "target by copy"},
       {GKI_CUDA_CODE_ON_HOST, "code by hand host-gated"},
@@ -405,7 +405,7 @@ static void stands_in_the_docs(void **state) {
     const gki_cuda_question_text *q = &gki_cuda_questions[k];
     char row[300];
     size_t w = 0;
-    while (ways[w].way != q->way && !(ways[w].way & q->way)) ++w;
+    while (ways[w].quirk != q->quirk && !(ways[w].quirk & q->quirk)) ++w;
     snprintf(row, sizeof row, "\n| %s | %s | %s |\n", q->name, q->text, ways[w].name);
     const char *found = strstr(at, row);
     if (!found) fail_msg("docs/cuda.md lacks%s", row);
@@ -434,7 +434,7 @@ static void is_clean_if(uint64_t k, CUresult code, simgpu_how how) {
     fail_msg("call %d, %s: %s", (int)k, hit, got.why);
   if (!gives_back && strcmp(hit, "cuGraphExecNodeSetParams") != 0 && (got.is_final || !got.why[0]))
     fail_msg("call %d, %s: \"%s\", final %d", (int)k, hit, got.why, got.is_final);
-  assert_int_equal(got.conditional, (got.ways & GKI_CUDA_HOST_GATED) == 0);
+  assert_int_equal(got.conditional, (got.quirks & GKI_CUDA_HOST_GATED) == 0);
   if (strstr(got.why, ", for the graph of IF:") || strstr(got.why, ", for the graph of WHILE:"))
     assert_false(got.conditional); /* though the other one answers the same questions */
   assert_false(got.hangs);
@@ -586,7 +586,7 @@ static void never_ends(void **state) {
   assert_false(got.conditional);
   assert_true(got.hangs);
   assert_true(got.is_final);
-  assert_true(got.ways & GKI_CUDA_HOST_GATED);
+  assert_true(got.quirks & GKI_CUDA_HOST_GATED);
   assert_string_equal(got.why,
                       "conditional nodes couldn't be tried: the graph of parallel branches didn't end within 3 s, and "
                       "kernels beside it did");

@@ -152,7 +152,7 @@ static void code_by_hand_and_targets(void **state) {
   gk_graph_destroy(graph);
   static const gk_task checkpoint[] = {GK_FILL(X, N, 1), GK_CHECKPOINT(HERE, FLAG), GK_FILL(X, N, 1), GK_END};
   static const gk_list resumed = GK_LIST(resumed, checkpoint, slots);
-  native->caps.ways |= GKI_CUDA_TARGET_BY_COPY;
+  native->caps.quirks |= GKI_CUDA_TARGET_BY_COPY;
   graph = graph_on(device, &resumed, 0);
   EXPECT_SAID(graph, "where to resume: by a copy\n");
   gk_graph_destroy(graph);
