@@ -86,7 +86,7 @@ static gk_result add_conditional(builder *b, CUgraph into, uint32_t at, size_t f
                                                    &parameters);
   gk_result result = answer == CUDA_SUCCESS
                          ? gki_cuda_nodes_advance(n, first, made)
-                         : gki_cuda_nodes_judge(n, answer, "cuGraphAddNode of a conditional node", node_of(b, at));
+                         : gki_cuda_nodes_result(n, answer, "cuGraphAddNode of a conditional node", node_of(b, at));
   const CUgraph *bodies = parameters.conditional.phGraph_out;
   if (result == GK_OK && !is_switch) return add_body(b, bodies[0], at + 1, node->end);
   for (uint32_t child = at + 1, k = 0; result == GK_OK && child < node->end; child = b->gates->nodes[child].end, ++k)

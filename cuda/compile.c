@@ -236,8 +236,8 @@ static const char *first_error(const char *log) {
 }
 
 /* What NVRTC answered, once it isn't needed any more. */
-static gk_result judge(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_unit *text,
-                       nvrtcResult result, gki_compiled *image) {
+static gk_result compile_result(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_unit *text,
+                                nvrtcResult result, gki_compiled *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
   gki_compiled log = {0};
   if (program) fetch(program, nvrtc->nvrtcGetProgramLogSize, nvrtc->nvrtcGetProgramLog, &log);
@@ -318,7 +318,7 @@ gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *te
   if (result == NVRTC_SUCCESS)
     result = is_ptx ? fetch(program, nvrtc->nvrtcGetPTXSize, nvrtc->nvrtcGetPTX, image)
                     : fetch(program, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, image);
-  gk_result code = judge(compiler, program, text, result, image);
+  gk_result code = compile_result(compiler, program, text, result, image);
   if (program) nvrtc->nvrtcDestroyProgram(&program);
   return code;
 }

@@ -30,7 +30,7 @@ void gki_cuda_counts_skip(gki_cuda_counts *counts) {
   counts->moved = true;
 }
 
-gk_result gki_cuda_counts_judge(gki_cuda_counts *counts, uint64_t number) {
+gk_result gki_cuda_counts_check(gki_cuda_counts *counts, uint64_t number) {
   const uint64_t posted = counts->fixed ? counts->fixed : number;
   const gki_cuda_failure *post = &counts->posts->ring[place_of(posted)];
   if (__atomic_load_n(&post->number, __ATOMIC_ACQUIRE) != posted) return GK_OK;

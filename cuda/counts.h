@@ -32,5 +32,5 @@ gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream);
 void gki_cuda_counts_skip(gki_cuda_counts *counts);
 
 /* Once the launch is over: GK_ERROR_INVALID if a count was bad. */
-gk_result gki_cuda_counts_judge(gki_cuda_counts *counts, uint64_t number);
+gk_result gki_cuda_counts_check(gki_cuda_counts *counts, uint64_t number);
 #endif

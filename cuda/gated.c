@@ -25,7 +25,7 @@ static void name_run(const gki_cuda_gated *graph, uint32_t run, char *text, size
                 last->name);
 }
 
-static gk_result judge_run(const gki_cuda_gated *graph, CUresult result, const char *call, uint32_t run) {
+static gk_result run_result(const gki_cuda_gated *graph, CUresult result, const char *call, uint32_t run) {
   if (result == CUDA_SUCCESS) return GK_OK;
   char name[NAME_BYTES];
   name_run(graph, run, name, sizeof name);
@@ -57,14 +57,14 @@ static gk_result finish(gki_cuda_gated *graph) {
                        graph->device->driver->cuStreamSynchronize(graph->at) == CUDA_SUCCESS;
   gki_cuda_unrelax();
   graph->busy = !is_over;
-  if (result == CUDA_SUCCESS) return gki_cuda_counts_judge(&graph->counts, 1);
+  if (result == CUDA_SUCCESS) return gki_cuda_counts_check(&graph->counts, 1);
   gki_cuda_counts_skip(&graph->counts);
   if (graph->last == GK_NONE)
     return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for the device");
-  return judge_run(graph, result,
-                   graph->plan->bits & GK_ISOLATE ? "waiting"
-                                                  : "waiting, for some task before (GK_ISOLATE tells which) or",
-                   graph->last);
+  return run_result(graph, result,
+                    graph->plan->bits & GK_ISOLATE ? "waiting"
+                                                   : "waiting, for some task before (GK_ISOLATE tells which) or",
+                    graph->last);
 }
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
@@ -99,9 +99,9 @@ static gk_result instantiate(gki_cuda_gated *graph, uint32_t run, CUgraph from) 
   const char *why;
   CUgraphNode at;
   CUresult result = gki_cuda_instantiate(device, from, exec, &why, &at);
-  if (result != CUDA_SUCCESS) return judge_run(graph, result, "cuGraphInstantiate", run);
+  if (result != CUDA_SUCCESS) return run_result(graph, result, "cuGraphInstantiate", run);
   graph->busy = true;
-  return judge_run(graph, device->driver->cuGraphUpload(*exec, graph->at), "cuGraphUpload", run);
+  return run_result(graph, device->driver->cuGraphUpload(*exec, graph->at), "cuGraphUpload", run);
 }
 
 static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
@@ -112,7 +112,7 @@ static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
                           .values = graph->calls.values, .parameters = &graph->parameters,
                           .updates = &graph->updates, .whole = &made};
   if (!gki_cuda_nodes_grow(&nodes, 1)) return GK_ERROR_MEMORY;
-  gk_result result = judge_run(graph, driver->cuGraphCreate(&made, 0), "cuGraphCreate", run);
+  gk_result result = run_result(graph, driver->cuGraphCreate(&made, 0), "cuGraphCreate", run);
   if (result == GK_OK) {
     result = add_nodes(&nodes, made, at->begin, at->end, 0);
     if (result == GK_OK) result = instantiate(graph, run, made);
@@ -324,8 +324,8 @@ gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
   if (result == GK_OK) {
     graph->busy = true;
     graph->last = run;
-    result = judge_run(graph, device->driver->cuGraphLaunch(graph->runs[run].exec, graph->at), "cuGraphLaunch",
-                       run);
+    result = run_result(graph, device->driver->cuGraphLaunch(graph->runs[run].exec, graph->at), "cuGraphLaunch",
+                        run);
   }
   if (result == GK_OK && graph->plan->bits & GK_ISOLATE) result = finish(graph);
   gki_cuda_leave_unrelaxed(device);

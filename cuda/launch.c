@@ -189,7 +189,7 @@ static bool can_be(const gk_plan *plan, const gki_cuda_status *status) {
 
 static gk_result fill_record(gki_cuda_graph *graph, uint64_t number, gk_launch_result *record) {
   const gk_plan *plan = graph->plan;
-  const gk_result result = gki_cuda_counts_judge(&graph->counts, number);
+  const gk_result result = gki_cuda_counts_check(&graph->counts, number);
   if (result != GK_OK || graph->order.events) return result; /* neither loops nor checkpoints: nothing to say */
   const gki_cuda_status *status = status_of(graph, number);
   if (!can_be(plan, status))

@@ -6,7 +6,7 @@
 
 static CUdeviceptr address(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
 
-static gk_result judge_alloc(const gki_cuda_device *device, CUresult result, const char *call, size_t bytes) {
+static gk_result alloc_result(const gki_cuda_device *device, CUresult result, const char *call, size_t bytes) {
   return gki_cuda_result(device->driver, result, "%s of %zu bytes", call, bytes);
 }
 
@@ -34,7 +34,7 @@ static gk_result alloc_pinned(gki_cuda_device *device, size_t bytes, void **memo
   const gki_cuda_driver *driver = device->driver;
   CUdeviceptr at = 0;
   void *taken = NULL;
-  gk_result result = judge_alloc(device, alloc_host(device, bytes, &taken), "cuMemHostAlloc", bytes);
+  gk_result result = alloc_result(device, alloc_host(device, bytes, &taken), "cuMemHostAlloc", bytes);
   if (result == GK_OK)
     result = gki_cuda_result(driver, driver->cuMemHostGetDevicePointer(&at, taken, 0), "cuMemHostGetDevicePointer");
   if (result == GK_OK && at != address(taken))
@@ -62,7 +62,7 @@ gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) 
     result = alloc_pinned(device, bytes, memory);
   } else {
     CUdeviceptr taken = 0;
-    result = judge_alloc(device, alloc_device(device, bytes, &taken), "cuMemAlloc", bytes);
+    result = alloc_result(device, alloc_device(device, bytes, &taken), "cuMemAlloc", bytes);
     if (result == GK_OK) *memory = (void *)(uintptr_t)taken;
   }
   gki_cuda_leave(device);
@@ -163,8 +163,8 @@ static gk_result copy_device(const gki_cuda_device *device, gk_direction directi
     if (apart < bytes) return copy_overlapping(device, address(to), address(from), bytes);
     result = driver->cuMemcpyDtoDAsync(address(to), address(from), bytes, device->stream);
   }
-  gk_result judged = gki_cuda_result(driver, result, "%s of %zu bytes", name, bytes);
-  return judged == GK_OK ? finish(device) : judged;
+  gk_result copied = gki_cuda_result(driver, result, "%s of %zu bytes", name, bytes);
+  return copied == GK_OK ? finish(device) : copied;
 }
 
 /* Page-locked memory is the host's: once earlier work is over, the host copies it itself or copies from and to it. */

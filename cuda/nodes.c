@@ -24,7 +24,7 @@ const CUgraphNode *gki_cuda_nodes_from(const gki_cuda_nodes *n, size_t first) {
   return n->count > first ? n->fronts + first : NULL;
 }
 
-gk_result gki_cuda_nodes_judge(const gki_cuda_nodes *n, CUresult result, const char *call, uint32_t task) {
+gk_result gki_cuda_nodes_result(const gki_cuda_nodes *n, CUresult result, const char *call, uint32_t task) {
   const gk_node *node = &n->slots->plan->nodes[task];
   char what[600];
   if (result == CUDA_SUCCESS) return GK_OK;
@@ -39,7 +39,7 @@ static gk_result add_shaped(gki_cuda_nodes *n, CUgraph into, uint32_t task, size
   CUgraphNode made;
   CUresult result = n->device->driver->cuGraphAddKernelNode(&made, into, gki_cuda_nodes_from(n, first),
                                                             n->count - first, shape);
-  if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "cuGraphAddKernelNode", task);
+  if (result != CUDA_SUCCESS) return gki_cuda_nodes_result(n, result, "cuGraphAddKernelNode", task);
   if (added) *added = made;
   return gki_cuda_nodes_advance(n, first, made);
 }
@@ -56,7 +56,7 @@ static gk_result add_empty(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_
   CUgraphNode made;
   CUresult result = n->device->driver->cuGraphAddEmptyNode(&made, into, gki_cuda_nodes_from(n, first),
                                                            n->count - first);
-  if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "cuGraphAddEmptyNode", task);
+  if (result != CUDA_SUCCESS) return gki_cuda_nodes_result(n, result, "cuGraphAddEmptyNode", task);
   return gki_cuda_nodes_advance(n, first, made);
 }
 
@@ -90,7 +90,7 @@ static gk_result call_library(const gki_cuda_nodes *n, const gk_node *node, CUst
   return gki_is_answer(result) ? result : GK_ERROR_INVALID;
 }
 
-static gk_result judge_library(const gk_node *node, gk_result result) {
+static gk_result library_result(const gk_node *node, gk_result result) {
   if (result == GK_OK) return GK_OK;
   return gk_fail(result, "task %u (%s): the call answered %s when it was asked to put its work on the stream",
                  (unsigned)node->source, node->name, gk_result_name(result));
@@ -108,11 +108,11 @@ static gk_result refuse_in_body(const gki_cuda_nodes *n, const gk_node *node, co
 }
 
 /* A capture that ends so was spoiled by the call: it waited, left another stream forked off, or ended it itself. */
-static gk_result judge_capture(const gki_cuda_nodes *n, uint32_t task, CUresult end) {
+static gk_result capture_result(const gki_cuda_nodes *n, uint32_t task, CUresult end) {
   const bool is_of_call = end == CUDA_ERROR_ILLEGAL_STATE ||
                           (end >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && end <= CUDA_ERROR_CAPTURED_EVENT);
   return is_of_call ? refuse_recorded(&n->slots->plan->nodes[task])
-                    : gki_cuda_nodes_judge(n, end, "cuStreamEndCapture", task);
+                    : gki_cuda_nodes_result(n, end, "cuStreamEndCapture", task);
 }
 
 /* In a graph of its own: the driver frees the graph of a capture that goes wrong, with all that it is part of. That
@@ -122,11 +122,11 @@ static gk_result record_own(const gki_cuda_nodes *n, uint32_t task, CUstream str
   const gk_node *node = &n->slots->plan->nodes[task];
   *own = NULL;
   CUresult begun = driver->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
-  if (begun != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, begun, "cuStreamBeginCapture", task);
-  gk_result result = judge_library(node, call_library(n, node, stream));
+  if (begun != CUDA_SUCCESS) return gki_cuda_nodes_result(n, begun, "cuStreamBeginCapture", task);
+  gk_result result = library_result(node, call_library(n, node, stream));
   CUresult end = driver->cuStreamEndCapture(stream, own);
   if (end != CUDA_SUCCESS) *own = NULL;
-  return result == GK_OK ? judge_capture(n, task, end) : result;
+  return result == GK_OK ? capture_result(n, task, end) : result;
 }
 
 /* What has been recorded comes next, instead of what it came behind. */
@@ -151,29 +151,29 @@ static gk_result record_into_whole(gki_cuda_nodes *n, uint32_t task, size_t firs
                    "larger graph; update NVIDIA's driver", (unsigned)node->source, node->name, what);
   CUresult begun = driver->cuStreamBeginCaptureToGraph(stream, *n->whole, gki_cuda_nodes_from(n, first), NULL,
                                                        n->count - first, CU_STREAM_CAPTURE_MODE_RELAXED);
-  if (begun != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, begun, "cuStreamBeginCaptureToGraph", task);
-  gk_result result = judge_library(node, call_library(n, node, stream));
+  if (begun != CUDA_SUCCESS) return gki_cuda_nodes_result(n, begun, "cuStreamBeginCaptureToGraph", task);
+  gk_result result = library_result(node, call_library(n, node, stream));
   const CUresult asked = driver->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &last, &edges, &count);
-  if (result == GK_OK) result = gki_cuda_nodes_judge(n, asked, "cuStreamGetCaptureInfo", task);
+  if (result == GK_OK) result = gki_cuda_nodes_result(n, asked, "cuStreamGetCaptureInfo", task);
   if (result == GK_OK && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) result = take_recorded(n, first, last, count);
   CUgraph ended;
   const CUresult end = driver->cuStreamEndCapture(stream, &ended);
   if (end != CUDA_SUCCESS) *n->whole = NULL;
-  return result == GK_OK ? judge_capture(n, task, end) : result;
+  return result == GK_OK ? capture_result(n, task, end) : result;
 }
 
 /* An empty child graph, as of a call that records nothing, mustn't be instantiated. */
 static gk_result add_child(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUgraph child) {
   size_t count = 0;
   CUresult result = n->device->driver->cuGraphGetNodes(child, NULL, &count);
-  if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "cuGraphGetNodes", task);
+  if (result != CUDA_SUCCESS) return gki_cuda_nodes_result(n, result, "cuGraphGetNodes", task);
   if (!count) return GK_OK;
   CUgraphNode made;
   result = n->device->driver->cuGraphAddChildGraphNode(&made, into, gki_cuda_nodes_from(n, first), n->count - first,
                                                        child);
   if (into != *n->whole && (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_SUPPORTED))
     return refuse_in_body(n, &n->slots->plan->nodes[task], "what the driver takes in whole graphs alone");
-  if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "cuGraphAddChildGraphNode", task);
+  if (result != CUDA_SUCCESS) return gki_cuda_nodes_result(n, result, "cuGraphAddChildGraphNode", task);
   return gki_cuda_nodes_advance(n, first, made);
 }
 
@@ -182,7 +182,7 @@ static gk_result add_recorded(gki_cuda_nodes *n, CUgraph into, uint32_t task, si
   const bool in_body = into != *n->whole;
   const char *what;
   CUresult result = gki_cuda_find_unfit(n->device->driver, own, in_body, &what);
-  if (result != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, result, "looking at what was recorded", task);
+  if (result != CUDA_SUCCESS) return gki_cuda_nodes_result(n, result, "looking at what was recorded", task);
   if (!what) return add_child(n, into, task, first, own);
   return in_body ? refuse_in_body(n, &n->slots->plan->nodes[task], what)
                  : record_into_whole(n, task, first, stream, what);
@@ -195,7 +195,7 @@ static gk_result add_call(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t
   CUstream stream;
   CUgraph own;
   CUresult made = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-  if (made != CUDA_SUCCESS) return gki_cuda_nodes_judge(n, made, "cuStreamCreate", task);
+  if (made != CUDA_SUCCESS) return gki_cuda_nodes_result(n, made, "cuStreamCreate", task);
   gk_result result = record_own(n, task, stream, &own);
   if (result == GK_OK) result = add_recorded(n, into, task, first, stream, own);
   if (own) (void)driver->cuGraphDestroy(own);

@@ -36,7 +36,7 @@ gk_result gki_cuda_nodes_fork(gki_cuda_nodes *nodes, size_t first, size_t copy, 
 void gki_cuda_nodes_join(gki_cuda_nodes *nodes, size_t first, size_t copy);
 
 /* The plan's node `task` is for the message: "call for task 3 (name) of graph x: ...". */
-gk_result gki_cuda_nodes_judge(const gki_cuda_nodes *nodes, CUresult result, const char *call, uint32_t task);
+gk_result gki_cuda_nodes_result(const gki_cuda_nodes *nodes, CUresult result, const char *call, uint32_t task);
 
 /* Behind what is to be waited for, and all that follows waits for it. added: NULL or where the node goes. */
 gk_result gki_cuda_add_kernel(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUfunction function,

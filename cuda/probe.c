@@ -34,7 +34,7 @@ typedef struct asking {
 static uint32_t us_of(uint64_t from, uint64_t to) { return (uint32_t)((to - from) / 1000); }
 
 /* graph: whose call it is, or NULL. */
-static bool judge(asking *a, CUresult result, const char *call, const char *graph) {
+static bool check(asking *a, CUresult result, const char *call, const char *graph) {
   if (result == CUDA_SUCCESS) return true;
   char text[CALL_BYTES / 2];
   gki_cuda_describe_result(a->driver, result, text, sizeof text);
@@ -48,9 +48,9 @@ static bool judge(asking *a, CUresult result, const char *call, const char *grap
 
 static bool take_kernels(asking *a, CUmodule gates) {
   const gki_cuda_driver *d = a->driver;
-  return judge(a, d->cuModuleGetFunction(&a->set_list, gates, "gki_set_list"), "cuModuleGetFunction of gki_set_list",
+  return check(a, d->cuModuleGetFunction(&a->set_list, gates, "gki_set_list"), "cuModuleGetFunction of gki_set_list",
                NULL) &&
-         judge(a, d->cuModuleGetFunction(&a->set_beside, gates, "gki_set_beside"),
+         check(a, d->cuModuleGetFunction(&a->set_beside, gates, "gki_set_beside"),
                "cuModuleGetFunction of gki_set_beside", NULL);
 }
 
@@ -81,13 +81,13 @@ static bool take_beat(asking *a) {
   build(&t, gki_probe_build_beat);
   a->beat_graph = t.graph;
   if (t.result == CUDA_SUCCESS) (void)instantiate(a, &t, &a->beat);
-  return judge(a, t.result, t.call, one_kernel);
+  return check(a, t.result, t.call, one_kernel);
 }
 
 static bool take_stream(asking *a, CUstream *stream) {
   const CUresult result = a->driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING);
   if (result != CUDA_SUCCESS) *stream = NULL;
-  return judge(a, result, "cuStreamCreate", NULL);
+  return check(a, result, "cuStreamCreate", NULL);
 }
 
 static bool take(asking *a) {
@@ -95,9 +95,9 @@ static bool take(asking *a) {
   CUdeviceptr memory;
   void *pinned;
   if (!take_stream(a, &a->stream) || !take_stream(a, &a->beside)) return false;
-  if (!judge(a, d->cuMemAlloc(&memory, sizeof(gki_probe_memory)), "cuMemAlloc", NULL)) return false;
+  if (!check(a, d->cuMemAlloc(&memory, sizeof(gki_probe_memory)), "cuMemAlloc", NULL)) return false;
   a->memory = memory;
-  if (!judge(a, d->cuMemHostAlloc(&pinned, (1 + LAUNCHES) * sizeof(gki_probe_memory), GKI_CU_MEMHOSTALLOC_PORTABLE),
+  if (!check(a, d->cuMemHostAlloc(&pinned, (1 + LAUNCHES) * sizeof(gki_probe_memory), GKI_CU_MEMHOSTALLOC_PORTABLE),
              "cuMemHostAlloc", NULL))
     return false;
   a->pinned = pinned;
@@ -147,7 +147,7 @@ static outcome wait_for(asking *a, const char *graph, bool with_beats) {
     const CUresult result = a->driver->cuStreamQuery(a->stream);
     if (result == CUDA_SUCCESS) return failures ? FAILED : ENDED;
     if (result != CUDA_ERROR_NOT_READY) {
-      (void)judge(a, result, "cuStreamQuery", graph);
+      (void)check(a, result, "cuStreamQuery", graph);
       if (++failures == 2) return FAILED;
       continue;
     }
@@ -161,7 +161,7 @@ static outcome wait_for(asking *a, const char *graph, bool with_beats) {
 
 /* Whether plain kernels run at all: no graph's time counts before. */
 static bool is_free(asking *a) {
-  if (!judge(a, a->driver->cuGraphLaunch(a->beat, a->stream), "cuGraphLaunch", one_kernel)) return false;
+  if (!check(a, a->driver->cuGraphLaunch(a->beat, a->stream), "cuGraphLaunch", one_kernel)) return false;
   const outcome is = wait_for(a, one_kernel, false);
   a->busy = is == TOOK_TOO_LONG;
   if (a->busy)
@@ -244,7 +244,7 @@ static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_caps *ca
   if (a->hangs) return false;
   if (exec) (void)d->cuGraphExecDestroy(exec);
   if (t.graph) (void)d->cuGraphDestroy(t.graph);
-  return judge(a, t.result, t.call, graph->name) && ran;
+  return check(a, t.result, t.call, graph->name) && ran;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
@@ -400,7 +400,7 @@ enum { MOST_DEVICES = 64 };
 GKI_PROCESS_LOCK(lock)
 static gki_cuda_caps known[MOST_DEVICES];
 
-static gk_result judge_device(CUdevice device, const gki_cuda_caps *caps) {
+static gk_result device_result(CUdevice device, const gki_cuda_caps *caps) {
   if (caps->hangs)
     return gk_fail(GK_ERROR_DEVICE,
                    "backend cuda: device %d hangs: %s; this process can't use it any more; start it anew with "
@@ -451,7 +451,7 @@ gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUconte
   if (here && (gates || !here->is_final)) *here = *caps;
   pthread_mutex_unlock(&lock);
   if (!is_known) tell(device, caps);
-  return judge_device(device, caps);
+  return device_result(device, caps);
 }
 
 gk_result gki_cuda_probe_refuses(CUdevice device) {
@@ -460,7 +460,7 @@ gk_result gki_cuda_probe_refuses(CUdevice device) {
   pthread_mutex_lock(&lock);
   if (here && here->hangs) found = *here;
   pthread_mutex_unlock(&lock);
-  return judge_device(device, &found);
+  return device_result(device, &found);
 }
 
 static const char *said_of(const gki_cuda_caps *caps, int question) {
