@@ -96,14 +96,14 @@ static gk_result add_conditional(builder *b, CUgraph into, uint32_t at, size_t f
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
-/* Branches that set handles stay in one chain, where the device can't set them from two places at once: then they go
- * first, one behind the other, from the front itself; each other branch begins at a copy of the front. */
+/* With GKI_CUDA_CHAIN_BRANCHES the branches that set handles form one chain, which starts at the frontier itself. Every
+ * other branch starts at a copy of the frontier. */
 static gk_result add_branches(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *nodes = b->gates->nodes;
   gki_cuda_nodes *n = &b->nodes;
   const bool chains = (b->graph->device->caps.quirks & GKI_CUDA_CHAIN_BRANCHES) != 0;
   bool chained = false;
-  size_t begin, copy = n->count; /* the front lies at `first`, the ends of branches behind it */
+  size_t begin, copy = n->count; /* the frontier is at `first`, the ends of branches follow it */
   gk_result result = gki_cuda_nodes_fork(n, first, copy, &begin);
   for (uint32_t child = at + 1; result == GK_OK && child < nodes[at].end; child = nodes[child].end)
     if (chains && nodes[child].decides) {
@@ -121,7 +121,7 @@ static gk_result add_branches(builder *b, CUgraph into, uint32_t at, size_t firs
 }
 
 static gk_result add_parallel(builder *b, CUgraph into, uint32_t at, size_t first) {
-  gk_result result = gki_cuda_nodes_gather(&b->nodes, into, node_of(b, at), first);
+  gk_result result = gki_cuda_nodes_narrow(&b->nodes, into, node_of(b, at), first);
   return result == GK_OK ? add_branches(b, into, at, first) : result;
 }
 
@@ -144,9 +144,9 @@ static gk_result add_nodes(builder *b, CUgraph into, uint32_t begin, uint32_t en
   for (uint32_t at = begin; at < end && result == GK_OK; at = b->gates->nodes[at].end) {
     gki_cuda_place *place = &b->variant->places[at];
     place->in = into;
-    place->before = b->nodes.count > first ? b->nodes.fronts[first] : NULL;
+    place->before = b->nodes.count > first ? b->nodes.frontier[first] : NULL;
     result = add_one(b, into, at, first);
-    if (result == GK_OK && b->gates->nodes[at].kind != GK_GATE_PARALLEL) place->node = b->nodes.fronts[first];
+    if (result == GK_OK && b->gates->nodes[at].kind != GK_GATE_PARALLEL) place->node = b->nodes.frontier[first];
   }
   return result;
 }
@@ -166,7 +166,7 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
   gk_result result = take_places(variant);
   if (result == GK_OK && !gki_cuda_nodes_grow(&b.nodes, 1)) result = GK_ERROR_MEMORY;
   if (result == GK_OK) result = add_nodes(&b, variant->graph, 0, variant->gates->node_count, 0);
-  gk_host_free(b.nodes.fronts);
+  gk_host_free(b.nodes.frontier);
   gki_trace_end();
   return result;
 }
@@ -187,8 +187,8 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
   if (result == GK_OK) result = add_nodes(&b, into->graph, 0, gates->node_count, 0);
   if (result == GK_OK && !posts)
     result = gki_cuda_add_kernel(&b.nodes, into->graph, 0, 0, graph->device->own.epilogue, 1, 128, parameters, NULL);
-  if (result == GK_OK) into->last = b.nodes.fronts[0];
-  gk_host_free(b.nodes.fronts);
+  if (result == GK_OK) into->last = b.nodes.frontier[0];
+  gk_host_free(b.nodes.frontier);
   gki_trace_end();
   return result;
 }

@@ -74,7 +74,7 @@ static gk_result add_nodes(gki_cuda_nodes *nodes, CUgraph into, uint32_t begin, 
 static gk_result add_parallel(gki_cuda_nodes *nodes, CUgraph into, uint32_t at, size_t first) {
   const gk_node *all = nodes->slots->plan->nodes;
   size_t begin = 0;
-  gk_result result = gki_cuda_nodes_gather(nodes, into, at, first);
+  gk_result result = gki_cuda_nodes_narrow(nodes, into, at, first);
   const size_t copy = nodes->count;
   for (uint32_t section = at + 1; result == GK_OK && section < all[at].end; section = all[section].end) {
     result = gki_cuda_nodes_fork(nodes, first, copy, &begin);
@@ -120,7 +120,7 @@ static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
     else if (made) (void)driver->cuGraphDestroy(made);
   }
   gki_cuda_updates_belong(&graph->updates, &graph->parameters, at->begin, at->end, graph->runs[run].exec);
-  gk_host_free(nodes.fronts);
+  gk_host_free(nodes.frontier);
   return result;
 }
 

@@ -10,18 +10,18 @@
 /* ---- nodes of any kind ------------------------------------------------------------------------------------------- */
 
 bool gki_cuda_nodes_grow(gki_cuda_nodes *n, size_t more) {
-  return gki_grow((void **)&n->fronts, &n->capacity, n->count + more, sizeof(CUgraphNode), "a graph's nodes");
+  return gki_grow((void **)&n->frontier, &n->capacity, n->count + more, sizeof(CUgraphNode), "a graph's nodes");
 }
 
 gk_result gki_cuda_nodes_advance(gki_cuda_nodes *n, size_t first, CUgraphNode node) {
   n->count = first;
   if (!gki_cuda_nodes_grow(n, 1)) return GK_ERROR_MEMORY;
-  n->fronts[n->count++] = node;
+  n->frontier[n->count++] = node;
   return GK_OK;
 }
 
 const CUgraphNode *gki_cuda_nodes_from(const gki_cuda_nodes *n, size_t first) {
-  return n->count > first ? n->fronts + first : NULL;
+  return n->count > first ? n->frontier + first : NULL;
 }
 
 gk_result gki_cuda_nodes_result(const gki_cuda_nodes *n, CUresult result, const char *call, uint32_t task) {
@@ -62,7 +62,7 @@ static gk_result add_empty(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_
 
 /* ---- branches ---------------------------------------------------------------------------------------------------- */
 
-gk_result gki_cuda_nodes_gather(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first) {
+gk_result gki_cuda_nodes_narrow(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first) {
   return n->count - first > 1 ? add_empty(n, into, task, first) : GK_OK;
 }
 
@@ -70,13 +70,13 @@ gk_result gki_cuda_nodes_fork(gki_cuda_nodes *n, size_t first, size_t copy, size
   const size_t before = copy - first;
   *begin = n->count;
   if (!gki_cuda_nodes_grow(n, before)) return GK_ERROR_MEMORY;
-  memcpy(n->fronts + n->count, n->fronts + first, before * sizeof(CUgraphNode));
+  memcpy(n->frontier + n->count, n->frontier + first, before * sizeof(CUgraphNode));
   n->count += before;
   return GK_OK;
 }
 
 void gki_cuda_nodes_join(gki_cuda_nodes *n, size_t first, size_t copy) {
-  memmove(n->fronts + first, n->fronts + copy, (n->count - copy) * sizeof(CUgraphNode));
+  memmove(n->frontier + first, n->frontier + copy, (n->count - copy) * sizeof(CUgraphNode));
   n->count -= copy - first;
 }
 
@@ -132,7 +132,7 @@ static gk_result record_own(const gki_cuda_nodes *n, uint32_t task, CUstream str
 /* What has been recorded comes next, instead of what it came behind. */
 static gk_result take_recorded(gki_cuda_nodes *n, size_t first, const CUgraphNode *last, size_t count) {
   if (!gki_cuda_nodes_grow(n, count)) return GK_ERROR_MEMORY;
-  if (count) memmove(n->fronts + first, last, count * sizeof *last);
+  if (count) memmove(n->frontier + first, last, count * sizeof *last);
   n->count = first + count;
   return GK_OK;
 }

@@ -3,8 +3,8 @@
 #define GKI_CUDA_NODES_H
 #include "cuda/parameters.h"
 
-/* `fronts` is a stack of nodes that what comes next has to wait for: from some `first` on those of the block at hand.
- * Whoever makes one frees it by gk_host_free. */
+/* Adds tasks to a graph. `frontier` is a stack: the entries from `first` on are the nodes that the next node of the
+ * current block waits for. The owner frees it by gk_host_free. */
 typedef struct gki_cuda_nodes {
   const gki_cuda_device *device;
   const gki_cuda_slots *slots;
@@ -16,7 +16,7 @@ typedef struct gki_cuda_nodes {
   char *refused;  /* gets why a body can't hold a node, as a sentence, with GK_ERROR_UNSUPPORTED */
   size_t refused_bytes;
   bool is_outside; /* they go into a graph of the caller's, which the driver may mind */
-  CUgraphNode *fronts;
+  CUgraphNode *frontier;
   size_t count, capacity;
 } gki_cuda_nodes;
 
@@ -28,10 +28,10 @@ gk_result gki_cuda_nodes_advance(gki_cuda_nodes *nodes, size_t first, CUgraphNod
 /* The nodes from `first` on, as the driver takes what to wait for: NULL if there are none. */
 const CUgraphNode *gki_cuda_nodes_from(const gki_cuda_nodes *nodes, size_t first);
 
-/* For branches side by side, none of which waits for another one: what there is to wait for is brought down to at most
- * one node, which saves edges; each branch begins with a copy of that on the stack's top, at `begin`; in the end all
- * that the branches have left there from `copy` on takes its place. */
-gk_result gki_cuda_nodes_gather(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first);
+/* For parallel branches. `narrow` reduces the frontier to one node at most, which saves edges. `fork` pushes a copy of
+ * the frontier, at `begin`, for the next branch. `join` replaces the frontier by the ends of all branches, which are on
+ * the stack from `copy` on. */
+gk_result gki_cuda_nodes_narrow(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first);
 gk_result gki_cuda_nodes_fork(gki_cuda_nodes *nodes, size_t first, size_t copy, size_t *begin);
 void gki_cuda_nodes_join(gki_cuda_nodes *nodes, size_t first, size_t copy);
 
