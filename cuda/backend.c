@@ -191,7 +191,7 @@ typedef struct any_graph {
   };
 } any_graph;
 
-static bool has_code_by_hand(const gk_plan *plan) {
+static bool has_handwritten_code(const gk_plan *plan) {
   for (uint32_t k = 0; k < plan->node_count; ++k)
     if (plan->nodes[k].handwritten) return true;
   return false;
@@ -208,7 +208,7 @@ static void say_why_gated(const gki_cuda_device *device, const gk_plan *plan, ch
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
   else if (!device->caps.conditional) snprintf(why, bytes, "%s", device->caps.why);
-  else if (device->caps.quirks & GKI_CUDA_TARGET_BY_COPY && has_code_by_hand(plan))
+  else if (device->caps.quirks & GKI_CUDA_TARGET_BY_COPY && has_handwritten_code(plan))
     snprintf(why, bytes, "it has kernels with code by hand, whose parameters are in their nodes, and this driver "
              "doesn't update nodes of graphs with conditional nodes");
 }

@@ -23,7 +23,7 @@ enum {
   GKI_CUDA_CLOSE_FROM_OUTSIDE = 1 << 9, /* no kernel sets the handle of an IF or SWITCH that it is in */
   GKI_CUDA_LOOP_END_LAST = 1 << 10,    /* the last node of a loop's body is a kernel that sets the loop's handle */
   GKI_CUDA_TARGET_BY_COPY = 1 << 11,   /* no node of a graph is ever updated: the target reaches it by memory */
-  GKI_CUDA_CODE_ON_HOST = 1 << 12,     /* no graph with conditional nodes holds kernels with code by hand */
+  GKI_CUDA_CODE_ON_HOST = 1 << 12,     /* no graph with conditional nodes holds kernels with handwritten code */
 };
 enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers; 12.3 has the nodes, with faults */
 

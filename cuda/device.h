@@ -15,7 +15,7 @@ typedef struct gki_cuda_kernel {
   unsigned threads; /* of a block; a multiple of the warp */
   unsigned blocks;  /* that the device holds at once */
   struct gki_cuda_module *module; /* NULL: gk's own, or a function of the caller's */
-  const gk_kernel *foreign; /* whose code by hand it is, with the shape that follows; NULL: it takes a gki_cuda_task */
+  const gk_kernel *handwritten; /* with the launch shape below; NULL: a composed kernel, which takes a gki_cuda_task */
   unsigned block[3], per_block[3], shared_bytes;
 } gki_cuda_kernel;
 

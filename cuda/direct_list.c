@@ -101,8 +101,8 @@ static gk_result set_arming(const gki_cuda_graph *graph, CUgraphExec exec, gki_c
                  "the graph that the list was added to, as it was then or later?", graph->plan->name, text);
 }
 
-/* Kernels with code by hand have their values in their nodes. What this exec has isn't known: it may be a new one at an
- * old one's address. To set again what it was armed with tells whether it is one of that graph. */
+/* Handwritten kernels have their values in their nodes. This exec may be a new one at the address of an old one, so all
+ * values are sent. Setting the last arming again first shows whether the exec belongs to the graph. */
 static gk_result update_nodes(gki_cuda_graph *graph, const gk_launch_args *launch, CUgraphExec exec) {
   const gki_cuda_parameters *parameters = &graph->parameters;
   gki_cuda_updates *updates = &graph->fresh.updates;

@@ -208,7 +208,7 @@ static gk_result ask_for_shared(const gki_cuda_device *device, const gk_kernel *
 
 gk_result gki_cuda_handwritten_prepare(const gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
   const gk_code *code = kernel->cuda;
-  made->foreign = kernel;
+  made->handwritten = kernel;
   made->shared_bytes = code->shared_bytes;
   for (int k = 0; k < 3; ++k) {
     made->block[k] = code->block[k] ? code->block[k] : k == 0 ? 256 : 1;

@@ -8,11 +8,11 @@
 
 enum { THREADS = 256, WARP = 32 };
 
-/* The kernels of one source, or of one text or image by hand. */
+/* The kernels of one source, or of one handwritten text or image. */
 typedef struct gki_cuda_module {
   struct gki_cuda_module *next;
   const void *from;    /* by address */
-  const char *options; /* of a text by hand, "" if it has none; else NULL */
+  const char *options; /* of a handwritten text, "" if it has none; else NULL */
   CUmodule module;
   unsigned users; /* kernels that were made ready */
 } gki_cuda_module;

@@ -205,7 +205,7 @@ static gk_result add_call(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------- */
 
-static gk_result add_by_hand(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first) {
+static gk_result add_handwritten(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first) {
   CUDA_KERNEL_NODE_PARAMS_v1 shape;
   void *pointers[GK_MAX_ARGS];
   CUgraphNode made;
@@ -224,7 +224,7 @@ bool gki_cuda_is_small(const gk_plan *plan, uint32_t at) {
 gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first, CUdeviceptr word) {
   const gk_node *node = &n->slots->plan->nodes[at];
   if (node->op == GK_OP_CALL) return add_call(n, into, at, first);
-  if (node->op == GK_OP_KERNEL && n->code[at]->foreign) return add_by_hand(n, into, at, first);
+  if (node->op == GK_OP_KERNEL && n->code[at]->handwritten) return add_handwritten(n, into, at, first);
   const gki_cuda_kernel *kernel = node->op == GK_OP_KERNEL ? n->code[at]
                                   : node->op == GK_OP_COPY ? &n->device->copy_kernel
                                                            : &n->device->fill_kernel;

@@ -10,7 +10,7 @@ typedef struct gki_cuda_nodes {
   const gki_cuda_slots *slots;
   gki_cuda_kernel *const *code; /* by node of the plan */
   const gk_value *values;       /* by slot, for library calls */
-  const gki_cuda_parameters *parameters; /* for kernels with code by hand; */
+  const gki_cuda_parameters *parameters; /* for kernels with handwritten code; */
   gki_cuda_updates *updates;             /* gets their nodes */
   CUgraph *whole; /* the owner's, which becomes NULL once the driver has freed it; any other graph is a body in it */
   char *refused;  /* gets why a body can't hold a node, as a sentence, with GK_ERROR_UNSUPPORTED */

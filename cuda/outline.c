@@ -43,8 +43,8 @@ static line line_of_task(const graph *g, uint32_t at) {
                                                            : &g->device->fill_kernel;
   l.kernel = node->op == GK_OP_KERNEL ? node->kernel->name : node->op == GK_OP_COPY ? "gki_copy" : "gki_fill";
   l.blocks = kernel->blocks;
-  l.threads = kernel->foreign ? kernel->block[0] * kernel->block[1] * kernel->block[2] : kernel->threads;
-  if (!kernel->foreign && gki_cuda_is_small(g->plan, at)) {
+  l.threads = kernel->handwritten ? kernel->block[0] * kernel->block[1] * kernel->block[2] : kernel->threads;
+  if (!kernel->handwritten && gki_cuda_is_small(g->plan, at)) {
     l.blocks = 1;
     l.threads = GKI_CUDA_SMALL_THREADS;
   }
@@ -252,7 +252,7 @@ typedef struct list {
   const gk_plan *plan;
   const char *why; /* the host decides; NULL: the device */
   size_t slot_bytes;
-  uint32_t by_hand;
+  uint32_t handwritten;
   bool calls;
   const char *target; /* how it goes over; NULL: there is none */
 } list;
@@ -262,9 +262,9 @@ static void write_head(const list *l, gki_text *text) {
   else gki_text_add(text, "decided by the device\n");
   gki_text_add(text, "slots: a table of %zu bytes on the device; what is bound anew goes over by one copy in front of "
                "a launch\n", l->slot_bytes);
-  if (l->by_hand)
-    gki_text_add(text, "code by hand: %" PRIu32 " node%s, updated when what they use is bound anew\n", l->by_hand,
-                 l->by_hand == 1 ? "" : "s");
+  if (l->handwritten)
+    gki_text_add(text, "code by hand: %" PRIu32 " node%s, updated when what they use is bound anew\n", l->handwritten,
+                 l->handwritten == 1 ? "" : "s");
   if (l->calls) gki_text_add(text, "library calls: recorded again when what they use is bound to something else\n");
   if (l->target) gki_text_add(text, "where to resume: by %s\n", l->target);
 }
@@ -272,7 +272,7 @@ static void write_head(const list *l, gki_text *text) {
 static void list_head(const list *l, gki_text *text) {
   gki_text_add(text, "{\"decides\": \"%s\", \"slot_bytes\": %zu, \"by_hand\": %" PRIu32 ", \"calls\": %s, "
                "\"target\": ", l->why ? "host" : "device",
-               l->slot_bytes, l->by_hand, l->calls ? "true" : "false");
+               l->slot_bytes, l->handwritten, l->calls ? "true" : "false");
   if (l->target) gki_text_add(text, "\"%s\"", l->target);
   else gki_text_add(text, "null");
   if (l->why) {
@@ -324,9 +324,9 @@ static char *end_all(form as, gki_text *text) {
   return gki_text_hand_over(text);
 }
 
-static uint32_t count_by_hand(const gk_plan *plan, gki_cuda_kernel *const *code) {
+static uint32_t count_handwritten(const gk_plan *plan, gki_cuda_kernel *const *code) {
   uint32_t found = 0;
-  for (uint32_t k = 0; k < plan->node_count; ++k) found += code[k] && code[k]->foreign;
+  for (uint32_t k = 0; k < plan->node_count; ++k) found += code[k] && code[k]->handwritten;
   return found;
 }
 
@@ -335,7 +335,7 @@ char *gki_cuda_outline_native(const gki_cuda_graph *native, const char *format) 
   const form as = form_of(format);
   const gk_plan *plan = native->plan;
   const list l = {.plan = plan, .slot_bytes = native->slots.table.bytes,
-                  .by_hand = count_by_hand(plan, native->code), .calls = native->calls.any,
+                  .handwritten = count_handwritten(plan, native->code), .calls = native->calls.any,
                   .target = !plan->checkpoint_count ? NULL
                             : native->external       ? "the arming kernel"
                             : native->sends_target_by_copy  ? "a copy"
@@ -358,7 +358,7 @@ char *gki_cuda_outline_gated(const gki_cuda_gated *gated, const char *why, const
   const form as = form_of(format);
   const gk_plan *plan = gated->plan;
   const list l = {.plan = plan, .why = why, .slot_bytes = gated->slots.table.bytes,
-                  .by_hand = count_by_hand(plan, gated->code), .calls = gated->calls.any};
+                  .handwritten = count_handwritten(plan, gated->code), .calls = gated->calls.any};
   begin_all(&l, as, &text);
   for (uint32_t k = 0; k < plan->run_count; ++k) {
     const graph g = {.plan = plan, .device = gated->device, .code = gated->code, .begin = plan->runs[k].begin,

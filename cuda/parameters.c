@@ -26,7 +26,7 @@ static size_t bytes_of(const gk_kernel *kernel) {
 static void find_tasks(gki_cuda_parameters *p, gki_cuda_kernel *const *code) {
   const gk_plan *plan = p->slots->plan;
   for (uint32_t k = 0; k < plan->node_count; ++k) {
-    if (!code[k] || !code[k]->foreign) continue;
+    if (!code[k] || !code[k]->handwritten) continue;
     const size_t bytes = bytes_of(plan->nodes[k].kernel);
     p->tasks[p->count++] = (gki_cuda_is_handwritten){k, p->bytes, bytes, code[k]};
     p->bytes += bytes;
@@ -65,7 +65,7 @@ gk_result gki_cuda_parameters_find(gki_cuda_parameters *p, const gki_cuda_slots 
   const gk_plan *plan = slots->plan;
   uint32_t count = 0;
   *p = (gki_cuda_parameters){.slots = slots};
-  for (uint32_t k = 0; k < plan->node_count; ++k) count += code[k] && code[k]->foreign;
+  for (uint32_t k = 0; k < plan->node_count; ++k) count += code[k] && code[k]->handwritten;
   if (!count) return GK_OK;
   p->tasks = gki_arena_alloc(arena, count, sizeof *p->tasks);
   p->changes = gki_arena_alloc(arena, (size_t)count + 1, sizeof *p->changes);
@@ -202,7 +202,7 @@ static void shape_task(const gki_cuda_parameters *p, uint32_t number, CUDA_KERNE
                        void **pointers) {
   const gki_cuda_kernel *kernel = p->tasks[number].kernel;
   const unsigned *grid = p->wanted.grids[number], *block = kernel->block;
-  const gk_kernel *from = kernel->foreign;
+  const gk_kernel *from = kernel->handwritten;
   unsigned char *at = p->wanted.bytes + p->tasks[number].at;
   for (uint32_t k = 0; k < from->param_count; ++k) {
     pointers[k] = at;
