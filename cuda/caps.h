@@ -1,46 +1,46 @@
-/* What a device's driver does with conditional nodes: the questions of the probe, the answers, and the safe way where
- * an answer is no. */
+/* What a device's driver does with conditional nodes: the questions of the probe, the answers, and the quirk that a
+ * "no" stands for. */
 #ifndef GKI_CUDA_CAPS_H
 #define GKI_CUDA_CAPS_H
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Safe ways, as bits. What is said of those from PASS_ON_PER_LEVEL to LOOP_END_LAST, plain gates do all at once; where
- * the first must be taken, the host gates everything.
- * Without any, this holds: a handle has its default at the start of a launch and keeps its value, over passes too,
- * until some kernel of the graph sets it, wherever in the graph that kernel and the handle's node are. */
+/* Quirks, as bits: how lists are lowered for a driver that doesn't do all that gk relies on. Plain gates cover all of
+ * those from PASS_ON_PER_LEVEL to LOOP_END_LAST.
+ * A driver without quirks: a handle has its default at the start of a launch. It keeps its value, also from pass to
+ * pass, until a kernel of the graph sets it, wherever that kernel and the handle's node are. */
 enum {
   GKI_CUDA_HOST_GATED = 1 << 0,        /* no conditional nodes at all */
   GKI_CUDA_NO_SWITCH = 1 << 1,         /* one IF node per case; without GK_WITH_SWITCH */
   GKI_CUDA_CHAIN_BRANCHES = 1 << 2,    /* branches of a PARALLEL that decide come one behind the other */
-  GKI_CUDA_PASS_ON_PER_LEVEL = 1 << 3, /* a kernel sets handles of its own body and of the loop whose body that is, and
-                                        * another one behind each body carries a stop on to the next */
+  GKI_CUDA_PASS_ON_PER_LEVEL = 1 << 3, /* a kernel sets handles of its own body and of that body's loop only; a kernel
+                                        * behind each body passes a stop on */
   GKI_CUDA_SET_AT_ENTRY = 1 << 4,      /* handles in a body are set by a kernel at its beginning, not from outside */
   GKI_CUDA_SET_PER_PASS = 1 << 5,      /* gates in a loop's body are set in each pass */
   GKI_CUDA_REARM_IN_FRONT = 1 << 6,    /* a DO_WHILE in a loop gets a kernel in front of it that sets its handle */
-  GKI_CUDA_MERGE_IN_BODY = 1 << 7,     /* a chain goes on within a body, never into one beside it */
-  GKI_CUDA_WRITE_ONCE = 1 << 8,        /* a kernel collects what it sets and sets each handle once */
+  GKI_CUDA_MERGE_IN_BODY = 1 << 7,     /* a chain stays in its body, and enters none beside it */
+  GKI_CUDA_WRITE_ONCE = 1 << 8,        /* a kernel sets each handle once at most */
   GKI_CUDA_CLOSE_FROM_OUTSIDE = 1 << 9, /* no kernel sets the handle of an IF or SWITCH that it is in */
   GKI_CUDA_LOOP_END_LAST = 1 << 10,    /* the last node of a loop's body is a kernel that sets the loop's handle */
-  GKI_CUDA_TARGET_BY_COPY = 1 << 11,   /* no node of a graph is ever updated: the target reaches it by memory */
+  GKI_CUDA_TARGET_BY_COPY = 1 << 11,   /* no node is updated; the target is copied to the device */
   GKI_CUDA_CODE_ON_HOST = 1 << 12,     /* no graph with conditional nodes holds kernels with handwritten code */
 };
-enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers; 12.3 has the nodes, with faults */
+enum { GKI_CUDA_CONDITIONAL_SINCE = 12040 }; /* drivers for 12.3 have the nodes, with faults */
 
-/* Those for which a list that needs one of them is lowered with GK_WITH_PLAIN. */
+/* Lists that one of these matters to are lowered with GK_WITH_PLAIN. */
 enum {
   GKI_CUDA_QUIRKS_PLAIN = GKI_CUDA_PASS_ON_PER_LEVEL | GKI_CUDA_SET_AT_ENTRY | GKI_CUDA_SET_PER_PASS |
                         GKI_CUDA_REARM_IN_FRONT | GKI_CUDA_MERGE_IN_BODY | GKI_CUDA_WRITE_ONCE |
                         GKI_CUDA_CLOSE_FROM_OUTSIDE | GKI_CUDA_LOOP_END_LAST,
 };
-/* Those that cuda/lower.c takes. */
+/* Those that cuda/lower.c handles. */
 enum {
   GKI_CUDA_QUIRKS_HANDLED = GKI_CUDA_NO_SWITCH | GKI_CUDA_CHAIN_BRANCHES | GKI_CUDA_TARGET_BY_COPY |
                         GKI_CUDA_CODE_ON_HOST | GKI_CUDA_QUIRKS_PLAIN,
 };
 
-/* The questions: X(id, name, way where the answer is no, what is true if it is yes). Those of one graph stand together,
- * in the order of asking; the first two decide whether there is more to ask. */
+/* The questions, graph by graph in the order of asking: X(id, name, quirk if the answer is no, what is true if it is
+ * yes). Each of the first two ends the probe if its answer is no. */
 #define GKI_CUDA_QUESTIONS(X) \
   X(P1A, "P1a", GKI_CUDA_HOST_GATED, "a handle has its default in each launch and keeps it until it is set") \
   X(P2O0, "P2o0", GKI_CUDA_HOST_GATED, "a kernel opens and closes the nodes behind it, and ends the loop it is in") \
@@ -73,7 +73,6 @@ typedef enum gki_cuda_question {
   GKI_CUDA_QUESTION_COUNT
 } gki_cuda_question;
 
-/* What is said of each; nothing of it is allocated. */
 typedef struct gki_cuda_question_text { const char *name, *text; uint32_t quirk; } gki_cuda_question_text;
 extern const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT];
 
@@ -81,13 +80,13 @@ typedef enum gki_cuda_answer {
   GKI_CUDA_NOT_ASKED,
   GKI_CUDA_NO,
   GKI_CUDA_DECLINED,  /* by GK_CUDA_PROBE */
-  GKI_CUDA_NOT_SHOWN, /* nothing went wrong, but the branches that it is about were never seen at work at once */
+  GKI_CUDA_NOT_SHOWN, /* its branches gave the right result, but never ran at the same time */
   GKI_CUDA_YES
 } gki_cuda_answer;
 
 enum { GKI_CUDA_PROBE_GRAPHS = 6 };
 
-/* One that ran, twice. */
+/* A graph of the probe. Each runs twice. */
 typedef struct gki_cuda_probe_timing {
   const char *name;
   uint32_t nodes;
@@ -95,24 +94,24 @@ typedef struct gki_cuda_probe_timing {
 } gki_cuda_probe_timing;
 
 typedef struct gki_cuda_caps {
-  bool conditional;   /* false: everything is host-gated, and `why` says why */
-  bool is_final;      /* false: a call failed for a reason that may pass, so the next one who asks starts anew */
-  bool hangs;         /* a graph didn't end: what waits for the device, or ends its context, may never return */
-  bool busy;          /* other work kept a plain kernel from running: the same, until that work ends */
-  bool broke;         /* the context failed, for good */
+  bool conditional;   /* false: everything is host-gated; `why` has the reason */
+  bool is_final;      /* false: a call failed for a reason that may pass; the next call probes again */
+  bool hangs;         /* a graph didn't end: a wait for the device, or the end of its context, may never return */
+  bool busy;          /* other work kept a plain kernel from running: the same holds until that work ends */
+  bool broke;         /* the context failed permanently */
   int driver_version; /* 12040 is 12.4 */
-  uint32_t quirks;      /* that must be taken */
+  uint32_t quirks;
   uint8_t answers[GKI_CUDA_QUESTION_COUNT]; /* gki_cuda_answer; all but YES count as no, with a bit in `quirks` */
-  uint32_t declined;  /* questions, as bits, that GK_CUDA_PROBE answered with no */
-  uint32_t overlaps;  /* how often kernels of parallel branches were seen at work at once */
-  uint32_t microseconds; /* all of it took so long */
-  uint32_t graph_count;  /* how many ran */
+  uint32_t declined;  /* questions, as bits, that GK_CUDA_PROBE answers with no */
+  uint32_t overlaps;  /* how often kernels of parallel branches ran at the same time */
+  uint32_t microseconds; /* of the whole probe */
+  uint32_t graph_count;  /* that ran */
   gki_cuda_probe_timing graphs[GKI_CUDA_PROBE_GRAPHS];
-  uint8_t asked_in[GKI_CUDA_QUESTION_COUNT]; /* which of them; of an answer */
-  char why[400];      /* without `conditional`: a sentence, for the capability report */
+  uint8_t asked_in[GKI_CUDA_QUESTION_COUNT]; /* index of its graph */
+  char why[400];      /* without `conditional`: the reason, as a sentence */
 } gki_cuda_caps;
 
-/* Whether giving something back may wait for work that doesn't end. */
+/* Nothing is freed on such a device, since that could wait for work that doesn't end. */
 static inline bool gki_cuda_must_leave(const gki_cuda_caps *caps) {
   return caps->hangs || caps->busy;
 }

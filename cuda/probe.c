@@ -8,8 +8,8 @@
 #include <time.h>
 
 enum { LAUNCHES = 2, SPINS_NS = 2000000, PAUSE_NS = 100000, CALL_BYTES = 300 };
-/* A graph is stuck if in so much time so many plain kernels went past it, or after the longest time. */
-enum { PATIENCE_MS = 3000, BEATS = 20, BEAT_MS = 100, LONGEST_MS = 60000, NS_PER_MS = 1000000 };
+/* A graph is stuck after LONGEST_MS, or after PATIENCE_MS if HEARTBEATS plain kernels ran meanwhile. */
+enum { PATIENCE_MS = 3000, HEARTBEATS = 20, HEARTBEAT_MS = 100, LONGEST_MS = 60000, NS_PER_MS = 1000000 };
 
 const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT] = {
 #define QUESTION(id, name, quirk, text) {name, text, quirk},
@@ -17,52 +17,51 @@ const gki_cuda_question_text gki_cuda_questions[GKI_CUDA_QUESTION_COUNT] = {
 #undef QUESTION
 };
 
-/* What all graphs of one probe use. */
-typedef struct asking {
+typedef struct probe {
   const gki_cuda_driver *driver;
   CUcontext context;
   CUstream stream, beside;
-  CUgraph beat_graph;
-  CUgraphExec beat;         /* one plain kernel */
+  CUgraph heartbeat_graph;
+  CUgraphExec heartbeat;    /* one plain kernel */
   CUdeviceptr memory;       /* gki_probe_memory */
-  gki_probe_memory *pinned; /* the first as it goes there, then one per launch as it was behind it */
+  gki_probe_memory *pinned; /* the initial state, then the state after each launch */
   CUfunction set_list, set_beside;
-  bool hangs, busy;         /* a graph, or a beat, didn't end: nothing may be freed any more */
-  char failure[CALL_BYTES]; /* the first call that failed, if it was needed */
-} asking;
+  bool hangs, busy;         /* a graph, or the first heartbeat, didn't end: nothing may be freed */
+  char failure[CALL_BYTES]; /* the first call that failed and was needed */
+} probe;
 
 static uint32_t us_of(uint64_t from, uint64_t to) { return (uint32_t)((to - from) / 1000); }
 
-/* graph: whose call it is, or NULL. */
-static bool check(asking *a, CUresult result, const char *call, const char *graph) {
+/* @param graph  The call was for it; or NULL. */
+static bool check(probe *p, CUresult result, const char *call, const char *graph) {
   if (result == CUDA_SUCCESS) return true;
   char text[CALL_BYTES / 2];
-  gki_cuda_describe_result(a->driver, result, text, sizeof text);
-  if (!a->failure[0])
-    snprintf(a->failure, sizeof a->failure, "%s%s%s: %s", call, graph ? ", for the graph of " : "", graph ? graph : "",
+  gki_cuda_describe_result(p->driver, result, text, sizeof text);
+  if (!p->failure[0])
+    snprintf(p->failure, sizeof p->failure, "%s%s%s: %s", call, graph ? ", for the graph of " : "", graph ? graph : "",
              text);
   return false;
 }
 
-/* ---- what is used ------------------------------------------------------------------------------------------------ */
+/* ---- resources --------------------------------------------------------------------------------------------------- */
 
-static bool take_kernels(asking *a, CUmodule gates) {
-  const gki_cuda_driver *d = a->driver;
-  return check(a, d->cuModuleGetFunction(&a->set_list, gates, "gki_set_list"), "cuModuleGetFunction of gki_set_list",
+static bool take_kernels(probe *p, CUmodule gates) {
+  const gki_cuda_driver *d = p->driver;
+  return check(p, d->cuModuleGetFunction(&p->set_list, gates, "gki_set_list"), "cuModuleGetFunction of gki_set_list",
                NULL) &&
-         check(a, d->cuModuleGetFunction(&a->set_beside, gates, "gki_set_beside"),
+         check(p, d->cuModuleGetFunction(&p->set_beside, gates, "gki_set_beside"),
                "cuModuleGetFunction of gki_set_beside", NULL);
 }
 
-static gki_probe_trial trial_of(const asking *a) {
-  return (gki_probe_trial){.driver = a->driver, .context = a->context, .set_list = a->set_list,
-                           .set_beside = a->set_beside, .memory = a->memory,
-                           .settings = a->pinned ? a->pinned->settings : NULL};
+static gki_probe_trial trial_of(const probe *p) {
+  return (gki_probe_trial){.driver = p->driver, .context = p->context, .set_list = p->set_list,
+                           .set_beside = p->set_beside, .memory = p->memory,
+                           .settings = p->pinned ? p->pinned->settings : NULL};
 }
 
-static bool instantiate(const asking *a, gki_probe_trial *t, CUgraphExec *exec) {
+static bool instantiate(const probe *p, gki_probe_trial *t, CUgraphExec *exec) {
   CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {0};
-  if (gki_probe_check(t, a->driver->cuGraphInstantiateWithParams(exec, t->graph, &parameters),
+  if (gki_probe_check(t, p->driver->cuGraphInstantiateWithParams(exec, t->graph, &parameters),
                       "cuGraphInstantiateWithParams"))
     return true;
   *exec = NULL;
@@ -76,140 +75,140 @@ static void build(gki_probe_trial *t, void (*by)(gki_probe_trial *trial)) {
 
 static const char one_kernel[] = "one kernel";
 
-static bool take_beat(asking *a) {
-  gki_probe_trial t = trial_of(a);
-  build(&t, gki_probe_build_beat);
-  a->beat_graph = t.graph;
-  if (t.result == CUDA_SUCCESS) (void)instantiate(a, &t, &a->beat);
-  return check(a, t.result, t.call, one_kernel);
+static bool make_heartbeat(probe *p) {
+  gki_probe_trial t = trial_of(p);
+  build(&t, gki_probe_build_heartbeat);
+  p->heartbeat_graph = t.graph;
+  if (t.result == CUDA_SUCCESS) (void)instantiate(p, &t, &p->heartbeat);
+  return check(p, t.result, t.call, one_kernel);
 }
 
-static bool take_stream(asking *a, CUstream *stream) {
-  const CUresult result = a->driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING);
+static bool take_stream(probe *p, CUstream *stream) {
+  const CUresult result = p->driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING);
   if (result != CUDA_SUCCESS) *stream = NULL;
-  return check(a, result, "cuStreamCreate", NULL);
+  return check(p, result, "cuStreamCreate", NULL);
 }
 
-static bool take(asking *a) {
-  const gki_cuda_driver *d = a->driver;
+static bool take(probe *p) {
+  const gki_cuda_driver *d = p->driver;
   CUdeviceptr memory;
   void *pinned;
-  if (!take_stream(a, &a->stream) || !take_stream(a, &a->beside)) return false;
-  if (!check(a, d->cuMemAlloc(&memory, sizeof(gki_probe_memory)), "cuMemAlloc", NULL)) return false;
-  a->memory = memory;
-  if (!check(a, d->cuMemHostAlloc(&pinned, (1 + LAUNCHES) * sizeof(gki_probe_memory), GKI_CU_MEMHOSTALLOC_PORTABLE),
+  if (!take_stream(p, &p->stream) || !take_stream(p, &p->beside)) return false;
+  if (!check(p, d->cuMemAlloc(&memory, sizeof(gki_probe_memory)), "cuMemAlloc", NULL)) return false;
+  p->memory = memory;
+  if (!check(p, d->cuMemHostAlloc(&pinned, (1 + LAUNCHES) * sizeof(gki_probe_memory), GKI_CU_MEMHOSTALLOC_PORTABLE),
              "cuMemHostAlloc", NULL))
     return false;
-  a->pinned = pinned;
-  return take_beat(a);
+  p->pinned = pinned;
+  return make_heartbeat(p);
 }
 
-static void give_back(asking *a) {
-  const gki_cuda_driver *d = a->driver;
-  if (a->hangs || a->busy) return;
-  if (a->beat) (void)d->cuGraphExecDestroy(a->beat);
-  if (a->beat_graph) (void)d->cuGraphDestroy(a->beat_graph);
-  if (a->pinned) (void)d->cuMemFreeHost(a->pinned);
-  if (a->memory) (void)d->cuMemFree(a->memory);
-  if (a->beside) (void)d->cuStreamDestroy(a->beside);
-  if (a->stream) (void)d->cuStreamDestroy(a->stream);
+static void give_back(probe *p) {
+  const gki_cuda_driver *d = p->driver;
+  if (p->hangs || p->busy) return;
+  if (p->heartbeat) (void)d->cuGraphExecDestroy(p->heartbeat);
+  if (p->heartbeat_graph) (void)d->cuGraphDestroy(p->heartbeat_graph);
+  if (p->pinned) (void)d->cuMemFreeHost(p->pinned);
+  if (p->memory) (void)d->cuMemFree(p->memory);
+  if (p->beside) (void)d->cuStreamDestroy(p->beside);
+  if (p->stream) (void)d->cuStreamDestroy(p->stream);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-typedef enum outcome { ENDED, FAILED, IS_STUCK, TOOK_TOO_LONG } outcome;
+typedef enum wait_result { ENDED, FAILED, IS_STUCK, TOOK_TOO_LONG } wait_result;
 
-/* Kernels on the stream beside, to tell a graph that is stuck from a device that has other work. */
-typedef struct beats {
-  uint64_t last; /* the time then */
+/* Plain kernels on the second stream tell a graph that is stuck from a device that has other work. */
+typedef struct heartbeats {
+  uint64_t last; /* when the last one was launched */
   int done;
   bool is_under_way;
-} beats;
+} heartbeats;
 
-/* What fails here fails again where it matters. */
-static void beat(const asking *a, beats *b, uint64_t now) {
-  const gki_cuda_driver *d = a->driver;
-  if (b->is_under_way && d->cuStreamQuery(a->beside) == CUDA_SUCCESS) {
+/* A failure here occurs again where it matters. */
+static void heartbeat(const probe *p, heartbeats *b, uint64_t now) {
+  const gki_cuda_driver *d = p->driver;
+  if (b->is_under_way && d->cuStreamQuery(p->beside) == CUDA_SUCCESS) {
     b->is_under_way = false;
     ++b->done;
   }
-  if (b->is_under_way || now - b->last < (uint64_t)BEAT_MS * NS_PER_MS) return;
+  if (b->is_under_way || now - b->last < (uint64_t)HEARTBEAT_MS * NS_PER_MS) return;
   b->last = now;
-  b->is_under_way = d->cuGraphLaunch(a->beat, a->beside) == CUDA_SUCCESS;
+  b->is_under_way = d->cuGraphLaunch(p->heartbeat, p->beside) == CUDA_SUCCESS;
 }
 
-/* Until the stream is done. What can't be asked may still be at work, so it is asked twice; nothing here waits for the
- * device. */
-static outcome wait_for(asking *a, const char *graph, bool with_beats) {
+/* Polls until the stream is done; no call here waits for the device. A stream whose query fails may still be at work,
+ * so it is queried twice. */
+static wait_result wait_for(probe *p, const char *graph, bool with_heartbeats) {
   const uint64_t begin = gki_now_ns();
-  beats b = {.last = begin};
+  heartbeats b = {.last = begin};
   for (int failures = 0;;) {
-    const CUresult result = a->driver->cuStreamQuery(a->stream);
+    const CUresult result = p->driver->cuStreamQuery(p->stream);
     if (result == CUDA_SUCCESS) return failures ? FAILED : ENDED;
     if (result != CUDA_ERROR_NOT_READY) {
-      (void)check(a, result, "cuStreamQuery", graph);
+      (void)check(p, result, "cuStreamQuery", graph);
       if (++failures == 2) return FAILED;
       continue;
     }
     const uint64_t now = gki_now_ns(), waited = now - begin;
     if (waited >= (uint64_t)LONGEST_MS * NS_PER_MS) return TOOK_TOO_LONG;
-    if (waited >= (uint64_t)PATIENCE_MS * NS_PER_MS && b.done >= BEATS) return IS_STUCK;
-    if (with_beats) beat(a, &b, now);
+    if (waited >= (uint64_t)PATIENCE_MS * NS_PER_MS && b.done >= HEARTBEATS) return IS_STUCK;
+    if (with_heartbeats) heartbeat(p, &b, now);
     if (waited > SPINS_NS) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
   }
 }
 
-/* Whether plain kernels run at all: no graph's time counts before. */
-static bool is_free(asking *a) {
-  if (!check(a, a->driver->cuGraphLaunch(a->beat, a->stream), "cuGraphLaunch", one_kernel)) return false;
-  const outcome is = wait_for(a, one_kernel, false);
-  a->busy = is == TOOK_TOO_LONG;
-  if (a->busy)
-    snprintf(a->failure, sizeof a->failure, "a plain kernel didn't run within %d s, as the device has other work",
+/* Whether plain kernels run at all. The time of graphs counts from then on. */
+static bool is_free(probe *p) {
+  if (!check(p, p->driver->cuGraphLaunch(p->heartbeat, p->stream), "cuGraphLaunch", one_kernel)) return false;
+  const wait_result is = wait_for(p, one_kernel, false);
+  p->busy = is == TOOK_TOO_LONG;
+  if (p->busy)
+    snprintf(p->failure, sizeof p->failure, "a plain kernel didn't run within %d s, as the device has other work",
              LONGEST_MS / 1000);
   return is == ENDED;
 }
 
-static bool wait_for_graph(asking *a, const char *graph) {
-  const outcome is = wait_for(a, graph, true);
-  a->hangs = is == IS_STUCK || is == TOOK_TOO_LONG;
-  if (a->hangs)
-    snprintf(a->failure, sizeof a->failure, "the graph of %s didn't end within %d s%s", graph,
+static bool wait_for_graph(probe *p, const char *graph) {
+  const wait_result is = wait_for(p, graph, true);
+  p->hangs = is == IS_STUCK || is == TOOK_TOO_LONG;
+  if (p->hangs)
+    snprintf(p->failure, sizeof p->failure, "the graph of %s didn't end within %d s%s", graph,
              (is == IS_STUCK ? PATIENCE_MS : LONGEST_MS) / 1000, is == IS_STUCK ? ", and kernels beside it did" : "");
   return is == ENDED;
 }
 
 /* ---- one graph --------------------------------------------------------------------------------------------------- */
 
-static bool launch(asking *a, gki_probe_trial *t, CUgraphExec exec, int number) {
-  const gki_cuda_driver *d = a->driver;
-  const CUdeviceptr counters = a->memory + offsetof(gki_probe_memory, counters);
-  return gki_probe_check(t, d->cuMemsetD8Async(counters, 0, sizeof a->pinned->counters, a->stream),
+static bool launch(probe *p, gki_probe_trial *t, CUgraphExec exec, int number) {
+  const gki_cuda_driver *d = p->driver;
+  const CUdeviceptr counters = p->memory + offsetof(gki_probe_memory, counters);
+  return gki_probe_check(t, d->cuMemsetD8Async(counters, 0, sizeof p->pinned->counters, p->stream),
                          "cuMemsetD8Async") &&
-         gki_probe_check(t, d->cuGraphLaunch(exec, a->stream), "cuGraphLaunch") &&
-         gki_probe_check(t, d->cuMemcpyDtoHAsync(a->pinned[1 + number].counters, counters, sizeof a->pinned->counters,
-                                                 a->stream),
+         gki_probe_check(t, d->cuGraphLaunch(exec, p->stream), "cuGraphLaunch") &&
+         gki_probe_check(t, d->cuMemcpyDtoHAsync(p->pinned[1 + number].counters, counters, sizeof p->pinned->counters,
+                                                 p->stream),
                          "cuMemcpyDtoHAsync");
 }
 
-/* Both are on their way before there is a result: what comes between is for the second. */
-static bool launch_both(asking *a, gki_probe_trial *t, CUgraphExec exec, const char *graph) {
-  const CUdeviceptr settings = a->memory + offsetof(gki_probe_memory, settings);
-  if (!gki_probe_check(t, a->driver->cuMemcpyHtoDAsync(settings, a->pinned->settings, sizeof a->pinned->settings,
-                                                       a->stream),
+/* The second launch is submitted before the first ends, so the update in between is for the second only. */
+static bool launch_both(probe *p, gki_probe_trial *t, CUgraphExec exec, const char *graph) {
+  const CUdeviceptr settings = p->memory + offsetof(gki_probe_memory, settings);
+  if (!gki_probe_check(t, p->driver->cuMemcpyHtoDAsync(settings, p->pinned->settings, sizeof p->pinned->settings,
+                                                       p->stream),
                        "cuMemcpyHtoDAsync"))
     return false;
-  if (launch(a, t, exec, 0)) {
+  if (launch(p, t, exec, 0)) {
     gki_probe_update(t, exec);
-    if (t->result == CUDA_SUCCESS) launch(a, t, exec, 1);
+    if (t->result == CUDA_SUCCESS) launch(p, t, exec, 1);
   }
-  /* Also after a failure, as some of it may be under way. */
-  return wait_for_graph(a, graph) && t->result == CUDA_SUCCESS;
+  /* Also after a failure: part of the work may be under way. */
+  return wait_for_graph(p, graph) && t->result == CUDA_SUCCESS;
 }
 
-static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_probe_timing *ran,
+static void compare(const probe *p, const gki_probe_trial *t, const gki_cuda_probe_timing *ran,
                     gki_cuda_caps *caps) {
-  const uint32_t *first = a->pinned[1].counters, *second = a->pinned[2].counters;
+  const uint32_t *first = p->pinned[1].counters, *second = p->pinned[2].counters;
   for (uint32_t k = 0; k < t->expected_count; ++k) {
     const gki_probe_expected *e = &t->expected[k];
     const bool is_so = first[e->counter] == e->first && second[e->counter] == e->second;
@@ -228,23 +227,23 @@ static void compare(const asking *a, const gki_probe_trial *t, const gki_cuda_pr
 }
 
 /* False: a call failed. */
-static bool try_graph(asking *a, const gki_probe_graph *graph, gki_cuda_caps *caps) {
-  const gki_cuda_driver *d = a->driver;
-  gki_probe_trial t = trial_of(a);
+static bool try_graph(probe *p, const gki_probe_graph *graph, gki_cuda_caps *caps) {
+  const gki_cuda_driver *d = p->driver;
+  gki_probe_trial t = trial_of(p);
   CUgraphExec exec = NULL;
   const uint64_t begin = gki_now_ns();
   build(&t, graph->build);
   const uint64_t built = gki_now_ns();
-  if (t.result == CUDA_SUCCESS) (void)instantiate(a, &t, &exec);
+  if (t.result == CUDA_SUCCESS) (void)instantiate(p, &t, &exec);
   const uint64_t instantiated = gki_now_ns();
-  const bool ran = t.result == CUDA_SUCCESS && launch_both(a, &t, exec, graph->name);
+  const bool ran = t.result == CUDA_SUCCESS && launch_both(p, &t, exec, graph->name);
   const gki_cuda_probe_timing it = {graph->name, t.node_count, us_of(begin, built), us_of(built, instantiated),
                                    us_of(instantiated, gki_now_ns())};
-  if (ran) compare(a, &t, &it, caps);
-  if (a->hangs) return false;
+  if (ran) compare(p, &t, &it, caps);
+  if (p->hangs) return false;
   if (exec) (void)d->cuGraphExecDestroy(exec);
   if (t.graph) (void)d->cuGraphDestroy(t.graph);
-  return check(a, t.result, t.call, graph->name) && ran;
+  return check(p, t.result, t.call, graph->name) && ran;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
@@ -256,7 +255,7 @@ static uint32_t quirks_of(const gki_cuda_caps *caps) {
   return caps->conditional ? quirks : quirks | GKI_CUDA_HOST_GATED;
 }
 
-/* Of what was asked. */
+/* Whether a question with one of these quirks was asked and not answered with yes. */
 static bool is_no(const gki_cuda_caps *caps, uint32_t quirks) {
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k)
     if (gki_cuda_questions[k].quirk & quirks && caps->answers[k] != GKI_CUDA_NOT_ASKED &&
@@ -265,10 +264,10 @@ static bool is_no(const gki_cuda_caps *caps, uint32_t quirks) {
   return false;
 }
 
-static void say_why(gki_cuda_caps *caps, const asking *a) {
-  if (a->failure[0]) {
+static void say_why(gki_cuda_caps *caps, const probe *p) {
+  if (p->failure[0]) {
     snprintf(caps->why, sizeof caps->why, "%s couldn't be tried: %s",
-             caps->conditional ? "some of what conditional nodes do" : "conditional nodes", a->failure);
+             caps->conditional ? "some of what conditional nodes do" : "conditional nodes", p->failure);
     return;
   }
   char text[sizeof caps->why];
@@ -276,26 +275,26 @@ static void say_why(gki_cuda_caps *caps, const asking *a) {
   memcpy(caps->why, text, sizeof text);
 }
 
-static void ask(asking *a, gki_cuda_caps *caps) {
+static void ask(probe *p, gki_cuda_caps *caps) {
   caps->conditional = !is_no(caps, GKI_CUDA_HOST_GATED);
   caps->is_final = true;
   for (size_t k = 0; k < GKI_CUDA_PROBE_GRAPHS && caps->conditional; ++k) {
     const gki_probe_graph *graph = &gki_probe_graphs[k];
     if (caps->driver_version < graph->since || is_no(caps, graph->unless)) continue;
-    if (!try_graph(a, graph, caps)) {
-      caps->is_final = a->hangs;
-      caps->conditional = !graph->is_vital && !a->hangs;
+    if (!try_graph(p, graph, caps)) {
+      caps->is_final = p->hangs;
+      caps->conditional = !graph->is_vital && !p->hangs;
     } else if (is_no(caps, GKI_CUDA_HOST_GATED)) {
       caps->conditional = false;
     }
   }
 }
 
-/* After a failure: whether it was one of the context, which then answers every call with it. */
-static bool is_broken(const asking *a) {
-  if (!a->failure[0] || a->hangs || a->busy) return false;
+/* Whether the context failed. It then answers every call with that failure. */
+static bool is_broken(const probe *p) {
+  if (!p->failure[0] || p->hangs || p->busy) return false;
   for (int tries = 0; tries < 2; ++tries) {
-    const CUresult result = a->driver->cuStreamQuery(a->stream);
+    const CUresult result = p->driver->cuStreamQuery(p->stream);
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return false;
   }
   return true;
@@ -307,12 +306,12 @@ static void refuse(gki_cuda_caps *caps, bool is_final, const char *why) {
   snprintf(caps->why, sizeof caps->why, "%s", why);
 }
 
-/* ---- what the environment says ----------------------------------------------------------------------------------- */
+/* ---- the environment --------------------------------------------------------------------------------------------- */
 
-typedef struct wishes {
-  bool is_off, is_said; /* nothing is to be tried; anything is said */
+typedef struct options {
+  bool is_off, is_set; /* the probe is off; the variable is set */
   uint32_t declined;
-} wishes;
+} options;
 
 _Static_assert(GKI_CUDA_QUESTION_COUNT <= 32, "a bit per question");
 
@@ -322,10 +321,9 @@ static int question_called(const char *name, size_t length) {
   return -1;
 }
 
-/* Nothing or 1: all is tried. 0: nothing is. -P4e,-P9a: these are answered with no. */
-static gk_result read_wishes(wishes *wanted) {
+static gk_result read_options(options *wanted) {
   const char *text = secure_getenv("GK_CUDA_PROBE");
-  *wanted = (wishes){.is_off = text && strcmp(text, "0") == 0, .is_said = text && *text};
+  *wanted = (options){.is_off = text && strcmp(text, "0") == 0, .is_set = text && *text};
   if (!text || !*text || wanted->is_off || strcmp(text, "1") == 0) return GK_OK;
   for (const char *at = text;; ++at) {
     const size_t length = strcspn(at, ",");
@@ -341,18 +339,18 @@ static gk_result read_wishes(wishes *wanted) {
   }
 }
 
-/* The driver's own variable, for debugging. */
-static bool blocks_launches(const wishes *wanted) {
+/* CUDA_LAUNCH_BLOCKING is the driver's own variable, for debugging. */
+static bool blocks_launches(const options *wanted) {
   const char *text = secure_getenv("CUDA_LAUNCH_BLOCKING");
-  return text && *text && strcmp(text, "0") != 0 && !wanted->is_said;
+  return text && *text && strcmp(text, "0") != 0 && !wanted->is_set;
 }
 
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_caps *caps) {
   const uint64_t begin = gki_now_ns();
-  wishes wanted;
+  options wanted;
   *caps = (gki_cuda_caps){.driver_version = driver->version};
-  if (read_wishes(&wanted) != GK_OK) {
+  if (read_options(&wanted) != GK_OK) {
     refuse(caps, false, gk_error());
     return;
   }
@@ -382,15 +380,15 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
            "this process for ever; unset it, or say GK_CUDA_PROBE=1 to try all the same");
     return;
   }
-  asking a = {.driver = driver, .context = context};
-  if (take_kernels(&a, gates) && take(&a) && is_free(&a)) ask(&a, caps);
-  caps->hangs = a.hangs;
-  caps->busy = a.busy;
-  caps->broke = is_broken(&a);
+  probe p = {.driver = driver, .context = context};
+  if (take_kernels(&p, gates) && take(&p) && is_free(&p)) ask(&p, caps);
+  caps->hangs = p.hangs;
+  caps->busy = p.busy;
+  caps->broke = is_broken(&p);
   if (caps->broke) caps->conditional = caps->is_final = false;
-  give_back(&a);
+  give_back(&p);
   caps->quirks = quirks_of(caps);
-  if (!caps->conditional || a.failure[0]) say_why(caps, &a);
+  if (!caps->conditional || p.failure[0]) say_why(caps, &p);
   caps->microseconds = us_of(begin, gki_now_ns());
 }
 
@@ -435,15 +433,15 @@ static gki_cuda_caps *place_of(CUdevice device) {
 gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUcontext context, CUmodule gates,
                          const char *why_none, gki_cuda_caps *caps) {
   gki_cuda_caps *here = place_of(device);
-  wishes wanted;
-  gk_result result = read_wishes(&wanted);
+  options wanted;
+  gk_result result = read_options(&wanted);
   if (result != GK_OK) return result;
   if (wanted.is_off) {
     *caps = (gki_cuda_caps){.driver_version = driver->version};
     refuse(caps, false, "GK_CUDA_PROBE=0 says that the driver isn't to be tried");
     return GK_OK;
   }
-  pthread_mutex_lock(&lock); /* also while it is asked, so that nobody asks twice */
+  pthread_mutex_lock(&lock); /* held during the probe, so that no thread probes twice */
   const bool is_known = here && here->is_final && (here->hangs || here->declined == wanted.declined) &&
                         (gates || !here->conditional);
   if (is_known) *caps = *here;

@@ -5,7 +5,7 @@
 
 enum { MOST_BRANCHES = 8, SET_TIMES = 16 };
 
-/* The root or a body, which is filled in order: what is added comes after `last`. */
+/* The root or a body. The next node is added behind `last`. */
 typedef struct body {
   CUgraph graph;
   CUgraphNode last[MOST_BRANCHES];
@@ -50,7 +50,7 @@ static CUgraphNode append(gki_probe_trial *t, body *to, CUgraphNodeParams *param
   return node;
 }
 
-/* New counters, one after the other. */
+/* `count` consecutive new counters; returns the first. */
 static uint32_t take_counters(gki_probe_trial *t, uint32_t count) {
   const uint32_t first = t->counter_count;
   if (count > GKI_PROBE_COUNTERS - first) gki_probe_check(t, CUDA_ERROR_OUT_OF_MEMORY, "a counter of the probe");
@@ -74,7 +74,7 @@ static CUdeviceptr keep_settings(gki_probe_trial *t, const setting *settings, si
   return t->memory + offsetof(gki_probe_memory, settings) + first * sizeof(gki_cuda_setting);
 }
 
-/* What of a union isn't the member that is named may hold anything, and here it must be zero: so that is set first. */
+/* All bytes of the union must be zero. An initializer of its `kernel` alone may leave the others undefined. */
 static CUgraphNodeParams kernel_parameters(CUfunction function, void **parameters) {
   CUgraphNodeParams all = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
   all.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
@@ -83,7 +83,8 @@ static CUgraphNodeParams kernel_parameters(CUfunction function, void **parameter
   return all;
 }
 
-/* A kernel that counts its runs and sets handles by their number; modulo period, unless that is 0. Its counter. */
+/* Adds a kernel that counts its runs and sets handles in the runs of given numbers, modulo `period` unless that is 0.
+ * Returns its counter. */
 static uint32_t step_of(gki_probe_trial *t, body *in, uint32_t period, const setting *settings, size_t count) {
   const uint32_t counter = take_counters(t, 1);
   CUdeviceptr runs = counter_at(t, counter), list = keep_settings(t, settings, count);
@@ -101,7 +102,7 @@ static void expect(gki_probe_trial *t, gki_cuda_question question, uint32_t coun
   if (t->expected_count == GKI_PROBE_EXPECTED) gki_probe_check(t, CUDA_ERROR_OUT_OF_MEMORY, "a result of the probe");
   else t->expected[t->expected_count++] = (gki_probe_expected){question, counter, first, second};
 }
-/* A kernel that is to run so often per launch. */
+/* Adds a kernel that should run so often per launch. */
 static void expect_runs(gki_probe_trial *t, gki_cuda_question question, body *in, uint32_t runs) {
   expect(t, question, step(t, in, NOTHING), runs, runs);
 }
@@ -135,8 +136,8 @@ static body loop_node(gki_probe_trial *t, body *in, CUgraphConditionalHandle of)
   conditional(t, in, of, CU_GRAPH_COND_TYPE_WHILE, 1, &inside);
   return inside;
 }
-/* A loop that is to make so many passes. Where what should end it doesn't, a kernel at the beginning of its body ends
- * it after one more: all graphs but the first know that what a kernel sets in a body counts. */
+/* A loop that should make so many passes. A kernel at the beginning of its body ends it after one more, in case nothing
+ * else does: the first graph showed that a kernel in a body can set a handle. */
 static body loop_of(gki_probe_trial *t, gki_cuda_question question, body *in, CUgraphConditionalHandle of,
                     uint32_t passes) {
   body inside = loop_node(t, in, of);
@@ -144,9 +145,9 @@ static body loop_of(gki_probe_trial *t, gki_cuda_question question, body *in, CU
   return inside;
 }
 
-/* ---- first two: whether there is anything to ask ----------------------------------------------------------------- */
+/* ---- first two: conditional nodes work at all -------------------------------------------------------------------- */
 
-/* Without a loop, so that it ends whatever the answers are. */
+/* Has no loop, so it ends whatever the answers are. */
 static void ask_behind(gki_probe_trial *t, body *in) {
   const CUgraphConditionalHandle opened = handle(t, 0), closed = handle(t, 1);
   step(t, in, SET({opened, 0, 1}, {closed, 0, 0}));
@@ -210,7 +211,7 @@ static void ask_update(gki_probe_trial *t, body *root) {
   expect(t, GKI_CUDA_P1D, step(t, &inside, NOTHING), 0, 1);
 }
 
-/* One that counts so often in the first launch, and counts with another counter in the second. */
+/* A kernel that runs so often per launch, and counts with another counter in the second launch. */
 static void ask_changed(gki_probe_trial *t, gki_cuda_question question, body *in, uint32_t runs, bool swaps) {
   const uint32_t before = step(t, in, NOTHING), after = take_counters(t, swaps ? 3 : 1);
   change(t, in, after, swaps);
@@ -245,7 +246,7 @@ static void ask_kept_values(gki_probe_trial *t, body *root) {
   step(t, &pass, SET({loop, 2, 0}));
 }
 
-/* From so many levels out: the loop, nodes behind in its body and nodes behind it. */
+/* A kernel so many levels within a loop sets the loop, nodes further on in its body, and nodes behind it. */
 static void ask_outwards(gki_probe_trial *t, body *root, gki_cuda_question question, unsigned levels) {
   const CUgraphConditionalHandle loop = handle(t, 1), opened = handle(t, 0), closed = handle(t, 1),
                                  opened_behind = handle(t, 0), closed_behind = handle(t, 1);
@@ -253,7 +254,7 @@ static void ask_outwards(gki_probe_trial *t, body *root, gki_cuda_question quest
   step(t, &inside, SET({loop, 2, 0}, {opened, ALWAYS, 1}, {closed, ALWAYS, 0}, {opened_behind, ALWAYS, 1},
                        {closed_behind, ALWAYS, 0}));
   counted_if(t, question, &pass, closed, 0);
-  counted_if(t, question, &pass, opened, 3); /* last: what a closed one makes of it is P7's question */
+  counted_if(t, question, &pass, opened, 3); /* last: P7 asks about a body that ends with a closed node */
   counted_if(t, question, root, opened_behind, 1);
   counted_if(t, question, root, closed_behind, 0);
 }
@@ -293,7 +294,7 @@ static void ask_own(gki_probe_trial *t, body *root) {
   step(t, &pass, SET({loop, 2, 0}));
 }
 
-/* If it goes on all the same, the last node is opened again, so that the loop ends as others do. */
+/* If the loop goes on nevertheless, the last node is opened again, so that the loop ends as others do. */
 static void ask_closed_end(gki_probe_trial *t, body *root) {
   const CUgraphConditionalHandle loop = handle(t, 1), last = handle(t, 1);
   body pass = loop_node(t, root, loop);
@@ -339,9 +340,9 @@ void gki_probe_update(gki_probe_trial *t, CUgraphExec exec) {
   }
 }
 
-void gki_probe_build_beat(gki_probe_trial *t) {
+void gki_probe_build_heartbeat(gki_probe_trial *t) {
   body root = root_of(t);
-  CUdeviceptr runs = t->memory + offsetof(gki_probe_memory, beats), list = t->memory;
+  CUdeviceptr runs = t->memory + offsetof(gki_probe_memory, heartbeats), list = t->memory;
   uint32_t none = 0;
   void *values[] = {&runs, &none, &list, &none};
   CUgraphNodeParams parameters = kernel_parameters(t->set_list, values);
@@ -352,7 +353,7 @@ void gki_probe_build_beat(gki_probe_trial *t) {
 
 enum { BESIDE_PASSES = 8 };
 
-/* The branches set their handles several times, with the value that counts last. */
+/* Each branch sets its handle several times, the last time to the value that counts. */
 static void ask_branches(gki_probe_trial *t, body *in, gki_cuda_question question, unsigned count, bool is_same) {
   CUgraphConditionalHandle handles[MOST_BRANCHES];
   setting before[MOST_BRANCHES];
@@ -389,7 +390,7 @@ static void build_branches(gki_probe_trial *t) {
   step(t, &pass, SET({loop, BESIDE_PASSES - 1, 0}));
 }
 
-/* Where what is set beside others can be lost, these loops might never end: so it is known by then that it isn't. */
+/* A driver that loses values set in parallel could run these loops without end, so the graph before excludes that. */
 static void build_loops(gki_probe_trial *t) {
   enum { LOOPS = 2 };
   body root = root_of(t);
@@ -418,7 +419,7 @@ static void build_switch(gki_probe_trial *t) {
   step(t, &pass, SET({chosen, 0, 2}, {chosen, 1, 0}, {chosen, 2, 1}, {chosen, 3, CASES}, {chosen, 4, UINT32_MAX}));
   conditional(t, &pass, chosen, CU_GRAPH_COND_TYPE_SWITCH, CASES, cases);
   for (unsigned k = 0; k < CASES; ++k) expect_runs(t, GKI_CUDA_P9A, &cases[k], 1);
-  conditional(t, &pass, own, CU_GRAPH_COND_TYPE_SWITCH, 2, cases); /* its first case chooses the other from then on */
+  conditional(t, &pass, own, CU_GRAPH_COND_TYPE_SWITCH, 2, cases); /* its first case selects the second */
   step(t, &cases[0], SET({own, ALWAYS, 1}));
   expect_runs(t, GKI_CUDA_P9A, &cases[0], 1);
   expect_runs(t, GKI_CUDA_P9A, &cases[1], 4);

@@ -5,11 +5,11 @@ enum {
               GKI_CUDA_CLOSE_FROM_OUTSIDE,
 };
 
-/* A body is known by the node whose it is: PIECE, IF, WHILE, or a BRANCH of a SWITCH. */
+/* A body is named by its node: PIECE, IF, WHILE, or a BRANCH of a SWITCH. */
 typedef struct spot {
-  uint32_t around; /* the body in which a node is; GK_NONE: the root */
-  uint32_t depth;  /* how many bodies are around it */
-  uint32_t owner;  /* BRANCH of a SWITCH: that */
+  uint32_t around; /* the body that the node is in; GK_NONE: the root */
+  uint32_t depth;  /* number of bodies around it */
+  uint32_t owner;  /* BRANCH of a SWITCH: the SWITCH */
   bool is_body;
 } spot;
 
@@ -18,7 +18,7 @@ typedef struct search {
   spot *spots;      /* by node */
   uint32_t *stack;  /* of points */
   uint32_t *seen;   /* by point: the last control kernel that reaches it */
-  uint32_t *closer; /* by handle: which one is its; GK_NONE: none */
+  uint32_t *closer; /* by handle: its closer; GK_NONE: none */
   uint32_t found;
 } search;
 
@@ -59,7 +59,7 @@ static uint32_t needed_by_loop(const gk_gates *g, uint32_t loop) {
   return found;
 }
 
-/* Whose nodes are updated, and which are other kernels while they have no items. */
+/* Nodes of handwritten kernels are updated, also to another kernel while they have no items. */
 static uint32_t needed_by_code(const gk_gates *g) {
   const gk_plan *plan = g->plan;
   for (uint32_t k = 0; g->handle_count && k < plan->node_count; ++k)
@@ -81,12 +81,12 @@ static uint32_t needed_by_nodes(const gk_gates *g) {
 
 /* ---- by what chains set ------------------------------------------------------------------------------------------ */
 
-/* Of the node whose body it is. */
+/* The handle of the body's node. */
 static uint32_t handle_of(const search *s, uint32_t body) {
   return s->gates->nodes[s->gates->nodes[body].kind == GK_GATE_BRANCH ? s->spots[body].owner : body].handle;
 }
 
-/* A kernel at node `from` sets a handle. */
+/* The kernel at node `from` sets the handle. */
 static void note(search *s, uint32_t from, uint32_t handle) {
   if (handle == GK_NONE) return;
   const uint32_t node = s->gates->handles[handle].node;
@@ -107,7 +107,8 @@ static void note(search *s, uint32_t from, uint32_t handle) {
   if (node < from && from < n->end && n->kind != GK_GATE_WHILE) s->found |= GKI_CUDA_CLOSE_FROM_OUTSIDE;
 }
 
-/* Nodes of a block's closers are all in its body, so one says it for all; but for those in which the kernel is. */
+/* All closers of a block have their nodes in its body, so the first stands for all. The exceptions are nodes that the
+ * kernel is in. */
 static void note_closers(search *s, uint32_t from, uint32_t begin, uint32_t end) {
   const gk_gates *g = s->gates;
   uint32_t k = begin;
@@ -187,7 +188,7 @@ static void search_chains(search *s, uint32_t of) {
     if (g->nodes[k].kind == GK_GATE_PROLOGUE) note_targets(s, k);
     note_chain(s, k);
   }
-  /* The first loop end, whichever it is, opens what a target closed in any loop. */
+  /* The first loop end of a launch, in any loop, opens what a target closed in all loops. */
   for (uint32_t k = 0; k < g->block_count && g->target_count && !is_plain(g); ++k)
     if (g->blocks[k].in_loop) s->found |= BY_CHAINS & ~(uint32_t)GKI_CUDA_CLOSE_FROM_OUTSIDE;
 }
@@ -201,7 +202,7 @@ uint32_t gki_cuda_quirks_that_matter(const gk_gates *gates, uint32_t of) {
               .seen = gk_host_alloc((gates->point_count + 1) * sizeof *s.seen),
               .closer = gk_host_alloc((gates->handle_count + 1) * sizeof *s.closer)};
   if (s.spots && s.stack && s.seen && s.closer) search_chains(&s, by_chains);
-  else s.found = by_chains; /* no memory to be exact with */
+  else s.found = by_chains; /* out of memory: all of them may matter */
   gk_host_free(s.spots);
   gk_host_free(s.stack);
   gk_host_free(s.seen);
