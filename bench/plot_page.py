@@ -289,9 +289,8 @@ def shows_plots(folder):
     return page.exists() and re.search(r"^!\[.*\.svg\)$", page.read_text(), re.M) is not None
 
 
-def link_to_docs(folder, part=""):
-    """From a page that isn't in the repository none leads there."""
-    name = "docs/performance.md"
+def link_to_docs(folder, name, part=""):
+    """A page outside of the repository gets the name without a link."""
     return f"[{name}]({os.path.relpath(ROOT / name, folder)}{part})" if ROOT in folder.parents else f"`{name}`"
 
 
@@ -300,7 +299,7 @@ def write_readme(folder, reports, pictures):
     goals = list(verdict_lines(reports))
     lines = [f"# {folder.name}", "",
              "Written by `bench/plot.py` from the JSON files beside it; `./configure.py bench` measures anew. How",
-             f"that is done and what each table asks: {link_to_docs(folder)}.", "",
+             f"that is done and what each table asks: {link_to_docs(folder, 'docs/performance.md')}.", "",
              *machine_lines(reports), *(["- no plots: there was no matplotlib"] if pictures is None else []), "",
              *in_short(reports), "## Goals", "", plot_goals.tally(goals), "",
              "A ratio is of what something takes to what is held against it, so less is better: the median over",
@@ -324,14 +323,14 @@ def write_readme(folder, reports, pictures):
     peers = list(peer_lines(reports))
     if peers:
         lines += ["## Peers", "", *peers, ""]
-    tables = tables_of(reports)
+    tables, why = tables_of(reports), link_to_docs(folder, "docs/measuring.md", "#why-goals-are-missed")
     for ident in dict.fromkeys(table["id"] for table in tables):
         lines += [f"## {ident}: {TITLES.get(ident, '')}", ""]
         if ident in (pictures or {}):
             lines += [line for name in pictures[ident] for line in (f"![{name.removesuffix('.svg')}]({name})", "")]
         own = [table for table in tables if table["id"] == ident]
         lines += plot_growth.lines(filter(plot_growth.grows, own), UNITS, number, row, head)
-        lines += not_linear(filter(plot_growth.grows, own), link_to_docs(folder, "#what-is-missed-and-why"))
+        lines += not_linear(filter(plot_growth.grows, own), why)
         for table in own:
             if not plot_growth.grows(table):
                 lines += table_lines(table, reports)

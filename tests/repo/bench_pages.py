@@ -176,7 +176,7 @@ def in_short(folder):
                  "| C12 | a launch of one task, the host's time | 2.50 | 2.50 to 2.50 | 10.0 ns |\n",
                  "| A | B | 1.2 %, unknown |\n", "| 2 | below nothing |\n",
                  "\nOf 6 goals: 1 below nothing, 1 missed, 4 not measured or not judged.\n",
-                 "**Not linear: building, by tasks.** 3 against 2: 2.50, goal 2: missed. Why: `docs/performance.md`\n")
+                 "**Not linear: building, by tasks.** 3 against 2: 2.50, goal 2: missed. Why: `docs/measuring.md`\n")
 
 
 def peers_alone(folder):
@@ -210,7 +210,7 @@ def runs_shown(folder):
                   " asks: `docs/performance.md`.")
     if found or "commit c3" in page or "-O1" in page:
         return found or f"what measured nothing is among the runs:\n{page[:2000]}"
-    inside = plot_page.link_to_docs(tap.ROOT / "bench/results/some")
+    inside = plot_page.link_to_docs(tap.ROOT / "bench/results/some", "docs/performance.md")
     return None if inside == "[docs/performance.md](../../../docs/performance.md)" else inside
 
 
