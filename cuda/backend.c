@@ -147,12 +147,12 @@ static void describe_kernels(gki_cuda_device *device) {
   *line_of(device, "KERNEL") = (gk_capability){"KERNEL", has_images ? GK_NATIVE : GK_REFUSED, device->no_kernels};
 }
 
-static void describe_moves(gki_cuda_device *device) {
+static void describe_transfers(gki_cuda_device *device) {
   gk_capability *copy = line_of(device, "COPY"), *fill = line_of(device, "FILL");
-  if (device->moves) {
+  if (device->transfers) {
     copy->why = "By a kernel of gk's, compiled by NVRTC here, as gk brings no image of it that this driver takes.";
   } else if (!device->own.module) {
-    *copy = (gk_capability){"COPY", GK_REFUSED, device->no_moves};
+    *copy = (gk_capability){"COPY", GK_REFUSED, device->no_transfers};
     *fill = (gk_capability){"FILL", GK_REFUSED, "As COPY."};
   }
 }
@@ -171,7 +171,7 @@ static void describe(void *at, gk_device_info *info) {
   if (device->caps.conditional) describe_native(device);
   else describe_gated(device);
   describe_kernels(device);
-  describe_moves(device);
+  describe_transfers(device);
   describe_calls(device);
   info->name = device->name;
   info->driver = device->driver_text;

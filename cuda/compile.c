@@ -328,7 +328,7 @@ gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *te
 extern const char gki_text_gates[], gki_text_gates_h[];
 
 /* gates.cu has all in it, for any compiler. */
-char *gki_cuda_moves_text(void) {
+char *gki_cuda_transfers_text(void) {
   static const char only[] = "#define GKI_ONLY_MOVES\n";
   const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);
   char *text = gki_array(sizeof only + head + body, 1, "the text of COPY and FILL");

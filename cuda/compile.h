@@ -52,6 +52,6 @@ gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *te
 
 /* COPY and FILL alone, of gates.cu, for drivers that take none of gk's images. To be freed by gk_host_free; NULL: out
  * of memory, and gk_fail has been called. */
-char *gki_cuda_moves_text(void);
-#define GKI_CUDA_MOVES "gk's COPY and FILL" /* what stands for it in messages */
+char *gki_cuda_transfers_text(void);
+#define GKI_CUDA_TRANSFERS "gk's COPY and FILL" /* what stands for it in messages */
 #endif

@@ -14,20 +14,20 @@ void gki_cuda_counts_expect(gki_cuda_counts *counts, const gk_launch_args *launc
 }
 
 gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream) {
-  if (!counts->moved) return GK_OK;
+  if (!counts->changed) return GK_OK;
   const gki_cuda_slots *slots = counts->parameters->slots;
   const gki_cuda_driver *driver = slots->device->driver;
   counts->posts->number = counts->fixed;
   const CUresult result = driver->cuMemcpyHtoDAsync(slots->control + offsetof(gki_cuda_control, number),
                                                     &counts->posts->number, sizeof counts->posts->number, stream);
-  counts->moved = result != CUDA_SUCCESS;
+  counts->changed = result != CUDA_SUCCESS;
   return gki_cuda_result(driver, result, "cuMemcpyHtoDAsync of the number of graph %s", slots->plan->name);
 }
 
 void gki_cuda_counts_skip(gki_cuda_counts *counts) {
   if (!counts->fixed) return;
   ++counts->fixed;
-  counts->moved = true;
+  counts->changed = true;
 }
 
 gk_result gki_cuda_counts_check(gki_cuda_counts *counts, uint64_t number) {

@@ -14,7 +14,7 @@ typedef struct gki_cuda_counts {
   const gki_cuda_parameters *parameters;
   gki_cuda_posts *posts;
   uint64_t fixed; /* launch number that all launches use where no epilogue counts them; 0: each has its own */
-  bool moved;     /* `fixed` has grown since it was last sent to the control block */
+  bool changed;     /* `fixed` has grown since it was last sent to the control block */
   struct { const gk_value *values; const size_t *room; } launches[GKI_CUDA_RING]; /* by place in the ring */
 } gki_cuda_counts;
 

@@ -68,8 +68,8 @@ typedef struct gki_cuda_device {
   struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
   gki_cuda_own own;    /* gk's own kernels, if there is a module */
   gki_cuda_kernel copy_kernel, fill_kernel;
-  CUmodule moves;      /* those two by themselves, compiled here, if the driver takes none of gk's images */
-  char no_moves[1400]; /* why there are none */
+  CUmodule transfers;      /* those two by themselves, compiled here, if the driver takes none of gk's images */
+  char no_transfers[1400]; /* why there are none */
   char no_calls[200];    /* for the capability report, as the next ones */
   char no_kernels[1400];
   char why_loops[3500], why_chained[3500]; /* for the capability report: of DO_WHILE, of PARALLEL */

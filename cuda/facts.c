@@ -90,8 +90,8 @@ static void tell_kernels(const listener *to, const gki_cuda_device *device) {
   const bool is_old = device->driver->version < GKI_CUDA_CONDITIONAL_SINCE;
   const char *why = is_old ? "no driver before 12.4 takes gk's images" : own->refused;
   if (own->module) tell(to, "kernels", "own", own->translated ? "PTX" : "machine code", own->refused);
-  else if (device->moves) tell(to, "kernels", "own", "COPY and FILL, by the compiler", why);
-  else tell(to, "kernels", "own", NULL, device->no_moves[0] ? device->no_moves : why);
+  else if (device->transfers) tell(to, "kernels", "own", "COPY and FILL, by the compiler", why);
+  else tell(to, "kernels", "own", NULL, device->no_transfers[0] ? device->no_transfers : why);
 }
 
 static const char *answer_name(uint8_t answer) {

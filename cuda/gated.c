@@ -148,7 +148,7 @@ static gk_result make_runs(gki_cuda_gated *graph, bool with_calls) {
 
 static gk_result refuse_own(const gki_cuda_gated *graph, const gk_node *node) {
   return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): COPY and FILL are kernels of gk's own on a GPU, and %s",
-                 (unsigned)node->source, node->name, graph->device->no_moves);
+                 (unsigned)node->source, node->name, graph->device->no_transfers);
 }
 
 static gk_result take_arrays(gki_cuda_gated *graph, void *const *code) {

@@ -42,7 +42,7 @@ typedef struct job {
   int code[TARGETS], ptx[TARGETS];
   size_t code_count, ptx_count;
   bool are_default; /* the architectures: those that NVRTC doesn't know are left out */
-  bool moves;
+  bool transfers;
   int driver;
   input *files;
   size_t file_count;
@@ -114,7 +114,7 @@ static bool read_words(job *work, int count, char **words) {
   work->are_default = true;
   work->driver = GKI_CUDA_ALL_DRIVERS;
   for (int k = 1; k < count; ++k) {
-    if (strcmp(words[k], "--moves") == 0) work->moves = true;
+    if (strcmp(words[k], "--moves") == 0) work->transfers = true;
     else if (words[k][0] != '-') words[work->file_count++] = words[k];
     else if (k + 1 == count) return complain_about(words[k], "no such option, or it lacks what is to follow");
     else if (!read_option(work, words[k], words[k + 1])) return false;
@@ -125,7 +125,7 @@ static bool read_words(job *work, int count, char **words) {
     work->ptx_count = 1;
   }
   if (!work->name || !is_name(work->name)) return complain("--name NAME is missing, or no name in C");
-  return work->file_count || work->moves || complain("no file is named");
+  return work->file_count || work->transfers || complain("no file is named");
 }
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
@@ -282,10 +282,10 @@ static bool compile_part(job *work, const piece *part) {
   return done;
 }
 
-static bool compile_moves(job *work) {
-  char *text = gki_cuda_moves_text();
-  const gki_unit moves = {.text = text, .file = GKI_CUDA_MOVES, .is_whole = true};
-  const bool done = text ? add_images(work, &moves, GKI_CUDA_MOVES) : complain(gk_error());
+static bool compile_transfers(job *work) {
+  char *text = gki_cuda_transfers_text();
+  const gki_unit transfers = {.text = text, .file = GKI_CUDA_TRANSFERS, .is_whole = true};
+  const bool done = text ? add_images(work, &transfers, GKI_CUDA_TRANSFERS) : complain(gk_error());
   gk_host_free(text);
   return done;
 }
@@ -297,8 +297,8 @@ static bool compile_all(job *work) {
     if (!compile_part(work, &work->parts[k])) return false;
     ++sources;
   }
-  if (work->moves && !compile_moves(work)) return false;
-  if (!sources && !work->moves) return complain("there is no GK_SOURCE in the files");
+  if (work->transfers && !compile_transfers(work)) return false;
+  if (!sources && !work->transfers) return complain("there is no GK_SOURCE in the files");
   return work->image_count || complain("no image was made: NVRTC knows none of these GPUs, or none was asked for");
 }
 

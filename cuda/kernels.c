@@ -151,49 +151,49 @@ void gki_cuda_unload(void *at, void *code) {
 
 /* ---- gk's own ---------------------------------------------------------------------------------------------------- */
 
-static gk_result measure_moves(gki_cuda_device *device) {
+static gk_result measure_transfers(gki_cuda_device *device) {
   gk_result result = measure(device, "gki_copy", &device->copy_kernel);
   return result == GK_OK ? measure(device, "gki_fill", &device->fill_kernel) : result;
 }
 
-static gk_result find_moves(gki_cuda_device *device) {
+static gk_result find_transfers(gki_cuda_device *device) {
   const gki_cuda_driver *driver = device->driver;
   gk_result result = gki_cuda_result(
-      driver, driver->cuModuleGetFunction(&device->copy_kernel.function, device->moves, "gki_copy"),
+      driver, driver->cuModuleGetFunction(&device->copy_kernel.function, device->transfers, "gki_copy"),
       "cuModuleGetFunction of gki_copy");
   if (result == GK_OK)
     result = gki_cuda_result(driver,
-                            driver->cuModuleGetFunction(&device->fill_kernel.function, device->moves, "gki_fill"),
+                            driver->cuModuleGetFunction(&device->fill_kernel.function, device->transfers, "gki_fill"),
                             "cuModuleGetFunction of gki_fill");
-  return result == GK_OK ? measure_moves(device) : result;
+  return result == GK_OK ? measure_transfers(device) : result;
 }
 
-static void drop_moves(gki_cuda_device *device) {
-  if (device->moves) (void)device->driver->cuModuleUnload(device->moves);
-  device->moves = NULL;
+static void drop_transfers(gki_cuda_device *device) {
+  if (device->transfers) (void)device->driver->cuModuleUnload(device->transfers);
+  device->transfers = NULL;
   device->copy_kernel = device->fill_kernel = (gki_cuda_kernel){0};
 }
 
-static gk_result compile_moves(gki_cuda_device *device) {
-  char *text = gki_cuda_moves_text();
+static gk_result compile_transfers(gki_cuda_device *device) {
+  char *text = gki_cuda_transfers_text();
   if (!text) return GK_ERROR_MEMORY;
-  const gki_unit moves = {.text = text, .file = GKI_CUDA_MOVES, .is_whole = true};
-  gk_result result = gki_cuda_load_text(device, &moves, &device->moves);
+  const gki_unit transfers = {.text = text, .file = GKI_CUDA_TRANSFERS, .is_whole = true};
+  gk_result result = gki_cuda_load_text(device, &transfers, &device->transfers);
   gk_host_free(text);
-  return result == GK_OK ? find_moves(device) : result;
+  return result == GK_OK ? find_transfers(device) : result;
 }
 
 /* Only a lack of memory is a failure: without them all works that has no COPY and no FILL. */
-static gk_result make_moves(gki_cuda_device *device) {
+static gk_result make_transfers(gki_cuda_device *device) {
   gki_begin();
-  gk_result result = compile_moves(device);
+  gk_result result = compile_transfers(device);
   if (result == GK_OK) return GK_OK;
-  drop_moves(device);
+  drop_transfers(device);
   if (result == GK_ERROR_MEMORY) return result;
   const char *refused = device->own.refused;
-  snprintf(device->no_moves, sizeof device->no_moves, "they can't be compiled here (%s)%s%s%s", gk_error(),
+  snprintf(device->no_transfers, sizeof device->no_transfers, "they can't be compiled here (%s)%s%s%s", gk_error(),
            refused[0] ? ", and the driver takes none of gk's images (" : "", refused, refused[0] ? ")" : "");
-  gk_log(GK_LOG_WARN, "device %d (%s): no COPY and FILL: %s", device->ordinal, device->name, device->no_moves);
+  gk_log(GK_LOG_WARN, "device %d (%s): no COPY and FILL: %s", device->ordinal, device->name, device->no_transfers);
   gki_begin(); /* the call at hand goes on */
   return GK_OK;
 }
@@ -202,19 +202,19 @@ static gk_result make_moves(gki_cuda_device *device) {
 gk_result gki_cuda_load_own(gki_cuda_device *device) {
   const bool fits = device->driver->version >= GKI_CUDA_CONDITIONAL_SINCE;
   gk_result result = fits ? gki_cuda_own_load(device->driver, &device->own) : GK_ERROR_UNSUPPORTED;
-  if (result == GK_ERROR_UNSUPPORTED) return make_moves(device);
+  if (result == GK_ERROR_UNSUPPORTED) return make_transfers(device);
   if (result != GK_OK) return result;
   device->copy_kernel.function = device->own.copy;
   device->fill_kernel.function = device->own.fill;
-  result = measure_moves(device);
+  result = measure_transfers(device);
   if (result != GK_OK) gki_cuda_own_unload(device->driver, &device->own);
   return result;
 }
 
 void gki_cuda_drop_own(gki_cuda_device *device) {
-  if (gki_cuda_must_leave(&device->caps) || (!device->own.module && !device->moves)) return;
+  if (gki_cuda_must_leave(&device->caps) || (!device->own.module && !device->transfers)) return;
   bool entered = gki_cuda_enter_to_free(device);
   gki_cuda_own_unload(device->driver, &device->own);
-  drop_moves(device);
+  drop_transfers(device);
   if (entered) gki_cuda_leave(device);
 }

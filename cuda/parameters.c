@@ -277,7 +277,7 @@ static gk_result shape_nothing(const gki_cuda_parameters *p, uint32_t number, CU
   const gk_node *node = node_of(p, number);
   if (!device->fill_kernel.function)
     return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): it has no items, and code by hand is then left out by a kernel "
-                   "of gk's own, but %s", (unsigned)node->source, node->name, device->no_moves);
+                   "of gk's own, but %s", (unsigned)node->source, node->name, device->no_transfers);
   *task = p->wanted.grids[number][1] ? bad_task(p, number) : (gki_cuda_task){0};
   pointers[0] = task;
   *shape = (CUDA_KERNEL_NODE_PARAMS_v1){.func = device->fill_kernel.function, .gridDimX = 1, .gridDimY = 1,

@@ -59,7 +59,7 @@ FIRST = {
                "openmp/split_test", "openmp/wake_test", "openmp/few_threads_test"],
     "cache": ["kernel/cache_test"],
     "cuda": ["cuda/driver_test", "cuda/device_test", "cuda/answers_test", "cuda/lacks_test", "cuda/compile_test",
-             "cuda/image_test", "cuda/tables_test", "cuda/quirks_test", "cuda/moves_test", "cuda/gated_test",
+             "cuda/image_test", "cuda/tables_test", "cuda/quirks_test", "cuda/transfers_test", "cuda/gated_test",
              "cuda/gated_11_4_test", "cuda/executed_test", "cuda/wait_test", "cuda/disarm_test",
              "cuda/cancel_race_test", "cuda/launch_test", "cuda/launch_on_test", "cuda/sharing_test",
              "cuda/direct_test", "cuda/probing_test", "cuda/plain_test", "cuda/direct_block_test",

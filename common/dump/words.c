@@ -31,8 +31,8 @@ void gki_dump_work(gki_text *text, const gk_plan *plan, const gk_node *node, gki
   if (!has_items && node->op != GK_OP_CALL) return;
   gki_text_add(text, " (");
   for (uint32_t k = 0; k < node->arg_count; ++k) {
-    bool is_moved = node->op == GK_OP_COPY || node->op == GK_OP_FILL;
-    uint32_t offset = !is_moved ? 0 : k ? node->from_offset : node->offset;
+    bool is_transfer = node->op == GK_OP_COPY || node->op == GK_OP_FILL;
+    uint32_t offset = !is_transfer ? 0 : k ? node->from_offset : node->offset;
     if (k) gki_text_add(text, ", ");
     gki_dump_slot(text, plan, plan->args[node->args + k], offset, how);
   }

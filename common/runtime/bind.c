@@ -40,7 +40,7 @@ static void note_reach(gk_graph *graph, uint32_t slot, uint32_t node, size_t byt
 static void note_node(gk_graph *graph, uint32_t at) {
   const gk_plan *plan = &graph->planned.plan;
   const gk_node *node = &plan->nodes[at];
-  bool kernel = node->op == GK_OP_KERNEL, moves = node->op == GK_OP_COPY || node->op == GK_OP_FILL;
+  bool kernel = node->op == GK_OP_KERNEL, transfers = node->op == GK_OP_COPY || node->op == GK_OP_FILL;
   note_use(graph, node->flag, sizeof(int32_t));
   note_reach(graph, node->flag, at, (size_t)node->offset + sizeof(int32_t));
   for (uint32_t d = 0; d < 3; ++d) {
@@ -53,7 +53,7 @@ static void note_node(gk_graph *graph, uint32_t at) {
     graph->slots[slot].written = graph->slots[slot].written || writes(node, a);
     uint32_t unit = plan->slots[plan->args[node->args]].element_bytes;
     size_t offset = a ? node->from_offset : node->offset;
-    if (moves && !node->items[0]) note_reach(graph, slot, at, offset + (unit ? unit : 1));
+    if (transfers && !node->items[0]) note_reach(graph, slot, at, offset + (unit ? unit : 1));
   }
 }
 

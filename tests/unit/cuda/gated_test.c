@@ -565,7 +565,7 @@ static void test_opening_fails(void **state) {
 
 #ifdef OLD
 /* Neither an image nor a compiler: all but COPY and FILL could still be done. */
-static void test_no_moves(void **state) {
+static void test_no_transfers(void **state) {
   (void)state;
   static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
   const simnvrtc_control *controls[GK_COUNT(names)];
@@ -601,7 +601,7 @@ int main(int count, char **words) {
   find_entries();
   const struct CMUnitTest tests[] = {
 #ifdef OLD
-    cmocka_unit_test(test_no_moves), /* first: a compiler that was found once is remembered */
+    cmocka_unit_test(test_no_transfers), /* first: a compiler that was found once is remembered */
 #endif
     ON_CUDA(test_straight_is_one_launch), ON_CUDA(test_flags), ON_CUDA(test_queue),
     ON_CUDA(test_sections_are_branches), ON_CUDA(test_order_is_left_open), ON_CUDA(test_calls_are_recorded),

@@ -162,9 +162,9 @@ static void test_own_kernels(void **state) {
   assert_made("own", "PTX", "machine code was refused");
   made.own.module = NULL;
   assert_made("own", "null", "machine code was refused");
-  snprintf(made.no_moves, sizeof made.no_moves, "nor is there a compiler");
+  snprintf(made.no_transfers, sizeof made.no_transfers, "nor is there a compiler");
   assert_made("own", "null", "nor is there a compiler");
-  made.moves = (CUmodule)(uintptr_t)1;
+  made.transfers = (CUmodule)(uintptr_t)1;
   assert_made("own", "COPY and FILL, by the compiler", "machine code was refused");
   driver_of_made.version = 12030;
   assert_made("own", "COPY and FILL, by the compiler", "no driver before 12.4 takes gk's images");
