@@ -115,7 +115,7 @@ static void describe_native(gki_cuda_device *device) {
             ? "An IF node per case: GK_CUDA_PROBE wants it so (P9a)."
             : "An IF node per case: this driver was seen to run SWITCH nodes wrongly.";
   if (quirks & GKI_CUDA_CHAIN_BRANCHES) {
-    char why[GKI_CUDA_SAID_BYTES];
+    char why[GKI_CUDA_QUIRKS_BYTES];
     gki_cuda_describe_quirks(&device->caps, GKI_CUDA_CHAIN_BRANCHES, why, sizeof why);
     snprintf(device->why_chained, sizeof device->why_chained,
              "Branches of the graph; those that hold loops or branches go one after the other: %s.", why);
@@ -130,7 +130,7 @@ static void describe_native(gki_cuda_device *device) {
                                          "later. Where a launch resumes is copied to the device before it, as this "
                                          "driver doesn't update nodes as gk needs it.";
   if (!(quirks & GKI_CUDA_QUIRKS_PLAIN)) return;
-  char why[GKI_CUDA_SAID_BYTES];
+  char why[GKI_CUDA_QUIRKS_BYTES];
   gki_cuda_describe_quirks(&device->caps, quirks & GKI_CUDA_QUIRKS_PLAIN, why, sizeof why);
   snprintf(device->why_loops, sizeof device->why_loops, "A WHILE node; lists to which it matters get plain "
            "gates, a small kernel more in front of most conditional nodes: %s.", why);
@@ -203,7 +203,7 @@ gki_cuda_graph *gki_cuda_native_of(void *state) {
 }
 
 /* "" in `why`: the device decides. */
-static void say_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
+static void describe_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");
   else if (plan->bits & GK_HOST_GATED) snprintf(why, bytes, "GK_HOST_GATED asks for it");
@@ -226,7 +226,7 @@ static gk_result lower_either(gki_cuda_device *device, void *state, const gk_pla
                               gk_mode *mode) {
   any_graph *graph = state;
   char *why = graph->why;
-  say_why_gated(device, plan, why, sizeof graph->why);
+  describe_why_gated(device, plan, why, sizeof graph->why);
   gk_result result = refuse_calls(device, plan);
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;

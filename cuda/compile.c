@@ -151,8 +151,8 @@ void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, s
            compiler->is_ptx ? "PTX for compute" : "cubin for sm", compiler->architecture);
 }
 
-static void say_none(int architecture, int driver_version, const gki_nvrtc *last, const char *trouble, char *why,
-                     size_t bytes) {
+static void explain_none(int architecture, int driver_version, const gki_nvrtc *last, const char *trouble, char *why,
+                         size_t bytes) {
   char driver[64] = "";
   if (driver_version != GKI_CUDA_ALL_DRIVERS)
     snprintf(driver, sizeof driver, " with a driver for CUDA %d.%d", driver_version / MAJOR,
@@ -190,7 +190,7 @@ bool gki_cuda_compiler_find(int architecture, int driver_version, gki_cuda_compi
   }
   pthread_mutex_unlock(&lock);
   if (best == NOTHING) {
-    say_none(architecture, driver_version, last, trouble, why, bytes);
+    explain_none(architecture, driver_version, last, trouble, why, bytes);
     return false;
   }
   char text[TEXT_BYTES];
@@ -242,22 +242,22 @@ static gk_result compile_result(const gki_cuda_compiler *compiler, nvrtcProgram 
   gki_compiled log = {0};
   if (program) fetch(program, nvrtc->nvrtcGetProgramLogSize, nvrtc->nvrtcGetProgramLog, &log);
   trim(&log);
-  const char *said = log.bytes ? log.bytes : "";
+  const char *messages = log.bytes ? log.bytes : "";
   char with[TEXT_BYTES], name[GKI_UNIT_NAME_BYTES];
   gki_cuda_compiler_describe(compiler, with, sizeof with);
   gki_unit_name(text, name);
   gk_result code = GK_OK;
   if (result == NVRTC_ERROR_COMPILATION)
     code = gk_fail(GK_ERROR_COMPILE, "%s doesn't compile (%s):\n%.*s%s", name, with, GKI_MESSAGE_BYTES - SPARE_BYTES,
-                   first_error(said), gki_unit_may_go_on(text) ?
+                   first_error(messages), gki_unit_may_go_on(text) ?
                    "\nits text has an #include: mend what is wrong, or put GK_SOURCE_END above the host code" : "");
   else if (result == NVRTC_ERROR_OUT_OF_MEMORY)
     code = gk_fail(GK_ERROR_MEMORY, "out of host memory compiling %s (%s); free some and call again", name, with);
   else if (result != NVRTC_SUCCESS)
     code = gk_fail(GK_ERROR_UNSUPPORTED, "%s can't be compiled (%s): %s%s%s", name, with,
-                   nvrtc->nvrtcGetErrorString(result), said[0] ? "\n" : "", said);
-  else if (said[0]) {
-    gk_log(GK_LOG_WARN, "%s (%s):\n%s", name, with, said);
+                   nvrtc->nvrtcGetErrorString(result), messages[0] ? "\n" : "", messages);
+  else if (messages[0]) {
+    gk_log(GK_LOG_WARN, "%s (%s):\n%s", name, with, messages);
     image->log = log.bytes;
     return GK_OK;
   }

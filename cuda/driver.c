@@ -85,10 +85,10 @@ static const char *path_of_library(void) {
 }
 
 void gki_cuda_describe_result(const gki_cuda_driver *driver, CUresult result, char *text, size_t bytes) {
-  const char *name = NULL, *said = NULL;
+  const char *name = NULL, *description = NULL;
   if (driver->cuGetErrorName && driver->cuGetErrorName(result, &name) != CUDA_SUCCESS) name = NULL;
-  if (driver->cuGetErrorString && driver->cuGetErrorString(result, &said) != CUDA_SUCCESS) said = NULL;
-  if (name && said) snprintf(text, bytes, "%s (%s, %d)", said, name, (int)result);
+  if (driver->cuGetErrorString && driver->cuGetErrorString(result, &description) != CUDA_SUCCESS) description = NULL;
+  if (name && description) snprintf(text, bytes, "%s (%s, %d)", description, name, (int)result);
   else snprintf(text, bytes, "error %d", (int)result);
 }
 

@@ -82,9 +82,9 @@ static void add_named(gki_text *text, const gki_cuda_names *names, const char *d
     const bool is_record = *at == '{';
     add_bytes(text, rest, at + is_record);
     if (name) {
-      gki_cuda_name_say(names, name, GKI_RECORD, text);
+      gki_cuda_write_name(names, name, GKI_RECORD, text);
       gki_text_add(text, is_record ? "\n| " : "\\n");
-      name->is_told = true;
+      name->is_drawn = true;
     }
     add_bytes(text, at + is_record, end);
     rest = end;
@@ -106,12 +106,12 @@ static gk_result add_bodies(const gki_cuda_graph *graph, gki_cuda_names *names, 
   for (uint32_t k = 0; k < names->variant->gates->node_count && result == GK_OK; ++k) {
     const gki_cuda_place *place = &names->variant->places[k];
     const gki_cuda_name *name = place->node ? gki_cuda_names_find(names, (uintptr_t)place->node) : NULL;
-    if (!name || name->is_told || place->in == names->variant->graph) continue;
+    if (!name || name->is_drawn || place->in == names->variant->graph) continue;
     gki_text_add(text, "\n// the body that holds: ");
-    gki_cuda_name_say(names, name, GKI_PLAIN, text);
+    gki_cuda_write_name(names, name, GKI_PLAIN, text);
     gki_text_add(text, "\n");
     result = add_graph(graph, place->in, names, text);
-    if (!name->is_told) break; /* this driver writes no handles */
+    if (!name->is_drawn) break; /* this driver writes no handles */
   }
   return result;
 }

@@ -12,51 +12,52 @@ enum { MAJOR = 1000, TEXT_BYTES = 2048 };
 
 typedef struct listener { gk_fact_visit visit; void *user; } listener;
 
-static void tell(const listener *to, const char *group, const char *name, const char *value, const char *why) {
+static void report(const listener *to, const char *group, const char *name, const char *value, const char *why) {
   to->visit(to->user, &(gk_fact){group, name, value, why});
 }
 
 __attribute__((format(printf, 5, 6)))
-static void tell_as(const listener *to, const char *group, const char *name, const char *why, const char *format, ...) {
+static void report_as(const listener *to, const char *group, const char *name, const char *why, const char *format,
+                      ...) {
   char value[TEXT_BYTES];
   va_list args;
   va_start(args, format);
   vsnprintf(value, sizeof value, format, args);
   va_end(args);
-  tell(to, group, name, value, why);
+  report(to, group, name, value, why);
 }
 
-/* NULL: nobody knows. */
-static const char *path_of(const void *in_it) {
+/* NULL: unknown. */
+static const char *path_of(const void *entry) {
   Dl_info info;
-  return dladdr(in_it, &info) ? info.dli_fname : NULL;
+  return dladdr(entry, &info) ? info.dli_fname : NULL;
 }
 
 /* ---- its libraries ----------------------------------------------------------------------------------------------- */
 
-static void tell_driver(const listener *to) {
+static void report_driver(const listener *to) {
   const gki_cuda_driver *driver;
   gki_begin();
   if (gki_cuda_driver_get(&driver) != GK_OK) {
-    tell(to, "driver", "library", NULL, gk_error());
+    report(to, "driver", "library", NULL, gk_error());
     return;
   }
   const void *entry;
   memcpy(&entry, &driver->cuDeviceGetCount, sizeof entry);
-  tell(to, "driver", "library", path_of(entry), "");
-  tell_as(to, "driver", "cuda", "the newest CUDA that it is for", "%d.%d", driver->version / MAJOR,
-          driver->version % MAJOR / 10);
+  report(to, "driver", "library", path_of(entry), "");
+  report_as(to, "driver", "cuda", "the newest CUDA that it is for", "%d.%d", driver->version / MAJOR,
+            driver->version % MAJOR / 10);
   int count = 0;
-  if (driver->cuDeviceGetCount(&count) == CUDA_SUCCESS) tell_as(to, "driver", "devices", "", "%d", count);
+  if (driver->cuDeviceGetCount(&count) == CUDA_SUCCESS) report_as(to, "driver", "devices", "", "%d", count);
 }
 
-static void tell_nvrtc(const listener *to) {
+static void report_nvrtc(const listener *to) {
   const char *name;
   const gki_nvrtc *nvrtc;
   char why[TEXT_BYTES];
   for (size_t k = 0; gki_nvrtc_at(k, &name, &nvrtc, why, sizeof why); ++k) {
     if (!nvrtc) {
-      tell(to, "nvrtc", name, NULL, why);
+      report(to, "nvrtc", name, NULL, why);
       continue;
     }
     const void *entry;
@@ -64,34 +65,35 @@ static void tell_nvrtc(const listener *to) {
     const char *path = path_of(entry);
     snprintf(why, sizeof why, "%s, for sm_%d to sm_%d", path ? path : name, nvrtc->architectures[0],
              nvrtc->architectures[nvrtc->architecture_count - 1]);
-    tell_as(to, "nvrtc", name, why, "%d.%d", nvrtc->version / MAJOR, nvrtc->version % MAJOR / 10);
+    report_as(to, "nvrtc", name, why, "%d.%d", nvrtc->version / MAJOR, nvrtc->version % MAJOR / 10);
   }
 }
 
 static void of_backend(gk_fact_visit visit, void *user) {
   const listener to = {visit, user};
-  tell_driver(&to);
-  tell_nvrtc(&to);
+  report_driver(&to);
+  report_nvrtc(&to);
 }
 
 /* ---- a device ---------------------------------------------------------------------------------------------------- */
 
-static void tell_kernels(const listener *to, const gki_cuda_device *device) {
+static void report_kernels(const listener *to, const gki_cuda_device *device) {
   gki_cuda_compiler compiler;
   char none[TEXT_BYTES];
   if (!gki_cuda_compiler_find(device->arch, device->driver->version, &compiler, none, sizeof none)) {
-    tell(to, "kernels", "compiler", NULL, none);
+    report(to, "kernels", "compiler", NULL, none);
   } else {
     char text[TEXT_BYTES];
     gki_cuda_compiler_describe(&compiler, text, sizeof text);
-    tell(to, "kernels", "compiler", text, compiler.may_be_refused ? "newer than the driver, which may refuse it" : "");
+    report(to, "kernels", "compiler", text,
+           compiler.may_be_refused ? "newer than the driver, which may refuse it" : "");
   }
   const gki_cuda_own *own = &device->own;
   const bool is_old = device->driver->version < GKI_CUDA_CONDITIONAL_SINCE;
   const char *why = is_old ? "no driver before 12.4 takes gk's images" : own->refused;
-  if (own->module) tell(to, "kernels", "own", own->translated ? "PTX" : "machine code", own->refused);
-  else if (device->transfers) tell(to, "kernels", "own", "COPY and FILL, by the compiler", why);
-  else tell(to, "kernels", "own", NULL, device->no_transfers[0] ? device->no_transfers : why);
+  if (own->module) report(to, "kernels", "own", own->translated ? "PTX" : "machine code", own->refused);
+  else if (device->transfers) report(to, "kernels", "own", "COPY and FILL, by the compiler", why);
+  else report(to, "kernels", "own", NULL, device->no_transfers[0] ? device->no_transfers : why);
 }
 
 static const char *answer_name(uint8_t answer) {
@@ -103,7 +105,7 @@ static const char *answer_name(uint8_t answer) {
   }
 }
 
-/* As the table in docs/cuda.md has it. */
+/* The quirk's name in the table of docs/cuda.md. */
 static const char *quirk_name(uint32_t quirk) {
   if (quirk & GKI_CUDA_HOST_GATED) return "host-gated";
   if (quirk & GKI_CUDA_NO_SWITCH) return "no SWITCH";
@@ -113,35 +115,35 @@ static const char *quirk_name(uint32_t quirk) {
   return quirk ? "plain gates" : "nothing, gk doesn't rely on it";
 }
 
-static void tell_probe(const listener *to, const gki_cuda_caps *caps) {
-  tell(to, "probe", "conditional", caps->conditional ? "yes" : "no",
-       caps->why[0] ? caps->why : "graphs that decide by themselves");
-  tell_as(to, "probe", "graphs", "that ran", "%u", (unsigned)caps->graph_count);
-  tell_as(to, "probe", "microseconds", "that it took", "%u", (unsigned)caps->microseconds);
-  tell_as(to, "probe", "overlaps", "that parallel branches were seen at work at once", "%u",
-          (unsigned)caps->overlaps);
+static void report_probe(const listener *to, const gki_cuda_caps *caps) {
+  report(to, "probe", "conditional", caps->conditional ? "yes" : "no",
+         caps->why[0] ? caps->why : "graphs that decide by themselves");
+  report_as(to, "probe", "graphs", "that ran", "%u", (unsigned)caps->graph_count);
+  report_as(to, "probe", "microseconds", "that it took", "%u", (unsigned)caps->microseconds);
+  report_as(to, "probe", "overlaps", "that parallel branches were seen at work at once", "%u",
+            (unsigned)caps->overlaps);
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
     const gki_cuda_question_text *question = &gki_cuda_questions[k];
     const bool counts_as_no = caps->answers[k] == GKI_CUDA_NO || caps->answers[k] == GKI_CUDA_NOT_SHOWN;
     char why[TEXT_BYTES];
     snprintf(why, sizeof why, "%s%s%s", question->text, counts_as_no ? "; so: " : "",
              counts_as_no ? quirk_name(question->quirk) : "");
-    tell(to, "probe", question->name, answer_name(caps->answers[k]), why);
+    report(to, "probe", question->name, answer_name(caps->answers[k]), why);
   }
 }
 
 static void of_device(void *at, gk_fact_visit visit, void *user) {
   const gki_cuda_device *device = at;
   const listener to = {visit, user};
-  tell_as(&to, "gpu", "architecture", "", "sm_%d", device->arch);
-  tell_as(&to, "gpu", "multiprocessors", "", "%d", device->multiprocessors);
-  tell_kernels(&to, device);
-  tell_probe(&to, &device->caps);
+  report_as(&to, "gpu", "architecture", "", "sm_%d", device->arch);
+  report_as(&to, "gpu", "multiprocessors", "", "%d", device->multiprocessors);
+  report_kernels(&to, device);
+  report_probe(&to, &device->caps);
 }
 
 /* ---- variables --------------------------------------------------------------------------------------------------- */
 
-/* Those that are read here, and two that decide what is found. */
+/* Those that gk reads, and those of the loader and the driver that decide what gk finds. */
 static void of_environment(gk_fact_visit visit, void *user) {
   static const struct { const char *name, *what; } variables[] = {
     {"GK_CUDA_PROBE",
@@ -155,7 +157,7 @@ static void of_environment(gk_fact_visit visit, void *user) {
   };
   const listener to = {visit, user};
   for (size_t k = 0; k < GK_COUNT(variables); ++k)
-    tell(&to, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
+    report(&to, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
 }
 
 const gk_fact_source gki_cuda_facts = {sizeof(gk_fact_source), of_backend, of_device, of_environment};

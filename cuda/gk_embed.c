@@ -108,7 +108,7 @@ static bool read_option(job *work, const char *option, const char *value) {
 /* Files stay in `words`, behind each other from its beginning on. */
 static bool read_words(job *work, int count, char **words) {
   static const int usual[] = {75, 80, 86, 89, 90, 100, 120};
-  bool ptx_is_said = false;
+  bool ptx_is_given = false;
   memcpy(work->code, usual, sizeof usual);
   work->code_count = GK_COUNT(usual);
   work->are_default = true;
@@ -118,9 +118,9 @@ static bool read_words(job *work, int count, char **words) {
     else if (words[k][0] != '-') words[work->file_count++] = words[k];
     else if (k + 1 == count) return complain_about(words[k], "no such option, or it lacks what is to follow");
     else if (!read_option(work, words[k], words[k + 1])) return false;
-    else ptx_is_said = strcmp(words[k++], "--ptx") == 0 || ptx_is_said;
+    else ptx_is_given = strcmp(words[k++], "--ptx") == 0 || ptx_is_given;
   }
-  if (!ptx_is_said) {
+  if (!ptx_is_given) {
     work->ptx[0] = work->code_count ? work->code[0] : usual[0];
     work->ptx_count = 1;
   }

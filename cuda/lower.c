@@ -50,7 +50,7 @@ static gk_result choose_gates(gki_cuda_graph *graph) {
   if (needed & GKI_CUDA_CODE_ON_HOST) return refuse_code(graph);
   graph->is_plain = needed != 0;
   if (!needed) return GK_OK;
-  char why[GKI_CUDA_SAID_BYTES];
+  char why[GKI_CUDA_QUIRKS_BYTES];
   gki_cuda_describe_quirks(&graph->device->caps, needed, why, sizeof why);
   gk_log(GK_LOG_INFO, "graph %s: plain gates: %s", graph->plan->name, why);
   return GK_OK;
@@ -98,7 +98,7 @@ static char *name_blamed(const gki_cuda_graph *graph, const gki_cuda_variant *va
     name = gki_cuda_names_find(&names, (uintptr_t)at);
   if (name) {
     gki_text_add(&text, " at ");
-    gki_cuda_name_say(&names, name, GKI_PLAIN, &text);
+    gki_cuda_write_name(&names, name, GKI_PLAIN, &text);
   }
   if (at) gki_cuda_names_drop(&names);
   return name ? gki_text_finish(&text) : NULL;

@@ -91,7 +91,7 @@ void gki_cuda_names_drop(gki_cuda_names *names) {
 
 /* ---- saying ------------------------------------------------------------------------------------------------------ */
 
-void gki_cuda_task_say(const gk_plan *plan, uint32_t at, gki_quoting how, gki_text *text) {
+void gki_cuda_write_task(const gk_plan *plan, uint32_t at, gki_quoting how, gki_text *text) {
   const gk_node *node = &plan->nodes[at];
   const char *op = gki_op_name(node->op);
   gki_text_add(text, "task %" PRIu32 " (", node->source);
@@ -100,15 +100,15 @@ void gki_cuda_task_say(const gk_plan *plan, uint32_t at, gki_quoting how, gki_te
   gki_text_add(text, ")");
 }
 
-static void say_point(const gk_gates *gates, uint32_t point, gki_quoting how, gki_text *text) {
+static void write_point(const gk_gates *gates, uint32_t point, gki_quoting how, gki_text *text) {
   static const char *const what[] = {[GK_POINT_YIELD] = "the end of", [GK_POINT_LOOP_END] = "the end of a pass of",
                                      [GK_POINT_HEAD] = "the beginning of", [GK_POINT_BRANCH] = "the way into",
                                      [GK_POINT_MARK] = "the end of", [GK_POINT_ENTER] = "the way into"};
   gki_text_add(text, "decides: %s ", what[gates->points[point].kind]);
-  gki_cuda_task_say(gates->plan, gates->points[point].node, how, text);
+  gki_cuda_write_task(gates->plan, gates->points[point].node, how, text);
 }
 
-void gki_cuda_name_say(const gki_cuda_names *names, const gki_cuda_name *name, gki_quoting how, gki_text *text) {
+void gki_cuda_write_name(const gki_cuda_names *names, const gki_cuda_name *name, gki_quoting how, gki_text *text) {
   const gk_gates *gates = names->variant->gates;
   const gk_gate_node *gate = &gates->nodes[name->gate];
   switch (gate->kind) {
@@ -116,14 +116,14 @@ void gki_cuda_name_say(const gki_cuda_names *names, const gki_cuda_name *name, g
   case GK_GATE_EPILOGUE: gki_text_add(text, "gk: a launch ends, the status is posted"); return;
   case GK_GATE_CONTROL:
     if (gate->point == GK_NONE) gki_text_add(text, "gk: closes what is skipped");
-    else say_point(gates, gate->point, how, text);
+    else write_point(gates, gate->point, how, text);
     return;
   case GK_GATE_PIECE: gki_text_add(text, "gk: what a yield or resume may skip, from the node inside on"); return;
   case GK_GATE_TASK:
-    gki_cuda_task_say(gates->plan, gate->node, how, text);
+    gki_cuda_write_task(gates->plan, gate->node, how, text);
     if (gates->plan->nodes[gate->node].op == GK_OP_CALL)
       gki_text_add(text, name->recorded ? ", recorded" : ", its end");
     return;
-  default: gki_cuda_task_say(gates->plan, gate->node, how, text);
+  default: gki_cuda_write_task(gates->plan, gate->node, how, text);
   }
 }

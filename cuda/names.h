@@ -8,7 +8,7 @@ typedef struct gki_cuda_name {
   CUgraphNode node;
   uint32_t gate;  /* of the gates */
   bool recorded;  /* by that CALL */
-  bool is_told;   /* for who goes through them */
+  bool is_drawn;   /* for who goes through them */
 } gki_cuda_name;
 
 typedef struct gki_cuda_names {
@@ -25,8 +25,8 @@ void gki_cuda_names_drop(gki_cuda_names *names);
 gki_cuda_name *gki_cuda_names_find(const gki_cuda_names *names, uintptr_t node);
 
 /* "task 3 (improve)", of the plan's node. */
-void gki_cuda_task_say(const gk_plan *plan, uint32_t at, gki_quoting how, gki_text *text);
+void gki_cuda_write_task(const gk_plan *plan, uint32_t at, gki_quoting how, gki_text *text);
 
 /* "task 3 (improve)", "decides: the end of a pass of task 5 (DO_WHILE BUSY)". */
-void gki_cuda_name_say(const gki_cuda_names *names, const gki_cuda_name *name, gki_quoting how, gki_text *text);
+void gki_cuda_write_name(const gki_cuda_names *names, const gki_cuda_name *name, gki_quoting how, gki_text *text);
 #endif

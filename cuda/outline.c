@@ -95,19 +95,19 @@ static line line_of_gate(const graph *g, uint32_t at) {
 
 static line line_at(const graph *g, uint32_t at) { return g->variant ? line_of_gate(g, at) : line_of_task(g, at); }
 
-static void say_name(const graph *g, uint32_t at, gki_quoting how, gki_text *text) {
+static void write_name(const graph *g, uint32_t at, gki_quoting how, gki_text *text) {
   if (!g->variant) {
-    gki_cuda_task_say(g->plan, at, how, text);
+    gki_cuda_write_task(g->plan, at, how, text);
     return;
   }
   const gk_gate_node *gate = &g->variant->gates->nodes[at];
   const gki_cuda_names names = {.variant = g->variant};
   const gki_cuda_name name = {.gate = at};
-  if (gate->kind == GK_GATE_TASK) gki_cuda_task_say(g->plan, gate->node, how, text);
-  else if (gate->kind != GK_GATE_BRANCH || gate->node != GK_NONE) gki_cuda_name_say(&names, &name, how, text);
+  if (gate->kind == GK_GATE_TASK) gki_cuda_write_task(g->plan, gate->node, how, text);
+  else if (gate->kind != GK_GATE_BRANCH || gate->node != GK_NONE) gki_cuda_write_name(&names, &name, how, text);
 }
 
-static void say_kernel(const line *l, gki_text *text) {
+static void write_kernel(const line *l, gki_text *text) {
   if (!l->kernel) return;
   gki_text_add(text, ": ");
   gki_text_quote(text, l->kernel, GKI_PLAIN);
@@ -136,8 +136,8 @@ static void write_lines(const graph *g, uint32_t begin, uint32_t end, int depth,
     const line l = line_at(g, k);
     gki_text_add(text, "%*s%s", 2 * depth, "", l.word);
     if (!g->variant || (l.kind != BODY && l.kind != SECTION)) gki_text_add(text, " ");
-    say_name(g, k, GKI_PLAIN, text);
-    say_kernel(&l, text);
+    write_name(g, k, GKI_PLAIN, text);
+    write_kernel(&l, text);
     gki_text_add(text, "\n");
     write_lines(g, k + 1, l.end, depth + 1, text);
     k = l.end;
@@ -168,7 +168,7 @@ static void draw_node(const drawing *d, uint32_t at, const line *l) {
                                         : "box");
   if (is_node) {
     gki_text_add(d->text, "%s\\n", l->word);
-    say_name(d->g, at, GKI_DOT, d->text);
+    write_name(d->g, at, GKI_DOT, d->text);
   }
   if (l->kernel) {
     gki_text_add(d->text, "\\n");
@@ -223,7 +223,7 @@ static void list_lines(const graph *g, uint32_t begin, uint32_t end, uint32_t ar
     if (around == GK_NONE) gki_text_add(text, "null");
     else gki_text_add(text, "%" PRIu32, around - g->begin);
     gki_text_add(text, ", \"name\": \"");
-    say_name(g, k, GKI_JSON, text);
+    write_name(g, k, GKI_JSON, text);
     gki_text_add(text, "\"");
     if (l.kernel) {
       gki_text_add(text, ", \"kernel\": \"");

@@ -264,7 +264,7 @@ static bool is_no(const gki_cuda_caps *caps, uint32_t quirks) {
   return false;
 }
 
-static void say_why(gki_cuda_caps *caps, const probe *p) {
+static void set_why(gki_cuda_caps *caps, const probe *p) {
   if (p->failure[0]) {
     snprintf(caps->why, sizeof caps->why, "%s couldn't be tried: %s",
              caps->conditional ? "some of what conditional nodes do" : "conditional nodes", p->failure);
@@ -388,7 +388,7 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
   if (caps->broke) caps->conditional = caps->is_final = false;
   give_back(&p);
   caps->quirks = quirks_of(caps);
-  if (!caps->conditional || p.failure[0]) say_why(caps, &p);
+  if (!caps->conditional || p.failure[0]) set_why(caps, &p);
   caps->microseconds = us_of(begin, gki_now_ns());
 }
 
@@ -415,7 +415,7 @@ static gk_result device_result(CUdevice device, const gki_cuda_caps *caps) {
   return GK_OK;
 }
 
-static void tell(CUdevice device, const gki_cuda_caps *caps) {
+static void log_caps(CUdevice device, const gki_cuda_caps *caps) {
   char names[200] = "";
   for (int k = 0, length = 0; k < GKI_CUDA_QUESTION_COUNT && length < (int)sizeof names; ++k)
     if (caps->answers[k] != GKI_CUDA_YES)
@@ -448,7 +448,7 @@ gk_result gki_cuda_probe(const gki_cuda_driver *driver, CUdevice device, CUconte
   else gki_cuda_probe_anew(driver, context, gates, why_none, caps);
   if (here && (gates || !here->is_final)) *here = *caps;
   pthread_mutex_unlock(&lock);
-  if (!is_known) tell(device, caps);
+  if (!is_known) log_caps(device, caps);
   return device_result(device, caps);
 }
 
@@ -461,7 +461,7 @@ gk_result gki_cuda_probe_refuses(CUdevice device) {
   return device_result(device, &found);
 }
 
-static const char *said_of(const gki_cuda_caps *caps, int question) {
+static const char *reason_of(const gki_cuda_caps *caps, int question) {
   switch (caps->answers[question]) {
   case GKI_CUDA_NOT_ASKED: return caps->why[0] ? ", couldn't be tried" : ", not asked";
   case GKI_CUDA_DECLINED: return ", as GK_CUDA_PROBE says";
@@ -471,9 +471,9 @@ static const char *said_of(const gki_cuda_caps *caps, int question) {
 }
 
 void gki_cuda_describe_quirks(const gki_cuda_caps *caps, uint32_t quirks, char *text, size_t bytes) {
-  char said[GKI_CUDA_SAID_BYTES];
+  char full[GKI_CUDA_QUIRKS_BYTES];
   bool asked = true;
-  int length = snprintf(said, sizeof said, "this driver (CUDA %d.%d) %s this:", caps->driver_version / 1000,
+  int length = snprintf(full, sizeof full, "this driver (CUDA %d.%d) %s this:", caps->driver_version / 1000,
                         caps->driver_version % 1000 / 10,
                         is_no(caps, quirks) ? "doesn't do"
                         : caps->why[0]    ? "couldn't be tried for"
@@ -481,13 +481,13 @@ void gki_cuda_describe_quirks(const gki_cuda_caps *caps, uint32_t quirks, char *
   const char *between = " ";
   for (int k = 0; k < GKI_CUDA_QUESTION_COUNT; ++k) {
     const gki_cuda_question_text *q = &gki_cuda_questions[k];
-    if (caps->answers[k] == GKI_CUDA_YES || !(q->quirk & quirks) || length >= (int)sizeof said) continue;
-    length += snprintf(said + length, sizeof said - (size_t)length, "%s%s (%s%s)", between, q->text, q->name,
-                       said_of(caps, k));
+    if (caps->answers[k] == GKI_CUDA_YES || !(q->quirk & quirks) || length >= (int)sizeof full) continue;
+    length += snprintf(full + length, sizeof full - (size_t)length, "%s%s (%s%s)", between, q->text, q->name,
+                       reason_of(caps, k));
     between = "; ";
     asked = asked && caps->answers[k] != GKI_CUDA_NOT_ASKED;
   }
-  if (!asked && caps->why[0] && length < (int)sizeof said)
-    snprintf(said + length, sizeof said - (size_t)length, "; %s", caps->why);
-  snprintf(text, bytes, "%s", said);
+  if (!asked && caps->why[0] && length < (int)sizeof full)
+    snprintf(full + length, sizeof full - (size_t)length, "; %s", caps->why);
+  snprintf(text, bytes, "%s", full);
 }

@@ -27,7 +27,7 @@ gk_result gki_cuda_probe_refuses(CUdevice device);
 void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmodule gates, const char *why_none,
                          gki_cuda_caps *caps);
 
-enum { GKI_CUDA_SAID_BYTES = 3300 }; /* enough for all questions with their reasons */
+enum { GKI_CUDA_QUIRKS_BYTES = 3300 }; /* enough for all questions with their reasons */
 /* The reason for these quirks, as a sentence: "this driver (CUDA 12.4) doesn't do this: ..." */
 void gki_cuda_describe_quirks(const gki_cuda_caps *caps, uint32_t quirks, char *text, size_t bytes);
 #endif

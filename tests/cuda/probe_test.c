@@ -261,7 +261,7 @@ static void odd_wishes(void **state) {
 /* Also the longest of it: nothing is cut. */
 static void says_all(void **state) {
   (void)state;
-  char text[GKI_CUDA_SAID_BYTES + 1];
+  char text[GKI_CUDA_QUIRKS_BYTES + 1];
   sim->answer_no("P1b2,P1c,P1d,P1e,P1k,P2o1,P2o2,P2o3,P2d,P2b,P4a,P6,P7");
   ask();
   gki_cuda_describe_quirks(&got, GKI_CUDA_QUIRKS_PLAIN, text, sizeof text);
@@ -279,7 +279,7 @@ static void says_all(void **state) {
   memset(got.why, 'x', sizeof got.why - 1);
   got.answers[GKI_CUDA_QUESTION_COUNT - 1] = GKI_CUDA_NOT_ASKED;
   gki_cuda_describe_quirks(&got, ALL_WAYS, text, sizeof text);
-  assert_true(strlen(text) < GKI_CUDA_SAID_BYTES - 1);
+  assert_true(strlen(text) < GKI_CUDA_QUIRKS_BYTES - 1);
   at = strstr(text, "(P9a, couldn't be tried); ");
   assert_non_null(at);
   assert_string_equal(strstr(at, "xxx"), got.why);

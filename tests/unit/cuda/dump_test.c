@@ -207,7 +207,7 @@ static void test_each_kind_is_said(void **state) {
     const gki_cuda_variant variant = {.gates = &gates};
     const gki_cuda_names all = {.variant = &variant};
     gki_text text = {0};
-    gki_cuda_name_say(&all, &(gki_cuda_name){.gate = 0, .recorded = turns[k].recorded}, GKI_PLAIN, &text);
+    gki_cuda_write_name(&all, &(gki_cuda_name){.gate = 0, .recorded = turns[k].recorded}, GKI_PLAIN, &text);
     char *said = gki_text_finish(&text);
     assert_string_equal(said, turns[k].said);
     gk_host_free(said);
