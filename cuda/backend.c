@@ -41,16 +41,16 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
   if (result == GK_OK) result = gki_cuda_open(device, desc->ordinal, sharing);
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
-  result = gki_cuda_load_own(device);
+  result = gki_cuda_load_builtin(device);
   if (result == GK_OK)
-    result = gki_cuda_probe(device->driver, device->device, device->context, device->own.module, device->own.refused,
-                            &device->caps);
+    result = gki_cuda_probe(device->driver, device->device, device->context, device->builtin.module,
+                            device->builtin.refused, &device->caps);
   gki_cuda_leave(device);
   return result;
 }
 
 static void close_device(void *at) {
-  gki_cuda_drop_own(at);
+  gki_cuda_drop_builtin(at);
   gki_cuda_close(at);
 }
 
@@ -151,7 +151,7 @@ static void describe_transfers(gki_cuda_device *device) {
   gk_capability *copy = line_of(device, "COPY"), *fill = line_of(device, "FILL");
   if (device->transfers) {
     copy->why = "By a kernel of gk's, compiled by NVRTC here, as gk brings no image of it that this driver takes.";
-  } else if (!device->own.module) {
+  } else if (!device->builtin.module) {
     *copy = (gk_capability){"COPY", GK_REFUSED, device->no_transfers};
     *fill = (gk_capability){"FILL", GK_REFUSED, "As COPY."};
   }

@@ -39,8 +39,8 @@ static gk_result add_control(builder *b, CUgraph into, uint32_t at, size_t first
   const gk_gate_node *node = &b->gates->nodes[at];
   uint32_t point = node->point, word = node->word;
   void *parameters[] = {&b->variant->tables, &point, &word};
-  const gki_cuda_own *own = &b->graph->device->own;
-  const CUfunction function = b->gates->bits & GK_WITH_PLAIN ? own->control_plain : own->control;
+  const gki_cuda_builtin *builtin = &b->graph->device->builtin;
+  const CUfunction function = b->gates->bits & GK_WITH_PLAIN ? builtin->control_plain : builtin->control;
   return add_kernel(b, into, at, first, function, 32, parameters, NULL);
 }
 
@@ -49,12 +49,12 @@ static gk_result add_prologue(builder *b, CUgraph into, uint32_t at, size_t firs
   b->variant->point = b->gates->nodes[at].point;
   b->variant->target = target;
   void *parameters[] = {&b->variant->tables, &b->variant->point, &target};
-  return add_kernel(b, into, at, first, b->graph->device->own.prologue, 32, parameters, &b->variant->prologue);
+  return add_kernel(b, into, at, first, b->graph->device->builtin.prologue, 32, parameters, &b->variant->prologue);
 }
 
 static gk_result add_epilogue(builder *b, CUgraph into, uint32_t at, size_t first) {
   void *parameters[] = {&b->variant->tables};
-  return add_kernel(b, into, at, first, b->graph->device->own.epilogue, 128, parameters, NULL);
+  return add_kernel(b, into, at, first, b->graph->device->builtin.epilogue, 128, parameters, NULL);
 }
 
 static uint32_t count_children(const gk_gates *gates, uint32_t at) {
@@ -186,7 +186,8 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
   if (result == GK_OK) result = gki_cuda_nodes_advance(&b.nodes, 0, graph->arming);
   if (result == GK_OK) result = add_nodes(&b, into->graph, 0, gates->node_count, 0);
   if (result == GK_OK && !posts)
-    result = gki_cuda_add_kernel(&b.nodes, into->graph, 0, 0, graph->device->own.epilogue, 1, 128, parameters, NULL);
+    result = gki_cuda_add_kernel(&b.nodes, into->graph, 0, 0, graph->device->builtin.epilogue, 1, 128, parameters,
+                                 NULL);
   if (result == GK_OK) into->last = b.nodes.frontier[0];
   gk_host_free(b.nodes.frontier);
   gki_trace_end();
@@ -196,9 +197,9 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
 gk_result gki_cuda_add_arming(gki_cuda_graph *graph, const gki_cuda_into *into) {
   graph->armed = (gki_cuda_arming){.control = graph->state, .target = GKI_CUDA_NONE};
   void *parameters[] = {&graph->armed};
-  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = graph->device->own.arm, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-                                           .blockDimX = GKI_CUDA_ARMING_THREADS, .blockDimY = 1, .blockDimZ = 1,
-                                           .kernelParams = parameters};
+  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = graph->device->builtin.arm, .gridDimX = 1, .gridDimY = 1,
+                                           .gridDimZ = 1, .blockDimX = GKI_CUDA_ARMING_THREADS, .blockDimY = 1,
+                                           .blockDimZ = 1, .kernelParams = parameters};
   const gki_cuda_driver *driver = graph->device->driver;
   return gki_cuda_into_result(
       graph->device, driver->cuGraphAddKernelNode(&graph->arming, into->graph, into->after, into->count, &node),

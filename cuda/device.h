@@ -66,7 +66,7 @@ typedef struct gki_cuda_device {
   struct gki_cuda_order *last; /* its launch is the stream's last work, and no event follows it; NULL: none */
   gki_cuda_pool pool;  /* under a lock of its own */
   struct gki_cuda_module *modules; /* kernels.c: under common's lock for code */
-  gki_cuda_own own;    /* gk's own kernels, if there is a module */
+  gki_cuda_builtin builtin; /* gk's own kernels, if there is a module */
   gki_cuda_kernel copy_kernel, fill_kernel;
   CUmodule transfers;      /* those two by themselves, compiled here, if the driver takes none of gk's images */
   char no_transfers[1400]; /* why there are none */
@@ -99,7 +99,7 @@ typedef struct gki_cuda_stream_id {
   CUstream stream;
   unsigned long long id; /* 0: it stays as long as the device */
 } gki_cuda_stream_id;
-#define GKI_CUDA_STREAM_UNKNOWN UINT64_MAX /* each thread's own, and before CUDA 12.0: may be another one each time */
+#define GKI_CUDA_STREAM_UNKNOWN UINT64_MAX /* a thread's default stream, or before CUDA 12.0: never the same */
 bool gki_cuda_is_same(const gki_cuda_stream_id *one, const gki_cuda_stream_id *other);
 
 /* For a launch, whose stream `now` gets. On a stream of the caller's nothing is pushed, hence *pushed false, where the

@@ -40,7 +40,7 @@ static gk_result add_decision(const gki_cuda_device *device, gk_op op, const int
   uint32_t has_other = op == GK_OP_ELSE;
   if (op == GK_OP_DO_WHILE) flag = NULL;
   void *parameters[] = {&flag, &count_at, &block->handle[0], &block->handle[1], &has_other};
-  return add_kernel(device, "gk_cuda_begin", device->own.enter, parameters, into, after, count, &block->first);
+  return add_kernel(device, "gk_cuda_begin", device->builtin.enter, parameters, into, after, count, &block->first);
 }
 
 static gk_result add_conditional(const gki_cuda_device *device, gk_op op, int which, CUgraph into,
@@ -163,7 +163,8 @@ static gk_result add_repeat(const gki_cuda_device *device, gk_cuda_block *block,
   uint32_t bound = (uint32_t)(block->reserved[0] >> 32);
   void *parameters[] = {&block->reserved[1], &block->reserved[2], &block->handle[0], &bound};
   CUgraphNode added;
-  return add_kernel(device, "gk_cuda_end", device->own.repeat, parameters, block->body[0], c->nodes, c->count, &added);
+  return add_kernel(device, "gk_cuda_end", device->builtin.repeat, parameters, block->body[0], c->nodes, c->count,
+                    &added);
 }
 
 static gk_result end_loop(const gki_cuda_device *device, gk_cuda_block *block) {

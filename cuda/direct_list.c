@@ -88,7 +88,7 @@ static gk_result set_arming(const gki_cuda_graph *graph, CUgraphExec exec, gki_c
   const gki_cuda_device *device = graph->device;
   void *parameters[] = {&arming};
   CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-  node.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = device->own.arm, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+  node.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = device->builtin.arm, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
                                              .blockDimX = GKI_CUDA_ARMING_THREADS, .blockDimY = 1, .blockDimZ = 1,
                                              .kernelParams = parameters, .ctx = device->context};
   const CUresult result = device->driver->cuGraphExecNodeSetParams(exec, graph->arming, &node);

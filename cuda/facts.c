@@ -88,10 +88,10 @@ static void report_kernels(const listener *to, const gki_cuda_device *device) {
     report(to, "kernels", "compiler", text,
            compiler.may_be_refused ? "newer than the driver, which may refuse it" : "");
   }
-  const gki_cuda_own *own = &device->own;
+  const gki_cuda_builtin *builtin = &device->builtin;
   const bool is_old = device->driver->version < GKI_CUDA_CONDITIONAL_SINCE;
-  const char *why = is_old ? "no driver before 12.4 takes gk's images" : own->refused;
-  if (own->module) report(to, "kernels", "own", own->translated ? "PTX" : "machine code", own->refused);
+  const char *why = is_old ? "no driver before 12.4 takes gk's images" : builtin->refused;
+  if (builtin->module) report(to, "kernels", "own", builtin->translated ? "PTX" : "machine code", builtin->refused);
   else if (device->transfers) report(to, "kernels", "own", "COPY and FILL, by the compiler", why);
   else report(to, "kernels", "own", NULL, device->no_transfers[0] ? device->no_transfers : why);
 }

@@ -6,18 +6,18 @@
 enum { LOG_BYTES = 400 };
 
 static const struct { const char *name; size_t at; } kernels[] = {
-#define KERNEL(name) {"gki_" #name, offsetof(gki_cuda_own, name)},
-    GKI_CUDA_OWN_KERNELS(KERNEL)
+#define KERNEL(name) {"gki_" #name, offsetof(gki_cuda_builtin, name)},
+    GKI_CUDA_BUILTIN_KERNELS(KERNEL)
 #undef KERNEL
 };
 
 /* Adds to what was refused: "the PTX: the driver's text (CUDA_ERROR_NAME, 222)". */
-static void note(gki_cuda_own *own, const gki_cuda_driver *driver, CUresult result, const char *what,
+static void note(gki_cuda_builtin *builtin, const gki_cuda_driver *driver, CUresult result, const char *what,
                  const char *more) {
-  const size_t used = strlen(own->refused);
+  const size_t used = strlen(builtin->refused);
   char text[LOG_BYTES];
   gki_cuda_describe_result(driver, result, text, sizeof text);
-  snprintf(own->refused + used, sizeof own->refused - used, "%sthe %s: %s%s%s", used ? "; " : "", what, text,
+  snprintf(builtin->refused + used, sizeof builtin->refused - used, "%sthe %s: %s%s%s", used ? "; " : "", what, text,
            *more ? ": " : "", more);
 }
 
@@ -31,39 +31,39 @@ CUresult gki_cuda_load_module(const gki_cuda_driver *driver, const void *image, 
   return result;
 }
 
-static CUresult take(const gki_cuda_driver *driver, gki_cuda_own *own, const void *image, const char *what) {
+static CUresult take(const gki_cuda_driver *driver, gki_cuda_builtin *builtin, const void *image, const char *what) {
   char log[LOG_BYTES];
-  CUresult result = gki_cuda_load_module(driver, image, &own->module, log, sizeof log);
+  CUresult result = gki_cuda_load_module(driver, image, &builtin->module, log, sizeof log);
   for (size_t k = 0; result == CUDA_SUCCESS && k < GK_COUNT(kernels); ++k) {
     CUfunction function = NULL;
-    result = driver->cuModuleGetFunction(&function, own->module, kernels[k].name);
-    memcpy((char *)own + kernels[k].at, &function, sizeof function);
+    result = driver->cuModuleGetFunction(&function, builtin->module, kernels[k].name);
+    memcpy((char *)builtin + kernels[k].at, &function, sizeof function);
     if (result != CUDA_SUCCESS) snprintf(log, sizeof log, "%s", kernels[k].name);
   }
   if (result == CUDA_SUCCESS) return result;
   log[strcspn(log, "\n")] = 0;
-  note(own, driver, result, what, log);
-  gki_cuda_own_unload(driver, own);
+  note(builtin, driver, result, what, log);
+  gki_cuda_builtin_unload(driver, builtin);
   return result;
 }
 
-gk_result gki_cuda_own_load(const gki_cuda_driver *driver, gki_cuda_own *own) {
-  *own = (gki_cuda_own){.module = NULL};
-  CUresult result = take(driver, own, gki_gates_fatbin, "machine code");
+gk_result gki_cuda_builtin_load(const gki_cuda_driver *driver, gki_cuda_builtin *builtin) {
+  *builtin = (gki_cuda_builtin){.module = NULL};
+  CUresult result = take(driver, builtin, gki_gates_fatbin, "machine code");
   if (result == CUDA_SUCCESS) return GK_OK;
   /* PTX is for drivers that are older than the code, or don't have it for this GPU; who has no memory needs neither. */
   if (result != CUDA_ERROR_OUT_OF_MEMORY) {
-    result = take(driver, own, gki_text_gates_ptx, "PTX");
-    own->translated = result == CUDA_SUCCESS;
-    if (own->translated) return GK_OK;
+    result = take(driver, builtin, gki_text_gates_ptx, "PTX");
+    builtin->translated = result == CUDA_SUCCESS;
+    if (builtin->translated) return GK_OK;
   }
   return gk_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? GK_ERROR_MEMORY : GK_ERROR_UNSUPPORTED,
-                 "the driver takes none of gk's own kernels: %s", own->refused);
+                 "the driver takes none of gk's own kernels: %s", builtin->refused);
 }
 
-void gki_cuda_own_unload(const gki_cuda_driver *driver, gki_cuda_own *own) {
-  if (own->module) (void)driver->cuModuleUnload(own->module);
-  own->module = NULL;
-  own->translated = false;
-  for (size_t k = 0; k < GK_COUNT(kernels); ++k) memset((char *)own + kernels[k].at, 0, sizeof(CUfunction));
+void gki_cuda_builtin_unload(const gki_cuda_driver *driver, gki_cuda_builtin *builtin) {
+  if (builtin->module) (void)driver->cuModuleUnload(builtin->module);
+  builtin->module = NULL;
+  builtin->translated = false;
+  for (size_t k = 0; k < GK_COUNT(kernels); ++k) memset((char *)builtin + kernels[k].at, 0, sizeof(CUfunction));
 }

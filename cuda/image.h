@@ -5,19 +5,19 @@
 #include "cuda/driver.h"
 
 /* X(name): the kernel gki_<name> of gates.h; the probe finds its own ones. */
-#define GKI_CUDA_OWN_KERNELS(X) \
+#define GKI_CUDA_BUILTIN_KERNELS(X) \
   X(control) X(control_plain) X(prologue) X(epilogue) X(arm) X(enter) X(repeat) X(copy) X(fill)
 
 enum { GKI_CUDA_REFUSAL_BYTES = 1024 };
 
-typedef struct gki_cuda_own {
+typedef struct gki_cuda_builtin {
   CUmodule module;
-#define GKI_CUDA_OWN_KERNEL(name) CUfunction name;
-  GKI_CUDA_OWN_KERNELS(GKI_CUDA_OWN_KERNEL)
-#undef GKI_CUDA_OWN_KERNEL
+#define GKI_CUDA_BUILTIN_KERNEL(name) CUfunction name;
+  GKI_CUDA_BUILTIN_KERNELS(GKI_CUDA_BUILTIN_KERNEL)
+#undef GKI_CUDA_BUILTIN_KERNEL
   bool translated;                      /* from PTX, by the driver */
   char refused[GKI_CUDA_REFUSAL_BYTES]; /* why the machine code was, and why the PTX was; "": nothing was */
-} gki_cuda_own;
+} gki_cuda_builtin;
 
 /* In the device's context; if it fails, *module is NULL and `log` has what the driver's compiler said. */
 CUresult gki_cuda_load_module(const gki_cuda_driver *driver, const void *image, CUmodule *module, char *log,
@@ -25,8 +25,8 @@ CUresult gki_cuda_load_module(const gki_cuda_driver *driver, const void *image, 
 
 /* In the device's context: the machine code, else the PTX. GK_ERROR_UNSUPPORTED: the driver takes neither, and
  * `refused` says why; GK_ERROR_MEMORY. */
-gk_result gki_cuda_own_load(const gki_cuda_driver *driver, gki_cuda_own *own);
+gk_result gki_cuda_builtin_load(const gki_cuda_driver *driver, gki_cuda_builtin *builtin);
 
 /* In the device's context; fine if nothing is loaded. */
-void gki_cuda_own_unload(const gki_cuda_driver *driver, gki_cuda_own *own);
+void gki_cuda_builtin_unload(const gki_cuda_driver *driver, gki_cuda_builtin *builtin);
 #endif

@@ -190,7 +190,7 @@ static gk_result make_transfers(gki_cuda_device *device) {
   if (result == GK_OK) return GK_OK;
   drop_transfers(device);
   if (result == GK_ERROR_MEMORY) return result;
-  const char *refused = device->own.refused;
+  const char *refused = device->builtin.refused;
   snprintf(device->no_transfers, sizeof device->no_transfers, "they can't be compiled here (%s)%s%s%s", gk_error(),
            refused[0] ? ", and the driver takes none of gk's images (" : "", refused, refused[0] ? ")" : "");
   gk_log(GK_LOG_WARN, "device %d (%s): no COPY and FILL: %s", device->ordinal, device->name, device->no_transfers);
@@ -199,22 +199,22 @@ static gk_result make_transfers(gki_cuda_device *device) {
 }
 
 /* What the images hold beside COPY and FILL no driver before 12.4 knows. */
-gk_result gki_cuda_load_own(gki_cuda_device *device) {
+gk_result gki_cuda_load_builtin(gki_cuda_device *device) {
   const bool fits = device->driver->version >= GKI_CUDA_CONDITIONAL_SINCE;
-  gk_result result = fits ? gki_cuda_own_load(device->driver, &device->own) : GK_ERROR_UNSUPPORTED;
+  gk_result result = fits ? gki_cuda_builtin_load(device->driver, &device->builtin) : GK_ERROR_UNSUPPORTED;
   if (result == GK_ERROR_UNSUPPORTED) return make_transfers(device);
   if (result != GK_OK) return result;
-  device->copy_kernel.function = device->own.copy;
-  device->fill_kernel.function = device->own.fill;
+  device->copy_kernel.function = device->builtin.copy;
+  device->fill_kernel.function = device->builtin.fill;
   result = measure_transfers(device);
-  if (result != GK_OK) gki_cuda_own_unload(device->driver, &device->own);
+  if (result != GK_OK) gki_cuda_builtin_unload(device->driver, &device->builtin);
   return result;
 }
 
-void gki_cuda_drop_own(gki_cuda_device *device) {
-  if (gki_cuda_must_leave(&device->caps) || (!device->own.module && !device->transfers)) return;
+void gki_cuda_drop_builtin(gki_cuda_device *device) {
+  if (gki_cuda_must_leave(&device->caps) || (!device->builtin.module && !device->transfers)) return;
   bool entered = gki_cuda_enter_to_free(device);
-  gki_cuda_own_unload(device->driver, &device->own);
+  gki_cuda_builtin_unload(device->driver, &device->builtin);
   drop_transfers(device);
   if (entered) gki_cuda_leave(device);
 }

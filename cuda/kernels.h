@@ -11,6 +11,6 @@ void gki_cuda_unload(void *device, void *code);
 /* gk's own kernels, in the device's context. Where the driver takes no image of them, own.refused says why, and that is
  * no failure; COPY and FILL are then compiled here, as for drivers that are too old for the images, and where that
  * fails, no_transfers says why. */
-gk_result gki_cuda_load_own(gki_cuda_device *device);
-void gki_cuda_drop_own(gki_cuda_device *device);
+gk_result gki_cuda_load_builtin(gki_cuda_device *device);
+void gki_cuda_drop_builtin(gki_cuda_device *device);
 #endif

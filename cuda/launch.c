@@ -61,7 +61,7 @@ static gk_result set_target(gki_cuda_graph *graph, gki_cuda_variant *variant, ui
   const gki_cuda_device *device = graph->device;
   void *parameters[] = {&variant->tables, &variant->point, &target};
   CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-  node.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = device->own.prologue, .gridDimX = 1, .gridDimY = 1,
+  node.kernel = (CUDA_KERNEL_NODE_PARAMS_v3){.func = device->builtin.prologue, .gridDimX = 1, .gridDimY = 1,
                                              .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
                                              .kernelParams = parameters, .ctx = device->context};
   CUresult result = device->driver->cuGraphExecNodeSetParams(variant->exec, variant->prologue, &node);

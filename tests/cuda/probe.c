@@ -40,9 +40,10 @@ typedef struct summary {
 
 static bool is_lost(const summary *s) { return s->last.hangs || s->last.busy || s->last.broke; }
 
-static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda_own *own, int repeats, summary *s) {
+static void ask(const gki_cuda_driver *driver, CUcontext context, const gki_cuda_builtin *builtin, int repeats,
+                summary *s) {
   for (int k = 0; k < repeats && !is_lost(s); ++k) {
-    gki_cuda_probe_anew(driver, context, own->module, own->refused, &s->last);
+    gki_cuda_probe_anew(driver, context, builtin->module, builtin->refused, &s->last);
     if (k == 0) s->first = s->last;
     if (k == 0 || s->last.microseconds < s->least_us) s->least_us = s->last.microseconds;
     s->overlaps += s->last.overlaps;
@@ -142,7 +143,7 @@ static void end_beside(beside *b, bool lost) {
 static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats, bool busy) {
   static summary s;
   static beside b;
-  static gki_cuda_own own;
+  static gki_cuda_builtin builtin;
   CUdevice device;
   CUcontext context;
   char name[256] = "";
@@ -155,15 +156,15 @@ static int ask_device(const gki_cuda_driver *driver, int ordinal, int repeats, b
       driver->cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS)
     return refuse("the device can't be used");
   (void)driver->cuCtxPushCurrent(context);
-  (void)gki_cuda_own_load(driver, &own);
+  (void)gki_cuda_builtin_load(driver, &builtin);
   b = (beside){.driver = driver, .context = context};
   if (busy) begin_beside(&b);
-  ask(driver, context, &own, repeats, &s);
+  ask(driver, context, &builtin, repeats, &s);
   end_beside(&b, is_lost(&s));
   print_summary(&s, ordinal, name, 10 * major + minor,
-                !own.module ? "none" : own.translated ? "PTX" : "machine code", busy ? b.copies : 0);
+                !builtin.module ? "none" : builtin.translated ? "PTX" : "machine code", busy ? b.copies : 0);
   if (is_lost(&s)) return LOST; /* what gives something back would wait for a graph that doesn't end */
-  gki_cuda_own_unload(driver, &own);
+  gki_cuda_builtin_unload(driver, &builtin);
   (void)driver->cuCtxPopCurrent(&context);
   (void)driver->cuDevicePrimaryCtxRelease(device);
   return 0;

@@ -56,10 +56,10 @@ static const gki_cuda_driver driver = {.cuModuleLoadDataEx = load, .cuModuleUnlo
                                        .cuModuleGetFunction = get, .cuGetErrorName = name_of,
                                        .cuGetErrorString = text_of};
 
-static gk_result load_own(gki_cuda_own *own) {
+static gk_result load_builtin(gki_cuda_builtin *own) {
   world.loads = world.live = world.kernels = 0;
   gki_begin();
-  return gki_cuda_own_load(&driver, own);
+  return gki_cuda_builtin_load(&driver, own);
 }
 
 static int setup(void **state) {
@@ -70,8 +70,8 @@ static int setup(void **state) {
 
 static void test_code(void **state) {
   (void)state;
-  gki_cuda_own own;
-  assert_int_equal(load_own(&own), GK_OK);
+  gki_cuda_builtin own;
+  assert_int_equal(load_builtin(&own), GK_OK);
   assert_false(own.translated);
   assert_string_equal(own.refused, "");
   assert_int_equal(world.loads, 1);
@@ -79,47 +79,47 @@ static void test_code(void **state) {
   const CUfunction all[] = {own.control, own.control_plain, own.prologue, own.epilogue, own.arm,
                             own.enter,   own.repeat,        own.copy,     own.fill};
   for (uintptr_t k = 0; k < GK_COUNT(all); ++k) assert_ptr_equal(all[k], (void *)(k + 1));
-  gki_cuda_own_unload(&driver, &own);
+  gki_cuda_builtin_unload(&driver, &own);
   assert_int_equal(world.live, 0);
   assert_null(own.fill);
-  gki_cuda_own_unload(&driver, &own);
+  gki_cuda_builtin_unload(&driver, &own);
   assert_int_equal(world.live, 0);
 }
 
 static void test_ptx(void **state) {
   (void)state;
-  gki_cuda_own own;
+  gki_cuda_builtin own;
   world.for_code = CUDA_ERROR_NO_BINARY_FOR_GPU;
-  assert_int_equal(load_own(&own), GK_OK);
+  assert_int_equal(load_builtin(&own), GK_OK);
   assert_true(own.translated);
   assert_string_equal(own.refused, "the machine code: no image for this device (CUDA_ERROR_NO_BINARY_FOR_GPU, 209)");
   assert_int_equal(world.live, 1);
-  gki_cuda_own_unload(&driver, &own);
+  gki_cuda_builtin_unload(&driver, &own);
   assert_int_equal(world.live, 0);
 }
 
 static void test_neither(void **state) {
   (void)state;
-  gki_cuda_own own;
+  gki_cuda_builtin own;
   world.for_code = CUDA_ERROR_NO_BINARY_FOR_GPU;
   world.for_ptx = CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   world.log = "ptxas: version 8.4 isn't known\nand more";
-  assert_int_equal(load_own(&own), GK_ERROR_UNSUPPORTED);
+  assert_int_equal(load_builtin(&own), GK_ERROR_UNSUPPORTED);
   assert_non_null(strstr(gk_error(), own.refused));
   assert_string_equal(own.refused, "the machine code: no image for this device (CUDA_ERROR_NO_BINARY_FOR_GPU, 209): "
                                    "ptxas: version 8.4 isn't known; "
                                    "the PTX: something else (CUDA_ERROR_OTHER, 222): ptxas: version 8.4 isn't known");
   assert_null(own.module);
-  gki_cuda_own_unload(&driver, &own);
+  gki_cuda_builtin_unload(&driver, &own);
   assert_int_equal(world.live, 0);
 }
 
 /* One that was loaded but isn't whole is given back. */
 static void test_lacking(void **state) {
   (void)state;
-  gki_cuda_own own;
+  gki_cuda_builtin own;
   world.lacks = "gki_fill";
-  assert_int_equal(load_own(&own), GK_ERROR_UNSUPPORTED);
+  assert_int_equal(load_builtin(&own), GK_ERROR_UNSUPPORTED);
   assert_int_equal(world.loads, 2);
   assert_int_equal(world.live, 0);
   assert_null(own.control);
@@ -129,22 +129,22 @@ static void test_lacking(void **state) {
 
 static void test_no_memory(void **state) {
   (void)state;
-  gki_cuda_own own;
+  gki_cuda_builtin own;
   world.for_code = CUDA_ERROR_OUT_OF_MEMORY;
-  assert_int_equal(load_own(&own), GK_ERROR_MEMORY);
+  assert_int_equal(load_builtin(&own), GK_ERROR_MEMORY);
   assert_int_equal(world.loads, 1);
   world.for_code = CUDA_ERROR_NO_BINARY_FOR_GPU;
   world.for_ptx = CUDA_ERROR_OUT_OF_MEMORY;
-  assert_int_equal(load_own(&own), GK_ERROR_MEMORY);
+  assert_int_equal(load_builtin(&own), GK_ERROR_MEMORY);
   assert_int_equal(world.loads, 2);
 }
 
 static void test_speechless(void **state) {
   (void)state;
-  gki_cuda_own own;
+  gki_cuda_builtin own;
   world.speechless = true;
   world.for_code = world.for_ptx = CUDA_ERROR_UNKNOWN;
-  assert_int_equal(load_own(&own), GK_ERROR_UNSUPPORTED);
+  assert_int_equal(load_builtin(&own), GK_ERROR_UNSUPPORTED);
   assert_string_equal(own.refused, "the machine code: error 999; the PTX: error 999");
 }
 

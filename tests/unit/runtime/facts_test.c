@@ -154,13 +154,13 @@ static void test_device(void **state) {
 
 static void test_own_kernels(void **state) {
   (void)state;
-  made = (gki_cuda_device){.driver = &driver_of_made, .own.module = (CUmodule)(uintptr_t)1};
+  made = (gki_cuda_device){.driver = &driver_of_made, .builtin.module = (CUmodule)(uintptr_t)1};
   driver_of_made.version = 12040;
   assert_made("own", "machine code", "");
-  made.own.translated = true;
-  snprintf(made.own.refused, sizeof made.own.refused, "machine code was refused");
+  made.builtin.translated = true;
+  snprintf(made.builtin.refused, sizeof made.builtin.refused, "machine code was refused");
   assert_made("own", "PTX", "machine code was refused");
-  made.own.module = NULL;
+  made.builtin.module = NULL;
   assert_made("own", "null", "machine code was refused");
   snprintf(made.no_transfers, sizeof made.no_transfers, "nor is there a compiler");
   assert_made("own", "null", "nor is there a compiler");
