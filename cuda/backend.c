@@ -267,23 +267,23 @@ static void drop(void *state) {
 /* ---- entries that may find out that the device is lost ----------------------------------------------------------- */
 
 static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
-  return gki_cuda_note(device, gki_cuda_alloc(device, bytes, kind, memory));
+  return gki_cuda_detect_loss(device, gki_cuda_alloc(device, bytes, kind, memory));
 }
 
 static gk_result copy(void *device, gk_direction direction, void *to, const void *from, size_t bytes) {
-  return gki_cuda_note(device, gki_cuda_copy(device, direction, to, from, bytes));
+  return gki_cuda_detect_loss(device, gki_cuda_copy(device, direction, to, from, bytes));
 }
 
 static gk_result load(void *device, const gk_kernel *kernel, void **code) {
-  return gki_cuda_note(device, gki_cuda_load(device, kernel, code));
+  return gki_cuda_detect_loss(device, gki_cuda_load(device, kernel, code));
 }
 
 static gk_result lower(void *device, void *state, const gk_plan *plan, void *const *code, gk_mode *mode) {
-  return gki_cuda_note(device, lower_either(device, state, plan, code, mode));
+  return gki_cuda_detect_loss(device, lower_either(device, state, plan, code, mode));
 }
 
-static gk_result note(const any_graph *graph, gk_result result) {
-  return gki_cuda_note(graph->is_gated ? graph->gated.device : graph->native.device, result);
+static gk_result detect_loss(const any_graph *graph, gk_result result) {
+  return gki_cuda_detect_loss(graph->is_gated ? graph->gated.device : graph->native.device, result);
 }
 
 static gk_result await_launches(any_graph *graph) {
@@ -303,7 +303,7 @@ static gk_result own(void *state, const void *from, size_t kept, size_t bytes, v
     gki_cuda_leave(device);
   }
   if (result == GK_OK) *memory = (void *)(uintptr_t)taken;
-  return note(graph, result);
+  return detect_loss(graph, result);
 }
 
 static void disown(void *at, void *memory) {
@@ -314,25 +314,25 @@ static void disown(void *at, void *memory) {
   if (!pooled) gki_cuda_free(device, memory);
 }
 
-static gk_result launch(void *state, const gk_launch_args *hand_over) {
+static gk_result launch(void *state, const gk_launch_args *args) {
   any_graph *graph = state;
-  return note(graph, graph->is_gated ? gki_cuda_gated_launch(&graph->gated, hand_over)
-                                     : gki_cuda_launch(&graph->native, hand_over));
+  return detect_loss(graph, graph->is_gated ? gki_cuda_gated_launch(&graph->gated, args)
+                                            : gki_cuda_launch(&graph->native, args));
 }
 
 static gk_result wait(void *state, bool block, gk_launch_result *record) {
   any_graph *graph = state;
-  return note(graph, gki_cuda_wait(&graph->native, block, record));
+  return detect_loss(graph, gki_cuda_wait(&graph->native, block, record));
 }
 
 static gk_result submit(void *state, uint32_t run) {
   any_graph *graph = state;
-  return note(graph, gki_cuda_gated_submit(&graph->gated, run));
+  return detect_loss(graph, gki_cuda_gated_submit(&graph->gated, run));
 }
 
 static gk_result read_flag(void *state, uint32_t node, int32_t *flag) {
   any_graph *graph = state;
-  return note(graph, gki_cuda_gated_read_flag(&graph->gated, node, flag));
+  return detect_loss(graph, gki_cuda_gated_read_flag(&graph->gated, node, flag));
 }
 
 static char *dump(void *state, const char *format) {

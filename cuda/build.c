@@ -28,9 +28,9 @@ static gk_result add_kernel(builder *b, CUgraph into, uint32_t at, size_t first,
 
 static gk_result add_task(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *node = &b->gates->nodes[at];
-  const bool has_word = node->word != GK_NONE;
+  const bool guarded = node->word != GK_NONE;
   return gki_cuda_add_task(&b->nodes, into, node->node, first,
-                           has_word ? b->variant->words + node->word * sizeof(uint64_t) : 0);
+                           guarded ? b->variant->guards + node->word * sizeof(uint64_t) : 0);
 }
 
 /* ---- gates ------------------------------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static gk_result add_nodes(builder *b, CUgraph into, uint32_t begin, uint32_t en
   return result;
 }
 
-static gk_result take_places(gki_cuda_variant *variant) {
+static gk_result alloc_places(gki_cuda_variant *variant) {
   variant->places = gki_array(variant->gates->node_count, sizeof *variant->places, "a graph's nodes");
   return variant->places ? GK_OK : GK_ERROR_MEMORY;
 }
@@ -163,7 +163,7 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
                          .updates = &variant->updates, .whole = &variant->graph, .refused = graph->refused,
                          .refused_bytes = sizeof graph->refused},
                .graph = graph, .variant = variant, .gates = variant->gates, .handles = handles};
-  gk_result result = take_places(variant);
+  gk_result result = alloc_places(variant);
   if (result == GK_OK && !gki_cuda_nodes_grow(&b.nodes, 1)) result = GK_ERROR_MEMORY;
   if (result == GK_OK) result = add_nodes(&b, variant->graph, 0, variant->gates->node_count, 0);
   gk_host_free(b.nodes.frontier);
@@ -178,11 +178,11 @@ gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
   gki_trace_begin(gates->node_count, "build nodes");
   builder b = {.nodes = {.device = graph->device, .slots = &graph->slots, .code = graph->code,
                          .values = graph->calls.values, .parameters = &graph->parameters,
-                         .updates = &variant->updates, .is_outside = true},
+                         .updates = &variant->updates, .is_external = true},
                .graph = graph, .variant = variant, .gates = gates, .handles = handles};
   const bool posts = gates->node_count && gates->nodes[gates->node_count - 1].kind == GK_GATE_EPILOGUE;
   void *parameters[] = {&variant->tables};
-  gk_result result = take_places(variant);
+  gk_result result = alloc_places(variant);
   if (result == GK_OK) result = gki_cuda_nodes_advance(&b.nodes, 0, graph->arming);
   if (result == GK_OK) result = add_nodes(&b, into->graph, 0, gates->node_count, 0);
   if (result == GK_OK && !posts)

@@ -112,7 +112,7 @@ typedef struct gki_cuda_caps {
 } gki_cuda_caps;
 
 /* Nothing is freed on such a device, since that could wait for work that doesn't end. */
-static inline bool gki_cuda_must_leave(const gki_cuda_caps *caps) {
+static inline bool gki_cuda_must_leak(const gki_cuda_caps *caps) {
   return caps->hangs || caps->busy;
 }
 #endif

@@ -54,7 +54,7 @@ static void open_builtins(void *library, int version) {
 }
 
 /* Another one of the same version may lie there tomorrow. */
-static void look_at_file(void *library, gki_nvrtc *nvrtc) {
+static void stat_library(void *library, gki_nvrtc *nvrtc) {
   struct link_map *map;
   struct stat file;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || stat(map->l_name, &file) != 0) return;
@@ -63,12 +63,12 @@ static void look_at_file(void *library, gki_nvrtc *nvrtc) {
   nvrtc->file.nanoseconds = file.st_mtim.tv_nsec;
 }
 
-/* False: it can't be used, and `trouble` says why. */
-static bool ask(void *library, const char *name, gki_nvrtc *nvrtc, char *trouble) {
+/* False: it can't be used, and `problem` says why. */
+static bool find_entries(void *library, const char *name, gki_nvrtc *nvrtc, char *problem) {
   for (size_t k = 0; k < GK_COUNT(entries); ++k) {
     void *entry = dlsym(library, entries[k].name);
     if (!entry) {
-      snprintf(trouble, TEXT_BYTES, "%s has no %s", name, entries[k].name);
+      snprintf(problem, TEXT_BYTES, "%s has no %s", name, entries[k].name);
       return false;
     }
     memcpy((char *)nvrtc + entries[k].at, &entry, sizeof entry);
@@ -79,7 +79,7 @@ static bool ask(void *library, const char *name, gki_nvrtc *nvrtc, char *trouble
   if (result == NVRTC_SUCCESS && count >= 1 && count <= GKI_NVRTC_ARCHITECTURES)
     result = nvrtc->nvrtcGetSupportedArchs(nvrtc->architectures);
   if (result != NVRTC_SUCCESS || count < 1 || count > GKI_NVRTC_ARCHITECTURES) {
-    snprintf(trouble, TEXT_BYTES, "%s doesn't say for which GPUs it compiles (%s, %d of them)", name,
+    snprintf(problem, TEXT_BYTES, "%s doesn't say for which GPUs it compiles (%s, %d of them)", name,
              nvrtc->nvrtcGetErrorString(result), count);
     return false;
   }
@@ -88,19 +88,19 @@ static bool ask(void *library, const char *name, gki_nvrtc *nvrtc, char *trouble
   return true;
 }
 
-/* Under the lock. NULL: there is none, or `trouble` says why it is of no use. */
-static const gki_nvrtc *load(size_t index, char *trouble) {
+/* Under the lock. NULL: there is none, or `problem` says why it is of no use. */
+static const gki_nvrtc *load(size_t index, char *problem) {
   const char *name = libraries[index].name;
   if (libraries[index].is_loaded) return &libraries[index].nvrtc;
   void *library = open_library(name);
   if (!library) return NULL;
   gki_nvrtc nvrtc = {0};
-  if (!ask(library, name, &nvrtc, trouble)) {
+  if (!find_entries(library, name, &nvrtc, problem)) {
     dlclose(library);
     return NULL;
   }
   open_builtins(library, nvrtc.version);
-  look_at_file(library, &nvrtc);
+  stat_library(library, &nvrtc);
   libraries[index].nvrtc = nvrtc;
   libraries[index].is_loaded = true;
   gk_log(GK_LOG_INFO, "NVRTC %d.%d (%s) for sm_%d to sm_%d", nvrtc.version / MAJOR, nvrtc.version % MAJOR / 10, name,
@@ -110,15 +110,15 @@ static const gki_nvrtc *load(size_t index, char *trouble) {
 
 bool gki_nvrtc_at(size_t index, const char **name, const gki_nvrtc **nvrtc, char *why, size_t bytes) {
   if (index >= GK_COUNT(libraries)) return false;
-  char trouble[TEXT_BYTES] = "";
+  char problem[TEXT_BYTES] = "";
   *name = libraries[index].name;
   *nvrtc = NULL;
   pthread_mutex_lock(&lock);
   bool skipped = false; /* the plain name is the last resort */
   for (size_t k = 0; index == NAMED && k < NAMED; ++k) skipped = skipped || libraries[k].is_loaded;
-  if (!skipped) *nvrtc = load(index, trouble);
+  if (!skipped) *nvrtc = load(index, problem);
   pthread_mutex_unlock(&lock);
-  snprintf(why, bytes, "%s", skipped ? "not looked for, as there is one of those before it" : trouble);
+  snprintf(why, bytes, "%s", skipped ? "not looked for, as there is one of those before it" : problem);
   return true;
 }
 
@@ -151,7 +151,7 @@ void gki_cuda_compiler_describe(const gki_cuda_compiler *compiler, char *text, s
            compiler->is_ptx ? "PTX for compute" : "cubin for sm", compiler->architecture);
 }
 
-static void explain_none(int architecture, int driver_version, const gki_nvrtc *last, const char *trouble, char *why,
+static void explain_none(int architecture, int driver_version, const gki_nvrtc *last, const char *problem, char *why,
                          size_t bytes) {
   char driver[64] = "";
   if (driver_version != GKI_CUDA_ALL_DRIVERS)
@@ -167,19 +167,19 @@ static void explain_none(int architecture, int driver_version, const gki_nvrtc *
     snprintf(why, bytes,
              "there is no NVRTC to compile kernels with (%s); install the CUDA toolkit's, and name its folder in "
              "$CUDA_HOME or that of the library in $LD_LIBRARY_PATH",
-             trouble);
+             problem);
 }
 
 bool gki_cuda_compiler_find(int architecture, int driver_version, gki_cuda_compiler *compiler, char *why,
                             size_t bytes) {
-  char trouble[TEXT_BYTES];
-  snprintf(trouble, sizeof trouble,
+  char problem[TEXT_BYTES];
+  snprintf(problem, sizeof problem,
            "neither the loader nor %s/lib64 has a libnvrtc.so.13, .12 or .11.2 that can be loaded", toolkit());
   const gki_nvrtc *last = NULL;
   int best = NOTHING;
   pthread_mutex_lock(&lock);
   for (size_t k = 0; k < GK_COUNT(libraries) && best != EXACT && !(k == NAMED && last); ++k) {
-    const gki_nvrtc *nvrtc = load(k, trouble);
+    const gki_nvrtc *nvrtc = load(k, problem);
     if (!nvrtc) continue;
     last = nvrtc;
     gki_cuda_compiler one;
@@ -190,7 +190,7 @@ bool gki_cuda_compiler_find(int architecture, int driver_version, gki_cuda_compi
   }
   pthread_mutex_unlock(&lock);
   if (best == NOTHING) {
-    explain_none(architecture, driver_version, last, trouble, why, bytes);
+    explain_none(architecture, driver_version, last, problem, why, bytes);
     return false;
   }
   char text[TEXT_BYTES];

@@ -204,7 +204,7 @@ bool gki_cuda_is_alive(const gki_cuda_device *device) {
   return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
 }
 
-gk_result gki_cuda_note(gki_cuda_device *device, gk_result result) {
+gk_result gki_cuda_detect_loss(gki_cuda_device *device, gk_result result) {
   if (result != GK_ERROR_DEVICE || atomic_load(&device->lost)) return result;
   const bool entered = gki_cuda_enter_to_free(device), gone = device->driver == gki_cuda_driver_of_gone();
   const bool alive = !gone && (!entered || gki_cuda_is_alive(device));

@@ -34,7 +34,7 @@ typedef struct gki_cuda_pooled {
 
 typedef struct gki_cuda_pool {
   pthread_mutex_t lock; /* of what follows */
-  bool locks;           /* the lock was made */
+  bool has_lock;           /* the lock was made */
   gki_cuda_pooled **used; /* lists, by a hash of the address that it was given out as */
   size_t lists, used_count; /* of used; a power of two, or 0 */
   gki_cuda_pooled *spare;
@@ -57,7 +57,7 @@ typedef struct gki_cuda_device {
   int reaches_pageable; /* memory of the host that isn't page-locked (HMM, ATS); else 0 */
   atomic_bool lost;    /* it answers nothing any more, and why_lost, which is there by then, says since when */
   char why_lost[1400];
-  bool locks;          /* the lock was made */
+  bool has_lock;          /* the lock was made */
   pthread_mutex_t lock; /* of what follows */
   gki_cuda_pinned *pinned; /* page-locked memory that was given out */
   gki_cuda_pass_counts *counts; /* of passes, for loops in graphs of others */
@@ -115,7 +115,7 @@ gk_result gki_cuda_await_all(const gki_cuda_device *device, const gk_plan *plan,
 /* Whether the device still answers, so that what failed was what it was asked for. In its context. */
 bool gki_cuda_is_alive(const gki_cuda_device *device);
 /* What an entry answered; if that was a failure and the device doesn't answer any more, it is lost from now on. */
-gk_result gki_cuda_note(gki_cuda_device *device, gk_result result);
+gk_result gki_cuda_detect_loss(gki_cuda_device *device, gk_result result);
 /* For a call that failed: "<call> of graph <name>: <driver's text> ...", as gki_cuda_result. */
 gk_result gki_cuda_graph_result(const gki_cuda_device *device, const gk_plan *plan, CUresult result, const char *call);
 /* For giving things back, which is tried whatever this answers, and said nowhere; leave it if true. It finds out if the

@@ -63,7 +63,7 @@ static gk_result find_variant(look *l, gki_cuda_graph *native) {
   if (native->external)
     return gk_fail(GK_ERROR_INVALID, "%s: graph %s is in a graph of yours; gk_cuda_node tells its nodes there", l->call,
                    native->plan->name);
-  const bool there = native->fresh.exec && (!l->resumes || native->one || native->resume.exec);
+  const bool there = native->fresh.exec && (!l->resumes || native->serves_both || native->resume.exec);
   if (!native->fresh.exec && !gki_calls_can_record(&native->calls))
     return gk_fail(GK_ERROR_INVALID, "%s: what the library calls of graph %s record isn't known before their slots are "
                    "bound; launch it once first", l->call, native->plan->name);
@@ -151,7 +151,7 @@ static gk_result look_inside(void *state, void *data) {
   if (result == GK_OK && l->task != SIZE_MAX) result = find_node(l, native);
   if (result == GK_OK && l->draws) result = gki_cuda_draw(native, l->variant, &l->text);
   gki_cuda_leave(native->device);
-  return gki_cuda_note(native->device, result);
+  return gki_cuda_detect_loss(native->device, result);
 }
 
 static gk_result look_at(look *l, gk_graph *graph, int32_t label) {

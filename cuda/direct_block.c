@@ -79,7 +79,7 @@ static gk_result refuse_block(gk_op op, const int32_t *flag, uint32_t max_iterat
 static gk_result begin(gki_cuda_device *device, gk_op op, const int32_t *flag, uint32_t bound, CUgraph into,
                        const CUgraphNode *after, size_t count, gk_cuda_block *block) {
   CUdeviceptr count_at = 0;
-  gk_result result = bound ? gki_cuda_take_count(device, &count_at) : GK_OK;
+  gk_result result = bound ? gki_cuda_alloc_pass_count(device, &count_at) : GK_OK;
   if (result == GK_OK) result = make_handles(device, op, into, block);
   if (result == GK_OK && (flag || op == GK_OP_DO_WHILE)) {
     result = add_decision(device, op, flag, count_at, into, after, count, block);
@@ -114,7 +114,7 @@ gk_result gk_cuda_begin(gk_device *of, gk_op op, const int32_t *flag, uint32_t m
     result = begin(device, op, flag, max_iterations, into, after, count, block);
     gki_cuda_leave(device);
   }
-  result = gki_cuda_note(device, result);
+  result = gki_cuda_detect_loss(device, result);
   gki_cancel_let_go(cancel);
   if (result == GK_OK) block->reserved[3] = (uintptr_t)device;
   else *block = (gk_cuda_block){0};
@@ -216,7 +216,7 @@ gk_result gk_cuda_end(gk_device *of, gk_cuda_block *block) {
     result = end(device, block);
     gki_cuda_leave(device);
   }
-  result = gki_cuda_note(device, result);
+  result = gki_cuda_detect_loss(device, result);
   gki_cancel_let_go(cancel);
   if (result == GK_OK) block->reserved[3] = 0;
   return result;

@@ -46,7 +46,7 @@ static gk_result lower_into(void *at, void *state, const gk_plan *plan, void *co
     result = gki_cuda_graph_make_into(gki_cuda_native_of(state), device, plan, code, data);
     gki_cuda_leave(device);
   }
-  return gki_cuda_note(device, result);
+  return gki_cuda_detect_loss(device, result);
 }
 
 static gk_result refuse_add(const gk_list *list, uint32_t bits, const gki_cuda_into *into) {
@@ -119,15 +119,15 @@ static gk_result update_nodes(gki_cuda_graph *graph, const gk_launch_args *launc
 
 static gk_result arm(gki_cuda_graph *graph, const gk_launch_args *launch, CUgraphExec exec) {
   const uint64_t number = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
-  const bool brings = launch->changed_count || !has_slots(graph);
+  const bool sends_slots = launch->changed_count || !has_slots(graph);
   gk_result result = update_nodes(graph, launch, exec);
   if (result != GK_OK) return result;
-  if (brings) gki_slot_table_write(&graph->slots.table, launch, number - 1);
+  if (sends_slots) gki_slot_table_write(&graph->slots.table, launch, number - 1);
   gki_cuda_counts_expect(&graph->counts, launch, number);
   gki_cuda_arming arming = {
       .control = graph->state, .number = number, .to = graph->slots.table.at, .target = GKI_CUDA_NONE,
       .from = graph->ring_at + (number - 1) % graph->slots.table.depth * graph->slots.table.bytes,
-      .bytes = brings ? (uint32_t)graph->slots.table.bytes : 0};
+      .bytes = sends_slots ? (uint32_t)graph->slots.table.bytes : 0};
   if (launch->target) arming.target = graph->plan->nodes[launch->target].checkpoint;
   gki_cuda_publish_number(graph, launch, number);
   result = set_arming(graph, exec, arming);
@@ -136,7 +136,7 @@ static gk_result arm(gki_cuda_graph *graph, const gk_launch_args *launch, CUgrap
     return result;
   }
   graph->armed = arming;
-  if (brings) graph->bound_at = number;
+  if (sends_slots) graph->bound_at = number;
   return GK_OK;
 }
 
@@ -150,7 +150,7 @@ static gk_result arm_entered(void *state, const gk_launch_args *launch, void *da
     result = arm(graph, launch, data);
     gki_cuda_leave_unrelaxed(graph->device);
   }
-  return gki_cuda_note(graph->device, result);
+  return gki_cuda_detect_loss(graph->device, result);
 }
 
 gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label) {
@@ -165,10 +165,10 @@ gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label) {
 static gk_result disarm_entered(void *state, uint64_t over, uint64_t *launched) {
   gki_cuda_graph *graph = gki_cuda_native_of(state);
   gk_result result = gki_cuda_enter(graph->device);
-  if (result != GK_OK) return gki_cuda_note(graph->device, result);
+  if (result != GK_OK) return gki_cuda_detect_loss(graph->device, result);
   result = gki_cuda_await_all(graph->device, graph->plan, "gk_cuda_disarm");
   gki_cuda_leave(graph->device);
-  if (result != GK_OK) return gki_cuda_note(graph->device, result);
+  if (result != GK_OK) return gki_cuda_detect_loss(graph->device, result);
   while (*launched > over && !gki_cuda_is_posted(graph, *launched)) --*launched;
   atomic_store(&graph->order.launched, *launched);
   return GK_OK;

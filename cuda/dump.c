@@ -122,7 +122,7 @@ gk_result gki_cuda_draw(const gki_cuda_graph *graph, const gki_cuda_variant *var
   gki_text_add(text, "// ");
   gki_text_quote(text, graph->plan->name, GKI_PLAIN);
   gki_text_add(text, ": %s; by gk %s and CUDA %d.%d\n", variant == &graph->resume ? "launches that resume"
-               : graph->one                                                      ? "all launches"
+               : graph->serves_both                                                      ? "all launches"
                                                                                  : "launches from the top",
                gk_version(), graph->device->driver->version / 1000, graph->device->driver->version % 1000 / 10);
   if (result == GK_OK) result = add_graph(graph, variant->graph, &names, text);

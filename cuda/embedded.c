@@ -20,12 +20,12 @@ static void describe(const gk_image *image, char *text, size_t bytes) {
 }
 
 static void explain(const gki_unfit *others, const char *name, int architecture, char why[GKI_CUDA_WHY_BYTES]) {
-  if (others->elsewhere)
+  if (others->other_gpu)
     snprintf(why, GKI_CUDA_WHY_BYTES, "%s: what was compiled when the program was built is for other GPUs than sm_%d; "
              "give gk-embed --arch %d, or --ptx of an earlier one", name, architecture, architecture);
-  else if (others->stale)
+  else if (others->other_text)
     snprintf(why, GKI_CUDA_WHY_BYTES, "%s: what was compiled when the program was built is of another text of %s, as "
-             "the source or gk has changed since; run gk-embed again", name, others->stale->file);
+             "the source or gk has changed since; run gk-embed again", name, others->other_text->file);
   if (why[0]) gk_log(GK_LOG_WARN, "%s", why);
 }
 

@@ -37,7 +37,7 @@ static gk_result run_result(const gki_cuda_gated *graph, CUresult result, const 
 /* Asking takes less long than being woken, for what is almost done. */
 static CUresult wait_for_event(const gki_cuda_gated *graph) {
   const gki_cuda_driver *driver = graph->device->driver;
-  CUresult result = driver->cuEventRecord(graph->event, graph->at);
+  CUresult result = driver->cuEventRecord(graph->event, graph->current_stream);
   if (result != CUDA_SUCCESS) return result;
   const uint64_t begin = gki_now_ns();
   do {
@@ -54,7 +54,7 @@ static gk_result finish(gki_cuda_gated *graph) {
   gki_cuda_relax(graph->device);
   const CUresult result = wait_for_event(graph);
   const bool is_over = result == CUDA_SUCCESS ||
-                       graph->device->driver->cuStreamSynchronize(graph->at) == CUDA_SUCCESS;
+                       graph->device->driver->cuStreamSynchronize(graph->current_stream) == CUDA_SUCCESS;
   gki_cuda_unrelax();
   graph->busy = !is_over;
   if (result == CUDA_SUCCESS) return gki_cuda_counts_check(&graph->counts, 1);
@@ -101,7 +101,7 @@ static gk_result instantiate(gki_cuda_gated *graph, uint32_t run, CUgraph from) 
   CUresult result = gki_cuda_instantiate(device, from, exec, &why, &at);
   if (result != CUDA_SUCCESS) return run_result(graph, result, "cuGraphInstantiate", run);
   graph->busy = true;
-  return run_result(graph, device->driver->cuGraphUpload(*exec, graph->at), "cuGraphUpload", run);
+  return run_result(graph, device->driver->cuGraphUpload(*exec, graph->current_stream), "cuGraphUpload", run);
 }
 
 static gk_result make_run(gki_cuda_gated *graph, uint32_t run) {
@@ -151,7 +151,7 @@ static gk_result refuse_own(const gki_cuda_gated *graph, const gk_node *node) {
                  (unsigned)node->source, node->name, graph->device->no_transfers);
 }
 
-static gk_result take_arrays(gki_cuda_gated *graph, void *const *code) {
+static gk_result alloc_arrays(gki_cuda_gated *graph, void *const *code) {
   const gk_plan *plan = graph->plan;
   graph->code = gki_arena_alloc(&graph->arena, plan->node_count, sizeof *graph->code);
   graph->runs = gki_arena_alloc(&graph->arena, plan->run_count, sizeof *graph->runs);
@@ -183,11 +183,12 @@ static gk_result begin_control(gki_cuda_gated *graph) {
       (gki_cuda_control){.number = 1, .failures = at + offsetof(gki_cuda_gated_pinned, posts)};
   graph->busy = true;
   const CUresult sent = graph->device->driver->cuMemcpyHtoDAsync(graph->table, &graph->pinned->begin,
-                                                                 sizeof graph->pinned->begin.bytes, graph->at);
+                                                                 sizeof graph->pinned->begin.bytes,
+                                                                 graph->current_stream);
   return gki_cuda_graph_result(graph->device, graph->plan, sent, "cuMemcpyHtoDAsync of the control block");
 }
 
-static gk_result take_memory(gki_cuda_gated *graph) {
+static gk_result alloc_memory(gki_cuda_gated *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_slots_make(&graph->slots, device, graph->plan, 1, &graph->arena);
   if (result == GK_OK)
@@ -205,16 +206,17 @@ static gk_result take_memory(gki_cuda_gated *graph) {
 
 gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
-  graph->at = device->uploads;
+  graph->current_stream = device->uploads;
   graph->plan = plan;
   graph->last = GK_NONE;
-  gk_result result = take_memory(graph);
-  if (result == GK_OK) result = take_arrays(graph, code);
+  gk_result result = alloc_memory(graph);
+  if (result == GK_OK) result = alloc_arrays(graph, code);
   if (result == GK_OK) result = make_runs(graph, gki_calls_can_record(&graph->calls));
   if (result != GK_OK) return result;
-  result = gki_cuda_graph_result(device, plan, device->driver->cuStreamSynchronize(graph->at), "cuStreamSynchronize");
+  result = gki_cuda_graph_result(device, plan, device->driver->cuStreamSynchronize(graph->current_stream),
+                                 "cuStreamSynchronize");
   graph->busy = result != GK_OK;
-  if (result == GK_OK) graph->at = device->stream; /* else what was sent is waited for there, when it is dropped */
+  if (result == GK_OK) graph->current_stream = device->stream; /* else gki_cuda_gated_drop waits for the uploads */
   return result;
 }
 
@@ -222,7 +224,7 @@ void gki_cuda_gated_drop(gki_cuda_gated *graph) {
   if (!graph->device) return;
   const bool entered = gki_cuda_enter_to_free(graph->device);
   const gki_cuda_driver *driver = graph->device->driver;
-  if (graph->busy) (void)driver->cuStreamSynchronize(graph->at);
+  if (graph->busy) (void)driver->cuStreamSynchronize(graph->current_stream);
   for (uint32_t k = 0; graph->runs && k < graph->plan->run_count; ++k) drop_run(graph, k);
   gki_cuda_updates_drop(&graph->updates);
   if (graph->event) (void)driver->cuEventDestroy(graph->event);
@@ -256,17 +258,17 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_launch_args *launc
 }
 
 static gk_result follow(const gki_cuda_gated *graph) {
-  return graph->at == graph->device->stream ? gki_cuda_follow(graph->device) : GK_OK;
+  return graph->current_stream == graph->device->stream ? gki_cuda_follow(graph->device) : GK_OK;
 }
 
 /* A fault of what was launched before is none of this graph's tasks'. */
 static gk_result await_others(gki_cuda_gated *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = follow(graph);
-  if (result == GK_OK && graph->at == device->stream) result = gki_cuda_join_streams(device);
+  if (result == GK_OK && graph->current_stream == device->stream) result = gki_cuda_join_streams(device);
   if (result != GK_OK) return result;
   gki_cuda_relax(device);
-  const CUresult answer = device->driver->cuStreamSynchronize(graph->at);
+  const CUresult answer = device->driver->cuStreamSynchronize(graph->current_stream);
   gki_cuda_unrelax();
   return gki_cuda_result(device->driver, answer, "waiting for what was launched before graph %s", graph->plan->name);
 }
@@ -278,26 +280,26 @@ static gk_result start(gki_cuda_gated *graph, const gk_launch_args *launch, CUst
   graph->last = GK_NONE;
   gk_result result = finish(graph); /* its end was waited for, or couldn't be */
   if (result != GK_OK) return result;
-  graph->at = stream;
+  graph->current_stream = stream;
   graph->busy = true;
   if (graph->plan->bits & GK_ISOLATE) result = await_others(graph);
   if (result != GK_OK) return result;
   gki_cuda_parameters_take(&graph->parameters, launch);
   gki_cuda_counts_expect(&graph->counts, launch, 1);
-  result = gki_cuda_counts_renumber(&graph->counts, graph->at);
+  result = gki_cuda_counts_renumber(&graph->counts, graph->current_stream);
   if (result == GK_OK && graph->calls.any) result = record_again(graph, launch);
   if (result == GK_OK && launch->changed_count) {
     result = follow(graph);
-    if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, 0, graph->at);
+    if (result == GK_OK) result = gki_cuda_slots_hand(&graph->slots, launch, 0, graph->current_stream);
   }
   return result == GK_OK ? gki_cuda_updates_send(&graph->updates, &graph->parameters, launch->applied) : result;
 }
 
 /* Nothing is under way any more, and the caller may destroy its stream; or that couldn't be waited for, and the next
  * wait is for the same stream. */
-static gk_result come_home(gki_cuda_gated *graph) {
+static gk_result return_to_own_stream(gki_cuda_gated *graph) {
   const gk_result result = finish(graph);
-  if (!graph->busy) graph->at = graph->device->stream;
+  if (!graph->busy) graph->current_stream = graph->device->stream;
   return result;
 }
 
@@ -311,7 +313,7 @@ gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_launch_args *lau
   gk_result result = gki_cuda_enter_to_launch(device, launch, &last, &on, &pushed);
   if (result != GK_OK) return result;
   result = start(graph, launch, on.stream);
-  if (result != GK_OK) (void)come_home(graph); /* no wait follows a launch that failed */
+  if (result != GK_OK) (void)return_to_own_stream(graph); /* no wait follows a launch that failed */
   if (pushed) gki_cuda_leave_unrelaxed(device);
   return result;
 }
@@ -324,8 +326,8 @@ gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
   if (result == GK_OK) {
     graph->busy = true;
     graph->last = run;
-    result = run_result(graph, device->driver->cuGraphLaunch(graph->runs[run].exec, graph->at), "cuGraphLaunch",
-                        run);
+    result = run_result(graph, device->driver->cuGraphLaunch(graph->runs[run].exec, graph->current_stream),
+                        "cuGraphLaunch", run);
   }
   if (result == GK_OK && graph->plan->bits & GK_ISOLATE) result = finish(graph);
   gki_cuda_leave_unrelaxed(device);
@@ -345,7 +347,7 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
     if (result == GK_OK)
       result = gki_cuda_result(device->driver,
                               device->driver->cuMemcpyDtoHAsync(&graph->pinned->flag, (CUdeviceptr)(uintptr_t)at,
-                                                                sizeof graph->pinned->flag, graph->at),
+                                                                sizeof graph->pinned->flag, graph->current_stream),
                               "cuMemcpyDtoHAsync of the flag of task %u (%s) of graph %s", (unsigned)node->source,
                               node->name, graph->plan->name);
   }
@@ -357,8 +359,8 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
 /* Nothing of a launch that failed stays on a stream that the device's own doesn't follow. */
 static void leave_stream(gki_cuda_gated *graph) {
   gki_cuda_counts_skip(&graph->counts);
-  if (graph->at == graph->device->stream || !gki_cuda_enter_to_free(graph->device)) return;
-  (void)come_home(graph);
+  if (graph->current_stream == graph->device->stream || !gki_cuda_enter_to_free(graph->device)) return;
+  (void)return_to_own_stream(graph);
   gki_cuda_leave(graph->device);
 }
 
@@ -370,7 +372,7 @@ gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t at, int32_t *
   }
   const gk_node *node = &graph->plan->nodes[at];
   if (at) result = read_at(graph, node, (const char *)graph->values[node->flag].ptr + node->offset, flag);
-  else result = come_home(graph);
+  else result = return_to_own_stream(graph);
   gki_cuda_leave_unrelaxed(graph->device);
   return result;
 }

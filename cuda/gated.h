@@ -39,7 +39,7 @@ typedef struct gki_cuda_gated {
   bool complete;          /* all of them are made, those with library calls too */
   gki_cuda_gated_pinned *pinned;
   bool records_again;     /* those with library calls were dropped, and no launch since has made them */
-  CUstream at;            /* where its work goes: in a launch on another stream not the device's own */
+  CUstream current_stream; /* where its work goes: in a launch on another stream not the device's own */
   CUevent event;          /* behind what is waited for */
   const gk_value *values; /* by slot, of the launch at hand */
   uint32_t last;          /* the run that was submitted last, for messages; GK_NONE: none in this launch */

@@ -27,13 +27,13 @@ static const char usage[] =
 typedef struct input { const char *path; char *text; } input;
 
 /* A GK_SOURCE or GK_SHARED. */
-typedef struct piece {
+typedef struct source_part {
   gki_token name;
   bool is_shared;
   gk_source source;
   gki_token *uses; /* words behind & */
   size_t use_count, use_capacity;
-} piece;
+} source_part;
 
 typedef struct result { gk_image image; char *bytes; } result;
 
@@ -46,7 +46,7 @@ typedef struct job {
   int driver;
   input *files;
   size_t file_count;
-  piece *parts;
+  source_part *parts;
   size_t part_count, part_capacity;
   result *images;
   size_t image_count, image_capacity;
@@ -148,7 +148,7 @@ static bool read_file(input *file) {
 }
 
 /* `(name, &one, &two)` behind GK_SOURCE. False: out of memory. */
-static bool read_names(piece *part, const char *s, const char *end) {
+static bool read_names(source_part *part, const char *s, const char *end) {
   gki_token token = gki_next_token(s, end);
   for (bool first = true; token.kind != GKI_END && !gki_token_is(token, ")"); token = gki_next_token(token.end, end)) {
     if (token.kind != GKI_WORD) continue;
@@ -164,7 +164,7 @@ static bool read_names(piece *part, const char *s, const char *end) {
 }
 
 /* A source is somebody's work. */
-static bool spare_file(const job *work, const char *path) {
+static bool is_no_input(const job *work, const char *path) {
   struct stat out, in;
   if (!work->out || stat(work->out, &out) != 0 || stat(path, &in) != 0) return true;
   return out.st_dev != in.st_dev || out.st_ino != in.st_ino ||
@@ -181,8 +181,8 @@ static bool find_parts(job *work, const input *file) {
     if (!gki_grow((void **)&work->parts, &work->part_capacity, work->part_count + 1, sizeof *work->parts,
                   "the sources"))
       return complain(gk_error());
-    piece *made = &work->parts[work->part_count++];
-    *made = (piece){.is_shared = gki_token_is(token, "GK_SHARED")};
+    source_part *made = &work->parts[work->part_count++];
+    *made = (source_part){.is_shared = gki_token_is(token, "GK_SHARED")};
     made->source = (gk_source){.file = file->path, .text = file->text};
     made->source.line = gki_source_line(&made->source, token.at);
     if (!read_names(made, open.end, end)) return complain(gk_error());
@@ -191,7 +191,7 @@ static bool find_parts(job *work, const input *file) {
   return true;
 }
 
-static const piece *find_shared(const job *work, gki_token name) {
+static const source_part *find_shared(const job *work, gki_token name) {
   for (size_t k = 0; k < work->part_count; ++k) {
     const gki_token its = work->parts[k].name;
     if (work->parts[k].is_shared && its.end - its.at == name.end - name.at &&
@@ -256,12 +256,12 @@ static bool add_images(job *work, const gki_unit *text, const char *path) {
   return true;
 }
 
-static bool compile_part(job *work, const piece *part) {
+static bool compile_part(job *work, const source_part *part) {
   const gk_source **uses = gki_array(part->use_count + 1, sizeof(void *), "the sources that it uses");
   if (!uses) return complain(gk_error());
   bool done = true;
   for (size_t k = 0; k < part->use_count && done; ++k) {
-    const piece *shared = find_shared(work, part->uses[k]);
+    const source_part *shared = find_shared(work, part->uses[k]);
     if (shared) uses[k] = &shared->source;
     else {
       fprintf(stderr, "gk-embed: %s uses %.*s, but GK_SHARED(%.*s) stands in none of the files: name its file, too\n",
@@ -372,7 +372,7 @@ static bool do_all(job *work, char **words) {
   if (!work->files) return complain(gk_error());
   for (size_t k = 0; k < work->file_count; ++k) {
     work->files[k].path = words[k];
-    if (!spare_file(work, words[k]) || !read_file(&work->files[k]) || !find_parts(work, &work->files[k])) return false;
+    if (!is_no_input(work, words[k]) || !read_file(&work->files[k]) || !find_parts(work, &work->files[k])) return false;
   }
   return compile_all(work) && write_output(work);
 }

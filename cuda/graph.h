@@ -20,7 +20,7 @@ typedef struct gki_cuda_variant {
   CUgraph graph;
   CUgraphExec exec;
   CUdeviceptr tables;    /* gki_cuda_tables and all they point to, */
-  CUdeviceptr words;     /* the words among it */
+  CUdeviceptr guards;    /* the words among it */
   void *staged;          /* the same on its way there, page-locked */
   gki_cuda_place *places; /* by node of the gates */
   CUgraphNode prologue;  /* NULL: it has none */
@@ -45,11 +45,11 @@ typedef struct gki_cuda_graph {
                             * they are copied from; bad counts; statuses; the state as it begins */
   CUdeviceptr pinned_at;
   gki_cuda_variant fresh, resume; /* the first serves both if `one` */
-  bool one;
+  bool serves_both;
   bool is_plain;           /* GK_WITH_PLAIN, in both */
   bool sends_target_by_copy;       /* no node is updated */
   uint32_t target_sent;          /* then: what was copied last */
-  bool unsure;             /* a wait failed, and none since was for all launches */
+  bool wait_failed;             /* a wait failed, and none since was for all launches */
   gki_cuda_parameters parameters;
   gki_cuda_counts counts;
   gki_calls calls;         /* the variants are made again when a slot of theirs was bound anew */

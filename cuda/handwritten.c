@@ -5,7 +5,7 @@
 #include <elf.h>
 #include <string.h>
 
-enum { EM_OF_CUDA = 190, FREE_SHARED = 48 << 10, /* bytes of shared memory that nobody has to ask for */
+enum { EM_OF_CUDA = 190, DEFAULT_SHARED = 48 << 10, /* bytes of shared memory that nobody has to ask for */
        MAX_Z = 64,             /* threads along z in a block */
        MAX_PARAMETERS = 4096   /* bytes; nodes with more have crashed drivers that take more */ };
 static const uint32_t FATBIN = 0xba55ed50;
@@ -46,7 +46,7 @@ typedef struct fatbin_head { uint32_t magic; uint16_t version, head_bytes; uint6
 static bool lies_within(uint64_t at, uint64_t bytes, size_t all) { return at <= all && bytes <= all - at; }
 
 /* The driver isn't told how long an image is, and reads as far as its headers say. NULL: it may. */
-static const char *trouble_of_cubin(const unsigned char *image, size_t bytes) {
+static const char *problem_of_cubin(const unsigned char *image, size_t bytes) {
   static const char short_one[] = "ends before its headers say";
   Elf64_Ehdr head;
   if (bytes < sizeof head) return short_one;
@@ -63,7 +63,7 @@ static const char *trouble_of_cubin(const unsigned char *image, size_t bytes) {
   return NULL;
 }
 
-static const char *trouble_of_fatbin(const unsigned char *image, size_t bytes) {
+static const char *problem_of_fatbin(const unsigned char *image, size_t bytes) {
   fatbin_head head;
   if (bytes < sizeof head) return "ends before its headers say";
   memcpy(&head, image, sizeof head);
@@ -91,12 +91,12 @@ static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kern
   uint32_t first = 0;
   memcpy(&first, code->image, code->image_bytes < sizeof first ? code->image_bytes : sizeof first);
   const bool is_fatbin = first == FATBIN, is_cubin = memcmp(&first, ELFMAG, SELFMAG) == 0;
-  const char *trouble = is_fatbin  ? trouble_of_fatbin(code->image, code->image_bytes)
-                        : is_cubin ? trouble_of_cubin(code->image, code->image_bytes)
+  const char *problem = is_fatbin  ? problem_of_fatbin(code->image, code->image_bytes)
+                        : is_cubin ? problem_of_cubin(code->image, code->image_bytes)
                                    : NULL;
-  if (trouble)
+  if (problem)
     return gk_fail(GK_ERROR_COMPILE, "kernel %s: its image, of %zu bytes, %s; give all of it, and its size in "
-                   ".image_bytes", kernel->name, code->image_bytes, trouble);
+                   ".image_bytes", kernel->name, code->image_bytes, problem);
   if (is_fatbin || is_cubin) return load(device, kernel, code->image, module);
   /* PTX is text, and needs its end. */
   char *text = code->image_bytes < SIZE_MAX ? gk_host_alloc(code->image_bytes + 1) : NULL;
@@ -153,7 +153,7 @@ static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel
 }
 
 /* What a driver answers to a CUfunction that it doesn't know, or not in this context. */
-static bool is_stray(const gk_kernel *kernel, CUresult result) {
+static bool is_unknown(const gk_kernel *kernel, CUresult result) {
   return kernel->cuda->function && (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_HANDLE ||
                                     result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_NOT_FOUND);
 }
@@ -161,7 +161,7 @@ static bool is_stray(const gk_kernel *kernel, CUresult result) {
 static gk_result ask(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction_attribute attribute,
                      CUfunction function, int *value) {
   const CUresult result = device->driver->cuFuncGetAttribute(value, attribute, function);
-  if (!is_stray(kernel, result))
+  if (!is_unknown(kernel, result))
     return gki_cuda_result(device->driver, result, "cuFuncGetAttribute of kernel %s", kernel->name);
   char text[300];
   gki_cuda_describe_result(device->driver, result, text, sizeof text);
@@ -188,7 +188,7 @@ static gk_result ask_for_shared(const gki_cuda_device *device, const gk_kernel *
     result = ask(device, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, made->function, &dynamic);
   if (result != GK_OK) return result;
   const uint64_t wanted = (uint64_t)made->shared_bytes + (unsigned)fixed;
-  if (wanted <= FREE_SHARED && made->shared_bytes <= (unsigned)dynamic) return GK_OK;
+  if (wanted <= DEFAULT_SHARED && made->shared_bytes <= (unsigned)dynamic) return GK_OK;
   result = gki_cuda_result(driver,
                           driver->cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                                                        device->device),

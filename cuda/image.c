@@ -12,8 +12,8 @@ static const struct { const char *name; size_t at; } kernels[] = {
 };
 
 /* Adds to what was refused: "the PTX: the driver's text (CUDA_ERROR_NAME, 222)". */
-static void note(gki_cuda_builtin *builtin, const gki_cuda_driver *driver, CUresult result, const char *what,
-                 const char *more) {
+static void add_refusal(gki_cuda_builtin *builtin, const gki_cuda_driver *driver, CUresult result, const char *what,
+                        const char *more) {
   const size_t used = strlen(builtin->refused);
   char text[LOG_BYTES];
   gki_cuda_describe_result(driver, result, text, sizeof text);
@@ -31,7 +31,7 @@ CUresult gki_cuda_load_module(const gki_cuda_driver *driver, const void *image, 
   return result;
 }
 
-static CUresult take(const gki_cuda_driver *driver, gki_cuda_builtin *builtin, const void *image, const char *what) {
+static CUresult load(const gki_cuda_driver *driver, gki_cuda_builtin *builtin, const void *image, const char *what) {
   char log[LOG_BYTES];
   CUresult result = gki_cuda_load_module(driver, image, &builtin->module, log, sizeof log);
   for (size_t k = 0; result == CUDA_SUCCESS && k < GK_COUNT(kernels); ++k) {
@@ -42,18 +42,18 @@ static CUresult take(const gki_cuda_driver *driver, gki_cuda_builtin *builtin, c
   }
   if (result == CUDA_SUCCESS) return result;
   log[strcspn(log, "\n")] = 0;
-  note(builtin, driver, result, what, log);
+  add_refusal(builtin, driver, result, what, log);
   gki_cuda_builtin_unload(driver, builtin);
   return result;
 }
 
 gk_result gki_cuda_builtin_load(const gki_cuda_driver *driver, gki_cuda_builtin *builtin) {
   *builtin = (gki_cuda_builtin){.module = NULL};
-  CUresult result = take(driver, builtin, gki_gates_fatbin, "machine code");
+  CUresult result = load(driver, builtin, gki_gates_fatbin, "machine code");
   if (result == CUDA_SUCCESS) return GK_OK;
   /* PTX is for drivers that are older than the code, or don't have it for this GPU; who has no memory needs neither. */
   if (result != CUDA_ERROR_OUT_OF_MEMORY) {
-    result = take(driver, builtin, gki_text_gates_ptx, "PTX");
+    result = load(driver, builtin, gki_text_gates_ptx, "PTX");
     builtin->translated = result == CUDA_SUCCESS;
     if (builtin->translated) return GK_OK;
   }

@@ -61,7 +61,7 @@ static gk_result find_module(gki_cuda_device *device, const gk_kernel *kernel, g
 }
 
 /* A module nobody uses: by the kernel at hand, which failed, or no longer. */
-static void tidy(gki_cuda_device *device, gki_cuda_module *module) {
+static void unload_unused(gki_cuda_device *device, gki_cuda_module *module) {
   if (module->users) return;
   gki_cuda_module **at = &device->modules;
   while (*at != module) at = &(*at)->next;
@@ -104,13 +104,13 @@ static gk_result find_function(const gki_cuda_device *device, const gk_kernel *k
   return gki_cuda_result(device->driver, found, "cuModuleGetFunction of kernel %s", kernel->name);
 }
 
-static void leave_module(gki_cuda_device *device, gki_cuda_kernel *kernel) {
+static void release_module(gki_cuda_device *device, gki_cuda_kernel *kernel) {
   if (!kernel->module) return;
   --kernel->module->users;
-  tidy(device, kernel->module);
+  unload_unused(device, kernel->module);
 }
 
-static gk_result make_ready(gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
+static gk_result prepare(gki_cuda_device *device, const gk_kernel *kernel, gki_cuda_kernel *made) {
   gk_result result = GK_OK;
   if (kernel->cuda && kernel->cuda->function) made->function = kernel->cuda->function;
   else result = find_module(device, kernel, &made->module);
@@ -120,7 +120,7 @@ static gk_result make_ready(gki_cuda_device *device, const gk_kernel *kernel, gk
   if (result == GK_OK)
     result = kernel->cuda ? gki_cuda_handwritten_prepare(device, kernel, made)
                           : measure(device, kernel->name, made);
-  if (result != GK_OK) leave_module(device, made);
+  if (result != GK_OK) release_module(device, made);
   return result;
 }
 
@@ -132,7 +132,7 @@ gk_result gki_cuda_load(void *at, const gk_kernel *kernel, void **code) {
     gk_host_free(made);
     return result;
   }
-  result = make_ready(device, kernel, made);
+  result = prepare(device, kernel, made);
   gki_cuda_leave(device);
   if (result == GK_OK) *code = made;
   else gk_host_free(made);
@@ -144,7 +144,7 @@ void gki_cuda_unload(void *at, void *code) {
   gki_cuda_kernel *kernel = code;
   if (!kernel) return;
   bool entered = gki_cuda_enter_to_free(device);
-  leave_module(device, kernel);
+  release_module(device, kernel);
   if (entered) gki_cuda_leave(device);
   gk_host_free(kernel);
 }
@@ -212,7 +212,7 @@ gk_result gki_cuda_load_builtin(gki_cuda_device *device) {
 }
 
 void gki_cuda_drop_builtin(gki_cuda_device *device) {
-  if (gki_cuda_must_leave(&device->caps) || (!device->builtin.module && !device->transfers)) return;
+  if (gki_cuda_must_leak(&device->caps) || (!device->builtin.module && !device->transfers)) return;
   bool entered = gki_cuda_enter_to_free(device);
   gki_cuda_builtin_unload(device->driver, &device->builtin);
   drop_transfers(device);

@@ -21,9 +21,9 @@ static gk_result record_again(gki_cuda_graph *graph) {
 }
 
 /* A launch that couldn't be waited for may read what the next one writes over. */
-static gk_result end_unsure(gki_cuda_graph *graph) {
-  const CUresult result = graph->unsure ? gki_cuda_catch_up(graph->device, &graph->order) : CUDA_SUCCESS;
-  if (result == CUDA_SUCCESS) graph->unsure = false;
+static gk_result repeat_failed_wait(gki_cuda_graph *graph) {
+  const CUresult result = graph->wait_failed ? gki_cuda_catch_up(graph->device, &graph->order) : CUDA_SUCCESS;
+  if (result == CUDA_SUCCESS) graph->wait_failed = false;
   return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for its launches");
 }
 
@@ -77,7 +77,7 @@ static gk_result prepare(gki_cuda_graph *graph, const gk_launch_args *launch, co
                          uint64_t number, gki_cuda_variant **variant) {
   const bool made = graph->fresh.exec != NULL;
   const bool again = graph->calls.any && gki_calls_changed(&graph->calls, launch) && made;
-  gk_result result = end_unsure(graph);
+  gk_result result = repeat_failed_wait(graph);
   if (result == GK_OK && again) result = record_again(graph);
   graph->records_again = graph->records_again || again; /* perhaps for a launch before, which failed at it */
   gki_cuda_parameters_take(&graph->parameters, launch);
@@ -178,7 +178,7 @@ static void spin(const gki_cuda_graph *graph, uint64_t number) {
 }
 
 /* A kernel that writes beyond its memory may hit what the status is made of. */
-static bool can_be(const gk_plan *plan, const gki_cuda_status *status) {
+static bool is_valid(const gk_plan *plan, const gki_cuda_status *status) {
   if (status->state > GK_CANCELLED) return false;
   if (status->state == GK_YIELDED &&
       (status->yielded >= plan->node_count || plan->nodes[status->yielded].op != GK_OP_CHECKPOINT))
@@ -187,12 +187,12 @@ static bool can_be(const gk_plan *plan, const gki_cuda_status *status) {
          (status->limit < plan->node_count && plan->nodes[status->limit].loop < plan->loop_count);
 }
 
-static gk_result fill_record(gki_cuda_graph *graph, uint64_t number, gk_launch_result *record) {
+static gk_result fill_result(gki_cuda_graph *graph, uint64_t number, gk_launch_result *record) {
   const gk_plan *plan = graph->plan;
   const gk_result result = gki_cuda_counts_check(&graph->counts, number);
   if (result != GK_OK || graph->order.events) return result; /* neither loops nor checkpoints: nothing to say */
   const gki_cuda_status *status = status_of(graph, number);
-  if (!can_be(plan, status))
+  if (!is_valid(plan, status))
     return gk_fail(GK_ERROR_DEVICE, "graph %s: launch %llu posted a status that can't be (%u, nodes %u and %u), so "
                    "something wrote over gk's memory on the device: look for a kernel that writes beyond its own, and "
                    "close the device", plan->name, (unsigned long long)number, (unsigned)status->state,
@@ -207,7 +207,7 @@ static gk_result fill_record(gki_cuda_graph *graph, uint64_t number, gk_launch_r
 }
 
 /* His launches come one after the other: if one posted that was armed later, this one won't be any more. */
-static bool is_passed_over(const gki_cuda_graph *graph, uint64_t number) {
+static bool is_superseded(const gki_cuda_graph *graph, uint64_t number) {
   const uint64_t last = atomic_load_explicit(&graph->order.launched, memory_order_relaxed);
   for (uint64_t later = number + 1; later <= last; ++later)
     if (gki_cuda_is_posted(graph, later)) return true;
@@ -215,7 +215,7 @@ static bool is_passed_over(const gki_cuda_graph *graph, uint64_t number) {
 }
 
 /* Somebody else launches it: whether he did, and when it ends, the device's post alone tells. */
-static gk_result look_outside(const gki_cuda_graph *graph, uint64_t number, bool block) {
+static gk_result ask_driver(const gki_cuda_graph *graph, uint64_t number, bool block) {
   const gki_cuda_device *device = graph->device;
   gk_result result = enter_to_ask(device);
   if (result != GK_OK) return result;
@@ -223,31 +223,31 @@ static gk_result look_outside(const gki_cuda_graph *graph, uint64_t number, bool
   else if (!gki_cuda_is_alive(device))
     result = gki_cuda_graph_result(device, graph->plan, device->driver->cuStreamQuery(device->stream), "cuStreamQuery");
   gki_cuda_leave(device);
-  if (result != GK_OK || block || gki_cuda_is_posted(graph, number) || is_passed_over(graph, number)) return result;
+  if (result != GK_OK || block || gki_cuda_is_posted(graph, number) || is_superseded(graph, number)) return result;
   return GK_NOT_READY;
 }
 
 /* One that was armed and never launched has nothing to tell. */
-static gk_result wait_outside(gki_cuda_graph *graph, uint64_t number, bool block, gk_launch_result *record) {
-  gk_result result = gki_cuda_is_posted(graph, number) || is_passed_over(graph, number) ? GK_OK
-                                                                               : look_outside(graph, number, block);
+static gk_result wait_external(gki_cuda_graph *graph, uint64_t number, bool block, gk_launch_result *record) {
+  const bool is_over = gki_cuda_is_posted(graph, number) || is_superseded(graph, number);
+  gk_result result = is_over ? GK_OK : ask_driver(graph, number, block);
   if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
   ++graph->waited;
   if (result != GK_OK || !gki_cuda_is_posted(graph, number)) return result;
   graph->reported = number;
-  return fill_record(graph, number, record);
+  return fill_result(graph, number, record);
 }
 
 gk_result gki_cuda_wait(gki_cuda_graph *graph, bool block, gk_launch_result *record) {
   const uint64_t number = graph->waited + 1;
-  if (graph->external) return wait_outside(graph, number, block, record);
+  if (graph->external) return wait_external(graph, number, block, record);
   if (block && !graph->order.events) spin(graph, number);
   gk_result result = gki_cuda_is_posted(graph, number) ? GK_OK : wait_for_event(graph, number, block);
   if (result == GK_NOT_READY || result == GK_ERROR_BUSY) return result;
   ++graph->waited;
-  if (result == GK_OK) return fill_record(graph, number, record);
+  if (result == GK_OK) return fill_result(graph, number, record);
   graph->order.busy_until = UINT64_MAX;
-  graph->unsure = true;
+  graph->wait_failed = true;
   gki_cuda_counts_skip(&graph->counts);
   return result;
 }

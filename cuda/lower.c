@@ -122,9 +122,9 @@ static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   return GK_ERROR_UNSUPPORTED;
 }
 
-static gk_result take_tables(const gki_cuda_graph *graph, gki_cuda_variant *variant, const gki_cuda_layout *layout) {
+static gk_result alloc_tables(const gki_cuda_graph *graph, gki_cuda_variant *variant, const gki_cuda_layout *layout) {
   gk_result result = gki_cuda_alloc_device(graph->device, layout->bytes, "a graph's tables", &variant->tables);
-  variant->words = variant->tables + layout->words;
+  variant->guards = variant->tables + layout->words;
   if (result != GK_OK) return result;
   return gki_cuda_alloc_pinned(graph->device, layout->bytes, "a graph's tables", &variant->staged, NULL);
 }
@@ -136,7 +136,7 @@ static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   CUgraphConditionalHandle *handles = gki_array(count, sizeof *handles, "a graph's handles");
   const gki_cuda_layout layout = gki_cuda_tables_lay_out(variant->gates);
   gk_result result = handles ? gki_cuda_updates_make(&variant->updates, &graph->parameters) : GK_ERROR_MEMORY;
-  if (result == GK_OK) result = take_tables(graph, variant, &layout);
+  if (result == GK_OK) result = alloc_tables(graph, variant, &layout);
   if (result == GK_OK)
     result = gki_cuda_graph_result(device, graph->plan, device->driver->cuGraphCreate(&variant->graph, 0),
                                   "cuGraphCreate");
@@ -199,14 +199,14 @@ static gk_result make_first(gki_cuda_graph *graph) {
     gk_gates_free(fresh);
     return result;
   }
-  graph->one = both && are_alike(fresh, both);
-  gk_gates_free(graph->one ? fresh : both);
-  return make_variant(graph, &graph->fresh, graph->one ? both : fresh);
+  graph->serves_both = both && are_alike(fresh, both);
+  gk_gates_free(graph->serves_both ? fresh : both);
+  return make_variant(graph, &graph->fresh, graph->serves_both ? both : fresh);
 }
 
 static gk_result make_missing(gki_cuda_graph *graph, bool resumes) {
   gk_result result = graph->fresh.exec ? GK_OK : make_first(graph);
-  if (result != GK_OK || !resumes || graph->one) return result;
+  if (result != GK_OK || !resumes || graph->serves_both) return result;
   const gk_gates *gates = NULL;
   result = gk_gates_make(graph->plan, bits_of(graph, true), &gates);
   return result == GK_OK ? make_variant(graph, &graph->resume, gates) : result;
@@ -214,18 +214,18 @@ static gk_result make_missing(gki_cuda_graph *graph, bool resumes) {
 
 gk_result gki_cuda_variant_get(gki_cuda_graph *graph, bool resumes, gki_cuda_variant **variant) {
   gk_result result = GK_OK;
-  if (!graph->fresh.exec || (resumes && !graph->one && !graph->resume.exec)) {
+  if (!graph->fresh.exec || (resumes && !graph->serves_both && !graph->resume.exec)) {
     gki_cuda_relax(graph->device);
     result = make_missing(graph, resumes);
     gki_cuda_unrelax();
   }
-  *variant = resumes && !graph->one ? &graph->resume : &graph->fresh;
+  *variant = resumes && !graph->serves_both ? &graph->resume : &graph->fresh;
   return result;
 }
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-static gk_result take_state(gki_cuda_graph *graph) {
+static gk_result alloc_state(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
   gki_cuda_shared *shared = &graph->shared;
   gk_result result = gki_cuda_shared_lay_out(graph->plan, shared);
@@ -253,7 +253,7 @@ static gk_result take_state(gki_cuda_graph *graph) {
                               "cuMemcpyHtoDAsync of the state");
 }
 
-static gk_result take_code(gki_cuda_graph *graph, void *const *code) {
+static gk_result prepare_code(gki_cuda_graph *graph, void *const *code) {
   const gk_plan *plan = graph->plan;
   graph->code = gki_arena_alloc(&graph->arena, plan->node_count, sizeof(gki_cuda_kernel *));
   if (!graph->code) return gki_fail_memory("a graph's code", plan->node_count * sizeof(gki_cuda_kernel *));
@@ -299,8 +299,8 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
   atomic_init(&graph->order.launched, 0);
   gk_result result = choose_gates(graph);
-  if (result == GK_OK) result = take_state(graph);
-  if (result == GK_OK) result = take_code(graph, code);
+  if (result == GK_OK) result = alloc_state(graph);
+  if (result == GK_OK) result = prepare_code(graph, code);
   if (result == GK_OK) result = make_events(graph);
   gki_cuda_variant *variant;
   if (result == GK_OK && gki_calls_can_record(&graph->calls))
@@ -314,7 +314,7 @@ static gk_result make_nodes_into(gki_cuda_graph *graph, gki_cuda_variant *varian
   CUgraphConditionalHandle *handles = gki_array(variant->gates->handle_count, sizeof *handles, "a graph's handles");
   const gki_cuda_layout layout = gki_cuda_tables_lay_out(variant->gates);
   gk_result result = handles ? gki_cuda_updates_make(&variant->updates, &graph->parameters) : GK_ERROR_MEMORY;
-  if (result == GK_OK) result = take_tables(graph, variant, &layout);
+  if (result == GK_OK) result = alloc_tables(graph, variant, &layout);
   if (result == GK_OK) result = gki_cuda_add_arming(graph, into);
   if (result == GK_OK) result = make_handles(graph, variant, into->graph, handles);
   if (result == GK_OK) result = gki_cuda_build_into(graph, variant, handles, into);
@@ -328,12 +328,12 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
   graph->device = device;
   graph->plan = graph->order.plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
-  graph->external = graph->one = true;
+  graph->external = graph->serves_both = true;
   graph->order.current_stream = graph->order.last_stream.stream = device->stream;
   atomic_init(&graph->order.launched, 0);
   gk_result result = choose_gates(graph);
-  if (result == GK_OK) result = take_state(graph);
-  if (result == GK_OK) result = take_code(graph, code);
+  if (result == GK_OK) result = alloc_state(graph);
+  if (result == GK_OK) result = prepare_code(graph, code);
   if (result == GK_OK)
     result = gki_cuda_graph_result(
         device, plan, device->driver->cuMemHostGetDevicePointer(&graph->ring_at, graph->slots.table.ring, 0),
@@ -359,7 +359,7 @@ static void keep_memory(gki_cuda_graph *graph) {
 /* Waits until no launch of the graph is under way. The last kernel of a launch posts its status and may still run then,
  * so the status alone doesn't end the wait. In the device's context. false: gk can't wait now; gk_error() has the
  * reason. */
-static bool settle(gki_cuda_graph *graph) {
+static bool wait_for_launches(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
   if (graph->external) /* launches by the caller that weren't armed may be under way, too */
     return gki_cuda_await_all(device, graph->plan, "gk_graph_destroy") != GK_ERROR_INVALID;
@@ -374,7 +374,7 @@ void gki_cuda_graph_drop(gki_cuda_graph *graph) {
   if (!graph->device) return;
   const bool entered = gki_cuda_enter_to_free(graph->device);
   const gki_cuda_driver *driver = graph->device->driver;
-  if (!settle(graph)) keep_memory(graph);
+  if (!wait_for_launches(graph)) keep_memory(graph);
   gki_cuda_variant_drop(graph, &graph->fresh);
   gki_cuda_variant_drop(graph, &graph->resume);
   if (graph->order.event) (void)driver->cuEventDestroy(graph->order.event);

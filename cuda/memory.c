@@ -222,7 +222,7 @@ static gk_result add_counts(gki_cuda_device *device) {
 }
 
 /* Nothing has to be written there now: the kernel in front of the loop starts it. */
-gk_result gki_cuda_take_count(gki_cuda_device *device, CUdeviceptr *at) {
+gk_result gki_cuda_alloc_pass_count(gki_cuda_device *device, CUdeviceptr *at) {
   gk_result result = GK_OK;
   pthread_mutex_lock(&device->lock);
   if (!device->counts || device->counts->used == COUNTS) result = add_counts(device);

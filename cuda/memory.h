@@ -11,7 +11,7 @@ void *gki_cuda_host_address(void *device, void *memory);
 gk_result gki_cuda_reaches(void *device, const void *memory);
 
 /* A count of passes for a loop in a graph of others: it stays until the device is closed. In the device's context. */
-gk_result gki_cuda_take_count(gki_cuda_device *device, CUdeviceptr *at);
+gk_result gki_cuda_alloc_pass_count(gki_cuda_device *device, CUdeviceptr *at);
 
 /* All of them; in the device's context. */
 void gki_cuda_pass_counts_drop(gki_cuda_device *device);

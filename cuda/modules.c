@@ -16,7 +16,7 @@ static bool key_of(const gki_cuda_device *device, const gki_unit *text, const gk
   return gki_store_key(text, made_for, key);
 }
 
-static gk_result take(const gki_cuda_device *device, const gki_unit *text, const gki_cuda_compiler *compiler,
+static gk_result load(const gki_cuda_device *device, const gki_unit *text, const gki_cuda_compiler *compiler,
                       const gki_compiled *image, CUmodule *module) {
   char log[1024], made_by[128], name[GKI_UNIT_NAME_BYTES];
   CUresult result = gki_cuda_load_module(device->driver, image->bytes, module, log, sizeof log);
@@ -58,7 +58,7 @@ gk_result gki_cuda_load_text(const gki_cuda_device *device, const gki_unit *text
   const bool keeps = key_of(device, text, &compiler, &key);
   if (keeps && load_kept(device, text, &compiler, &key, module)) return GK_OK;
   result = gki_cuda_compile(&compiler, text, &image);
-  if (result == GK_OK) result = take(device, text, &compiler, &image, module);
+  if (result == GK_OK) result = load(device, text, &compiler, &image, module);
   if (result == GK_OK && keeps) gki_store_keep(&key, &image);
   gki_compiled_free(&image);
   return result;

@@ -30,7 +30,7 @@ gk_result gki_cuda_nodes_result(const gki_cuda_nodes *n, CUresult result, const 
   if (result == CUDA_SUCCESS) return GK_OK;
   snprintf(what, sizeof what, "%s for task %u (%s) of graph %s", call, (unsigned)node->source, node->name,
            n->slots->plan->name);
-  return n->is_outside ? gki_cuda_into_result(n->device, result, "gk_cuda_add", what)
+  return n->is_external ? gki_cuda_into_result(n->device, result, "gk_cuda_add", what)
                        : gki_cuda_result(n->device->driver, result, "%s", what);
 }
 
@@ -130,7 +130,7 @@ static gk_result record_own(const gki_cuda_nodes *n, uint32_t task, CUstream str
 }
 
 /* What has been recorded comes next, instead of what it came behind. */
-static gk_result take_recorded(gki_cuda_nodes *n, size_t first, const CUgraphNode *last, size_t count) {
+static gk_result replace_frontier(gki_cuda_nodes *n, size_t first, const CUgraphNode *last, size_t count) {
   if (!gki_cuda_nodes_grow(n, count)) return GK_ERROR_MEMORY;
   if (count) memmove(n->frontier + first, last, count * sizeof *last);
   n->count = first + count;
@@ -155,7 +155,7 @@ static gk_result record_into_whole(gki_cuda_nodes *n, uint32_t task, size_t firs
   gk_result result = library_result(node, call_library(n, node, stream));
   const CUresult asked = driver->cuStreamGetCaptureInfo(stream, &status, NULL, NULL, &last, &edges, &count);
   if (result == GK_OK) result = gki_cuda_nodes_result(n, asked, "cuStreamGetCaptureInfo", task);
-  if (result == GK_OK && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) result = take_recorded(n, first, last, count);
+  if (result == GK_OK && status == CU_STREAM_CAPTURE_STATUS_ACTIVE) result = replace_frontier(n, first, last, count);
   CUgraph ended;
   const CUresult end = driver->cuStreamEndCapture(stream, &ended);
   if (end != CUDA_SUCCESS) *n->whole = NULL;
@@ -221,7 +221,7 @@ bool gki_cuda_is_small(const gk_plan *plan, uint32_t at) {
   return node->op == GK_OP_KERNEL || plan->slots[plan->args[node->args]].element_bytes <= GKI_COST_SMALL_BYTES;
 }
 
-gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first, CUdeviceptr word) {
+gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t first, CUdeviceptr guard) {
   const gk_node *node = &n->slots->plan->nodes[at];
   if (node->op == GK_OP_CALL) return add_call(n, into, at, first);
   if (node->op == GK_OP_KERNEL && n->code[at]->handwritten) return add_handwritten(n, into, at, first);
@@ -229,7 +229,7 @@ gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t
                                   : node->op == GK_OP_COPY ? &n->device->copy_kernel
                                                            : &n->device->fill_kernel;
   gki_cuda_task task = gki_cuda_task_of(n->slots, at);
-  task.word = word;
+  task.word = guard;
   void *parameters[] = {&task};
   /* How many items there will be isn't known now; kernels stride, so that any grid will do. */
   const bool small = gki_cuda_is_small(n->slots->plan, at);

@@ -15,7 +15,7 @@ typedef struct gki_cuda_nodes {
   CUgraph *whole; /* the owner's, which becomes NULL once the driver has freed it; any other graph is a body in it */
   char *refused;  /* gets why a body can't hold a node, as a sentence, with GK_ERROR_UNSUPPORTED */
   size_t refused_bytes;
-  bool is_outside; /* they go into a graph of the caller's, which the driver may mind */
+  bool is_external; /* they go into a graph of the caller's, which the driver may mind */
   CUgraphNode *frontier;
   size_t count, capacity;
 } gki_cuda_nodes;
@@ -53,5 +53,5 @@ bool gki_cuda_is_small(const gk_plan *plan, uint32_t task);
 
 /* A KERNEL, COPY, FILL or CALL. With `word`, an address, the kernel does nothing while the word there is the control
  * block's number. */
-gk_result gki_cuda_add_task(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUdeviceptr word);
+gk_result gki_cuda_add_task(gki_cuda_nodes *nodes, CUgraph into, uint32_t task, size_t first, CUdeviceptr guard);
 #endif

@@ -60,7 +60,7 @@ static gk_result find_ordinal(const gki_cuda_driver *driver, CUcontext context, 
   return GK_OK;
 }
 
-static gk_result take_context(gki_cuda_device *device, CUcontext shared) {
+static gk_result set_context(gki_cuda_device *device, CUcontext shared) {
   device->context = shared;
   if (shared) return GK_OK;
   gk_result result = gki_cuda_result(device->driver,
@@ -78,7 +78,7 @@ static gk_result make_stream(const gki_cuda_device *device, CUstream *stream) {
 }
 
 /* In the device's context. */
-static gk_result take_stream(gki_cuda_device *device, CUstream shared) {
+static gk_result set_stream(gki_cuda_device *device, CUstream shared) {
   const gki_cuda_driver *driver = device->driver;
   CUcontext context = NULL;
   if ((uintptr_t)shared == GKI_CU_STREAM_PER_THREAD)
@@ -99,13 +99,13 @@ static gk_result take_stream(gki_cuda_device *device, CUstream shared) {
   return make_stream(device, &device->stream);
 }
 
-static gk_result take_both(gki_cuda_device *device, const gk_cuda_sharing *sharing) {
+static gk_result set_both(gki_cuda_device *device, const gk_cuda_sharing *sharing) {
   gki_cuda_relax(device);
-  gk_result result = take_context(device, sharing ? sharing->context : NULL);
+  gk_result result = set_context(device, sharing ? sharing->context : NULL);
   gki_cuda_unrelax();
   if (result == GK_OK) result = gki_cuda_enter(device);
   if (result != GK_OK) return result;
-  result = take_stream(device, sharing ? sharing->stream : NULL);
+  result = set_stream(device, sharing ? sharing->stream : NULL);
   if (result == GK_OK) result = make_stream(device, &device->uploads);
   gki_cuda_leave(device);
   return result;
@@ -119,19 +119,19 @@ gk_result gki_cuda_open(gki_cuda_device *device, int ordinal, const gk_cuda_shar
     result = find_ordinal(device->driver, sharing->context, &ordinal);
   if (result == GK_OK) result = find_device(device, ordinal);
   if (result == GK_OK) result = gki_cuda_probe_refuses(device->device);
-  if (result == GK_OK) result = take_both(device, sharing);
+  if (result == GK_OK) result = set_both(device, sharing);
   if (result != GK_OK) return result;
   gki_cuda_pool_make(&device->pool);
   pthread_mutex_init(&device->lock, NULL);
-  device->locks = true;
+  device->has_lock = true;
   snprintf(device->driver_text, sizeof device->driver_text, "CUDA %d.%d", device->driver->version / 1000,
            device->driver->version % 1000 / 10);
   return GK_OK;
 }
 
 void gki_cuda_close(gki_cuda_device *device) {
-  const bool leaves = gki_cuda_must_leave(&device->caps);
-  if (!leaves && device->stream) {
+  const bool leaks = gki_cuda_must_leak(&device->caps);
+  if (!leaks && device->stream) {
     bool entered = gki_cuda_enter_to_free(device);
     gki_cuda_pass_counts_drop(device);
     gki_cuda_pool_drop(device);
@@ -139,10 +139,10 @@ void gki_cuda_close(gki_cuda_device *device) {
     if (!device->shares_stream) (void)device->driver->cuStreamDestroy(device->stream);
     if (entered) gki_cuda_leave(device);
   }
-  if (!leaves && device->retained) {
+  if (!leaks && device->retained) {
     gki_cuda_relax(device);
     (void)device->driver->cuDevicePrimaryCtxRelease(device->device);
     gki_cuda_unrelax();
   }
-  if (device->locks) pthread_mutex_destroy(&device->lock);
+  if (device->has_lock) pthread_mutex_destroy(&device->lock);
 }

@@ -321,7 +321,7 @@ static void add_graph(const graph *g, form as, uint32_t number, const char *what
 
 static char *end_all(form as, gki_text *text) {
   gki_text_add(text, as == AS_JSON ? "]}\n" : as == AS_DOT ? "}\n" : "");
-  return gki_text_hand_over(text);
+  return gki_text_to_malloc(text);
 }
 
 static uint32_t count_handwritten(const gk_plan *plan, gki_cuda_kernel *const *code) {
@@ -341,7 +341,7 @@ char *gki_cuda_outline_native(const gki_cuda_graph *native, const char *format) 
                             : native->sends_target_by_copy  ? "a copy"
                                                     : "an update of the first kernel"};
   const gki_cuda_variant *const variants[] = {&native->fresh, &native->resume};
-  const bool both = native->one || !plan->checkpoint_count;
+  const bool both = native->serves_both || !plan->checkpoint_count;
   begin_all(&l, as, &text);
   for (uint32_t k = 0; k < (both ? 1 : 2); ++k) {
     const gki_cuda_variant *v = variants[k];

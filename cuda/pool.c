@@ -8,12 +8,12 @@ enum { PAGE = 4096, MOST_SPARE_BYTES = 16 << 20, MOST_SPARE_BLOCKS = 256 };
 
 void gki_cuda_pool_make(gki_cuda_pool *pool) {
   pthread_mutex_init(&pool->lock, NULL);
-  pool->locks = true;
+  pool->has_lock = true;
 }
 
 /* ---- the driver's part ------------------------------------------------------------------------------------------- */
 
-static void release(const gki_cuda_device *device, gki_cuda_pooled *block) {
+static void driver_free(const gki_cuda_device *device, gki_cuda_pooled *block) {
   const gki_cuda_driver *driver = device->driver;
   if (!block->host) (void)driver->cuMemFree(block->at);
   else if (!block->registered) (void)driver->cuMemFreeHost(block->host);
@@ -43,7 +43,7 @@ static CUresult map(const gki_cuda_driver *driver, gki_cuda_pooled *block) {
 }
 
 /* @param call  The driver's entry that answered. */
-static CUresult obtain_pinned(const gki_cuda_driver *driver, gki_cuda_pooled *block, const char **call) {
+static CUresult driver_alloc_pinned(const gki_cuda_driver *driver, gki_cuda_pooled *block, const char **call) {
   *call = "cuMemHostRegister";
   CUresult result = driver->cuMemHostRegister ? map(driver, block) : CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_ERROR_NOT_SUPPORTED) {
@@ -55,8 +55,8 @@ static CUresult obtain_pinned(const gki_cuda_driver *driver, gki_cuda_pooled *bl
   return result;
 }
 
-static CUresult obtain(const gki_cuda_driver *driver, bool pinned, gki_cuda_pooled *block, const char **call) {
-  if (pinned) return obtain_pinned(driver, block, call);
+static CUresult driver_alloc(const gki_cuda_driver *driver, bool pinned, gki_cuda_pooled *block, const char **call) {
+  if (pinned) return driver_alloc_pinned(driver, block, call);
   *call = "cuMemAlloc";
   return driver->cuMemAlloc(&block->at, block->bytes);
 }
@@ -72,7 +72,7 @@ static gki_cuda_pooled **list_of(const gki_cuda_pool *pool, uintptr_t key) {
   return &pool->used[((uint64_t)key >> 8) * 0x9e3779b97f4a7c15u >> 32 & (pool->lists - 1)];
 }
 
-static void use(gki_cuda_pool *pool, gki_cuda_pooled *block) {
+static void add_used(gki_cuda_pool *pool, gki_cuda_pooled *block) {
   gki_cuda_pooled **list = list_of(pool, key_of(block));
   block->next = *list;
   *list = block;
@@ -91,13 +91,13 @@ static bool make_lists(gki_cuda_pool *pool) {
   for (size_t k = 0; k < old.lists; ++k)
     for (gki_cuda_pooled *block = old.used[k], *next; block; block = next) {
       next = block->next;
-      use(pool, block);
+      add_used(pool, block);
     }
   gk_host_free(old.used);
   return true;
 }
 
-static gki_cuda_pooled *take_out(gki_cuda_pool *pool, uintptr_t key) {
+static gki_cuda_pooled *remove_used(gki_cuda_pool *pool, uintptr_t key) {
   gki_cuda_pooled **at = pool->lists ? list_of(pool, key) : NULL;
   while (at && *at && key_of(*at) != key) at = &(*at)->next;
   gki_cuda_pooled *block = at ? *at : NULL;
@@ -110,7 +110,7 @@ static gki_cuda_pooled *take_out(gki_cuda_pool *pool, uintptr_t key) {
 /* ---- what is spare ----------------------------------------------------------------------------------------------- */
 
 /* The smallest that is large enough, and not by much. */
-static gki_cuda_pooled *take_spare(gki_cuda_pool *pool, bool pinned, size_t bytes) {
+static gki_cuda_pooled *pop_spare(gki_cuda_pool *pool, bool pinned, size_t bytes) {
   gki_cuda_pooled **best = NULL;
   pthread_mutex_lock(&pool->lock);
   for (gki_cuda_pooled **at = &pool->spare; *at; at = &(*at)->next) {
@@ -137,25 +137,25 @@ bool gki_cuda_pool_trim(gki_cuda_device *device) {
   const bool any = block != NULL;
   for (gki_cuda_pooled *next; block; block = next) {
     next = block->next;
-    release(device, block);
+    driver_free(device, block);
   }
   return any;
 }
 
 void gki_cuda_pool_drop(gki_cuda_device *device) {
   gki_cuda_pool *pool = &device->pool;
-  if (!pool->locks) return;
+  if (!pool->has_lock) return;
   gki_cuda_pool_trim(device);
   for (size_t k = 0; k < pool->lists; ++k) /* of graphs whose end couldn't be waited for */
     for (gki_cuda_pooled *block = pool->used[k], *next; block; block = next) {
       next = block->next;
-      release(device, block);
+      driver_free(device, block);
     }
   gk_host_free(pool->used);
   pool->used = NULL;
   pool->lists = 0;
   pthread_mutex_destroy(&pool->lock);
-  pool->locks = false;
+  pool->has_lock = false;
 }
 
 /* ---- taking and giving back -------------------------------------------------------------------------------------- */
@@ -167,14 +167,15 @@ static gk_result make_block(gki_cuda_device *device, bool pinned, size_t bytes, 
   if (!block) return GK_ERROR_MEMORY;
   block->bytes = bytes;
   const char *call;
-  CUresult answer = obtain(driver, pinned, block, &call);
-  if (answer == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device)) answer = obtain(driver, pinned, block, &call);
+  CUresult answer = driver_alloc(driver, pinned, block, &call);
+  if (answer == CUDA_ERROR_OUT_OF_MEMORY && gki_cuda_pool_trim(device))
+    answer = driver_alloc(driver, pinned, block, &call);
   gk_result result = gki_cuda_result(driver, answer, "%s of %zu bytes for %s", call, bytes, what);
   if (result == GK_OK && pinned) {
     result = gki_cuda_result(driver, driver->cuMemHostGetDevicePointer(&block->at, block->host, 0),
                             "cuMemHostGetDevicePointer of %s", what);
     if (result != GK_OK) {
-      release(device, block);
+      driver_free(device, block);
       return result;
     }
   }
@@ -183,26 +184,26 @@ static gk_result make_block(gki_cuda_device *device, bool pinned, size_t bytes, 
   return result;
 }
 
-static gk_result take(gki_cuda_device *device, bool pinned, size_t bytes, const char *what, gki_cuda_pooled **taken) {
+static gk_result alloc(gki_cuda_device *device, bool pinned, size_t bytes, const char *what, gki_cuda_pooled **taken) {
   gki_cuda_pool *pool = &device->pool;
-  gki_cuda_pooled *block = take_spare(pool, pinned, bytes);
+  gki_cuda_pooled *block = pop_spare(pool, pinned, bytes);
   gk_result result = block ? GK_OK : make_block(device, pinned, bytes, what, &block);
   if (result != GK_OK) return result;
   pthread_mutex_lock(&pool->lock);
-  const bool room = make_lists(pool);
-  if (room) {
-    use(pool, block);
+  const bool has_lists = make_lists(pool);
+  if (has_lists) {
+    add_used(pool, block);
     ++pool->used_count;
   }
   pthread_mutex_unlock(&pool->lock);
-  if (room) *taken = block;
-  else release(device, block);
-  return room ? GK_OK : GK_ERROR_MEMORY;
+  if (has_lists) *taken = block;
+  else driver_free(device, block);
+  return has_lists ? GK_OK : GK_ERROR_MEMORY;
 }
 
 gk_result gki_cuda_alloc_device(gki_cuda_device *device, size_t bytes, const char *what, CUdeviceptr *memory) {
   gki_cuda_pooled *block;
-  gk_result result = take(device, false, bytes, what, &block);
+  gk_result result = alloc(device, false, bytes, what, &block);
   if (result == GK_OK) *memory = block->at;
   return result;
 }
@@ -210,7 +211,7 @@ gk_result gki_cuda_alloc_device(gki_cuda_device *device, size_t bytes, const cha
 gk_result gki_cuda_alloc_pinned(gki_cuda_device *device, size_t bytes, const char *what, void **memory,
                                CUdeviceptr *at) {
   gki_cuda_pooled *block;
-  gk_result result = take(device, true, bytes, what, &block);
+  gk_result result = alloc(device, true, bytes, what, &block);
   if (result != GK_OK) return result;
   memset(block->host, 0, bytes);
   *memory = block->host;
@@ -219,10 +220,10 @@ gk_result gki_cuda_alloc_pinned(gki_cuda_device *device, size_t bytes, const cha
 }
 
 /* @param keeps  As far as there is room for it. */
-static bool give(gki_cuda_device *device, uintptr_t key, bool keeps) {
+static bool free_block(gki_cuda_device *device, uintptr_t key, bool keeps) {
   gki_cuda_pool *pool = &device->pool;
   pthread_mutex_lock(&pool->lock);
-  gki_cuda_pooled *block = take_out(pool, key);
+  gki_cuda_pooled *block = remove_used(pool, key);
   const bool stays = block && keeps && pool->spare_count < MOST_SPARE_BLOCKS &&
                      block->bytes <= MOST_SPARE_BYTES - pool->spare_bytes;
   if (stays) {
@@ -232,16 +233,16 @@ static bool give(gki_cuda_device *device, uintptr_t key, bool keeps) {
     ++pool->spare_count;
   }
   pthread_mutex_unlock(&pool->lock);
-  if (block && !stays) release(device, block);
+  if (block && !stays) driver_free(device, block);
   return block != NULL;
 }
 
 void gki_cuda_free_device(gki_cuda_device *device, CUdeviceptr memory) {
-  if (memory) give(device, (uintptr_t)memory, true);
+  if (memory) free_block(device, (uintptr_t)memory, true);
 }
 
 void gki_cuda_free_pinned(gki_cuda_device *device, void *memory) {
-  if (memory) give(device, (uintptr_t)memory, true);
+  if (memory) free_block(device, (uintptr_t)memory, true);
 }
 
 /* ---- what slots own ---------------------------------------------------------------------------------------------- */
@@ -271,5 +272,5 @@ gk_result gki_cuda_alloc_own(gki_cuda_device *device, CUdeviceptr from, size_t k
 }
 
 bool gki_cuda_free_own(gki_cuda_device *device, CUdeviceptr memory, bool waits) {
-  return give(device, (uintptr_t)memory, !waits);
+  return free_block(device, (uintptr_t)memory, !waits);
 }

@@ -45,7 +45,7 @@ static bool check(probe *p, CUresult result, const char *call, const char *graph
 
 /* ---- resources --------------------------------------------------------------------------------------------------- */
 
-static bool take_kernels(probe *p, CUmodule gates) {
+static bool find_kernels(probe *p, CUmodule gates) {
   const gki_cuda_driver *d = p->driver;
   return check(p, d->cuModuleGetFunction(&p->set_list, gates, "gki_set_list"), "cuModuleGetFunction of gki_set_list",
                NULL) &&
@@ -83,17 +83,17 @@ static bool make_heartbeat(probe *p) {
   return check(p, t.result, t.call, one_kernel);
 }
 
-static bool take_stream(probe *p, CUstream *stream) {
+static bool make_stream(probe *p, CUstream *stream) {
   const CUresult result = p->driver->cuStreamCreate(stream, CU_STREAM_NON_BLOCKING);
   if (result != CUDA_SUCCESS) *stream = NULL;
   return check(p, result, "cuStreamCreate", NULL);
 }
 
-static bool take(probe *p) {
+static bool make_resources(probe *p) {
   const gki_cuda_driver *d = p->driver;
   CUdeviceptr memory;
   void *pinned;
-  if (!take_stream(p, &p->stream) || !take_stream(p, &p->beside)) return false;
+  if (!make_stream(p, &p->stream) || !make_stream(p, &p->beside)) return false;
   if (!check(p, d->cuMemAlloc(&memory, sizeof(gki_probe_memory)), "cuMemAlloc", NULL)) return false;
   p->memory = memory;
   if (!check(p, d->cuMemHostAlloc(&pinned, (1 + LAUNCHES) * sizeof(gki_probe_memory), GKI_CU_MEMHOSTALLOC_PORTABLE),
@@ -103,7 +103,7 @@ static bool take(probe *p) {
   return make_heartbeat(p);
 }
 
-static void give_back(probe *p) {
+static void free_resources(probe *p) {
   const gki_cuda_driver *d = p->driver;
   if (p->hangs || p->busy) return;
   if (p->heartbeat) (void)d->cuGraphExecDestroy(p->heartbeat);
@@ -381,12 +381,12 @@ void gki_cuda_probe_anew(const gki_cuda_driver *driver, CUcontext context, CUmod
     return;
   }
   probe p = {.driver = driver, .context = context};
-  if (take_kernels(&p, gates) && take(&p) && is_free(&p)) ask(&p, caps);
+  if (find_kernels(&p, gates) && make_resources(&p) && is_free(&p)) ask(&p, caps);
   caps->hangs = p.hangs;
   caps->busy = p.busy;
   caps->broke = is_broken(&p);
   if (caps->broke) caps->conditional = caps->is_final = false;
-  give_back(&p);
+  free_resources(&p);
   caps->quirks = quirks_of(caps);
   if (!caps->conditional || p.failure[0]) set_why(caps, &p);
   caps->microseconds = us_of(begin, gki_now_ns());

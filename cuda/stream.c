@@ -33,7 +33,7 @@ void gki_cuda_mark_joined(gki_cuda_device *device, gki_cuda_order *order) {
 
 /* The device's stream follows the launch before. The next launch elsewhere follows that stream, also if this one fails
  * with something on its way there. */
-static void return_home(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on) {
+static void return_to_own_stream(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on) {
   pthread_mutex_lock(&device->lock);
   gki_cuda_mark_joined(device, order);
   order->last_stream = *on;
@@ -55,7 +55,7 @@ gk_result gki_cuda_order_begin(gki_cuda_device *device, gki_cuda_order *order, c
     }
     if (result != CUDA_SUCCESS) return gki_cuda_graph_result(device, order->plan, result, "cuEventRecord");
     result = driver->cuStreamWaitEvent(on->stream, before, 0);
-    if (result == CUDA_SUCCESS && on->stream == device->stream) return_home(device, order, on);
+    if (result == CUDA_SUCCESS && on->stream == device->stream) return_to_own_stream(device, order, on);
   }
   if (result == CUDA_SUCCESS) order->current_stream = on->stream;
   return gki_cuda_graph_result(device, order->plan, result, "cuStreamWaitEvent");
@@ -80,7 +80,7 @@ static bool is_own(const gki_cuda_device *device, CUstream stream) {
   return stream == device->stream && !device->shares_stream;
 }
 
-static CUresult mark_end_at_home(gki_cuda_device *device, gki_cuda_order *order, CUevent event) {
+static CUresult mark_end_on_own(gki_cuda_device *device, gki_cuda_order *order, CUevent event) {
   if (!order->events) {
     device->last = order;
     return CUDA_SUCCESS;
@@ -91,7 +91,7 @@ static CUresult mark_end_at_home(gki_cuda_device *device, gki_cuda_order *order,
 
 /* On a stream that others may put work on. From here on that stream isn't touched any more: it may be captured, or
  * destroyed. */
-static CUresult mark_end_elsewhere(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on,
+static CUresult mark_end_on_shared(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on,
                                    CUevent event) {
   const gki_cuda_driver *driver = device->driver;
   const CUresult result = driver->cuEventRecord(event, order->current_stream);
@@ -117,8 +117,8 @@ static gk_result launch_and_mark(gki_cuda_device *device, gki_cuda_order *order,
                                    "cuGraphLaunch");
   if (result != GK_OK) return result;
   return gki_cuda_graph_result(device, order->plan,
-                               own ? mark_end_at_home(device, order, event)
-                                   : mark_end_elsewhere(device, order, on, event),
+                               own ? mark_end_on_own(device, order, event)
+                                   : mark_end_on_shared(device, order, on, event),
                                "cuEventRecord");
 }
 

@@ -90,7 +90,7 @@ char *gki_text_finish(gki_text *text) {
   return data;
 }
 
-char *gki_text_hand_over(gki_text *text) {
+char *gki_text_to_malloc(gki_text *text) {
   char *data = gki_text_finish(text), *copy = data ? strdup(data) : NULL;
   gk_host_free(data);
   return copy;

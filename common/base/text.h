@@ -30,6 +30,6 @@ void gki_add_slice(gki_text *text, const char *s, const char *end);
 
 /* The text, to be freed by gk_host_free; NULL: out of memory, and gk_fail has been called. */
 char *gki_text_finish(gki_text *text);
-/* The same, to be freed by free, as gk_backend.dump answers. */
-char *gki_text_hand_over(gki_text *text);
+/* The same, to be freed by free(), as gk_backend.dump returns it. */
+char *gki_text_to_malloc(gki_text *text);
 #endif

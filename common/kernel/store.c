@@ -72,8 +72,8 @@ const gk_image *gki_store_choose(const uint64_t hash[2], const char *file, gki_i
       const gk_image *image = &images->at[m];
       const int its = rank(image, architecture);
       if (memcmp(image->text, hash, sizeof image->text) != 0) {
-        if (strcmp(name_of_file(image->file), name_of_file(file)) == 0) others->stale = image;
-      } else if (its == 0) others->elsewhere = image;
+        if (strcmp(name_of_file(image->file), name_of_file(file)) == 0) others->other_text = image;
+      } else if (its == 0) others->other_gpu = image;
       else if (its < below && (!best || its > rank(best, architecture))) best = image;
     }
   return best;

@@ -18,7 +18,7 @@ bool gki_store_find(const gki_cache_key *key, const char *name, const char *made
 typedef int gki_image_rank(const gk_image *image, int architecture);
 
 /* Those that can't be used: of the same text for other devices, of what the file was once. */
-typedef struct gki_unfit { const gk_image *elsewhere, *stale; } gki_unfit;
+typedef struct gki_unfit { const gk_image *other_gpu, *other_text; } gki_unfit;
 
 /* The best one that was brought along for a text, by gki_unit_hash, of those below a rank; NULL: none. */
 const gk_image *gki_store_choose(const uint64_t hash[2], const char *file, gki_image_rank *rank, int architecture,

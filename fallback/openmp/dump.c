@@ -59,5 +59,5 @@ char *gki_openmp_dump(void *graph, const char *format) {
       gki_text_add(&out, "  ");
       put_fork(&out, program, &program->forks[k]);
     }
-  return gki_text_hand_over(&out);
+  return gki_text_to_malloc(&out);
 }
