@@ -40,7 +40,7 @@ def greatest(pairs_by_x, holds):
 
 
 def most_by_word(report):
-    """A launch that nobody stops meets each piece open; one that yields, with the launch that resumes, once open and
+    """A launch that nobody stops meets each segment open; one that yields, with the launch that resumes, once open and
     once closed. In both, words are to be no dearer than an IF node."""
     opened, closed = pairs(report, "an open gate"), pairs(report, "a closed gate")
     if not opened or set(opened) != set(closed):
@@ -68,7 +68,7 @@ def spin_ns(report):
 
 # Name, what it is, rule, the figure's name, the value as long as none is measured, and why that.
 NUMBERS = [
-    ("GKI_COST_MOST_BY_WORD", "So many tasks of a piece look at a word themselves; more go behind one IF node.",
+    ("GKI_COST_MOST_BY_WORD", "So many tasks of a segment look at a word themselves; more go behind one IF node.",
      most_by_word, "open and closed gates", 8,
      "an IF node is taken to cost as much as a few kernels that find their word closed"),
     ("GKI_COST_SMALL_BYTES", "So many bytes are copied or filled by one warp as fast as by a grid.", small_bytes,

@@ -118,7 +118,7 @@ void gki_cuda_write_name(const gki_cuda_names *names, const gki_cuda_name *name,
     if (gate->point == GK_NONE) gki_text_add(text, "gk: closes what is skipped");
     else write_point(gates, gate->point, how, text);
     return;
-  case GK_GATE_PIECE: gki_text_add(text, "gk: what a yield or resume may skip, from the node inside on"); return;
+  case GK_GATE_SEGMENT: gki_text_add(text, "gk: what a yield or resume may skip, from the node inside on"); return;
   case GK_GATE_TASK:
     gki_cuda_write_task(gates->plan, gate->node, how, text);
     if (gates->plan->nodes[gate->node].op == GK_OP_CALL)

@@ -76,7 +76,7 @@ static line line_of_gate(const graph *g, uint32_t at) {
   case GK_GATE_CONTROL:
   case GK_GATE_PROLOGUE:
   case GK_GATE_EPILOGUE: l = line_of_control(gates, gate); break;
-  case GK_GATE_PIECE:
+  case GK_GATE_SEGMENT:
   case GK_GATE_IF: l.word = "IF node"; break;
   case GK_GATE_WHILE: l.word = "WHILE node"; break;
   case GK_GATE_SWITCH: l.word = "SWITCH node"; break;

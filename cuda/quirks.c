@@ -5,7 +5,7 @@ enum {
               GKI_CUDA_CLOSE_FROM_OUTSIDE,
 };
 
-/* A body is named by its node: PIECE, IF, WHILE, or a BRANCH of a SWITCH. */
+/* A body is named by its node: SEGMENT, IF, WHILE, or a BRANCH of a SWITCH. */
 typedef struct spot {
   uint32_t around; /* the body that the node is in; GK_NONE: the root */
   uint32_t depth;  /* number of bodies around it */
@@ -35,7 +35,7 @@ static void find_bodies(const gk_gates *g, spot *spots) {
         spots[b].is_body = true;
         spots[b].owner = k;
       }
-    if (n->kind == GK_GATE_PIECE || n->kind == GK_GATE_IF || n->kind == GK_GATE_WHILE) spots[k].is_body = true;
+    if (n->kind == GK_GATE_SEGMENT || n->kind == GK_GATE_IF || n->kind == GK_GATE_WHILE) spots[k].is_body = true;
     if (spots[k].is_body) body = k;
   }
 }
@@ -55,7 +55,7 @@ static uint32_t needed_by_loop(const gk_gates *g, uint32_t loop) {
   for (uint32_t k = last; k < g->nodes[loop].end; k = g->nodes[k].end) last = k;
   if (g->nodes[last].kind != GK_GATE_CONTROL) found |= GKI_CUDA_LOOP_END_LAST;
   for (uint32_t k = loop + 1; k < g->nodes[loop].end && !is_plain(g); ++k)
-    if (g->nodes[k].kind == GK_GATE_PIECE) return found | GKI_CUDA_SET_PER_PASS;
+    if (g->nodes[k].kind == GK_GATE_SEGMENT) return found | GKI_CUDA_SET_PER_PASS;
   return found;
 }
 

@@ -24,7 +24,7 @@ enum {
   GK_WITH_RESUME = 1, /**< Launches may start at any checkpoint, else at the top only. */
   GK_WITH_CANCEL = 2, /**< Every loop end can stop the launch. */
   GK_WITH_SWITCH = 4, /**< There are SWITCH nodes; else a branch is one IF node per case. */
-  GK_WITH_GUARDS = 8, /**< Kernels, copies and fills can look at a word as control kernels do; then a piece of few tasks
+  GK_WITH_GUARDS = 8, /**< Kernels, copies and fills can look at a word as control kernels do; then a segment of few tasks
                        * needs no IF node. Not those with code by hand (gk_node.handwritten), and no CALL. */
   GK_WITH_PLAIN = 16, /**< For devices that do less: a control kernel sets the handle of the node right behind it (of
                        * the IF nodes, where they are the cases of one branch), or, last in a loop's body, that loop's;
@@ -36,7 +36,7 @@ typedef enum gk_gate_kind {
   GK_GATE_TASK,     /**< The plan's KERNEL, COPY, FILL or CALL at `node`. */
   GK_GATE_CONTROL,  /**< A control kernel: walks the chain from `point` on, unless its word is closed; GK_WITH_PLAIN:
                      * then it sets what the chain would set to 0, or a SWITCH's to its off value. */
-  GK_GATE_PIECE,    /**< An IF node of gk's own: a piece that can be skipped. */
+  GK_GATE_SEGMENT,    /**< An IF node of gk's own: a segment that can be skipped. */
   GK_GATE_IF,       /**< An IF node; `node` is the plan's IF, ELSE or CASE. */
   GK_GATE_SWITCH,   /**< A SWITCH node: its bodies are the BRANCH nodes in it; any higher value runs none of them. */
   GK_GATE_WHILE,    /**< A WHILE node; `node` is the plan's loop. */
@@ -51,7 +51,7 @@ typedef struct gk_gate_node {
   gk_gate_kind kind; /**< What it is. */
   uint32_t end;      /**< One past the last node in it. */
   uint32_t node;     /**< The plan's node; GK_NONE: it stands for none. */
-  uint32_t handle;   /**< PIECE, IF, SWITCH, WHILE: its handle. */
+  uint32_t handle;   /**< SEGMENT, IF, SWITCH, WHILE: its handle. */
   uint32_t point;    /**< CONTROL, PROLOGUE: first of its chain; GK_NONE: nothing to walk. */
   uint32_t word;     /**< CONTROL, TASK: it does nothing while this word holds the launch's number; GK_NONE: none. */
   bool decides;      /**< BRANCH of a PARALLEL: holds control kernels. Two of those must not overlap where a device
@@ -75,10 +75,10 @@ typedef enum gk_point_kind {
   GK_POINT_BRANCH,   /**< Reads the flag once and sets handles by its exits. Exits: per case in order; then, unless
                       * it is an IF with an ELSE, none of them. An IF takes its first exit if the flag isn't 0. */
   GK_POINT_MARK,     /**< Notes that a checkpoint without a flag ran. Exits: on. */
-  GK_POINT_ENTER,    /**< GK_WITH_PLAIN, in front of a PIECE or a DO_WHILE: sets its handle to 1. Exits: on. */
+  GK_POINT_ENTER,    /**< GK_WITH_PLAIN, in front of a SEGMENT or a DO_WHILE: sets its handle to 1. Exits: on. */
 } gk_point_kind;
 
-/** One decision. `node` has its flag, bound and label; an ENTER of a PIECE has the first task in that. */
+/** One decision. `node` has its flag, bound and label; an ENTER of a SEGMENT has the first task in that. */
 typedef struct gk_gate_point {
   gk_point_kind kind;  /**< What it is. */
   uint32_t node;       /**< The plan's CHECKPOINT, loop, IF or SWITCH. */
@@ -102,12 +102,12 @@ typedef struct gk_gate_exit {
 
 /** Kinds of closers. */
 typedef enum gk_closer_kind {
-  GK_CLOSER_GATE, /**< Handle of a PIECE. */
-  GK_CLOSER_NODE, /**< Handle of a conditional node in a piece without a gate; never opened again: points do that. */
+  GK_CLOSER_GATE, /**< Handle of a SEGMENT. */
+  GK_CLOSER_NODE, /**< Handle of a conditional node in a segment without a gate; never opened again: points do that. */
   GK_CLOSE_GUARD, /**< A word of control kernels and tasks: closed while it holds the launch's number. */
 } gk_closer_kind;
 
-/** What closes a piece of a block. Those of one block stand together, in its order. */
+/** What closes a segment of a block. Those of one block stand together, in its order. */
 typedef struct gk_gate_close {
   gk_closer_kind kind; /**< What it is. */
   uint32_t at;         /**< The handle's or the word's number. */

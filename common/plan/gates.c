@@ -1,4 +1,4 @@
-/* The gates of a plan: the pieces that stops and targets close get gates or words, the closers of each block get
+/* The gates of a plan: the segments that stops and targets close get gates or words, the closers of each block get
  * numbers in a row, and everything is written down as constant arrays. The cutting itself is in segments.c. */
 #include "base/costs.h"
 #include "base/error.h"
@@ -21,22 +21,22 @@ typedef struct writer {
   uint32_t *arms;
 } writer;
 
-/* ---- which pieces are closed by whom ----------------------------------------------------------------------------- */
+/* ---- which segments are closed, and by what ---------------------------------------------------------------------- */
 
 /* A stop closes the end of its block and of each block around, a target the beginnings: so per block it is enough to
- * know the first piece that a stop closes and the last one that a target does. */
+ * know the first segment that a stop closes and the last one that a target does. */
 static void find_closable(gki_gating *g) {
   if (g->bits & GK_WITH_CANCEL)
     for (uint32_t b = 0; b < g->block_count; ++b)
       if (g->blocks[b].loop != GK_NONE && g->blocks[b].stopped_from == GK_NONE)
-        g->blocks[b].stopped_from = GK_NONE - 1; /* its end can stop, and no piece is behind that */
+        g->blocks[b].stopped_from = GK_NONE - 1; /* its end can stop, and no segment is behind that */
   for (uint32_t b = g->block_count; b-- > 0;) { /* blocks inside come after those around */
     gki_block *own = &g->blocks[b], *around = own->around == GK_NONE ? NULL : &g->blocks[own->around];
     if (around && own->stopped_from != GK_NONE && own->after < around->stopped_from) around->stopped_from = own->after;
     if (around && own->has_target && own->before > around->passed_to) around->passed_to = own->before;
     if (around && own->has_target) around->has_target = true;
-    for (uint32_t p = own->first; p != GK_NONE; p = g->pieces[p].next)
-      g->pieces[p].closable = !g->pieces[p].always && (p >= own->stopped_from || p < own->passed_to);
+    for (uint32_t p = own->first; p != GK_NONE; p = g->segments[p].next)
+      g->segments[p].closable = !g->segments[p].always && (p >= own->stopped_from || p < own->passed_to);
   }
 }
 
@@ -44,7 +44,7 @@ static void find_closable(gki_gating *g) {
 static bool has_no_word(const gk_node *node) { return node->op == GK_OP_CALL || node->handwritten; }
 
 /* Where tasks can look at a word, a few do, and more go behind one IF node. */
-static bool looks_itself(const gki_gating *g, const gki_piece *p) {
+static bool looks_itself(const gki_gating *g, const gki_segment *p) {
   if (!(g->bits & GK_WITH_GUARDS)) return false;
   uint32_t tasks = 0;
   for (uint32_t n = p->first; n != GK_NONE; n = g->parts[n].next) {
@@ -57,10 +57,10 @@ static bool looks_itself(const gki_gating *g, const gki_piece *p) {
 
 static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
 
-/* A piece that somebody may close gets a gate or, if there are only control kernels, conditional nodes and tasks that
+/* A segment that somebody may close gets a gate or, if there are only control kernels, conditional nodes and tasks that
  * look themselves in it, no node: they look at a word, and the handles of its nodes are closers themselves. What closes
- * a plain piece is always a word, which the kernels in front of its nodes look at, or the one in front of its gate. */
-static uint32_t count_closers(const gki_gating *g, const gki_piece *p) {
+ * a plain segment is always a word, which the kernels in front of its nodes look at, or the one in front of its gate. */
+static uint32_t count_closers(const gki_gating *g, const gki_segment *p) {
   if (is_plain(g)) return p->word != GK_NONE;
   if (p->gate != GK_NONE) return 1;
   uint32_t count = p->word != GK_NONE;
@@ -70,7 +70,7 @@ static uint32_t count_closers(const gki_gating *g, const gki_piece *p) {
 }
 
 /* A gate names the first task in it. */
-static uint32_t point_of_gate(gki_gating *g, const gki_piece *p) {
+static uint32_t point_of_gate(gki_gating *g, const gki_segment *p) {
   uint32_t n = p->first;
   while (g->parts[n].node == GK_NONE) n = g->parts[n].next;
   const uint32_t point = gki_gating_point(g, GK_POINT_ENTER, g->parts[n].node, 1);
@@ -78,7 +78,7 @@ static uint32_t point_of_gate(gki_gating *g, const gki_piece *p) {
   return point;
 }
 
-static void find_closer(gki_gating *g, gki_piece *p) {
+static void find_closer(gki_gating *g, gki_segment *p) {
   const bool gated = p->closable && p->has_task && !looks_itself(g, p);
   if (gated) p->gate = gki_gating_handle(g, 1, 0);
   if (gated && is_plain(g)) p->point = point_of_gate(g, p);
@@ -88,11 +88,11 @@ static void find_closer(gki_gating *g, gki_piece *p) {
 static uint32_t number_closers(gki_gating *g) {
   uint32_t count = 0;
   for (uint32_t b = 0; b < g->block_count; ++b)
-    for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->pieces[p].next) {
-      gki_piece *piece = &g->pieces[p];
-      find_closer(g, piece);
-      piece->closer = count;
-      count += count_closers(g, piece);
+    for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->segments[p].next) {
+      gki_segment *segment = &g->segments[p];
+      find_closer(g, segment);
+      segment->closer = count;
+      count += count_closers(g, segment);
     }
   return count;
 }
@@ -129,40 +129,41 @@ static bool take_arrays(writer *w, gki_arena *arena) {
   /* From here on these two are the arrays of the result. */
   g->handles = handles;
   g->points = points;
-  for (uint32_t k = 0; k < out->target_count; ++k) targets[k].closer = g->pieces[targets[k].closer].closer;
+  for (uint32_t k = 0; k < out->target_count; ++k) targets[k].closer = g->segments[targets[k].closer].closer;
   return true;
 }
 
 static void write_closers(writer *w) {
   const gki_gating *g = w->g;
-  for (uint32_t p = 0; p < g->piece_count; ++p) {
-    const gki_piece *piece = &g->pieces[p];
-    gk_gate_close *at = w->closers + piece->closer;
-    if (piece->gate != GK_NONE && !is_plain(g)) {
-      *at = (gk_gate_close){GK_CLOSER_GATE, piece->gate, 0};
+  for (uint32_t p = 0; p < g->segment_count; ++p) {
+    const gki_segment *segment = &g->segments[p];
+    gk_gate_close *at = w->closers + segment->closer;
+    if (segment->gate != GK_NONE && !is_plain(g)) {
+      *at = (gk_gate_close){GK_CLOSER_GATE, segment->gate, 0};
       continue;
     }
-    if (piece->word != GK_NONE) *at++ = (gk_gate_close){GK_CLOSE_GUARD, piece->word, 0};
-    for (uint32_t n = piece->closable && !is_plain(g) ? piece->first : GK_NONE; n != GK_NONE; n = g->parts[n].next) {
+    if (segment->word != GK_NONE) *at++ = (gk_gate_close){GK_CLOSE_GUARD, segment->word, 0};
+    if (is_plain(g) || !segment->closable) continue;
+    for (uint32_t n = segment->first; n != GK_NONE; n = g->parts[n].next) {
       const uint32_t handle = g->parts[n].handle;
       if (handle != GK_NONE) *at++ = (gk_gate_close){GK_CLOSER_NODE, handle, g->handles[handle].off};
     }
   }
 }
 
-/* Numbers of pieces become numbers of closers. */
+/* Numbers of segments become numbers of closers. */
 static void write_blocks(writer *w) {
   const gki_gating *g = w->g;
   for (uint32_t b = 0; b < g->block_count; ++b) {
     const gki_block *from = &g->blocks[b];
-    const gki_piece *last = &g->pieces[from->last];
+    const gki_segment *last = &g->segments[from->last];
     gk_gate_block *to = &w->blocks[b];
-    *to = (gk_gate_block){.begin = g->pieces[from->first].closer, .end = last->closer + count_closers(g, last),
+    *to = (gk_gate_block){.begin = g->segments[from->first].closer, .end = last->closer + count_closers(g, last),
                           .around = from->around, .loop = from->loop, .handle = from->handle, .value = from->value,
                           .in_loop = from->in_loop};
     if (from->around == GK_NONE) continue;
-    to->before = g->pieces[from->before].closer;
-    to->after = from->after == GK_NONE ? w->blocks[from->around].end : g->pieces[from->after].closer;
+    to->before = g->segments[from->before].closer;
+    to->after = from->after == GK_NONE ? w->blocks[from->around].end : g->segments[from->after].closer;
   }
 }
 
@@ -204,7 +205,7 @@ static void write_points(writer *w) {
   gki_gating *g = w->g;
   for (uint32_t p = 0; p < g->point_count; ++p) {
     gk_gate_point *point = &g->points[p];
-    if (point->kind == GK_POINT_YIELD) point->closer = g->pieces[point->closer].closer;
+    if (point->kind == GK_POINT_YIELD) point->closer = g->segments[point->closer].closer;
     if (point->kind == GK_POINT_LOOP_END) point->closer = w->blocks[point->block].end;
   }
   if (is_plain(g)) return;
@@ -264,13 +265,13 @@ static bool is_needless(const gki_gating *g, const gki_block *block, const gki_p
 
 static void write_block(writer *w, uint32_t b) {
   const gki_gating *g = w->g;
-  for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->pieces[p].next) {
-    const gki_piece *piece = &g->pieces[p];
-    const bool gated = piece->gate != GK_NONE;
-    const uint32_t word = gated ? GK_NONE : piece->word; /* what is in a gate needn't look again */
-    if (gated && is_plain(g)) write_control(w, piece->point, piece->word);
-    const uint32_t gate = gated ? open_node(w, GK_GATE_PIECE, GK_NONE, piece->gate) : GK_NONE;
-    for (uint32_t n = piece->first; n != GK_NONE; n = g->parts[n].next)
+  for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->segments[p].next) {
+    const gki_segment *segment = &g->segments[p];
+    const bool gated = segment->gate != GK_NONE;
+    const uint32_t word = gated ? GK_NONE : segment->word; /* what is in a gate needn't look again */
+    if (gated && is_plain(g)) write_control(w, segment->point, segment->word);
+    const uint32_t gate = gated ? open_node(w, GK_GATE_SEGMENT, GK_NONE, segment->gate) : GK_NONE;
+    for (uint32_t n = segment->first; n != GK_NONE; n = g->parts[n].next)
       if (!is_needless(g, &g->blocks[b], &g->parts[n], word)) write_part(w, &g->parts[n], word);
     if (gate != GK_NONE) close_node(w, gate);
   }
@@ -298,7 +299,7 @@ gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gat
                    "GK_WITH_SWITCH, GK_WITH_GUARDS and GK_WITH_PLAIN", (unsigned)bits);
   gki_gating g = {.plan = plan, .bits = bits};
   gki_gates *made = gk_host_alloc(sizeof *made);
-  bool done = made && gki_pieces_make(&g);
+  bool done = made && gki_segments_make(&g);
   if (done) {
     find_closable(&g);
     made->gates = (gk_gates){.plan = plan, .bits = bits, .closer_count = number_closers(&g),

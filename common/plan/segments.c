@@ -1,4 +1,4 @@
-/* Cutting a plan into pieces, and putting points where decisions are due. A block is cut behind everything that can
+/* Cutting a plan into segments, and putting points where decisions are due. A block is cut behind everything that can
  * stop the launch and, with GK_WITH_RESUME, before everything that holds a target. A point becomes a control kernel of
  * its own only if a task may come last before it; else the kernels that come last walk on to it. With GK_WITH_PLAIN
  * nothing is walked on to: each point has a kernel of its own, right in front of the node whose handle it sets. */
@@ -15,44 +15,44 @@ static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
 /* How many records of each kind a plan can need at most, so that making them can't fail. */
-typedef struct bounds { size_t parts, pieces, blocks, points, exits, kernels, handles; } bounds;
+typedef struct bounds { size_t parts, segments, blocks, points, exits, kernels, handles; } bounds;
 
-/* Of a node; an always-task needs two pieces besides. */
+/* Of a node; an always-task needs two segments besides. */
 static const bounds bounds_of_op[] = {
-    /*                   parts, pieces, blocks, points, exits, kernels, handles */
-    [GK_OP_KERNEL]     = {1,    0,      0,      0,      0,     0,       0},
-    [GK_OP_COPY]       = {1,    0,      0,      0,      0,     0,       0},
-    [GK_OP_FILL]       = {1,    0,      0,      0,      0,     0,       0},
-    [GK_OP_CALL]       = {1,    0,      0,      0,      0,     0,       0},
-    [GK_OP_DO_WHILE]   = {1,    3,      1,      2,      4,     2,       1},
-    [GK_OP_WHILE]      = {1,    3,      1,      2,      4,     2,       1},
-    [GK_OP_IF]         = {1,    3,      1,      1,      2,     1,       1},
-    [GK_OP_ELSE]       = {1,    1,      1,      0,      0,     0,       1},
-    [GK_OP_SWITCH]     = {1,    3,      0,      1,      1,     1,       1},
-    [GK_OP_CASE]       = {1,    1,      1,      0,      1,     0,       1},
-    [GK_OP_CHECKPOINT] = {0,    2,      0,      1,      1,     1,       0},
-    [GK_OP_PARALLEL]   = {1,    1,      0,      0,      0,     0,       0},
-    [GK_OP_SECTION]    = {0,    1,      1,      0,      0,     0,       0},
+    /*                   parts, segments, blocks, points, exits, kernels, handles */
+    [GK_OP_KERNEL]     = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_COPY]       = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_FILL]       = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_CALL]       = {1,    0,        0,      0,      0,     0,       0},
+    [GK_OP_DO_WHILE]   = {1,    3,        1,      2,      4,     2,       1},
+    [GK_OP_WHILE]      = {1,    3,        1,      2,      4,     2,       1},
+    [GK_OP_IF]         = {1,    3,        1,      1,      2,     1,       1},
+    [GK_OP_ELSE]       = {1,    1,        1,      0,      0,     0,       1},
+    [GK_OP_SWITCH]     = {1,    3,        0,      1,      1,     1,       1},
+    [GK_OP_CASE]       = {1,    1,        1,      0,      1,     0,       1},
+    [GK_OP_CHECKPOINT] = {0,    2,        0,      1,      1,     1,       0},
+    [GK_OP_PARALLEL]   = {1,    1,        0,      0,      0,     0,       0},
+    [GK_OP_SECTION]    = {0,    1,        1,      0,      0,     0,       0},
 };
 
 static bounds bounds_of(const gk_plan *plan, bool plain) {
-  bounds n = {.pieces = 1 + 2 * (size_t)plan->always_count, .blocks = 1, .kernels = 1};
+  bounds n = {.segments = 1 + 2 * (size_t)plan->always_count, .blocks = 1, .kernels = 1};
   for (uint32_t i = 1; i < plan->node_count; ++i) {
     const bounds *own = &bounds_of_op[plan->nodes[i].op];
     n.parts += own->parts;
-    n.pieces += own->pieces;
+    n.segments += own->segments;
     n.blocks += own->blocks;
     n.points += own->points;
     n.exits += own->exits;
     n.kernels += own->kernels;
     n.handles += own->handles;
   }
-  if (plain) n.pieces += plan->loop_count; /* a loop's end has one of its own */
+  if (plain) n.segments += plan->loop_count; /* a loop's end has one of its own */
   n.parts += n.kernels;
-  n.handles += n.pieces;
+  n.handles += n.segments;
   if (plain) { /* gates have points, too */
-    n.points += n.pieces;
-    n.exits += n.pieces;
+    n.points += n.segments;
+    n.exits += n.segments;
   }
   return n;
 }
@@ -63,7 +63,7 @@ static bool take_scratch(gki_gating *g) {
   g->exit_limit = (uint32_t)n.exits;
   gki_arena *a = &g->scratch;
   return (g->parts = gki_arena_alloc(a, n.parts, sizeof *g->parts)) &&
-         (g->pieces = gki_arena_alloc(a, n.pieces, sizeof *g->pieces)) &&
+         (g->segments = gki_arena_alloc(a, n.segments, sizeof *g->segments)) &&
          (g->blocks = gki_arena_alloc(a, n.blocks, sizeof *g->blocks)) &&
          (g->points = gki_arena_alloc(a, n.points, sizeof *g->points)) &&
          (g->exits = gki_arena_alloc(a, n.exits + n.kernels, sizeof *g->exits)) &&
@@ -102,17 +102,17 @@ static uint32_t new_block(gki_gating *g, uint32_t around) {
 }
 
 static void cut(gki_gating *g, uint32_t b, gki_flow entry) {
-  const uint32_t p = g->piece_count++;
-  g->pieces[p] = (gki_piece){.next = GK_NONE, .first = GK_NONE, .last = GK_NONE, .entry = entry, .marks = GK_NONE,
-                             .gate = GK_NONE, .word = GK_NONE};
+  const uint32_t p = g->segment_count++;
+  g->segments[p] = (gki_segment){.next = GK_NONE, .first = GK_NONE, .last = GK_NONE, .entry = entry, .marks = GK_NONE,
+                               .gate = GK_NONE, .word = GK_NONE};
   if (g->blocks[b].last == GK_NONE) g->blocks[b].first = p;
-  else g->pieces[g->blocks[b].last].next = p;
+  else g->segments[g->blocks[b].last].next = p;
   g->blocks[b].last = p;
 }
 
-static void append(gki_gating *g, uint32_t b, uint32_t piece, gki_part part) {
+static void append(gki_gating *g, uint32_t b, uint32_t segment, gki_part part) {
   const uint32_t n = g->part_count++;
-  gki_piece *p = &g->pieces[piece];
+  gki_segment *p = &g->segments[segment];
   part.next = GK_NONE;
   g->parts[n] = part;
   if (p->last == GK_NONE) p->first = n;
@@ -144,11 +144,11 @@ static void lead(gki_gating *g, gki_flow flow, uint32_t point) {
   for (uint32_t e = flow.head; e != GK_NONE; e = e == flow.tail ? GK_NONE : g->links[e]) g->exits[e].next = point;
 }
 
-static gki_flow new_kernel(gki_gating *g, uint32_t b, uint32_t piece) {
+static gki_flow new_kernel(gki_gating *g, uint32_t b, uint32_t segment) {
   const uint32_t k = g->kernel_count++, exit = g->exit_limit + k;
   g->exits[exit].next = GK_NONE;
   const gki_part part = {.kind = GK_GATE_CONTROL, .node = GK_NONE, .handle = GK_NONE, .kernel = k};
-  if (b != GK_NONE) append(g, b, piece, part);
+  if (b != GK_NONE) append(g, b, segment, part);
   return one(exit, false);
 }
 
@@ -170,7 +170,7 @@ static bool can_stop(const gki_gating *g, uint32_t i) {
   return g->plan->nodes[i].can_yield || ((g->bits & GK_WITH_CANCEL) && g->holds_loop[i]);
 }
 
-/* A new piece starts at an item that holds a possible target. Its control point stays in the piece before: whoever
+/* A new segment starts at an item that holds a possible target. Its control point stays in the segment before: whoever
  * enters the item on the way to a target sets its handle, and must not have it overwritten. */
 static void enter(gki_gating *g, uint32_t b, uint32_t i) {
   if (resumes(g) && g->plan->nodes[i].has_target) cut(g, b, from_task);
@@ -196,7 +196,7 @@ static gki_flow task(gki_gating *g, uint32_t b, uint32_t i) {
   if (always) cut(g, b, from_task);
   append(g, b, g->blocks[b].last, (gki_part){.kind = GK_GATE_TASK, .node = i, .handle = GK_NONE});
   if (!always) return from_task;
-  g->pieces[g->blocks[b].last].always = true;
+  g->segments[g->blocks[b].last].always = true;
   cut(g, b, from_task);
   return from_task;
 }
@@ -214,8 +214,8 @@ static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow)
     g->blocks[b].passed_to = here;
     g->blocks[b].has_target = true;
   }
-  if (!n->flag && flow.task) { /* some point of the same piece will say that it ran */
-    gki_piece *p = &g->pieces[g->blocks[b].last];
+  if (!n->flag && flow.task) { /* some point of the same segment will say that it ran */
+    gki_segment *p = &g->segments[g->blocks[b].last];
     g->mark_links[n->checkpoint] = p->marks;
     p->marks = i;
   } else if (!n->flag) {
@@ -414,18 +414,18 @@ static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-/* A checkpoint without a flag has no yield point to say that it ran. Whatever is walked exactly when its piece runs
- * says it: the points before the piece, if no task may come there, else a control kernel in it; one is made only if
+/* A checkpoint without a flag has no yield point to say that it ran. Whatever is walked exactly when its segment runs
+ * says it: the points before the segment, if no task may come there, else a control kernel in it; one is made only if
  * there is neither. */
-static void settle_marks(gki_gating *g, uint32_t piece, uint32_t b) {
-  gki_flow at = g->pieces[piece].entry;
+static void settle_marks(gki_gating *g, uint32_t segment, uint32_t b) {
+  gki_flow at = g->segments[segment].entry;
   if (at.task) {
-    uint32_t n = g->pieces[piece].first;
+    uint32_t n = g->segments[segment].first;
     while (n != GK_NONE && g->parts[n].kind != GK_GATE_CONTROL) n = g->parts[n].next;
-    at = n == GK_NONE ? new_kernel(g, b, piece) : one(g->exit_limit + g->parts[n].kernel, false);
+    at = n == GK_NONE ? new_kernel(g, b, segment) : one(g->exit_limit + g->parts[n].kernel, false);
   }
-  uint32_t next = g->exits[at.head].next; /* the same for all exits of a piece's entry: they lead to one spot */
-  for (uint32_t i = g->pieces[piece].marks; i != GK_NONE; i = g->mark_links[g->plan->nodes[i].checkpoint]) {
+  uint32_t next = g->exits[at.head].next; /* the same for all exits of a segment's entry: they lead to one spot */
+  for (uint32_t i = g->segments[segment].marks; i != GK_NONE; i = g->mark_links[g->plan->nodes[i].checkpoint]) {
     const uint32_t mark = gki_gating_point(g, GK_POINT_MARK, i, 1);
     g->points[mark].checkpoint = g->plan->nodes[i].checkpoint;
     g->exits[g->points[mark].exits].next = next;
@@ -443,12 +443,12 @@ static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
     /* Never merged with the end of a DO_WHILE in this body: it arms that node again, which then would never end. */
     place(g, end_point, flow.left ? from_task : flow, b);
   }
-  for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->pieces[p].next)
-    if (g->pieces[p].marks != GK_NONE) settle_marks(g, p, b);
+  for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->segments[p].next)
+    if (g->segments[p].marks != GK_NONE) settle_marks(g, p, b);
   return flow;
 }
 
-bool gki_pieces_make(gki_gating *g) {
+bool gki_segments_make(gki_gating *g) {
   if (!take_scratch(g)) return false;
   const gk_plan *plan = g->plan;
   for (uint32_t i = plan->node_count - 1; i > 0; --i) {

@@ -15,7 +15,7 @@ typedef struct gki_flow {
 /* A node in the making; `kind` as in the end. */
 typedef struct gki_part {
   gk_gate_kind kind;
-  uint32_t next;   /* in its piece */
+  uint32_t next;   /* in its segment */
   uint32_t node;   /* the plan's */
   uint32_t handle;
   uint32_t block;  /* IF, WHILE: what is in it; SWITCH, PARALLEL: the first of them */
@@ -23,7 +23,7 @@ typedef struct gki_part {
 } gki_part;
 
 /* A stretch of a block that is skipped or run as one. */
-typedef struct gki_piece {
+typedef struct gki_segment {
   uint32_t next;        /* in its block */
   uint32_t first, last; /* parts */
   gki_flow entry;       /* how it is reached */
@@ -34,15 +34,15 @@ typedef struct gki_piece {
   bool always;          /* an always-task: never skipped */
   bool closable;        /* some stop or target closes it */
   bool has_task, has_kernel;
-} gki_piece;
+} gki_segment;
 
-/* A sequence of items. Pieces of one block have rising numbers, though those of blocks inside stand in between. */
+/* A sequence of items. Segments of one block have rising numbers, though those of blocks inside stand in between. */
 typedef struct gki_block {
   uint32_t around, sibling; /* the next one of the same item */
-  uint32_t first, last;     /* pieces */
-  uint32_t before, after;   /* pieces of the block around: in which its item is; the first one behind it */
-  uint32_t stopped_from;    /* the first piece that some stop closes */
-  uint32_t passed_to;       /* one past the last piece that some target closes */
+  uint32_t first, last;     /* segments */
+  uint32_t before, after;   /* segments of the block around: in which its item is; the first one behind it */
+  uint32_t stopped_from;    /* the first segment that some stop closes */
+  uint32_t passed_to;       /* one past the last segment that some target closes */
   uint32_t loop, handle, value;
   bool in_loop, has_target, full; /* full: there are nodes in it */
 } gki_block;
@@ -52,9 +52,9 @@ typedef struct gki_gating {
   uint32_t bits;
   gki_arena scratch;
   gki_part *parts; uint32_t part_count;
-  gki_piece *pieces; uint32_t piece_count;
+  gki_segment *segments; uint32_t segment_count;
   gki_block *blocks; uint32_t block_count;
-  gk_gate_point *points; uint32_t point_count; /* while it is made, `closer` is the number of a piece */
+  gk_gate_point *points; uint32_t point_count; /* while it is made, `closer` is the number of a segment */
   gk_gate_exit *exits; uint32_t exit_count;    /* of points; those of kernels begin at exit_limit, one each */
   uint32_t exit_limit, kernel_count;           /* kernel 0 is the prologue */
   uint32_t *links;
@@ -68,8 +68,8 @@ typedef struct gki_gating {
   uint32_t checkpoint, loop;                   /* around the item at hand */
 } gki_gating;
 
-/* Takes the scratch memory and makes parts, pieces, blocks and points. False: out of memory. */
-bool gki_pieces_make(gki_gating *g);
+/* Takes the scratch memory and makes parts, segments, blocks and points. False: out of memory. */
+bool gki_segments_make(gki_gating *g);
 
 uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off);
 uint32_t gki_gating_point(gki_gating *g, gk_point_kind kind, uint32_t node, uint32_t exit_count);

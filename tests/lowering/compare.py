@@ -24,7 +24,7 @@ import tap  # noqa: E402
 PROGRAM = "build/tests/lowering/print"
 SCALE = int(os.environ.get("GK_TEST_SCALE", "1"))
 VARIANTS = range(16)
-NODES = "task control piece if switch while parallel branch prologue epilogue".split()
+NODES = "task control segment if switch while parallel branch prologue epilogue".split()
 POINTS = ["yield", "loop end", "head", "branch", "mark"]
 GATE, _, WORD = range(3)  # kinds of closers
 

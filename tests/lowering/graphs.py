@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Node:
-    """kind: task, control, piece, if, switch, while, parallel, prologue, epilogue. task: its place in the list."""
+    """kind: task, control, segment, if, switch, while, parallel, prologue, epilogue. task: its place in the list."""
     kind: str
     task: int = -1
     handle: object = None

@@ -5,7 +5,7 @@ Lists are letters: t task, a always-task, D DO_WHILE, W WHILE, I IF, E ELSE, S S
 K one without, P PARALLEL, X SECTION, and a full stop for END.
 
   block  a row of items: the list, a body, a case, a section; a checkpoint is a beginning and an end in the block around
-  piece  a stretch of a block that is skipped or run as one; closed by a gate (an IF node), or by a word
+  segment  a stretch of a block that is skipped or run as one; closed by a gate (an IF node), or by a word
   point  one decision; a control kernel walks a chain of them
   flow   the exits of points and kernels from which control can come to a spot; TASK: a task may come last before it
 """
@@ -27,7 +27,7 @@ TASK = None
 class Block:
     around: "Item" = None
     items: list = field(default_factory=list)
-    pieces: list = field(default_factory=list)
+    segments: list = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -39,7 +39,7 @@ class Item:
     checkpoint: int             # around it, or -1
     loop: "Item" = None         # around it
     blocks: list = field(default_factory=list)
-    before: int = 0             # number of the piece that it is in, and of the first one behind it
+    before: int = 0             # number of the segment that it is in, and of the first one behind it
     after: int = 0
     handles: list = field(default_factory=list)  # by block: (handle, value that runs it), or None
 
@@ -123,7 +123,7 @@ class Point:
     kind: str
     item: Item
     exits: list
-    close: list = None  # pieces, if it can stop
+    close: list = None  # segments, if it can stop
 
 
 @dataclass(eq=False)
@@ -136,7 +136,7 @@ class Node:
 
 
 @dataclass(eq=False)
-class Piece:
+class Segment:
     entry: list
     nodes: list = field(default_factory=list)
     marks: list = field(default_factory=list)
@@ -153,7 +153,7 @@ class Piece:
 
 
 def full(block):
-    return any(piece.nodes for piece in block.pieces)
+    return any(segment.nodes for segment in block.segments)
 
 
 class Lowering:
@@ -169,15 +169,15 @@ class Lowering:
             if point.kind == "yield" or (point.kind == "loop end" and self.cancel):
                 point.close = self.stopped(point.item)
         self.aims = {begin.task: self.passed(begin) for begin in self.begins if self.resume}
-        closed = [piece for point in self.points for piece in point.close or []]
-        for piece in closed + [piece for pieces, _ in self.aims.values() for piece in pieces]:
-            piece.closable = True
+        closed = [segment for point in self.points for segment in point.close or []]
+        for segment in closed + [segment for segments, _ in self.aims.values() for segment in segments]:
+            segment.closable = True
         self.gate(self.root)
 
     # -- points: each comes to lie where the kernels before it walk on to it, or else in a kernel of its own
-    def kernel(self, block, piece=None):
+    def kernel(self, block, segment=None):
         node = Node("control", exit=Exit())
-        (piece or block.pieces[-1]).nodes.append(node)
+        (segment or block.segments[-1]).nodes.append(node)
         return [(node.exit, False)]
 
     def point(self, kind, item, exits):
@@ -197,34 +197,34 @@ class Lowering:
 
     # -- blocks
     def block(self, block, flow, end=None):
-        block.pieces.append(Piece(flow))
+        block.segments.append(Segment(flow))
         for item in block.items:
             flow = getattr(self, item.kind)(block, item, flow)
-            item.after = len(block.pieces)
+            item.after = len(block.segments)
             if item.holds(self.can_stop):
-                block.pieces.append(Piece(flow))
+                block.segments.append(Segment(flow))
         if end:  # a loop end that arms a DO_WHILE must not do so while that one is about to look whether it goes on
             self.place(end, TASK if flow and any(left for _, left in flow) else flow, block)
-        for piece in block.pieces:
-            for begin in piece.marks:
-                self.settle(piece, begin, block)
+        for segment in block.segments:
+            for begin in segment.marks:
+                self.settle(segment, begin, block)
         return flow
 
     def can_stop(self, item):
         return (item.kind == "end" and item.letter == "Y") or (item.kind == "loop" and self.cancel)
 
     def enter(self, block, item):
-        """What holds a target begins a piece; its decision stays before the cut, for targets make it themselves."""
+        """What holds a target begins a segment; its decision stays before the cut, for targets make it themselves."""
         if self.resume and item.holds(lambda inner: inner.kind == "begin"):
-            block.pieces.append(Piece(TASK))
-        item.before = len(block.pieces) - 1
+            block.segments.append(Segment(TASK))
+        item.before = len(block.segments) - 1
 
-    def settle(self, piece, begin, block):
-        """Somebody who walks exactly when the piece runs notes that a checkpoint without a flag ran."""
-        ways = piece.entry
+    def settle(self, segment, begin, block):
+        """Somebody who walks exactly when the segment runs notes that a checkpoint without a flag ran."""
+        ways = segment.entry
         if ways is TASK:
-            own = [node.exit for node in piece.nodes if node.kind == "control"]
-            ways = [(own[0], False)] if own else self.kernel(block, piece)
+            own = [node.exit for node in segment.nodes if node.kind == "control"]
+            ways = [(own[0], False)] if own else self.kernel(block, segment)
         for exit, _ in ways:
             mark = self.point("mark", begin, 1)
             mark.exits[0].next, exit.next = exit.next, mark
@@ -233,21 +233,21 @@ class Lowering:
     def task(self, block, item, _):
         always = item.letter == "a"
         if always:
-            block.pieces.append(Piece(TASK, always=True))
-        block.pieces[-1].nodes.append(Node("task", item))
+            block.segments.append(Segment(TASK, always=True))
+        block.segments[-1].nodes.append(Node("task", item))
         if always:
-            block.pieces.append(Piece(TASK))
+            block.segments.append(Segment(TASK))
         return TASK
 
     def begin(self, block, item, flow):
         if self.resume:  # a launch may start here, and then nothing before was walked
             flow = TASK
-            block.pieces.append(Piece(flow))
-        item.before = len(block.pieces) - 1
+            block.segments.append(Segment(flow))
+        item.before = len(block.segments) - 1
         if item.letter == "Y":
             return flow
         if flow is TASK:
-            block.pieces[-1].marks.append(item)
+            block.segments[-1].marks.append(item)
             return flow
         mark = self.point("mark", item, 1)
         return [(mark.exits[0], self.place(mark, flow, block))]
@@ -266,7 +266,7 @@ class Lowering:
         flow = self.join(*[self.block(case, [(exit, left)]) for case, exit in zip(item.blocks, point.exits)],
                          [(exit, left) for exit in point.exits[count:]])
         cases = [case for case in item.blocks if full(case)]
-        nodes = block.pieces[-1].nodes
+        nodes = block.segments[-1].nodes
         if self.by_switch and len(cases) > 1:
             handle = Handle(len(cases), len(cases))
             item.handles = [(handle, cases.index(case)) if case in cases else None for case in item.blocks]
@@ -301,7 +301,7 @@ class Lowering:
         item.handles = [None]
         if full(body):
             item.handles = [(Handle(int(item.letter == "D")), 1)]
-            block.pieces[-1].nodes.append(Node("while", item, item.handles[0][0], [body]))
+            block.segments[-1].nodes.append(Node("while", item, item.handles[0][0], [body]))
         return self.join(out, [(end.exits[1], item.letter == "D")])
 
     def parallel(self, block, item, flow):
@@ -310,7 +310,7 @@ class Lowering:
         sections = [section for section in item.blocks if full(section)]
         if not sections:
             return flow
-        block.pieces[-1].nodes.append(Node("parallel", item, bodies=sections))
+        block.segments[-1].nodes.append(Node("parallel", item, bodies=sections))
         return TASK
 
     # -- who closes what
@@ -322,29 +322,30 @@ class Lowering:
             item = item.block.around
 
     def stopped(self, item):
-        """The pieces that a stop at the end of an item closes: the later ones of its block and of those around."""
-        return [piece for level in self.levels(item) for piece in level.block.pieces[level.after:] if not piece.always]
+        """The segments that a stop at the end of an item closes: the later ones of its block and of those around."""
+        return [segment for level in self.levels(item) for segment in level.block.segments[level.after:]
+                if not segment.always]
 
     def passed(self, begin):
-        """The pieces that a launch to a checkpoint closes, and those of them that lie in a loop."""
-        pieces, again = [], []
+        """The segments that a launch to a checkpoint closes, and those of them that lie in a loop."""
+        segments, again = [], []
         for level in self.levels(begin):
-            passed = [piece for piece in level.block.pieces[:level.before] if not piece.always]
-            pieces += passed
+            passed = [segment for segment in level.block.segments[:level.before] if not segment.always]
+            segments += passed
             again += passed if level.loop else []
-        return pieces, again
+        return segments, again
 
-    def looks_itself(self, piece):
-        tasks = sum(node.kind == "task" for node in piece.nodes)
-        return self.by_word and not piece.has("parallel") and tasks <= MOST_BY_WORD
+    def looks_itself(self, segment):
+        tasks = sum(node.kind == "task" for node in segment.nodes)
+        return self.by_word and not segment.has("parallel") and tasks <= MOST_BY_WORD
 
     def gate(self, block):
-        for piece in block.pieces:
-            if piece.closable and piece.has("task", "parallel") and not self.looks_itself(piece):
-                piece.gate = Handle(1)
-            elif piece.closable and piece.has("control", "task"):
-                piece.word, self.word_count = self.word_count, self.word_count + 1
-            for node in piece.nodes:
+        for segment in block.segments:
+            if segment.closable and segment.has("task", "parallel") and not self.looks_itself(segment):
+                segment.gate = Handle(1)
+            elif segment.closable and segment.has("control", "task"):
+                segment.word, self.word_count = self.word_count, self.word_count + 1
+            for node in segment.nodes:
                 for body in node.bodies:
                     self.gate(body)
 
@@ -354,21 +355,21 @@ class Lowering:
 
     def stop(self, point):
         loops = self.loops_around(point.item)
-        sets = {handle: handle.off for piece in point.close for handle in piece.handles()}
+        sets = {handle: handle.off for segment in point.close for handle in segment.handles()}
         sets.update({loop.handles[0][0]: 0 for loop in loops if loop.handles[0]})
-        words = {piece.word for piece in point.close if piece.word is not None}
+        words = {segment.word for segment in point.close if segment.word is not None}
         return graphs.Stop(point.item.checkpoint, sets, words, {loop.task for loop in loops})
 
     def target(self, begin):
-        pieces, again = self.aims[begin.task]
-        sets = {handle: handle.off for piece in pieces for handle in piece.handles()}
+        segments, again = self.aims[begin.task]
+        sets = {handle: handle.off for segment in segments for handle in segment.handles()}
         around = list(self.levels(begin))
         for inner, outer in zip(around, around[1:]):
             case = outer.handles[outer.blocks.index(inner.block)]
             sets.update([case] if case else [])
-        return graphs.Target(sets, {piece.word for piece in pieces if piece.word is not None},
-                             {piece.gate for piece in again if piece.gate},
-                             {piece.word for piece in again if piece.word is not None},
+        return graphs.Target(sets, {segment.word for segment in segments if segment.word is not None},
+                             {segment.gate for segment in again if segment.gate},
+                             {segment.word for segment in again if segment.word is not None},
                              {loop.task for loop in self.loops_around(begin)})
 
     def sets(self, point):
@@ -391,13 +392,13 @@ class Lowering:
 
     def nodes(self, block):
         made = []
-        for piece in block.pieces:
+        for segment in block.segments:
             nodes = []
-            for node in piece.nodes:
-                word = piece.word if node.kind in ("task", "control") else None
+            for node in segment.nodes:
+                word = segment.word if node.kind in ("task", "control") else None
                 nodes.append(graphs.Node(node.kind, node.item.task if node.item else -1, node.handle, word,
                                          node.exit.next if node.exit else None, list(map(self.nodes, node.bodies))))
-            made += [graphs.Node("piece", handle=piece.gate, bodies=[nodes])] if piece.gate else nodes
+            made += [graphs.Node("segment", handle=segment.gate, bodies=[nodes])] if segment.gate else nodes
         return made
 
     def graph(self):

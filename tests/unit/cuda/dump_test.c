@@ -197,7 +197,7 @@ static void test_each_kind_is_said(void **state) {
     {{.kind = GK_GATE_CONTROL, .point = GK_NONE}, false, "gk: closes what is skipped"},
     {{.kind = GK_GATE_PROLOGUE}, false, "gk: a launch begins"},
     {{.kind = GK_GATE_EPILOGUE}, false, "gk: a launch ends, the status is posted"},
-    {{.kind = GK_GATE_PIECE}, false, "gk: what a yield or resume may skip, from the node inside on"},
+    {{.kind = GK_GATE_SEGMENT}, false, "gk: what a yield or resume may skip, from the node inside on"},
     {{.kind = GK_GATE_TASK, .node = 1}, false, "task 5 (library), its end"},
     {{.kind = GK_GATE_TASK, .node = 1}, true, "task 5 (library), recorded"},
     {{.kind = GK_GATE_WHILE, .node = 0}, true, "task 3 (WHILE LEFT)"}};

@@ -29,7 +29,7 @@ static bool holds(const gk_gates *g, uint32_t outer, uint32_t inner) {
 
 static bool is_body(const gk_gates *g, uint32_t at) {
   const gk_gate_kind kind = g->nodes[at].kind;
-  if (kind != GK_GATE_BRANCH) return kind == GK_GATE_PIECE || kind == GK_GATE_IF || kind == GK_GATE_WHILE;
+  if (kind != GK_GATE_BRANCH) return kind == GK_GATE_SEGMENT || kind == GK_GATE_IF || kind == GK_GATE_WHILE;
   uint32_t around = at;
   while (!holds(g, --around, at)) {}
   return g->nodes[around].kind == GK_GATE_SWITCH;

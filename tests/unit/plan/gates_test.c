@@ -23,7 +23,7 @@ static uint32_t child_count(const gk_gates *g, uint32_t at, gk_gate_kind kind) {
 
 static void check_node(const gk_gates *g, uint32_t at, uint32_t *handles_seen) {
   const gk_gate_node *n = &g->nodes[at];
-  const bool conditional = n->kind == GK_GATE_PIECE || n->kind == GK_GATE_IF || n->kind == GK_GATE_SWITCH ||
+  const bool conditional = n->kind == GK_GATE_SEGMENT || n->kind == GK_GATE_IF || n->kind == GK_GATE_SWITCH ||
                            n->kind == GK_GATE_WHILE;
   assert_int_equal(conditional, n->handle != GK_NONE);
   if (conditional) {

@@ -348,7 +348,7 @@ static void start_node(device *d, strand *s, uint32_t at) {
     if (n->word == GK_NONE || !is_closed(d, n->word)) walk_chain(d, n->point);
     else if (is_plain(g)) turn_off(d, n->point);
     break;
-  case GK_GATE_PIECE:
+  case GK_GATE_SEGMENT:
   case GK_GATE_IF:
     if (value) push(s, at + 1, n->end, GK_NONE);
     break;
