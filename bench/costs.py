@@ -39,16 +39,16 @@ def greatest(pairs_by_x, holds):
     return last
 
 
-def most_by_word(report):
+def most_guarded(report):
     """A launch that nobody stops meets each segment open; one that yields, with the launch that resumes, once open and
-    once closed. In both, words are to be no dearer than an IF node."""
+    once closed. In both, guards are to be no dearer than an IF node."""
     opened, closed = pairs(report, "an open gate"), pairs(report, "a closed gate")
     if not opened or set(opened) != set(closed):
         return None
 
     def holds(x):
-        by_word, by_node = (opened[x][way] + closed[x][way] for way in (0, 1))
-        return opened[x][0] <= opened[x][1] and by_word <= by_node
+        by_guard, by_node = (opened[x][way] + closed[x][way] for way in (0, 1))
+        return opened[x][0] <= opened[x][1] and by_guard <= by_node
     return greatest(opened, holds)
 
 
@@ -68,9 +68,9 @@ def spin_ns(report):
 
 # Name, what it is, rule, the figure's name, the value as long as none is measured, and why that.
 NUMBERS = [
-    ("GKI_COST_MOST_BY_WORD", "So many tasks of a segment look at a word themselves; more go behind one IF node.",
-     most_by_word, "open and closed gates", 8,
-     "an IF node is taken to cost as much as a few kernels that find their word closed"),
+    ("GKI_COST_MOST_GUARDED", "So many tasks of a segment read a guard themselves; more go behind one IF node.",
+     most_guarded, "open and closed gates", 8,
+     "an IF node is taken to cost as much as a few kernels that find their guard closed"),
     ("GKI_COST_SMALL_BYTES", "So many bytes are copied or filled by one warp as fast as by a grid.", small_bytes,
      "small copies", 256, "eight bytes per thread of a warp"),
     ("GKI_COST_SPIN_NS", "So long a wait looks at a status or an event before it asks the driver to sleep.", spin_ns,

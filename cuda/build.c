@@ -28,16 +28,16 @@ static gk_result add_kernel(builder *b, CUgraph into, uint32_t at, size_t first,
 
 static gk_result add_task(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *node = &b->gates->nodes[at];
-  const bool guarded = node->word != GK_NONE;
+  const bool guarded = node->guard != GK_NONE;
   return gki_cuda_add_task(&b->nodes, into, node->node, first,
-                           guarded ? b->variant->guards + node->word * sizeof(uint64_t) : 0);
+                           guarded ? b->variant->guards + node->guard * sizeof(uint64_t) : 0);
 }
 
 /* ---- gates ------------------------------------------------------------------------------------------------------- */
 
 static gk_result add_control(builder *b, CUgraph into, uint32_t at, size_t first) {
   const gk_gate_node *node = &b->gates->nodes[at];
-  uint32_t point = node->point, word = node->word;
+  uint32_t point = node->point, word = node->guard;
   void *parameters[] = {&b->variant->tables, &point, &word};
   const gki_cuda_builtin *builtin = &b->graph->device->builtin;
   const CUfunction function = b->gates->bits & GK_WITH_PLAIN ? builtin->control_plain : builtin->control;

@@ -18,7 +18,7 @@ typedef struct search {
   spot *spots;      /* by node */
   uint32_t *stack;  /* of points */
   uint32_t *seen;   /* by point: the last control kernel that reaches it */
-  uint32_t *closer; /* by handle: its closer; GK_NONE: none */
+  uint32_t *close; /* by handle: its close item; GK_NONE: none */
   uint32_t found;
 } search;
 
@@ -70,7 +70,7 @@ static uint32_t needed_by_code(const gk_gates *g) {
 static uint32_t needed_by_nodes(const gk_gates *g) {
   uint32_t found = GKI_CUDA_HOST_GATED | needed_by_code(g);
   if (g->bits & GK_WITH_RESUME) found |= GKI_CUDA_TARGET_BY_COPY;
-  if (g->arm_count) found |= GKI_CUDA_REARM_IN_FRONT;
+  if (g->reenable_count) found |= GKI_CUDA_REARM_IN_FRONT;
   for (uint32_t k = 0; k < g->node_count; ++k) {
     if (g->nodes[k].kind == GK_GATE_SWITCH) found |= GKI_CUDA_NO_SWITCH;
     if (g->nodes[k].kind == GK_GATE_PARALLEL) found |= needed_by_branches(g, k);
@@ -107,25 +107,25 @@ static void note(search *s, uint32_t from, uint32_t handle) {
   if (node < from && from < n->end && n->kind != GK_GATE_WHILE) s->found |= GKI_CUDA_CLOSE_FROM_OUTSIDE;
 }
 
-/* All closers of a block have their nodes in its body, so the first stands for all. The exceptions are nodes that the
- * kernel is in. */
-static void note_closers(search *s, uint32_t from, uint32_t begin, uint32_t end) {
+/* All close items of a block have their nodes in its body, so the first stands for all. The exceptions are nodes that
+ * the kernel is in. */
+static void note_closes(search *s, uint32_t from, uint32_t begin, uint32_t end) {
   const gk_gates *g = s->gates;
   uint32_t k = begin;
-  while (k < end && g->closers[k].kind == GK_CLOSE_GUARD) ++k;
+  while (k < end && g->closes[k].kind == GK_CLOSE_GUARD) ++k;
   if (k >= end) return;
-  note(s, from, g->closers[k].at);
+  note(s, from, g->closes[k].at);
   for (uint32_t body = s->spots[from].around; body != GK_NONE; body = s->spots[body].around) {
     const uint32_t handle = handle_of(s, body);
-    if (s->closer[handle] >= begin && s->closer[handle] < end) note(s, from, handle);
+    if (s->close[handle] >= begin && s->close[handle] < end) note(s, from, handle);
   }
 }
 
 static void note_stop(search *s, uint32_t from, const gk_gate_point *p) {
-  uint32_t place = p->closer;
+  uint32_t place = p->close;
   for (uint32_t b = is_plain(s->gates) ? GK_NONE : p->block; b != GK_NONE;) {
     const gk_gate_block *block = &s->gates->blocks[b];
-    note_closers(s, from, place, block->end);
+    note_closes(s, from, place, block->end);
     if (block->loop != GK_NONE) note(s, from, block->handle);
     place = block->after;
     b = block->around;
@@ -134,10 +134,10 @@ static void note_stop(search *s, uint32_t from, const gk_gate_point *p) {
 
 static void note_targets(search *s, uint32_t from) {
   for (uint32_t k = 0; k < s->gates->target_count && !is_plain(s->gates); ++k) {
-    uint32_t place = s->gates->targets[k].closer;
+    uint32_t place = s->gates->targets[k].close;
     for (uint32_t b = s->gates->targets[k].block; b != GK_NONE;) {
       const gk_gate_block *block = &s->gates->blocks[b];
-      note_closers(s, from, block->begin, place);
+      note_closes(s, from, block->begin, place);
       note(s, from, block->handle);
       place = block->before;
       b = block->around;
@@ -148,7 +148,7 @@ static void note_targets(search *s, uint32_t from) {
 static void note_point(search *s, uint32_t from, const gk_gate_point *p) {
   const gk_gates *g = s->gates;
   note(s, from, p->handle);
-  for (uint32_t k = 0; k < p->arm_count; ++k) note(s, from, g->arms[p->arm + k]);
+  for (uint32_t k = 0; k < p->reenable_count; ++k) note(s, from, g->reenables[p->reenable + k]);
   if (p->kind == GK_POINT_BRANCH && p->handle == GK_NONE)
     for (uint32_t k = 0; k < p->exit_count; ++k) note(s, from, g->exits[p->exits + k].handle);
   if (p->kind == GK_POINT_YIELD || (p->kind == GK_POINT_LOOP_END && g->bits & GK_WITH_CANCEL)) note_stop(s, from, p);
@@ -178,9 +178,9 @@ static void note_chain(search *s, uint32_t from) {
 static void search_chains(search *s, uint32_t of) {
   const gk_gates *g = s->gates;
   for (uint32_t k = 0; k < g->point_count; ++k) s->seen[k] = GK_NONE;
-  for (uint32_t k = 0; k < g->handle_count; ++k) s->closer[k] = GK_NONE;
-  for (uint32_t k = 0; k < g->closer_count; ++k)
-    if (g->closers[k].kind != GK_CLOSE_GUARD) s->closer[g->closers[k].at] = k;
+  for (uint32_t k = 0; k < g->handle_count; ++k) s->close[k] = GK_NONE;
+  for (uint32_t k = 0; k < g->close_count; ++k)
+    if (g->closes[k].kind != GK_CLOSE_GUARD) s->close[g->closes[k].at] = k;
   find_bodies(g, s->spots);
   if (g->bits & GK_WITH_RESUME && !is_plain(g)) s->found |= GKI_CUDA_WRITE_ONCE;
   for (uint32_t k = 0; k < g->node_count && (s->found & of) != of; ++k) {
@@ -200,12 +200,12 @@ uint32_t gki_cuda_quirks_that_matter(const gk_gates *gates, uint32_t of) {
   search s = {.gates = gates, .spots = gk_host_alloc((gates->node_count + 1) * sizeof *s.spots),
               .stack = gk_host_alloc((gates->point_count + 1) * sizeof *s.stack),
               .seen = gk_host_alloc((gates->point_count + 1) * sizeof *s.seen),
-              .closer = gk_host_alloc((gates->handle_count + 1) * sizeof *s.closer)};
-  if (s.spots && s.stack && s.seen && s.closer) search_chains(&s, by_chains);
+              .close = gk_host_alloc((gates->handle_count + 1) * sizeof *s.close)};
+  if (s.spots && s.stack && s.seen && s.close) search_chains(&s, by_chains);
   else s.found = by_chains; /* out of memory: all of them may matter */
   gk_host_free(s.spots);
   gk_host_free(s.stack);
   gk_host_free(s.seen);
-  gk_host_free(s.closer);
+  gk_host_free(s.close);
   return by_nodes | (s.found & of);
 }

@@ -12,8 +12,8 @@ SAME(GKI_CUDA_HEAD, GK_POINT_HEAD);
 SAME(GKI_CUDA_BRANCH, GK_POINT_BRANCH);
 SAME(GKI_CUDA_MARK, GK_POINT_MARK);
 SAME(GKI_CUDA_ENTER, GK_POINT_ENTER);
-SAME(GKI_CUDA_CLOSES_GATE, GK_CLOSER_GATE);
-SAME(GKI_CUDA_CLOSES_NODE, GK_CLOSER_NODE);
+SAME(GKI_CUDA_CLOSES_GATE, GK_CLOSE_GATE);
+SAME(GKI_CUDA_CLOSES_NODE, GK_CLOSE_NODE);
 SAME(GKI_CUDA_CLOSES_WORD, GK_CLOSE_GUARD);
 SAME(GKI_CUDA_WITH_CANCEL, GK_WITH_CANCEL);
 SAME(GKI_CUDA_WITH_PLAIN, GK_WITH_PLAIN);
@@ -56,12 +56,12 @@ gki_cuda_layout gki_cuda_tables_lay_out(const gk_gates *gates) {
   gki_cuda_layout l;
   l.points = take(&at, 64, gates->point_count, sizeof(gki_cuda_point));
   l.exits = take(&at, 16, (size_t)gates->exit_count + 1, sizeof(gki_cuda_exit)); /* one behind the last is read */
-  l.arms = take(&at, 16, gates->arm_count, sizeof(uint32_t));
-  l.closers = take(&at, 16, gates->closer_count, sizeof(gki_cuda_closer));
+  l.arms = take(&at, 16, gates->reenable_count, sizeof(uint32_t));
+  l.closers = take(&at, 16, gates->close_count, sizeof(gki_cuda_closer));
   l.blocks = take(&at, 16, gates->block_count, sizeof(gki_cuda_block));
   l.targets = take(&at, 16, gates->target_count, sizeof(gki_cuda_target));
   l.handles = take(&at, 16, gates->handle_count, sizeof(uint64_t));
-  l.words = take(&at, LINE, gates->word_count, sizeof(uint64_t));
+  l.words = take(&at, LINE, gates->guard_count, sizeof(uint64_t));
   l.bytes = take(&at, LINE, 0, 1);
   return l;
 }
@@ -89,8 +89,8 @@ static gki_cuda_point point_of(const gk_plan *plan, const gk_gate_point *p) {
     .kind = p->kind, .flag = p->kind == GK_POINT_ENTER ? 0 : node->flag, .offset = node->offset, .node = p->node,
     .by_value = node->op == GK_OP_SWITCH, .bound = loops ? node->max_iterations : 0,
     .loop = loops ? node->loop : GKI_CUDA_NONE, .checkpoint = p->checkpoint, .exits = p->exits,
-    .exit_count = p->exit_count, .handle = p->handle, .arm = p->arm, .arm_count = p->arm_count, .block = p->block,
-    .closer = p->closer};
+    .exit_count = p->exit_count, .handle = p->handle, .arm = p->reenable, .arm_count = p->reenable_count,
+    .block = p->block, .closer = p->close};
 }
 
 static void write_decisions(const gk_gates *gates, const gki_cuda_layout *layout, char *memory) {
@@ -99,15 +99,16 @@ static void write_decisions(const gk_gates *gates, const gki_cuda_layout *layout
   for (uint32_t k = 0; k < gates->point_count; ++k) points[k] = point_of(gates->plan, &gates->points[k]);
   for (uint32_t k = 0; k < gates->exit_count; ++k)
     exits[k] = (gki_cuda_exit){gates->exits[k].next, gates->exits[k].handle, gates->exits[k].value};
-  if (gates->arm_count) memcpy(memory + layout->arms, gates->arms, gates->arm_count * sizeof *gates->arms);
+  if (gates->reenable_count)
+    memcpy(memory + layout->arms, gates->reenables, gates->reenable_count * sizeof *gates->reenables);
 }
 
 static void write_blocks(const gk_gates *gates, const gki_cuda_layout *layout, char *memory) {
   gki_cuda_closer *closers = (gki_cuda_closer *)(memory + layout->closers);
   gki_cuda_block *blocks = (gki_cuda_block *)(memory + layout->blocks);
   gki_cuda_target *targets = (gki_cuda_target *)(memory + layout->targets);
-  for (uint32_t k = 0; k < gates->closer_count; ++k) {
-    const gk_gate_close *c = &gates->closers[k];
+  for (uint32_t k = 0; k < gates->close_count; ++k) {
+    const gk_gate_close *c = &gates->closes[k];
     closers[k] = (gki_cuda_closer){c->kind, c->at, c->value};
   }
   for (uint32_t k = 0; k < gates->block_count; ++k) {
@@ -117,7 +118,7 @@ static void write_blocks(const gk_gates *gates, const gki_cuda_layout *layout, c
                                  .in_loop = b->in_loop};
   }
   for (uint32_t k = 0; k < gates->target_count; ++k)
-    targets[k] = (gki_cuda_target){gates->targets[k].block, gates->targets[k].closer};
+    targets[k] = (gki_cuda_target){gates->targets[k].block, gates->targets[k].close};
 }
 
 void gki_cuda_tables_write(const gk_gates *gates, const gki_cuda_layout *layout, const gki_cuda_shared *shared,

@@ -1,10 +1,10 @@
 /** @file gk_gates.h
- * For those who write a native backend whose device has conditional nodes, as CUDA's graphs have: what these nodes
- * need, decided once in common; the backend only makes the nodes. Users and backends of other kinds don't need it.
+ * For authors of native backends whose devices have conditional nodes, such as CUDA's graphs. Common decides what these
+ * nodes need; the backend only makes the nodes. Programs and backends of other kinds don't need this header.
  *
- * A launch of such a graph skips what must not run by gates that are closed, and decides by control kernels: each walks
- * a chain of points, on one thread, which sets handles. More in docs/backend-author.md.
- * \sa gk_walk_start: the same contract for devices that have no conditional nodes. */
+ * A launch of such a graph skips segments by closing their gates. Control kernels decide: each walks a chain of points
+ * on one thread, and the points set handles. More in docs/backend-author.md.
+ * \sa gk_walk_start: the same contract for devices without conditional nodes. */
 #ifndef GK_GATES_H
 #define GK_GATES_H
 
@@ -21,159 +21,163 @@ extern "C" {
 
 /** Bits of gk_gates_make. */
 enum {
-  GK_WITH_RESUME = 1, /**< Launches may start at any checkpoint, else at the top only. */
+  GK_WITH_RESUME = 1, /**< Launches may start at any checkpoint. Without this bit they start at the top. */
   GK_WITH_CANCEL = 2, /**< Every loop end can stop the launch. */
-  GK_WITH_SWITCH = 4, /**< There are SWITCH nodes; else a branch is one IF node per case. */
-  GK_WITH_GUARDS = 8, /**< Kernels, copies and fills can look at a word as control kernels do; then a segment of few tasks
-                       * needs no IF node. Not those with code by hand (gk_node.handwritten), and no CALL. */
-  GK_WITH_PLAIN = 16, /**< For devices that do less: a control kernel sets the handle of the node right behind it (of
-                       * the IF nodes, where they are the cases of one branch), or, last in a loop's body, that loop's;
-                       * once, and before each time that the node is reached. Only words close anything. */
+  GK_WITH_SWITCH = 4, /**< The device has SWITCH nodes. Without this bit a branch is one IF node per case. */
+  GK_WITH_GUARDS = 8, /**< Kernels, copies and fills can read a guard, as control kernels do, so a segment of few tasks
+                       * needs no IF node. CALLs and handwritten code (gk_node.handwritten) read none. */
+  GK_WITH_PLAIN = 16, /**< For devices on which a kernel can set only the handle of the node right behind it. A control
+                       * kernel sets that handle (those of all IF nodes of one branch), or, last in a loop's body, the
+                       * loop's handle, once before each time that the node is reached. Only guards close segments. */
 };
 
 /** Kinds of a graph's nodes. */
 typedef enum gk_gate_kind {
   GK_GATE_TASK,     /**< The plan's KERNEL, COPY, FILL or CALL at `node`. */
-  GK_GATE_CONTROL,  /**< A control kernel: walks the chain from `point` on, unless its word is closed; GK_WITH_PLAIN:
-                     * then it sets what the chain would set to 0, or a SWITCH's to its off value. */
-  GK_GATE_SEGMENT,    /**< An IF node of gk's own: a segment that can be skipped. */
+  GK_GATE_CONTROL,  /**< A control kernel: walks the chain from `point` on, unless its guard is closed. With a closed
+                     * guard and GK_WITH_PLAIN it sets the chain's handles to 0, a SWITCH's to its off value. */
+  GK_GATE_SEGMENT,  /**< An IF node that gk adds: the gate of a segment that can be skipped. */
   GK_GATE_IF,       /**< An IF node; `node` is the plan's IF, ELSE or CASE. */
   GK_GATE_SWITCH,   /**< A SWITCH node: its bodies are the BRANCH nodes in it; any higher value runs none of them. */
   GK_GATE_WHILE,    /**< A WHILE node; `node` is the plan's loop. */
-  GK_GATE_PARALLEL, /**< No node: the BRANCH nodes in it have no order among themselves, what follows waits for all. */
+  GK_GATE_PARALLEL, /**< No node. The BRANCH nodes in it run in any order; what follows waits for all. */
   GK_GATE_BRANCH,   /**< No node: a body of a SWITCH node, or a branch of a PARALLEL. */
-  GK_GATE_PROLOGUE, /**< First: a control kernel; with a target it does what the target says and walks nothing. */
+  GK_GATE_PROLOGUE, /**< First: a control kernel. In a launch with a target it applies the target and walks nothing. */
   GK_GATE_EPILOGUE, /**< Last: posts the status and advances the launch number. */
 } gk_gate_kind;
 
-/** A node of the graph. What is in it lies from its own index + 1 to end - 1, in order; bodies are never empty. */
+/** A node of the graph. The nodes in it are those from its own index + 1 to end - 1, in order. No body is empty. */
 typedef struct gk_gate_node {
   gk_gate_kind kind; /**< What it is. */
   uint32_t end;      /**< One past the last node in it. */
-  uint32_t node;     /**< The plan's node; GK_NONE: it stands for none. */
+  uint32_t node;     /**< The plan's node, or GK_NONE. */
   uint32_t handle;   /**< SEGMENT, IF, SWITCH, WHILE: its handle. */
   uint32_t point;    /**< CONTROL, PROLOGUE: first of its chain; GK_NONE: nothing to walk. */
-  uint32_t word;     /**< CONTROL, TASK: it does nothing while this word holds the launch's number; GK_NONE: none. */
-  bool decides;      /**< BRANCH of a PARALLEL: holds control kernels. Two of those must not overlap where a device
-                      * can't set handles from both at once. */
+  uint32_t guard;    /**< CONTROL, TASK: it does nothing while this guard holds the launch's number; GK_NONE: none. */
+  bool decides;      /**< BRANCH of a PARALLEL: contains control kernels. Two such branches must not overlap if the
+                      * device can't set handles from both at once. */
 } gk_gate_node;
 
 /** The condition of one node. */
 typedef struct gk_gate_handle {
   uint32_t initial; /**< Value at the start of every launch. */
   uint32_t off;     /**< Value with which the node runs nothing. */
-  uint32_t node;    /**< Which node's; as an index into gk_gates.nodes. */
+  uint32_t node;    /**< The node, as an index into gk_gates.nodes. */
 } gk_gate_handle;
 
 /** Kinds of points. */
 typedef enum gk_point_kind {
-  GK_POINT_YIELD,    /**< True end of a checkpoint with a flag: notes that it ran; flag not 0: stops with its label;
-                      * else stops if the launch is cancelled; else goes on. Exits: on. */
-  GK_POINT_LOOP_END, /**< Counts the pass, stops if the launch is cancelled (GK_WITH_CANCEL), else reads the flag and
-                      * heeds the bound, sets its handle to 0 or 1 and those in `arm` to 1. Exits: again, out. */
+  GK_POINT_YIELD,    /**< End of a checkpoint with a flag. Notes that the checkpoint ran. Stops with its label if the
+                      * flag isn't 0, without a label if the launch is cancelled. Exits: on. */
+  GK_POINT_LOOP_END, /**< Counts the pass. Stops if the launch is cancelled (GK_WITH_CANCEL). Else reads the flag,
+                      * checks the bound, sets its handle to 0 or 1 and those in `reenable` to 1. Exits: again, out. */
   GK_POINT_HEAD,     /**< Start of a WHILE: reads the flag, sets its handle to 0 or 1. Exits: in, past. */
-  GK_POINT_BRANCH,   /**< Reads the flag once and sets handles by its exits. Exits: per case in order; then, unless
-                      * it is an IF with an ELSE, none of them. An IF takes its first exit if the flag isn't 0. */
+  GK_POINT_BRANCH,   /**< Reads the flag once and sets handles by its exits. Exits: one per case, in order; then one for
+                      * no case, except in an IF with an ELSE. An IF takes its first exit if the flag isn't 0. */
   GK_POINT_MARK,     /**< Notes that a checkpoint without a flag ran. Exits: on. */
   GK_POINT_ENTER,    /**< GK_WITH_PLAIN, in front of a SEGMENT or a DO_WHILE: sets its handle to 1. Exits: on. */
 } gk_point_kind;
 
-/** One decision. `node` has its flag, bound and label; an ENTER of a SEGMENT has the first task in that. */
+/** One decision. `node` has its flag, bound and label. The `node` of a SEGMENT's ENTER is the first task in it. */
 typedef struct gk_gate_point {
   gk_point_kind kind;  /**< What it is. */
   uint32_t node;       /**< The plan's CHECKPOINT, loop, IF or SWITCH. */
-  uint32_t checkpoint; /**< That ran, if this point notes it or stops: its number; GK_NONE: none. */
-  uint32_t exits;      /**< Where its exits begin in gk_gates.exits. */
-  uint32_t exit_count; /**< How many. */
-  uint32_t handle;     /**< HEAD, LOOP_END, BRANCH: what it sets. GK_NONE: a loop without nodes; a branch whose exits
-                        * have handles of their own. */
-  uint32_t arm;        /**< LOOP_END: where the handles that it sets to 1 at every pass begin in gk_gates.arms. */
-  uint32_t arm_count;  /**< How many. */
-  uint32_t block;      /**< YIELD, LOOP_END: where a stop begins to close: the block, */
-  uint32_t closer;     /**< and the first closer in it. */
+  uint32_t checkpoint; /**< Number of the checkpoint that this point notes or stops at, or GK_NONE. */
+  uint32_t exits;      /**< Index of its first exit in gk_gates.exits. */
+  uint32_t exit_count; /**< Number of its exits. */
+  uint32_t handle;     /**< HEAD, LOOP_END, BRANCH: the handle that it sets. GK_NONE: a loop without nodes, or a branch
+                        * whose exits have handles. */
+  uint32_t reenable;   /**< LOOP_END: index in gk_gates.reenables of the first handle that it sets to 1 in each pass. */
+  uint32_t reenable_count; /**< Number of these handles. */
+  uint32_t block;      /**< YIELD, LOOP_END: the block in which a stop begins to close, */
+  uint32_t close;      /**< and the first close item there. */
 } gk_gate_point;
 
 /** Where a chain goes on. */
 typedef struct gk_gate_exit {
   uint32_t next;   /**< Point to walk next; GK_NONE: the chain ends here. */
-  uint32_t handle; /**< BRANCH without a handle: set to 1 if this exit is taken and else to 0, or GK_NONE. */
-  uint32_t value;  /**< BRANCH with a handle: what that is set to. */
+  uint32_t handle; /**< BRANCH without a handle: a handle to set to 1 if this exit is taken, else to 0; or GK_NONE. */
+  uint32_t value;  /**< BRANCH with a handle: the value to set that handle to. */
 } gk_gate_exit;
 
-/** Kinds of closers. */
-typedef enum gk_closer_kind {
-  GK_CLOSER_GATE, /**< Handle of a SEGMENT. */
-  GK_CLOSER_NODE, /**< Handle of a conditional node in a segment without a gate; never opened again: points do that. */
-  GK_CLOSE_GUARD, /**< A word of control kernels and tasks: closed while it holds the launch's number. */
-} gk_closer_kind;
+/** Kinds of close items. */
+typedef enum gk_close_kind {
+  GK_CLOSE_GATE,  /**< Handle of a SEGMENT. */
+  GK_CLOSE_NODE,  /**< Handle of a conditional node in a segment without a gate. Only points open it again. */
+  GK_CLOSE_GUARD, /**< A word that control kernels and tasks read; closed while it holds the launch's number. */
+} gk_close_kind;
 
-/** What closes a segment of a block. Those of one block stand together, in its order. */
+/** An item that closes a segment. The close items of a block are adjacent, in the order of its segments. */
 typedef struct gk_gate_close {
-  gk_closer_kind kind; /**< What it is. */
-  uint32_t at;         /**< The handle's or the word's number. */
-  uint32_t value;      /**< A handle's value that closes it. */
+  gk_close_kind kind;  /**< What it is. */
+  uint32_t at;         /**< Number of the handle or guard. */
+  uint32_t value;      /**< Value of the handle that closes it. */
 } gk_gate_close;
 
-/** A block as stops and targets see it. A stop closes, from its own block outwards to the root: from its place to
- * `end`, then, in the block around, from `after` on. In each block with a loop it touches the record of that loop and
- * sets the handle, if there is one, to 0. A target closes from `begin` to its place, then, in the block around, from
- * there to `before`; it sets the handle of each block on the way, if there is one, to `value`. The gates and words that
- * it closed in blocks that lie in a loop are opened again by the first loop end of the launch, whichever that is.
- * GK_WITH_PLAIN: stops and targets close and set no handle. A loop end whose launch stops, or whose word is closed,
- * sets its own to 0; a HEAD or BRANCH whose handle is that of a block on the way to the target reads no flag and gives
- * it that block's value (other IF nodes of the branch get 0), until the first loop end of the launch. */
+/** A block as stops and targets see it.
+ *
+ * A stop works from its own block outwards to the root. It closes from its place to `end`, then, in each block around,
+ * from `after` on. In each loop's body on the way it touches the loop's record and sets the handle, if any, to 0.
+ *
+ * A target closes from `begin` to its place, then, in each block around, from `begin` to `before`. It sets the handle
+ * of each block on the way, if any, to `value`. The first loop end of the launch opens again the gates and guards that
+ * the target closed in blocks inside loops.
+ *
+ * With GK_WITH_PLAIN, stops and targets only close and set no handle. A loop end sets its own handle to 0 if its launch
+ * stops or its guard is closed. A HEAD or BRANCH with the handle of a block on the way to the target reads no flag and
+ * sets the handle to that block's value (other IF nodes of the branch to 0), until the first loop end of the launch. */
 typedef struct gk_gate_block {
-  uint32_t begin;  /**< Its first closer. */
-  uint32_t end;    /**< One past its last. */
-  uint32_t around; /**< The block around; GK_NONE: it is the root. */
-  uint32_t before; /**< In the block around: one past the closers that come before this one. */
-  uint32_t after;  /**< In the block around: first closer behind this one. */
-  uint32_t loop;   /**< Number of the loop whose body it is, or GK_NONE. */
-  uint32_t handle; /**< Of the node whose body it is, or GK_NONE. */
-  uint32_t value;  /**< With which that node runs it. */
-  bool in_loop;    /**< It is, or lies in, the body of a loop. */
+  uint32_t begin;  /**< Its first close item. */
+  uint32_t end;    /**< One past its last close item. */
+  uint32_t around; /**< The block around; GK_NONE for the root. */
+  uint32_t before; /**< In the block around: one past the last close item before this block. */
+  uint32_t after;  /**< In the block around: the first close item behind this block. */
+  uint32_t loop;   /**< Number of the loop whose body this is, or GK_NONE. */
+  uint32_t handle; /**< Handle of the node whose body this is, or GK_NONE. */
+  uint32_t value;  /**< Value of the handle with which the node runs this body. */
+  bool in_loop;    /**< Whether this is the body of a loop, or lies in one. */
 } gk_gate_block;
 
-/** Where a launch may start: by number of the checkpoint. */
+/** A checkpoint at which a launch may start. */
 typedef struct gk_gate_target {
-  uint32_t block;  /**< Where its checkpoint begins: the block, */
-  uint32_t closer; /**< and one past the closers in it that come before. */
+  uint32_t block; /**< The block in which the checkpoint begins, */
+  uint32_t close; /**< and one past the last close item before it there. */
 } gk_gate_target;
 
-/** The gates of a plan for one kind of launches. What lasts from launch to launch (the launch's number, the records of
- * loops) is shared by all graphs of a plan; words belong to one graph. */
+/** The gates of a plan for one kind of launches. All graphs of a plan share the state that outlives a launch (the
+ * launch's number, the records of loops). Guards belong to one graph. */
 typedef struct gk_gates {
-  const gk_plan *plan;            /**< Whose they are; must outlive them. */
-  uint32_t bits;                  /**< As given to gk_gates_make. */
+  const gk_plan *plan;            /**< Their plan, which must outlive them. */
+  uint32_t bits;                  /**< The bits given to gk_gates_make. */
   uint32_t node_count;            /**< Length of nodes. */
   uint32_t handle_count;          /**< Length of handles. */
   uint32_t point_count;           /**< Length of points. */
   uint32_t exit_count;            /**< Length of exits. */
-  uint32_t arm_count;             /**< Length of arms. */
-  uint32_t closer_count;          /**< Length of closers. */
+  uint32_t reenable_count;        /**< Length of reenables. */
+  uint32_t close_count;           /**< Length of closes. */
   uint32_t block_count;           /**< Length of blocks. */
   uint32_t target_count;          /**< Length of targets: the plan's checkpoints, or 0 without GK_WITH_RESUME. */
-  uint32_t word_count;            /**< How many words there are. */
-  const gk_gate_node *nodes;      /**< The graph in its order. */
+  uint32_t guard_count;           /**< Number of guards. */
+  const gk_gate_node *nodes;      /**< The graph, in order. */
   const gk_gate_handle *handles;  /**< Conditions. */
   const gk_gate_point *points;    /**< Decisions. */
-  const gk_gate_exit *exits;      /**< Of all points. */
-  const uint32_t *arms;           /**< Handles. */
-  const gk_gate_close *closers;       /**< Of all blocks. */
-  const gk_gate_block *blocks;    /**< [0] is the root. */
-  const gk_gate_target *targets;  /**< By number of the checkpoint. */
-  uint32_t control_count;         /**< Control kernels, without prologue and epilogue. */
-  uint32_t conditional_count;     /**< IF, SWITCH and WHILE nodes. */
+  const gk_gate_exit *exits;      /**< Exits of all points. */
+  const uint32_t *reenables;      /**< Handles that loop ends set to 1. */
+  const gk_gate_close *closes;    /**< Close items of all blocks. */
+  const gk_gate_block *blocks;    /**< Blocks; [0] is the root. */
+  const gk_gate_target *targets;  /**< Targets, by number of the checkpoint. */
+  uint32_t control_count;         /**< Number of control kernels without prologue and epilogue. */
+  uint32_t conditional_count;     /**< Number of IF, SWITCH and WHILE nodes. */
 } gk_gates;
 
-/** Decides the gates of a plan, in time and memory linear in it. Needs no device; thread-safe.
- * @param plan   Constant, and outlives the gates.
- * @param bits   GK_WITH_RESUME, GK_WITH_CANCEL, GK_WITH_SWITCH, GK_WITH_GUARDS, GK_WITH_PLAIN or 0.
- * @param gates  Freed by gk_gates_free.
- * @return GK_OK; GK_ERROR_INVALID: a bit that is unknown; GK_ERROR_MEMORY. */
+/** Decides the gates of a plan, in time and memory linear in its size. Needs no device. Thread-safe.
+ * @param plan   Constant; must outlive the gates.
+ * @param bits   Any of GK_WITH_RESUME, GK_WITH_CANCEL, GK_WITH_SWITCH, GK_WITH_GUARDS and GK_WITH_PLAIN.
+ * @param gates  The caller frees them by gk_gates_free.
+ * @return GK_OK; GK_ERROR_INVALID: an unknown bit; GK_ERROR_MEMORY. */
 gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gates);
 
-/** Frees what gk_gates_make gave; NULL is fine. */
+/** Frees gates of gk_gates_make. NULL is allowed. */
 void gk_gates_free(const gk_gates *gates);
 
 #if defined(__GNUC__)

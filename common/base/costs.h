@@ -3,9 +3,9 @@
 #define GKI_BASE_COSTS_H
 
 enum {
-  /* So many tasks of a segment look at a word themselves; more go behind one IF node. Assumed, as no device was
-   * measured yet: an IF node is taken to cost as much as a few kernels that find their word closed. */
-  GKI_COST_MOST_BY_WORD = 8,
+  /* So many tasks of a segment read a guard themselves; more go behind one IF node. Assumed, as no device was
+   * measured yet: an IF node is taken to cost as much as a few kernels that find their guard closed. */
+  GKI_COST_MOST_GUARDED = 8,
   /* So many bytes are copied or filled by one warp as fast as by a grid. Assumed, as no device was measured yet:
    * eight bytes per thread of a warp. */
   GKI_COST_SMALL_BYTES = 256,

@@ -1,36 +1,36 @@
-/* The gates of a plan: the segments that stops and targets close get gates or words, the closers of each block get
- * numbers in a row, and everything is written down as constant arrays. The cutting itself is in segments.c. */
+/* The gates of a plan. Segments that stops and targets close get gates or guards, the close items of each block are
+ * numbered, and all is written to constant arrays. segments.c cuts the plan into segments. */
 #include "base/costs.h"
 #include "base/error.h"
 #include "plan/segments.h"
 #include <string.h>
 
-/* What is freed as one; `gates` first, so that its address is that of the whole. */
+/* `gates` comes first: gk_gates_free gets its address. */
 typedef struct gki_gates {
   gk_gates gates;
   gki_arena arena;
 } gki_gates;
 
-/* The arrays while they are filled. */
+/* The arrays of the result, which are still being filled. */
 typedef struct writer {
   gki_gating *g;
   gk_gates *out;
   gk_gate_node *nodes;
-  gk_gate_close *closers;
+  gk_gate_close *closes;
   gk_gate_block *blocks;
-  uint32_t *arms;
+  uint32_t *reenables;
 } writer;
 
 /* ---- which segments are closed, and by what ---------------------------------------------------------------------- */
 
-/* A stop closes the end of its block and of each block around, a target the beginnings: so per block it is enough to
- * know the first segment that a stop closes and the last one that a target does. */
+/* A stop closes the end of its block and of each block around, a target the beginnings. So two numbers say all about a
+ * block: the first segment that a stop closes, and the last one that a target closes. */
 static void find_closable(gki_gating *g) {
   if (g->bits & GK_WITH_CANCEL)
     for (uint32_t b = 0; b < g->block_count; ++b)
       if (g->blocks[b].loop != GK_NONE && g->blocks[b].stopped_from == GK_NONE)
-        g->blocks[b].stopped_from = GK_NONE - 1; /* its end can stop, and no segment is behind that */
-  for (uint32_t b = g->block_count; b-- > 0;) { /* blocks inside come after those around */
+        g->blocks[b].stopped_from = GK_NONE - 1; /* a cancelled launch stops at its end, behind the last segment */
+  for (uint32_t b = g->block_count; b-- > 0;) { /* inner blocks have higher numbers */
     gki_block *own = &g->blocks[b], *around = own->around == GK_NONE ? NULL : &g->blocks[own->around];
     if (around && own->stopped_from != GK_NONE && own->after < around->stopped_from) around->stopped_from = own->after;
     if (around && own->has_target && own->before > around->passed_to) around->passed_to = own->before;
@@ -40,36 +40,36 @@ static void find_closable(gki_gating *g) {
   }
 }
 
-/* Code by hand gets its own parameters and no word. */
-static bool has_no_word(const gk_node *node) { return node->op == GK_OP_CALL || node->handwritten; }
+/* Handwritten code gets only its own parameters. */
+static bool has_no_guard(const gk_node *node) { return node->op == GK_OP_CALL || node->handwritten; }
 
-/* Where tasks can look at a word, a few do, and more go behind one IF node. */
-static bool looks_itself(const gki_gating *g, const gki_segment *p) {
+/* Whether the tasks of a segment read its guard: only a few tasks do. More tasks are put behind one IF node. */
+static bool is_guarded(const gki_gating *g, const gki_segment *p) {
   if (!(g->bits & GK_WITH_GUARDS)) return false;
   uint32_t tasks = 0;
   for (uint32_t n = p->first; n != GK_NONE; n = g->parts[n].next) {
     if (g->parts[n].kind == GK_GATE_PARALLEL) return false;
     if (g->parts[n].kind != GK_GATE_TASK) continue;
-    if (has_no_word(&g->plan->nodes[g->parts[n].node]) || ++tasks > GKI_COST_MOST_BY_WORD) return false;
+    if (has_no_guard(&g->plan->nodes[g->parts[n].node]) || ++tasks > GKI_COST_MOST_GUARDED) return false;
   }
   return true;
 }
 
 static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 0; }
 
-/* A segment that somebody may close gets a gate or, if there are only control kernels, conditional nodes and tasks that
- * look themselves in it, no node: they look at a word, and the handles of its nodes are closers themselves. What closes
- * a plain segment is always a word, which the kernels in front of its nodes look at, or the one in front of its gate. */
-static uint32_t count_closers(const gki_gating *g, const gki_segment *p) {
-  if (is_plain(g)) return p->word != GK_NONE;
+/* A closable segment gets a gate, or a guard if it has only control kernels, conditional nodes and tasks that read
+ * guards. In the second case the handles of its nodes are close items, too. With GK_WITH_PLAIN a guard always closes
+ * the segment: the kernels in front of its nodes or its gate read it. */
+static uint32_t count_closes(const gki_gating *g, const gki_segment *p) {
+  if (is_plain(g)) return p->guard != GK_NONE;
   if (p->gate != GK_NONE) return 1;
-  uint32_t count = p->word != GK_NONE;
+  uint32_t count = p->guard != GK_NONE;
   if (p->closable)
     for (uint32_t n = p->first; n != GK_NONE; n = g->parts[n].next) count += g->parts[n].handle != GK_NONE;
   return count;
 }
 
-/* A gate names the first task in it. */
+/* The ENTER point of a plain gate, whose node is the first task in the segment. */
 static uint32_t point_of_gate(gki_gating *g, const gki_segment *p) {
   uint32_t n = p->first;
   while (g->parts[n].node == GK_NONE) n = g->parts[n].next;
@@ -78,21 +78,21 @@ static uint32_t point_of_gate(gki_gating *g, const gki_segment *p) {
   return point;
 }
 
-static void find_closer(gki_gating *g, gki_segment *p) {
-  const bool gated = p->closable && p->has_task && !looks_itself(g, p);
+static void find_close(gki_gating *g, gki_segment *p) {
+  const bool gated = p->closable && p->has_task && !is_guarded(g, p);
   if (gated) p->gate = gki_gating_handle(g, 1, 0);
   if (gated && is_plain(g)) p->point = point_of_gate(g, p);
-  if (p->closable && (p->has_kernel || p->has_task) && (!gated || is_plain(g))) p->word = g->word_count++;
+  if (p->closable && (p->has_kernel || p->has_task) && (!gated || is_plain(g))) p->guard = g->guard_count++;
 }
 
-static uint32_t number_closers(gki_gating *g) {
+static uint32_t number_closes(gki_gating *g) {
   uint32_t count = 0;
   for (uint32_t b = 0; b < g->block_count; ++b)
     for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->segments[p].next) {
       gki_segment *segment = &g->segments[p];
-      find_closer(g, segment);
-      segment->closer = count;
-      count += count_closers(g, segment);
+      find_close(g, segment);
+      segment->close = count;
+      count += count_closes(g, segment);
     }
   return count;
 }
@@ -106,14 +106,14 @@ static bool take_arrays(writer *w, gki_arena *arena) {
   gk_gate_point *points;
   gk_gate_exit *exits;
   gk_gate_target *targets;
-  /* Prologue, epilogue; gates, of plain ones their kernels, too. */
-  const size_t most = 2u + g->part_count + g->block_count + (size_t)out->closer_count * (is_plain(g) ? 2 : 1);
+  /* Prologue and epilogue; a gate per close item, and with plain gates a kernel in front. */
+  const size_t most = 2u + g->part_count + g->block_count + (size_t)out->close_count * (is_plain(g) ? 2 : 1);
   if (!(w->nodes = gki_arena_alloc(arena, most, sizeof *w->nodes)) ||
       !(handles = gki_arena_alloc(arena, g->handle_count, sizeof *handles)) ||
       !(points = gki_arena_alloc(arena, g->point_count, sizeof *points)) ||
       !(exits = gki_arena_alloc(arena, g->exit_count, sizeof *exits)) ||
-      !(w->arms = gki_arena_alloc(arena, g->plan->loop_count, sizeof *w->arms)) ||
-      !(w->closers = gki_arena_alloc(arena, out->closer_count, sizeof *w->closers)) ||
+      !(w->reenables = gki_arena_alloc(arena, g->plan->loop_count, sizeof *w->reenables)) ||
+      !(w->closes = gki_arena_alloc(arena, out->close_count, sizeof *w->closes)) ||
       !(w->blocks = gki_arena_alloc(arena, g->block_count, sizeof *w->blocks)) ||
       !(targets = gki_arena_alloc(arena, out->target_count, sizeof *targets)))
     return false;
@@ -122,82 +122,82 @@ static bool take_arrays(writer *w, gki_arena *arena) {
   if (g->exit_count) memcpy(exits, g->exits, g->exit_count * sizeof *exits);
   if (out->target_count) memcpy(targets, g->targets, out->target_count * sizeof *targets);
   *out = (gk_gates){.plan = out->plan, .bits = out->bits, .handle_count = g->handle_count,
-                    .point_count = g->point_count, .exit_count = g->exit_count, .closer_count = out->closer_count,
-                    .block_count = g->block_count, .target_count = out->target_count, .word_count = g->word_count,
-                    .nodes = w->nodes, .handles = handles, .points = points, .exits = exits, .arms = w->arms,
-                    .closers = w->closers, .blocks = w->blocks, .targets = targets};
-  /* From here on these two are the arrays of the result. */
+                    .point_count = g->point_count, .exit_count = g->exit_count, .close_count = out->close_count,
+                    .block_count = g->block_count, .target_count = out->target_count, .guard_count = g->guard_count,
+                    .nodes = w->nodes, .handles = handles, .points = points, .exits = exits, .reenables = w->reenables,
+                    .closes = w->closes, .blocks = w->blocks, .targets = targets};
+  /* write_points and open_node change the arrays of the result. */
   g->handles = handles;
   g->points = points;
-  for (uint32_t k = 0; k < out->target_count; ++k) targets[k].closer = g->segments[targets[k].closer].closer;
+  for (uint32_t k = 0; k < out->target_count; ++k) targets[k].close = g->segments[targets[k].close].close;
   return true;
 }
 
-static void write_closers(writer *w) {
+static void write_closes(writer *w) {
   const gki_gating *g = w->g;
   for (uint32_t p = 0; p < g->segment_count; ++p) {
     const gki_segment *segment = &g->segments[p];
-    gk_gate_close *at = w->closers + segment->closer;
+    gk_gate_close *at = w->closes + segment->close;
     if (segment->gate != GK_NONE && !is_plain(g)) {
-      *at = (gk_gate_close){GK_CLOSER_GATE, segment->gate, 0};
+      *at = (gk_gate_close){GK_CLOSE_GATE, segment->gate, 0};
       continue;
     }
-    if (segment->word != GK_NONE) *at++ = (gk_gate_close){GK_CLOSE_GUARD, segment->word, 0};
+    if (segment->guard != GK_NONE) *at++ = (gk_gate_close){GK_CLOSE_GUARD, segment->guard, 0};
     if (is_plain(g) || !segment->closable) continue;
     for (uint32_t n = segment->first; n != GK_NONE; n = g->parts[n].next) {
       const uint32_t handle = g->parts[n].handle;
-      if (handle != GK_NONE) *at++ = (gk_gate_close){GK_CLOSER_NODE, handle, g->handles[handle].off};
+      if (handle != GK_NONE) *at++ = (gk_gate_close){GK_CLOSE_NODE, handle, g->handles[handle].off};
     }
   }
 }
 
-/* Numbers of segments become numbers of closers. */
+/* Numbers of segments become numbers of close items. */
 static void write_blocks(writer *w) {
   const gki_gating *g = w->g;
   for (uint32_t b = 0; b < g->block_count; ++b) {
     const gki_block *from = &g->blocks[b];
     const gki_segment *last = &g->segments[from->last];
     gk_gate_block *to = &w->blocks[b];
-    *to = (gk_gate_block){.begin = g->segments[from->first].closer, .end = last->closer + count_closers(g, last),
+    *to = (gk_gate_block){.begin = g->segments[from->first].close, .end = last->close + count_closes(g, last),
                           .around = from->around, .loop = from->loop, .handle = from->handle, .value = from->value,
                           .in_loop = from->in_loop};
     if (from->around == GK_NONE) continue;
-    to->before = g->segments[from->before].closer;
-    to->after = from->after == GK_NONE ? w->blocks[from->around].end : g->segments[from->after].closer;
+    to->before = g->segments[from->before].close;
+    to->after = from->after == GK_NONE ? w->blocks[from->around].end : g->segments[from->after].close;
   }
 }
 
-/* The point that arms a loop's node again after its use: the end of the next loop around. NULL: that isn't needed. */
-static gk_gate_point *rearming_point(const gki_gating *g, uint32_t loop) {
+/* The point that sets a loop's handle to 1 again: the end of the loop around it. NULL: none is needed. */
+static gk_gate_point *reenabling_point(const gki_gating *g, uint32_t loop) {
   const uint32_t around = g->loop_around[loop];
   if (around == GK_NONE || g->points[g->end_points[loop]].handle == GK_NONE) return NULL;
-  if (g->plan->nodes[g->plan->loops[loop]].op == GK_OP_WHILE) return NULL; /* its head does it */
+  if (g->plan->nodes[g->plan->loops[loop]].op == GK_OP_WHILE) return NULL; /* its head sets it */
   return &g->points[g->end_points[around]];
 }
 
-static void count_rearms(const gki_gating *g) {
+static void count_reenables(const gki_gating *g) {
   for (uint32_t k = 0; k < g->plan->loop_count; ++k) {
-    gk_gate_point *end = rearming_point(g, k);
-    if (end) ++end->arm_count;
+    gk_gate_point *end = reenabling_point(g, k);
+    if (end) ++end->reenable_count;
   }
 }
 
-/* Each loop end gets its stretch of the array, and counts anew what is written there. */
-static void place_rearms(writer *w) {
+/* Gives each loop end its range of the array. write_reenables counts up again. */
+static void place_reenables(writer *w) {
   const gki_gating *g = w->g;
   for (uint32_t k = 0; k < g->plan->loop_count; ++k) {
     gk_gate_point *end = &g->points[g->end_points[k]];
-    end->arm = w->out->arm_count;
-    w->out->arm_count += end->arm_count;
-    end->arm_count = 0;
+    end->reenable = w->out->reenable_count;
+    w->out->reenable_count += end->reenable_count;
+    end->reenable_count = 0;
   }
 }
 
-static void write_rearms(writer *w) {
+static void write_reenables(writer *w) {
   const gki_gating *g = w->g;
   for (uint32_t k = 0; k < g->plan->loop_count; ++k) {
-    gk_gate_point *end = rearming_point(g, k);
-    if (end) w->arms[end->arm + end->arm_count++] = g->points[g->end_points[k]].handle;
+    gk_gate_point *end = reenabling_point(g, k);
+    if (end) w->reenables[end->reenable + end->reenable_count++] = g->points[g->end_points[k]].handle;
   }
 }
 
@@ -205,43 +205,43 @@ static void write_points(writer *w) {
   gki_gating *g = w->g;
   for (uint32_t p = 0; p < g->point_count; ++p) {
     gk_gate_point *point = &g->points[p];
-    if (point->kind == GK_POINT_YIELD) point->closer = g->segments[point->closer].closer;
-    if (point->kind == GK_POINT_LOOP_END) point->closer = w->blocks[point->block].end;
+    if (point->kind == GK_POINT_YIELD) point->close = g->segments[point->close].close;
+    if (point->kind == GK_POINT_LOOP_END) point->close = w->blocks[point->block].end;
   }
   if (is_plain(g)) return;
-  count_rearms(g);
-  place_rearms(w);
-  write_rearms(w);
+  count_reenables(g);
+  place_reenables(w);
+  write_reenables(w);
 }
 
 static uint32_t open_node(writer *w, gk_gate_kind kind, uint32_t node, uint32_t handle) {
   const uint32_t at = w->out->node_count++;
-  w->nodes[at] = (gk_gate_node){.kind = kind, .node = node, .handle = handle, .point = GK_NONE, .word = GK_NONE};
+  w->nodes[at] = (gk_gate_node){.kind = kind, .node = node, .handle = handle, .point = GK_NONE, .guard = GK_NONE};
   if (handle != GK_NONE) w->g->handles[handle].node = at;
   w->out->conditional_count += handle != GK_NONE;
   return at;
 }
 static void close_node(writer *w, uint32_t at) { w->nodes[at].end = w->out->node_count; }
 
-static void write_control(writer *w, uint32_t point, uint32_t word) {
+static void write_control(writer *w, uint32_t point, uint32_t guard) {
   const uint32_t at = open_node(w, GK_GATE_CONTROL, GK_NONE, GK_NONE);
   w->nodes[at].point = point;
-  w->nodes[at].word = word;
+  w->nodes[at].guard = guard;
   ++w->out->control_count;
   close_node(w, at);
 }
 
 static void write_block(writer *w, uint32_t b);
 
-static void write_part(writer *w, const gki_part *part, uint32_t word) {
+static void write_part(writer *w, const gki_part *part, uint32_t guard) {
   const gki_gating *g = w->g;
   if (part->kind == GK_GATE_CONTROL) {
-    write_control(w, g->exits[g->exit_limit + part->kernel].next, word);
+    write_control(w, g->exits[g->exit_limit + part->kernel].next, guard);
     return;
   }
   const uint32_t at = open_node(w, part->kind, part->node, part->handle);
   if (part->kind == GK_GATE_TASK) {
-    w->nodes[at].word = word;
+    w->nodes[at].guard = guard;
   } else if (part->kind == GK_GATE_SWITCH || part->kind == GK_GATE_PARALLEL) {
     for (uint32_t b = part->block; b != GK_NONE; b = g->blocks[b].sibling) {
       if (!g->blocks[b].full) continue;
@@ -257,9 +257,9 @@ static void write_part(writer *w, const gki_part *part, uint32_t word) {
   close_node(w, at);
 }
 
-/* A DO_WHILE that is reached once in a launch, and always run then, has its default. */
-static bool is_needless(const gki_gating *g, const gki_block *block, const gki_part *part, uint32_t word) {
-  if (!is_plain(g) || part->kind != GK_GATE_CONTROL || word != GK_NONE || block->in_loop) return false;
+/* A DO_WHILE outside of loops and segments that may be closed needs no ENTER: its handle has its initial value. */
+static bool is_needless(const gki_gating *g, const gki_block *block, const gki_part *part, uint32_t guard) {
+  if (!is_plain(g) || part->kind != GK_GATE_CONTROL || guard != GK_NONE || block->in_loop) return false;
   return g->points[g->exits[g->exit_limit + part->kernel].next].kind == GK_POINT_ENTER;
 }
 
@@ -268,11 +268,11 @@ static void write_block(writer *w, uint32_t b) {
   for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->segments[p].next) {
     const gki_segment *segment = &g->segments[p];
     const bool gated = segment->gate != GK_NONE;
-    const uint32_t word = gated ? GK_NONE : segment->word; /* what is in a gate needn't look again */
-    if (gated && is_plain(g)) write_control(w, segment->point, segment->word);
+    const uint32_t guard = gated ? GK_NONE : segment->guard; /* nodes in a gate need no guard */
+    if (gated && is_plain(g)) write_control(w, segment->point, segment->guard);
     const uint32_t gate = gated ? open_node(w, GK_GATE_SEGMENT, GK_NONE, segment->gate) : GK_NONE;
     for (uint32_t n = segment->first; n != GK_NONE; n = g->parts[n].next)
-      if (!is_needless(g, &g->blocks[b], &g->parts[n], word)) write_part(w, &g->parts[n], word);
+      if (!is_needless(g, &g->blocks[b], &g->parts[n], guard)) write_part(w, &g->parts[n], guard);
     if (gate != GK_NONE) close_node(w, gate);
   }
 }
@@ -302,12 +302,12 @@ gk_result gk_gates_make(const gk_plan *plan, uint32_t bits, const gk_gates **gat
   bool done = made && gki_segments_make(&g);
   if (done) {
     find_closable(&g);
-    made->gates = (gk_gates){.plan = plan, .bits = bits, .closer_count = number_closers(&g),
+    made->gates = (gk_gates){.plan = plan, .bits = bits, .close_count = number_closes(&g),
                              .target_count = bits & GK_WITH_RESUME ? plan->checkpoint_count : 0};
     writer w = {.g = &g, .out = &made->gates};
     done = take_arrays(&w, &made->arena);
     if (done) {
-      write_closers(&w);
+      write_closes(&w);
       write_blocks(&w);
       write_points(&w);
       write_nodes(&w);

@@ -1,7 +1,7 @@
-/* Cutting a plan into segments, and putting points where decisions are due. A block is cut behind everything that can
- * stop the launch and, with GK_WITH_RESUME, before everything that holds a target. A point becomes a control kernel of
- * its own only if a task may come last before it; else the kernels that come last walk on to it. With GK_WITH_PLAIN
- * nothing is walked on to: each point has a kernel of its own, right in front of the node whose handle it sets. */
+/* Cuts a plan into segments and places a point for each decision. A block is cut behind each item that can stop the
+ * launch and, with GK_WITH_RESUME, before each item that contains a target. If a task may come last before a point, the
+ * point gets its own control kernel; otherwise the kernels that come last walk on to it. With GK_WITH_PLAIN each point
+ * has its own kernel, right in front of the node whose handle it sets. */
 #include "plan/segments.h"
 
 static const gki_flow from_task = {GK_NONE, GK_NONE, true, false};
@@ -14,10 +14,10 @@ static bool is_plain(const gki_gating *g) { return (g->bits & GK_WITH_PLAIN) != 
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
-/* How many records of each kind a plan can need at most, so that making them can't fail. */
+/* Upper bounds for the records of each kind. They are allocated at once, so making a record can't fail. */
 typedef struct bounds { size_t parts, segments, blocks, points, exits, kernels, handles; } bounds;
 
-/* Of a node; an always-task needs two segments besides. */
+/* For one node. An always-task needs two more segments. */
 static const bounds bounds_of_op[] = {
     /*                   parts, segments, blocks, points, exits, kernels, handles */
     [GK_OP_KERNEL]     = {1,    0,        0,      0,      0,     0,       0},
@@ -47,10 +47,10 @@ static bounds bounds_of(const gk_plan *plan, bool plain) {
     n.kernels += own->kernels;
     n.handles += own->handles;
   }
-  if (plain) n.segments += plan->loop_count; /* a loop's end has one of its own */
+  if (plain) n.segments += plan->loop_count; /* one more for each loop end */
   n.parts += n.kernels;
   n.handles += n.segments;
-  if (plain) { /* gates have points, too */
+  if (plain) { /* each gate has a point */
     n.points += n.segments;
     n.exits += n.segments;
   }
@@ -87,7 +87,7 @@ uint32_t gki_gating_point(gki_gating *g, gk_point_kind kind, uint32_t node, uint
   const bool silent = kind == GK_POINT_HEAD || kind == GK_POINT_BRANCH || kind == GK_POINT_ENTER;
   g->points[p] = (gk_gate_point){.kind = kind, .node = node, .checkpoint = silent ? GK_NONE : g->checkpoint,
                                  .exits = g->exit_count, .exit_count = exit_count, .handle = GK_NONE,
-                                 .block = GK_NONE, .closer = GK_NONE};
+                                 .block = GK_NONE, .close = GK_NONE};
   for (uint32_t k = 0; k < exit_count; ++k) g->exits[g->exit_count++] = (gk_gate_exit){GK_NONE, GK_NONE, 0};
   return p;
 }
@@ -104,7 +104,7 @@ static uint32_t new_block(gki_gating *g, uint32_t around) {
 static void cut(gki_gating *g, uint32_t b, gki_flow entry) {
   const uint32_t p = g->segment_count++;
   g->segments[p] = (gki_segment){.next = GK_NONE, .first = GK_NONE, .last = GK_NONE, .entry = entry, .marks = GK_NONE,
-                               .gate = GK_NONE, .word = GK_NONE};
+                               .gate = GK_NONE, .guard = GK_NONE};
   if (g->blocks[b].last == GK_NONE) g->blocks[b].first = p;
   else g->segments[g->blocks[b].last].next = p;
   g->blocks[b].last = p;
@@ -131,7 +131,7 @@ static gki_flow exit_of(const gki_gating *g, uint32_t point, uint32_t exit, bool
   return is_plain(g) ? from_task : one(g->points[point].exits + exit, left);
 }
 
-/* Both; `a` is used up, `b` may go on being used by others. */
+/* Both flows. `a` must not be used again; `b` may be. */
 static gki_flow join(gki_gating *g, gki_flow a, gki_flow b) {
   if (a.task || b.task) return from_task;
   if (a.head == GK_NONE) return b;
@@ -152,31 +152,31 @@ static gki_flow new_kernel(gki_gating *g, uint32_t b, uint32_t segment) {
   return one(exit, false);
 }
 
-/* The same flow, coming from control kernels only. */
+/* The flow from control kernels alone: adds a kernel if a task may come last. */
 static gki_flow control(gki_gating *g, gki_flow flow, uint32_t b) {
   return flow.task ? new_kernel(g, b, g->blocks[b].last) : flow;
 }
 
-/* The point comes next; says whether what walks it is `left`. */
+/* Makes the point the next one of the flow. @return `left` of the flow to it. */
 static bool place(gki_gating *g, uint32_t point, gki_flow flow, uint32_t b) {
   flow = control(g, flow, b);
   lead(g, flow, point);
   return flow.left;
 }
 
-/* ---- items: each takes the flow before it and gives the flow behind it ------------------------------------------- */
+/* ---- items: each function takes the flow before the item and returns the flow behind it -------------------------- */
 
 static bool can_stop(const gki_gating *g, uint32_t i) {
   return g->plan->nodes[i].can_yield || ((g->bits & GK_WITH_CANCEL) && g->holds_loop[i]);
 }
 
-/* A new segment starts at an item that holds a possible target. Its control point stays in the segment before: whoever
- * enters the item on the way to a target sets its handle, and must not have it overwritten. */
+/* Starts a new segment at an item that contains a target. The item's point stays in the segment before: a target sets
+ * the item's handle, and the point must not overwrite it. */
 static void enter(gki_gating *g, uint32_t b, uint32_t i) {
   if (resumes(g) && g->plan->nodes[i].has_target) cut(g, b, from_task);
 }
 
-/* An item with a decision in front of it, which plain gates keep together. Says whether what walks it is `left`. */
+/* An item with a point in front of it; with plain gates both are in one segment. @return `left` of the flow to it. */
 static bool decide(gki_gating *g, uint32_t point, gki_flow flow, uint32_t b, uint32_t i) {
   if (is_plain(g)) enter(g, b, i);
   const bool left = place(g, point, flow, b);
@@ -184,7 +184,7 @@ static bool decide(gki_gating *g, uint32_t point, gki_flow flow, uint32_t b, uin
   return left;
 }
 
-/* Behind an item with blocks in it, the first of which is given. */
+/* Behind an item with blocks. first: its first block. */
 static void leave(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow, uint32_t first) {
   if (!can_stop(g, i)) return;
   cut(g, b, flow);
@@ -206,7 +206,7 @@ static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
 static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const gk_node *n = &g->plan->nodes[i];
   g->checkpoint = n->checkpoint;
-  if (resumes(g)) { /* a launch may start here, and then no point was walked before */
+  if (resumes(g)) { /* a launch may start here without walking a point */
     flow = from_task;
     cut(g, b, flow);
     const uint32_t here = g->blocks[b].last;
@@ -214,7 +214,7 @@ static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow)
     g->blocks[b].passed_to = here;
     g->blocks[b].has_target = true;
   }
-  if (!n->flag && flow.task) { /* some point of the same segment will say that it ran */
+  if (!n->flag && flow.task) { /* settle_marks finds a point to note it */
     gki_segment *p = &g->segments[g->blocks[b].last];
     g->mark_links[n->checkpoint] = p->marks;
     p->marks = i;
@@ -228,14 +228,14 @@ static gki_flow checkpoint(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow)
     flow = exit_of(g, point, 0, place(g, point, flow, b));
     cut(g, b, flow);
     g->points[point].block = b;
-    g->points[point].closer = g->blocks[b].last;
+    g->points[point].close = g->blocks[b].last;
     if (g->blocks[b].stopped_from == GK_NONE) g->blocks[b].stopped_from = g->blocks[b].last;
   }
   g->checkpoint = GK_NONE;
   return flow;
 }
 
-/* The blocks of a branch: the first, then the next ones; GK_NONE behind the last. */
+/* The blocks of a branch, by their nodes. GK_NONE: no more. */
 static uint32_t first_case(const gk_plan *plan, uint32_t i) {
   if (plan->nodes[i].op == GK_OP_IF) return i;
   return i + 1 < plan->nodes[i].end ? i + 1 : GK_NONE;
@@ -250,7 +250,7 @@ static uint32_t case_end(const gk_plan *plan, uint32_t s) {
   return n->op == GK_OP_IF && n->otherwise ? n->otherwise : n->end;
 }
 
-/* The nodes of a branch: one SWITCH, or an IF for each of its blocks. None for a block without nodes. */
+/* The nodes of a branch: one SWITCH, or an IF for each block. Blocks without nodes have none. */
 static void append_cases(gki_gating *g, uint32_t b, uint32_t i, uint32_t point, uint32_t first) {
   const gk_plan *plan = g->plan;
   gk_gate_exit *exits = g->exits + g->points[point].exits;
@@ -296,7 +296,7 @@ static gki_flow branch(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   return flow;
 }
 
-/* Whether a decision is the first thing that happens in a stretch of a block; 0: nothing happens there. */
+/* What comes first in a range of items. */
 enum { NOTHING, A_TASK, A_DECISION };
 static uint8_t beginning(gki_gating *g, uint32_t begin, uint32_t end);
 
@@ -310,7 +310,7 @@ static uint8_t beginning_of_item(gki_gating *g, uint32_t i) {
   case GK_OP_DO_WHILE:
     if (!g->begins[n->loop]) {
       body = beginning(g, i + 1, n->end);
-      g->begins[n->loop] = body == NOTHING ? A_DECISION : body; /* an empty body: the loop end */
+      g->begins[n->loop] = body == NOTHING ? A_DECISION : body; /* empty: the loop end decides */
     }
     return g->begins[n->loop];
   case GK_OP_CHECKPOINT:
@@ -327,8 +327,8 @@ static uint8_t beginning(gki_gating *g, uint32_t begin, uint32_t end) {
   return found;
 }
 
-/* How a loop is entered: the flow into its first pass, the flow past it, and the point in front of its node, which
- * sets the node's handle; GK_NONE: there is none. */
+/* How a loop is entered: the flow into its first pass, the flow past it, and the point in front of its node that sets
+ * the node's handle, or GK_NONE. */
 typedef struct entrance { gki_flow in, past; uint32_t point; } entrance;
 
 static entrance enter_while(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
@@ -338,13 +338,13 @@ static entrance enter_while(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow
 }
 
 static entrance enter_do_while(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
-  /* The decision is made once before the node, and then by each loop end. */
+  /* The first decision of the body has a kernel before the node; later each loop end walks on to it. */
   if (beginning(g, i, g->plan->nodes[i].end) == A_DECISION) flow = control(g, flow, b);
   enter(g, b, i);
   return (entrance){flow, from_nowhere, GK_NONE};
 }
 
-/* A DO_WHILE of plain gates. */
+/* A DO_WHILE with plain gates. */
 static entrance enter_plain(gki_gating *g, uint32_t b, uint32_t i, gki_flow flow) {
   const uint32_t point = gki_gating_point(g, GK_POINT_ENTER, i, 1);
   decide(g, point, flow, b, i);
@@ -414,9 +414,9 @@ static gki_flow items(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, g
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-/* A checkpoint without a flag has no yield point to say that it ran. Whatever is walked exactly when its segment runs
- * says it: the points before the segment, if no task may come there, else a control kernel in it; one is made only if
- * there is neither. */
+/* A checkpoint without a flag has no YIELD point that notes that it ran. A MARK point is put where control comes
+ * exactly when the segment runs: behind the points before the segment, unless a task may come last there; else in a
+ * control kernel of the segment, which is added if there is none. */
 static void settle_marks(gki_gating *g, uint32_t segment, uint32_t b) {
   gki_flow at = g->segments[segment].entry;
   if (at.task) {
@@ -424,7 +424,7 @@ static void settle_marks(gki_gating *g, uint32_t segment, uint32_t b) {
     while (n != GK_NONE && g->parts[n].kind != GK_GATE_CONTROL) n = g->parts[n].next;
     at = n == GK_NONE ? new_kernel(g, b, segment) : one(g->exit_limit + g->parts[n].kernel, false);
   }
-  uint32_t next = g->exits[at.head].next; /* the same for all exits of a segment's entry: they lead to one spot */
+  uint32_t next = g->exits[at.head].next; /* the same for all exits of the flow: they lead to one spot */
   for (uint32_t i = g->segments[segment].marks; i != GK_NONE; i = g->mark_links[g->plan->nodes[i].checkpoint]) {
     const uint32_t mark = gki_gating_point(g, GK_POINT_MARK, i, 1);
     g->points[mark].checkpoint = g->plan->nodes[i].checkpoint;
@@ -434,13 +434,13 @@ static void settle_marks(gki_gating *g, uint32_t segment, uint32_t b) {
   lead(g, at, next);
 }
 
-/* Emits a block; end_point: the loop end of a loop's body. */
+/* Makes a block. end_point: of a loop's body, its loop end. */
 static gki_flow block(gki_gating *g, uint32_t b, uint32_t begin, uint32_t end, gki_flow flow, uint32_t end_point) {
   cut(g, b, flow);
   flow = items(g, b, begin, end, flow);
   if (end_point != GK_NONE) {
-    if (is_plain(g)) cut(g, b, from_task); /* beside what is in a gate: it ends the loop also if that is closed */
-    /* Never merged with the end of a DO_WHILE in this body: it arms that node again, which then would never end. */
+    if (is_plain(g)) cut(g, b, from_task); /* not in a gate: it ends the loop also if the gate is closed */
+    /* Not in the kernel that ends an inner DO_WHILE: it re-enables that node, which would then never end. */
     place(g, end_point, flow.left ? from_task : flow, b);
   }
   for (uint32_t p = g->blocks[b].first; p != GK_NONE; p = g->segments[p].next)

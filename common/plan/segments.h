@@ -4,47 +4,47 @@
 #include "gk_gates.h"
 #include "base/memory.h"
 
-/* How control arrives at a spot of the list: the exits of points and control kernels that lead there and still lack a
- * next point, chained by gki_gating.links from head to tail. */
+/* How control arrives at a spot of the list: the exits that lead there and don't have a next point yet. They are exits
+ * of points and control kernels, chained by gki_gating.links from head to tail. */
 typedef struct gki_flow {
   uint32_t head, tail;
-  bool task; /* a task may come last before this spot: then the exits don't matter */
+  bool task; /* a task may come last before this spot: the exits don't matter */
   bool left; /* a kernel that walks one of these exits lies in a DO_WHILE that has just ended */
 } gki_flow;
 
-/* A node in the making; `kind` as in the end. */
+/* A future node of the graph. */
 typedef struct gki_part {
   gk_gate_kind kind;
   uint32_t next;   /* in its segment */
-  uint32_t node;   /* the plan's */
+  uint32_t node;   /* of the plan */
   uint32_t handle;
-  uint32_t block;  /* IF, WHILE: what is in it; SWITCH, PARALLEL: the first of them */
+  uint32_t block;  /* IF, WHILE: its body; SWITCH, PARALLEL: the first body */
   uint32_t kernel; /* CONTROL: its number */
 } gki_part;
 
-/* A stretch of a block that is skipped or run as one. */
+/* A part of a block that is skipped or run as a whole. */
 typedef struct gki_segment {
   uint32_t next;        /* in its block */
   uint32_t first, last; /* parts */
-  gki_flow entry;       /* how it is reached */
-  uint32_t marks;       /* checkpoints still to be noted, chained by gki_gating.mark_links */
-  uint32_t gate, word;  /* what closes it; plain gates have a word, too, */
-  uint32_t point;       /* and a point that looks at it */
-  uint32_t closer;      /* its first */
+  gki_flow entry;       /* before it */
+  uint32_t marks;       /* checkpoints that no point notes yet, chained by gki_gating.mark_links */
+  uint32_t gate, guard; /* the handle or guard that closes it; with GK_WITH_PLAIN, a gate has a guard, too, */
+  uint32_t point;       /* and an ENTER point in front of it */
+  uint32_t close;       /* its first close item */
   bool always;          /* an always-task: never skipped */
   bool closable;        /* some stop or target closes it */
   bool has_task, has_kernel;
 } gki_segment;
 
-/* A sequence of items. Segments of one block have rising numbers, though those of blocks inside stand in between. */
+/* A sequence of items. The numbers of a block's segments rise, with those of inner blocks in between. */
 typedef struct gki_block {
-  uint32_t around, sibling; /* the next one of the same item */
+  uint32_t around, sibling; /* sibling: the next block of the same item */
   uint32_t first, last;     /* segments */
-  uint32_t before, after;   /* segments of the block around: in which its item is; the first one behind it */
+  uint32_t before, after;   /* segments of the block around: the one with its item; the first one behind that item */
   uint32_t stopped_from;    /* the first segment that some stop closes */
   uint32_t passed_to;       /* one past the last segment that some target closes */
   uint32_t loop, handle, value;
-  bool in_loop, has_target, full; /* full: there are nodes in it */
+  bool in_loop, has_target, full; /* full: it has nodes */
 } gki_block;
 
 typedef struct gki_gating {
@@ -54,21 +54,21 @@ typedef struct gki_gating {
   gki_part *parts; uint32_t part_count;
   gki_segment *segments; uint32_t segment_count;
   gki_block *blocks; uint32_t block_count;
-  gk_gate_point *points; uint32_t point_count; /* while it is made, `closer` is the number of a segment */
-  gk_gate_exit *exits; uint32_t exit_count;    /* of points; those of kernels begin at exit_limit, one each */
+  gk_gate_point *points; uint32_t point_count; /* until gates.c writes them, `close` is the number of a segment */
+  gk_gate_exit *exits; uint32_t exit_count;    /* of points; each kernel has one more, from exit_limit on */
   uint32_t exit_limit, kernel_count;           /* kernel 0 is the prologue */
   uint32_t *links;
   gk_gate_handle *handles; uint32_t handle_count;
-  gk_gate_target *targets;                     /* `closer` as in points */
+  gk_gate_target *targets;                     /* `close` as in points */
   uint32_t *mark_links;                        /* by checkpoint */
-  uint8_t *holds_loop;                         /* by node of the plan: is or holds a loop */
-  uint8_t *begins;                             /* by loop: whether its body begins with a decision; 0: not known yet */
+  uint8_t *holds_loop;                         /* by node of the plan: whether it is or contains a loop */
+  uint8_t *begins;                             /* by loop: a value of `beginning` in segments.c; 0: not known yet */
   uint32_t *loop_around, *end_points;          /* by loop */
-  uint32_t word_count;
-  uint32_t checkpoint, loop;                   /* around the item at hand */
+  uint32_t guard_count;
+  uint32_t checkpoint, loop;                   /* around the current item */
 } gki_gating;
 
-/* Takes the scratch memory and makes parts, segments, blocks and points. False: out of memory. */
+/* Allocates the scratch memory and makes parts, segments, blocks and points. False: out of memory. */
 bool gki_segments_make(gki_gating *g);
 
 uint32_t gki_gating_handle(gki_gating *g, uint32_t initial, uint32_t off);

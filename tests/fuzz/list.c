@@ -109,12 +109,12 @@ static void check_gates(const gk_gates *g) {
     REQUIRE(n->node == GK_NONE || n->node < g->plan->node_count);
     REQUIRE(n->handle == GK_NONE || n->handle < g->handle_count);
     REQUIRE(n->point == GK_NONE || n->point < g->point_count);
-    REQUIRE(n->word == GK_NONE || n->word < g->word_count);
+    REQUIRE(n->guard == GK_NONE || n->guard < g->guard_count);
   }
   for (uint32_t k = 0; k < g->point_count; ++k) {
     const gk_gate_point *p = &g->points[k];
     REQUIRE(p->exits <= g->exit_count && p->exit_count <= g->exit_count - p->exits);
-    REQUIRE(!p->arm_count || (p->arm < g->arm_count && p->arm_count <= g->arm_count - p->arm));
+    REQUIRE(!p->reenable_count || (p->reenable < g->reenable_count && p->reenable_count <= g->reenable_count - p->reenable));
   }
   for (uint32_t k = 0; k < g->exit_count; ++k)
     REQUIRE(g->exits[k].next == GK_NONE || g->exits[k].next < g->point_count);

@@ -26,7 +26,7 @@ SCALE = int(os.environ.get("GK_TEST_SCALE", "1"))
 VARIANTS = range(16)
 NODES = "task control segment if switch while parallel branch prologue epilogue".split()
 POINTS = ["yield", "loop end", "head", "branch", "mark"]
-GATE, _, WORD = range(3)  # kinds of closers
+GATE, _, GUARD = range(3)  # kinds of close items
 
 
 # ---- what the program printed ---------------------------------------------------------------------------------------
@@ -41,8 +41,8 @@ class Reader:
     def nodes(self, begin, end):
         made = []
         while begin < end:
-            kind, after, task, handle, point, word = self.raw["nodes"][begin]
-            node = graphs.Node(NODES[kind], task, *(None if k < 0 else k for k in (handle, word, point)))
+            kind, after, task, handle, point, guard = self.raw["nodes"][begin]
+            node = graphs.Node(NODES[kind], task, *(None if k < 0 else k for k in (handle, guard, point)))
             if handle >= 0 and self.raw["handles"][handle][2] != begin:
                 raise ValueError(f"handle {handle} isn't that of node {begin}")
             inner = self.nodes(begin + 1, after)
@@ -63,10 +63,10 @@ class Reader:
                 return task
         raise ValueError(f"nobody sets handle {handle}")
 
-    def close(self, begin, end, sets, words):
-        for kind, at, value in self.raw["closers"][begin:end]:
-            if kind == WORD:
-                words.add(at)
+    def close(self, begin, end, sets, guards):
+        for kind, at, value in self.raw["closes"][begin:end]:
+            if kind == GUARD:
+                guards.add(at)
             else:
                 sets[at] = value
 
@@ -77,34 +77,34 @@ class Reader:
             yield row, place
             block, place = row[2], row[3:5]
 
-    def stop(self, block, closer, checkpoint):
-        sets, words, loops = {}, set(), set()
-        for (_, end, _, _, _, loop, handle, *_), place in self.blocks(block, (0, closer)):
-            self.close(place[1], end, sets, words)
+    def stop(self, block, close, checkpoint):
+        sets, guards, loops = {}, set(), set()
+        for (_, end, _, _, _, loop, handle, *_), place in self.blocks(block, (0, close)):
+            self.close(place[1], end, sets, guards)
             if loop >= 0:
                 loops.add(loop)
                 sets.update({handle: 0} if handle >= 0 else {})
-        return graphs.Stop(checkpoint, sets, words, loops)
+        return graphs.Stop(checkpoint, sets, guards, loops)
 
-    def target(self, block, closer):
-        sets, words, gates, again, loops = {}, set(), {}, set(), set()
-        for (begin, _, _, _, _, loop, handle, value, in_loop), place in self.blocks(block, (closer, 0)):
-            self.close(begin, place[0], sets, words)
+    def target(self, block, close):
+        sets, guards, gates, again, loops = {}, set(), {}, set(), set()
+        for (begin, _, _, _, _, loop, handle, value, in_loop), place in self.blocks(block, (close, 0)):
+            self.close(begin, place[0], sets, guards)
             if handle >= 0:
                 sets[handle] = value
             if in_loop:
                 self.close(begin, place[0], gates, again)
             if loop >= 0:
                 loops.add(loop)
-        kinds = {at: kind for kind, at, _ in self.raw["closers"] if kind != WORD}
-        return graphs.Target(sets, words, {at for at in gates if kinds[at] == GATE}, again, loops)
+        kinds = {at: kind for kind, at, _ in self.raw["closes"] if kind != GUARD}
+        return graphs.Target(sets, guards, {at for at in gates if kinds[at] == GATE}, again, loops)
 
     def point(self, row):
-        kind, task, checkpoint, first, count, handle, arm, arms, block, closer = row
+        kind, task, checkpoint, first, count, handle, first_loop, loops, block, close = row
         exits = self.raw["exits"][first:first + count]
         kind, sets = POINTS[kind], [{} for _ in exits]
         if kind in ("head", "loop end"):
-            sets = [{arm: 1 for arm in self.raw["arms"][arm:arm + arms]} for _ in exits]
+            sets = [{loop: 1 for loop in self.raw["reenables"][first_loop:first_loop + loops]} for _ in exits]
             for number, values in enumerate(sets):
                 values.update({handle: 1 - number} if handle >= 0 else {})
         elif kind == "branch" and handle >= 0:
@@ -115,13 +115,13 @@ class Reader:
         stops = kind == "yield" or (kind == "loop end" and self.bits & model.CANCEL)
         nexts = [None if exit[0] < 0 else exit[0] for exit in exits]
         return graphs.Point(kind, task, list(zip(nexts, sets)),
-                            self.stop(block, closer, checkpoint) if stops else None)
+                            self.stop(block, close, checkpoint) if stops else None)
 
     def graph(self):
         raw = self.raw
         return graphs.Graph(self.nodes(0, len(raw["nodes"])), {k: row[0] for k, row in enumerate(raw["handles"])},
                             {k: self.point(row) for k, row in enumerate(raw["points"])},
-                            {task: self.target(block, closer) for task, block, closer in raw["targets"]})
+                            {task: self.target(block, close) for task, block, close in raw["targets"]})
 
 
 def printed(lines):

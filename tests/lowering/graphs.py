@@ -1,6 +1,6 @@
 """A lowered list as plain data, whoever lowered it, and in writing: two graphs that do the same are written alike.
 
-Handles, words and points are known by whatever keys their maker has; in writing they are numbered as they are met."""
+Handles, guards and points are known by whatever keys their maker has; in writing they are numbered as they are met."""
 from dataclasses import dataclass, field
 
 
@@ -10,17 +10,17 @@ class Node:
     kind: str
     task: int = -1
     handle: object = None
-    word: object = None       # of tasks and control kernels
+    guard: object = None      # of tasks and control kernels
     point: object = None      # of control kernels and the prologue: the first of the chain
     bodies: list = field(default_factory=list)  # lists of nodes
 
 
 @dataclass
 class Stop:
-    """What a stop does: the checkpoint that it notes (or -1), values of handles, words to close, loops to touch."""
+    """What a stop does: the checkpoint that it notes (or -1), values of handles, guards to close, loops to touch."""
     checkpoint: int
     sets: dict
-    words: set
+    guards: set
     loops: set
 
 
@@ -36,12 +36,12 @@ class Point:
 
 @dataclass
 class Target:
-    """What a launch to a checkpoint sets and closes, which gates and words the first loop end opens again, and the
+    """What a launch to a checkpoint sets and closes, which gates and guards the first loop end opens again, and the
     loops around it."""
     sets: dict
-    words: set
+    guards: set
     open_gates: set
-    open_words: set
+    open_guards: set
     loops: set
 
 
@@ -70,12 +70,12 @@ class Writer:
 
     def __init__(self, graph):
         self.graph, self.lines = graph, []
-        self.points, self.words, self.handles = {}, {}, {}
+        self.points, self.guards, self.handles = {}, {}, {}
         for node in graph.all_nodes():
             if node.handle is not None:
                 self.handles[node.handle] = f"h{len(self.handles)}"
-            if node.word is not None:
-                self.words.setdefault(node.word, f"w{len(self.words)}")
+            if node.guard is not None:
+                self.guards.setdefault(node.guard, f"w{len(self.guards)}")
 
     def chain(self, point):
         """The way on: marks of checkpoints, which have no order among themselves, then a point that decides."""
@@ -91,16 +91,16 @@ class Writer:
     def values(self, sets):
         return " ".join(sorted(f"{self.handles[handle]}={value}" for handle, value in sets.items())) or "-"
 
-    def closed(self, words):
-        return " ".join(sorted(self.words[word] for word in words)) or "-"
+    def closed(self, guards):
+        return " ".join(sorted(self.guards[guard] for guard in guards)) or "-"
 
     def nodes(self, nodes, depth):
         for node in nodes:
             words = [node.kind] + ([str(node.task)] if node.task >= 0 else [])
             if node.handle is not None:
                 words.append(f"{self.handles[node.handle]}={self.graph.defaults[node.handle]}")
-            if node.word is not None:
-                words.append(f"unless {self.words[node.word]}")
+            if node.guard is not None:
+                words.append(f"unless {self.guards[node.guard]}")
             if node.kind in ("control", "prologue"):
                 words.append(f"-> {self.chain(node.point)}")
             self.lines.append("  " * depth + " ".join(words))
@@ -119,13 +119,14 @@ class Writer:
             if point.stop:
                 stop = point.stop
                 self.lines.append(f"  stop: notes {stop.checkpoint}, sets {self.values(stop.sets)}, closes "
-                                  f"{self.closed(stop.words)}, touches {sorted(stop.loops)}")
+                                  f"{self.closed(stop.guards)}, touches {sorted(stop.loops)}")
 
     def target(self, task, target):
         """Without what is so anyway: handles at their defaults."""
         sets = {handle: value for handle, value in target.sets.items() if value != self.graph.defaults[handle]}
-        again = sorted([self.handles[gate] for gate in target.open_gates] + [self.words[w] for w in target.open_words])
-        self.lines.append(f"to {task}: sets {self.values(sets)}, closes {self.closed(target.words)}, opens again "
+        again = sorted([self.handles[gate] for gate in target.open_gates] +
+                       [self.guards[k] for k in target.open_guards])
+        self.lines.append(f"to {task}: sets {self.values(sets)}, closes {self.closed(target.guards)}, opens again "
                           f"{' '.join(again) or '-'}, in loops {sorted(target.loops)}")
 
     def write(self):

@@ -5,7 +5,7 @@ Lists are letters: t task, a always-task, D DO_WHILE, W WHILE, I IF, E ELSE, S S
 K one without, P PARALLEL, X SECTION, and a full stop for END.
 
   block  a row of items: the list, a body, a case, a section; a checkpoint is a beginning and an end in the block around
-  segment  a stretch of a block that is skipped or run as one; closed by a gate (an IF node), or by a word
+  segment  a stretch of a block that is skipped or run as one; closed by a gate (an IF node), or by a guard
   point  one decision; a control kernel walks a chain of them
   flow   the exits of points and kernels from which control can come to a spot; TASK: a task may come last before it
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 import graphs
 
 COSTS = Path(__file__).resolve().parents[2] / "common/base/costs.h"
-RESUME, CANCEL, SWITCH, WORDS = 1, 2, 4, 8
-MOST_BY_WORD = int(re.search(r"GKI_COST_MOST_BY_WORD = (\d+)", COSTS.read_text())[1])  # tasks that look themselves
+RESUME, CANCEL, SWITCH, GUARDS = 1, 2, 4, 8
+MOST_GUARDED = int(re.search(r"GKI_COST_MOST_GUARDED = (\d+)", COSTS.read_text())[1])  # tasks that read a guard
 TASK = None
 
 
@@ -143,7 +143,7 @@ class Segment:
     always: bool = False
     closable: bool = False
     gate: Handle = None
-    word: int = None
+    guard: int = None
 
     def has(self, *kinds):
         return any(node.kind in kinds for node in self.nodes)
@@ -158,11 +158,11 @@ def full(block):
 
 class Lowering:
     def __init__(self, letters, bits):
-        self.resume, self.cancel, self.by_switch, self.by_word = (bool(bits & bit) for bit in
-                                                                  (RESUME, CANCEL, SWITCH, WORDS))
+        self.resume, self.cancel, self.by_switch, self.by_guard = (bool(bits & bit) for bit in
+                                                                  (RESUME, CANCEL, SWITCH, GUARDS))
         reader = Reader(letters)
         self.root = reader.block(None, -1, None)
-        self.loops, self.begins, self.points, self.word_count = reader.loops, reader.begins, [], 0
+        self.loops, self.begins, self.points, self.guard_count = reader.loops, reader.begins, [], 0
         self.start = Exit()
         self.block(self.root, [(self.start, False)])
         for point in self.points:
@@ -203,7 +203,7 @@ class Lowering:
             item.after = len(block.segments)
             if item.holds(self.can_stop):
                 block.segments.append(Segment(flow))
-        if end:  # a loop end that arms a DO_WHILE must not do so while that one is about to look whether it goes on
+        if end:  # must not re-enable an inner DO_WHILE that is about to decide whether it goes on
             self.place(end, TASK if flow and any(left for _, left in flow) else flow, block)
         for segment in block.segments:
             for begin in segment.marks:
@@ -335,16 +335,16 @@ class Lowering:
             again += passed if level.loop else []
         return segments, again
 
-    def looks_itself(self, segment):
+    def is_guarded(self, segment):
         tasks = sum(node.kind == "task" for node in segment.nodes)
-        return self.by_word and not segment.has("parallel") and tasks <= MOST_BY_WORD
+        return self.by_guard and not segment.has("parallel") and tasks <= MOST_GUARDED
 
     def gate(self, block):
         for segment in block.segments:
-            if segment.closable and segment.has("task", "parallel") and not self.looks_itself(segment):
+            if segment.closable and segment.has("task", "parallel") and not self.is_guarded(segment):
                 segment.gate = Handle(1)
             elif segment.closable and segment.has("control", "task"):
-                segment.word, self.word_count = self.word_count, self.word_count + 1
+                segment.guard, self.guard_count = self.guard_count, self.guard_count + 1
             for node in segment.nodes:
                 for body in node.bodies:
                     self.gate(body)
@@ -357,8 +357,8 @@ class Lowering:
         loops = self.loops_around(point.item)
         sets = {handle: handle.off for segment in point.close for handle in segment.handles()}
         sets.update({loop.handles[0][0]: 0 for loop in loops if loop.handles[0]})
-        words = {segment.word for segment in point.close if segment.word is not None}
-        return graphs.Stop(point.item.checkpoint, sets, words, {loop.task for loop in loops})
+        guards = {segment.guard for segment in point.close if segment.guard is not None}
+        return graphs.Stop(point.item.checkpoint, sets, guards, {loop.task for loop in loops})
 
     def target(self, begin):
         segments, again = self.aims[begin.task]
@@ -367,9 +367,9 @@ class Lowering:
         for inner, outer in zip(around, around[1:]):
             case = outer.handles[outer.blocks.index(inner.block)]
             sets.update([case] if case else [])
-        return graphs.Target(sets, {segment.word for segment in segments if segment.word is not None},
+        return graphs.Target(sets, {segment.guard for segment in segments if segment.guard is not None},
                              {segment.gate for segment in again if segment.gate},
-                             {segment.word for segment in again if segment.word is not None},
+                             {segment.guard for segment in again if segment.guard is not None},
                              {loop.task for loop in self.loops_around(begin)})
 
     def sets(self, point):
@@ -386,17 +386,17 @@ class Lowering:
         if point.kind not in ("head", "loop end"):
             return [{}]
         own = [item.handles[0][0]] if item.handles[0] else []
-        arms = [loop.handles[0][0] for loop in self.loops if point.kind == "loop end" and loop.loop is item and
+        inner = [loop.handles[0][0] for loop in self.loops if point.kind == "loop end" and loop.loop is item and
                 loop.letter == "D" and loop.handles[0]]
-        return [dict.fromkeys(arms, 1) | dict.fromkeys(own, value) for value in (1, 0)]
+        return [dict.fromkeys(inner, 1) | dict.fromkeys(own, value) for value in (1, 0)]
 
     def nodes(self, block):
         made = []
         for segment in block.segments:
             nodes = []
             for node in segment.nodes:
-                word = segment.word if node.kind in ("task", "control") else None
-                nodes.append(graphs.Node(node.kind, node.item.task if node.item else -1, node.handle, word,
+                guard = segment.guard if node.kind in ("task", "control") else None
+                nodes.append(graphs.Node(node.kind, node.item.task if node.item else -1, node.handle, guard,
                                          node.exit.next if node.exit else None, list(map(self.nodes, node.bodies))))
             made += [graphs.Node("segment", handle=segment.gate, bodies=[nodes])] if segment.gate else nodes
         return made

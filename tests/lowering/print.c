@@ -42,7 +42,7 @@ static void print_graph(const gk_gates *g) {
     put(task_at(g->plan, n->node), ", ");
     put(n->handle, ", ");
     put(n->point, ", ");
-    put(n->word, "]");
+    put(n->guard, "]");
   }
   printf("]");
   begin("handles");
@@ -66,10 +66,10 @@ static void print_points(const gk_gates *g) {
     put(p->exits, ", ");
     put(p->exit_count, ", ");
     put(p->handle, ", ");
-    put(p->arm, ", ");
-    put(p->arm_count, ", ");
+    put(p->reenable, ", ");
+    put(p->reenable_count, ", ");
     put(p->block, ", ");
-    put(p->closer, "]");
+    put(p->close, "]");
   }
   printf("]");
   begin("exits");
@@ -80,18 +80,18 @@ static void print_points(const gk_gates *g) {
     put(g->exits[k].value, "]");
   }
   printf("]");
-  begin("arms");
-  for (uint32_t k = 0; k < g->arm_count; ++k) put(g->arms[k], k + 1 < g->arm_count ? ", " : "");
+  begin("reenables");
+  for (uint32_t k = 0; k < g->reenable_count; ++k) put(g->reenables[k], k + 1 < g->reenable_count ? ", " : "");
   printf("]");
 }
 
 static void print_blocks(const gk_gates *g) {
-  begin("closers");
-  for (uint32_t k = 0; k < g->closer_count; ++k) {
+  begin("closes");
+  for (uint32_t k = 0; k < g->close_count; ++k) {
     row(k);
-    put(g->closers[k].kind, ", ");
-    put(g->closers[k].at, ", ");
-    put(g->closers[k].value, "]");
+    put(g->closes[k].kind, ", ");
+    put(g->closes[k].at, ", ");
+    put(g->closes[k].value, "]");
   }
   printf("]");
   begin("blocks");
@@ -114,7 +114,7 @@ static void print_blocks(const gk_gates *g) {
     row(k);
     put(listed(g->plan, g->plan->checkpoints, k), ", ");
     put(g->targets[k].block, ", ");
-    put(g->targets[k].closer, "]");
+    put(g->targets[k].close, "]");
   }
   printf("]}\n");
 }

@@ -84,8 +84,8 @@ static void rig_control(void *user, const gk_gate_node *n) {
     break;
   case GK_GATE_EPILOGUE: HOST_RUN(1, r->threads, run_epilogue(t)); break;
   default:
-    if (t->bits & GKI_CUDA_WITH_PLAIN) HOST_RUN(1, 2, gki_control_plain(t, n->point, n->word));
-    else HOST_RUN(1, 2, gki_control(t, n->point, n->word));
+    if (t->bits & GKI_CUDA_WITH_PLAIN) HOST_RUN(1, 2, gki_control_plain(t, n->point, n->guard));
+    else HOST_RUN(1, 2, gki_control(t, n->point, n->guard));
     break;
   }
 }

@@ -29,9 +29,9 @@ static void sheet_end(sheet *s) {
 static void check_layout(const gk_gates *g, const gki_cuda_layout *l) {
   const struct { size_t at, count, bytes, alignment; } parts[] = {
     {l->points, g->point_count, sizeof(gki_cuda_point), 64}, {l->exits, g->exit_count + 1, sizeof(gki_cuda_exit), 4},
-    {l->arms, g->arm_count, 4, 4}, {l->closers, g->closer_count, sizeof(gki_cuda_closer), 4},
+    {l->arms, g->reenable_count, 4, 4}, {l->closers, g->close_count, sizeof(gki_cuda_closer), 4},
     {l->blocks, g->block_count, sizeof(gki_cuda_block), 4}, {l->targets, g->target_count, sizeof(gki_cuda_target), 4},
-    {l->handles, g->handle_count, 8, 8}, {l->words, g->word_count, 8, 128},
+    {l->handles, g->handle_count, 8, 8}, {l->words, g->guard_count, 8, 128},
   };
   size_t end = sizeof(gki_cuda_tables);
   assert_int_equal(l->points, GKI_CUDA_POINTS_AT);
@@ -61,7 +61,8 @@ static void check_points(const gk_gates *g, const gki_cuda_point *points) {
     const uint32_t flag = p->kind == GK_POINT_ENTER ? 0 : node->flag; /* nobody reads it there */
     const gki_cuda_point wanted = {p->kind, flag, node->offset, p->node, node->op == GK_OP_SWITCH,
                                    loops ? node->max_iterations : 0, loops ? node->loop : GK_NONE, p->checkpoint,
-                                   p->exits, p->exit_count, p->handle, p->arm, p->arm_count, p->block, p->closer, 0};
+                                   p->exits, p->exit_count, p->handle, p->reenable, p->reenable_count,
+                                   p->block, p->close, 0};
     assert_memory_equal(&points[k], &wanted, sizeof wanted);
   }
 }
@@ -77,8 +78,8 @@ static void check_rest(const gk_gates *g, const gki_cuda_layout *l, const char *
     assert_int_equal(exits[k].handle, g->exits[k].handle);
     assert_int_equal(exits[k].value, g->exits[k].value);
   }
-  for (uint32_t k = 0; k < g->closer_count; ++k) {
-    const gki_cuda_closer wanted = {g->closers[k].kind, g->closers[k].at, g->closers[k].value};
+  for (uint32_t k = 0; k < g->close_count; ++k) {
+    const gki_cuda_closer wanted = {g->closes[k].kind, g->closes[k].at, g->closes[k].value};
     assert_memory_equal(&closers[k], &wanted, sizeof wanted);
   }
   for (uint32_t k = 0; k < g->block_count; ++k) {
@@ -89,11 +90,11 @@ static void check_rest(const gk_gates *g, const gki_cuda_layout *l, const char *
   }
   for (uint32_t k = 0; k < g->target_count; ++k) {
     assert_int_equal(targets[k].block, g->targets[k].block);
-    assert_int_equal(targets[k].closer, g->targets[k].closer);
+    assert_int_equal(targets[k].closer, g->targets[k].close);
   }
-  if (g->arm_count) assert_memory_equal(memory + l->arms, g->arms, g->arm_count * sizeof *g->arms);
+  if (g->reenable_count) assert_memory_equal(memory + l->arms, g->reenables, g->reenable_count * sizeof *g->reenables);
   for (uint32_t k = 0; k < g->handle_count; ++k) assert_int_equal(handles[k], 1000 + k);
-  for (uint32_t k = 0; k < g->word_count; ++k) assert_int_equal(words[k], 0);
+  for (uint32_t k = 0; k < g->guard_count; ++k) assert_int_equal(words[k], 0);
 }
 
 static void check_tables(const gk_gates *g) {
@@ -150,8 +151,8 @@ static void test_tables(void **state) {
 static void test_sizes(void **state) {
   (void)state;
   const uint32_t most = UINT32_MAX;
-  const gk_gates gates = {.point_count = most, .exit_count = most, .arm_count = most, .closer_count = most,
-                          .block_count = most, .target_count = most, .handle_count = most, .word_count = most};
+  const gk_gates gates = {.point_count = most, .exit_count = most, .reenable_count = most, .close_count = most,
+                          .block_count = most, .target_count = most, .handle_count = most, .guard_count = most};
   const gki_cuda_layout l = gki_cuda_tables_lay_out(&gates);
   assert_true(l.bytes > (size_t)most * (64 + 12 + 4 + 12 + 40 + 8 + 8 + 8)); /* nothing wrapped */
   gki_cuda_shared s;

@@ -135,7 +135,7 @@ static const known lists[] = {
     {STRAIGHT, {0}, {{40, 20}, {20, 0}, {20, 0}, {20, 0}, {20, 0}}},
     /* A decision begins the body: it is made before the loop, and then by the loop's end. */
     {"tDY.t.", {10}, {{1 + 10 * 4, 2 + 10 * 2}, {11, 1}, {20, 1}, {20, 1}, {20, 1}}},
-    /* No checkpoints: the inner loop is armed by the end of the outer one, not by a kernel. */
+    /* No checkpoints: the inner loop is re-enabled by the end of the outer one, not by a kernel. */
     {"DtWtt.t.", {3, 2}, {{3 + 3 * (2 + 1), 1 + 3}, {3 + 3 * 2 + 3, 1 + 3}, {12, 4}, {12, 4}, {12, 4}}},
     {"ttt", {0}, {{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 0}}},
 };

@@ -50,11 +50,11 @@ static void check_node(const gk_gates *g, uint32_t at, uint32_t *handles_seen) {
   if (n->kind == GK_GATE_EPILOGUE) assert_int_equal(at, g->node_count - 1);
 }
 
-/* Nothing but words closes anything, and each loop is ended by the kernel that is last in it. */
+/* Nothing but guards closes anything, and each loop is ended by the kernel that is last in it. */
 static void check_plain(const gk_gates *g) {
-  assert_int_equal(g->arm_count, 0);
-  assert_int_equal(g->closer_count, g->word_count);
-  for (uint32_t k = 0; k < g->closer_count; ++k) assert_int_equal(g->closers[k].kind, GK_CLOSE_GUARD);
+  assert_int_equal(g->reenable_count, 0);
+  assert_int_equal(g->close_count, g->guard_count);
+  for (uint32_t k = 0; k < g->close_count; ++k) assert_int_equal(g->closes[k].kind, GK_CLOSE_GUARD);
   for (uint32_t k = 0; k < g->node_count; ++k) {
     if (g->nodes[k].kind != GK_GATE_WHILE) continue;
     uint32_t last = k + 1;
@@ -76,7 +76,7 @@ static void check_shape(const gk_gates *g) {
     assert_int_equal(g->nodes[k].node, task); /* all of them, in the list's order */
     const gk_node *at = &plan->nodes[task];
     if (at->op == GK_OP_CALL || (at->op == GK_OP_KERNEL && at->kernel->cuda))
-      assert_int_equal(g->nodes[k].word, GK_NONE);
+      assert_int_equal(g->nodes[k].guard, GK_NONE);
   }
   for (++task; task < plan->node_count; ++task) assert_true(plan->nodes[task].op > GK_OP_CALL);
   assert_int_equal(handles, g->handle_count);
@@ -86,18 +86,18 @@ static void check_shape(const gk_gates *g) {
   assert_int_equal(decides, g->node_count && g->nodes[g->node_count - 1].kind == GK_GATE_EPILOGUE);
   for (uint32_t k = 0; k < g->point_count; ++k) {
     const gk_gate_point *p = &g->points[k]; /* nothing is behind a loop end in its body */
-    if (p->kind == GK_POINT_LOOP_END) assert_int_equal(p->closer, g->blocks[p->block].end);
+    if (p->kind == GK_POINT_LOOP_END) assert_int_equal(p->close, g->blocks[p->block].end);
   }
-  uint32_t closers = 0;
+  uint32_t closes = 0;
   for (uint32_t b = 0; b < g->block_count; ++b) {
-    assert_int_equal(g->blocks[b].begin, closers);
-    closers = g->blocks[b].end;
+    assert_int_equal(g->blocks[b].begin, closes);
+    closes = g->blocks[b].end;
     if (b == 0) continue;
     const gk_gate_block *around = &g->blocks[g->blocks[b].around];
     assert_true(around->begin <= g->blocks[b].before && g->blocks[b].before <= g->blocks[b].after);
     assert_true(g->blocks[b].after <= around->end);
   }
-  assert_int_equal(closers, g->closer_count);
+  assert_int_equal(closes, g->close_count);
   if (g->bits & GK_WITH_PLAIN) check_plain(g);
 }
 
@@ -126,7 +126,7 @@ static struct {
   long lists, launches, resumed, yielded, cancelled, limited, interleaved, tasks, kernels, conditionals;
 } sum;
 
-/* Code by hand, which looks at no word, in some of the lists. */
+/* Code by hand, which reads no guard, in some of the lists. */
 static void put_by_hand(gk_task *tasks, uint32_t count, uint64_t random) {
   static const gk_code code = {.text = ""};
   static const gk_kernel by_hand = {.name = "by hand", .cuda = &code};
@@ -388,7 +388,7 @@ static void test_straight_lists_are_free(void **state) {
     assert_int_equal(gk_gates_make(plan_of(&l), GK_WITH_RESUME | GK_WITH_CANCEL | GK_WITH_SWITCH, &gates), GK_OK);
     check_shape(gates);
     assert_int_equal(gates->node_count, count); /* neither prologue nor epilogue */
-    assert_int_equal(gates->handle_count + gates->point_count + gates->closer_count + gates->word_count, 0);
+    assert_int_equal(gates->handle_count + gates->point_count + gates->close_count + gates->guard_count, 0);
     gk_gates_free(gates);
     gki_plan_free(&l.planned);
     gki_blocks_free(&l.blocks);
@@ -452,7 +452,7 @@ static uint32_t ways_to_marks(gk_task *tasks, uint32_t room) {
   return checkpoints(tasks, at, room, 0);
 }
 
-/* A loop end arms many loops, in loops as deep as may be; each stop ends all of those. */
+/* A loop end re-enables many loops, in loops as deep as may be; each stop ends all of those. */
 static uint32_t many_in_deep(gk_task *tasks, uint32_t room) {
   enum { depth = 60 };
   uint32_t at = 0;
@@ -488,8 +488,8 @@ static effort effort_of(shape fill, uint32_t room, uint32_t bits) {
     const uint32_t resume = (bits & GK_WITH_RESUME) != 0, n = planned.plan.checkpoint_count;
     assert_int_equal(gates->conditional_count, n - 1 + resume);
     assert_int_equal(gates->control_count, n);
-    assert_int_equal(gates->closer_count, n - 1 + resume);
-    for (uint32_t k = 0; k < n; ++k) assert_int_equal(gates->points[k].closer, k + resume); /* all that comes after */
+    assert_int_equal(gates->close_count, n - 1 + resume);
+    for (uint32_t k = 0; k < n; ++k) assert_int_equal(gates->points[k].close, k + resume); /* all that comes after */
   }
   gk_gates_free(gates);
   assert_int_equal(gk_set_allocator(NULL), GK_OK);

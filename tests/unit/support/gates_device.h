@@ -20,7 +20,7 @@ typedef struct device_graph {
   const gk_gates *gates;
   uint32_t *values; /* of handles */
   uint32_t *setters; /* by handle: number of the kernel that set it last; plain gates */
-  uint64_t *words;
+  uint64_t *guards;
 } device_graph;
 
 typedef struct device {
@@ -28,7 +28,7 @@ typedef struct device {
   void (*execute)(void *user, uint32_t node);
   int64_t (*read)(void *user, uint32_t node);
   bool (*cancelled)(void *user);
-  bool (*closed)(void *user, uint32_t word); /* for whoever has `control`, and words of his own */
+  bool (*closed)(void *user, uint32_t guard); /* for whoever has `control`, and guards of its own */
   void (*control)(void *user, const gk_gate_node *n); /* CONTROL, PROLOGUE, EPILOGUE; NULL: what stands here */
   void (*sets)(void *user, uint32_t handle, uint32_t from); /* the kernel at that node does; NULL: nobody asks */
   void *user;
@@ -71,13 +71,13 @@ static void graph_begin(device_graph *graph, const gk_gates *gates) {
   graph->gates = gates;
   graph->values = calloc(gates->handle_count + 1, sizeof *graph->values);
   graph->setters = calloc(gates->handle_count + 1, sizeof *graph->setters);
-  graph->words = calloc(gates->word_count + 1, sizeof *graph->words);
+  graph->guards = calloc(gates->guard_count + 1, sizeof *graph->guards);
 }
 static void graph_end(device_graph *graph) {
   gk_gates_free(graph->gates);
   free(graph->values);
   free(graph->setters);
-  free(graph->words);
+  free(graph->guards);
 }
 
 /* ---- control kernels --------------------------------------------------------------------------------------------- */
@@ -138,17 +138,17 @@ static void set(device *d, uint32_t handle, uint32_t value) {
 }
 static void close_range(device *d, uint32_t begin, uint32_t end) {
   for (uint32_t k = begin; k < end; ++k) {
-    const gk_gate_close *c = &d->graph->gates->closers[k];
-    if (c->kind == GK_CLOSE_GUARD) d->graph->words[c->at] = d->number;
+    const gk_gate_close *c = &d->graph->gates->closes[k];
+    if (c->kind == GK_CLOSE_GUARD) d->graph->guards[c->at] = d->number;
     else set(d, c->at, c->value);
   }
 }
 
 static void open_range(device *d, uint32_t begin, uint32_t end) {
   for (uint32_t k = begin; k < end; ++k) {
-    const gk_gate_close *c = &d->graph->gates->closers[k];
-    if (c->kind == GK_CLOSE_GUARD) d->graph->words[c->at] = 0;
-    if (c->kind == GK_CLOSER_GATE) set(d, c->at, 1);
+    const gk_gate_close *c = &d->graph->gates->closes[k];
+    if (c->kind == GK_CLOSE_GUARD) d->graph->guards[c->at] = 0;
+    if (c->kind == GK_CLOSE_GATE) set(d, c->at, 1);
   }
 }
 
@@ -172,7 +172,7 @@ static loop_record *touch(device *d, uint32_t loop) {
 static void aim(device *d) {
   const gk_gates *g = d->graph->gates;
   const gk_gate_target *target = &g->targets[d->target];
-  uint32_t place = target->closer;
+  uint32_t place = target->close;
   for (uint32_t b = target->block; b != GK_NONE; place = g->blocks[b].before, b = g->blocks[b].around) {
     close_range(d, g->blocks[b].begin, place);
     if (!is_plain(g)) set(d, g->blocks[b].handle, g->blocks[b].value);
@@ -182,7 +182,7 @@ static void aim(device *d) {
 static void open_again(device *d) {
   const gk_gates *g = d->graph->gates;
   const gk_gate_target *target = &g->targets[d->target];
-  uint32_t place = target->closer;
+  uint32_t place = target->close;
   for (uint32_t b = target->block; b != GK_NONE; place = g->blocks[b].before, b = g->blocks[b].around)
     if (g->blocks[b].in_loop) open_range(d, g->blocks[b].begin, place);
 }
@@ -194,7 +194,7 @@ static uint32_t stop(device *d, const gk_gate_point *p, uint32_t checkpoint) {
     d->stopped_at = checkpoint;
   }
   if (p->checkpoint != GK_NONE) d->ran[p->checkpoint] = d->number;
-  uint32_t place = p->closer;
+  uint32_t place = p->close;
   for (uint32_t b = p->block; b != GK_NONE; place = g->blocks[b].after, b = g->blocks[b].around) {
     close_range(d, place, g->blocks[b].end);
     if (g->blocks[b].loop == GK_NONE) continue;
@@ -237,7 +237,7 @@ static uint32_t walk_loop_end(device *d, const gk_gate_point *p) {
   }
   if (!again) r->entry = 0;
   set(d, p->handle, again);
-  for (uint32_t k = 0; k < p->arm_count; ++k) set(d, g->arms[p->arm + k], 1);
+  for (uint32_t k = 0; k < p->reenable_count; ++k) set(d, g->reenables[p->reenable + k], 1);
   return g->exits[p->exits + !again].next;
 }
 
@@ -263,7 +263,7 @@ static void set_own(device *d, const gk_gate_point *p, uint32_t handle, uint32_t
   }
 }
 
-/* Plain: the word is closed. */
+/* Plain: the guard is closed. */
 static void turn_off(device *d, uint32_t point) {
   const gk_gates *g = d->graph->gates;
   for (; point != GK_NONE; point = g->exits[g->points[point].exits].next) {
@@ -324,7 +324,7 @@ static void fork_branches(strand *s, const gk_gate_node *nodes, uint32_t at) {
   }
 }
 
-static bool is_closed(const device *d, uint32_t word) { return d->graph->words[word] == d->number; }
+static bool is_closed(const device *d, uint32_t guard) { return d->graph->guards[guard] == d->number; }
 
 static void start_node(device *d, strand *s, uint32_t at) {
   const gk_gates *g = d->graph->gates;
@@ -340,12 +340,12 @@ static void start_node(device *d, strand *s, uint32_t at) {
   }
   switch (n->kind) {
   case GK_GATE_TASK:
-    if (n->word != GK_NONE && (d->closed ? d->closed(d->user, n->word) : is_closed(d, n->word))) break;
+    if (n->guard != GK_NONE && (d->closed ? d->closed(d->user, n->guard) : is_closed(d, n->guard))) break;
     ++d->tasks;
     d->execute(d->user, n->node);
     break;
   case GK_GATE_CONTROL:
-    if (n->word == GK_NONE || !is_closed(d, n->word)) walk_chain(d, n->point);
+    if (n->guard == GK_NONE || !is_closed(d, n->guard)) walk_chain(d, n->point);
     else if (is_plain(g)) turn_off(d, n->point);
     break;
   case GK_GATE_SEGMENT:
