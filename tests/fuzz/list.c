@@ -114,7 +114,8 @@ static void check_gates(const gk_gates *g) {
   for (uint32_t k = 0; k < g->point_count; ++k) {
     const gk_gate_point *p = &g->points[k];
     REQUIRE(p->exits <= g->exit_count && p->exit_count <= g->exit_count - p->exits);
-    REQUIRE(!p->reenable_count || (p->reenable < g->reenable_count && p->reenable_count <= g->reenable_count - p->reenable));
+    REQUIRE(!p->reenable_count || (p->reenable < g->reenable_count &&
+                                   p->reenable_count <= g->reenable_count - p->reenable));
   }
   for (uint32_t k = 0; k < g->exit_count; ++k)
     REQUIRE(g->exits[k].next == GK_NONE || g->exits[k].next < g->point_count);
