@@ -12,12 +12,13 @@ import tap  # noqa: E402
 PAGE = tap.ROOT / "docs" / "errors.md"
 TOP = """# What can go wrong
 
-Calls answer a result, or NULL. After an error `gk_error()` has its sentence, for the thread that called: which call or
-graph, which task (its index in the list and its name) or slot (number and name), what is wrong, and what to do. What
-goes wrong while a launch runs is answered by `gk_wait` or `gk_poll`. With `GK_LOG=error` each error is printed as well.
+Calls return a result, or NULL. After an error `gk_error()` returns its message in the calling thread. The message
+names the call or graph, and the task (its index in the list and its name) or the slot (number and name). It says what
+is wrong and what to do. `gk_wait` and `gk_poll` return errors that occur while a launch runs. `GK_LOG=error` prints
+each error.
 
-This page has all results, and every problem that a list can have. It is written from `common/base/results.def` and
-`common/list/problems.def` by `tests/repo/errors.py --update`.
+This page lists all results, and every problem that a list can have. `tests/repo/errors.py --update` writes it from
+`common/base/results.def` and `common/list/problems.def`.
 
 ## Results
 
@@ -27,8 +28,8 @@ This page has all results, and every problem that a list can have. It is written
 MIDDLE = """
 ## Problems of a list
 
-What `gk_check` reports, and `gk_graph_create` refuses. The code is stable, for tests. Before each sentence comes the
-task, as in "task 7 (scale): "; words in braces are filled in.
+`gk_check` reports these problems, and `gk_graph_create` refuses a list that has one. The code is stable, for tests.
+Each message begins with the task, as in "task 7 (scale): ". Words in braces are replaced.
 """
 
 
