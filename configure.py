@@ -551,7 +551,7 @@ def bench(options):
     programs = sorted(name for name in single if name.startswith("build/bench/"))
     if run("ninja", *programs):
         return 1
-    return run(sys.executable, "bench/run.py", *(["--quick"] if options.quick else [])) if programs else 1
+    return run(sys.executable, "bench/tools/run.py", *(["--quick"] if options.quick else [])) if programs else 1
 
 
 # ---- the command line -----------------------------------------------------------------------------------------------

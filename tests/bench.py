@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Each benchmark, with --quick: every arm runs once and is right, the JSON has them all, and so has the page that is
-written from it. The runner: on figures that are known, and on a wrong result. bench/run.py: as it is called."""
+written from it. The runner: on figures that are known, and on a wrong result. bench/tools/run.py: as it is called."""
 import argparse
 import json
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import tap
 
-sys.path.insert(0, str(tap.ROOT / "bench"))
+sys.path.insert(0, str(tap.ROOT / "bench/tools"))
 import run as runner  # noqa: E402
 import run_peers  # noqa: E402
 
@@ -126,7 +126,7 @@ def shown(folder):
     for path in Path(folder).glob("*.json"):
         report = json.loads(path.read_text())
         path.write_text(json.dumps(dict(report, rounds=1, started="", commit="")))
-    trouble = tap.run(sys.executable, tap.ROOT / "bench/plot.py", folder, cwd=tap.ROOT)
+    trouble = tap.run(sys.executable, tap.ROOT / "bench/tools/plot.py", folder, cwd=tap.ROOT)
     if trouble:
         return trouble
     page = (Path(folder) / "README.md").read_text()
@@ -138,9 +138,9 @@ def shown(folder):
 
 
 def from_one_command(folder):
-    """bench/run.py where there is a device, and where there is none: what it writes, and that nothing is left out."""
-    command = [sys.executable, Path("bench/run.py").absolute(), "--quick", "--no-peers", "--only", "cuda_checkpoints",
-               "--only", "kernel_host", "--out", Path(folder).name]
+    """What bench/tools/run.py writes with a device and without one; nothing is left out."""
+    command = [sys.executable, Path("bench/tools/run.py").absolute(), "--quick", "--no-peers", "--only",
+               "cuda_checkpoints", "--only", "kernel_host", "--out", Path(folder).name]
     none = {"CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": ""}
     for env, wanted in ((simulated(), ["- simulated GPU 0, 4 multiprocessors", "- driver: CUDA ", "## Floor",
                                        '*floor: 1.00 of "an edge between two empty kernels"*', "| clocks after |",
@@ -158,11 +158,12 @@ def from_one_command(folder):
 
 
 def misused(folder):
-    """What bench/run.py can't do is said before anything is measured."""
+    """What bench/tools/run.py can't do is said before anything is measured."""
     unready = Path(folder) / "unready"  # as a fresh clone is
     unready.mkdir()
     shutil.copytree(tap.ROOT / "bench", unready / "bench", ignore=shutil.ignore_patterns("results"))
-    done = subprocess.run([sys.executable, unready / "bench/run.py", "--only", "bfs"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, unready / "bench/tools/run.py", "--only", "bfs"], capture_output=True,
+                          text=True)
     if done.returncode != 1 or "./configure.py demo does both" not in done.stderr or "Traceback" in done.stderr:
         return f"a tree that isn't configured: {done.returncode} {done.stderr}"
     page = Path(folder) / "page"
@@ -172,9 +173,9 @@ def misused(folder):
                           (["--only", "solver", "--out", page], f"--out {page} is no folder"),
                           (["--rounds", "0"], "--rounds 0: at least 1"),
                           (["--only", "warp_graph"], "peers are held against a program of gk's")):
-        done = subprocess.run([sys.executable, Path("bench/run.py").absolute(), "--quick", *words], capture_output=True,
-                              text=True)
-        if done.returncode != 1 or f"bench/run.py: {wanted}" not in done.stderr or "Traceback" in done.stderr:
+        done = subprocess.run([sys.executable, Path("bench/tools/run.py").absolute(), "--quick", *words],
+                              capture_output=True, text=True)
+        if done.returncode != 1 or f"bench/tools/run.py: {wanted}" not in done.stderr or "Traceback" in done.stderr:
             return f"{words}: {done.returncode} {done.stdout}\n{done.stderr}"
     return None
 
@@ -283,7 +284,7 @@ def hangs(_):
 INTERRUPTED = """
 import sys
 from pathlib import Path
-sys.path.insert(0, "bench")
+sys.path.insert(0, "bench/tools")
 import run
 run.BUILD, run.targets, run.build = Path(sys.argv[1]), lambda: ["first", "second"], lambda programs: None
 sys.argv[1:] = ["--no-peers", "--offline", "--quick", "--out", sys.argv[1] + "/out"]
@@ -339,9 +340,10 @@ def unlisted(programs):
     """Programs, headers and scripts that bench/README.md doesn't name."""
     folder = tap.ROOT / "bench"
     page = (folder / "README.md").read_text()
-    names = [f"{Path(program).name}.c" for program in programs]
-    names += [path.name for suffix in ("h", "py", "sh") for path in folder.glob(f"*.{suffix}")
-              if not path.name.endswith(("_app.h", "_hand.h"))]
+    names = [f"cuda/{name[5:]}.c" if name.startswith("cuda_") else f"cpu/{name}.c"
+             for name in (Path(program).name for program in programs)]
+    names += [str(path.relative_to(folder)) for pattern in ("*.sh", "[!p]*/*.h", "tools/*.py")
+              for path in folder.glob(pattern) if not path.name.endswith(("_app.h", "_hand.h"))]
     absent = sorted(name for name in names if f"`{name}" not in page)
     return f"bench/README.md lacks {', '.join(absent)}" if absent else None
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The soft body on the simulated driver: two small balls touch, a launch yields and is resumed, a buffer grows, and all
-ends where it does on OpenMP, within the rounding that bench/gpu.py allows on a real GPU, too. For a tree without
+ends where it does on OpenMP, within the rounding that bench/tools/gpu.py allows on a real GPU, too. For a tree without
 sanitizers; the simulated driver's own are loaded first if it has any."""
 import math
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tap
 
-sys.path.insert(0, str(tap.ROOT / "bench"))
+sys.path.insert(0, str(tap.ROOT / "bench/tools"))
 from gpu import FREE_METRES  # noqa: E402
 
 STEPS, RINGS = 40, 4

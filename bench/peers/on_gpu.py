@@ -1,5 +1,5 @@
 """What the scripts of peers on CUDA share: whether there is a device, and the rows of table C12 that all of them have.
-The figures they are held against are those of bench/cuda_peers.c, where tasks are the same."""
+The figures they are held against are those of bench/cuda/peers.c, where tasks are the same."""
 import ctypes
 
 import measure

@@ -1,4 +1,4 @@
-/* Written by bench/costs.py from bench/results: what gk chooses by, and where each number is from. */
+/* Written by bench/tools/costs.py from bench/results: what gk chooses by, and each number's source. */
 #ifndef GKI_BASE_COSTS_H
 #define GKI_BASE_COSTS_H
 

@@ -1,6 +1,6 @@
 /* A benchmark with figures that are known, an arm whose results are wrong, and one that can't be measured:
  * tests/bench.py looks at what becomes of each. */
-#include "harness.h"
+#include "bench/harness/harness.h"
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
 import tap  # noqa: E402
 
-sys.path.insert(0, str(tap.ROOT / "bench"))
+sys.path.insert(0, str(tap.ROOT / "bench/tools"))
 import plot  # noqa: E402
 import plot_figures  # noqa: E402
 import plot_growth  # noqa: E402
@@ -41,7 +41,7 @@ def page_of(folder, tables, **others):
         (Path(folder) / f"{name}.json").write_text(json.dumps(one))
     page = Path(folder) / "README.md"
     page.unlink(missing_ok=True)
-    done = subprocess.run([sys.executable, tap.ROOT / "bench/plot.py", folder], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, tap.ROOT / "bench/tools/plot.py", folder], capture_output=True, text=True)
     return page.read_text() if page.exists() else done.stdout + done.stderr
 
 
@@ -86,7 +86,7 @@ def goals_shown(folder):
 
 WITHOUT = """
 import sys
-sys.path.insert(0, "bench")
+sys.path.insert(0, "bench/tools")
 import plot
 plot.PYTHONS = sys.argv[2:]
 sys.argv[2:] = []
@@ -114,7 +114,7 @@ def without_matplotlib(folder):
     drawer.chmod(0o755)
     done = plotted("/nowhere/python", str(drawer))
     asked = (Path(folder) / "asked").read_text()
-    return None if asked.endswith(f"bench/plot.py {folder}\n") else f"another Python: {asked}, {done.stderr}"
+    return None if asked.endswith(f"bench/tools/plot.py {folder}\n") else f"another Python: {asked}, {done.stderr}"
 
 
 def rounds_shown(folder):
@@ -217,7 +217,7 @@ def runs_shown(folder):
 def cut_off(folder):
     """JSON that isn't whole is named."""
     (Path(folder) / "tasks.json").write_text('{"program": "tasks", "tables": [')
-    for command in (["bench/plot.py", folder], ["bench/compare.py", folder, folder]):
+    for command in (["bench/tools/plot.py", folder], ["bench/tools/compare.py", folder, folder]):
         done = subprocess.run([sys.executable, *command], cwd=tap.ROOT, capture_output=True, text=True)
         if done.returncode != 1 or f"{folder}/tasks.json is no JSON" not in done.stderr or "Traceback" in done.stderr:
             return f"{command[0]}: {done.returncode} {done.stderr}"
@@ -314,7 +314,7 @@ def rounds_merged():
     if kept != ["the better of each round", "loops", "loops"] or rounds.over_rounds(held[1:])["verdict"] != "met":
         return f"held against: {kept}"
     called = [runner.command(words) for words in ([], ["--quick"], ["--out", "a b", "--quick"])]
-    if called != ["./configure.py bench", "./configure.py bench --quick", "bench/run.py --out 'a b' --quick"]:
+    if called != ["./configure.py bench", "./configure.py bench --quick", "bench/tools/run.py --out 'a b' --quick"]:
         return f"as it was called: {called}"
     if rounds.merge([report(1, 2), report(1, 4)])["tables"][0]["arms"][0]["median"] != 3:
         return "of two rounds neither the better nor the worse counts"
@@ -383,8 +383,8 @@ def unlike(folder):
             report = json.loads((where / "tasks.json").read_text())
             report["tables"][0]["ratios"][0].update(more)
             (where / "tasks.json").write_text(json.dumps(report))
-        done = subprocess.run([sys.executable, "bench/compare.py", where.with_name(name), where], capture_output=True,
-                              text=True)
+        done = subprocess.run([sys.executable, "bench/tools/compare.py", where.with_name(name), where],
+                              capture_output=True, text=True)
         if done.returncode or "0 slower, 0 faster, 1 within the noise, 1 of unknown noise" not in done.stdout:
             return f"{name}: {done.stdout}{done.stderr}"
     steady, later = write("steady", "6", 1, [1.0, 1.0, 1.0]), write("later", "6", 1.2, [1.1, 1.1, 1.1])
@@ -397,7 +397,7 @@ def unlike(folder):
                                  "2 figures in both: 2 slower"], ["not the same", "not as quiet", "in ns"]),
             (one, other, ["--times"], ["slower: F8, it, in ns: 2.000", "slower: floor, tasks, a call: 2.000"],
              ["gk against C", "in all"])):
-        done = subprocess.run([sys.executable, "bench/compare.py", before, after, *words], capture_output=True,
+        done = subprocess.run([sys.executable, "bench/tools/compare.py", before, after, *words], capture_output=True,
                               text=True)
         bad = [line for line in wanted if line not in done.stdout] + [line for line in unwanted if line in done.stdout]
         if bad or done.returncode != 1:
@@ -421,7 +421,7 @@ def compared(folder):
                                    ("nine", -2, 0.01)])):
         where.mkdir()
         (where / "tasks.json").write_text(json.dumps(report(ratios)))
-    done = subprocess.run([sys.executable, "bench/compare.py", before, after], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "bench/tools/compare.py", before, after], capture_output=True, text=True)
     wanted = ["slower: X, table, one: 2.000 times as much (noise 2 %)", "faster: X, table, two: 0.500 times as much",
               "from 0 to 6: X, table, six", "only after: X, table, five", "only before: X, table, four",
               "lost in noise: X, table, seven: -0.25 before, -0.5 after", "lost in noise: X, table, eight: -1 before",
@@ -439,7 +439,7 @@ def compared(folder):
     edge = {"unit": "ns", "arms": [{"name": "edge", "median": 1, "p25": 1, "p75": 1}]}
     (before / "cuda.json").write_text(json.dumps(dict(gpu, device={"gpu": "H"}, quick=False, floor=edge)))
     (after / "loops.json").write_text(json.dumps({"program": "loops", "missing": "there is no device", "tables": []}))
-    times = subprocess.run([sys.executable, "bench/compare.py", before, after, "--times"], capture_output=True,
+    times = subprocess.run([sys.executable, "bench/tools/compare.py", before, after, "--times"], capture_output=True,
                            text=True)
     wanted = ["before: H, commit c", "after: G, commit c", "not the same machine: times",
               "after is by --quick",
@@ -448,8 +448,8 @@ def compared(folder):
     absent = [line for line in wanted if line not in times.stdout]
     if absent or times.returncode != 1:
         return f"with --times, without {absent}:\n{times.stdout}{times.stderr}"
-    same = subprocess.run([sys.executable, "bench/compare.py", before, before], capture_output=True, text=True)
-    none = subprocess.run([sys.executable, "bench/compare.py", before, folder], capture_output=True, text=True)
+    same = subprocess.run([sys.executable, "bench/tools/compare.py", before, before], capture_output=True, text=True)
+    none = subprocess.run([sys.executable, "bench/tools/compare.py", before, folder], capture_output=True, text=True)
     return None if same.returncode == 0 and "no figures" in none.stderr else f"{same.stdout}{none.stderr}"
 
 
@@ -481,7 +481,7 @@ def peers_compared(folder):
             (one, later, ["--times"], ["slower: F1, n=1, steady: 1.050 times", "3 figures in both: 1 slower"]),
             (three, much, [], ["against shaky: 1.050 times as much (noise 2 %)", "2 figures in both: 2 slower"]),
             (old, later, [], ["2 figures in both: 0 slower, 0 faster, 0 within the noise, 2 of unknown noise\n"])):
-        done = subprocess.run([sys.executable, "bench/compare.py", before, after, *words], capture_output=True,
+        done = subprocess.run([sys.executable, "bench/tools/compare.py", before, after, *words], capture_output=True,
                               text=True)
         absent = [line for line in wanted if line not in done.stdout]
         if absent or done.returncode != (before != old):

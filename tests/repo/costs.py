@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""common/base/costs.h is what bench/costs.py makes of the results that are checked in; and other results would change
+"""common/base/costs.h is what bench/tools/costs.py makes of the results that are checked in, and other results change
 it as they should."""
 import json
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
 import tap  # noqa: E402
 
-SCRIPT = tap.ROOT / "bench/costs.py"
+SCRIPT = tap.ROOT / "bench/tools/costs.py"
 
 
 def costs(*words):

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
 import tap  # noqa: E402
 
-sys.path.insert(0, str(tap.ROOT / "bench"))
+sys.path.insert(0, str(tap.ROOT / "bench/tools"))
 import gpu  # noqa: E402
 import gpu_carry  # noqa: E402
 import gpu_process  # noqa: E402

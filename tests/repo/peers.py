@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The scripts under bench/peers: their rows are those of the README there, and where a peer is installed (in
 build/peers, or for this Python) each of them comes out right. What they have in common: on peers made up here, of which
-some fail. What bench/run.py makes of it: on figures that are known."""
+some fail. What bench/tools/run.py makes of it: on figures that are known."""
 import importlib.metadata
 import json
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).absolute().parent.parent))
 import tap  # noqa: E402
 
-sys.path.insert(0, str(tap.ROOT / "bench"))
+sys.path.insert(0, str(tap.ROOT / "bench/tools"))
 import run  # noqa: E402
 import run_peers  # noqa: E402
 
@@ -152,7 +152,7 @@ def in_common(folder):
     return None if code == 0 and report["missing"] == "no device" and "rows" not in report else f"{report}\n{printed}"
 
 
-# ---- bench/run.py ---------------------------------------------------------------------------------------------------
+# ---- bench/tools/run.py ----------------------------------------------------------------------------------------------
 
 def of_ours(median, quick=False, p5=1.0, p95=100.0, number=0):
     return {"quick": quick, "round": number, "tables": [{"id": "C12", "what": "one more pass", "arms": [

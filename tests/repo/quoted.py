@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No document quotes a figure that isn't in bench/results; and bench/quoted.py would see one that did."""
+"""No document quotes a figure that isn't in bench/results; and bench/tools/quoted.py would see one that did."""
 import json
 import subprocess
 import sys
@@ -16,7 +16,7 @@ PAGE = "(bench/results/cpu/README.md \"F1, one, more: task: gk"
 
 
 def quoted(*words):
-    return subprocess.run([sys.executable, tap.ROOT / "bench/quoted.py", *words], capture_output=True, text=True)
+    return subprocess.run([sys.executable, tap.ROOT / "bench/tools/quoted.py", *words], capture_output=True, text=True)
 
 
 def said_of(folder, text, *words):

@@ -1,9 +1,9 @@
 /* The runner of benchmarks: its options; what it writes, a file that is whole whenever the program is ended; what the
  * system says of the cores; an arm's process that has ended. */
 #define BENCH_ROOT "system"
-#include "bench/apart.c"
-#include "bench/harness.c"
-#include "bench/machine.c"
+#include "bench/harness/apart.c"
+#include "bench/harness/harness.c"
+#include "bench/harness/machine.c"
 #include "unit/support/set_clock.h"
 #include <setjmp.h>
 #include <stdarg.h>

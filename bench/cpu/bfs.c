@@ -1,0 +1,205 @@
+/* A whole application (table F3): breadth-first search, by gk's loop with its branches and by hand with OpenMP. What
+ * all must find are the distances that a queue finds. */
+#include "bench/apps/bfs_app.h"
+#include "bench/apps/bfs_hand.h"
+#include "bench/harness/apart.h"
+#include "bench/harness/cpu_floor.h"
+#include "bench/harness/host_loop.h"
+#include "bench/harness/must.h"
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_right(const bfs_graph *g, int k, const int *distances) {
+  return memcmp(distances, g->distances[k], (size_t)g->vertices * sizeof *distances) == 0;
+}
+
+/* ---- by gk ------------------------------------------------------------------------------------------------------- */
+
+typedef struct gk_arm {
+  const bfs_graph *g;
+  gk_device *device;
+  gk_graph *graph;
+  host_loop loop; /* of the same memory */
+  int begin, stretches[BFS_STRETCHES], took[BFS_STRETCHES] /* of the last search */;
+} gk_arm;
+
+static void begin_gk(gk_arm *arm, const bfs_graph *g) {
+  bfs_number numbers[BFS_NUMBERS];
+  arm->g = g;
+  must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &arm->device));
+  must(gk_graph_create(arm->device, &bfs_list, 0, &arm->graph));
+  bfs_bind(arm->device, arm->graph, g);
+  host_begin(&arm->loop, arm->device, HOST_GRAPHS);
+  arm->begin = host_add(&arm->loop, &bfs_begin);
+  for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k) arm->stretches[k] = host_add(&arm->loop, &bfs_stretches[k]);
+  host_share(&arm->loop, arm->graph);
+  bfs_numbers(g, cpu_threads(), BFS_FEW, numbers);
+  for (int k = 0; k < BFS_NUMBERS; ++k) {
+    must(gk_bind_int(arm->graph, numbers[k].slot, numbers[k].value));
+    host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
+  }
+}
+
+static void end_gk(gk_arm *arm) {
+  host_end(&arm->loop);
+  gk_graph_destroy(arm->graph);
+  gk_device_close(arm->device);
+}
+
+static const int *search_by_gk(void *with, int source) {
+  const gk_arm *arm = with;
+  must(gk_bind_int(arm->graph, SOURCE, source));
+  must(gk_launch(arm->graph, 0));
+  must(gk_wait(arm->graph, NULL));
+  return gk_bound(arm->graph, DIST);
+}
+
+static const int *search_by_host(void *with, int source) {
+  gk_arm *arm = with;
+  const void *next = (const char *)gk_bound(arm->graph, SEARCH) + bfs_next;
+  memset(arm->took, 0, sizeof arm->took);
+  host_bind_int(&arm->loop, SOURCE, source);
+  host_run(&arm->loop, arm->begin);
+  int what = BFS_ALONE; /* the first level is its source */
+  do {
+    ++arm->took[what];
+    host_run(&arm->loop, arm->stretches[what]);
+    what = host_read(&arm->loop, next);
+  } while (what != BFS_END);
+  return gk_bound(arm->graph, DIST);
+}
+
+/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+
+typedef struct hand_arm {
+  const bfs_graph *g;
+  const int *(*search)(bfs_hand *, int);
+  bfs_hand *h;
+} hand_arm;
+
+static const int *search_by_hand(void *with, int source) {
+  hand_arm *arm = with;
+  return arm->search(arm->h, source);
+}
+
+/* One thread, in gk's process. */
+typedef struct queue_arm {
+  bfs_graph g;
+  int *distances, *queue;
+} queue_arm;
+
+static void begin_queue(queue_arm *arm, const bfs_graph *g) {
+  arm->distances = bench_large((size_t)g->vertices * sizeof *arm->distances);
+  arm->queue = bench_large((size_t)g->vertices * sizeof *arm->queue);
+  if (!bfs_copy(g, &arm->g) || !arm->distances || !arm->queue) bench_fail("out of memory");
+}
+
+static void end_queue(queue_arm *arm) {
+  free(arm->g.first);
+  free(arm->g.to);
+  free(arm->distances);
+  free(arm->queue);
+}
+
+static const int *search_by_queue(void *with, int source) {
+  queue_arm *arm = with;
+  bfs_by_queue(&arm->g, source, arm->distances, arm->queue);
+  return arm->distances;
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+/* Each search is from another source than the one before, so that what that one left is no result of this one's. */
+static bool from_all(const bfs_graph *g, const int *(*search)(void *, int), void *with, uint64_t times,
+                     bench_took *took) {
+  bool right = true;
+  for (uint64_t time = 0; time < times; ++time)
+    for (int k = 0; k < BFS_SOURCES; ++k) {
+      const double begin = bench_now();
+      const int *distances = search(with, g->sources[k]);
+      took->all += (bench_now() - begin) * 1e-6 / BFS_SOURCES;
+      right = is_right(g, k, distances) && right;
+    }
+  return right;
+}
+
+static bool run_gk(void *with, uint64_t times, bench_took *took) {
+  return from_all(((gk_arm *)with)->g, search_by_gk, with, times, took);
+}
+
+static bool run_host(void *with, uint64_t times, bench_took *took) {
+  return from_all(((gk_arm *)with)->g, search_by_host, with, times, took);
+}
+
+static bool run_queue(void *with, uint64_t times, bench_took *took) {
+  return from_all(&((queue_arm *)with)->g, search_by_queue, with, times, took);
+}
+
+/* In a process of its own. */
+static bool run_hand(void *with, uint64_t times, bench_took *took) {
+  hand_arm *arm = with;
+  if (!arm->h) arm->h = bfs_hand_begin(arm->g);
+  if (!arm->h) bench_fail("out of memory");
+  return from_all(arm->g, search_by_hand, arm, times, took);
+}
+
+enum { HANDS = 3 }; /* processes by hand; the last does what one before it does: how far one is from itself */
+
+static void search(const char *name, void (*make)(bfs_graph *, const int *), const int *size, int tries) {
+  static gk_arm arm;
+  queue_arm alone;
+  char what[80], question[200];
+  snprintf(what, sizeof what, "breadth-first search, %s", name);
+  if (!bench_wants("F3", what)) return;
+  bfs_graph *g = bench_shared(sizeof *g);
+  make(g, size);
+  hand_arm with[HANDS] = {{.g = g, .search = bfs_hand_loops}, {.g = g, .search = bfs_hand_region},
+                          {.g = g, .search = bfs_hand_region}};
+  bench_apart by_hand[HANDS];
+  for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
+  begin_gk(&arm, g);
+  begin_queue(&alone, g);
+  search_by_host(&arm, g->sources[0]);
+  const int pushed = arm.took[BFS_PUSH] + arm.took[BFS_GATHER], pulled = arm.took[BFS_PULL];
+  const int levels = *(const int *)((const char *)gk_bound(arm.graph, SEARCH) + bfs_level);
+  snprintf(question, sizeof question,
+           "%d vertices, %d neighbours in all; levels: %d by one thread, %d pushed, %d pulled: the graph, and by hand",
+           g->vertices, g->edges, levels - pushed - pulled, pushed, pulled);
+  const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
+             *again = "by hand, one region, once more",
+             *queue = "one thread, a queue", *host = "gk, the same tasks in a loop of the host's";
+  bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
+    .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
+             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
+             {.name = again, .run = bench_run_apart, .with = &by_hand[2], .settle_ms = BENCH_SETTLE_MS},
+             {.name = queue, .run = run_queue, .with = &alone},
+             {.name = host, .run = run_host, .with = &arm, .settle_ms = BENCH_SETTLE_MS}},
+    .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region, queue}, .goal = 1.02},
+               {.what = "by hand once more against itself", .of = again, .against = {region}},
+               {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region, queue}},
+               {.what = "gk against one thread", .of = "gk", .against = {queue}},
+               {.what = "gk against a loop of the host's", .of = "gk", .against = {host}}}});
+  end_gk(&arm);
+  end_queue(&alone);
+  for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);
+}
+
+static void rmat(bfs_graph *g, const int *scale) { bfs_make_rmat(g, *scale); }
+static void mesh(bfs_graph *g, const int *sides) { bfs_make_mesh(g, sides[0], sides[1], sides[2]); }
+
+int main(int argc, char **argv) {
+  bench_begin(argc, argv, "bfs");
+  cpu_floor();
+  if (bench_is_quick()) {
+    search("R-MAT of scale 10", rmat, (int[]){10}, 1);
+    search("a mesh of 24 x 16", mesh, (int[]){24, 16, 1}, 1);
+  } else {
+    search("R-MAT of scale 18", rmat, (int[]){18}, 2);
+    search("a mesh of 512 x 512", mesh, (int[]){512, 512, 1}, 1);
+    search("a mesh of 64 x 64 x 64", mesh, (int[]){64, 64, 64}, 1);
+  }
+  return bench_end();
+}

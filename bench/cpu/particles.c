@@ -1,0 +1,143 @@
+/* A whole application (table F3): some time steps of soft spheres that are driven together, by gk's graph and by hand
+ * with OpenMP. All arms start from the same moment, search for neighbours in the same steps, find their lists too short
+ * as often, and must come to the same bits; those are held against a run without lists. */
+#include "bench/apps/particles_app.h"
+#include "bench/apps/particles_hand.h"
+#include "bench/harness/apart.h"
+#include "bench/harness/cpu_floor.h"
+#include "gk_info.h"
+#include <stdio.h>
+
+typedef struct scene {
+  setting s;
+  particles by_gk;
+  int threads, steps; /* that one repetition takes */
+  moment before, after;
+} scene; /* in memory that all processes share; by_gk is the first one's alone */
+
+/* In a process of its own. */
+typedef struct hand_arm {
+  const scene *s;
+  spheres_style style;
+  spheres *h; /* NULL: not begun */
+} hand_arm;
+
+/* Energies are sums, and their order is each arm's own. */
+static bool same(const scene *s, const moment *got) {
+  const size_t bytes = (size_t)s->s.n * sizeof(vec);
+  const moment *want = &s->after;
+  return memcmp(got->x, want->x, bytes) == 0 && memcmp(got->v, want->v, bytes) == 0 &&
+         memcmp(got->force, want->force, bytes) == 0 && got->room == want->room && got->yields == want->yields &&
+         got->searches == want->searches && fabs(got->energy - want->energy) < 1e-10 * want->energy &&
+         particles_kept(&s->s, &s->before, got);
+}
+
+static bool run_gk(void *with, uint64_t times, bench_took *took) {
+  scene *s = with;
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) {
+    particles_restore(&s->by_gk, &s->before);
+    const double begin = bench_now();
+    particles_run(&s->by_gk, s->steps);
+    took->all += (bench_now() - begin) * 1e-6;
+    const moment got = particles_look(&s->by_gk);
+    right = same(s, &got) && right;
+  }
+  return right;
+}
+
+static bool run_hand(void *with, uint64_t times, bench_took *took) {
+  hand_arm *arm = with;
+  const scene *s = arm->s;
+  bool right = true;
+  if (!arm->h) arm->h = spheres_start(&s->s, s->threads, arm->style);
+  if (!arm->h) bench_fail("out of memory");
+  for (uint64_t k = 0; k < times; ++k) {
+    if (!spheres_restore(arm->h, &s->before)) bench_fail("out of memory");
+    const double begin = bench_now();
+    if (!spheres_run(arm->h, s->steps)) bench_fail("out of memory");
+    took->all += (bench_now() - begin) * 1e-6;
+    const moment got = spheres_look(arm->h);
+    right = same(s, &got) && right;
+  }
+  return right;
+}
+
+static void begin_moment(moment *m, size_t n) {
+  m->x = bench_shared(n * sizeof *m->x);
+  m->v = bench_shared(n * sizeof *m->v);
+  m->force = bench_shared(n * sizeof *m->force);
+}
+
+static void save(const particles *p, moment *to) {
+  const size_t bytes = (size_t)p->s.n * sizeof(vec);
+  const moment got = particles_look(p);
+  memcpy(to->x, got.x, bytes);
+  memcpy(to->v, got.v, bytes);
+  memcpy(to->force, got.force, bytes);
+  *to = (moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
+}
+
+/* The moment from which all arms start, and what they have to come to. */
+static gk_device *begin_scene(scene *s, int lead) {
+  gk_device *device;
+  if (gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device) != GK_OK) bench_fail(gk_error());
+  s->threads = gk_device_describe(device)->threads;
+  particles_start(&s->by_gk, device, &s->s);
+  particles_place(&s->s, s->before.x, s->before.v);
+  s->before.room = 1;
+  particles_restore(&s->by_gk, &s->before);
+  particles_run(&s->by_gk, lead);
+  save(&s->by_gk, &s->before);
+  particles_restore(&s->by_gk, &s->before);
+  particles_run(&s->by_gk, s->steps);
+  save(&s->by_gk, &s->after);
+  if (s->after.yields == 0) bench_fail("no list was too short, so nothing would be measured of yields");
+  if (!(particles_error(&s->s, &s->before, &s->after, s->steps) < 1e-11))
+    bench_fail("the spheres aren't where they are without lists of neighbours");
+  return device;
+}
+
+enum { HANDS = 3 }; /* processes by hand; the last does what one before it does: how far one is from itself */
+
+static void measure_spheres(int along, int lead, int steps, int tries) {
+  char what[60], question[200];
+  snprintf(what, sizeof what, "particles, %d", along * along * along);
+  if (!bench_wants("F3", what)) return;
+  scene *s = bench_shared(sizeof *s);
+  s->s = particles_setting(along, false);
+  s->steps = steps;
+  begin_moment(&s->before, (size_t)s->s.n);
+  begin_moment(&s->after, (size_t)s->s.n);
+  hand_arm with[HANDS] = {{.s = s, .style = SPHERES_LOOPS}, {.s = s, .style = SPHERES_REGION},
+                          {.s = s, .style = SPHERES_REGION}};
+  bench_apart by_hand[HANDS];
+  for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
+  gk_device *device = begin_scene(s, lead);
+
+  snprintf(question, sizeof question,
+           "%d steps of %d soft spheres (%d searches for neighbours, %d yields): the graph, and by hand", steps, s->s.n,
+           s->after.searches, s->after.yields);
+  const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
+             *again = "by hand, one region, once more";
+  bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
+    .arms = {{.name = "gk", .run = run_gk, .with = s, .settle_ms = BENCH_SETTLE_MS},
+             {.name = loops, .run = bench_run_apart, .with = &by_hand[0], .settle_ms = BENCH_SETTLE_MS},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[1], .settle_ms = BENCH_SETTLE_MS},
+             {.name = again, .run = bench_run_apart, .with = &by_hand[2], .settle_ms = BENCH_SETTLE_MS}},
+    .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
+               {.what = "by hand once more against itself", .of = again, .against = {region}},
+               {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}}}});
+  for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);
+  particles_end(&s->by_gk);
+  gk_device_close(device);
+}
+
+int main(int argc, char **argv) {
+  bench_begin(argc, argv, "particles");
+  cpu_floor();
+  const bool quick = bench_is_quick();
+  measure_spheres(quick ? 8 : 16, 20, quick ? 20 : 40, 2);
+  measure_spheres(quick ? 16 : 32, 20, quick ? 10 : 40, 1);
+  return bench_end();
+}

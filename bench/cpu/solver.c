@@ -1,0 +1,258 @@
+/* A whole application (table F3): conjugate gradients on the seven-point Poisson matrix of a cube, by gk's loop and by
+ * hand with OpenMP. Each arm begins at 0 and stops where the residual is a millionth of the first; all must come to the
+ * same solution, which is known. */
+#include "bench/apps/solver_app.h"
+#include "bench/harness/apart.h"
+#include "bench/harness/cpu_floor.h"
+#include "bench/harness/must.h"
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the call before left there is no solution of this one's. */
+static void spoil(const cube *c, double *u) { memset(u, 0xff, (size_t)c->items * sizeof *u); }
+
+/* ---- by gk ------------------------------------------------------------------------------------------------------- */
+
+typedef struct gk_arm {
+  cube *c;
+  gk_device *device;
+  gk_graph *graph, *begin; /* the whole, and its tasks before the loop, in the same memory */
+} gk_arm;
+
+static void begin_gk(gk_arm *arm, cube *c) {
+  arm->c = c;
+  must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &arm->device));
+  must(gk_graph_create(arm->device, &solver_list, 0, &arm->graph));
+  for (gk_slot slot = U; slot <= B; ++slot) must(gk_resize(arm->graph, slot, (size_t)c->items));
+  must(gk_bind_int(arm->graph, ITEMS, c->items));
+  must(gk_bind_int(arm->graph, SIDE, c->side));
+  must(gk_upload(arm->device, gk_bound(arm->graph, B), c->b, (size_t)c->items * sizeof *c->b));
+  must(gk_graph_create(arm->device, &solver_begin, 0, &arm->begin));
+  for (gk_slot slot = U; slot <= B; ++slot) must(gk_bind(arm->begin, slot, gk_bound(arm->graph, slot)));
+  must(gk_bind_int(arm->begin, ITEMS, c->items));
+  must(gk_bind_int(arm->begin, SIDE, c->side));
+}
+
+static bool run_gk(void *with, uint64_t times, bench_took *took) {
+  const gk_arm *arm = with;
+  const gk_status *status = NULL;
+  spoil(arm->c, gk_bound(arm->graph, U));
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) {
+    must(gk_launch(arm->graph, 0));
+    must(gk_wait(arm->graph, &status));
+  }
+  took->all += (bench_now() - begin) * 1e-6;
+  arm->c->passes = (int)status->loops[0].passes;
+  return solver_is_done(arm->c, gk_bound(arm->graph, U));
+}
+
+static bool is_zero(const cube *c, const double *u) {
+  int same = 0;
+  for (int i = 0; i < c->items; ++i) same += u[i] == 0.0;
+  return same == c->items;
+}
+
+/* What a launch takes that has no loop. */
+static bool begin_by_gk(void *with, uint64_t times, bench_took *took) {
+  const gk_arm *arm = with;
+  spoil(arm->c, gk_bound(arm->graph, U));
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) {
+    must(gk_launch(arm->begin, 0));
+    must(gk_wait(arm->begin, NULL));
+  }
+  took->all += (bench_now() - begin) * 1e-6;
+  return is_zero(arm->c, gk_bound(arm->graph, U));
+}
+
+static void end_gk(const gk_arm *arm) {
+  gk_graph_destroy(arm->begin);
+  gk_graph_destroy(arm->graph);
+  gk_device_close(arm->device);
+}
+
+/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+
+typedef struct room { double *u, *r, *p, *q, *b; } room;
+
+static void by_loops(const cube *c, const room *at) {
+  const int items = c->items, side = c->side;
+  double *restrict u = at->u, *restrict r = at->r, *restrict p = at->p, *restrict q = at->q, *b = at->b;
+  double rr = 0.0, beta = 0.0;
+#pragma omp parallel for schedule(static) reduction(+ : rr)
+  for (int i = 0; i < items; ++i) {
+    u[i] = p[i] = 0.0;
+    r[i] = b[i];
+    rr += b[i] * b[i];
+  }
+  for (const double enough = 1e-12 * rr; rr > enough;) {
+    double pq = 0.0, rest = 0.0;
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < items; ++i) p[i] = r[i] + beta * p[i];
+#pragma omp parallel for schedule(static) reduction(+ : pq)
+    for (int i = 0; i < items; ++i) {
+      q[i] = times_matrix(p, i, side);
+      pq += p[i] * q[i];
+    }
+    const double alpha = rr / pq;
+#pragma omp parallel for schedule(static) reduction(+ : rest)
+    for (int i = 0; i < items; ++i) {
+      u[i] += alpha * p[i];
+      r[i] -= alpha * q[i];
+      rest += r[i] * r[i];
+    }
+    beta = rest / rr;
+    rr = rest;
+  }
+}
+
+enum { THREADS = 256, APART = 8 /* doubles of a line */ };
+
+static double added_up(const double *parts, int threads) {
+  double total = 0.0;
+  for (int k = 0; k < threads; ++k) total += parts[k * APART];
+  return total;
+}
+
+/* A team that lasts: sums are added up by each thread for itself, so that three barriers do. */
+static void by_region(const cube *c, const room *at) {
+  static double pq_parts[THREADS * APART], rr_parts[2][THREADS * APART];
+  const int items = c->items, side = c->side;
+  double *restrict u = at->u, *restrict r = at->r, *restrict p = at->p, *restrict q = at->q, *b = at->b;
+#pragma omp parallel num_threads(cpu_threads() < THREADS ? cpu_threads() : THREADS)
+  {
+    const int me = omp_get_thread_num(), threads = omp_get_num_threads();
+    const int first = (int)((long)items * me / threads), last = (int)((long)items * (me + 1) / threads);
+    double part = 0.0, beta = 0.0;
+    int turn = 0;
+    for (int i = first; i < last; ++i) {
+      u[i] = p[i] = 0.0;
+      r[i] = b[i];
+      part += b[i] * b[i];
+    }
+    rr_parts[turn][me * APART] = part;
+#pragma omp barrier
+    double rr = added_up(rr_parts[turn], threads);
+    for (const double enough = 1e-12 * rr; rr > enough;) {
+      for (int i = first; i < last; ++i) p[i] = r[i] + beta * p[i];
+#pragma omp barrier
+      part = 0.0;
+      for (int i = first; i < last; ++i) {
+        q[i] = times_matrix(p, i, side);
+        part += p[i] * q[i];
+      }
+      pq_parts[me * APART] = part;
+#pragma omp barrier
+      const double alpha = rr / added_up(pq_parts, threads);
+      part = 0.0;
+      for (int i = first; i < last; ++i) {
+        u[i] += alpha * p[i];
+        r[i] -= alpha * q[i];
+        part += r[i] * r[i];
+      }
+      turn = 1 - turn;
+      rr_parts[turn][me * APART] = part;
+#pragma omp barrier
+      const double rest = added_up(rr_parts[turn], threads);
+      beta = rest / rr;
+      rr = rest;
+    }
+  }
+}
+
+/* In a process of its own. */
+typedef struct hand_arm {
+  const cube *c;
+  void (*solve)(const cube *, const room *);
+  room at; /* NULLs: not begun */
+} hand_arm;
+
+static void begin_hand(hand_arm *arm) {
+  double **all[] = {&arm->at.u, &arm->at.r, &arm->at.p, &arm->at.q, &arm->at.b};
+  const size_t bytes = (size_t)arm->c->items * sizeof(double);
+  for (size_t k = 0; k < GK_COUNT(all); ++k) {
+    *all[k] = bench_large(bytes);
+    if (!*all[k]) bench_fail("out of memory");
+    memset(*all[k], 0, bytes);
+  }
+  memcpy(arm->at.b, arm->c->b, bytes);
+}
+
+static bool run_hand(void *with, uint64_t times, bench_took *took) {
+  hand_arm *arm = with;
+  if (!arm->at.u) begin_hand(arm);
+  spoil(arm->c, arm->at.u);
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) arm->solve(arm->c, &arm->at);
+  took->all += (bench_now() - begin) * 1e-6;
+  return solver_is_done(arm->c, arm->at.u);
+}
+
+/* Of nothing: the residual is 0 before the first pass. */
+static bool begin_by_hand(void *with, uint64_t times, bench_took *took) {
+  hand_arm *arm = with;
+  if (!arm->at.u) {
+    begin_hand(arm);
+    memset(arm->at.b, 0, (size_t)arm->c->items * sizeof *arm->at.b);
+  }
+  spoil(arm->c, arm->at.u);
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) arm->solve(arm->c, &arm->at);
+  took->all += (bench_now() - begin) * 1e-6;
+  return is_zero(arm->c, arm->at.u);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
+
+/* Processes by hand. One does what the one before it does: how far is one from itself? The last begins, and has nothing
+ * to do. */
+enum { LOOPS, REGION, AGAIN_REGION, BEGIN, HANDS };
+
+static void solve(int side, int tries) {
+  char what[60], question[120];
+  snprintf(what, sizeof what, "conjugate gradients, %d unknowns", side * side * side);
+  if (!bench_wants("F3", what)) return;
+  cube *c = bench_shared(sizeof *c);
+  solver_cube(c, side);
+  hand_arm with[HANDS];
+  bench_apart by_hand[HANDS];
+  for (int k = 0; k < HANDS; ++k) {
+    with[k] = (hand_arm){.c = c, .solve = k == LOOPS ? by_loops : by_region};
+    by_hand[k] = bench_start_apart(k == BEGIN ? begin_by_hand : run_hand, &with[k]);
+  }
+  gk_arm arm;
+  begin_gk(&arm, c);
+  bench_took ignored = {0};
+  if (!run_gk(&arm, 1, &ignored)) bench_fail("gk's solution isn't the one that is known");
+  snprintf(question, sizeof question, "a solution in %d passes of four tasks: the graph, and by hand", c->passes);
+  const char *loops = "by hand, a region per loop", *region = "by hand, one region for all",
+             *again = "by hand, one region, once more";
+  bench_measure(&(bench_table){.id = "F3", .what = what, .question = question, .unit = "ms", .tries = tries,
+    .arms = {{.name = "gk", .run = run_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
+             {.name = loops, .run = bench_run_apart, .with = &by_hand[LOOPS], .settle_ms = BENCH_SETTLE_MS},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[REGION], .settle_ms = BENCH_SETTLE_MS},
+             {.name = again, .run = bench_run_apart, .with = &by_hand[AGAIN_REGION], .settle_ms = BENCH_SETTLE_MS}},
+    .ratios = {{.what = "gk against the better by hand", .of = "gk", .against = {loops, region}, .goal = 1.02},
+               {.what = "by hand once more against itself", .of = again, .against = {region}},
+               {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}}}});
+  snprintf(what, sizeof what, "only what is before the loop, %d unknowns", c->items);
+  bench_measure(&(bench_table){.id = "F3", .what = what, .question = "what does a launch add to it?", .unit = "ms",
+    .tries = tries,
+    .arms = {{.name = "gk", .run = begin_by_gk, .with = &arm, .settle_ms = BENCH_SETTLE_MS},
+             {.name = region, .run = bench_run_apart, .with = &by_hand[BEGIN], .settle_ms = BENCH_SETTLE_MS}},
+    .ratios = {{.what = "gk against by hand", .of = "gk", .against = {region}}}});
+  end_gk(&arm);
+  for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);
+}
+
+int main(int argc, char **argv) {
+  bench_begin(argc, argv, "solver");
+  cpu_floor();
+  const bool quick = bench_is_quick();
+  solve(quick ? 8 : 24, 0);
+  solve(quick ? 12 : 80, quick ? 0 : 1);
+  return bench_end();
+}

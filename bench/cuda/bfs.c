@@ -1,0 +1,174 @@
+/* A whole application on CUDA (table C11): breadth-first search, by gk's loop with its branches and by the host's, with
+ * the same kernels and on the same memory. */
+#include "bench/apps/bfs_app.h"
+#include "bench/harness/harness.h"
+#include "bench/harness/host_loop.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOGETHER = 8, WAYS = 4 };
+
+typedef struct scene {
+  gk_device *device;
+  bfs_graph g;
+  int *seen; /* distances, downloaded */
+  gk_graph *graph;
+} scene;
+
+typedef struct host_arm {
+  scene *s;
+  host_loop loop;
+  int begin, stretches[BFS_STRETCHES], took[BFS_STRETCHES] /* in all searches */;
+} host_arm;
+
+static bool is_right(const scene *s, int k) {
+  const size_t bytes = (size_t)s->g.vertices * sizeof *s->seen;
+  hand_must(gk_download(s->device, s->seen, gk_bound(s->graph, DIST), bytes));
+  return memcmp(s->seen, s->g.distances[k], bytes) == 0;
+}
+
+/* Each search is from another source than the one before, so that what it left there is no result of this one's. */
+static bool from_all(scene *s, void (*search)(void *, int source), void *with, uint64_t times, bench_took *took) {
+  bool right = true;
+  for (uint64_t time = 0; time < times; ++time)
+    for (int k = 0; k < BFS_SOURCES; ++k) {
+      const double begin = bench_now();
+      search(with, s->g.sources[k]);
+      took->all += (bench_now() - begin) * 1e-6 / BFS_SOURCES;
+      right = is_right(s, k) && right;
+    }
+  return right;
+}
+
+static void search_by_gk(void *with, int source) {
+  const scene *s = with;
+  hand_must(gk_bind_int(s->graph, SOURCE, source));
+  hand_must(gk_launch(s->graph, 0));
+  hand_must(gk_wait(s->graph, NULL));
+}
+
+static bool by_gk(void *with, uint64_t times, bench_took *took) {
+  return from_all(with, search_by_gk, with, times, took);
+}
+
+static const void *next_of(const scene *s) { return (const char *)gk_bound(s->graph, SEARCH) + bfs_next; }
+
+static void search_by_host(void *with, int source) {
+  host_arm *arm = with;
+  const void *next = next_of(arm->s);
+  host_bind_int(&arm->loop, SOURCE, source);
+  host_run(&arm->loop, arm->begin);
+  int what = BFS_PUSH;
+  do {
+    ++arm->took[what];
+    host_run(&arm->loop, arm->stretches[what]);
+    what = host_read(&arm->loop, next);
+  } while (what != BFS_END);
+}
+
+static bool by_host(void *with, uint64_t times, bench_took *took) {
+  return from_all(((host_arm *)with)->s, search_by_host, with, times, took);
+}
+
+/* Who doesn't look can't decide between push and pull; a push too many finds nothing. */
+static void search_by_pushes(void *with, int source) {
+  host_arm *arm = with;
+  const void *next = next_of(arm->s);
+  host_bind_int(&arm->loop, SOURCE, source);
+  host_run(&arm->loop, arm->begin);
+  do {
+    for (int k = 0; k < TOGETHER; ++k) host_run(&arm->loop, arm->stretches[BFS_PUSH]);
+  } while (host_read(&arm->loop, next) != BFS_END);
+}
+
+static bool by_pushes(void *with, uint64_t times, bench_took *took) {
+  return from_all(((host_arm *)with)->s, search_by_pushes, with, times, took);
+}
+
+static void begin_host(host_arm *arm, scene *s, host_way way) {
+  *arm = (host_arm){.s = s};
+  host_begin(&arm->loop, s->device, way);
+  arm->begin = host_add(&arm->loop, &bfs_begin);
+  for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k) arm->stretches[k] = host_add(&arm->loop, &bfs_stretches[k]);
+  host_share(&arm->loop, s->graph);
+  bfs_number numbers[BFS_NUMBERS];
+  bfs_numbers(&s->g, s->g.edges, 0, numbers);
+  for (int k = 0; k < BFS_NUMBERS; ++k) host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
+}
+
+static void begin_gk(scene *s) {
+  hand_must(gk_graph_create(s->device, &bfs_wide_list, 0, &s->graph));
+  bfs_bind(s->device, s->graph, &s->g);
+  bfs_number numbers[BFS_NUMBERS];
+  bfs_numbers(&s->g, s->g.edges, 0, numbers);
+  for (int k = 0; k < BFS_NUMBERS; ++k) hand_must(gk_bind_int(s->graph, numbers[k].slot, numbers[k].value));
+  s->seen = malloc((size_t)s->g.vertices * sizeof *s->seen);
+  if (!s->seen) bench_fail("out of memory");
+}
+
+/* How many levels there are, pushed and pulled, of all sources together; and what the host finds is right. @return How
+ * many kernels a search is in the mean, one after the other. */
+static double look(host_arm *arm, int *pushed, int *pulled) {
+  bench_took ignored = {0};
+  if (!by_host(arm, 1, &ignored)) bench_fail("the host's loop doesn't find the distances");
+  *pushed = arm->took[BFS_PUSH] + arm->took[BFS_GATHER];
+  *pulled = arm->took[BFS_PULL];
+  if (bench_is_quick() && !(arm->took[BFS_PUSH] && arm->took[BFS_GATHER] && arm->took[BFS_PULL]))
+    bench_fail("a small graph is to need every stage");
+  return 2 + (double)(2 * arm->took[BFS_PUSH] + 3 * arm->took[BFS_GATHER] + 3 * arm->took[BFS_PULL]) / BFS_SOURCES;
+}
+
+static void search(gk_device *device, const char *name, void (*make)(bfs_graph *, const int *), const int *size,
+                   int tries) {
+  static scene s;
+  static host_arm arms[WAYS];
+  char what[80], question[160];
+  snprintf(what, sizeof what, "breadth-first search, %s", name);
+  if (!bench_wants("C11", what)) return;
+  s = (scene){.device = device};
+  make(&s.g, size);
+  begin_gk(&s);
+  static const host_way ways[WAYS] = {HOST_GRAPHS, HOST_POLLED, HOST_GRAPHS, HOST_KERNELS};
+  for (int k = 0; k < WAYS; ++k) begin_host(&arms[k], &s, ways[k]);
+  int pushed, pulled;
+  const double chain = look(&arms[0], &pushed, &pulled);
+  snprintf(question, sizeof question,
+           "%d vertices, %d neighbours in all; about %d levels are pushed and %d pulled: who decides?", s.g.vertices,
+           s.g.edges, pushed / BFS_SOURCES, pulled / BFS_SOURCES);
+  const char *graph = "host loop: launch a graph, copy 4 bytes, wait",
+             *polled = "host loop: launch a graph, poll pinned memory",
+             *pushes = "host loop: pushes, copy and wait every 8",
+             *kernels = "host loop: launch each kernel, copy 4 bytes, wait";
+  bench_measure(&(bench_table){.id = "C11", .what = what, .question = question, .unit = "ms", .tries = tries,
+    .arms = {{.name = "gk", .run = by_gk, .with = &s}, {.name = graph, .run = by_host, .with = &arms[0]},
+             {.name = polled, .run = by_host, .with = &arms[1]}, {.name = pushes, .run = by_pushes, .with = &arms[2]},
+             {.name = kernels, .run = by_host, .with = &arms[3]}},
+    .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
+               {"gk against pushes alone", "gk", {pushes}, 0}, {"gk against single kernels", "gk", {kernels}, 0}},
+    .floor = {HAND_EDGE, chain}});
+  for (int k = 0; k < WAYS; ++k) host_end(&arms[k].loop);
+  gk_graph_destroy(s.graph);
+  free(s.seen);
+}
+
+static void rmat(bfs_graph *g, const int *scale) { bfs_make_rmat(g, *scale); }
+static void mesh(bfs_graph *g, const int *sides) { bfs_make_mesh(g, sides[0], sides[1], sides[2]); }
+
+int main(int argc, char **argv) {
+  const char *why;
+  bench_begin(argc, argv, "cuda_bfs");
+  gk_device *device = hand_open(&why);
+  if (!device) return bench_missing(why);
+  if (bench_is_quick()) {
+    search(device, "R-MAT of scale 8", rmat, (int[]){8}, 1);
+    search(device, "a mesh of 12 x 8", mesh, (int[]){12, 8, 1}, 1);
+  } else {
+    search(device, "R-MAT of scale 16", rmat, (int[]){16}, 2);
+    search(device, "R-MAT of scale 20", rmat, (int[]){20}, 2);
+    search(device, "a mesh of 1,024 x 1,024", mesh, (int[]){1024, 1024, 1}, 1);
+    search(device, "a mesh of 128 x 128 x 128", mesh, (int[]){128, 128, 128}, 1);
+  }
+  hand_close(device);
+  return bench_end();
+}

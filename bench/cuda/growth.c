@@ -1,0 +1,119 @@
+/* How cost grows on CUDA: with tasks, loops in loops, checkpoints, sections and slots (table C13). */
+#include "bench/apps/growth_lists.h"
+#include "bench/cuda/hand.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the driver's part of building ------------------------------------------------------------------------------- */
+
+/* gk's own table of the driver's entries, which it calls through, and how it was. */
+static gki_cuda_driver *entries, before;
+static double in_driver_ns;
+
+static CUresult timed_instantiate(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters) {
+  const double begin = bench_now();
+  const CUresult result = before.cuGraphInstantiateWithParams(exec, graph, parameters);
+  in_driver_ns += bench_now() - begin;
+  return result;
+}
+
+static CUresult timed_upload(CUgraphExec exec, CUstream stream) {
+  const double begin = bench_now();
+  const CUresult result = before.cuGraphUpload(exec, stream);
+  in_driver_ns += bench_now() - begin;
+  return result;
+}
+
+/* Nobody else is in gk meanwhile. A graph with conditional nodes has one exec at a time, so the driver can't be asked
+ * for a second one by hand. */
+static gk_graph *make_timed(const growth_list *list) {
+  memcpy(&entries, &hand_driver, sizeof entries); /* it is const for those who call */
+  before = *entries;
+  in_driver_ns = 0;
+  entries->cuGraphInstantiateWithParams = timed_instantiate;
+  entries->cuGraphUpload = timed_upload;
+  gk_graph *graph = growth_make(list);
+  *entries = before;
+  return graph;
+}
+
+static bool instantiating(void *with, uint64_t times, bench_took *took) {
+  const growth_list *list = with;
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) {
+    growth_clear();
+    gk_graph *graph = make_timed(list);
+    took->all += in_driver_ns / 1000;
+    growth_bind(list, graph);
+    growth_launch(graph);
+    right = in_driver_ns > 0 && growth_is_right(list, graph, 1) && right;
+    gk_graph_destroy(graph);
+  }
+  return right;
+}
+
+/* What the host gates is many graphs, made as they are needed. */
+static const char *gated(const growth_list *list) {
+  static char whys[GROWTH_LISTS][500]; /* as many as a table has arms */
+  static int asked;
+  char *why = whys[asked++ % GROWTH_LISTS];
+  gk_graph *graph = growth_make(list);
+  const gk_result result = gk_cuda_graph(graph, 0, NULL, NULL);
+  if (result != GK_OK) snprintf(why, sizeof *whys, "%s", gk_error());
+  gk_graph_destroy(graph);
+  return result == GK_OK ? NULL : why;
+}
+
+/* ---- the device's memory ----------------------------------------------------------------------------------------- */
+
+/* Drivers take it in steps of a megabyte or two: hence several graphs at once. */
+enum { COPIES = 32, TASKS = 10000 };
+static CUresult (*memory_left)(size_t *left, size_t *all);
+
+static size_t left_now(void) {
+  size_t left, all;
+  hand_wait();
+  HAND(memory_left(&left, &all));
+  return left;
+}
+
+static bool device_memory(void *with, uint64_t times, bench_took *took) {
+  const growth_list *list = with;
+  const size_t wanted = TASKS / list->list.task_count, copies = wanted < 1 ? 1 : wanted > COPIES ? COPIES : wanted;
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) {
+    gk_graph *graphs[COPIES];
+    growth_clear();
+    const size_t at_first = left_now();
+    for (size_t c = 0; c < copies; ++c) {
+      graphs[c] = growth_make(list);
+      growth_bind(list, graphs[c]);
+      growth_launch(graphs[c]);
+    }
+    const size_t left = left_now();
+    took->all += left < at_first ? (double)(at_first - left) / (double)copies : 0;
+    right = growth_is_right(list, graphs[0], copies) && right;
+    for (size_t c = 0; c < copies; ++c) gk_graph_destroy(graphs[c]);
+  }
+  return right;
+}
+
+int main(int argc, char **argv) {
+  static const growth_question of_cuda[] = {
+    {"instantiating", "how much of building does the driver take to instantiate the graph and to upload it?", "us",
+     instantiating, false, gated},
+    {"device memory", "how much of the device's memory is gone with a graph that was launched?", "bytes",
+     device_memory, false, NULL},
+  };
+  const char *why;
+  bench_begin(argc, argv, "cuda_growth");
+  growth_begin();
+  gk_device *device = hand_open(&why);
+  if (!device) return bench_missing(why);
+  hand_find("cuMemGetInfo", 3020, &memory_left);
+  growth_open(device);
+  growth_measure("C13", 1, of_cuda, GK_COUNT(of_cuda));
+  growth_close();
+  hand_close(device);
+  return bench_end();
+}

@@ -1,0 +1,421 @@
+#include "bench/cuda/hand.h"
+#include "bench/harness/harness.h"
+#include "cuda/compile.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+const char hand_text[] =
+  "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);\n"
+  "extern \"C\" __global__ void nothing() {}\n"
+  "extern \"C\" __global__ void set(int *x, int value) { *x = value; }\n"
+  "extern \"C\" __global__ void more(int *x) { *x += 1; }\n"
+  "extern \"C\" __global__ void less(int *left) { *left -= 1; }\n"
+  "extern \"C\" __global__ void decide(const int *left, unsigned long long handle) {\n"
+  "  cudaGraphSetConditional(handle, *left != 0);\n"
+  "}\n"
+  "extern \"C\" __global__ void less_and_decide(int *left, unsigned long long handle) {\n"
+  "  cudaGraphSetConditional(handle, (*left -= 1) != 0);\n"
+  "}\n"
+  "extern \"C\" __global__ void tell(const int *left, volatile int *host) { *host = *left; }\n"
+  "extern \"C\" __global__ void more_unless(int *x, const int *left) { if (*left != 0) *x += 1; }\n"
+  "extern \"C\" __global__ void less_unless(int *left) { if (*left != 0) *left -= 1; }\n"
+  "extern \"C\" __global__ void copy(int4 *to, const int4 *from, unsigned n) {\n"
+  "  for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) to[i] = from[i];\n"
+  "}\n"
+  /* A checkpoint: its gate, and what looks at its flag behind it. */
+  "extern \"C\" __global__ void gate(const int *yielded, unsigned long long handle) {\n"
+  "  cudaGraphSetConditional(handle, *yielded == 0);\n"
+  "}\n"
+  "extern \"C\" __global__ void note(const int *flag, int *yielded, int label) {\n"
+  "  if (*flag != 0 && *yielded == 0) *yielded = label;\n"
+  "}\n"
+  /* Every other time it asks for a yield, and the host sees at once that it is there. */
+  "extern \"C\" __global__ void ask(int *count, int *flag, volatile int *host) {\n"
+  "  *count += 1;\n"
+  "  *flag = *count & 1;\n"
+  "  *host = *count;\n"
+  "}\n"
+  /* Arithmetic that no compiler makes shorter. */
+  "extern \"C\" __global__ void mix(int *x, int rounds) {\n"
+  "  const unsigned at = blockIdx.x * blockDim.x + threadIdx.x;\n"
+  "  unsigned v = (unsigned)x[at];\n"
+  "  for (int k = 0; k < rounds; ++k) { v ^= v << 13; v ^= v >> 17; v ^= v << 5; }\n"
+  "  x[at] = (int)v;\n"
+  "}\n"
+  /* A grid that stays: its blocks meet behind each kernel, by counting in met[0]. Whether there is another pass is in
+   * met[1] and met[2] by turns, so that nobody writes what others haven't read yet. */
+  "extern \"C\" __global__ void stay(int *left, int *x, int kernels, volatile unsigned *met) {\n"
+  "  __shared__ unsigned again;\n"
+  "  unsigned meetings = 0;\n"
+  "  for (int turn = 1;; turn = 3 - turn) {\n"
+  "    for (int k = 0; k < kernels; ++k) {\n"
+  "      if (threadIdx.x == 0) {\n"
+  "        if (blockIdx.x == 0 && k + 1 < kernels) *x += 1;\n"
+  "        if (blockIdx.x == 0 && k + 1 == kernels) met[turn] = (*left -= 1) != 0;\n"
+  "        __threadfence();\n"
+  "        atomicAdd((unsigned *)met, 1u);\n"
+  "        for (++meetings; met[0] < meetings * gridDim.x;) {}\n"
+  "        __threadfence();\n"
+  "        again = met[turn];\n"
+  "      }\n"
+  "      __syncthreads();\n"
+  "    }\n"
+  "    const unsigned goes_on = again;\n"
+  "    __syncthreads();\n"
+  "    if (!goes_on) return;\n"
+  "  }\n"
+  "}\n";
+
+const gki_cuda_driver *hand_driver;
+CUstream hand_stream;
+static CUcontext context;
+static CUmodule module;
+static gk_device *opened;
+int hand_multiprocessors;
+static gki_cuda_compiler compiler;
+
+/* Entries that gk itself has no use for. */
+static CUresult (*launch_kernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 CUstream, void **, void **);
+static CUresult (*launch_cooperative)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                      CUstream, void **);
+
+void hand_check(CUresult result, const char *call) {
+  char why[300], message[600];
+  if (result == CUDA_SUCCESS) return;
+  gki_cuda_describe_result(hand_driver, result, why, sizeof why);
+  snprintf(message, sizeof message, "%s: %s", call, why);
+  bench_fail(message);
+}
+
+void hand_must(gk_result result) {
+  if (result != GK_OK) bench_fail(gk_error());
+}
+
+bool hand_has(const char *name, int version, void *into) {
+  CUresult (*get)(const char *, void **, int, cuuint64_t);
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = library ? dlsym(library, "cuGetProcAddress")
+                                                                                  : NULL;
+  if (!entry) bench_fail("libcuda.so.1 has no cuGetProcAddress");
+  memcpy(&get, &entry, sizeof get);
+  if (get(name, &entry, version, 0) != CUDA_SUCCESS || !entry) return false;
+  memcpy(into, &entry, sizeof entry);
+  return true;
+}
+
+void hand_find(const char *name, int version, void *into) {
+  if (!hand_has(name, version, into)) bench_fail("the driver lacks an entry that each has");
+}
+
+static void load(CUdevice device) {
+  int major, minor;
+  gki_compiled code;
+  const gki_unit source = {.text = hand_text, .file = "bench/cuda/hand.c"};
+  HAND(hand_driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+  HAND(hand_driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
+  HAND(hand_driver->cuDeviceGetAttribute(&hand_multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+  if (gki_cuda_compiler_get(10 * major + minor, hand_driver->version, &compiler) != GK_OK ||
+      gki_cuda_compile(&compiler, &source, &code) != GK_OK)
+    bench_fail(gk_error());
+  HAND(hand_driver->cuModuleLoadDataEx(&module, code.bytes, 0, NULL, NULL));
+  gki_compiled_free(&code);
+}
+
+int *hand_ints(gk_device *device, size_t count) {
+  int *memory = gk_alloc(device, count * sizeof *memory, GK_DEVICE_MEMORY);
+  if (!memory) bench_fail(gk_error());
+  HAND(hand_driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)memory, 0, count * sizeof *memory, hand_stream));
+  hand_wait();
+  return memory;
+}
+
+int hand_value(const int *at) {
+  int value;
+  hand_must(gk_download(opened, &value, at, sizeof value));
+  return value;
+}
+
+void hand_put(int *at, int value) { hand_must(gk_upload(opened, at, &value, sizeof value)); }
+
+volatile int *hand_pinned(gk_device *device, int **at) {
+  int *memory = gk_alloc(device, sizeof *memory, GK_HOST_MEMORY);
+  CUdeviceptr seen;
+  if (!memory) bench_fail(gk_error());
+  HAND(hand_driver->cuMemHostGetDevicePointer(&seen, memory, 0));
+  *at = (int *)(uintptr_t)seen;
+  return memory;
+}
+
+CUgraph hand_graph(void) {
+  CUgraph graph;
+  HAND(hand_driver->cuGraphCreate(&graph, 0));
+  return graph;
+}
+
+CUfunction hand_function(const char *name) {
+  CUfunction found;
+  HAND(hand_driver->cuModuleGetFunction(&found, module, name));
+  return found;
+}
+
+CUgraphNode hand_add(CUgraph into, CUgraphNode after, CUfunction function, unsigned blocks, unsigned threads,
+                     void **parameters) {
+  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = function, .gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1,
+                                           .blockDimX = threads, .blockDimY = 1, .blockDimZ = 1,
+                                           .kernelParams = parameters};
+  CUgraphNode added;
+  HAND(hand_driver->cuGraphAddKernelNode(&added, into, after ? &after : NULL, after ? 1 : 0, &node));
+  return added;
+}
+
+CUgraphNode hand_kernel(CUgraph into, CUgraphNode after, const char *name, unsigned blocks, unsigned threads,
+                        void **parameters) {
+  return hand_add(into, after, hand_function(name), blocks, threads, parameters);
+}
+
+CUgraphConditionalHandle hand_handle(CUgraph whole, unsigned initial) {
+  CUgraphConditionalHandle handle;
+  HAND(hand_driver->cuGraphConditionalHandleCreate(&handle, whole, context, initial,
+                                                   GKI_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  return handle;
+}
+
+CUgraphNode hand_conditional(CUgraph into, CUgraphNode after, CUgraphConditionalNodeType type,
+                             CUgraphConditionalHandle handle, CUgraph *body) {
+  CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+  node.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){.handle = handle, .type = type, .size = 1, .ctx = context};
+  CUgraphNode added;
+  HAND(hand_driver->cuGraphAddNode(&added, into, after ? &after : NULL, NULL, after ? 1 : 0, &node));
+  *body = node.conditional.phGraph_out[0];
+  return added;
+}
+
+CUgraphExec hand_instantiate(CUgraph graph) {
+  CUgraphExec exec;
+  HAND(hand_driver->cuGraphInstantiateWithFlags(&exec, graph, 0));
+  HAND(hand_driver->cuGraphUpload(exec, hand_stream));
+  return exec;
+}
+
+CUgraphExec hand_exec(CUgraph graph) {
+  const CUgraphExec exec = hand_instantiate(graph);
+  HAND(hand_driver->cuGraphDestroy(graph));
+  return exec;
+}
+
+void hand_exec_end(CUgraphExec exec) { HAND(hand_driver->cuGraphExecDestroy(exec)); }
+void hand_launch(CUgraphExec exec) { HAND(hand_driver->cuGraphLaunch(exec, hand_stream)); }
+void hand_wait(void) { HAND(hand_driver->cuStreamSynchronize(hand_stream)); }
+
+void hand_run(CUfunction function, unsigned blocks, unsigned threads, void **parameters) {
+  HAND(launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters, NULL));
+}
+
+void hand_run_cooperative(CUfunction function, unsigned threads, void **parameters) {
+  /* The simulated GPU has the blocks of such a grid take turns: more than one would wait for ever. */
+  const unsigned blocks = bench_is_quick() ? 1 : (unsigned)hand_multiprocessors;
+  HAND(launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters));
+}
+
+/* ---- what the device is ------------------------------------------------------------------------------------------ */
+
+/* As nvml.h has them. */
+typedef struct nvmlDevice_st *nvmlDevice_t;
+enum { NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2 };
+
+static struct {
+  const char *missing; /* why nothing of it is known */
+  nvmlDevice_t device;
+  int (*init)(void), (*shutdown)(void);
+  int (*by_bus)(const char *bus, nvmlDevice_t *device);
+  int (*clock)(nvmlDevice_t device, int which, unsigned *megahertz);
+  int (*most)(nvmlDevice_t device, int which, unsigned *megahertz);
+  int (*version)(char *text, unsigned bytes);
+} nvml;
+
+static bool has(void *library, const char *name, void *into) {
+  void *entry = dlsym(library, name);
+  if (entry) memcpy(into, &entry, sizeof entry);
+  return entry != NULL;
+}
+
+static const char *open_nvml(CUdevice device) {
+  CUresult (*bus_of)(char *, int, CUdevice);
+  char bus[40];
+  void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) return "there is no libnvidia-ml.so.1";
+  if (!has(library, "nvmlInit_v2", &nvml.init) || !has(library, "nvmlShutdown", &nvml.shutdown) ||
+      !has(library, "nvmlDeviceGetHandleByPciBusId_v2", &nvml.by_bus) ||
+      !has(library, "nvmlDeviceGetClockInfo", &nvml.clock) || !has(library, "nvmlDeviceGetMaxClockInfo", &nvml.most) ||
+      !has(library, "nvmlSystemGetDriverVersion", &nvml.version))
+    return "libnvidia-ml.so.1 lacks an entry";
+  if (!hand_has("cuDeviceGetPCIBusId", 4010, &bus_of)) return "the driver doesn't say where the device is";
+  HAND(bus_of(bus, sizeof bus, device));
+  if (nvml.init() != 0) return "NVML doesn't start";
+  if (nvml.by_bus(bus, &nvml.device) == 0) return NULL;
+  nvml.shutdown();
+  return "NVML doesn't know the device";
+}
+
+static void say_device(CUdevice device) {
+  char text[200], release[80] = "";
+  nvml.missing = open_nvml(device);
+  const bool known = !nvml.missing && nvml.version(release, sizeof release) == 0;
+  bench_says("gpu", gk_device_describe(opened)->name);
+  snprintf(text, sizeof text, "CUDA %d.%d, release %s", hand_driver->version / 1000,
+           hand_driver->version % 1000 / 10, known ? release : "unknown");
+  bench_says("driver", text);
+  gki_cuda_compiler_describe(&compiler, text, sizeof text);
+  bench_says("toolkit", text);
+  snprintf(text, sizeof text, "%d", hand_multiprocessors);
+  bench_says("multiprocessors", text);
+}
+
+/* While the device has something to do: idle, clocks fall. */
+static void say_clocks(const char *when) {
+  unsigned now[2], most[2];
+  char text[200];
+  int rounds = bench_is_quick() ? 1 : 4000000, *room = hand_ints(opened, 256);
+  hand_run(hand_function("mix"), 1, bench_is_quick() ? 1 : 256, (void *[]){&room, &rounds});
+  nanosleep(&(struct timespec){.tv_nsec = bench_is_quick() ? 0 : 20000000}, NULL);
+  if (nvml.missing)
+    snprintf(text, sizeof text, "unknown: %s", nvml.missing);
+  else if (nvml.clock(nvml.device, NVML_CLOCK_SM, &now[0]) || nvml.clock(nvml.device, NVML_CLOCK_MEM, &now[1]) ||
+           nvml.most(nvml.device, NVML_CLOCK_SM, &most[0]) || nvml.most(nvml.device, NVML_CLOCK_MEM, &most[1]))
+    snprintf(text, sizeof text, "unknown: NVML doesn't say");
+  else
+    snprintf(text, sizeof text, "multiprocessors %u of at most %u MHz, memory %u of %u MHz", now[0], most[0], now[1],
+             most[1]);
+  hand_wait();
+  gk_free(opened, room);
+  bench_says(when, text);
+}
+
+/* ---- the floor --------------------------------------------------------------------------------------------------- */
+
+enum { EDGES = 1000, SEEN = 7, QUEUED = 64 /* launches: no queue is full then */ };
+
+typedef struct edges { CUgraphExec longer, shorter; } edges;
+typedef struct trip { CUfunction tell; int *value, *at; volatile int *here; } trip;
+typedef struct room { CUfunction copy; int *from, *to; unsigned quads; } room;
+
+static CUgraphExec chain_of(int kernels) {
+  const CUgraph whole = hand_graph();
+  CUgraphNode last = NULL;
+  for (int k = 0; k < kernels; ++k) last = hand_kernel(whole, last, "nothing", 1, 1, NULL);
+  return hand_exec(whole);
+}
+
+static double launched(CUgraphExec exec) {
+  const double begin = bench_now();
+  hand_launch(exec);
+  hand_wait();
+  return bench_now() - begin;
+}
+
+static bool an_edge(void *with, uint64_t times, bench_took *took) {
+  const edges *e = with;
+  for (uint64_t k = 0; k < times; ++k) {
+    took->all += launched(e->longer) / EDGES;
+    took->less += launched(e->shorter) / EDGES;
+  }
+  return true;
+}
+
+static bool a_launch(void *with, uint64_t times, bench_took *took) {
+  for (uint64_t done = 0; done < times;) {
+    const uint64_t now = times - done < QUEUED ? times - done : QUEUED;
+    const double begin = bench_now();
+    for (uint64_t k = 0; k < now; ++k) hand_launch(with);
+    took->all += bench_now() - begin;
+    hand_wait();
+    done += now;
+  }
+  return true;
+}
+
+static bool a_round_trip(void *with, uint64_t times, bench_took *took) {
+  trip *t = with;
+  hand_put(t->value, SEEN);
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k) {
+    *t->here = -1;
+    hand_run(t->tell, 1, 1, (void *[]){&t->value, &t->at});
+    while (*t->here == -1) {}
+  }
+  took->all += bench_now() - begin;
+  return *t->here == SEEN;
+}
+
+static bool a_mebibyte(void *with, uint64_t times, bench_took *took) {
+  room *r = with;
+  const double mebibytes = r->quads * 2 * 16.0 / (1 << 20); /* read, and written */
+  const int quick = bench_is_quick();
+  hand_put(r->from + 4 * (size_t)r->quads - 1, SEEN);
+  hand_put(r->to + 4 * (size_t)r->quads - 1, 0);
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < times; ++k)
+    hand_run(r->copy, quick ? 2 : 2048, quick ? 32 : 512, (void *[]){&r->to, &r->from, &r->quads});
+  hand_wait();
+  took->all += (bench_now() - begin) / mebibytes;
+  return hand_value(r->to + 4 * (size_t)r->quads - 1) == SEEN;
+}
+
+static void measure_floor(void) {
+  edges e = {chain_of(2 * EDGES), chain_of(EDGES)};
+  const CUgraphExec one = chain_of(1);
+  trip t = {.tell = hand_function("tell"), .value = hand_ints(opened, 1)};
+  t.here = hand_pinned(opened, &t.at);
+  room r = {.copy = hand_function("copy"), .quads = bench_is_quick() ? 1 << 10 : 1 << 24};
+  r.from = hand_ints(opened, 4 * (size_t)r.quads);
+  r.to = hand_ints(opened, 4 * (size_t)r.quads);
+  bench_floor(&(bench_table){"floor", "what the device takes", "what can no graph be faster than?", "ns",
+    .arms = {{HAND_EDGE, an_edge, &e}, {HAND_LAUNCH, a_launch, one}, {HAND_ROUND_TRIP, a_round_trip, &t},
+             {HAND_MEBIBYTE, a_mebibyte, &r}}});
+  gk_free(opened, t.value);
+  gk_free(opened, (void *)(uintptr_t)t.here);
+  gk_free(opened, r.from);
+  gk_free(opened, r.to);
+  hand_exec_end(one);
+  hand_exec_end(e.longer);
+  hand_exec_end(e.shorter);
+}
+
+/* ---- from here to there ---------------------------------------------------------------------------------------- */
+
+gk_device *hand_open(const char **why) {
+  if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened) != GK_OK) {
+    *why = gk_error();
+    return NULL;
+  }
+  hand_must(gki_cuda_driver_get(&hand_driver));
+  if (hand_driver->version < 12040) { /* by hand there would be no loops or gates to be held against */
+    static char old[80];
+    snprintf(old, sizeof old, "the driver is of CUDA %d.%d, and the graphs by hand need 12.4",
+             hand_driver->version / 1000, hand_driver->version % 1000 / 10);
+    *why = old;
+    gk_device_close(opened);
+    return NULL;
+  }
+  hand_must(gk_cuda_context(opened, &context, &hand_stream));
+  HAND(hand_driver->cuCtxPushCurrent(context));
+  hand_find("cuLaunchKernel", 4000, &launch_kernel);
+  hand_find("cuLaunchCooperativeKernel", 9000, &launch_cooperative);
+  CUdevice at;
+  HAND(hand_driver->cuCtxGetDevice(&at));
+  load(at);
+  say_device(at);
+  measure_floor();
+  say_clocks("clocks before");
+  return opened;
+}
+
+void hand_close(gk_device *device) {
+  say_clocks("clocks after");
+  if (!nvml.missing) nvml.shutdown();
+  HAND(hand_driver->cuModuleUnload(module));
+  HAND(hand_driver->cuCtxPopCurrent(NULL));
+  gk_device_close(device);
+}

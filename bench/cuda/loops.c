@@ -1,0 +1,291 @@
+/* What a pass of a loop costs on CUDA (tables C2, C3, C7), by gk, by hand, and by those who have no loops in graphs. A
+ * pass has some kernels of one thread: the last takes one off a counter, the others add one to a number. */
+#include "bench/cuda/hand.h"
+#include "bench/cuda/relaunch.h"
+#include "bench/harness/harness.h"
+#include "gk_kernel.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+GK_SOURCE(bench_cuda_loops)
+GK_KERNEL(one_more, (inout(int, x))) { x[i] += 1; }
+GK_KERNEL(one_less, (inout(int, left))) { left[0] -= 1; }
+GK_SOURCE_END
+
+enum { X = 1, LEFT, SLOTS, KERNELS = 32, TOGETHER = 8 };
+static const gk_slot_desc slots[] = {GK_BUFFER(X, int), GK_BUFFER(LEFT, int)};
+static gk_device *device;
+static int *x, *left, *met, *told_at;
+static volatile int *told;
+static int passes; /* of the longer of two loops; the other has half of them */
+
+/* ---- loops of each kind ------------------------------------------------------------------------------------------ */
+
+typedef struct loop {
+  int kernels, passes;
+  gk_graph *graph;
+  CUgraphExec exec;
+  CUfunction stay;
+} loop;
+
+static gk_graph *gk_loop(int kernels, int count) {
+  gk_task tasks[KERNELS + 3], *at = tasks;
+  gk_task first = GK_FILL(LEFT, GK_ONE, 0);
+  first.pattern = (uint32_t)count;
+  *at++ = first;
+  *at++ = (gk_task)GK_DO_WHILE(LEFT);
+  for (int k = 1; k < kernels; ++k) *at++ = (gk_task)GK_RUN(one_more, GK_ONE, X);
+  *at++ = (gk_task)GK_RUN(one_less, GK_ONE, LEFT);
+  *at++ = (gk_task)GK_END;
+  const gk_list list = {GK_ABI, "loop", tasks, (size_t)(at - tasks), slots, GK_COUNT(slots)};
+  gk_graph *graph;
+  hand_must(gk_graph_create(device, &list, 0, &graph));
+  hand_must(gk_bind(graph, X, x));
+  hand_must(gk_bind(graph, LEFT, left));
+  return graph;
+}
+
+static CUgraphNode add_set(CUgraph into, int count) {
+  void *parameters[] = {&left, &count};
+  return hand_kernel(into, NULL, "set", 1, 1, parameters);
+}
+
+static CUgraphNode add_kernels(CUgraph into, CUgraphNode after, int kernels) {
+  for (int k = 1; k < kernels; ++k) after = hand_kernel(into, after, "more", 1, 1, (void *[]){&x});
+  return after;
+}
+
+/* A WHILE node whose condition a kernel of its own sets at the end of the body; or the body's last one itself. */
+static CUgraphExec hand_while(int kernels, int count, bool by_itself) {
+  const CUgraph whole = hand_graph();
+  CUgraph body;
+  CUgraphConditionalHandle handle = hand_handle(whole, 1);
+  hand_conditional(whole, add_set(whole, count), CU_GRAPH_COND_TYPE_WHILE, handle, &body);
+  CUgraphNode last = add_kernels(body, NULL, kernels);
+  void *parameters[] = {&left, &handle};
+  if (by_itself) {
+    hand_kernel(body, last, "less_and_decide", 1, 1, parameters);
+  } else {
+    last = hand_kernel(body, last, "less", 1, 1, parameters);
+    hand_kernel(body, last, "decide", 1, 1, parameters);
+  }
+  return hand_exec(whole);
+}
+
+/* The same as the latter, made with gk's loop by hand. */
+static CUgraphExec gk_while(int kernels, int count) {
+  const CUgraph whole = hand_graph();
+  const CUgraphNode first = add_set(whole, count);
+  gk_cuda_block block;
+  hand_must(gk_cuda_begin(device, GK_OP_DO_WHILE, NULL, 0, whole, &first, 1, &block));
+  CUgraphNode last = add_kernels(block.body[0], NULL, kernels);
+  hand_kernel(block.body[0], last, "less_and_decide", 1, 1, (void *[]){&left, &block.handle[0]});
+  hand_must(gk_cuda_end(device, &block));
+  return hand_exec(whole);
+}
+
+/* What is launched again and again where loops are the host's. */
+static CUgraphExec one_pass(int kernels, bool tells) {
+  const CUgraph whole = hand_graph();
+  CUgraphNode last = hand_kernel(whole, add_kernels(whole, NULL, kernels), "less", 1, 1, (void *[]){&left});
+  if (tells) hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
+  return hand_exec(whole);
+}
+
+/* Passes that do nothing once the counter is 0. */
+static CUgraphExec several_passes(int kernels, int count, bool tells) {
+  const CUgraph whole = hand_graph();
+  CUgraphNode last = NULL;
+  for (int pass = 0; pass < count; ++pass) {
+    for (int k = 1; k < kernels; ++k) last = hand_kernel(whole, last, "more_unless", 1, 1, (void *[]){&x, &left});
+    last = hand_kernel(whole, last, "less_unless", 1, 1, (void *[]){&left});
+  }
+  if (tells) hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
+  return hand_exec(whole);
+}
+
+/* ---- ways to run one --------------------------------------------------------------------------------------------- */
+
+static void by_gk(const loop *l) {
+  hand_must(gk_launch(l->graph, 0));
+  hand_must(gk_wait(l->graph, NULL));
+}
+
+static void by_graph(const loop *l) {
+  hand_launch(l->exec);
+  hand_wait();
+}
+
+static void by_copy(const loop *l) {
+  int *here = (int *)(uintptr_t)told;
+  hand_put(left, l->passes);
+  do {
+    hand_launch(l->exec);
+    HAND(hand_driver->cuMemcpyDtoHAsync(here, (CUdeviceptr)(uintptr_t)left, sizeof *left, hand_stream));
+    hand_wait();
+  } while (*told);
+}
+
+static void by_polling(const loop *l) {
+  hand_put(left, l->passes);
+  do {
+    *told = -1;
+    hand_launch(l->exec);
+    while (*told == -1) {}
+  } while (*told);
+  hand_wait();
+}
+
+static void flat(const loop *l) {
+  hand_put(left, l->passes);
+  hand_launch(l->exec);
+  hand_wait();
+}
+
+static void by_staying(const loop *l) {
+  int kernels = l->kernels;
+  hand_put(met, 0);
+  hand_put(left, l->passes);
+  hand_run_cooperative(l->stay, 32, (void *[]){&left, &x, &kernels, &met});
+  hand_wait();
+}
+
+/* ---- arms -------------------------------------------------------------------------------------------------------- */
+
+typedef struct way {
+  void (*run)(const loop *);
+  loop longer, shorter;
+} way;
+
+static double timed(const way *w, const loop *l) {
+  const double begin = bench_now();
+  w->run(l);
+  return bench_now() - begin;
+}
+
+static bool slope(void *with, uint64_t times, bench_took *took) {
+  const way *w = with;
+  const double more = w->longer.passes - w->shorter.passes;
+  hand_put(x, 0);
+  for (uint64_t k = 0; k < times; ++k) {
+    took->all += timed(w, &w->longer) / more;
+    took->less += timed(w, &w->shorter) / more;
+  }
+  const int each = w->longer.kernels - 1;
+  return hand_value(left) == 0 && hand_value(x) == (int)times * each * (w->longer.passes + w->shorter.passes);
+}
+
+typedef enum kind { GK, GK_SELF, BY_HAND, BY_HAND_SELF, COPY, POLL, POLL_SEVERAL, FLAT, RELAUNCH, STAYING,
+              KINDS } kind;
+
+static loop loop_of(kind which, int kernels, int count) {
+  loop l = {.kernels = kernels, .passes = count};
+  switch (which) {
+  case GK: l.graph = gk_loop(kernels, count); break;
+  case GK_SELF: l.exec = gk_while(kernels, count); break;
+  case BY_HAND: l.exec = hand_while(kernels, count, false); break;
+  case BY_HAND_SELF: l.exec = hand_while(kernels, count, true); break;
+  case COPY: l.exec = one_pass(kernels, false); break;
+  case POLL: l.exec = one_pass(kernels, true); break;
+  case POLL_SEVERAL: l.exec = several_passes(kernels, TOGETHER, true); break;
+  case RELAUNCH: l.exec = relaunch_exec(kernels, x, left); break;
+  case FLAT: l.exec = several_passes(kernels, count, false); break;
+  case STAYING: l.stay = hand_function("stay"); break;
+  default: break;
+  }
+  return l;
+}
+
+static way way_of(kind which, int kernels) {
+  static void (*const runs[KINDS])(const loop *) = {
+    [GK] = by_gk, [GK_SELF] = by_graph, [BY_HAND] = by_graph, [BY_HAND_SELF] = by_graph, [COPY] = by_copy,
+    [POLL] = by_polling, [POLL_SEVERAL] = by_polling, [FLAT] = flat, [RELAUNCH] = flat, [STAYING] = by_staying};
+  return (way){runs[which], loop_of(which, kernels, passes), loop_of(which, kernels, passes / 2)};
+}
+
+static void end_loop(const loop *l) {
+  if (l->graph) gk_graph_destroy(l->graph);
+  if (l->exec) hand_exec_end(l->exec);
+}
+
+static void end_way(const way *w) {
+  end_loop(&w->longer);
+  end_loop(&w->shorter);
+}
+
+static const char *const names[KINDS] = {
+  [GK] = "gk: a list",
+  [GK_SELF] = "gk: the body's own kernel decides",
+  [BY_HAND] = "by hand: a kernel decides",
+  [BY_HAND_SELF] = "by hand: the body's own kernel decides",
+  [COPY] = "host loop: launch, copy 4 bytes, wait",
+  [POLL] = "host loop: launch, poll pinned memory",
+  [POLL_SEVERAL] = "host loop: 8 passes, poll pinned memory",
+  [FLAT] = "a flat graph of all passes",
+  [RELAUNCH] = "a graph that launches itself from the device",
+  [STAYING] = "one kernel that stays, and counts blocks"};
+
+static const char *no_relaunch; /* why graphs can't launch themselves here */
+
+static void one_more_pass(const char *id, int kernels, const kind *kinds, size_t count,
+                          const bench_ratio *ratios) {
+  char what[64];
+  way ways[KINDS];
+  bench_table table = {.id = id, .what = what, .question = "what does one more pass take?", .unit = "ns",
+                       .floor = {HAND_EDGE, kernels}};
+  const char *of = id[1] == '7' ? "a pass, who has loops and who hasn't" : "one more pass";
+  snprintf(what, sizeof what, "%s, %d kernel%s", of, kernels, kernels > 1 ? "s" : "");
+  if (!bench_wants(id, what)) return;
+  for (size_t k = 0; k < count; ++k) {
+    const char *missing = kinds[k] == RELAUNCH ? no_relaunch : NULL;
+    ways[k] = missing ? (way){0} : way_of(kinds[k], kernels);
+    table.arms[k] = (bench_arm){names[kinds[k]], slope, &ways[k], .missing = missing};
+  }
+  for (size_t k = 0; k < BENCH_RATIOS; ++k) table.ratios[k] = ratios[k];
+  bench_measure(&table);
+  for (size_t k = 0; k < count; ++k) end_way(&ways[k]);
+}
+
+static void loops(void) {
+  static const kind both[] = {GK, BY_HAND}, selves[] = {GK_SELF, BY_HAND, BY_HAND_SELF};
+  static const kind all[] = {GK, COPY, POLL, POLL_SEVERAL, FLAT, RELAUNCH, STAYING};
+  const bench_ratio c2[BENCH_RATIOS] = {{"gk against by hand", names[GK], {names[BY_HAND]}, 1.0}};
+  const bench_ratio c3[BENCH_RATIOS] = {{"gk against a kernel that decides", names[GK_SELF], {names[BY_HAND]}, 0.75},
+                                        {"gk against the same by hand", names[GK_SELF], {names[BY_HAND_SELF]}, 0}};
+  const bench_ratio c7[BENCH_RATIOS] = {{"gk against the host's loop", names[GK], {names[COPY]}, 0.2},
+                                        {"gk against polling", names[GK], {names[POLL]}, 0},
+                                        {"gk against polling every 8", names[GK], {names[POLL_SEVERAL]}, 0},
+                                        {"gk against a flat graph", names[GK], {names[FLAT]}, 0},
+                                        {"gk against a graph that launches itself", names[GK], {names[RELAUNCH]}, 0},
+                                        {"gk against a kernel that stays", names[GK], {names[STAYING]}, 0}};
+  static const int kernels[] = {1, 2, 4, 8, KERNELS};
+  for (size_t k = 0; k < GK_COUNT(kernels); ++k) {
+    one_more_pass("C2", kernels[k], both, GK_COUNT(both), c2);
+    one_more_pass("C3", kernels[k], selves, GK_COUNT(selves), c3);
+  }
+  no_relaunch = relaunch_begin(device);
+  one_more_pass("C7", 1, all, GK_COUNT(all), c7);
+  one_more_pass("C7", 8, all, GK_COUNT(all), c7);
+  relaunch_end();
+}
+
+int main(int argc, char **argv) {
+  const char *why;
+  bench_begin(argc, argv, "cuda_loops");
+  device = hand_open(&why);
+  if (!device) return bench_missing(why);
+  const gk_device_info *info = gk_device_describe(device);
+  printf("%s; %s\n\n", info->name, info->driver);
+  passes = bench_is_quick() ? 4 : 2000;
+  x = hand_ints(device, 1);
+  left = hand_ints(device, 1);
+  met = hand_ints(device, 3);
+  told = hand_pinned(device, &told_at);
+  loops();
+  gk_free(device, x);
+  gk_free(device, left);
+  gk_free(device, met);
+  gk_free(device, (void *)(uintptr_t)told);
+  hand_close(device);
+  return bench_end();
+}

@@ -1,0 +1,141 @@
+/* A whole application on CUDA (table C11): conjugate gradients on the seven-point Poisson matrix of a cube, by gk's
+ * loop and by one of the host's, with the same kernels and on the same memory. */
+#include "bench/apps/solver_app.h"
+#include "bench/harness/harness.h"
+#include "bench/harness/host_loop.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TOGETHER = 8, WAYS = 4 };
+
+typedef struct scene {
+  gk_device *device;
+  cube c;
+  double *seen; /* the solution, downloaded */
+  gk_graph *graph;
+} scene;
+
+typedef struct host_arm {
+  scene *s;
+  host_loop loop;
+  int together; /* passes before the host looks */
+} host_arm;
+
+/* What an arm before left there is no solution of this one's. */
+static void spoil(const scene *s) {
+  HAND(hand_driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)gk_bound(s->graph, U), 0xff,
+                                    (size_t)s->c.items * sizeof(double), hand_stream));
+  hand_wait();
+}
+
+static bool is_right(const scene *s) {
+  hand_must(gk_download(s->device, s->seen, gk_bound(s->graph, U), (size_t)s->c.items * sizeof(double)));
+  return solver_is_done(&s->c, s->seen);
+}
+
+static bool by_gk(void *with, uint64_t times, bench_took *took) {
+  scene *s = with;
+  const gk_status *status = NULL;
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) {
+    spoil(s);
+    const double begin = bench_now();
+    hand_must(gk_launch(s->graph, 0));
+    hand_must(gk_wait(s->graph, &status));
+    took->all += (bench_now() - begin) * 1e-6;
+    right = is_right(s) && right;
+  }
+  s->c.passes = (int)status->loops[0].passes;
+  return right;
+}
+
+static bool by_host(void *with, uint64_t times, bench_took *took) {
+  host_arm *arm = with;
+  const scene *s = arm->s;
+  const void *again = gk_bound(s->graph, AGAIN);
+  bool right = true;
+  for (uint64_t k = 0; k < times; ++k) {
+    spoil(s);
+    const double begin = bench_now();
+    host_run(&arm->loop, 0);
+    do {
+      for (int pass = 0; pass < arm->together; ++pass) host_run(&arm->loop, 1);
+    } while (host_read(&arm->loop, again));
+    took->all += (bench_now() - begin) * 1e-6;
+    right = is_right(s) && right;
+  }
+  return right;
+}
+
+static void begin_scene(scene *s, gk_device *device, int side) {
+  *s = (scene){.device = device};
+  solver_cube(&s->c, side);
+  s->seen = malloc((size_t)s->c.items * sizeof *s->seen);
+  if (!s->seen) bench_fail("out of memory");
+  hand_must(gk_graph_create(device, &solver_list, 0, &s->graph));
+  for (gk_slot slot = U; slot <= B; ++slot) hand_must(gk_resize(s->graph, slot, (size_t)s->c.items));
+  hand_must(gk_bind_int(s->graph, ITEMS, s->c.items));
+  hand_must(gk_bind_int(s->graph, SIDE, side));
+  hand_must(gk_upload(device, gk_bound(s->graph, B), s->c.b, (size_t)s->c.items * sizeof *s->c.b));
+}
+
+static void begin_host(host_arm *arm, scene *s, host_way way, int together) {
+  arm->s = s;
+  arm->together = together;
+  host_begin(&arm->loop, s->device, way);
+  host_add(&arm->loop, &solver_begin);
+  host_add(&arm->loop, &solver_pass);
+  host_share(&arm->loop, s->graph);
+  host_bind_int(&arm->loop, ITEMS, s->c.items);
+  host_bind_int(&arm->loop, SIDE, s->c.side);
+}
+
+static void end_scene(scene *s) {
+  gk_graph_destroy(s->graph);
+  free(s->seen);
+}
+
+static void solve(gk_device *device, int side) {
+  static scene s;
+  static host_arm arms[WAYS];
+  char what[60], question[120];
+  snprintf(what, sizeof what, "conjugate gradients, %d unknowns", side * side * side);
+  if (!bench_wants("C11", what)) return;
+  begin_scene(&s, device, side);
+  begin_host(&arms[0], &s, HOST_GRAPHS, 1);
+  begin_host(&arms[1], &s, HOST_POLLED, 1);
+  begin_host(&arms[2], &s, HOST_GRAPHS, TOGETHER);
+  begin_host(&arms[3], &s, HOST_KERNELS, 1);
+  bench_took ignored = {0};
+  if (!by_gk(&s, 1, &ignored)) bench_fail("gk's solution isn't the one that is known");
+  snprintf(question, sizeof question, "a solution in about %d passes of four tasks: whose loop?", s.c.passes);
+  const char *graph = "host loop: launch a graph, copy 4 bytes, wait",
+             *polled = "host loop: launch a graph, poll pinned memory",
+             *eighth = "host loop: launch 8 graphs, copy 4 bytes, wait",
+             *kernels = "host loop: launch each kernel, copy 4 bytes, wait";
+  bench_measure(&(bench_table){.id = "C11", .what = what, .question = question, .unit = "ms", .tries = 2,
+    .arms = {{.name = "gk", .run = by_gk, .with = &s}, {.name = graph, .run = by_host, .with = &arms[0]},
+             {.name = polled, .run = by_host, .with = &arms[1]}, {.name = eighth, .run = by_host, .with = &arms[2]},
+             {.name = kernels, .run = by_host, .with = &arms[3]}},
+    .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
+               {"gk against looking every 8", "gk", {eighth}, 0}, {"gk against single kernels", "gk", {kernels}, 0}},
+    .floor = {HAND_EDGE, 4.0 * s.c.passes}});
+  for (int k = 0; k < WAYS; ++k) host_end(&arms[k].loop);
+  end_scene(&s);
+}
+
+int main(int argc, char **argv) {
+  const char *why;
+  bench_begin(argc, argv, "cuda_solver");
+  gk_device *device = hand_open(&why);
+  if (!device) return bench_missing(why);
+  if (bench_is_quick()) {
+    solve(device, 8);
+  } else {
+    solve(device, 32);
+    solve(device, 64);
+    solve(device, 128);
+  }
+  hand_close(device);
+  return bench_end();
+}

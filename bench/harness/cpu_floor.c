@@ -1,0 +1,80 @@
+#include "bench/harness/cpu_floor.h"
+#include "bench/harness/apart.h"
+#include <omp.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int cpu_threads(void) {
+  const int most = omp_get_max_threads(), limit = omp_get_thread_limit();
+  return most < limit ? most : limit;
+}
+
+enum { ITEMS = 1 << 22, BYTES = 4 * ITEMS, PAGE = 2 << 20 /* a large one, as gk's memory is in */ };
+static int *x;
+
+/* Vectorised, whatever a program's flags are. */
+static void add(int *to, int begin, int end) {
+#pragma omp simd
+  for (int i = begin; i < end; ++i) to[i] += 1;
+}
+static void (*volatile by_pointer)(int *, int, int) = add;
+
+static uint64_t called;
+static void nothing(void) {}
+static void last(void) { ++called; }
+static void (*volatile tasks[])(void) = {last, nothing};
+
+/* Nothing is handed over, and the pointer stays in a register: no task costs less. */
+static bool a_call(void *with, uint64_t times, bench_took *took) {
+  (void)with;
+  void (*const empty)(void) = tasks[1];
+  const uint64_t before = called;
+  const double begin = bench_now();
+  for (uint64_t k = 1; k < times; ++k) empty();
+  tasks[0]();
+  took->all += bench_now() - begin;
+  return called == before + 1;
+}
+
+static bool meetings(void *with, uint64_t times, bench_took *took) {
+  (void)with;
+  int met = 0;
+  const double begin = bench_now();
+#pragma omp parallel num_threads(2)
+  {
+    for (uint64_t k = 0; k < times; ++k) {
+#pragma omp barrier
+    }
+#pragma omp atomic
+    ++met;
+  }
+  took->all += bench_now() - begin;
+  return met == 2 || cpu_threads() == 1;
+}
+
+/* with: the items of an array of which a thread has its share, from 1 MiB on. */
+static bool additions(void *with, uint64_t times, bench_took *took) {
+  const int whole = *(const int *)with, n = whole < 1 << 18 ? whole : whole / cpu_threads();
+  const uint64_t passes = times * (uint64_t)(ITEMS / n);
+  const unsigned first = (unsigned)x[0] + (unsigned)passes, last = (unsigned)x[n - 1] + (unsigned)passes;
+  const double begin = bench_now();
+  for (uint64_t k = 0; k < passes; ++k) by_pointer(x, 0, n);
+  took->all += (bench_now() - begin) / ((double)(ITEMS / n) * n * sizeof *x / (1 << 20));
+  return x[0] == (int)first && x[n - 1] == (int)last;
+}
+
+void cpu_floor(void) {
+  bench_apart meeting = bench_start_apart(meetings, NULL);
+  /* Not by malloc, which keeps more from the system behind the free of something large, and so is another for gk. */
+  char *room = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) bench_fail("out of memory");
+  x = (int *)(void *)(room + (PAGE - (uintptr_t)room % PAGE) % PAGE);
+  (void)madvise(x, BYTES, MADV_HUGEPAGE);
+  memset(x, 0, BYTES);
+  bench_floor(&(bench_table){"floor", "what the machine takes", "what can no task be faster than?", "ns",
+    .arms = {{CPU_CALL, a_call}, {CPU_MEETING, bench_run_apart, &meeting, .settle_ms = BENCH_SETTLE_MS},
+             {CPU_SMALL, additions, &(int){1024}}, {CPU_LARGE, additions, &(int){1 << 20}},
+             {CPU_LARGEST, additions, &(int){ITEMS}}}});
+  bench_end_apart(&meeting);
+  munmap(room, BYTES + PAGE);
+}

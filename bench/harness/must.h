@@ -1,0 +1,10 @@
+/* What fails in gk ends a benchmark with gk's message. */
+#ifndef BENCH_MUST_H
+#define BENCH_MUST_H
+#include "bench/harness/harness.h"
+#include "gk.h"
+
+static inline void must(gk_result result) {
+  if (result != GK_OK) bench_fail(gk_error());
+}
+#endif

@@ -1,0 +1,604 @@
+#!/usr/bin/env python3
+"""Everything that only a machine with an NVIDIA GPU can answer, part by part.
+
+  bench/gpu.sh FOLDER [--part NAME ...] [--only NAME ...] [--minutes M] [--carry FOLDER] [--tree FOLDER] [--quick]
+  bench/gpu.sh --pack FOLDER [--pack-peers PYTHON]
+
+FOLDER gets summary.txt, summary.json and logs.tar.gz. The parts, in this order; without --part all of them:
+
+  build        what the chosen parts need, in build/gpu, without sanitizers (done in any case)
+  probe        what this driver does where its documentation leaves that open
+  tests        the test suite, without what no driver has a say in
+  conformance  the suite and random lists, native and host-gated
+  sanitizer    the suite under compute-sanitizer: host-gated, and native where a graph has no conditional nodes, for it
+               reports falsely in their bodies
+  softbody     the demo on the GPU, held against OpenMP
+  bench        the tables of CUDA, and the peers that are installed or were brought along
+  compare      probe and suite on the simulated driver, case by case against the real one
+
+A part that fails or runs out of time doesn't keep the next from running. With --minutes all ends before those are over,
+with what there is; without, each part has a time of its own that no machine should need, so that nothing hangs. Parts
+can be asked for one by one, and with --only programs and peers of bench, where one command may not take as long as all
+of them. --log-bytes takes the middle out of longer logs, --logs-bytes leaves the longest out of the archive. Exit
+code 0: all that was asked for ran, and was right. Nothing is left running.
+
+--pack is for a machine without a GPU but with a network: what the other may lack (Debian's cmocka, libpng and ninja,
+NVRTC), to be taken along as the folder carry/ in the repository's root or given by --carry; with --pack-peers also
+Quadrants, for that version of Python, as 3.12. Of it only what is missing there is used. More than --pack-bytes is a
+failure. GK_GPU_DRY=1: the simulated driver in the real one's place, and no compute-sanitizer but one in PATH.
+"""
+import argparse
+import datetime
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tarfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from gpu_carry import PEERS, configure, pack, run_peers, use_carried
+from gpu_process import LOGS, ROOT, Part, Stop, adopt_orphans, end_orphans, stop_on_signals
+
+SPOT = "docs/examples/softbody/spot.obj"
+TREE = ROOT / "build/gpu"
+DRY = os.environ.get("GK_GPU_DRY") == "1"
+LISTS_SECONDS = 480  # random ones, as many as go
+WORKERS = min(6, len(os.sched_getaffinity(0)))
+
+# Of tests/run.py: what has no device in it, or takes minutes to say what every other machine can.
+NO_DEVICE = ["coverage", "mutations", "lint", "exports", "headers", "installed", "docs", "doxygen", "errors", "outside",
+             "printed", "peers", "kernel compilers", "kernel flags", "cuda images", "CUDA's headers", "analyzer",
+             "valgrind", "gpu script", "tidy", "aarch64", "configured", "composed kernels on Vulkan",
+             "mutations runner", "bench pages", "quoted figures"]
+CONDITIONAL = {"DO_WHILE", "WHILE", "IF", "SWITCH", "CHECKPOINT"}
+TOOLS = {"memcheck": ["--report-api-errors", "no"], "racecheck": [], "initcheck": [], "synccheck": []}
+CLEAN = re.compile(r"ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards")
+
+# Until the body touches something, a step adds up roundings; final.obj has nine digits. From then on contact doubles
+# the last bit many times over (OpenMP with one thread and with two is centimetres apart after 40 steps), and what is
+# left to compare is the fall as a whole.
+FREE_STEPS, FREE_METRES, WHOLE_METRES, WHOLE_ENERGY = 20, 1e-6, 0.1, 0.05
+
+
+# ---- the machine ----------------------------------------------------------------------------------------------------
+
+ASK = """
+import ctypes, json
+cuda, number = ctypes.CDLL("libcuda.so.1"), ctypes.c_int
+look_up = getattr(cuda, "cuGetProcAddress_v2", None) or cuda.cuGetProcAddress
+def call(name, *arguments):
+    entry = ctypes.c_void_p()
+    look_up(name.encode(), ctypes.byref(entry), 11040, ctypes.c_uint64(0), ctypes.byref(number()))
+    code = ctypes.CFUNCTYPE(number)(entry.value)(*arguments)
+    if code: raise SystemExit("%s answers %d" % (name, code))
+version, device, major, minor, name = number(), number(), number(), number(), ctypes.create_string_buffer(200)
+call("cuInit", 0)
+call("cuDriverGetVersion", ctypes.byref(version))
+call("cuDeviceGet", ctypes.byref(device), 0)
+call("cuDeviceGetName", name, 200, device)
+call("cuDeviceGetAttribute", ctypes.byref(major), 75, device)
+call("cuDeviceGetAttribute", ctypes.byref(minor), 76, device)
+print(json.dumps({"device": name.value.decode(), "arch": 10 * major.value + minor.value,
+                  "driver": "%d.%d" % (version.value // 1000, version.value % 1000 // 10)}))
+"""
+
+
+def about_machine(part):
+    """The GPU and its driver, as the driver itself says."""
+    asked = part.call("machine", [sys.executable, "-c", ASK], 60)
+    try:
+        about = json.loads(asked.text.splitlines()[-1])
+    except (ValueError, IndexError):
+        about = {"device": "unknown", "driver": "unknown", "trouble": (asked.text.splitlines() or ["?"])[-1]}
+    smi = configure.output("nvidia-smi", "--query-gpu=name,driver_version,memory.total,vbios_version",
+                           "--format=csv,noheader") if not DRY else None
+    about.update(nvidia_smi=(smi or "").strip(), simulated=DRY, host=" ".join(os.uname()), cpus=os.cpu_count(),
+                 date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                 nvcc=(configure.output("/usr/local/cuda/bin/nvcc", "--version") or "no").strip().splitlines()[-1])
+    return about
+
+
+def commit():
+    text = configure.output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12")
+    return os.environ.get("BENCH_COMMIT") or (text or "unknown").strip()
+
+
+# ---- build ----------------------------------------------------------------------------------------------------------
+
+def build_targets(tree, chosen, options):
+    """What the chosen parts need of what build.ninja has; and what it hasn't."""
+    listed = configure.output("ninja", "-C", str(tree), "-t", "targets", "all") or ""
+    known = {line.partition(":")[0]: line.partition(":")[2].strip() for line in listed.splitlines()}
+    stand_ins = [name for name in known if re.fullmatch(r"build/simgpu/lib[^/]*", name)]
+    runner, lists = "build/tests/conformance/conformance", "build/tests/conformance/random_lists"
+    needs = {"probe": ["build/tests/cuda/probe", "build/gk-info"],
+             "conformance": [runner, lists], "sanitizer": [runner], "softbody": ["build/softbody"],
+             "compare": [runner, "build/tests/cuda/probe", *stand_ins],
+             "bench": [name for name, rule in known.items() if rule == "single" and name.startswith("build/bench/")],
+             "build": ["all", runner, lists, "build/tests/cuda/probe"],
+             "tests": [] if options.quick else
+             ["all"] + [name for name, rule in known.items() if rule in ("test", "suite", "suite_shared", "single")]}
+    wanted = {target for name in chosen for target in needs[name]} | set(stand_ins if DRY else [])
+    missing = sorted(wanted - set(known))
+    if "compare" in chosen and not stand_ins:
+        missing.append("build/simgpu/lib*")
+    return sorted(wanted & set(known)), missing
+
+
+def build(part, options):
+    if part.tree == TREE:
+        compiler = configure.find_compiler(os.environ.get("CC"))
+        configure.tree_of_its_own(TREE.name, compiler, ["--sanitize=none"], werror=False)
+    targets, missing = build_targets(part.tree, options.part, options)
+    done = part.call("ninja", ["ninja", "-k", "0", *targets], env=dict(os.environ))
+    part.check("builds", done.trouble(40), f"{len(targets)} targets")
+    if missing:
+        part.check("all is known to build.ninja", "there is no " + ", ".join(missing))
+
+
+# ---- probe, tests ---------------------------------------------------------------------------------------------------
+
+def objects(text):
+    """The lines that are JSON."""
+    found = []
+    for line in text.splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            pass
+    return [one for one in found if isinstance(one, dict)]
+
+
+def answers(text):
+    """{question: yes, no, both, not shown or not asked}, of the first device."""
+    return {one["probe"]: one["answer"] for one in objects(text) if one.get("device") == 0 and "probe" in one}
+
+
+def probe(part, options):
+    done = part.call("probe", ["build/tests/cuda/probe"])
+    found = answers(done.text)
+    part.figures.update(answers=found, said=objects(done.text))
+    odd = {one["probe"]: one for one in part.figures["said"] if one.get("answer", "yes") != "yes"}
+    part.check("answers", done.trouble() or (None if found else "it gives none\n" + done.text[-2000:]),
+               f"{len(found)}, {len(odd)} of them not yes" + "".join(
+                   f"\n{name} {one['answer']}: {one.get('question', '')}" for name, one in odd.items()))
+    info = part.call("gk-info", ["build/gk-info", "--backend", "cuda"])
+    part.check("gk-info", info.trouble())
+    # What a kernel wrote is there for the node behind it, each time, whatever else the device does meanwhile.
+    times = 3 if options.quick else 300
+    busy = part.call("probe-busy", ["build/tests/cuda/probe", str(times), "busy"])
+    again = answers(busy.text)
+    changed = {name: (found[name], again.get(name)) for name in found
+               if again.get(name) != found[name] and found[name] != "not shown"}
+    part.figures.update(busy=objects(busy.text))
+    part.check("the same with copies beside", busy.trouble() or (f"other answers: {changed}" if changed else None),
+               f"{times} times")
+
+
+def tests(part, options):
+    without = [word for name in NO_DEVICE for word in ("--without", name)]
+    chosen = ["base/error_test", "list/blocks_test"] if options.quick else []
+    command = [sys.executable, "tests/run.py", "--tree", str(part.tree), *without, *chosen]
+    if options.quick:
+        command.append("--no-build")
+        built = part.call("ninja", ["ninja", *(f"build/tests/unit/{name}" for name in chosen)])
+        part.check("builds", built.trouble())
+    done = part.call("suite", command, cwd=ROOT)
+    counts = re.findall(r"^\d+ passed, \d+ failed, \d+ skipped$", done.text, re.M)
+    part.figures["counts"] = counts[-1] if counts else ""
+    failed = re.findall(r"^failed: (.*)$", done.text, re.M)
+    part.check("suite", "\n".join([counts[-1], *failed]) if failed and counts else done.trouble(),
+               counts[-1] if counts else "")
+
+
+# ---- conformance ----------------------------------------------------------------------------------------------------
+
+def all_cases():
+    """{chapter/name: constructs}, from the suite's list."""
+    found = re.findall(r"^CASE\((\w+), (\w+), (?:0|\"(.*?)\")\)", (ROOT / "tests/conformance/cases.def").read_text(),
+                       re.M)
+    return {f"{chapter}/{name}": set(needs.split()) for chapter, name, needs in found}
+
+
+def filters(cases):
+    """For the runner, which takes names as parts of names, but patterns for all of one."""
+    return [f"[{name[0]}]{name[1:]}" for name in cases]
+
+
+def batches(cases, size=8):
+    cases = list(cases)
+    return [cases[k:k + size] for k in range(0, len(cases), size)]
+
+
+def cases_of(options):
+    cases = list(all_cases())
+    return [name for name in cases if name in ("plain/two_tasks", "loops/counter")] if options.quick else cases
+
+
+def run_cases(part, name, words, cases, env):
+    """Some cases in one process of the runner: what became of each, and the capability report."""
+    out = LOGS / f"{part.name}-{name}.json"
+    out.unlink(missing_ok=True)
+    done = part.call(name, ["build/tests/conformance/conformance", *words, "--json", out,
+                            *filters(cases)], env=env)
+    try:
+        column = json.loads(out.read_text())["backends"][0]
+        out.unlink()
+    except (OSError, ValueError, LookupError):
+        column = {"cases": [], "constructs": [], "device": "", "driver": "",
+                  "unavailable": done.trouble(5) or "there is no JSON"}
+    found = {f"{one['chapter']}/{one['case']}": (one["outcome"], one.get("why", "")) for one in column["cases"]}
+    lost = ("FAIL", column["unavailable"] or "the runner came to no end")
+    return {case: found.get(case, lost) for case in cases}, column
+
+
+def run_suite(part, label, words, cases, env, alone=True):
+    """The suite, several processes at a time; a case that fails beside others has a second try by itself."""
+    outcomes, report = {}, {}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        jobs = [pool.submit(run_cases, part, f"{label}-{k}", words, few, env) for k, few in enumerate(batches(cases))]
+        for job in jobs:
+            few, column = job.result()
+            outcomes.update(few)
+            report = column if column["constructs"] or not report else report
+    for case in [case for case, (outcome, _) in outcomes.items() if outcome == "FAIL"][:20] if alone else []:
+        again, _ = run_cases(part, f"{label}-alone-{case.replace('/', '-')}", words, [case], env)
+        if again[case][0] == "pass":
+            outcomes[case] = ("pass", "failed beside other processes, passed by itself")
+    return {"outcomes": outcomes, "constructs": {one["construct"]: one["how"] for one in report["constructs"]},
+            "whys": {one["construct"]: one["why"] for one in report["constructs"]},
+            "device": report["device"], "driver": report["driver"], "unavailable": report["unavailable"]}
+
+
+def judge_suite(part, label, ran):
+    by = {}
+    for case, (outcome, why) in ran["outcomes"].items():
+        by.setdefault(outcome, []).append(f"{case}: {why}".rstrip(": "))
+    bad = by.get("FAIL", []) + by.get("UNEXPECTED PASS", [])
+    counts = ", ".join(f"{len(names)} {outcome}" for outcome, names in sorted(by.items()))
+    part.figures[label] = dict(ran, counts=counts)
+    problem = ran["unavailable"] or ("\n".join([counts] + [one[:600] for one in bad[:12]]) if bad else None) or \
+        (None if by.get("pass") else "no case passed: " + counts)
+    part.check(label, problem, counts)
+    for one in by.get("skip", []):
+        print(f"       skipped: {one}", flush=True)
+
+
+def native_on_real(part, options):
+    """The suite on the real driver; what an earlier run of the same program said is as good."""
+    runner = part.tree / "build/tests/conformance/conformance"
+    kept = runner.with_name("real.json")
+    key = [options.backend, options.quick, DRY, runner.stat().st_mtime if runner.exists() else 0]
+    try:
+        found = json.loads(kept.read_text())
+        if found["key"] == key:
+            return found
+    except (OSError, ValueError, LookupError):
+        pass
+    found = run_suite(part, "native", ["--backend", options.backend], cases_of(options), part.real)
+    kept.write_text(json.dumps(dict(found, key=key)))
+    return found
+
+
+def random_lists(part, options, label, words, share):
+    """As many as the time allows, several processes at a time, each with seeds of its own."""
+    chunk, most = (20, 2) if options.quick else (250, 400)
+    ends, done_lists, bad = time.monotonic() + min(part.left(), LISTS_SECONDS) * share, [], []
+
+    def one(k):
+        if time.monotonic() > ends or bad:
+            return
+        done = part.call(f"{label}-{k}", ["build/tests/conformance/random_lists", "--backend", options.backend, *words,
+                                          "--seed", 1 + k * chunk, "--random", chunk])
+        if part.left() <= 0 and done.late:
+            return
+        skipped = "# SKIP" in done.text
+        if skipped or done.trouble():
+            bad.append(done.trouble(60) or done.text[-600:])
+        else:
+            done_lists.append(chunk)
+            done.log.unlink()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        list(pool.map(one, range(most)))
+    part.figures[label] = sum(done_lists)
+    part.check(label, bad[0] if bad else None if done_lists else "not one process came to its end",
+               f"{sum(done_lists)} lists")
+
+
+def conformance(part, options):
+    (part.tree / "build/tests/conformance/real.json").unlink(missing_ok=True)
+    judge_suite(part, "native", native_on_real(part, options))
+    judge_suite(part, "host-gated", run_suite(part, "gated", ["--backend", options.backend, "--host-gated"],
+                                              cases_of(options), part.real))
+    random_lists(part, options, "random lists", [], 0.5)
+    random_lists(part, options, "random lists, host-gated", ["--host-gated"], 0.8)
+
+
+# ---- compute-sanitizer ----------------------------------------------------------------------------------------------
+
+def find_sanitizer():
+    usual = "/usr/local/cuda/bin/compute-sanitizer"
+    return shutil.which("compute-sanitizer") or (usual if not DRY and os.access(usual, os.X_OK) else None)
+
+
+def sanitize(part, options, program, tool, label, words, cases):
+    front = [program, "--tool", tool, "--error-exitcode", "99", "--print-limit", "20", *TOOLS[tool]] if program else []
+    done = part.call(f"{tool}-{label}", [*front, "build/tests/conformance/conformance", "--here", "--backend",
+                                         options.backend, *words, *filters(cases)],
+                     env={**part.real, "GK_CUDA_PROBE": "0"} if words else None)  # it cries wolf over bodies of nodes
+    problem = done.trouble(40)
+    if not problem and "# SKIP" in done.text and not re.search(r"^ok \d+ - [^#]*$", done.text, re.M):
+        problem = "no case ran:\n" + done.text[-600:]
+    if not problem and program and not CLEAN.search(done.text):
+        problem = f"{tool} didn't say that all is well:\n" + done.text[-1500:]
+    return f"{tool}, {label}", problem, f"{len(cases)} cases"
+
+
+def sanitizer(part, options):
+    program = find_sanitizer()
+    if not program and not DRY:
+        part.check("compute-sanitizer", "it is neither in PATH nor in /usr/local/cuda/bin")
+        return
+    wanted = [name for name in cases_of(options) if name != "sections/overlap_measured"]  # there nothing overlaps
+    flat = [name for name, needs in all_cases().items() if name in wanted and not needs & CONDITIONAL]
+    work = [(tool, f"{kind}-{k}", words, few) for tool in TOOLS
+            for kind, words, cases in (("flat", [], flat), ("host-gated", ["--host-gated"], wanted))
+            for k, few in enumerate(batches(cases, 30))]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for result in pool.map(lambda one: sanitize(part, options, program, *one), work):
+            part.check(*result)
+
+
+# ---- the soft body --------------------------------------------------------------------------------------------------
+
+def fall(part, backend, steps, mesh, words=()):
+    """Runs the demo: where its vertices end, and the numbers of its last line; or what went wrong."""
+    out = LOGS / f"softbody-{backend}-{steps}"
+    done = part.call(f"{backend}-{steps}", ["build/softbody", mesh, "--backend", backend, "--steps", steps, "--out",
+                                            out, "--quiet", *words])
+    if done.trouble():
+        return None, None, done.trouble()
+    last = done.text.splitlines()[-1].split()
+    numbers = {name: float(value) for name, value in zip(last[0::2], last[1::2])}
+    text = (out / "final.obj").read_text()
+    return [tuple(map(float, line.split()[1:4])) for line in text.splitlines() if line.startswith("v ")], numbers, None
+
+
+def compare_falls(part, backend, steps, mesh, words, judge):
+    name = f"{steps} steps as on OpenMP"
+    ours, our_numbers, trouble = fall(part, backend, steps, mesh, words)
+    theirs, their_numbers, other = fall(part, "openmp", steps, mesh) if not trouble else (None, None, None)
+    if trouble or other:
+        part.check(name, trouble or other)
+        return
+    problem, note = judge(ours, our_numbers, theirs, their_numbers)
+    part.figures[f"{steps} steps"] = {backend: our_numbers, "openmp": their_numbers, "compared": note}
+    part.check(name, problem and f"{problem}; {note}\n{our_numbers}\n{their_numbers}", note)
+
+
+def judge_free(ours, our_numbers, theirs, their_numbers):
+    apart = max(abs(a - b) for p, q in zip(ours, theirs) for a, b in zip(p, q))
+    same = len(ours) == len(theirs) and our_numbers["newton"] == their_numbers["newton"]
+    return None if same and apart <= FREE_METRES else "not equal within rounding", \
+        f"at most {apart:.1e} m apart ({FREE_METRES:.0e} allowed)"
+
+
+def judge_whole(ours, our_numbers, theirs, their_numbers):
+    centres = [[statistics.fmean(p[k] for p in one) for k in range(3)] for one in (ours, theirs)]
+    apart = max(abs(a - b) for a, b in zip(*centres))
+    energy = abs(our_numbers["energy"] - their_numbers["energy"]) / their_numbers["energy"]
+    return None if apart <= WHOLE_METRES and energy <= WHOLE_ENERGY else "another fall", \
+        f"centres {apart:.1e} m apart ({WHOLE_METRES:g} allowed), energy {100 * energy:.2g} % " \
+        f"({100 * WHOLE_ENERGY:g} % allowed)"
+
+
+def softbody(part, options):
+    mesh = SPOT
+    if options.quick:
+        mesh = LOGS / "tetrahedron.obj"
+        mesh.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n")
+    compare_falls(part, options.backend, 2 if options.quick else FREE_STEPS, mesh, [], judge_free)
+    compare_falls(part, options.backend, 4 if options.quick else 240, mesh, [] if options.quick else ["--verify"],
+                  judge_whole)
+
+
+# ---- bench, compare -------------------------------------------------------------------------------------------------
+
+# What takes minutes each: where there is little time, the tables of all else are there.
+LAST = ["cuda_solver", "cuda_particles", "cuda_bfs", "cuda_softbody", "cuda_growth"]
+
+def bench(part, options):
+    """The tables of CUDA, and the peers that are installed or were brought along."""
+    out = LOGS / "bench"
+    peers = [name for name, peer in run_peers.listed().items() if peer.needs_gpu]
+    listed = (configure.output("ninja", "-C", str(part.tree), "-t", "targets", "rule", "single") or "").split()
+    programs = [Path(name).name for name in sorted(listed) if name.startswith("build/bench/cuda_")]
+    chosen = sorted(programs + peers, key=lambda name: LAST.index(name) if name in LAST else -1)
+    chosen = [name for name in chosen if not options.only or name in options.only]
+    programs, peers = ([name for name in chosen if name in kind] for kind in (programs, peers))
+    command = [sys.executable, "bench/tools/run.py", "--offline", "--site", PEERS, "--out", out,
+               *(["--quick"] if options.quick else ["--rounds", "1"]),
+               "--minutes", f"{max(0.1, (part.left() - 20) / 60):.2f}",  # and then what there is is written
+               *(word for name in chosen for word in ("--only", name))]
+    done = part.call("run", command)
+    tables = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("*.json"))}
+    part.figures["tables"] = tables
+    missing = [f"{name}: {tables.get(name, {}).get('missing', 'it left no figures')}" for name in programs
+               if not tables.get(name, {}).get("tables")]
+    part.check("tables", done.trouble() or "\n".join(missing) or (None if chosen else "there is no such program"),
+               " ".join(programs))
+    found = tables.get("peers", {}).get("peers", [])
+    part.check("peers", None if len(found) == len(peers) else f"{len(found)} of {len(peers)} are in the JSON",
+               "".join(f"\n{one['peer']}: {one.get('missing', one.get('version'))}" for one in found))
+
+
+def differences(real, simulated, what):
+    """Lines that say where two dicts differ."""
+    return [f"{what} {name}: real {real.get(name, '-')}, simulated {simulated.get(name, '-')}"
+            for name in sorted(set(real) | set(simulated)) if real.get(name) != simulated.get(name)]
+
+
+def compare(part, options):
+    about = options.about
+    simulated = with_simulated(part.real, part.tree)
+    if re.fullmatch(r"\d+\.\d+", about["driver"]):
+        simulated["SIMGPU_VERSION"] = about["driver"]
+    if about.get("arch"):
+        simulated["SIMGPU_ARCH"] = str(about["arch"])
+    asked = [part.call(f"probe-{name}", ["build/tests/cuda/probe"], env=env)
+             for name, env in (("real", part.real), ("simulated", simulated))]
+    probed = [answers(one.text) for one in asked]
+    found = differences(*probed, "probe")
+    part.check("the probe answers on both", asked[0].trouble() or asked[1].trouble() or
+               (None if all(probed) else "there are no answers"), f"{len(probed[0])} answers")
+    real = native_on_real(part, options)
+    other = run_suite(part, "simulated", ["--backend", options.backend], cases_of(options), simulated, alone=False)
+    part.check("the suite runs on both", real["unavailable"] or other["unavailable"] or None)
+    outcomes = [{case: outcome for case, (outcome, _) in ran["outcomes"].items()} for ran in (real, other)]
+    found += differences(real["constructs"], other["constructs"], "construct")
+    for line in differences(*outcomes, "case"):
+        case = line.split()[1].rstrip(":")
+        whys = [f"{name}: {ran['outcomes'][case][1][:400]}" for name, ran in (("real", real), ("simulated", other))
+                if ran["outcomes"].get(case, ["", ""])[1]]
+        found.append("\n".join([line, *whys]))
+    part.figures.update(differences=found, simulated=other, real_device=real["device"], real_driver=real["driver"])
+    part.check("real and simulated driver do the same", "\n".join(found),
+               f"{len(outcomes[0])} cases, {len(probed[0])} answers of the probe")
+
+
+# ---- the whole ------------------------------------------------------------------------------------------------------
+
+PARTS = {"build": (build, 240), "probe": (probe, 60), "tests": (tests, 420), "conformance": (conformance, 480),
+         "sanitizer": (sanitizer, 500), "softbody": (softbody, 300), "bench": (bench, 600), "compare": (compare, 400)}
+IN_NO_HURRY = 6  # times as long, if nobody said how long all may take: what is slow comes to its end, what hangs, too
+
+
+def with_simulated(env, tree):
+    """The stand-ins found in place of the driver and NVRTC."""
+    return dict(env, LD_LIBRARY_PATH=":".join(filter(None, (str(tree / "build/simgpu"), env.get("LD_LIBRARY_PATH")))))
+
+
+def real_environment(tree):
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("GK_", "SIMGPU_"))}
+    return with_simulated(env, tree) if DRY else env
+
+
+def run_part(name, options, ends):
+    function, seconds = PARTS[name]
+    if options.minutes is None:
+        seconds *= IN_NO_HURRY
+    part = Part(name, min(ends, time.monotonic() + seconds), options.tree, real_environment(options.tree))
+    print(f"{name} (at most {max(0, part.left()):.0f} s)", flush=True)
+    if part.left() < 3:
+        part.check("time", "none was left; ask for this part by itself")
+    else:
+        try:
+            if name == "build":
+                use_carried(part, options.carry)
+            function(part, options)
+            if name == "build":
+                part.real = real_environment(part.tree)
+                options.about.update(about_machine(part))
+                if options.backend == "cuda":
+                    part.check("a driver", options.about.get("trouble"),
+                               f"{options.about['driver']}, {options.about['device']}")
+        except (OSError, ValueError, LookupError, subprocess.SubprocessError, configure.Missing) as problem:
+            part.check("runs to its end", f"{type(problem).__name__}: {problem}")
+        finally:
+            end_orphans()
+    return {"name": name, "passed": not part.failed(), "seconds": round(time.monotonic() - part.started, 1),
+            "checks": part.checks, "figures": part.figures}
+
+
+def pack_logs(folder, each, whole):
+    """One archive. Logs of more bytes than `each` lose their middle; the longest go where all are more than `whole`.
+    None: any number will do."""
+    for path in LOGS.rglob("*"):
+        if each is not None and path.is_file() and path.stat().st_size > each:
+            data, half = path.read_bytes(), max(each // 2, 1)
+            path.write_bytes(data[:half] + b"\n... the middle is left out ...\n" + data[-half:])
+    logs = sorted((path for path in LOGS.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+    archive = folder / "logs.tar.gz"
+    while True:
+        with tarfile.open(archive, "w:gz") as to:
+            for path in logs:
+                to.add(path, path.relative_to(LOGS))
+        if whole is None or archive.stat().st_size <= whole or not logs:
+            return
+        logs = logs[:-1 - len(logs) // 10]
+
+
+def write_summary(folder, options, parts):
+    report = {"gk": configure.version(), "commit": commit(), "machine": options.about, "backend": options.backend,
+              "quick": options.quick, "passed": all(part["passed"] for part in parts), "parts": parts}
+    (folder / "summary.json").write_text(json.dumps(report, indent=1) + "\n")
+    about = options.about
+    lines = [f"gk {report['gk']} ({report['commit']}) on {about.get('device', 'unknown')}"
+             f"{' (simulated)' if DRY else ''}, driver {about.get('driver', 'unknown')}, {about.get('date', '')}"]
+    if about.get("nvidia_smi"):
+        lines.append(about["nvidia_smi"])
+    for part in parts:
+        lines.append(f"{'ok  ' if part['passed'] else 'FAIL'} {part['name']}, {part['seconds']} s")
+        for one in part["checks"]:
+            note = "\n           | ".join(str(one["note"]).splitlines())
+            lines.append(f"       {'ok  ' if one['passed'] else 'FAIL'} {one['name']}" + (f": {note}" if note else ""))
+    (folder / "summary.txt").write_text("\n".join(lines) + "\n")
+    pack_logs(folder, options.log_bytes, options.logs_bytes)
+    print("\n".join(line for line in lines if not line.startswith("  ")))
+
+
+def main():
+    usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    usage.add_argument("folder", nargs="?", type=Path)
+    usage.add_argument("--part", action="append", choices=PARTS)
+    usage.add_argument("--only", action="append", metavar="NAME", help="a program or a peer of bench, as cuda_loops")
+    usage.add_argument("--minutes", type=float, help="until all must have ended; default: no limit")
+    usage.add_argument("--log-bytes", type=int, metavar="N", help="of the log of one program; default: no limit")
+    usage.add_argument("--logs-bytes", type=int, metavar="N", help="of logs.tar.gz; default: no limit")
+    usage.add_argument("--carry", type=Path, default=ROOT / "carry", metavar="FOLDER")
+    usage.add_argument("--tree", type=Path, default=TREE, metavar="FOLDER", help="configured already; else build/gpu")
+    usage.add_argument("--quick", action="store_true", help="a little of everything: does the way hold?")
+    usage.add_argument("--backend", default="cuda", metavar="NAME")
+    usage.add_argument("--pack", metavar="FOLDER")
+    usage.add_argument("--pack-peers", metavar="PYTHON", help="the version that is there, as 3.12")
+    usage.add_argument("--pack-bytes", type=int, metavar="N", help="of what --pack fetches; default: no limit")
+    options = usage.parse_args()
+    if options.pack:
+        return pack(options.pack, options.pack_bytes, options.pack_peers)
+    if not options.folder:
+        usage.error("a folder for what comes of it, or --pack")
+    known = [*re.findall(r"^build build/bench/(cuda_\w+): single", (ROOT / "build.ninja").read_text(), re.M),
+             *(name for name, peer in run_peers.listed().items() if peer.needs_gpu)]
+    for name in options.only or []:
+        if name not in known:
+            usage.error(f"--only {name}: there is none; there are {', '.join(known)}")
+    ends = math.inf if options.minutes is None else time.monotonic() + 60 * options.minutes - 10  # for the archive
+    options.about, options.part = {}, options.part or list(PARTS)
+    folder, options.carry, options.tree = (path.absolute() for path in (options.folder, options.carry, options.tree))
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(LOGS, ignore_errors=True)
+    LOGS.mkdir(parents=True)
+    adopt_orphans()
+    stop_on_signals()
+    parts = []
+    try:
+        for name in ["build"] + [name for name in PARTS if name in options.part and name != "build"]:
+            parts.append(run_part(name, options, ends))
+    except Stop as why:
+        parts.append({"name": "the rest", "passed": False, "seconds": 0, "figures": {},
+                      "checks": [{"name": "runs", "passed": False, "note": f"stopped by {why}"}]})
+    finally:
+        end_orphans()
+        write_summary(folder, options, parts)
+    return 0 if all(part["passed"] for part in parts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

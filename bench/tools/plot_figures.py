@@ -1,0 +1,207 @@
+"""The part of bench/tools/plot.py for what the files say: tables, arms, peers, and all that is judged, in words."""
+import json
+import os
+import sys
+from pathlib import Path
+
+import plot_goals
+import run_peers
+
+TITLES = {"M": "the machine", "F1": "small tasks", "F2": "large tasks", "F3": "a whole application",
+          "F6": "before a list runs", "F7": "sections", "F8": "passes, checkpoints, yields", "K": "kernels on the host",
+          "G": "how cost grows", "floor": "what the device takes", "C1": "a replay", "C2": "passes on CUDA",
+          "C3": "passes that decide themselves", "C4": "silent checkpoints", "C5": "tasks beside checkpoints",
+          "C6": "yield round trip", "C7": "passes, and who has none", "C8": "sections on CUDA",
+          "C9": "building", "C10": "a slot bound anew", "C11": "whole applications",
+          "C12": "what peers are held against", "P": "what gk chooses between", "C13": "how cost grows on CUDA"}
+ROOT = Path(os.path.abspath(__file__)).parents[2]
+UNITS = {"ns": "ns", "us": "µs", "ms": "ms", "s": "s", "bytes": "bytes"}
+NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def number(value):
+    """Three figures, as people write them."""
+    if value is None:
+        return "-"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{1 if abs(value) >= 10 else 2 if abs(value) >= 0.095 else 4}f}"
+
+
+def beside(value, goal):
+    """The same beside a goal, with more of them where three figures would put it on the goal or on its other side."""
+    text = number(value)
+    if value is None or value == goal:
+        return text
+    seen = float(text.replace(",", ""))
+    return text if seen != goal and (seen > goal) == (value > goal) else f"{value:.4f}"
+
+
+def read_json(path):
+    try:
+        return json.loads(path.read_text())
+    except ValueError as why:
+        sys.exit(f"{Path(sys.argv[0]).name}: {path} is no JSON, perhaps cut off ({why}): measure it anew, or delete it")
+
+
+def load(folder):
+    """Reports by name; those without tables are the peers'."""
+    reports = {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
+    if not any(report.get("tables") for report in reports.values()):
+        sys.exit(f"bench/tools/plot.py: there are no figures in {folder}")
+    return reports
+
+
+def tables_of(reports):
+    """Each knows whether a device of its own ran it."""
+    tables = [dict(table, on_device="device" in report) for report in reports.values()
+              for table in report.get("tables", [])]
+    order = list(TITLES)
+    return sorted(tables, key=lambda table: order.index(table["id"]) if table["id"] in order else len(order))
+
+
+def peer_rows(reports):
+    """(peer, version, row) of all that was measured or is missing."""
+    for peer in reports.get("peers", {}).get("peers", []):
+        for row in peer.get("rows", []):
+            yield peer["peer"], peer["version"], row
+
+
+def is_of(row_of_peer, table):
+    return (row_of_peer["table"], row_of_peer["what"]) == (table["id"], table["what"])
+
+
+def ways(row_of_peer):
+    """A row where its peer was fastest, and where it wasn't."""
+    return [row_of_peer, *row_of_peer.get("others", [])]
+
+
+def arm_called(table, name):
+    return next((arm for arm in table["arms"] if arm["name"] == name),
+                {"name": name, "median": None, "missing": "it isn't in the table"})
+
+
+def measured_of(table):
+    return [arm for arm in table["arms"] if "missing" not in arm]
+
+
+def missing_of(table):
+    return [arm for arm in table["arms"] if "missing" in arm]
+
+
+def against_of(table, ratio):
+    """The arm that a ratio is held against: where rounds were against several, the fastest of all rounds."""
+    arms = [arm_called(table, name) for name in ratio.get("rounds against", [ratio["against"]])]
+    return min((arm for arm in arms if arm.get("median") is not None), key=lambda arm: arm["median"], default=None)
+
+
+def base_of(table):
+    """The arm that is 1: what the first ratio is about, else the first; not one that is lost in noise."""
+    arms = [arm for arm in (against_of(table, ratio) for ratio in table["ratios"] if ratio["against"]) if arm]
+    arms += measured_of(table)
+    none = arms[0] if arms else {"name": "", "median": None}
+    return next((arm for arm in arms if (arm["median"] or 0) > 0), none)
+
+
+def is_absolute(table):
+    """A table with a goal in its own unit is shown in that, and one of a device that nobody shares."""
+    return table.get("on_device") or any(ratio["goal"] and not ratio["against"] and ratio["median"] is not None
+                                         for ratio in table["ratios"])
+
+
+def floor_of(table):
+    """What no arm can be below, on the axis of the bars; or None."""
+    floor, scale = table.get("floor", {}).get("least"), 1 if is_absolute(table) else base_of(table)["median"]
+    return floor / scale if floor and scale else None
+
+
+def kind_of(name):
+    return "gk" if name.startswith("gk") or name == "kernel" or name.endswith("tasks") else "hand"
+
+
+def bars_of(table, reports):
+    """(name, kind, median, p5, p95) of arms and of peers' rows, as multiples of the base or as they are."""
+    scale = 1 if is_absolute(table) else base_of(table)["median"]
+    bars = [(arm["name"], kind_of(arm["name"]), arm) for arm in measured_of(table)]
+    bars += [(f"{peer}, {way['how']}", "peer", way) for peer, _, one in peer_rows(reports)
+             if is_of(one, table) and one.get("unit") == table["unit"] for way in ways(one)]
+    return [(name, kind, *(figure[part] / scale for part in ("median", "p5", "p95"))) for name, kind, figure in bars
+            if scale and None not in (figure["median"], figure["p5"], figure["p95"])]
+
+
+def peer_goals(table, reports):
+    """Of every goal that names a peer, whether or not it was there: (its report, name, arm of ours, goal, row)."""
+    peers = {report["peer"]: report for report in reports.get("peers", {}).get("peers", [])}
+    for (ident, what, name), goal in run_peers.GOALS.items():
+        if (ident, what) == (table["id"], table["what"]):
+            report = peers.get(name, {"missing": "it wasn't asked for"})
+            one = next((one for one in report.get("rows", []) if is_of(one, table)), None)
+            yield report, name, run_peers.OURS[ident, what][1], goal, one
+
+
+def outcome(ratio):
+    """The verdict in words, with how many rounds had none where it is of others."""
+    lost = ratio.get("verdicts", []).count("lost")
+    rest = f"; {lost} of {len(ratio['verdicts'])} rounds lost in noise" if lost and ratio["verdict"] != "lost" else ""
+    return verdict_in_words(ratio) + rest
+
+
+def verdict_in_words(ratio):
+    if ratio["verdict"] == "undecided":
+        verdicts = ratio.get("verdicts") or [  # files of before have none
+            "met" if median is not None and median <= ratio["goal"] else "missed" for median in ratio["medians"]]
+        return f"undecided: missed in {verdicts.count('missed')} of {len(verdicts)} rounds"
+    if ratio["verdict"] == "met" and ratio["median"] is not None and ratio["median"] <= 0:
+        return "below nothing"
+    return {"none": "not judged", "lost": "lost in noise"}.get(ratio["verdict"], ratio["verdict"])
+
+
+def why_no_ratio(table, ratio):
+    """A ratio is lost in noise where what it is held against came out as nothing."""
+    if "along" in table:
+        return "not measured" if missing_of(table) else "not judged"
+    there = against_of(table, ratio) and "missing" not in arm_called(table, ratio["of"])
+    return "lost in noise" if there else "not measured"
+
+
+def why_no_ratio_to(report, one, arm):
+    """Likewise, of a goal that names a peer: its report and its row, or None, and ours."""
+    if "missing" in arm:
+        return f"not measured: {arm['missing']}"
+    if one and "missing" not in one:
+        return "lost in noise"
+    failed = [failure["why"] for failure in report.get("failed", [])]
+    return "not measured: " + ((one or report).get("missing") or "; ".join(failed) or "it has no such row")
+
+
+def verdict_text(ratio, unit=""):
+    return f"{beside(ratio['median'], ratio['goal'])}{unit}, goal {ratio['goal']:g}{unit}: {outcome(ratio)}"
+
+
+def unit_of(figure, scale):
+    """What is held against a figure is so many times as much on the axis of the bars; None where it is nothing."""
+    return figure["median"] / scale if figure and scale and figure["median"] > 0 else None
+
+
+def marks_of(table, reports):
+    """All that is judged. Where they lie on the axis of the bars is said by what they are held against."""
+    scale = 1 if is_absolute(table) else base_of(table)["median"]
+    for ratio in table["ratios"]:
+        if not ratio["goal"]:
+            continue
+        arm = against_of(table, ratio) if ratio["against"] else {"median": 1}
+        unit = None if "along" in table else unit_of(arm, scale)
+        named = "" if ratio["against"] else " " + UNITS.get(table["unit"], table["unit"])
+        there = ratio["median"] is not None or ratio["verdict"] != "none"
+        text = verdict_text(ratio, named) if there else why_no_ratio(table, ratio)
+        label = f"{ratio['of']} against {ratio['against']}" if ratio["what"] == ratio["of"] else ratio["what"]
+        yield plot_goals.Mark(label, ratio["of"], ratio["median"], ratio["p5"], ratio["p95"], ratio["goal"],
+                              unit, ratio["verdict"], text, not ratio["against"])
+    for report, name, arm, goal, one in peer_goals(table, reports):
+        ratio, label = (one or {}).get("ratio"), f"{arm} against {name}"
+        if ratio:
+            yield plot_goals.Mark(label, arm, ratio["median"], ratio["least"], ratio["most"], goal,
+                                  unit_of(one, scale), ratio["verdict"], verdict_text(ratio), False)
+        else:
+            why = why_no_ratio_to(report, one, arm_called(table, arm)).partition(":")[0]
+            yield plot_goals.Mark(label, arm, None, None, None, goal, None, "none", why, False)

@@ -1,0 +1,124 @@
+"""The part of bench/tools/plot.py for tables along which something grows (G and C13): in place of bars a curve per
+question, with the steepest course that its goal allows, and a row per length of list."""
+import itertools
+
+import plot_goals
+
+COLOURS = ["#3b6ea8", "#d08a3e", "#5f8f4e", "#8d5a97"]
+
+
+def grows(table):
+    return "along" in table
+
+
+def by_axis(tables):
+    """(along, tables) in the order of the report."""
+    return [(along, list(own)) for along, own in itertools.groupby(tables, lambda table: table["along"])]
+
+
+def name_of(table):
+    """Without ", by tasks"."""
+    return table["what"].removesuffix(f", by {table['along']}")
+
+
+def points_of(table):
+    return [arm for arm in table["arms"] if arm.get("median") is not None]
+
+
+def slope(one, other):
+    return (other["median"] - one["median"]) / (other["x"] - one["x"])
+
+
+def one_more(table):
+    """What one more takes of the last ones, by the medians; None where too little was measured."""
+    points = points_of(table)[-2:]
+    return slope(*points) if len(points) == 2 else None
+
+
+def goal_line(table):
+    """Where a curve would go on from the arm that its ratio is held against if one more took as much as the goal
+    allows: (x, cost) from there to the end. None where one more took nothing before, as then there is no such line."""
+    points = [arm for arm in points_of(table) if arm["x"] > 0]  # the first of a kind has a price of its own
+    ratio = next((ratio for ratio in table["ratios"] if ratio["goal"]), {"against": None})
+    middle = next((arm for arm in points if arm["name"] == ratio["against"]), None)
+    if not middle or middle is points[0] or slope(points[0], middle) <= 0:
+        return None
+    each = ratio["goal"] * slope(points[0], middle)
+    most = points[-1]["x"]  # by so many steps, as a straight line is none on axes of powers
+    xs = [middle["x"] * (most / middle["x"]) ** (step / 20) for step in range(21)]
+    return [(x, middle["median"] + each * (x - middle["x"])) for x in xs]
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------------
+
+def cell(arm, unit, number):
+    if "missing" in arm:
+        return "not measured"
+    return f"{number(arm['median'])} {unit} ({number(arm['p5'])} to {number(arm['p95'])})"
+
+
+def lines(tables, units, number, row, head):
+    """A table for each thing that grows: a line for each list, a column for each question."""
+    for along, own in by_axis(tables):
+        yield f"**By {along}**: medians, with 5 % to 95 %"
+        yield ""
+        yield from head("", *(name_of(table) for table in own))
+        names = [units.get(table["unit"], table["unit"]) for table in own]
+        for arms in zip(*(table["arms"] for table in own)):
+            yield row(arms[0]["name"], *(cell(arm, unit, number) for arm, unit in zip(arms, names)))
+        yield row("*one more of the last*", *(f"{number(one_more(table))} {unit}" for table, unit in zip(own, names)))
+        yield ""
+        missing = {arm["missing"] for table in own for arm in table["arms"] if "missing" in arm}
+        for why in sorted(missing):
+            yield f"Not measured: {why}"
+            yield ""
+
+
+# ---- plots ----------------------------------------------------------------------------------------------------------
+
+def draw_questions(axes, along, tables, units):
+    tops = []
+    for table, colour in zip(tables, itertools.cycle(COLOURS)):
+        points = points_of(table)
+        if not points:
+            continue
+        xs, medians = [arm["x"] for arm in points], [arm["median"] for arm in points]
+        axes.plot(xs, medians, color=colour, marker="o", markersize=3, linewidth=1.4, label=name_of(table))
+        axes.fill_between(xs, [arm["p5"] for arm in points], [arm["p95"] for arm in points], color=colour, alpha=0.2,
+                          linewidth=0)
+        goal = goal_line(table)
+        if goal:
+            axes.plot(*zip(*goal), color=colour, linestyle=(0, (3, 1.5)), linewidth=1)
+            tops.append(goal[-1][1])
+    xs = sorted({arm["x"] for table in tables for arm in table["arms"]})
+    axes.set_xscale("symlog" if xs[0] == 0 else "log")
+    axes.set_xticks(xs, [f"{x:,.0f}" for x in xs])
+    axes.minorticks_off()
+    axes.set_yscale("log")
+    shown = [arm["median"] for table in tables for arm in points_of(table) if arm["median"] > 0]
+    if shown:
+        axes.set_ylim(min(shown) / 2, max([*shown, *tops]) * 2)
+    axes.set_xlabel(along, fontsize=8)
+    axes.set_ylabel(units.get(tables[0]["unit"], tables[0]["unit"]), fontsize=8)
+    axes.tick_params(which="both", labelsize=8)
+    axes.legend(fontsize=7, frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def draw(pyplot, tables, title, units):
+    """A row for each thing that grows, a plot for each unit in it."""
+    kinds = list(dict.fromkeys(table["unit"] for table in tables))
+    axes_of = by_axis(tables)
+    figure, places = pyplot.subplots(len(axes_of), len(kinds), figsize=(5 * len(kinds), 2.8 * len(axes_of)),
+                                     squeeze=False)
+    for line, (along, own) in zip(places, axes_of):
+        for place, unit in zip(line, kinds):
+            same = [table for table in own if table["unit"] == unit]
+            if same:
+                draw_questions(place, along, same, units)
+            else:
+                place.set_axis_off()
+    plot_goals.head(figure, title, "band: 5 % to 95 % of turns; dashed: where the curve would be if from there on each "
+                    "took as many times what one took before as the goal allows")
+    return figure

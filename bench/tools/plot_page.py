@@ -1,0 +1,337 @@
+"""The part of bench/tools/plot.py for README.md: goals, the floor, peers, and each table."""
+import os
+import re
+
+import plot_goals
+import plot_growth
+from plot_figures import (NANOSECONDS, ROOT, TITLES, UNITS, against_of, arm_called, bars_of, base_of, beside, floor_of,
+                          is_absolute, missing_of, number, outcome, peer_goals, peer_rows, tables_of, verdict_text,
+                          ways, why_no_ratio, why_no_ratio_to)
+
+
+def row(*cells):
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def head(*cells):
+    return [row(*cells), "|" + "---|" * len(cells)]
+
+
+def told_apart(reports, line):
+    """A line, if it is of all reports; else each that there is, with the programs that it is of."""
+    programs = {}
+    for name, report in reports.items():
+        programs.setdefault(line(report), []).append(f"`{name}`")
+    *few, most = sorted(programs, key=lambda said: len(programs[said]))
+    for said in few:
+        yield f"- {said} ({', '.join(programs[said])})"
+    yield f"- {most}" + (" (all others)" if few else "")
+
+
+def clock_of(reports):
+    """How long readings take varies, so from the least to the greatest."""
+    for clock in sorted({re.sub(r"\d+ ns$", "{} ns", report["machine"]["clock"]) for report in reports.values()}):
+        took = sorted({int(found[1]) for report in reports.values()
+                       if (found := re.search(r"(\d+) ns$", report["machine"]["clock"]))})
+        yield "- " + clock.format(" to ".join(map(str, dict.fromkeys((took or [0])[::max(1, len(took) - 1)]))))
+
+
+def begun(report):
+    count = report.get("rounds", 1)  # what a program itself wrote has none, nor what else is asked for here
+    rounds = f"{count} round" + ("s" if count != 1 else "")
+    load = f"; load average at the end: {report['machine']['load']:.1f}" if "load" in report["machine"] else ""
+    return f"begun {report.get('started', 'unknown')}, commit {report.get('commit', 'unknown')}, {rounds}{load}"
+
+
+def machine_lines(reports):
+    own = {name: report for name, report in reports.items() if report.get("tables")}
+    timed = {**own, **{name: report for name, report in reports.items()
+                      if report.get("peers") and "machine" in report}}
+    device = next((one["device"] for one in reports.values() if "device" in one), None)
+    if any(one.get("quick") for one in reports.values()):
+        yield "- **by `--quick`: all of it ran and was right, and the figures mean nothing**"
+    if device:
+        yield f"- {device['gpu']}, {device['multiprocessors']} multiprocessors"
+        yield f"- driver: {device['driver']}; compiler: {device['toolkit']}"
+    yield from told_apart(timed, lambda one: "{cpu}, {cores} cores ({arch}), Linux {kernel}".format(**one["machine"]))
+    yield from told_apart(own, lambda one: "{compiler}, {flags}".format(**one["machine"]))
+    yield from clock_of(own)
+    yield from told_apart(timed, begun)
+
+
+def outcome_by_medians(table, ratio):
+    """What is added where the ratio of the arms' medians is on the goal's other side."""
+    of, base = arm_called(table, ratio["of"]), against_of(table, ratio) if ratio["against"] else None
+    if "along" in table or not base or base["median"] <= 0 or of["median"] is None or \
+            ratio["verdict"] not in ("met", "missed", "undecided"):
+        return ""
+    by_medians = of["median"] / base["median"]
+    return "" if (by_medians <= ratio["goal"]) == (ratio["median"] <= ratio["goal"]) else \
+        f"; of the arms' medians it is {beside(by_medians, ratio['goal'])}"
+
+
+def end_of(value):
+    """Of a spread."""
+    return "∞" if value is None else number(value)
+
+
+def rounds_of(ratio):
+    """The medians of each round; - where one came out as nothing."""
+    medians = ratio.get("medians", [])
+    return ", ".join(("-" if verdict == "lost" else "∞") if median is None else beside(median, ratio["goal"])
+                     for median, verdict in zip(medians, ratio.get("verdicts", ["lost"] * len(medians))))
+
+
+def span(ratio):
+    """Of the rounds; one has none."""
+    return f"{number(ratio['least'])} to {number(ratio['most'])}" if ratio["rounds"] > 1 else "one round"
+
+
+def peer_verdict_lines(table, reports):
+    for report, name, arm, goal, one in peer_goals(table, reports):
+        ratio = (one or {}).get("ratio")
+        cells = table["id"], f"{table['what']}: {arm}", f"{name} {report.get('version') or ''}".strip()
+        if ratio:
+            yield row(*cells, beside(ratio["median"], ratio["goal"]), rounds_of(ratio), "", f"{ratio['goal']:g}",
+                      outcome(ratio))
+        else:
+            yield row(*cells, "-", "", "", f"{goal:g}", why_no_ratio_to(report, one, arm_called(table, arm)))
+
+
+def verdict_lines(reports):
+    """Every ratio with a goal, peers' included."""
+    yield from head("table", "what", "held against", "ratio", "rounds", "5 % to 95 % of turns", "goal", "")
+    for table in tables_of(reports):
+        unit = UNITS.get(table["unit"], table["unit"])
+        for ratio in table["ratios"]:
+            if not ratio["goal"]:
+                continue
+            if ratio["median"] is None and ratio["verdict"] == "none":
+                yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["what"], "-", "", "",
+                          f"{ratio['goal']:g}", why_no_ratio(table, ratio))
+                continue
+            unit_of = "" if ratio["against"] else " " + unit
+            yield row(table["id"], f"{table['what']}: {ratio['of']}", ratio["against"] or "(itself)",
+                      beside(ratio["median"], ratio["goal"]) + unit_of, rounds_of(ratio),
+                      f"{end_of(ratio['p5'])} to {end_of(ratio['p95'])}", f"{ratio['goal']:g}" + unit_of,
+                      outcome(ratio) + outcome_by_medians(table, ratio))
+        yield from peer_verdict_lines(table, reports)
+
+
+def beside_its_own(peer, way, rows):
+    """What gk has nothing beside, as so many times the peer's own first row, in the same configuration."""
+    first = next(one for other, _, one in rows if other == peer and "missing" not in one)
+    base = next((one for one in ways(first) if one["how"] == way["how"]), None)
+    if not base or base is way or base["median"] <= 0 or base.get("ratio"):
+        return ""
+    return f"itself: {number(way['median'] / base['median'])} of \"{first['what']}\""
+
+
+def peer_lines(reports):
+    for peer in reports.get("peers", {}).get("peers", []):
+        if "missing" in peer:
+            yield f"{peer['peer']}: not measured, {peer['missing']}"
+            yield ""
+        for failed in peer.get("failed", []):
+            yield f"{peer['peer']}, {failed['how']}: failed, {failed['why']}"
+            yield ""
+    rows = list(peer_rows(reports))
+    if not rows:
+        return
+    # What gk is held against comes first, what isn't there last.
+    rows.sort(key=lambda one: 2 if "missing" in one[2] else 0 if "ratio" in one[2] else 1)
+    yield from head("table", "what", "peer", "gk against it", "lowest to highest round", "how the peer ran")
+    for peer, version, one in rows:
+        if "missing" in one:
+            yield row(one["table"], one["what"], f"{peer} {version}", "-", "", one["missing"])
+            continue
+        for way in ways(one):
+            ratio, spread = way.get("ratio"), ""
+            if ratio:
+                lost = ratio.get("noise") and ratio.get("verdict", "none") in ("none", "lost")
+                against = number(ratio["median"]) + (", lost in noise" if lost else "")
+                spread = span(ratio)
+            elif one["unit"] == "ratio":
+                against, spread = "", f"itself: {number(way['median'])} of one chain"
+            elif way["median"] <= 0:
+                against = "lost in noise"
+            else:
+                against, spread = "no counterpart", beside_its_own(peer, way, rows)
+            yield row(one["table"], one["what"], f"{peer} {version}", against, spread, way["how"])
+
+
+def table_lines(table, reports):
+    unit = UNITS.get(table["unit"], table["unit"])
+    scale = unit if is_absolute(table) else f"times {base_of(table)['name']}"
+    yield f"**{table['what']}**: {table['question']}"
+    yield ""
+    yield from head("arm", scale, "5 % to 95 %")
+    for name, _, median, low, high in bars_of(table, reports):
+        yield row(name, number(median), f"{number(low)} to {number(high)}")
+    for arm in missing_of(table):
+        yield row(arm["name"], "not measured", arm["missing"])
+    if floor_of(table):
+        yield row(f"*floor: {number(table['floor']['times'])} of \"{table['floor']['of']}\"*", number(floor_of(table)),
+                  "")
+    for ratio in table["ratios"]:
+        if not ratio["goal"] and ratio["against"] and ratio["median"] is not None:
+            rounds = "; rounds: " + ", ".join(map(number, ratio["medians"])) if "medians" in ratio else ""
+            yield row(f"*{ratio['what']}, turn by turn*", number(ratio["median"]),
+                      f"{end_of(ratio['p5'])} to {end_of(ratio['p95'])}{rounds}")
+    yield ""
+
+
+STOLEN = "time that the host gave to others, of each round"
+
+
+def stolen_of(machine):
+    """As /proc/stat says."""
+    shares = [one.get("stolen") for one in machine.get("each round", [machine])]
+    return ", ".join("unknown" if share is None else f"{share:.1f} %" for share in shares)
+
+
+# What people ask first: (table, what, arm, how many of these it is of, in words).
+SHORT = [("F1", "one more task n=1", "gk", 1, "one more task of one item"),
+         ("F8", "one more pass", "gk", 1, "one more pass of a loop, with its task"),
+         ("F8", "silent checkpoint", "gk, the checkpoint alone", 1, "a checkpoint that stays silent"),
+         ("F8", "yield and resume", "gk, two launches", 2, "a launch of one task, and the wait for it"),
+         ("F8", "yield and resume", "gk, yield and resume", 1, "a launch that yields, its resume, a wait for each"),
+         ("F8", "yield and resume", "gk, beyond two launches", 1, "of that, what is beyond two launches"),
+         ("C12", "one more pass", "gk", 1, "one more pass of a loop, with its task"),
+         ("C12", "silent checkpoint", "gk", 1, "a checkpoint that stays silent"),
+         ("C12", "one launch", "gk", 1, "a launch of one task, the host's time"),
+         ("C12", "yield and resume", "gk, yield and resume", 1, "a launch that yields, its resume, a wait for each"),
+         ("C12", "yield and resume", "gk, beyond two launches", 1, "of that, what is beyond two launches")]
+
+
+def short_row(report, table, entry):
+    """As so many of the floor's first arm, as a CPU's times say nothing; of a GPU as a time, too."""
+    ident, what, name, count, words = entry
+    arm, least = arm_called(table, name), report["floor"]["arms"][0]
+    if "missing" in arm:
+        return None
+    scale = count * least["median"] * NANOSECONDS[report["floor"]["unit"]] / NANOSECONDS[table["unit"]]
+    time = [f"{number(arm['median'] / count)} {UNITS[table['unit']]}"] if "device" in report else []
+    return row(ident, words, number(arm["median"] / scale),
+               f"{number(arm['p5'] / scale)} to {number(arm['p95'] / scale)}", *time)
+
+
+def in_short(reports):
+    begun = False
+    for on_device in (False, True):
+        rows, floor = [], None
+        for report in reports.values():
+            for entry in SHORT if "floor" in report and ("device" in report) == on_device else []:
+                for table in report["tables"]:
+                    if (table["id"], table["what"]) == entry[:2]:
+                        rows.append(short_row(report, table, entry))
+                        floor = report["floor"]
+        rows = [one for one in rows if one]
+        if not rows:
+            continue
+        yield from [] if begun else ["## In short", ""]
+        begun = True
+        least = floor["arms"][0]
+        unit = f'times "{least["name"]}", {number(least["median"])} {UNITS[floor["unit"]]}'
+        yield from head("table", "of what", unit, "5 % to 95 %", *(["time"] if on_device else []))
+        yield from rows
+        yield ""
+
+
+def not_linear(tables, why):
+    """What misses its goal, in some rounds at least."""
+    for table in tables:
+        for ratio in table["ratios"]:
+            if ratio["goal"] and ratio["verdict"] in ("missed", "undecided"):
+                said = f"{ratio['what'].capitalize()}: {verdict_text(ratio)}"
+                yield f"**Not linear: {table['what']}.** {said}. Why: {why}"
+                yield ""
+
+
+def floor_lines(reports):
+    """What each program saw of the floor, and of the device's clocks."""
+    seen = {name: report for name, report in reports.items() if "floor" in report}
+    for unit, names in sorted({(report["floor"]["unit"], tuple(arm["name"] for arm in report["floor"]["arms"]))
+                               for report in seen.values()}):
+        yield from head("program", *(f"{name}, {UNITS.get(unit, unit)}" for name in names))
+        for program, report in seen.items():
+            arms = report["floor"]["arms"]
+            if report["floor"]["unit"] == unit and tuple(arm["name"] for arm in arms) == names:
+                yield row(program, *(f"{number(arm['median'])} ({number(arm['p5'])} to {number(arm['p95'])})"
+                                     for arm in arms))
+        yield ""
+    for whose, what in (("device", "the GPU's"), ("machine", "the CPU's")):
+        clocks = {name: report[whose] for name, report in seen.items() if "clocks before" in report.get(whose, {})}
+        if not clocks:
+            continue
+        stolen = [STOLEN] if whose == "machine" else []
+        yield from head("program", f"{what} clocks before", "clocks after", *stolen)
+        for name, device in clocks.items():
+            yield row(name, device["clocks before"], device.get("clocks after", "unknown"),
+                      *(stolen_of(device) for _ in stolen))
+        yield ""
+
+
+def missing_lines(reports):
+    """Programs that measured nothing, by their reason."""
+    whys = {}
+    for name, report in reports.items():
+        if "failed" in report:
+            whys.setdefault(f"all behind its last table, as it failed: {report['failed']}", []).append(f"`{name}`")
+        if "missing" in report:
+            whys.setdefault(report["missing"], []).append(f"`{name}`")
+    for why, names in whys.items():
+        yield f"- {', '.join(names)}: {why}"
+
+
+def shows_plots(folder):
+    page = folder / "README.md"
+    return page.exists() and re.search(r"^!\[.*\.svg\)$", page.read_text(), re.M) is not None
+
+
+def link_to_docs(folder, name, part=""):
+    """A page outside of the repository gets the name without a link."""
+    return f"[{name}]({os.path.relpath(ROOT / name, folder)}{part})" if ROOT in folder.parents else f"`{name}`"
+
+
+def write_readme(folder, reports, pictures):
+    """pictures: their names; None where they can't be drawn."""
+    goals = list(verdict_lines(reports))
+    lines = [f"# {folder.name}", "",
+             "Written by `bench/tools/plot.py` from the JSON files beside it; `./configure.py bench` measures anew.",
+             f"How that is done and what each table asks: {link_to_docs(folder, 'docs/performance.md')}.", "",
+             *machine_lines(reports), *(["- no plots: there was no matplotlib"] if pictures is None else []), "",
+             *in_short(reports), "## Goals", "", plot_goals.tally(goals), "",
+             "A ratio is of what something takes to what is held against it, so less is better: the median over",
+             "rounds of each round's median over its turns, with each round's beside it. Rounds on both sides of",
+             "the goal leave it undecided. A round whose turns reach from nothing to beyond the goal is lost in",
+             "noise and counts on neither side; where most rounds are, so is the ratio. Below nothing is a negative",
+             "ratio, where the longer list took less time. Turns go from the lowest 5th to the highest 95th",
+             "percentile of a round; against a peer, whose turns are its rounds, there are none. A ratio isn't that",
+             "of two medians, which bars of a plot show, and where that one is on the goal's other side, it is said.",
+             "What is judged is a diamond beneath its arm there, with its turns (of a peer: its rounds) as its line",
+             "and a dashed line at its goal; green is met, red missed, amber undecided, grey lost in noise or not",
+             "judged. A line that ends in an arrow goes on.", "",
+             *goals, ""]
+    floor, missing = list(floor_lines(reports)), list(missing_lines(reports))
+    if missing:
+        lines += ["## Not measured", "", *missing, ""]
+    if floor:
+        lines += ["## Floor", "",
+                  "What no task can be faster than, measured first by each program. A loop that is compiled as a whole",
+                  "has no tasks, so it can be.", "", *floor]
+    peers = list(peer_lines(reports))
+    if peers:
+        lines += ["## Peers", "", *peers, ""]
+    tables, why = tables_of(reports), link_to_docs(folder, "docs/measuring.md", "#why-goals-are-missed")
+    for ident in dict.fromkeys(table["id"] for table in tables):
+        lines += [f"## {ident}: {TITLES.get(ident, '')}", ""]
+        if ident in (pictures or {}):
+            lines += [line for name in pictures[ident] for line in (f"![{name.removesuffix('.svg')}]({name})", "")]
+        own = [table for table in tables if table["id"] == ident]
+        lines += plot_growth.lines(filter(plot_growth.grows, own), UNITS, number, row, head)
+        lines += not_linear(filter(plot_growth.grows, own), why)
+        for table in own:
+            if not plot_growth.grows(table):
+                lines += table_lines(table, reports)
+    (folder / "README.md").write_text("\n".join(lines).rstrip() + "\n")
