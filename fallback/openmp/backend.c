@@ -12,8 +12,8 @@ enum { THREADS_MAX = 1024 };
 
 /* ---- the device -------------------------------------------------------------------------------------------------- */
 
-/* The first of a list such as "4,2", which is for teams in teams; 0: not set, -1: none that OpenMP's runtimes and gk
- * can use. */
+/* The first number of OMP_NUM_THREADS, which may be a list for nested teams ("4,2"). 0: not set; -1: not valid for
+ * OpenMP's runtimes or gk. */
 static int threads_of_environment(void) {
   const char *text = secure_getenv("OMP_NUM_THREADS");
   int first = 0;
@@ -28,7 +28,8 @@ static int threads_of_environment(void) {
   }
 }
 
-/* A number and a unit, B, K, M or G; K if there is none. *bytes: 0 where nothing is set. @return Whether that is so. */
+/* Reads OMP_STACKSIZE: a number and a unit, B, K, M or G (K by default). *bytes: 0 if it isn't set. False: not
+ * valid. */
 static bool stack_of_environment(size_t *bytes) {
   const char *text = secure_getenv("OMP_STACKSIZE");
   *bytes = 0;
@@ -45,7 +46,7 @@ static bool stack_of_environment(size_t *bytes) {
   return found && *end == 0 && *bytes >> shift == (size_t)size;
 }
 
-/* In a set-user-id program, too, LLVM's runtime would load the library that its caller names. */
+/* LLVM's runtime would load a library that the environment names, also in a set-user-id program. */
 static void load_no_tool(void) {
   const char *const name = "OMP_TOOL_LIBRARIES";
   if (getenv(name) && !secure_getenv(name)) (void)setenv("OMP_TOOL", "disabled", 1);
@@ -70,7 +71,7 @@ static gk_result choose_threads(const gk_device_desc *desc, uint32_t *threads, s
   return GK_OK;
 }
 
-/* x86 says "model name", some ARM kernels "Model" or only numbers. */
+/* /proc/cpuinfo has "model name" on x86, "Model" or only numbers with some ARM kernels. */
 static void cpu_name(char *name, size_t bytes) {
   static const char *const keys[] = {"model name", "Model", "Hardware", "CPU part"};
   char line[256], found[128] = "";
@@ -100,7 +101,7 @@ static void runtime_name(char *name, size_t bytes) {
 #endif
 }
 
-/* The median of a few readings: a task of some nanoseconds would else seem as long as the clock that times it. */
+/* What reading the clock adds to a measured time: the median of a few readings. */
 static float clock_overhead(void) {
   enum { TIMES = 31 };
   uint64_t seen[TIMES];
@@ -125,13 +126,13 @@ static gk_result open_device(void *at, const gk_device_desc *desc) {
                    desc->ordinal);
   uint32_t threads = 1;
   size_t stack_bytes = 0;
-  load_no_tool(); /* before the first call of the runtime */
+  load_no_tool(); /* before the first call of OpenMP's runtime */
   gk_result result = choose_threads(desc, &threads, &stack_bytes);
   if (result != GK_OK) return result;
   if (!gki_team_make(&device->team, threads, stack_bytes))
     return gk_fail(GK_ERROR_MEMORY, "backend openmp: out of host memory for %u threads; ask for fewer",
                    (unsigned)threads);
-  /* Where the first launches start from; the team's first start measures the one, its first waking the other. */
+  /* Initial values. The first start of the team measures dispatch_ns, the first wake-up wake_ns. */
   device->dispatch_ns = device->dispatch_floor_ns = GKI_DISPATCH_NS;
   device->clock_ns = clock_overhead();
   device->wake_ns = GKI_WAKE_NS;
@@ -175,20 +176,21 @@ static void describe(void *at, gk_device_info *info) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Linux promises more than there is and kills whoever comes to use it: so what can't be there is refused here. Large
- * memory asks for large pages, the last one if it is half full: kernels stream through it, and virtual machines look
- * each page's address up twice. Smaller memory has its exact size, so that sanitizers and valgrind see its end. */
+/* Linux grants more memory than the machine has and kills a process that uses it, so this refuses such a size. Memory
+ * from 2 MiB on asks for large pages, also for a last page that is at least half full: kernels stream through it, and
+ * virtual machines translate each page's address twice. Smaller memory has its exact size, so that sanitizers and
+ * valgrind see its end. */
 static gk_result alloc(void *device, size_t bytes, gk_memory kind, void **memory) {
   enum { ALIGNMENT = 256, PAGE = 2 << 20 };
   (void)device;
   (void)kind;
-  size_t there = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+  size_t physical = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   size_t alignment = bytes >= (size_t)PAGE ? PAGE : ALIGNMENT;
-  size_t whole = alignment == PAGE && bytes <= there ? (bytes + PAGE - 1) / PAGE * PAGE : bytes;
+  size_t whole = alignment == PAGE && bytes <= physical ? (bytes + PAGE - 1) / PAGE * PAGE : bytes;
   *memory = NULL;
-  if (bytes > there || posix_memalign(memory, alignment, whole) != 0)
+  if (bytes > physical || posix_memalign(memory, alignment, whole) != 0)
     return gk_fail(GK_ERROR_MEMORY, "backend openmp: %zu bytes can't be had, and this machine has %zu in all; ask for "
-                   "less, or free some", bytes, there);
+                   "less, or free some", bytes, physical);
   if (alignment == PAGE) (void)madvise(*memory, (bytes + PAGE / 2) / PAGE * PAGE, MADV_HUGEPAGE);
   return GK_OK;
 }
@@ -212,7 +214,7 @@ static void *host_address(void *device, void *memory) {
 
 static bool takes(const gk_kernel *kernel) { return kernel->host != NULL; }
 
-/* Those that are read here, or by OpenMP's runtime when it is asked. */
+/* The variables that this backend reads, and those that it asks OpenMP's runtime for. */
 static void of_environment(gk_fact_visit visit, void *user) {
   static const gk_fact variables[] = {
     {.name = "OMP_NUM_THREADS", .why = "threads of a device of openmp; all cores that the process may use if not set"},

@@ -1,11 +1,11 @@
 #include "openmp/cost.h"
 #include <math.h>
 
-enum { SERIES_TRIES = 2, TRIES = 4, /* of a way to run sections before it is judged: the least of them counts */
-       PROBES = 2,                  /* likewise, when it is looked at again */
-       SOON = 4, LATE = 64,         /* executions until then; each time in vain twice as many */
-       TIMED_NS = 2000, /* what takes longer is timed each time: that costs 3 % of it */
-       SELDOM = 16      /* executions from one to the next that is timed of what doesn't */ };
+enum { SERIES_TRIES = 2, TRIES = 4, /* timed executions in series or split before the two are compared by the least */
+       PROBES = 2,                  /* executions of a probe */
+       SOON = 4, LATE = 64,         /* executions before a probe; doubled after each probe without a change */
+       TIMED_NS = 2000, /* sections that take longer are timed each time, which costs 3 % */
+       SELDOM = 16      /* shorter ones are timed once in so many executions */ };
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
@@ -15,8 +15,8 @@ static void hold_to(gki_trial *trial, bool split, float lately_ns) {
   trial->last_ns = trial->lately_ns = lately_ns;
 }
 
-/* Speed drifts (clock rate, other load), so only times measured close together are compared: the least of PROBES
- * executions of the way that isn't taken, with the least of the last two of the way that is. */
+/* Speed drifts (clock rate, other load), so only times measured close together are compared: the least of the PROBES
+ * executions of the slower way with the least of the last two executions of the faster way. */
 void gki_trial_report(gki_trial *trial, bool split, uint64_t ns) {
   float seen = (float)ns, *known = split ? &trial->split_ns : &trial->series_ns;
   uint8_t *samples = split ? &trial->split_samples : &trial->series_samples;
@@ -33,12 +33,12 @@ void gki_trial_report(gki_trial *trial, bool split, uint64_t ns) {
       trial->lately_ns = fminf(trial->last_ns, seen);
       trial->last_ns = seen;
     }
-    if (seen > 2 * *known) trial->untimed = SELDOM; /* it grows: time the next, too */
+    if (seen > 2 * *known) trial->untimed = SELDOM; /* the time grows: time the next execution, too */
     *known += (fminf(fmaxf(seen, *known / 2), *known * 2) - *known) / 4;
   }
 }
 
-/* Whether the way that isn't taken shall be looked at again: soon, if the other has just won or seems to lose. */
+/* Begins a probe of the slower way if one is due. It is due soon if the faster way has just changed or gets slower. */
 static void reconsider(gki_trial *trial) {
   bool loses = trial->lately_ns > 1.5f * (trial->split ? trial->series_ns : trial->split_ns);
   if (loses && trial->wait > SOON) trial->wait = SOON;
@@ -51,8 +51,8 @@ static void reconsider(gki_trial *trial) {
   trial->wait = trial->pause;
 }
 
-/* In series each task may still be shared by the whole subteam, so neither way is better beforehand: both are tried, if
- * the sections take long enough to pay for a dispatch, and the one that lost is tried again now and then. */
+/* In series each task may still be shared by the whole subteam, so it isn't known in advance which way is faster. If
+ * the sections take long enough to pay for a dispatch, both ways are tried, and the slower one is tried again later. */
 gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
   if (trial->series_samples < SERIES_TRIES) return (gki_pick){.timed = true};
   bool untried = trial->split_samples < TRIES;
@@ -60,7 +60,7 @@ gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns) {
   float saving = groups > 1 ? trial->series_ns * (1 - 1 / (float)groups) - dispatch_ns : 0;
   if (saving <= 0) trial->probing = 0;
   else if (trial->split) saving = fmaxf(trial->series_ns - trial->split_ns, 1);
-  bool soon = !untried && trial->wait < PROBES; /* what is timed now is what the other way will be held against */
+  bool soon = !untried && trial->wait < PROBES; /* a probe will be compared with the executions timed now */
   bool timed = trial->probing || soon || trial->series_ns > TIMED_NS || ++trial->untimed >= SELDOM;
   if (timed) trial->untimed = 0;
   const bool splits = untried || (trial->probing ? !trial->split : trial->split);
@@ -78,21 +78,21 @@ void gki_openmp_set_subteam(gki_runner *runner, uint32_t first, uint32_t count, 
   runner->break_even_ns = threads > 1 ? dispatch_ns * (float)threads / (float)(threads - 1) : INFINITY;
 }
 
-static void nothing(gki_team_job *job, uint32_t index) {
+static void do_nothing(gki_team_job *job, uint32_t index) {
   (void)job;
   (void)index;
 }
 
-/* Waits until the whole team is awake and idle. */
+/* Returns when the whole team is awake and idle. */
 static void gather(gki_openmp_device *device) {
   gki_team *team = &device->team;
-  gki_team_job job = {.work = nothing};
+  gki_team_job job = {.work = do_nothing};
   gki_team_post(team, &job, 0, team->size, team->size);
   gki_team_wait(team, &job);
 }
 
-/* Of few, the least but one: a core that is taken away for a moment makes any of them long, and if all were long this
- * time, the other times know better. */
+/* Takes the second least of four dispatches: a thread that loses its core for a moment makes some of them long. If all
+ * were long, dispatch_floor_ns is the least of earlier calibrations. */
 void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
   enum { TIMES = 4, TOO_LONG_NS = 100000, PAUSES = 32, MOST_PAUSE_NS = 100000000 };
   float least = INFINITY, next = INFINITY;
@@ -118,10 +118,10 @@ void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since) {
   device->doubted_at = before + (uint64_t)device->pause_ns;
 }
 
-/* What a busy machine taught is forgotten little by little. A floor above what is usual would keep the team from ever
- * starting, where it is measured. It need not mean much, either: two threads may have been given one core just then,
- * above all a new one its maker's. So after a pause it is doubted, and measured again when a task seems worth it,
- * however few launches there were meanwhile; each time in vain the pause is doubled, up to MOST_PAUSE_NS. */
+/* Costs measured on a busy machine are forgotten in small steps. A floor above GKI_DISPATCH_NS could keep the team from
+ * ever starting, and only a start measures it. It may also be an accident: Linux may have put two threads on one core,
+ * above all a new thread on its creator's. So after a pause the floor is doubted, and the next task that seems worth
+ * sharing measures it again. The pause doubles each time the floor is still long, up to MOST_PAUSE_NS. */
 bool gki_openmp_forget(gki_openmp_device *device) {
   const bool is_long = device->dispatch_floor_ns > GKI_DISPATCH_NS;
   const bool doubtful = !device->fixed && is_long && gki_now_ns() >= device->doubted_at;
@@ -169,8 +169,8 @@ static void start_team(gki_runner *runner) {
   gki_openmp_set_subteam(runner, 0, device->team.size, device->dispatch_ns);
 }
 
-/* Waking somebody takes long, so it must have been worth it for as long: then at most half of what could be saved is
- * lost, whatever comes next. */
+/* Waking a thread takes long. So a subteam is woken only when it would already have saved as much time as waking takes.
+ * Then at most half of the possible saving is lost, whatever comes next. */
 gki_advice gki_openmp_advise(gki_runner *runner, float saving_ns) {
   const gki_openmp_device *device = runner->program->device;
   bool awake = runner->count > 1 && !gki_team_sleeps(&device->team, runner->first + runner->count - 1);
@@ -188,12 +188,12 @@ gki_advice gki_openmp_advise(gki_runner *runner, float saving_ns) {
   return GKI_SHARE;
 }
 
-/* A thread that loses its core in the middle makes any task look large, so a cost that is much larger than the one
- * before is believed step by step, each of them soon; later it is an average. */
+/* A thread that loses its core makes any task seem long. So the cost grows at most eightfold at a time, and a task
+ * whose cost grows so fast is timed again at once. After FIRST samples the cost is a moving average. */
 void gki_openmp_learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns) {
   enum { FIRST = 8, LATER = 15 };
   static const uint16_t next[] = {4, 4, 4, 16, 16, 16, 16, 16, 64};
-  static const float least_ns = 1e-3f; /* more than nothing: from there no factor leads up again */
+  static const float least_ns = 1e-3f; /* above 0, since no factor leads up from 0 */
   float seen = fmaxf(((float)ns - device->clock_ns) / (float)items, least_ns), before = op->cost_ns;
   bool growing = seen > 8 * before;
   if (op->timed < FIRST) op->cost_ns = fminf(seen, 8 * before);

@@ -1,4 +1,4 @@
-/* The measured cost of the ways to run something, and the choice of the next way. */
+/* Measured costs of running sections and tasks alone or shared, and the choice between the two. */
 #ifndef GKI_OPENMP_COST_H
 #define GKI_OPENMP_COST_H
 #include "openmp/runner.h"
@@ -6,12 +6,12 @@
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
 typedef struct gki_pick {
-  bool split, timed; /* timed: its time must be reported */
-  float saving_ns;   /* the expected saving of a split, if it is split */
+  bool split, timed; /* timed: the caller must report its time */
+  float saving_ns;   /* with split: the expected saving */
 } gki_pick;
 
-/* The way of the next execution; calls no clock. groups: of sections, the number that would run side by side;
- * dispatch_ns: the cost of sharing them out. */
+/* Decides how the next execution runs. Calls no clock. groups: the number of sections that would run side by side;
+ * dispatch_ns: the cost of dispatching them. */
 gki_pick gki_trial_pick(gki_trial *trial, uint32_t groups, float dispatch_ns);
 /* Reports the time of an execution. */
 void gki_trial_report(gki_trial *trial, bool split, uint64_t ns);
@@ -21,27 +21,27 @@ void gki_trial_report(gki_trial *trial, bool split, uint64_t ns);
 typedef enum gki_advice {
   GKI_ALONE,
   GKI_SHARE,
-  GKI_HAS_STARTED, /* the team has started, so the cost of a dispatch is known: choose again */
+  GKI_HAS_STARTED, /* the team has just started, so the cost of a dispatch is known: ask again */
 } gki_advice;
 
-/* Whether to use the subteam for something that would save that much time with an awake team; starts the team if that
- * is worth it. */
+/* Whether to use the subteam for work of which an awake subteam would save that much time. Starts the team if that pays
+ * off. */
 gki_advice gki_openmp_advise(gki_runner *runner, float saving_ns);
 void gki_openmp_set_subteam(gki_runner *runner, uint32_t first, uint32_t count, float dispatch_ns);
-/* Measures the cost of a dispatch: at each start, and when the measured cost is doubted. The subteam must be idle.
- * since: when the start or the doubt began (gki_now_ns). */
+/* Measures the cost of a dispatch. Called at each start of the team, and when the cost is doubted. The team must be
+ * idle. since: when (gki_now_ns) the start or the doubt began. */
 void gki_openmp_calibrate(gki_openmp_device *device, uint64_t since);
-/* Gives long dispatches less weight. @return Whether the measured cost is doubted: then GKI_DISPATCH_NS replaces it
- * until the next measurement. */
+/* Moves a long dispatch cost a step towards its floor. @return Whether the floor is doubted now: GKI_DISPATCH_NS
+ * replaces it until the next calibration. */
 bool gki_openmp_forget(gki_openmp_device *device);
-/* Moves the expected time of waking a thread, or of starting the team, a step towards the median. On a busy machine it
- * can take a thousand times as long as on an idle one. */
+/* Moves the expected time of waking or starting the team a step up or down, and so towards the median. On a busy
+ * machine a wake-up can take a thousand times as long as on an idle one. */
 void gki_openmp_adapt_wake(gki_openmp_device *device, float seen_ns);
-/* Moves the expected time of a dispatch to an awake team a step towards the median. */
+/* Moves the expected time of a dispatch to an awake team a step towards the median. Only for the top runner. */
 void gki_openmp_adapt_awake(gki_runner *runner, float seen_ns);
-/* Measures the cost of a dispatch again: if the known cost is too long, nothing is shared, and nothing would show the
- * error. */
+/* Calibrates again if the cost of a dispatch is doubted. With a cost that is too long nothing would be shared, and so
+ * nothing would correct it. */
 void gki_openmp_reconsider(gki_runner *runner);
-/* Reports the time of that many of the op's items on one thread. */
+/* Reports the time that one thread took for so many of the op's items. */
 void gki_openmp_learn(const gki_openmp_device *device, gki_op *op, size_t items, uint64_t ns);
 #endif

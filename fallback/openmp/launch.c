@@ -1,4 +1,4 @@
-/* A launch: the walker gives the next step, and ops run one after the other. Sections run side by side if that was
+/* A launch. The walker gives the next step, and ops run one after the other. Sections run side by side if that was
  * measured to be faster. The team starts at the first step that is worth sharing; until then the launch uses one
  * thread. */
 #include "base/error.h"
@@ -10,7 +10,7 @@
 static gki_outcome run_ops(gki_runner *runner, uint32_t end);
 static gki_outcome walk(gki_runner *runner);
 
-/* A step of runner->walk was done. @return the next */
+/* Ends a step of runner->walk. @return The next step. */
 static inline gk_step next_step(gki_runner *runner, int64_t answer) {
   gk_step step = gk_walk_next(runner->walk, answer);
   if (step.kind == GK_STEP_RUN || step.kind == GK_STEP_CHECKPOINT) runner->at = runner->program->runs[step.at].begin;
@@ -20,7 +20,7 @@ static void go_on(gki_runner *runner, int64_t answer) { runner->step = next_step
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 
-/* Whether to split: GKI_SHARE. *timed: and note how long it takes. */
+/* GKI_SHARE: split the sections. *timed: the time must be reported. */
 static gki_advice choose(gki_runner *runner, gki_fork *fork, bool *timed) {
   *timed = false;
   if (fork->in_order || runner->break_even_ns == INFINITY) return GKI_ALONE;
@@ -41,7 +41,7 @@ typedef struct split_job {
   gki_fork *fork;
   gk_walk *around;
   uint32_t groups;
-  atomic_uint next; /* section that nobody has begun */
+  atomic_uint next; /* the next section to begin */
 } split_job;
 
 static void run_sections(gki_team_job *at, uint32_t index) {
@@ -67,7 +67,7 @@ static void run_sections(gki_team_job *at, uint32_t index) {
   }
 }
 
-/* around: the walk at a fork that isn't straight. */
+/* around: the walk that is at the fork; NULL for a straight fork. */
 static gki_outcome split_sections(gki_runner *runner, gki_fork *fork, gk_walk *around, bool timed) {
   gki_program *program = runner->program;
   gki_team *team = &program->device->team;
@@ -94,9 +94,9 @@ static void end_series(gki_runner *runner, gki_fork *fork) {
     gki_trial_report(&fork->trial, false, gki_now_ns() - fork->began);
 }
 
-/* ---- straight ops ------------------------------------------------------------------------------------------------ */
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
 
-/* At a FORK; moves runner->at on. */
+/* Executes a FORK: runs its sections, or enters them in series. Advances runner->at. */
 static gki_outcome fork_ops(gki_runner *runner, gki_fork *fork) {
   bool timed;
   if (choose(runner, fork, &timed) == GKI_ALONE) {
@@ -108,7 +108,7 @@ static gki_outcome fork_ops(gki_runner *runner, gki_fork *fork) {
   return split_sections(runner, fork, NULL, timed);
 }
 
-static gki_outcome one_op(gki_runner *runner, gki_op *op) {
+static gki_outcome run_op(gki_runner *runner, gki_op *op) {
   gki_program *program = runner->program;
   if (op->kind == GKI_FORK) return fork_ops(runner, &program->forks[op->more]);
   gki_outcome outcome = GKI_DONE;
@@ -118,14 +118,14 @@ static gki_outcome one_op(gki_runner *runner, gki_op *op) {
   return outcome;
 }
 
-/* What most tasks are: nothing is looked up but the op itself. False: it is something else, or due to be timed. */
+/* Runs a small task, as most tasks are, which needs nothing but the op. False: it is another op, or must be timed. */
 static inline bool run_small(gki_op *op, const gk_value *args, float break_even_ns) {
   if (op->kind != GKI_SIMPLE || op->alone_ns >= break_even_ns || --op->countdown == 0) return false;
   if (op->range.end) op->host(args + op->args, op->range);
   return true;
 }
 
-/* From runner->at to end. */
+/* Runs the ops from runner->at to end. */
 static gki_outcome run_ops(gki_runner *runner, uint32_t end) {
   gki_op *const ops = runner->program->ops;
   const gk_value *const args = runner->program->args;
@@ -136,7 +136,7 @@ static gki_outcome run_ops(gki_runner *runner, uint32_t end) {
       continue;
     }
     runner->at = at;
-    gki_outcome outcome = one_op(runner, &ops[at]);
+    gki_outcome outcome = run_op(runner, &ops[at]);
     if (outcome != GKI_DONE) return outcome;
     at = runner->at;
     break_even_ns = runner->break_even_ns;
@@ -164,7 +164,7 @@ static gki_fork *fork_at(const gki_program *program, uint32_t node) {
   return &program->forks[first];
 }
 
-/* Where the whole body of a loop is one run, its passes need no walker. */
+/* Whether the body of a loop is empty or one run: its passes need no walker. */
 static bool straight_body(const gki_program *program, uint32_t loop, gki_span *ops) {
   const gk_plan *plan = program->plan;
   *ops = (gki_span){0, 0};
@@ -200,7 +200,7 @@ static gki_outcome fork_walks(gki_runner *runner) {
   return GKI_DONE;
 }
 
-/* A section that was walked in series has ended. */
+/* At the end of a section that was walked in series. */
 static void end_section(gki_runner *runner) {
   gki_fork *fork = runner->fork;
   gk_walk_join(fork->around, runner->walk);
@@ -214,7 +214,7 @@ static void end_section(gki_runner *runner) {
   go_on(runner, 0);
 }
 
-/* The passes of a loop; 0 of them if the walker knows better. */
+/* Runs passes of a loop whose body is straight. The walker runs those of any other loop. */
 static gki_outcome run_passes(gki_runner *runner) {
   const gki_program *program = runner->program;
   uint32_t loop = runner->step.at;
@@ -232,7 +232,7 @@ static gki_outcome run_passes(gki_runner *runner) {
     if (outcome != GKI_DONE) return outcome;
     ++*passes;
     if (gki_openmp_failed(program)) return GKI_FAILED;
-    /* The walker sees it too, and no flag is read. */
+    /* The walker reads it, too; the flag is not read. */
     if (__atomic_load_n(runner->launch->cancel, __ATOMIC_RELAXED)) break;
     ended = read_flag(runner, loop) == 0;
     if (made == runner->step.passes) break;
@@ -241,7 +241,7 @@ static gki_outcome run_passes(gki_runner *runner) {
   return GKI_DONE;
 }
 
-/* Checkpoint after checkpoint, while they are of one run each; the step is kept where the compiler sees it. */
+/* Runs consecutive checkpoints of one run each. The local copy of the step can stay in registers. */
 static gki_outcome run_checkpoints(gki_runner *runner) {
   const gki_program *program = runner->program;
   gk_step step = runner->step;
@@ -251,7 +251,7 @@ static gki_outcome run_checkpoints(gki_runner *runner) {
     const bool single = runner->at + 1 == end;
     if (!single || !run_small(op, program->args, runner->break_even_ns)) {
       runner->step = step;
-      gki_outcome outcome = single ? one_op(runner, op) : run_ops(runner, end);
+      gki_outcome outcome = single ? run_op(runner, op) : run_ops(runner, end);
       if (outcome != GKI_DONE) return outcome;
     }
     step = next_step(runner, read_flag(runner, step.node));
@@ -260,17 +260,17 @@ static gki_outcome run_checkpoints(gki_runner *runner) {
   return GKI_DONE;
 }
 
-/* From runner->step on. */
+/* Runs from runner->step to the end of the outermost walk. */
 static gki_outcome walk(gki_runner *runner) {
   gki_program *program = runner->program;
-  const bool tells = gki_trace_enabled() && program->plan->bits & GK_ISOLATE; /* else passes would be left out */
+  const bool traced = gki_trace_enabled() && program->plan->bits & GK_ISOLATE; /* else run_passes skips traces */
   for (;;) {
     gki_outcome outcome = GKI_DONE;
     switch (runner->step.kind) {
     case GK_STEP_RUN:
-      if (tells) gki_trace_begin_run(program->plan, runner->step.at);
+      if (traced) gki_trace_begin_run(program->plan, runner->step.at);
       outcome = run_ops(runner, program->runs[runner->step.at].end);
-      if (tells) gki_trace_end();
+      if (traced) gki_trace_end();
       if (outcome == GKI_DONE) go_on(runner, 0);
       break;
     case GK_STEP_CHECKPOINT: outcome = run_checkpoints(runner); break;
@@ -301,12 +301,12 @@ gk_result gki_openmp_run(void *graph, const gk_launch_args *launch, gk_launch_re
   if (device->wake_ns > GKI_WAKE_NS) device->wake_ns += (GKI_WAKE_NS - device->wake_ns) / 16;
   gki_openmp_set_subteam(&runner, 0, 1, device->dispatch_ns);
   runner.saving_missed_ns = program->eager ? device->wake_ns : 0;
-  const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* with several tasks in one step */
+  const uint32_t more = 1u << GK_STEP_LOOP | 1u << GK_STEP_CHECKPOINT; /* steps with several tasks */
   const uint32_t takes = 1u << GK_STEP_FORK | (program->plan->bits & GK_ISOLATE ? 0 : more);
   gk_walk_start(&whole, program->plan, launch, takes, record);
   go_on(&runner, 0);
   (void)walk(&runner);
-  gki_team_part(&device->team);
+  gki_team_release(&device->team);
   program->eager = runner.saving_ns > device->wake_ns;
   gk_result failed = (gk_result)atomic_load_explicit(&program->failed, memory_order_relaxed);
   return failed == GK_OK ? GK_OK : gki_fail_with(failed, program->message);

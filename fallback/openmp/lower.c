@@ -60,15 +60,15 @@ static gk_result take_arrays(gki_program *program, const sizes *s, gk_walk **wal
   program->values = gki_arena_alloc(arena, plan->slot_count, sizeof *program->values);
   program->structs = gki_arena_alloc(arena, plan->slot_count, sizeof *program->structs);
   program->partial = gki_arena_alloc(arena, threads * (s->forks ? threads : 1), program->partial_bytes);
-  bool there = program->ops && program->runs && program->forks && program->sections && *walks && program->sums &&
-               program->args && program->arg_places && program->item_places && program->places && program->values &&
-               program->structs && program->partial;
-  for (uint32_t k = 1; k < plan->slot_count && there; ++k)
+  bool complete = program->ops && program->runs && program->forks && program->sections && *walks && program->sums &&
+                  program->args && program->arg_places && program->item_places && program->places && program->values &&
+                  program->structs && program->partial;
+  for (uint32_t k = 1; k < plan->slot_count && complete; ++k)
     if (plan->slots[k].type == GK_BYTES) {
       program->structs[k] = gki_arena_alloc_aligned(arena, plan->slots[k].element_bytes, GKI_STRUCT_ALIGNMENT);
-      there = program->structs[k] != NULL;
+      complete = program->structs[k] != NULL;
     }
-  return there ? GK_OK : gki_fail_memory("a graph's ops", s->ops * sizeof *program->ops);
+  return complete ? GK_OK : gki_fail_memory("a graph's ops", s->ops * sizeof *program->ops);
 }
 
 /* ---- ops --------------------------------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ typedef struct lowering {
   gki_program *program;
   gk_walk *walks;
   uint32_t section_count, sum_count, run;
-  uint32_t open[2 * GK_MAX_DEPTH + 2], depth; /* forks whose end is still to come */
+  uint32_t open[2 * GK_MAX_DEPTH + 2], depth; /* straight forks that haven't ended */
 } lowering;
 
 static void add_sums(lowering *low, const gk_node *node, gki_op *op) {
@@ -98,7 +98,7 @@ static void add_task(lowering *low, uint32_t at) {
   gki_program *program = low->program;
   const gk_node *node = &program->plan->nodes[at];
   gki_op *op = &program->ops[program->op_count++];
-  /* One nanosecond per item, and ten bytes in one, until it is measured: with the first execution. */
+  /* Until the first execution is timed, the cost is 1 ns per item or per ten bytes. */
   *op = (gki_op){.args = node->args, .node = at, .countdown = 1, .cost_ns = node->op == GK_OP_KERNEL ? 1.0f : 0.1f};
   switch (node->op) {
   case GK_OP_KERNEL: op->kind = GKI_KERNEL; op->host = node->kernel->host; break;
@@ -172,8 +172,8 @@ static void add_ops(lowering *low) {
 
 /* ---- sums of several sections in one slot ------------------------------------------------------------------------ */
 
-/* Whether two sections of a fork add floats to the same slot. `seen` has, by slot, the section that did so last, of
- * whatever fork. */
+/* Whether two sections of a fork add floats to the same slot. seen: by slot, the last section of any fork that did so,
+ * plus one. */
 static bool sums_share_slot(const gki_program *program, const gki_fork *fork, uint32_t *seen) {
   const gk_plan *plan = program->plan;
   for (uint32_t s = fork->first; s < fork->first + fork->count; ++s)
@@ -204,7 +204,7 @@ static gk_result find_shared_sums(gki_program *program) {
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
-/* Counts with `places` NULL, then writes; spans' ends are counters meanwhile. */
+/* Counts if `places` is NULL, else writes. The ends of the spans are the counters. */
 static void visit_places(gki_program *program, uint32_t *places) {
   const gk_plan *plan = program->plan;
   for (uint32_t k = 0; k < program->op_count; ++k) {
@@ -257,12 +257,12 @@ static int64_t extent_of(const gk_plan *plan, uint32_t slot, uint32_t offset, co
 
 void gki_openmp_extents(const gki_program *program, const gki_op *op, const gk_value *values, int64_t extent[3]) {
   const gk_node *node = &program->plan->nodes[op->node];
-  uint32_t offset = node->op == GK_OP_KERNEL ? node->offset : 0; /* theirs leads into what they write */
+  uint32_t offset = node->op == GK_OP_KERNEL ? node->offset : 0; /* a COPY's or FILL's offset is its target's */
   for (int axis = 0; axis < 3; ++axis)
     extent[axis] = extent_of(program->plan, node->items[axis], axis == 0 ? offset : 0, values);
 }
 
-/* False: there are too many. */
+/* False: there are too many items. */
 static bool count_items(const gki_program *program, const gki_op *op, const gk_value *values, gk_range *range) {
   int64_t extent[3], product = 1;
   bool fits = true;
@@ -288,7 +288,7 @@ static void recount(gki_program *program, gki_op *op, const gk_value *values) {
   set_range(op, count_items(program, op, values, &op->range));
 }
 
-/* Many tasks have their items from one slot and nothing else: then its number is all there is to know. */
+/* Recounts the ops with the slot as an extent. For an op with one extent, the slot's number is the item count. */
 static void recount_all(gki_program *program, gki_span span, const gk_value *values, uint32_t slot) {
   int64_t extent = extent_of(program->plan, slot, 0, values);
   bool fits = extent <= INT32_MAX;
@@ -322,7 +322,7 @@ void gki_openmp_patch(gki_program *program, const gk_launch_args *launch) {
   }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- lowering ---------------------------------------------------------------------------------------------------- */
 
 gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void *const *code, gk_mode *mode) {
   (void)code;
@@ -336,7 +336,7 @@ gk_result gki_openmp_lower(void *device, void *graph, const gk_plan *plan, void 
   if (result == GK_OK) result = find_shared_sums(program);
   if (result != GK_OK) return result;
   find_places(program);
-  for (uint32_t k = 0; k < program->op_count; ++k) /* those over one item, and no slot's, are never counted again */
+  for (uint32_t k = 0; k < program->op_count; ++k) /* no change of a slot counts ops without extents */
     if (program->ops[k].kind <= GKI_FILL) {
       const gk_node *node = &plan->nodes[program->ops[k].node];
       if (!node->items[0] && !node->items[1] && !node->items[2]) recount(program, &program->ops[k], NULL);

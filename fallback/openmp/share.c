@@ -1,18 +1,17 @@
-/* One op: on the leader alone, or cut into parts for its subteam. Measured time decides between the two, and results
- * never depend on it: sums of floats are cut by item count and the device's threads, regardless of which thread adds
- * them up. */
+/* Executes one op on the leader alone, or cut into parts for its subteam. Measured time decides between the two.
+ * Results never depend on that: item count and the device's number of threads decide how sums of floats are cut. */
 #include "base/error.h"
 #include "base/within.h"
 #include "openmp/cost.h"
 #include <math.h>
 #include <string.h>
 
-enum { SUM_ITEMS = 32, /* behind one partial sum, at least: gk_kernel.h adds that many side by side */
-       LINE_ITEMS = 64, /* parts of large tasks, and of bytes, are multiples of it: no two write to one cache line */
-       CHUNK_NS = 8000, /* the least: beginning one takes some 100 ns, as it waits for memory once more */
-       LONG_NS = 16 * CHUNK_NS, /* a chunk's, at most: what is in it nobody else can take */
-       FEW_CHUNKS = 4, /* of CHUNK_NS in a part, or it isn't cut: there would be next to nothing to take */
-       MANY_CHUNKS = 64 /* long ones in a part, at most */ };
+enum { SUM_ITEMS = 32, /* items of a partial sum, at least: gk_kernel.h adds so many side by side */
+       LINE_ITEMS = 64, /* parts of large tasks and of bytes are multiples of this: no two write to one cache line */
+       CHUNK_NS = 8000, /* shortest chunk; beginning a chunk takes some 100 ns, as it waits for memory once more */
+       LONG_NS = 16 * CHUNK_NS, /* longest chunk: no other thread can help within a chunk */
+       FEW_CHUNKS = 4, /* a part shorter than so many CHUNK_NS isn't cut: there would be little to take */
+       MANY_CHUNKS = 64 /* a part has at most so many chunks of the greatest length */ };
 
 /* ---- failures ---------------------------------------------------------------------------------------------------- */
 
@@ -28,43 +27,44 @@ gki_outcome gki_openmp_fail(gki_program *program, gk_result code) {
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* A task in at most as many parts as its subteam has slots, a long one's of some chunks each. A thread that is through
- * with its own takes chunks of others': cores aren't equally fast, least of all virtual ones, and items needn't be.
- * Each begins with its own, so in the next task it has in its cache what it had in this one (affinity scheduling,
- * Markatos and LeBlanc 1994), and as a rule another's last chunk, where it is short, isn't taken: its owner would be
- * there as soon, and has it in its cache. Chunks are the halves of what is left of a part, so that they are few, and
- * small where others are through (guided self-scheduling, Polychronopoulos and Kuck 1987, of each part by itself), but
- * not beyond LONG_NS. */
-typedef struct part_of {
-  gki_team_job team_job; /* first: the address of both is one */
+/* A task is cut into at most as many parts as its subteam has worker slots, and a long part into chunks. A thread that
+ * has finished its own part takes chunks of other parts: cores, above all virtual ones, differ in speed, and items
+ * differ in length. Each thread begins with its own part, which its cache holds from the task before (affinity
+ * scheduling, Markatos and LeBlanc 1994). The last chunk of a part, if it is short, is left to the part's thread, which
+ * would come as soon and has it in its cache. A chunk is half of the rest of its part, so chunks are few, and small
+ * when other threads have finished (guided self-scheduling, Polychronopoulos and Kuck 1987, within each part), but no
+ * longer than LONG_NS. */
+typedef struct task_job {
+  gki_team_job team_job; /* comes first: the team gets its address */
   const gki_program *program;
   const gki_sums *sums;  /* NULL: none */
   const gk_value *args;
-  gk_host_kernel host;   /* NULL: a copy or fill. Not by way of the op, which the leader writes to meanwhile */
+  gk_host_kernel host;   /* NULL: a copy or fill. A copy of the op's, since the leader writes to the op meanwhile */
   gk_range range;
-  uint32_t first, count; /* the subteam's slots */
+  uint32_t first, count; /* the subteam's worker slots */
   uint32_t parts, chunks, partials;
   uint32_t arg_count;
-  uint32_t step; /* parts and chunks are multiples of it, but for the last of each */
-  bool timed, keeps_last; /* keeps_last: others leave a part's last chunk alone */
-  size_t part_items, least_items, most_items; /* of a part; of a chunk */
+  uint32_t step; /* sizes of parts and chunks are multiples of it, except the last */
+  bool timed, keeps_last; /* keeps_last: only the part's thread takes its last chunk */
+  size_t part_items, least_items, most_items; /* size of a part; least and greatest size of a chunk */
   char *partial;
-  _Atomic uint64_t spent_ns; /* by all together, where there are chunks and it is timed */
-  gk_value bytes[2];     /* args of a copy or fill */
-} part_of;
+  _Atomic uint64_t spent_ns; /* with chunks and timed: by all threads together */
+  gk_value bytes[2];     /* arguments of a copy or fill */
+} task_job;
 
-static bool has_ordered_sums(const part_of *job) { return job->sums && !job->sums->exact; }
+/* Its sums depend on the order of additions. */
+static bool has_ordered_sums(const task_job *job) { return job->sums && !job->sums->exact; }
 
 static size_t round_up(size_t items, size_t step) { return (items + step - 1) / step * step; }
 
-static size_t next_chunk(const part_of *job, size_t left) {
+static size_t next_chunk(const task_job *job, size_t left) {
   size_t chunk = round_up(left / 2, job->step);
   if (chunk > job->most_items) chunk = job->most_items;
   if (chunk < job->least_items) chunk = job->least_items;
   return chunk < left ? chunk : left;
 }
 
-static void cut_chunks(part_of *job, float part_ns) {
+static void cut_chunks(task_job *job, float part_ns) {
   const float items = (float)job->part_items, item_ns = part_ns / items;
   job->least_items = round_up((size_t)(items * (CHUNK_NS / part_ns)) + 1, job->step);
   job->most_items = round_up((size_t)(items * fmaxf(LONG_NS / part_ns, 1.0f / MANY_CHUNKS)) + 1, job->step);
@@ -73,9 +73,9 @@ static void cut_chunks(part_of *job, float part_ns) {
   for (size_t left = job->part_items; left > 0; left -= next_chunk(job, left)) ++job->chunks;
 }
 
-static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
+static void cut_parts(task_job *job, uint32_t parts, float part_ns) {
   const bool bytes = !job->host, many = job->range.end >= (size_t)LINE_ITEMS * parts;
-  /* With sums as evenly as can be: a kernel may have an item stand for each thread's share. */
+  /* Tasks with sums are cut evenly: a kernel may have one item per thread. */
   job->step = bytes || (many && !job->sums) ? LINE_ITEMS : 1;
   job->parts = parts;
   job->part_items = round_up((job->range.end + parts - 1) / parts, job->step);
@@ -83,8 +83,8 @@ static void cut_parts(part_of *job, uint32_t parts, float part_ns) {
   if (parts > 1 && !has_ordered_sums(job) && part_ns >= FEW_CHUNKS * CHUNK_NS) cut_chunks(job, part_ns);
 }
 
-/* Of a part; empty behind its end. The last has all that is left: a shorter part than others may need as many. */
-static gk_range chunk_of(const part_of *job, uint32_t part, uint32_t chunk) {
+/* The items of a part's chunk, maybe none. The last chunk has all the rest: a shorter part has as many chunks. */
+static gk_range chunk_of(const task_job *job, uint32_t part, uint32_t chunk) {
   const size_t items = job->range.end, begin = part * job->part_items, end = begin + job->part_items;
   const size_t part_end = end < items ? end : items;
   gk_range range = job->range;
@@ -95,37 +95,36 @@ static gk_range chunk_of(const part_of *job, uint32_t part, uint32_t chunk) {
   return range;
 }
 
-static atomic_uint *taken_of(const part_of *job, uint32_t part) {
+static atomic_uint *taken_of(const task_job *job, uint32_t part) {
   return &job->program->device->team.slots[gki_team_slot_of(job->first, job->count, part, job->parts)].taken;
 }
 
-/* What one thread does its chunks with. */
+/* What a thread runs its chunks with. */
 typedef struct own_work {
-  void (*run)(const part_of *job, struct own_work *own, gk_range range);
+  void (*run)(const task_job *job, struct own_work *own, gk_range range);
   const gk_value *args;
-  char *partial;    /* with sums: where a chunk leaves them */
-  uint32_t *totals; /* and what those before came to */
+  char *partial;    /* with sums: the sums of a chunk, */
+  uint32_t *totals; /* and the sums of the chunks before */
 } own_work;
 
-/* Runs chunks of that part until `most` of its chunks are taken, by whomever. */
-static void take_chunks(const part_of *job, uint32_t part, uint32_t most, own_work *own) {
+/* Runs chunks of that part until all threads have taken `most` of them. */
+static void take_chunks(const task_job *job, uint32_t part, uint32_t most, own_work *own) {
   atomic_uint *taken = taken_of(job, part);
   while (atomic_load_explicit(taken, memory_order_relaxed) < most) {
     const uint32_t chunk = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
-    if (chunk >= job->chunks) break; /* taken by others since; its range need not be empty */
+    if (chunk >= job->chunks) break; /* other threads took the rest; its range need not be empty */
     const gk_range range = chunk_of(job, part, chunk);
     if (range.begin < range.end) own->run(job, own, range);
   }
 }
 
-static void run_chunks(part_of *job, uint32_t part, own_work *own) {
+static void run_chunks(task_job *job, uint32_t part, own_work *own) {
   if (job->chunks == 1) {
     const gk_range range = chunk_of(job, part, 0);
     if (range.begin < range.end) own->run(job, own, range);
     return;
   }
-  /* One's own part, then what is there for others of a few parts: looking at all would take too long where there are
-   * many. */
+  /* Its own part, then the chunks that a few other parts leave. With many threads, all parts would take too long. */
   const uint64_t begun = job->timed ? gki_now_ns() : 0;
   take_chunks(job, part, job->chunks, own);
   const uint32_t for_others = job->chunks - job->keeps_last;
@@ -133,10 +132,10 @@ static void run_chunks(part_of *job, uint32_t part, own_work *own) {
   if (job->timed) atomic_fetch_add_explicit(&job->spent_ns, gki_now_ns() - begun, memory_order_relaxed);
 }
 
-static void run_items(const part_of *job, own_work *own, gk_range range) { job->host(own->args, range); }
+static void run_items(const task_job *job, own_work *own, gk_range range) { job->host(own->args, range); }
 
-/* @return Where the sums of this part of the items go: separate memory, set to zero. */
-static char *begin_partial(const part_of *job, uint32_t number, gk_value args[GK_MAX_ARGS]) {
+/* Sets the partial sums to zero. @return Their memory; args: the arguments with it. */
+static char *begin_partial(const task_job *job, uint32_t number, gk_value args[GK_MAX_ARGS]) {
   char *partial = job->partial + (size_t)number * job->program->partial_bytes;
   memcpy(args, job->args, job->arg_count * sizeof *args);
   memset(partial, 0, (size_t)job->sums->count * 8);
@@ -144,13 +143,13 @@ static char *begin_partial(const part_of *job, uint32_t number, gk_value args[GK
   return partial;
 }
 
-static void run_partial(const part_of *job, uint32_t number, gk_range range) {
+static void run_partial(const task_job *job, uint32_t number, gk_range range) {
   gk_value args[GK_MAX_ARGS];
   (void)begin_partial(job, number, args);
   if (range.begin < range.end) job->host(args, range);
 }
 
-static void run_partials(const part_of *job, uint32_t part) {
+static void run_partials(const task_job *job, uint32_t part) {
   const uint32_t begin = (uint32_t)((uint64_t)job->partials * part / job->parts);
   const uint32_t end = (uint32_t)((uint64_t)job->partials * (part + 1) / job->parts);
   for (uint32_t k = begin; k < end; ++k) {
@@ -161,8 +160,8 @@ static void run_partials(const part_of *job, uint32_t part) {
   }
 }
 
-/* A kernel finds zeroes where it leaves its sums, in each call. */
-static void run_summed(const part_of *job, own_work *own, gk_range range) {
+/* Adds up the sums of a chunk. In each call a kernel finds zeroes where it puts its sums. */
+static void run_summed(const task_job *job, own_work *own, gk_range range) {
   job->host(own->args, range);
   for (uint32_t k = 0; k < job->sums->count; ++k) {
     uint32_t sum;
@@ -172,8 +171,8 @@ static void run_summed(const part_of *job, own_work *own, gk_range range) {
   memset(own->partial, 0, (size_t)job->sums->count * 8);
 }
 
-/* Of integers. int is added as uint, here as below. */
-static void sum_chunks(part_of *job, uint32_t part) {
+/* For sums of integers. int is added as uint, as in add_up. */
+static void sum_chunks(task_job *job, uint32_t part) {
   gk_value args[GK_MAX_ARGS];
   uint32_t totals[GK_MAX_ARGS] = {0};
   char *partial = begin_partial(job, part, args);
@@ -183,14 +182,14 @@ static void sum_chunks(part_of *job, uint32_t part) {
 }
 
 static void run_part(gki_team_job *team_job, uint32_t part) {
-  part_of *job = (part_of *)team_job;
+  task_job *job = (task_job *)team_job;
   if (has_ordered_sums(job)) run_partials(job, part);
   else if (job->sums && job->chunks > 1) sum_chunks(job, part);
   else if (job->sums) run_partial(job, part, chunk_of(job, part, 0));
   else run_chunks(job, part, &(own_work){.run = run_items, .args = job->args});
 }
 
-/* Atomic, as a section that runs side by side may add to the same place; the order is the sections' affair. */
+/* Atomic, since another section may add to the same place. gki_fork.in_order says whether the order matters. */
 #define ADD(name, type) \
   static void name(void *at, const char *partial, uint32_t partials, size_t stride) { \
     type old, next; \
@@ -209,7 +208,7 @@ ADD(add_float, float)
 ADD(add_double, double)
 
 /* Adds the partial sums in their order, on one thread. int is added as uint, which wraps as on any device. */
-static void add_up(const part_of *job) {
+static void add_up(const task_job *job) {
   for (uint32_t k = 0; k < job->sums->count; ++k) {
     void *at = job->args[job->sums->param[k]].ptr;
     const char *partial = job->partial + 8 * k;
@@ -221,8 +220,8 @@ static void add_up(const part_of *job) {
   }
 }
 
-/* Of floats: their number depends on items and threads only, so that the sum's bits do. */
-static void cut_sums(const gki_runner *runner, const gki_op *op, part_of *job) {
+/* For sums of floats, items and threads alone decide the number of partial sums, and so the bits of the result. */
+static void cut_sums(const gki_runner *runner, const gki_op *op, task_job *job) {
   const gki_program *program = runner->program;
   size_t threads = program->device->team.wanted, partials = job->range.end / SUM_ITEMS;
   job->sums = &program->sums[op->more - 1];
@@ -232,17 +231,17 @@ static void cut_sums(const gki_runner *runner, const gki_op *op, part_of *job) {
 
 /* ---- copies and fills: their items are bytes --------------------------------------------------------------------- */
 
-static void copy_bytes(const part_of *job, own_work *own, gk_range range) {
+static void copy_bytes(const task_job *job, own_work *own, gk_range range) {
   (void)own;
   const gk_value *args = job->args;
   memmove((char *)args[0].ptr + range.begin, (const char *)args[1].ptr + range.begin, range.end - range.begin);
 }
 static void copy_part(gki_team_job *team_job, uint32_t part) {
-  part_of *job = (part_of *)team_job;
+  task_job *job = (task_job *)team_job;
   run_chunks(job, part, &(own_work){.run = copy_bytes});
 }
 
-static void fill_bytes(const part_of *job, own_work *own, gk_range range) {
+static void fill_bytes(const task_job *job, own_work *own, gk_range range) {
   (void)own;
   const gk_value *args = job->args;
   char *at = (char *)args[0].ptr + range.begin, *end = at + (range.end - range.begin);
@@ -255,7 +254,7 @@ static void fill_bytes(const part_of *job, own_work *own, gk_range range) {
   memcpy(at, &pattern, (size_t)(end - at));
 }
 static void fill_part(gki_team_job *team_job, uint32_t part) {
-  part_of *job = (part_of *)team_job;
+  task_job *job = (task_job *)team_job;
   run_chunks(job, part, &(own_work){.run = fill_bytes});
 }
 
@@ -264,7 +263,7 @@ static bool overlap(const char *a, const char *b, size_t bytes) {
   return (x < y ? y - x : x - y) < bytes;
 }
 
-static void set_bytes(const gki_runner *runner, const gki_op *op, part_of *job) {
+static void set_bytes(const gki_runner *runner, const gki_op *op, task_job *job) {
   const gki_program *program = runner->program;
   const gk_node *node = &program->plan->nodes[op->node];
   const gk_slot_desc *to = &program->plan->slots[program->plan->args[node->args]];
@@ -277,22 +276,22 @@ static void set_bytes(const gki_runner *runner, const gki_op *op, part_of *job) 
 
 /* ---- one op ------------------------------------------------------------------------------------------------------ */
 
-static void run_alone(part_of *job) {
+static void run_alone(task_job *job) {
   cut_parts(job, 1, 0);
   if (job->sums && job->sums->exact) job->partials = 1;
   job->team_job.work(&job->team_job, 0);
 }
 
-enum { SELDOM = 16 /* executions from one that is timed to the next, of what is shared and not long */ };
+enum { SELDOM = 16 /* shared tasks that aren't long are timed once in so many executions */ };
 
-static void share_out(gki_runner *runner, part_of *job) {
+static void share_out(gki_runner *runner, task_job *job) {
   for (uint32_t k = 0; k < job->parts && job->chunks > 1; ++k)
-    atomic_store_explicit(taken_of(job, k), 0, memory_order_relaxed); /* seen by whoever hears the bell */
+    atomic_store_explicit(taken_of(job, k), 0, memory_order_relaxed); /* ringing the bell publishes it */
   gki_team_post(&runner->program->device->team, &job->team_job, runner->first, runner->count, job->parts);
 }
 
-/* What was timed of a shared task: its items, and what it took to wake others or else to hand it over. */
-static void learn_shared(gki_runner *runner, const part_of *job, gki_op *op, uint64_t posted, uint64_t begun,
+/* Learns from the times of a shared task: the cost of an item, and the time of waking the team or of a dispatch. */
+static void learn_shared(gki_runner *runner, const task_job *job, gki_op *op, uint64_t posted, uint64_t begun,
                          uint64_t ended) {
   gki_openmp_device *device = runner->program->device;
   const uint64_t joined = gki_now_ns();
@@ -305,13 +304,13 @@ static void learn_shared(gki_runner *runner, const part_of *job, gki_op *op, uin
     if (runner->top) gki_openmp_adapt_wake(device, (float)(woken_at - posted));
     gki_openmp_reconsider(runner);
   }
-  /* Where the work itself takes much longer, its unevenness is all one would see: believed, it would make the next
-   * look small beside it, and so keep itself alive. */
+  /* If the work takes much longer than a dispatch, this difference is only the unevenness of its parts. Learned as a
+   * dispatch, it would raise this limit, and so be learned again and again. */
   else if ((float)(ended - begun) < fmaxf(runner->dispatch_ns, 8 * device->dispatch_floor_ns))
     gki_openmp_adapt_awake(runner, (float)(joined - posted - (ended - begun)));
 }
 
-static void run_shared(gki_runner *runner, part_of *job, gki_op *op) {
+static void run_shared(gki_runner *runner, task_job *job, gki_op *op) {
   const gki_team *team = &runner->program->device->team;
   const size_t most = has_ordered_sums(job) ? job->partials : job->range.end;
   const uint32_t parts = most < runner->count ? (uint32_t)most : runner->count;
@@ -320,8 +319,8 @@ static void run_shared(gki_runner *runner, part_of *job, gki_op *op) {
   job->count = runner->count;
   cut_parts(job, parts, job->team_job.part_ns);
   if (job->sums && job->sums->exact) job->partials = parts;
-  if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too small to be shared until now */
-  /* Reading the clock six times is a good part of a dispatch, but nothing beside what is long. */
+  if (op->countdown > SELDOM) op->countdown = SELDOM; /* it was too short to be shared until now */
+  /* Reading the clock six times takes a good part of a dispatch, but little of a long task. */
   const bool timed = op->countdown <= 1 || op->timed == 0 || job->team_job.part_ns >= LONG_NS ||
                      gki_team_sleeps(team, gki_team_slot_of(runner->first, runner->count, parts - 1, parts));
   job->timed = timed;
@@ -345,7 +344,7 @@ static gki_outcome call(gki_runner *runner, const gki_op *op) {
   return gki_openmp_fail(program, result);
 }
 
-/* Whether there is room for the known number of elements of a COPY or FILL: then nothing is left to judge. */
+/* Whether memory has room for the known number of elements of a COPY or FILL, so that no check is left. */
 static bool has_room(const gki_runner *runner, const gki_op *op) {
   const gk_plan *plan = runner->program->plan;
   const gk_node *node = &plan->nodes[op->node];
@@ -357,8 +356,8 @@ static bool has_room(const gki_runner *runner, const gki_op *op) {
          (op->kind == GKI_FILL || bytes + node->from_offset <= room[slots[1]]);
 }
 
-/* Where a count may be too large: it is read just now, or doesn't fit, or there is memory to be left. */
-static gk_result judge(const gki_runner *runner, const gki_op *op, gk_range *range) {
+/* Checks a count that may be too large: read from memory now, above INT32_MAX, or beyond the end of memory. */
+static gk_result check_count(const gki_runner *runner, const gki_op *op, gk_range *range) {
   int64_t extent[3];
   uint64_t items;
   gki_begin();
@@ -368,14 +367,14 @@ static gk_result judge(const gki_runner *runner, const gki_op *op, gk_range *ran
   return result;
 }
 
-/* A job that isn't cut yet; over no items if there is nothing to do. */
-static gk_result make_job(const gki_runner *runner, const gki_op *op, part_of *job) {
+/* Makes a job that isn't cut yet. Without items there is nothing to do. */
+static gk_result make_job(const gki_runner *runner, const gki_op *op, task_job *job) {
   const gki_program *program = runner->program;
   const gk_node *node = &program->plan->nodes[op->node];
-  *job = (part_of){.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
+  *job = (task_job){.program = program, .args = program->args + op->args, .arg_count = node->arg_count,
                    .host = op->host, .range = op->range, .team_job.work = run_part};
   if (op->bits & (GKI_READS | GKI_TOO_MANY) || (op->kind > GKI_KERNEL && node->items[0] && !has_room(runner, op))) {
-    gk_result result = judge(runner, op, &job->range);
+    gk_result result = check_count(runner, op, &job->range);
     if (result != GK_OK) return result;
   }
   if (job->range.end == 0) return GK_OK;
@@ -388,12 +387,12 @@ static gk_result make_job(const gki_runner *runner, const gki_op *op, part_of *j
   return GK_OK;
 }
 
-static bool is_divisible(const gki_op *op, const part_of *job) {
+static bool is_divisible(const gki_op *op, const task_job *job) {
   if (op->kind == GKI_COPY && overlap(job->args[0].ptr, job->args[1].ptr, job->range.end)) return false;
   return has_ordered_sums(job) ? job->partials > 1 : job->range.end > 1;
 }
 
-/* alone_ns: what it takes on one thread. Asked again once the team has started, which changes runner->break_even_ns. */
+/* alone_ns: the time on one thread. Asks again after a start of the team, which changes runner->break_even_ns. */
 static bool is_worth_sharing(gki_runner *runner, float alone_ns) {
   gki_advice advice = GKI_HAS_STARTED;
   while (advice == GKI_HAS_STARTED && alone_ns >= runner->break_even_ns)
@@ -401,7 +400,7 @@ static bool is_worth_sharing(gki_runner *runner, float alone_ns) {
   return advice == GKI_SHARE;
 }
 
-static void run_alone_timed(gki_runner *runner, gki_op *op, part_of *job, float alone_ns) {
+static void run_alone_timed(gki_runner *runner, gki_op *op, task_job *job, float alone_ns) {
   const uint64_t begun = gki_now_ns();
   run_alone(job);
   gki_openmp_learn(runner->program->device, op, job->range.end, gki_now_ns() - begun);
@@ -409,7 +408,7 @@ static void run_alone_timed(gki_runner *runner, gki_op *op, part_of *job, float 
 }
 
 gki_outcome gki_openmp_execute(gki_runner *runner, gki_op *op) {
-  part_of job;
+  task_job job;
   if (op->kind == GKI_CALL) return call(runner, op);
   const gk_result result = make_job(runner, op, &job);
   if (result != GK_OK) return gki_openmp_fail(runner->program, result);

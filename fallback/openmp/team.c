@@ -11,55 +11,56 @@
 #include <unistd.h>
 #include <sched.h>
 
-/* A pause takes 15 to 40 ns on today's CPUs. So a waiting thread spins for 30 to 80 us, which is about the time of a
- * wake-up, and loses at most twice what a thread that knew the wait in advance would lose. Then it yields, for about
- * 300 ns each if no other thread wants the core: longer spinning would take the core from another thread. Parts of one
- * size end at different times, by a share of their own time, as cores and memory differ in speed. So behind large parts
- * a thread yields for longer, up to a millisecond. */
+/* A pause takes 15 to 40 ns on today's CPUs, so a waiting thread spins for 30 to 80 us, about the time of a wake-up. So
+ * it loses at most twice as much as a thread that knows the length of the wait. Then it yields, so that other threads
+ * get the core; a yield takes about 300 ns if none wants it. Cores and memory differ in speed, so the parts of a job
+ * end at different times, in proportion to their length. After long parts a thread therefore yields for longer, up to a
+ * millisecond. */
 enum { SPINS = 2000, YIELDS = 40, MOST_YIELDS = 3000, CROWDED_YIELDS = 4, YIELD_NS = 300,
-       LATE_SPINS = 500 /* until one asks whether it is the core that keeps the others from coming */,
-       BANS = 4, /* in one wait, at most: each takes some microseconds */
-       LEAST_STACK = 64 << 10, MOST_STACK = 8 << 20 /* what the system gives if nothing is said */ };
+       LATE_SPINS = 500 /* spins before keep_apart */,
+       MOVES = 4 /* threads moved in one wait, at most; each move takes some microseconds */,
+       LEAST_STACK = 64 << 10, MOST_STACK = 8 << 20 /* the system's default */ };
 #define SLEEPS 0x80000000u /* in gki_team_job.pending */
 
 static void sleep_while(atomic_uint *word, uint32_t value) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-/* The word may be gone by now, its owner having seen what it waited for: the address alone is used, and whoever waits
- * there looks again. */
+/* The word may be gone: its owner may have seen the new value and returned. The system uses the address alone, and a
+ * thread that sleeps there for another reason checks its own condition again. */
 static void wake(atomic_uint *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
 
 /* ---- cores ------------------------------------------------------------------------------------------------------- */
 
-/* A moment's ban. Linux moves a thread that is on a banned core, or waits for it, at once; others it leaves alone. */
-static void ban(pid_t thread, const cpu_set_t *cores) {
-  cpu_set_t allowed, banned, left;
+/* Moves a thread off the cores, by forbidding them for a moment. Linux at once moves a thread that is on a forbidden
+ * core or waits for one. */
+static void move_off(pid_t thread, const cpu_set_t *cores) {
+  cpu_set_t allowed, forbidden, left;
   if (thread == 0 || sched_getaffinity(thread, sizeof allowed, &allowed) != 0) return;
-  CPU_AND(&banned, &allowed, cores);
-  CPU_XOR(&left, &allowed, &banned);
-  if (CPU_COUNT(&banned) == 0 || CPU_COUNT(&left) == 0) return;
+  CPU_AND(&forbidden, &allowed, cores);
+  CPU_XOR(&left, &allowed, &forbidden);
+  if (CPU_COUNT(&forbidden) == 0 || CPU_COUNT(&left) == 0) return;
   if (sched_setaffinity(thread, sizeof left, &left) == 0) (void)sched_setaffinity(thread, sizeof allowed, &allowed);
 }
 
-/* The system may put a thread that wakes on the core of the one that waits for it, though another is idle; then one
- * runs after the other until it looks again, some milliseconds later. So threads that don't come are sent to cores that
- * nobody is on who has the job. It is for the thread that posted it. Tried with two threads. */
+/* Linux may wake a thread on the core of the thread that waits for it, though another core is idle. The two then take
+ * turns until Linux balances its cores, some milliseconds later. So threads that haven't started are moved to cores
+ * that no thread of this job uses. Called by the thread that posted the job. Tried with two threads. */
 static void keep_apart(const gki_team *team, const gki_team_job *job) {
   const int here = sched_getcpu();
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (team->crowded || here < 0) return;
   CPU_SET((size_t)here, &cores);
-  gki_worker_slot *astray[BANS];
+  gki_worker_slot *late[MOVES];
   uint32_t count = 0;
   for (uint32_t k = 1; k < job->parts; ++k) {
     gki_worker_slot *slot = &team->slots[gki_team_slot_of(job->first, job->count, k, job->parts)];
     const int cpu = atomic_load_explicit(&slot->cpu, memory_order_relaxed);
     if (cpu >= 0 && cpu != here) CPU_SET((size_t)cpu, &cores);
-    else if (count < BANS) astray[count++] = slot;
+    else if (count < MOVES) late[count++] = slot;
   }
-  for (uint32_t k = 0; k < count; ++k) ban(atomic_load_explicit(&astray[k]->thread, memory_order_relaxed), &cores);
+  for (uint32_t k = 0; k < count; ++k) move_off(atomic_load_explicit(&late[k]->thread, memory_order_relaxed), &cores);
 }
 
 static void note_core(gki_worker_slot *slot, int *known) {
@@ -71,7 +72,7 @@ static void note_core(gki_worker_slot *slot, int *known) {
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* True: the word has left the value meanwhile. */
+/* Spins. True: the word has another value now. */
 static bool left_at_once(const gki_team *team, atomic_uint *word, uint32_t value, int spins) {
   for (int k = 0; k < (team->crowded ? 0 : spins); ++k) {
     if (atomic_load_explicit(word, memory_order_acquire) != value) return true;
@@ -80,6 +81,7 @@ static bool left_at_once(const gki_team *team, atomic_uint *word, uint32_t value
   return false;
 }
 
+/* Yields. True: the word has another value now. */
 static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, float part_ns) {
   float yields = fminf(fmaxf(part_ns / YIELD_NS, YIELDS), MOST_YIELDS);
   for (int k = 0; k < (team->crowded ? CROWDED_YIELDS : (int)yields); ++k) {
@@ -93,13 +95,13 @@ static bool left_soon(const gki_team *team, atomic_uint *word, uint32_t value, f
 static bool await_bell(const gki_team *team, gki_worker_slot *slot, uint32_t heard, float part_ns) {
   if (left_at_once(team, &slot->bell, heard, SPINS) || left_soon(team, &slot->bell, heard, part_ns)) return false;
   atomic_store_explicit(&slot->asleep, 1, memory_order_relaxed);
-  atomic_thread_fence(memory_order_seq_cst); /* with that in post: one of the two sees what the other wrote */
+  atomic_thread_fence(memory_order_seq_cst); /* pairs with gki_team_post: one of the two sees the other's store */
   while (atomic_load_explicit(&slot->bell, memory_order_acquire) == heard) sleep_while(&slot->bell, heard);
   atomic_store_explicit(&slot->asleep, 0, memory_order_relaxed);
   return true;
 }
 
-/* What a slot's own thread does. */
+/* The function of a worker slot's thread. */
 static void *serve(void *at) {
   gki_worker_slot *slot = at;
   float part_ns = 0;
@@ -130,7 +132,7 @@ bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
   *team = (gki_team){.wanted = threads, .most = threads, .size = 1, .stack_bytes = stack_bytes};
   if (limit > 0 && (uint32_t)limit < threads) team->most = (uint32_t)limit;
   team->crowded = (int)team->most > omp_get_num_procs();
-  /* The hook knows nothing of alignment, so there is room to align in. */
+  /* The allocator hook gives no such alignment, so this aligns the address itself. */
   char *memory = gk_host_alloc(threads * sizeof(gki_worker_slot) + 2 * sizeof(void *) + GKI_APART);
   if (!memory) return false;
   uintptr_t at = ((uintptr_t)memory + sizeof memory + GKI_APART - 1) & ~(uintptr_t)(GKI_APART - 1);
@@ -147,14 +149,14 @@ bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes) {
 void gki_team_free(gki_team *team) {
   if (!team->slots) return;
   gki_team_job end = {.work = NULL};
-  const bool there = team->started && team->process == getpid();
-  if (there) gki_team_post(team, &end, 0, team->most, team->most);
-  for (uint32_t k = 1; there && k < team->most; ++k) pthread_join(team->slots[k].own, NULL);
+  const bool running = team->started && team->process == getpid();
+  if (running) gki_team_post(team, &end, 0, team->most, team->most);
+  for (uint32_t k = 1; running && k < team->most; ++k) pthread_join(team->slots[k].own, NULL);
   gk_host_free(((void **)team->slots)[-1]);
   team->slots = NULL;
 }
 
-/* Where OMP_PROC_BIND and OMP_PLACES put it, the leader being at the first place. */
+/* Binds a thread as OMP_PROC_BIND and OMP_PLACES say. The leader is at the first place. */
 static void bind(const gki_team *team, uint32_t number) {
   const omp_proc_bind_t how = omp_get_proc_bind();
   const uint32_t places = how == omp_proc_bind_false ? 0 : (uint32_t)omp_get_num_places();
@@ -172,17 +174,17 @@ static void bind(const gki_team *team, uint32_t number) {
   (void)pthread_setaffinity_np(team->slots[number].own, sizeof cores, &cores);
 }
 
-/* Once. With fewer than wanted where no more can be had. A stack that is too small is made larger, as users don't know
- * what has to have room in it besides: all that is thread-local in the program. */
+/* Called once. Starts fewer threads if the system refuses more. A stack that is too small is made larger: it must also
+ * hold all thread-local variables of the program, whose size users don't know. */
 static void start_threads(gki_team *team) {
   pthread_attr_t how;
   int code = pthread_attr_init(&how);
   size_t stack = team->stack_bytes && team->stack_bytes < LEAST_STACK ? LEAST_STACK : team->stack_bytes;
-  uint32_t there = 1;
-  while (there < team->most && code == 0) {
+  uint32_t count = 1;
+  while (count < team->most && code == 0) {
     if (stack) code = pthread_attr_setstacksize(&how, stack);
-    if (code == 0) code = gki_thread_start(&team->slots[there].own, &how, serve, &team->slots[there]);
-    if (code == 0) bind(team, there++);
+    if (code == 0) code = gki_thread_start(&team->slots[count].own, &how, serve, &team->slots[count]);
+    if (code == 0) bind(team, count++);
     else if (code == EINVAL && stack && stack < MOST_STACK) {
       stack *= 2;
       code = 0;
@@ -191,9 +193,9 @@ static void start_threads(gki_team *team) {
   pthread_attr_destroy(&how);
   if (code)
     gk_log(GK_LOG_WARN, "backend openmp: %u of %u threads can be used, as no more can be started (%s); end others, or "
-           "raise the limit (ulimit -u, ulimit -v, pids.max of a container), or lower OMP_STACKSIZE", (unsigned)there,
+           "raise the limit (ulimit -u, ulimit -v, pids.max of a container), or lower OMP_STACKSIZE", (unsigned)count,
            (unsigned)team->most, strerror(code));
-  team->most = there;
+  team->most = count;
   team->process = getpid();
   team->started = true;
 }
@@ -225,7 +227,6 @@ void gki_team_post(gki_team *team, gki_team_job *job, uint32_t first, uint32_t c
   }
 }
 
-/* Waits until only SLEEPS or nothing is left in the word. */
 void gki_team_wait(const gki_team *team, gki_team_job *job) {
   uint32_t pending;
   bool asked = false;

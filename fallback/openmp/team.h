@@ -1,6 +1,7 @@
-/* A device's team of threads. Slot 0 is the leader's, the thread that called gki_team_start. The other threads are gk's
- * own, as OpenMP's runtimes end the process if they can't start a thread. The first start makes them. They wait at
- * their doorbells: they spin for a short time, yield for a while, then sleep until a job is posted to them. */
+/* A device's team of threads, one per worker slot. Slot 0 belongs to the leader, the thread that called gki_team_start.
+ * The first start makes the other threads. They are gk's own, because OpenMP's runtimes end the process if they can't
+ * start a thread. A thread waits at its doorbell: it spins for a short time, yields for a while, then sleeps until a
+ * job is posted to its slot. */
 #ifndef GKI_OPENMP_TEAM_H
 #define GKI_OPENMP_TEAM_H
 #include "base/clock.h"
@@ -11,52 +12,51 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { GKI_APART = 128 /* bytes between what different threads write: two lines, as CPUs fetch them in pairs */ };
+enum { GKI_APART = 128 /* bytes between data of different threads: two cache lines, since CPUs fetch them in pairs */ };
 
-/* A job for other slots. It lives in the frame of the asking thread until gki_team_wait has returned. */
+/* A job for several worker slots. It lives in the frame of the posting thread until gki_team_wait returns. */
 typedef struct gki_team_job {
-  /* index: from 1, in the order of posting. NULL: the thread ends. */
+  /* index: the part of the job, from 1; the posting thread does part 0. NULL: the thread ends. */
   void (*work)(struct gki_team_job *job, uint32_t index);
-  atomic_uint pending;       /* slots that aren't done, and whether the asking thread sleeps */
-  const gki_within *within;  /* the asking slot's */
-  float part_ns;             /* expected time of a part, 0: not known; a slot that is done stays awake for about that
-                              * time */
-  uint32_t first, count;     /* the asking slot, and the number of slots in its subteam */
-  uint32_t parts;            /* of them that got it, and the asker's own */
-  _Atomic uint64_t woken_at; /* when the last of those who slept began (gki_now_ns), 0: nobody did */
+  atomic_uint pending;       /* slots that aren't done, and a bit: the posting thread sleeps */
+  const gki_within *within;  /* of the posting thread */
+  float part_ns;             /* expected time of a part, 0: not known; a thread that is done stays awake for as long */
+  uint32_t first, count;     /* the posting thread's slot, and the number of slots in its subteam */
+  uint32_t parts;            /* slots with a part, the posting thread's included */
+  _Atomic uint64_t woken_at; /* when (gki_now_ns) the last thread that had slept began; 0: none had slept */
 } gki_team_job;
 
 typedef struct gki_worker_slot {
   _Alignas(GKI_APART) atomic_uint bell; /* counts the jobs posted to this slot */
-  atomic_uint asleep;                   /* not 0: it waits in the kernel, or is about to */
+  atomic_uint asleep;                   /* not 0: the thread sleeps in the system, or is about to */
   gki_team_job *job;
-  uint32_t index;                       /* which of those that got the job it is */
-  atomic_uint taken;                    /* chunks of its part that somebody has begun */
-  pthread_t own;                        /* the thread that sits here, but for the leader's slot */
-  atomic_int thread;                    /* Linux's number for it; 0: it hasn't begun */
-  atomic_int cpu;                       /* where it began what it does; -1: it hasn't come, or is being woken */
+  uint32_t index;                       /* its part of the job */
+  atomic_uint taken;                    /* chunks of that part that threads have begun */
+  pthread_t own;                        /* its thread; unused in the leader's slot */
+  atomic_int thread;                    /* the thread's id (gettid); 0: it hasn't begun */
+  atomic_int cpu;                       /* the core where it began its last job; -1: not yet, or it is being woken */
   const struct gki_team *team;
 } gki_worker_slot;
 
 typedef struct gki_team {
-  uint32_t wanted; /* threads asked for: sums are cut by it, so that a limit doesn't change their bits */
-  uint32_t most;   /* of them OpenMP allows (OMP_THREAD_LIMIT); once started, those there are */
-  uint32_t size;   /* those there are while a launch uses them, else 1 */
+  uint32_t wanted; /* threads asked for; it decides how sums are cut, so a limit doesn't change their bits */
+  uint32_t most;   /* limited by OMP_THREAD_LIMIT; after the start, the number of threads */
+  uint32_t size;   /* number of threads while a launch uses them, else 1 */
   bool started;
-  pid_t process;   /* that started them: a child that it forks has none of them */
-  size_t stack_bytes; /* of each thread; 0: as the system has it */
-  bool crowded;    /* more threads than cores: whoever spins keeps another from its work */
+  pid_t process;   /* that has started the threads: its forked children have none */
+  size_t stack_bytes; /* of each thread; 0: the system's default */
+  bool crowded;    /* there are more threads than cores: a thread that spins delays another one */
   gki_worker_slot *slots;
 } gki_team;
 
 bool gki_team_make(gki_team *team, uint32_t threads, size_t stack_bytes);
 void gki_team_free(gki_team *team); /* ends its threads */
 
-/* The caller leads the team until the lead is given back. */
+/* The caller leads the team until it calls gki_team_release. */
 void gki_team_start(gki_team *team);
-static inline void gki_team_part(gki_team *team) { team->size = 1; }
+static inline void gki_team_release(gki_team *team) { team->size = 1; }
 
-/* The slot of a job's part k. */
+/* The worker slot of a job's part k. */
 static inline uint32_t gki_team_slot_of(uint32_t first, uint32_t count, uint32_t k, uint32_t parts) {
   return first + (uint32_t)((uint64_t)k * count / parts);
 }

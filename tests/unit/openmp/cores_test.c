@@ -344,7 +344,7 @@ static void lead(gki_team *real) {
   ask(real);
   assert_int_equal(atomic_load(&slot->cpu), 1);
   atomic_store(&here, 2);
-  gki_team_part(real);
+  gki_team_release(real);
 }
 
 /* The threads of a later start are those of the first. */

@@ -274,7 +274,7 @@ enum { MOST_ITEMS = 700 };
 static unsigned char times[MOST_ITEMS + 64];
 static gki_openmp_device chunks_device;
 static const gki_program chunks_program = {.device = &chunks_device};
-static part_of chunks_job;
+static task_job chunks_job;
 
 static void count_times(const gk_value *args, gk_range range) {
   (void)args;
@@ -287,7 +287,7 @@ static void run_second_part(void) { run_part(&chunks_job.team_job, 1); }
 static void check_each_item_once(int items, float part_ns, void (*first)(void), void (*other)(void)) {
   uint32_t at = 0;
   for (bool over = false; !over; ++at) {
-    chunks_job = (part_of){.program = &chunks_program, .host = count_times, .count = 2};
+    chunks_job = (task_job){.program = &chunks_program, .host = count_times, .count = 2};
     chunks_job.range.end = (size_t)items;
     cut_parts(&chunks_job, 2, part_ns);
     memset(slots, 0, sizeof slots);
