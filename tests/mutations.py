@@ -42,7 +42,7 @@ import run  # noqa: E402
 
 TREE = ROOT / "build/mutations"
 TABLES = ROOT / "tests/mutations"
-SOURCES = ["build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
+SOURCES = ["bench/harness", "build.ninja", "configure.py", "common", "cuda", "docs", "fallback", "include", "tests"]
 # Of a program, and of a case of the conformance suite: mutations make loops that never end, and memory that ever grows.
 SECONDS, CASE_SECONDS, GIBIBYTES = 300, 100, 8
 LISTS = 1000  # random ones
