@@ -24,9 +24,8 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef uint64_t cuuint64_t;
 typedef cuuint64_t CUgraphConditionalHandle;
 
-/* Of enums those values that gk tells apart, and those that its tests' driver does (tests/simgpu). */
+/* Enums have the values that gk or the simulated driver (tests/simgpu) uses. Any other result is a failure to gk. */
 
-/* To gk a result without a use here is a failure like any. */
 typedef enum cudaError_enum {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
@@ -179,7 +178,7 @@ typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
   CUcontext ctx;
 } CUDA_CONDITIONAL_NODE_PARAMS;
 
-/* Has one member more in newer toolkits, for what gk leaves at 0; the union below is as large in all of them. */
+/* Newer toolkits have one more member, which is 0 here. The union below has the same size in all toolkits. */
 typedef struct CUDA_CHILD_GRAPH_NODE_PARAMS_st {
   CUgraph graph;
 } CUDA_CHILD_GRAPH_NODE_PARAMS;
@@ -212,10 +211,10 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   CUgraphInstantiateResult result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-/* ---- entries of libcuda: X(name, version, since, parameters), each answers a CUresult --------------------------- */
+/* ---- entries of libcuda: X(name, version, since, parameters), each returns a CUresult --------------------------- */
 
-/* `version` is what cuGetProcAddress is asked for, which decides the signature. Drivers from `since` on have the entry,
- * 0: all that gk takes, from 11.4; before it the pointer is NULL. */
+/* cuGetProcAddress gets `version`, which decides the signature. Drivers from `since` on have the entry; with older ones
+ * the pointer is NULL. 0: all drivers that gk supports, from 11.4 on. */
 #define GKI_CUDA_ENTRIES(X) \
   X(cuGetErrorName, 6000, 0, (CUresult error, const char **name)) \
   X(cuGetErrorString, 6000, 0, (CUresult error, const char **text)) \
@@ -308,7 +307,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   X(cuDeviceGraphMemTrim, 11040, 0, (CUdevice device)) \
   X(cuFuncGetParamInfo, 12040, 12040, (CUfunction function, size_t parameter, size_t *offset, size_t *bytes))
 
-/* Found by dlsym; the second one in drivers from 12.0 on. */
+/* Found by dlsym. Drivers from 12.0 on have the second one. */
 typedef CUresult (*gki_cuGetProcAddress)(const char *name, void **entry, int version, cuuint64_t flags);
 typedef CUresult (*gki_cuGetProcAddress_v2)(const char *name, void **entry, int version, cuuint64_t flags,
                                             CUdriverProcAddressQueryResult *status);

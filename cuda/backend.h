@@ -5,8 +5,8 @@
 #include "cuda/graph.h"
 extern const gk_backend gki_cuda;
 
-/* A backend's graph that the device decides in; NULL: it is gated by the host. */
+/* The native graph in a graph's state; NULL: the host gates it. */
 gki_cuda_graph *gki_cuda_native_of(void *state);
-/* Of the backend's state of a graph. GK_ERROR_UNSUPPORTED, and why: the host gates it. */
+/* The same. GK_ERROR_UNSUPPORTED, with the reason: the host gates it. */
 gk_result gki_cuda_native(void *state, gki_cuda_graph **native);
 #endif

@@ -1,4 +1,4 @@
-/* From gates to nodes: one after the other, sections side by side. */
+/* From gates to nodes: tasks in sequence, sections in parallel. */
 #include "cuda/build.h"
 #include "base/trace.h"
 #include "cuda/graph.h"
@@ -14,7 +14,7 @@ typedef struct builder {
 
 static gk_result add_nodes(builder *b, CUgraph into, uint32_t begin, uint32_t end, size_t first);
 
-/* The plan's node that messages name. */
+/* The plan's node for messages. */
 static uint32_t node_of(const builder *b, uint32_t at) {
   const gk_gate_node *node = &b->gates->nodes[at];
   if (node->node != GK_NONE) return node->node;
@@ -125,7 +125,7 @@ static gk_result add_parallel(builder *b, CUgraph into, uint32_t at, size_t firs
   return result == GK_OK ? add_branches(b, into, at, first) : result;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- all nodes --------------------------------------------------------------------------------------------------- */
 
 static gk_result add_one(builder *b, CUgraph into, uint32_t at, size_t first) {
   switch (b->gates->nodes[at].kind) {
@@ -138,7 +138,7 @@ static gk_result add_one(builder *b, CUgraph into, uint32_t at, size_t first) {
   }
 }
 
-/* What follows waits for one node then, but behind a PARALLEL, which has none of its own. */
+/* After each addition the frontier is one node, except behind a PARALLEL, which has no node of its own. */
 static gk_result add_nodes(builder *b, CUgraph into, uint32_t begin, uint32_t end, size_t first) {
   gk_result result = GK_OK;
   for (uint32_t at = begin; at < end && result == GK_OK; at = b->gates->nodes[at].end) {
@@ -171,7 +171,7 @@ gk_result gki_cuda_build(gki_cuda_graph *graph, gki_cuda_variant *variant, const
   return result;
 }
 
-/* What has neither loops nor checkpoints gets an epilogue here, since no event tells that it is over. */
+/* A list without loops and checkpoints gets an epilogue here, since no event marks its end in a caller's graph. */
 gk_result gki_cuda_build_into(gki_cuda_graph *graph, gki_cuda_variant *variant,
                               const CUgraphConditionalHandle *handles, gki_cuda_into *into) {
   const gk_gates *gates = variant->gates;

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEXT_BYTES = 1024, SPARE_BYTES = 2048 /* what a message has beside a log */, MAJOR = 1000 };
+enum { TEXT_BYTES = 1024, SPARE_BYTES = 2048 /* of a message, besides a log */, MAJOR = 1000 };
 
-/* By soname, the newest first; the plain name is for one that is newer than this list. */
+/* By soname, the newest first. The plain name finds an NVRTC that is newer than this list. */
 static struct { const char *name; bool is_loaded; gki_nvrtc nvrtc; } libraries[] = {
     {.name = "libnvrtc.so.13"}, {.name = "libnvrtc.so.12"}, {.name = "libnvrtc.so.11.2"}, {.name = "libnvrtc.so"}};
 enum { NAMED = GK_COUNT(libraries) - 1 };
@@ -26,7 +26,7 @@ static const struct { const char *name; size_t at; } entries[] = {
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */
 
-/* Where toolkits are that the loader wasn't told of. */
+/* A toolkit that the loader's paths may not include. */
 static const char *toolkit(void) {
   const char *home = secure_getenv("CUDA_HOME");
   if (!home || !home[0]) home = secure_getenv("CUDA_PATH");
@@ -41,8 +41,8 @@ static void *open_library(const char *name) {
   return library;
 }
 
-/* To compile, NVRTC loads a second library by its bare name, which the loader doesn't find in a folder that it wasn't
- * told of. One that is loaded already serves, so the one beside it is loaded here. If there is none, NVRTC says so. */
+/* NVRTC loads a second library by its bare name, which the loader finds only in its own paths or if it is loaded
+ * already. So it is loaded here, from the folder of NVRTC. If it is missing, NVRTC reports that. */
 static void open_builtins(void *library, int version) {
   struct link_map *map;
   char path[TEXT_BYTES];
@@ -53,7 +53,7 @@ static void open_builtins(void *library, int version) {
     (void)dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Another one of the same version may lie there tomorrow. */
+/* Size and time distinguish files of the same version: the cache's key contains them. */
 static void stat_library(void *library, gki_nvrtc *nvrtc) {
   struct link_map *map;
   struct stat file;
@@ -63,7 +63,7 @@ static void stat_library(void *library, gki_nvrtc *nvrtc) {
   nvrtc->file.nanoseconds = file.st_mtim.tv_nsec;
 }
 
-/* False: it can't be used, and `problem` says why. */
+/* False: it can't be used; `problem` has the reason. */
 static bool find_entries(void *library, const char *name, gki_nvrtc *nvrtc, char *problem) {
   for (size_t k = 0; k < GK_COUNT(entries); ++k) {
     void *entry = dlsym(library, entries[k].name);
@@ -88,7 +88,7 @@ static bool find_entries(void *library, const char *name, gki_nvrtc *nvrtc, char
   return true;
 }
 
-/* Under the lock. NULL: there is none, or `problem` says why it is of no use. */
+/* Under the lock. NULL: there is none, or it can't be used and `problem` has the reason. */
 static const gki_nvrtc *load(size_t index, char *problem) {
   const char *name = libraries[index].name;
   if (libraries[index].is_loaded) return &libraries[index].nvrtc;
@@ -114,7 +114,7 @@ bool gki_nvrtc_at(size_t index, const char **name, const gki_nvrtc **nvrtc, char
   *name = libraries[index].name;
   *nvrtc = NULL;
   pthread_mutex_lock(&lock);
-  bool skipped = false; /* the plain name is the last resort */
+  bool skipped = false; /* the plain name is only tried if no other one was found */
   for (size_t k = 0; index == NAMED && k < NAMED; ++k) skipped = skipped || libraries[k].is_loaded;
   if (!skipped) *nvrtc = load(index, problem);
   pthread_mutex_unlock(&lock);
@@ -124,9 +124,9 @@ bool gki_nvrtc_at(size_t index, const char **name, const gki_nvrtc **nvrtc, char
 
 /* ---- choosing ---------------------------------------------------------------------------------------------------- */
 
-/* A driver takes the cubins of its own major version and of older ones, for the device's architecture and for earlier
- * ones of the same generation; PTX of its own version and of older ones, for any earlier architecture. It may take
- * cubins of a newer major version. */
+/* A driver takes cubins of its own major version and of older ones, for the device's architecture and earlier ones of
+ * its generation. It takes PTX of its own version and of older ones, for any earlier architecture. It may take cubins
+ * of a newer major version. */
 enum { NOTHING, RISKY_NEAR, RISKY_EXACT, NEAR, PTX, EXACT };
 
 int gki_nvrtc_rank(const gki_nvrtc *nvrtc, int architecture, int driver_version, gki_cuda_compiler *compiler) {
@@ -184,7 +184,7 @@ bool gki_cuda_compiler_find(int architecture, int driver_version, gki_cuda_compi
     last = nvrtc;
     gki_cuda_compiler one;
     int rank = gki_nvrtc_rank(nvrtc, architecture, driver_version, &one);
-    if (rank < best || (rank == best && !one.may_be_refused) || rank == NOTHING) continue; /* else the older one */
+    if (rank < best || (rank == best && !one.may_be_refused) || rank == NOTHING) continue; /* else the older */
     best = rank;
     *compiler = one;
   }
@@ -208,7 +208,7 @@ gk_result gki_cuda_compiler_get(int architecture, int driver_version, gki_cuda_c
 
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
 
-/* Of a text that NVRTC gives in two calls, size and bytes; `image` stays empty if that fails. */
+/* Gets what NVRTC returns in two calls, size and bytes. On failure `image` stays empty. */
 static nvrtcResult fetch(nvrtcProgram program, nvrtcResult (*get_size)(nvrtcProgram, size_t *),
                          nvrtcResult (*get)(nvrtcProgram, char *), gki_compiled *image) {
   size_t size = 0;
@@ -227,7 +227,7 @@ static void trim(gki_compiled *log) {
   while (length > 0 && strchr(" \n\r\t", text[length - 1])) text[--length] = 0;
 }
 
-/* Of a log that is too long for a message, what begins with the first error: any number of warnings may come before. */
+/* Where a long log begins in a message: at its first error, since many warnings may come before. */
 static const char *first_error(const char *log) {
   const char *error = strlen(log) > GKI_MESSAGE_BYTES / 2 ? strstr(log, " error") : NULL;
   if (!error) return log;
@@ -235,7 +235,7 @@ static const char *first_error(const char *log) {
   return error;
 }
 
-/* What NVRTC answered, once it isn't needed any more. */
+/* Maps NVRTC's result. Takes the log of `program` into the message, or logs it. */
 static gk_result compile_result(const gki_cuda_compiler *compiler, nvrtcProgram program, const gki_unit *text,
                                 nvrtcResult result, gki_compiled *image) {
   const gki_nvrtc *nvrtc = compiler->nvrtc;
@@ -265,7 +265,7 @@ static gk_result compile_result(const gki_cuda_compiler *compiler, nvrtcProgram 
   return code;
 }
 
-/* The GPU that options say themselves, "sm_90a"; NULL: none. */
+/* The GPU in the options, "sm_90a"; NULL: none. */
 static const char *target_in(const char *options) {
   static const char *const names[] = {"-arch", "-gpu-architecture"};
   for (size_t k = 0; k < GK_COUNT(names); ++k) {
@@ -275,7 +275,7 @@ static const char *target_in(const char *options) {
   return NULL;
 }
 
-/* The target, unless there is one among them, and the text's own options. NULL: out of memory. */
+/* The text's options, behind the target unless they contain one. NULL: out of memory. */
 static const char **split_options(const char *target, const char *options, char *copy, int *count) {
   const char **words = gk_host_alloc((strlen(options) / 2 + 2) * sizeof *words);
   if (!words) return NULL;
@@ -327,7 +327,6 @@ gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *te
 
 extern const char gki_text_gates[], gki_text_gates_h[];
 
-/* gates.cu has all in it, for any compiler. */
 char *gki_cuda_transfers_text(void) {
   static const char only[] = "#define GKI_ONLY_MOVES\n";
   const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);

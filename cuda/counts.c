@@ -54,7 +54,7 @@ gk_result gki_cuda_counts_check(gki_cuda_counts *counts, uint64_t number) {
   gk_result result = gk_judge_count(plan, post->node, &launch, extent, &items);
   if (result == GK_OK) result = gki_cuda_parameters_judge(counts->parameters, post->node, launch.values);
   if (!counts->fixed) return result;
-  if (result == GK_OK) return GK_OK; /* of a launch behind this one, which is under way */
+  if (result == GK_OK) return GK_OK; /* a later launch, which is under way, posted it */
   gki_cuda_counts_skip(counts);
   return result;
 }

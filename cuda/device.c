@@ -20,10 +20,10 @@ void gki_cuda_leave_unrelaxed(const gki_cuda_device *device) {
   (void)device->driver->cuCtxPopCurrent(&own);
 }
 
-/* Of the thread's calls of gk, which may be one in another (a GK_CALL may call gk), the first relaxes it. */
+/* The thread's outermost call of gk relaxes it. Calls may be nested, since a GK_CALL may call gk. */
 static _Thread_local struct {
   unsigned depth;
-  const gki_cuda_driver *driver; /* NULL: it refused, or can't */
+  const gki_cuda_driver *driver; /* NULL: it has no such entry, or it failed */
   CUstreamCaptureMode before;
 } relaxed;
 
@@ -42,8 +42,8 @@ void gki_cuda_unrelax(void) {
     if (relaxed.driver->cuThreadExchangeStreamCaptureMode(&relaxed.before) == CUDA_SUCCESS) return;
 }
 
-/* What the stream is asked or given would be recorded by the capture, or spoil it. The default stream can't be
- * captured, but takes nothing while a stream is that it would wait for: `implicit`. */
+/* A captured stream records all work, and other calls spoil the capture. The default stream can't be captured, but
+ * takes no work while a stream is captured that waits for it: `implicit`. */
 static CUresult is_captured(const gki_cuda_device *device, CUstream stream, bool *captured, bool *implicit) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   CUresult result = device->driver->cuStreamIsCapturing(stream, &status);
@@ -66,7 +66,7 @@ gk_result gki_cuda_refuse_capture(const gki_cuda_device *device, CUstream stream
                                                                        : "that gk_cuda_context gave ");
 }
 
-/* Of a stream that none but gk knows that needn't be asked. */
+/* False: only gk knows the stream, so no capture is possible. */
 static bool may_be_captured(const gki_cuda_device *device) {
   return device->shares_stream || atomic_load_explicit(&device->gave_stream, memory_order_relaxed);
 }
@@ -88,7 +88,7 @@ gk_result gki_cuda_enter(const gki_cuda_device *device) {
 
 static gk_result refuse_stream(const gki_cuda_device *device, CUstream stream) {
   CUcontext context = NULL;
-  if ((uintptr_t)stream <= GKI_CU_STREAM_PER_THREAD) return GK_OK; /* of the context that is current */
+  if ((uintptr_t)stream <= GKI_CU_STREAM_PER_THREAD) return GK_OK; /* default streams belong to the current context */
   gk_result result = gki_cuda_result(device->driver, device->driver->cuStreamGetCtx(stream, &context),
                                     "cuStreamGetCtx of the stream to launch on");
   if (result != GK_OK || context == device->context) return result;
@@ -96,10 +96,10 @@ static gk_result refuse_stream(const gki_cuda_device *device, CUstream stream) {
                  "that of gk_cuda_context, or open the device with gk_cuda_sharing");
 }
 
-/* Of a stream that is being captured that mustn't be asked. */
+/* Not for a stream that is being captured: the query would spoil the capture. */
 static unsigned long long id_of(const gki_cuda_device *device, CUstream stream) {
   unsigned long long id = GKI_CUDA_STREAM_UNKNOWN;
-  if (stream == device->stream || (uintptr_t)stream == GKI_CU_STREAM_LEGACY) return 0; /* stays as long as the device */
+  if (stream == device->stream || (uintptr_t)stream == GKI_CU_STREAM_LEGACY) return 0; /* lives as long as the device */
   if ((uintptr_t)stream == GKI_CU_STREAM_PER_THREAD || !device->driver->cuStreamGetId) return id;
   return device->driver->cuStreamGetId(stream, &id) == CUDA_SUCCESS ? id : GKI_CUDA_STREAM_UNKNOWN;
 }
@@ -117,7 +117,7 @@ static gk_result push_if_other(const gki_cuda_device *device, bool *pushed) {
   return result;
 }
 
-/* Whether it is captured is asked first, as that is the one question that spoils no capture. */
+/* The check for a capture comes first, since it is the only query that spoils no capture. */
 static gk_result refuse_launch_on(const gki_cuda_device *device, CUstream stream, const gki_cuda_stream_id *last,
                                   gki_cuda_stream_id *now) {
   gk_result result = gki_cuda_refuse_capture(device, stream);
@@ -125,12 +125,12 @@ static gk_result refuse_launch_on(const gki_cuda_device *device, CUstream stream
   now->id = id_of(device, stream);
   if (gki_cuda_is_same(now, last)) return GK_OK;
   result = refuse_stream(device, stream);
-  if (result == GK_OK && may_be_captured(device)) /* where it was last is marked there */
+  if (result == GK_OK && may_be_captured(device)) /* the previous launch is marked there */
     result = gki_cuda_refuse_capture(device, device->stream);
   return result;
 }
 
-/* The device's own, or the caller's, whose default one has one name here. */
+/* The device's own stream, or the caller's. The caller's default stream always gets the same handle. */
 static CUstream stream_of(const gki_cuda_device *device, const gk_launch_args *launch) {
   if (!launch->on_stream) return device->stream;
   return launch->stream ? launch->stream : (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY;
@@ -155,7 +155,7 @@ gk_result gki_cuda_enter_to_launch(const gki_cuda_device *device, const gk_launc
   return result;
 }
 
-/* A primary context that was reset can be pushed, but holds nothing any more. */
+/* A primary context that was reset can be pushed, but all its contents are gone. */
 static bool is_reset(const gki_cuda_device *device) {
   const gki_cuda_driver *driver = device->driver;
   unsigned int flags;
@@ -166,7 +166,7 @@ static bool is_reset(const gki_cuda_device *device) {
 
 bool gki_cuda_enter_to_free(gki_cuda_device *device) {
   CUresult result = CUDA_ERROR_UNKNOWN;
-  for (int tries = 0; tries < 2 && result != CUDA_SUCCESS; ++tries) /* without it nothing can be given back */
+  for (int tries = 0; tries < 2 && result != CUDA_SUCCESS; ++tries) /* nothing can be freed without it */
     result = device->driver->cuCtxPushCurrent(device->context);
   if (result == CUDA_SUCCESS) gki_cuda_relax(device);
   if (gki_cuda_is_gone(result) || is_reset(device)) device->driver = gki_cuda_driver_of_gone();
@@ -182,7 +182,7 @@ void gki_cuda_leave(const gki_cuda_device *device) {
   gki_cuda_leave_unrelaxed(device);
 }
 
-/* That would spoil the captures, too. Only of blocking streams the driver tells beforehand that they are captured. */
+/* A wait would also spoil the captures. The driver reports beforehand only captures of blocking streams. */
 gk_result gki_cuda_await_all(const gki_cuda_device *device, const gk_plan *plan, const char *call) {
   bool captured, implicit;
   CUresult result = is_captured(device, (CUstream)(uintptr_t)GKI_CU_STREAM_LEGACY, &captured, &implicit);
@@ -194,12 +194,12 @@ gk_result gki_cuda_await_all(const gki_cuda_device *device, const gk_plan *plan,
                  captured ? "" : " (and that capture is invalid now)");
 }
 
-/* ---- losing it --------------------------------------------------------------------------------------------------- */
+/* ---- loss -------------------------------------------------------------------------------------------------------- */
 
 bool gki_cuda_is_alive(const gki_cuda_device *device) {
   bool captured = false, implicit;
   if (is_captured(device, device->stream, &captured, &implicit) != CUDA_SUCCESS) return false;
-  if (captured) return true; /* to ask it would spoil the capture */
+  if (captured) return true; /* a query would spoil the capture */
   const CUresult result = device->driver->cuStreamQuery(device->stream);
   return result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY;
 }

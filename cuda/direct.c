@@ -48,7 +48,7 @@ gk_result gk_cuda_context(gk_device *device, CUcontext *context, CUstream *strea
 typedef struct look {
   const char *call;
   bool resumes;
-  size_t task; /* SIZE_MAX: none in particular */
+  size_t task; /* SIZE_MAX: the whole graph */
   bool draws;
   gki_text text;
   const gki_cuda_variant *variant;
@@ -71,7 +71,7 @@ static gk_result find_variant(look *l, gki_cuda_graph *native) {
   if (result == GK_ERROR_UNSUPPORTED && native->refused[0])
     return gk_fail(result, "%s: graph %s: %s", l->call, native->plan->name, native->refused);
   if (result == GK_OK && !there && native->order.last_stream.stream != device->stream)
-    /* the next one may be there again */
+    /* the next launch may be on that stream again, without waiting for the uploads on the device's */
     result = gki_cuda_graph_result(device, native->plan, device->driver->cuStreamSynchronize(device->stream),
                                   "cuStreamSynchronize");
   l->variant = variant;
@@ -96,7 +96,7 @@ static bool is_of(const gk_gates *gates, const gk_gate_node *gate, uint32_t at) 
          (node->op == GK_OP_SWITCH && gate->kind == GK_GATE_IF && gates->plan->nodes[gate->node].parent == at);
 }
 
-/* The gates' node of the first of the plan's nodes that has one; GK_NONE: none has. */
+/* The gates' node of the task's first plan node that has one; GK_NONE: none has. */
 static uint32_t find_gate(const gk_gates *gates, size_t task, uint32_t *node) {
   for (uint32_t at = 1; at < gates->plan->node_count; ++at) {
     if (gates->plan->nodes[at].source != task) continue;
@@ -109,7 +109,7 @@ static uint32_t find_gate(const gk_gates *gates, size_t task, uint32_t *node) {
   return GK_NONE;
 }
 
-/* From the empty node behind a CALL back to the first that it recorded; that node again: it recorded none. */
+/* Goes back from the empty node behind a CALL to the first node that it recorded, if there is one. */
 static gk_result first_recorded(const gki_cuda_graph *native, gki_cuda_place *place) {
   for (;;) {
     CUgraphNode *before;

@@ -1,6 +1,6 @@
-/* Single loops and branches in graphs that others make: conditional nodes, and the kernels that decide for them. Of
- * what the probe asks they need no more than any device that has conditional nodes does: a kernel sets the handle of
- * the node behind it, or of the loop that it is the last of. */
+/* Single loops and branches in callers' graphs: conditional nodes, and the kernels that decide for them. They work on
+ * every device with conditional nodes, whatever its quirks: a kernel sets the handle of the node right behind it, or is
+ * the last in a loop's body and sets the loop's handle. */
 #include "gk_cuda.h"
 #include "base/cancel.h"
 #include "base/error.h"
@@ -34,7 +34,7 @@ static gk_result make_handles(const gki_cuda_device *device, gk_op op, CUgraph i
   return gki_cuda_into_result(device, result, "gk_cuda_begin", "cuGraphConditionalHandleCreate");
 }
 
-/* In front of a loop too: its handle has ended at 0 when a loop around it comes by again. */
+/* Loops need it, too: in the next pass of a loop around it, the loop's handle is still 0. */
 static gk_result add_decision(const gki_cuda_device *device, gk_op op, const int32_t *flag, CUdeviceptr count_at,
                               CUgraph into, const CUgraphNode *after, size_t count, gk_cuda_block *block) {
   uint32_t has_other = op == GK_OP_ELSE;
@@ -74,8 +74,8 @@ static gk_result refuse_block(gk_op op, const int32_t *flag, uint32_t max_iterat
   return GK_OK;
 }
 
-/* An IF with both bodies is two IF nodes, on every driver: then each handle means the same, and bodies may hold child
- * graphs, which went wrong in nodes with two bodies before 13.0. Both are decided in front of the first. */
+/* An IF with both bodies is two IF nodes on every driver, so that handles mean the same everywhere, and since drivers
+ * before 13.0 run child graphs in nodes with two bodies wrongly. One kernel, in front of the first, decides both. */
 static gk_result begin(gki_cuda_device *device, gk_op op, const int32_t *flag, uint32_t bound, CUgraph into,
                        const CUgraphNode *after, size_t count, gk_cuda_block *block) {
   CUdeviceptr count_at = 0;
@@ -128,7 +128,7 @@ static int compare_nodes(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-/* A body's nodes, and edges by where they begin. */
+/* A body's nodes and edges, `from` sorted. */
 typedef struct contents { CUgraphNode *nodes, *from, *to; CUgraphEdgeData *data; size_t count, edges; } contents;
 
 static gk_result count_contents(const gki_cuda_device *device, CUgraph body, contents *c) {
@@ -138,7 +138,7 @@ static gk_result count_contents(const gki_cuda_device *device, CUgraph body, con
   return gki_cuda_into_result(device, result, "gk_cuda_end", "cuGraphGetEdges of a body");
 }
 
-/* Edges may be of other kinds than full ones, which an entry without their data refuses. */
+/* Reads the edges' data, too: without it the driver refuses to list edges that aren't plain dependencies. */
 static gk_result read_contents(const gki_cuda_device *device, CUgraph body, contents *c) {
   c->nodes = gki_array(c->count + 1, sizeof *c->nodes, "a body's nodes");
   c->from = c->nodes ? gki_array(c->edges + 1, sizeof *c->from, "a body's edges") : NULL;

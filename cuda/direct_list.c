@@ -1,10 +1,10 @@
-/* Lists in graphs that others make and launch. The first node there, gki_arm, has as parameters what else a launch
- * would hand over: its number, where to start, and where in page-locked memory the slots are. So nothing is put on any
- * stream, and each launch has what was armed last before it.
+/* Lists in graphs that callers make and launch. The first node there, gki_arm, has a launch's arguments as parameters:
+ * the number, the target, and the address of the slots in page-locked memory. So gk puts nothing on a stream, and each
+ * launch uses the last arming before it.
  *
- * Armings are numbered, and a status is posted under its arming's number. The caller may launch twice what was armed
- * once: the device sees that it has had that number, and posts nothing. He may arm twice and launch once: what was
- * armed first is known to be over once a later one posted. */
+ * Armings are numbered, and a status has its arming's number. The caller may launch an arming twice: the device then
+ * recognizes the number and posts nothing. The caller may arm twice and launch once: the first arming is over once a
+ * later one posts. */
 #include "gk_cuda.h"
 #include "base/error.h"
 #include "cuda/backend.h"
@@ -79,7 +79,7 @@ gk_result gk_cuda_add(gk_device *of, const gk_list *list, uint32_t bits, CUgraph
 
 /* ---- arming ------------------------------------------------------------------------------------------------------ */
 
-/* Whether the device has taken over what was bound last. */
+/* Whether the device has the slots that were bound last. */
 static bool has_slots(const gki_cuda_graph *graph) {
   return graph->bound_at && (graph->reported >= graph->bound_at || gki_cuda_is_posted(graph, graph->bound_at));
 }
@@ -159,9 +159,9 @@ gk_result gk_cuda_arm(gk_graph *graph, CUgraphExec exec, int32_t label) {
   return gk_graph_arm(graph, gki_cuda.name, "gk_cuda_arm", label, arm_entered, exec);
 }
 
-/* ---- taking it back ---------------------------------------------------------------------------------------------- */
+/* ---- disarming --------------------------------------------------------------------------------------------------- */
 
-/* Once nothing is under way any more, what hasn't posted was never launched. */
+/* Once no work is under way, an arming without a status was never launched. */
 static gk_result disarm_entered(void *state, uint64_t over, uint64_t *launched) {
   gki_cuda_graph *graph = gki_cuda_native_of(state);
   gk_result result = gki_cuda_enter(graph->device);

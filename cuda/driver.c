@@ -11,9 +11,9 @@
 enum { OLDEST = 11040, TEXT_BYTES = 1024 };
 
 GKI_PROCESS_LOCK(lock)
-static void *library; /* never closed, not even if it can't be started: it may have threads by then */
+static void *library; /* never closed, even if it can't be started, since it may have threads by then */
 static gki_cuda_driver started, of_gone;
-static pid_t starter; /* 0: none has called it, or it can't be started */
+static pid_t starter; /* the process that started the driver; 0: none, or it can't be started */
 
 static const struct { const char *name; int version, since; size_t at; } entries[] = {
 #define ENTRY(name, version, since, parameters) {#name, version, since, offsetof(gki_cuda_driver, name)},
@@ -21,7 +21,7 @@ static const struct { const char *name; int version, since; size_t at; } entries
 #undef ENTRY
 };
 
-/* Entries that a driver may lack, and what gk then does without. */
+/* Entries that a driver may lack, and what gk does without. */
 static const struct { const char *name; gki_cuda_need need; } optional[] = {
     {"cuGraphAddNode", GKI_CUDA_FOR_CONDITIONAL},
     {"cuGraphConditionalHandleCreate", GKI_CUDA_FOR_CONDITIONAL},
@@ -50,7 +50,7 @@ static const struct { const char *name; gki_cuda_need need; } optional[] = {
     {"cuFuncGetParamInfo", GKI_CUDA_FOR_COMFORT},
 };
 
-/* What to do if the driver is there and doesn't start. */
+/* Advice if the driver doesn't start. */
 static const struct { CUresult result; const char *advice; } advices[] = {
     {CUDA_ERROR_NO_DEVICE,
      "see whether nvidia-smi lists a GPU, and whether $CUDA_VISIBLE_DEVICES or a container hides it"},
@@ -144,7 +144,7 @@ static void set_entry(gki_cuda_driver *driver, size_t at, void *entry) {
   memcpy((char *)driver + at, &entry, sizeof entry);
 }
 
-/* Without one of them all are as on drivers that are too old for them. */
+/* If one entry is missing, all are, as with drivers that are too old for them. */
 static void leave_out_conditional(gki_cuda_driver *driver) {
   for (size_t k = 0; k < GK_COUNT(optional); ++k)
     for (size_t e = 0; e < GK_COUNT(entries); ++e)
@@ -178,7 +178,7 @@ static gk_result find_entries(gki_cuda_driver *driver) {
 
 /* ---- a context that is gone -------------------------------------------------------------------------------------- */
 
-/* Answers in place of the driver once the context is gone: drivers may crash on handles of a destroyed context. */
+/* They replace the driver's entries once the context is gone: drivers may crash on handles of a destroyed context. */
 static CUresult stream_of_gone(CUstream stream) {
   (void)stream;
   return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -274,7 +274,7 @@ gk_result gki_cuda_driver_get(const gki_cuda_driver **driver) {
   *driver = NULL;
   pthread_mutex_lock(&lock);
   const bool is_first = starter == 0;
-  if (is_first) starter = getpid(); /* first: a child that is forked meanwhile is told so, and calls nothing */
+  if (is_first) starter = getpid(); /* set first, so that a child that is forked meanwhile doesn't call the driver */
   gk_result result = is_first ? start() : GK_OK;
   if (result != GK_OK) starter = 0;
   bool is_ours = starter == getpid();

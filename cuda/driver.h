@@ -4,43 +4,41 @@
 #include "gk_backend.h"
 #include "cuda/abi.h"
 
-/* What gk does without where an entry is missing that a driver of that version should have. */
+/* What gk does without if a driver lacks an entry that its version should have. */
 typedef enum gki_cuda_need {
-  GKI_CUDA_FOR_CONDITIONAL, /* nodes: then all entries for them are NULL */
-  GKI_CUDA_FOR_CALLS,       /* of libraries, which are recorded */
+  GKI_CUDA_FOR_CONDITIONAL, /* conditional nodes; all entries for them are then NULL */
+  GKI_CUDA_FOR_CALLS,       /* library calls */
   GKI_CUDA_FOR_DRAWINGS,
-  GKI_CUDA_FOR_COMFORT, /* texts of errors, checks, speed */
-  GKI_CUDA_NEED_COUNT = GKI_CUDA_FOR_COMFORT /* those that the capability report knows */
+  GKI_CUDA_FOR_COMFORT, /* error messages, checks, speed */
+  GKI_CUDA_NEED_COUNT = GKI_CUDA_FOR_COMFORT /* the capability report has those before */
 } gki_cuda_need;
 
 typedef struct gki_cuda_driver {
   int version; /* 12040 is 12.4 */
-  const char *lacks[GKI_CUDA_NEED_COUNT]; /* the first such entry; NULL: none */
+  const char *lacks[GKI_CUDA_NEED_COUNT]; /* the first missing entry; NULL: none */
 #define GKI_CUDA_MEMBER(name, version, since, parameters) CUresult(*name) parameters;
   GKI_CUDA_ENTRIES(GKI_CUDA_MEMBER)
 #undef GKI_CUDA_MEMBER
 } gki_cuda_driver;
 
-/* Loads and starts the driver once per process, and asks again if it failed. GK_ERROR_NO_DEVICE and one sentence: there
- * is none, it is too old, it has no device, it lacks what nothing goes without, or this is a fork of a process that
- * started it.
- * Thread-safe; what is loaded stays loaded. */
+/* Loads and starts the driver once per process; after a failure it tries again. GK_ERROR_NO_DEVICE: there is no driver,
+ * it is too old, it has no device, it lacks an entry that gk must have, or this is a fork of a process that started it.
+ * Thread-safe. The driver stays loaded. */
 gk_result gki_cuda_driver_get(const gki_cuda_driver **driver);
 
-/* The same for a device whose context is gone: what would use or give back something in that answers
- * CUDA_ERROR_CONTEXT_IS_DESTROYED, without a call of the driver's. */
+/* The driver for a device whose context is gone: entries that would use or free something in the context return
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED without calling the real driver. */
 const gki_cuda_driver *gki_cuda_driver_of_gone(void);
 
-/* Whether an answer says that the context isn't there any more. */
+/* Whether a result means that the context doesn't exist any more. */
 bool gki_cuda_is_gone(CUresult result);
 
-/* "driver's text (DRIVERS_NAME, number)", or what can be said where the driver has none. For what is no failure of gk;
- * else gki_cuda_result. */
+/* "driver's text (DRIVERS_NAME, number)", or "error <number>". For results that are no failure of gk; for failures use
+ * gki_cuda_result. */
 void gki_cuda_describe_result(const gki_cuda_driver *driver, CUresult result, char *text, size_t bytes);
 
-/* For a call that failed: "<what>: <driver's text> (<driver's name>, <number>)", and what to do, if that is known.
- * GK_ERROR_MEMORY for out of memory,
- * else GK_ERROR_DEVICE. GK_OK for CUDA_SUCCESS, and nothing is said. */
+/* For the result of a call. GK_OK for CUDA_SUCCESS. Otherwise GK_ERROR_MEMORY for out of memory, else GK_ERROR_DEVICE,
+ * with "<what>: <driver's text> (<driver's name>, <number>)" and advice if there is any. */
 __attribute__((format(printf, 3, 4)))
 gk_result gki_cuda_result(const gki_cuda_driver *driver, CUresult result, const char *what, ...);
 #endif

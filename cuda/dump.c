@@ -1,5 +1,5 @@
-/* The driver writes a file and is told nothing of names. It does write the nodes' handles, by which each node's label
- * gets what gk knows of it; the rest is left as it is, whatever a driver makes of it. */
+/* The driver draws a graph into a file, and doesn't know gk's names. Node handles in its labels show where gk's names
+ * belong. All other text stays as the driver wrote it. */
 #include "cuda/dump.h"
 #include "base/error.h"
 #include "cuda/names.h"
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- what the driver draws --------------------------------------------------------------------------------------- */
+/* ---- the driver's drawing --------------------------------------------------------------------------------------- */
 
 static gk_result read_all(int file, char **drawn) {
   struct stat status;
@@ -26,7 +26,7 @@ static gk_result read_all(int file, char **drawn) {
   return gk_fail(GK_ERROR_DEVICE, "a drawing can't be read: %s", read < 0 ? strerror(errno) : "it is cut off");
 }
 
-/* In memory, since a file on a disk would have to be put somewhere. */
+/* The file is in memory, since there may be no folder for one on disk. */
 static gk_result draw_graph(const gki_cuda_graph *graph, CUgraph whole, char **drawn) {
   const gki_cuda_device *device = graph->device;
   char path[64];
@@ -49,13 +49,13 @@ static gk_result draw_graph(const gki_cuda_graph *graph, CUgraph whole, char **d
 
 static const char label[] = "label=\"";
 
-/* Behind the label's last character. */
+/* One past the label's last character. */
 static const char *end_of_label(const char *at) {
   while (*at && *at != '"') at += *at == '\\' && at[1] ? 2 : 1;
   return at;
 }
 
-/* The node whose handle stands in the label. */
+/* The name of the node whose handle is in the label. */
 static gki_cuda_name *name_in(const gki_cuda_names *names, const char *begin, const char *end) {
   for (const char *at = begin; (at = strstr(at, "0x")) && at < end; at += 2) {
     gki_cuda_name *name = gki_cuda_names_find(names, (uintptr_t)strtoull(at + 2, NULL, 16));
@@ -72,7 +72,7 @@ static void add_bytes(gki_text *text, const char *begin, const char *end) {
   }
 }
 
-/* A label that begins with a brace is a record, which gets a field more; another one a line. */
+/* Names the nodes. A label with an opening brace is a record, which gets one more field; others get one more line. */
 static void add_named(gki_text *text, const gki_cuda_names *names, const char *drawn) {
   const char *rest = drawn;
   for (const char *at; (at = strstr(rest, label));) {
@@ -100,7 +100,7 @@ static gk_result add_graph(const gki_cuda_graph *graph, CUgraph whole, gki_cuda_
   return result == GK_OK && text->failed ? GK_ERROR_MEMORY : result;
 }
 
-/* Bodies that the driver left out follow as drawings of their own. */
+/* Adds bodies that the driver left out, as separate drawings. */
 static gk_result add_bodies(const gki_cuda_graph *graph, gki_cuda_names *names, gki_text *text) {
   gk_result result = GK_OK;
   for (uint32_t k = 0; k < names->variant->gates->node_count && result == GK_OK; ++k) {
@@ -111,7 +111,7 @@ static gk_result add_bodies(const gki_cuda_graph *graph, gki_cuda_names *names, 
     gki_cuda_write_name(names, name, GKI_PLAIN, text);
     gki_text_add(text, "\n");
     result = add_graph(graph, place->in, names, text);
-    if (!name->is_drawn) break; /* this driver writes no handles */
+    if (!name->is_drawn) break; /* this driver's labels have no handles */
   }
   return result;
 }

@@ -4,6 +4,6 @@
 #include "base/text.h"
 #include "cuda/graph.h"
 
-/* Adds it to the text; in the device's context. */
+/* Appends to the text. In the device's context. */
 gk_result gki_cuda_draw(const gki_cuda_graph *graph, const gki_cuda_variant *variant, gki_text *text);
 #endif

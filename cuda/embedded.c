@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Machine code runs on its architecture and later ones of the same generation; PTX is translated for any later one. */
+/* Machine code runs on its architecture and on later ones of its generation. PTX is translated for any later one. */
 static int rank(const gk_image *image, int architecture) {
   enum { BEFORE_PTX = 10000 };
   const int target = (int)image->target;
