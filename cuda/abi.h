@@ -211,7 +211,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
   CUgraphInstantiateResult result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-/* ---- entries of libcuda: X(name, version, since, parameters), each returns a CUresult --------------------------- */
+/* ---- entries of libcuda: X(name, version, since, parameters), each returns a CUresult ---------------------------- */
 
 /* cuGetProcAddress gets `version`, which decides the signature. Drivers from `since` on have the entry; with older ones
  * the pointer is NULL. 0: all drivers that gk supports, from 11.4 on. */
@@ -312,7 +312,7 @@ typedef CUresult (*gki_cuGetProcAddress)(const char *name, void **entry, int ver
 typedef CUresult (*gki_cuGetProcAddress_v2)(const char *name, void **entry, int version, cuuint64_t flags,
                                             CUdriverProcAddressQueryResult *status);
 
-/* ---- NVRTC: X(result, name, parameters), found by dlsym -------------------------------------------------------- */
+/* ---- NVRTC: X(result, name, parameters), found by dlsym ---------------------------------------------------------- */
 
 typedef enum {
   NVRTC_SUCCESS = 0,

@@ -73,7 +73,7 @@ typedef struct gki_cuda_device {
   char no_calls[200];    /* for the capability report, like the next four */
   char no_kernels[1400];
   char why_loops[3500], why_chained[3500]; /* of DO_WHILE, of PARALLEL */
-  gki_cuda_caps caps; 
+  gki_cuda_caps caps;
   char name[256], driver_text[64];
   gk_capability capabilities[GKI_CUDA_CAPABILITIES];
 } gki_cuda_device;

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the driver's drawing --------------------------------------------------------------------------------------- */
+/* ---- the driver's drawing ---------------------------------------------------------------------------------------- */
 
 static gk_result read_all(int file, char **drawn) {
   struct stat status;

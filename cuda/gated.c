@@ -34,7 +34,7 @@ static gk_result run_result(const gki_cuda_gated *graph, CUresult result, const 
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-/* Asking takes less long than being woken, for what is almost done. */
+/* Polls for GKI_COST_SPIN_NS first: a wake-up takes longer than work that is almost done. */
 static CUresult wait_for_event(const gki_cuda_gated *graph) {
   const gki_cuda_driver *driver = graph->device->driver;
   CUresult result = driver->cuEventRecord(graph->event, graph->current_stream);
@@ -48,7 +48,7 @@ static CUresult wait_for_event(const gki_cuda_gated *graph) {
   return driver->cuEventSynchronize(graph->event);
 }
 
-/* Until nothing of the launch is under way any more, whatever becomes of it; a bad count fails it then. */
+/* Waits until the launch's work is over, even after a failure. A bad count fails the launch here. */
 static gk_result finish(gki_cuda_gated *graph) {
   if (!graph->busy) return GK_OK;
   gki_cuda_relax(graph->device);
@@ -132,7 +132,7 @@ static void drop_run(gki_cuda_gated *graph, uint32_t run) {
   at->graph = NULL;
 }
 
-/* Those that aren't there; with or without those that have library calls. */
+/* Makes the missing runs. @param with_calls  Also those that have library calls. */
 static gk_result make_runs(gki_cuda_gated *graph, bool with_calls) {
   gk_result result = GK_OK;
   for (uint32_t k = 0; k < graph->plan->run_count && result == GK_OK; ++k)
@@ -169,7 +169,7 @@ static gk_result alloc_arrays(gki_cuda_gated *graph, void *const *code) {
   return result == GK_OK ? gki_calls_find(&graph->calls, plan, &graph->arena) : result;
 }
 
-/* The control block begins as where launches aren't counted, and so does the table, with the slot that there isn't. */
+/* Copies the initial control block, for launches without an epilogue, and the table's slot 0. */
 static gk_result begin_control(gki_cuda_gated *graph) {
   void *pinned = NULL;
   CUdeviceptr at;
@@ -242,8 +242,8 @@ static gk_result record_again(gki_cuda_gated *graph, const gk_launch_args *launc
   gki_cuda_relax(graph->device);
   if (gki_calls_changed(&graph->calls, launch)) {
     if (graph->complete) {
-      graph->records_again = true; /* perhaps for a later launch, if this one fails at it */
-      result = finish(graph); /* they may still be on their way to the device */
+      graph->records_again = true; /* a later launch does it if this one fails */
+      result = finish(graph); /* their uploads may be under way */
     }
     for (uint32_t k = 0; k < graph->plan->run_count; ++k)
       if (graph->runs[k].calls) drop_run(graph, k);
@@ -261,7 +261,7 @@ static gk_result follow(const gki_cuda_gated *graph) {
   return graph->current_stream == graph->device->stream ? gki_cuda_follow(graph->device) : GK_OK;
 }
 
-/* A fault of what was launched before is none of this graph's tasks'. */
+/* With GK_ISOLATE: a fault of earlier work must not be blamed on this graph's tasks. */
 static gk_result await_others(gki_cuda_gated *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = follow(graph);
@@ -273,12 +273,12 @@ static gk_result await_others(gki_cuda_gated *graph) {
   return gki_cuda_result(device->driver, answer, "waiting for what was launched before graph %s", graph->plan->name);
 }
 
-/* Nothing of this graph's launch before stays under way, but of other graphs' there may be: what page-locked flags hold
- * comes from those, and the end of a launch that has nothing to run is behind theirs. */
+/* The graph's previous launch must be over. `busy` is set even if no run follows: launches of other graphs may be under
+ * way, which may write page-locked flags of this graph, and this launch ends behind them. */
 static gk_result start(gki_cuda_gated *graph, const gk_launch_args *launch, CUstream stream) {
   graph->values = launch->values;
   graph->last = GK_NONE;
-  gk_result result = finish(graph); /* its end was waited for, or couldn't be */
+  gk_result result = finish(graph); /* only waits if the last wait failed */
   if (result != GK_OK) return result;
   graph->current_stream = stream;
   graph->busy = true;
@@ -295,8 +295,7 @@ static gk_result start(gki_cuda_gated *graph, const gk_launch_args *launch, CUst
   return result == GK_OK ? gki_cuda_updates_send(&graph->updates, &graph->parameters, launch->applied) : result;
 }
 
-/* Nothing is under way any more, and the caller may destroy its stream; or that couldn't be waited for, and the next
- * wait is for the same stream. */
+/* Waits, so that the caller may destroy its stream. If the wait fails, current_stream stays, for the next wait. */
 static gk_result return_to_own_stream(gki_cuda_gated *graph) {
   const gk_result result = finish(graph);
   if (!graph->busy) graph->current_stream = graph->device->stream;
@@ -334,7 +333,7 @@ gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run) {
   return result;
 }
 
-/* Page-locked memory of gk's is the host's, too. */
+/* A flag in gk's page-locked memory needs no copy. */
 static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char *at, int32_t *flag) {
   const gki_cuda_device *device = graph->device;
   const volatile int32_t *value = &graph->pinned->flag;
@@ -356,7 +355,7 @@ static gk_result read_at(gki_cuda_gated *graph, const gk_node *node, const char 
   return result;
 }
 
-/* Nothing of a launch that failed stays on a stream that the device's own doesn't follow. */
+/* Waits for a failed launch on another stream, which the device's own stream doesn't follow. */
 static void leave_stream(gki_cuda_gated *graph) {
   gki_cuda_counts_skip(&graph->counts);
   if (graph->current_stream == graph->device->stream || !gki_cuda_enter_to_free(graph->device)) return;

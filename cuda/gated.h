@@ -1,6 +1,6 @@
 /* A host-gated graph: used without conditional nodes, with GK_HOST_GATED or GK_ISOLATE, and if the driver refuses the
- * list's graph with conditional nodes. Each run of the plan, a straight piece, is a graph of the driver without
- * conditional nodes, made once. Common walks the plan and names the next run; the flags that it needs are read back. */
+ * list's graph with conditional nodes. Each run of the plan is a CUDA graph without such nodes, made once. Common walks
+ * the plan, submits runs and reads flags back. */
 #ifndef GKI_CUDA_GATED_H
 #define GKI_CUDA_GATED_H
 #include "cuda/counts.h"
@@ -9,17 +9,17 @@
 
 typedef struct gki_cuda_run {
   CUgraphExec exec; /* NULL: not made yet, or to be made again */
-  CUgraph graph;    /* kept where nodes of it are updated; else NULL */
-  bool calls;       /* there are library calls in it */
+  CUgraph graph;    /* kept if its nodes are updated; else NULL */
+  bool calls;       /* it has library calls */
 } gki_cuda_run;
 
-enum { GKI_CUDA_TABLE_AT = 640 }; /* in the graph's memory on the device */
+enum { GKI_CUDA_TABLE_AT = 640 }; /* the table of slots, behind the control block */
 
 typedef struct gki_cuda_gated_pinned {
   gki_cuda_posts posts;
   union {
     gki_cuda_control control;
-    unsigned char bytes[GKI_CUDA_TABLE_AT + sizeof(uint64_t)]; /* up to the slot that there isn't */
+    unsigned char bytes[GKI_CUDA_TABLE_AT + sizeof(uint64_t)]; /* with slot 0, which means "no slot" */
   } begin;
   int32_t flag;
 } gki_cuda_gated_pinned;
@@ -30,30 +30,30 @@ typedef struct gki_cuda_gated {
   gki_arena arena;
   gki_cuda_kernel **code; /* by node */
   gki_cuda_slots slots;
-  CUdeviceptr table;      /* the control block, the table of slots behind it */
+  CUdeviceptr table;      /* the control block, then the table of slots */
   gki_cuda_counts counts;
   gki_calls calls;
   gki_cuda_parameters parameters;
   gki_cuda_updates updates; /* of all runs */
   gki_cuda_run *runs;
-  bool complete;          /* all of them are made, those with library calls too */
+  bool complete;          /* all runs are made, also those with library calls */
   gki_cuda_gated_pinned *pinned;
-  bool records_again;     /* those with library calls were dropped, and no launch since has made them */
-  CUstream current_stream; /* where its work goes: in a launch on another stream not the device's own */
-  CUevent event;          /* behind what is waited for */
-  const gk_value *values; /* by slot, of the launch at hand */
-  uint32_t last;          /* the run that was submitted last, for messages; GK_NONE: none in this launch */
-  bool busy;              /* there may be something on the stream that nobody has waited for */
+  bool records_again;     /* runs with library calls were dropped and aren't made again yet */
+  CUstream current_stream; /* where work is put: the device's own, except during a launch on another */
+  CUevent event;          /* marks the work that is waited for */
+  const gk_value *values; /* by slot, of the current launch */
+  uint32_t last;          /* the run submitted last, for messages; GK_NONE: none in this launch */
+  bool busy;              /* the stream may have work of this graph that no wait has covered */
 } gki_cuda_gated;
 
-/* In the device's context. What it leaves half done, gki_cuda_gated_drop frees. */
+/* In the device's context. After a failure gki_cuda_gated_drop frees what was made. */
 gk_result gki_cuda_gated_make(gki_cuda_gated *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code);
 void gki_cuda_gated_drop(gki_cuda_gated *graph);
 
-/* Until its launch is over. In the device's context. */
+/* Waits until its launch is over. In the device's context. */
 gk_result gki_cuda_gated_await(gki_cuda_gated *graph);
 
-/* The backend's entries. With GK_ISOLATE each run is one task, and is waited for at once. */
+/* The backend's entries. With GK_ISOLATE each run is one task, and submit waits for its end. */
 gk_result gki_cuda_gated_launch(gki_cuda_gated *graph, const gk_launch_args *launch);
 gk_result gki_cuda_gated_submit(gki_cuda_gated *graph, uint32_t run);
 gk_result gki_cuda_gated_read_flag(gki_cuda_gated *graph, uint32_t node, int32_t *flag);

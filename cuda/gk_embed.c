@@ -1,5 +1,5 @@
-/* gk-embed: compiles the kernels of sources by NVRTC when a program is built, and writes their images as C, for
- * gk_use_images. No GPU and no driver is needed. */
+/* gk-embed: compiles the kernels of source files by NVRTC when a program is built, and writes their images as C, for
+ * gk_use_images. It needs neither a GPU nor a driver. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "cuda/compile.h"
@@ -31,7 +31,7 @@ typedef struct source_part {
   gki_token name;
   bool is_shared;
   gk_source source;
-  gki_token *uses; /* words behind & */
+  gki_token *uses; /* the names behind & */
   size_t use_count, use_capacity;
 } source_part;
 
@@ -41,7 +41,7 @@ typedef struct job {
   const char *name, *out;
   int code[TARGETS], ptx[TARGETS];
   size_t code_count, ptx_count;
-  bool are_default; /* the architectures: those that NVRTC doesn't know are left out */
+  bool are_default; /* no --arch: architectures that NVRTC doesn't know are left out */
   bool transfers;
   int driver;
   input *files;
@@ -62,7 +62,7 @@ static bool complain_about(const char *about, const char *what) {
   return false;
 }
 
-/* ---- what is asked for ------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static bool read_targets(const char *text, int targets[TARGETS], size_t *count) {
   *count = 0;
@@ -105,7 +105,7 @@ static bool read_option(job *work, const char *option, const char *value) {
   return complain_about(option, "no such option");
 }
 
-/* Files stay in `words`, behind each other from its beginning on. */
+/* Moves the names of files to the beginning of `words`. */
 static bool read_words(job *work, int count, char **words) {
   static const int usual[] = {75, 80, 86, 89, 90, 100, 120};
   bool ptx_is_given = false;
@@ -163,7 +163,7 @@ static bool read_names(source_part *part, const char *s, const char *end) {
   return true;
 }
 
-/* A source is somebody's work. */
+/* --out must not overwrite a source. */
 static bool is_no_input(const job *work, const char *path) {
   struct stat out, in;
   if (!work->out || stat(work->out, &out) != 0 || stat(path, &in) != 0) return true;
@@ -203,7 +203,7 @@ static const source_part *find_shared(const job *work, gki_token name) {
 
 /* ---- images ------------------------------------------------------------------------------------------------------ */
 
-/* False: `is_unknown`, no NVRTC that there is knows such a GPU, or gk_fail has been called. */
+/* False, after gk_fail. `is_unknown`: no installed NVRTC knows such a GPU. */
 static bool find_compiler(const job *work, int target, bool is_ptx, gki_cuda_compiler *compiler, bool *is_unknown) {
   gki_begin();
   *is_unknown = false;
@@ -302,7 +302,7 @@ static bool compile_all(job *work) {
   return work->image_count || complain("no image was made: NVRTC knows none of these GPUs, or none was asked for");
 }
 
-/* ---- what is written --------------------------------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------------------------------ */
 
 static void write_bytes(FILE *out, const result *image, size_t number) {
   fprintf(out, "\nstatic const unsigned char image_%zu[] __attribute__((aligned(64))) = {", number);
@@ -339,7 +339,7 @@ static void write_all(FILE *out, const job *work) {
           (unsigned)GK_ABI, work->image_count);
 }
 
-/* What can't be written as a whole isn't there at all. */
+/* A file that can't be written completely is removed. */
 static bool write_output(const job *work) {
   FILE *out = work->out ? fopen(work->out, "w") : stdout;
   if (!out) return complain_about(work->out, strerror(errno));
@@ -379,7 +379,7 @@ static bool do_all(job *work, char **words) {
 
 int main(int count, char **words) {
   job work = {0};
-  signal(SIGXFSZ, SIG_IGN); /* writing fails then, and what was written goes */
+  signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails, and the file is removed */
   gk_set_log(GK_LOG_WARN, print_line, NULL);
   if (count > 1 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0)) {
     fputs(usage, stdout);

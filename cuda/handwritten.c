@@ -5,14 +5,14 @@
 #include <elf.h>
 #include <string.h>
 
-enum { EM_OF_CUDA = 190, DEFAULT_SHARED = 48 << 10, /* bytes of shared memory that nobody has to ask for */
+enum { EM_OF_CUDA = 190, DEFAULT_SHARED = 48 << 10, /* bytes of shared memory without opt-in */
        MAX_Z = 64,             /* threads along z in a block */
-       MAX_PARAMETERS = 4096   /* bytes; nodes with more have crashed drivers that take more */ };
+       MAX_PARAMETERS = 4096   /* bytes; some drivers take more, but crash on nodes that have more */ };
 static const uint32_t FATBIN = 0xba55ed50;
 
 /* ---- which code, and how much of it ------------------------------------------------------------------------------ */
 
-/* As a compiler lays them out. */
+/* With a compiler's layout. */
 static uint64_t parameter_bytes(const gk_kernel *kernel) {
   uint64_t at = 0;
   for (uint32_t k = 0; kernel->params && k < kernel->param_count && k < GK_MAX_ARGS; ++k) {
@@ -45,7 +45,7 @@ typedef struct fatbin_head { uint32_t magic; uint16_t version, head_bytes; uint6
 
 static bool lies_within(uint64_t at, uint64_t bytes, size_t all) { return at <= all && bytes <= all - at; }
 
-/* The driver isn't told how long an image is, and reads as far as its headers say. NULL: it may. */
+/* The driver doesn't get an image's size, and trusts its headers. NULL: no problem. */
 static const char *problem_of_cubin(const unsigned char *image, size_t bytes) {
   static const char short_one[] = "ends before its headers say";
   Elf64_Ehdr head;
@@ -98,7 +98,7 @@ static gk_result load_image(const gki_cuda_device *device, const gk_kernel *kern
     return gk_fail(GK_ERROR_COMPILE, "kernel %s: its image, of %zu bytes, %s; give all of it, and its size in "
                    ".image_bytes", kernel->name, code->image_bytes, problem);
   if (is_fatbin || is_cubin) return load(device, kernel, code->image, module);
-  /* PTX is text, and needs its end. */
+  /* PTX is text, which must end with a zero byte. */
   char *text = code->image_bytes < SIZE_MAX ? gk_host_alloc(code->image_bytes + 1) : NULL;
   if (!text) return gki_fail_memory("a kernel's image", code->image_bytes);
   memcpy(text, code->image, code->image_bytes);
@@ -126,7 +126,7 @@ size_t gki_cuda_handwritten_bytes(const gk_param *param) {
   }
 }
 
-/* Drivers before 12.4 don't say. */
+/* Drivers before 12.4 can't tell a function's parameters. */
 static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel *kernel, CUfunction function) {
   const gki_cuda_driver *driver = device->driver;
   for (uint32_t k = 0; driver->cuFuncGetParamInfo; ++k) {
@@ -152,7 +152,7 @@ static gk_result check_parameters(const gki_cuda_device *device, const gk_kernel
   return GK_OK;
 }
 
-/* What a driver answers to a CUfunction that it doesn't know, or not in this context. */
+/* Whether the driver doesn't know the caller's CUfunction, or not in this context. */
 static bool is_unknown(const gk_kernel *kernel, CUresult result) {
   return kernel->cuda->function && (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_HANDLE ||
                                     result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_NOT_FOUND);
@@ -178,7 +178,7 @@ static gk_result check_block(const gki_cuda_device *device, const gk_kernel *ker
                  "launch bounds say so); make .block smaller", kernel->name, threads, most);
 }
 
-/* Of a function that others use, too, what they asked for is only raised. */
+/* Only raises the limit, since other users of the function may need theirs. */
 static gk_result ask_for_shared(const gki_cuda_device *device, const gk_kernel *kernel, const gki_cuda_kernel *made) {
   const gki_cuda_driver *driver = device->driver;
   int fixed = 0, dynamic = 0, most = 0;

@@ -11,7 +11,7 @@ static const struct { const char *name; size_t at; } kernels[] = {
 #undef KERNEL
 };
 
-/* Adds to what was refused: "the PTX: the driver's text (CUDA_ERROR_NAME, 222)". */
+/* Appends to `refused`: "the PTX: the driver's text (CUDA_ERROR_NAME, 222)". */
 static void add_refusal(gki_cuda_builtin *builtin, const gki_cuda_driver *driver, CUresult result, const char *what,
                         const char *more) {
   const size_t used = strlen(builtin->refused);
@@ -51,7 +51,7 @@ gk_result gki_cuda_builtin_load(const gki_cuda_driver *driver, gki_cuda_builtin 
   *builtin = (gki_cuda_builtin){.module = NULL};
   CUresult result = load(driver, builtin, gki_gates_fatbin, "machine code");
   if (result == CUDA_SUCCESS) return GK_OK;
-  /* PTX is for drivers that are older than the code, or don't have it for this GPU; who has no memory needs neither. */
+  /* PTX is for drivers that are older than the code, and for GPUs that the code isn't for. */
   if (result != CUDA_ERROR_OUT_OF_MEMORY) {
     result = load(driver, builtin, gki_text_gates_ptx, "PTX");
     builtin->translated = result == CUDA_SUCCESS;

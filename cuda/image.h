@@ -4,7 +4,7 @@
 #define GKI_CUDA_IMAGE_H
 #include "cuda/driver.h"
 
-/* X(name): the kernel gki_<name> of gates.h; the probe finds its own ones. */
+/* X(name): the kernel gki_<name> of gates.h. The probe's kernels aren't among them. */
 #define GKI_CUDA_BUILTIN_KERNELS(X) \
   X(control) X(control_plain) X(prologue) X(epilogue) X(arm) X(enter) X(repeat) X(copy) X(fill)
 
@@ -15,18 +15,18 @@ typedef struct gki_cuda_builtin {
 #define GKI_CUDA_BUILTIN_KERNEL(name) CUfunction name;
   GKI_CUDA_BUILTIN_KERNELS(GKI_CUDA_BUILTIN_KERNEL)
 #undef GKI_CUDA_BUILTIN_KERNEL
-  bool translated;                      /* from PTX, by the driver */
-  char refused[GKI_CUDA_REFUSAL_BYTES]; /* why the machine code was, and why the PTX was; "": nothing was */
+  bool translated;                      /* from PTX by the driver */
+  char refused[GKI_CUDA_REFUSAL_BYTES]; /* why the driver refused the machine code, and the PTX; "": it didn't */
 } gki_cuda_builtin;
 
-/* In the device's context; if it fails, *module is NULL and `log` has what the driver's compiler said. */
+/* In the device's context. On failure *module is NULL and `log` has the messages of the driver's compiler. */
 CUresult gki_cuda_load_module(const gki_cuda_driver *driver, const void *image, CUmodule *module, char *log,
                               size_t bytes);
 
-/* In the device's context: the machine code, else the PTX. GK_ERROR_UNSUPPORTED: the driver takes neither, and
- * `refused` says why; GK_ERROR_MEMORY. */
+/* Loads the machine code, else the PTX. In the device's context. GK_ERROR_UNSUPPORTED: the driver takes neither, with
+ * the reasons in `refused`; GK_ERROR_MEMORY. */
 gk_result gki_cuda_builtin_load(const gki_cuda_driver *driver, gki_cuda_builtin *builtin);
 
-/* In the device's context; fine if nothing is loaded. */
+/* In the device's context. Does nothing if nothing is loaded. */
 void gki_cuda_builtin_unload(const gki_cuda_driver *driver, gki_cuda_builtin *builtin);
 #endif

@@ -8,13 +8,13 @@
 
 enum { THREADS = 256, WARP = 32 };
 
-/* The kernels of one source, or of one handwritten text or image. */
+/* A source, or a handwritten text or image, that is loaded. */
 typedef struct gki_cuda_module {
   struct gki_cuda_module *next;
-  const void *from;    /* by address */
+  const void *from;    /* its address */
   const char *options; /* of a handwritten text, "" if it has none; else NULL */
   CUmodule module;
-  unsigned users; /* kernels that were made ready */
+  unsigned users; /* kernels that use it */
 } gki_cuda_module;
 
 static gk_result compile(const gki_cuda_device *device, const gk_kernel *kernel, CUmodule *module) {
@@ -60,7 +60,6 @@ static gk_result find_module(gki_cuda_device *device, const gk_kernel *kernel, g
   return GK_OK;
 }
 
-/* A module nobody uses: by the kernel at hand, which failed, or no longer. */
 static void unload_unused(gki_cuda_device *device, gki_cuda_module *module) {
   if (module->users) return;
   gki_cuda_module **at = &device->modules;
@@ -70,7 +69,7 @@ static void unload_unused(gki_cuda_device *device, gki_cuda_module *module) {
   gk_host_free(module);
 }
 
-/* Threads of a block and blocks at once. */
+/* Sets the threads per block, and the blocks that run at the same time. */
 static gk_result measure(const gki_cuda_device *device, const char *name, gki_cuda_kernel *kernel) {
   const gki_cuda_driver *driver = device->driver;
   int threads = 0, blocks = 0;
@@ -149,7 +148,7 @@ void gki_cuda_unload(void *at, void *code) {
   gk_host_free(kernel);
 }
 
-/* ---- gk's own ---------------------------------------------------------------------------------------------------- */
+/* ---- gk's own kernels -------------------------------------------------------------------------------------------- */
 
 static gk_result measure_transfers(gki_cuda_device *device) {
   gk_result result = measure(device, "gki_copy", &device->copy_kernel);
@@ -183,7 +182,7 @@ static gk_result compile_transfers(gki_cuda_device *device) {
   return result == GK_OK ? find_transfers(device) : result;
 }
 
-/* Only a lack of memory is a failure: without them all works that has no COPY and no FILL. */
+/* Only a lack of memory is a failure, since lists without COPY and FILL don't need them. */
 static gk_result make_transfers(gki_cuda_device *device) {
   gki_begin();
   gk_result result = compile_transfers(device);
@@ -194,11 +193,11 @@ static gk_result make_transfers(gki_cuda_device *device) {
   snprintf(device->no_transfers, sizeof device->no_transfers, "they can't be compiled here (%s)%s%s%s", gk_error(),
            refused[0] ? ", and the driver takes none of gk's images (" : "", refused, refused[0] ? ")" : "");
   gk_log(GK_LOG_WARN, "device %d (%s): no COPY and FILL: %s", device->ordinal, device->name, device->no_transfers);
-  gki_begin(); /* the call at hand goes on */
+  gki_begin(); /* the public call doesn't fail */
   return GK_OK;
 }
 
-/* What the images hold beside COPY and FILL no driver before 12.4 knows. */
+/* Drivers before 12.4 refuse the images, since they don't know conditional nodes. */
 gk_result gki_cuda_load_builtin(gki_cuda_device *device) {
   const bool fits = device->driver->version >= GKI_CUDA_CONDITIONAL_SINCE;
   gk_result result = fits ? gki_cuda_builtin_load(device->driver, &device->builtin) : GK_ERROR_UNSUPPORTED;

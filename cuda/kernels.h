@@ -8,9 +8,9 @@
 gk_result gki_cuda_load(void *device, const gk_kernel *kernel, void **code);
 void gki_cuda_unload(void *device, void *code);
 
-/* gk's own kernels, in the device's context. Where the driver takes no image of them, own.refused says why, and that is
- * no failure; COPY and FILL are then compiled here, as for drivers that are too old for the images, and where that
- * fails, no_transfers says why. */
+/* Loads gk's own kernels, in the device's context. If the driver is too old for the images, or takes none
+ * (builtin.refused), COPY and FILL alone are compiled. If that fails, no_transfers has the reason. Neither is a failure
+ * of this function. */
 gk_result gki_cuda_load_builtin(gki_cuda_device *device);
 void gki_cuda_drop_builtin(gki_cuda_device *device);
 #endif

@@ -7,27 +7,27 @@
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
-/* Launches that are under way run what is about to go. */
+/* Drops both variants, after a wait for the launches that run them. */
 static gk_result record_again(gki_cuda_graph *graph) {
   const gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_graph_result(device, graph->plan, gki_cuda_catch_up(graph->device, &graph->order),
                                           "waiting for its launches");
   if (result != GK_OK) graph->order.busy_until = UINT64_MAX;
   gki_cuda_relax(device);
-  gki_cuda_variant_drop(graph, &graph->fresh); /* also then: what they recorded isn't to run again */
+  gki_cuda_variant_drop(graph, &graph->fresh); /* even after a failed wait: their calls have old values */
   gki_cuda_variant_drop(graph, &graph->resume);
   gki_cuda_unrelax();
   return result;
 }
 
-/* A launch that couldn't be waited for may read what the next one writes over. */
+/* A launch whose wait failed may still read memory that the next one overwrites. */
 static gk_result repeat_failed_wait(gki_cuda_graph *graph) {
   const CUresult result = graph->wait_failed ? gki_cuda_catch_up(graph->device, &graph->order) : CUDA_SUCCESS;
   if (result == CUDA_SUCCESS) graph->wait_failed = false;
   return gki_cuda_graph_result(graph->device, graph->plan, result, "waiting for its launches");
 }
 
-/* Launches up to `number` are to stop; another thread may say so of others. */
+/* Stops launches up to `number`. Another thread may do the same with another number. */
 static void stop_up_to(gki_cuda_graph *graph, uint64_t number) {
   uint64_t *word = (uint64_t *)(void *)graph->pinned, before = __atomic_load_n(word, __ATOMIC_RELAXED);
   while (before < number &&
@@ -36,7 +36,7 @@ static void stop_up_to(gki_cuda_graph *graph, uint64_t number) {
 
 void gki_cuda_publish_number(gki_cuda_graph *graph, const gk_launch_args *launch, uint64_t number) {
   uint64_t *word = (uint64_t *)(void *)graph->pinned;
-  if (__atomic_load_n(word, __ATOMIC_RELAXED) >= number) /* of a launch of this number that the driver didn't take */
+  if (__atomic_load_n(word, __ATOMIC_RELAXED) >= number) /* the driver refused a launch of this number */
     __atomic_store_n(word, number - 1, __ATOMIC_RELAXED);
   atomic_store(&graph->order.launched, number);
   atomic_thread_fence(memory_order_seq_cst);
@@ -72,14 +72,14 @@ static gk_result set_target(gki_cuda_graph *graph, gki_cuda_variant *variant, ui
   return GK_OK;
 }
 
-/* All that the launch needs is put on its stream, and into the variant that it takes. */
+/* Puts all that the launch needs on its stream and into its variant. */
 static gk_result prepare(gki_cuda_graph *graph, const gk_launch_args *launch, const gki_cuda_stream_id *on,
                          uint64_t number, gki_cuda_variant **variant) {
   const bool made = graph->fresh.exec != NULL;
   const bool again = graph->calls.any && gki_calls_changed(&graph->calls, launch) && made;
   gk_result result = repeat_failed_wait(graph);
   if (result == GK_OK && again) result = record_again(graph);
-  graph->records_again = graph->records_again || again; /* perhaps for a launch before, which failed at it */
+  graph->records_again = graph->records_again || again; /* an earlier launch may have failed before it recorded */
   gki_cuda_parameters_take(&graph->parameters, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);
   if (result == GK_OK) result = gki_cuda_order_begin(graph->device, &graph->order, on);
@@ -113,9 +113,9 @@ gk_result gki_cuda_launch(gki_cuda_graph *graph, const gk_launch_args *launch) {
   gk_result result = gki_cuda_enter_to_launch(device, launch, &graph->order.last_stream, &on, &pushed);
   if (result != GK_OK) return result;
   result = start(graph, launch, &on);
-  if (result != GK_OK) graph->order.busy_until = UINT64_MAX; /* with what was put on the stream before it failed */
+  if (result != GK_OK) graph->order.busy_until = UINT64_MAX; /* part of it may be on the stream */
   if (result != GK_OK && graph->order.current_stream != device->stream)
-    (void)gki_cuda_catch_up(graph->device, &graph->order); /* while that stream is there */
+    (void)gki_cuda_catch_up(graph->device, &graph->order); /* the caller may destroy that stream afterwards */
   graph->order.current_stream = device->stream;
   if (pushed) gki_cuda_leave_unrelaxed(device);
   return result;
@@ -138,7 +138,7 @@ bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number) {
   return !graph->order.events && __atomic_load_n(&status_of(graph, number)->number, __ATOMIC_ACQUIRE) == number;
 }
 
-/* What ends with the launch, or later. Where nothing marks the end of the last launches, that is done now. */
+/* The event at the launch's end, or at a later one. Records it now if the last launches have none yet. */
 static gk_result find_event(gki_cuda_graph *graph, uint64_t number, CUevent *event) {
   gk_result result = GK_OK;
   *event = gki_cuda_event_of(&graph->order, number);
@@ -148,7 +148,7 @@ static gk_result find_event(gki_cuda_graph *graph, uint64_t number, CUevent *eve
   return result;
 }
 
-/* A stream that is shared and captured now keeps gk from asking, and the launch is as it was. */
+/* While a shared stream is captured, gk can't query the launch. */
 static gk_result enter_to_ask(const gki_cuda_device *device) {
   const gk_result result = gki_cuda_enter(device);
   return result == GK_ERROR_INVALID ? GK_ERROR_BUSY : result;
@@ -177,7 +177,7 @@ static void spin(const gki_cuda_graph *graph, uint64_t number) {
   while (!gki_cuda_is_posted(graph, number) && gki_now_ns() - begin < GKI_COST_SPIN_NS) gki_pause();
 }
 
-/* A kernel that writes beyond its memory may hit what the status is made of. */
+/* A kernel that writes beyond its memory may overwrite a status. */
 static bool is_valid(const gk_plan *plan, const gki_cuda_status *status) {
   if (status->state > GK_CANCELLED) return false;
   if (status->state == GK_YIELDED &&
@@ -190,7 +190,7 @@ static bool is_valid(const gk_plan *plan, const gki_cuda_status *status) {
 static gk_result fill_result(gki_cuda_graph *graph, uint64_t number, gk_launch_result *record) {
   const gk_plan *plan = graph->plan;
   const gk_result result = gki_cuda_counts_check(&graph->counts, number);
-  if (result != GK_OK || graph->order.events) return result; /* neither loops nor checkpoints: nothing to say */
+  if (result != GK_OK || graph->order.events) return result; /* no loops and checkpoints, so no status */
   const gki_cuda_status *status = status_of(graph, number);
   if (!is_valid(plan, status))
     return gk_fail(GK_ERROR_DEVICE, "graph %s: launch %llu posted a status that can't be (%u, nodes %u and %u), so "
@@ -206,7 +206,7 @@ static gk_result fill_result(gki_cuda_graph *graph, uint64_t number, gk_launch_r
   return GK_OK;
 }
 
-/* His launches come one after the other: if one posted that was armed later, this one won't be any more. */
+/* Launches of a caller's graph run in sequence. If a later arming has posted, this one never will. */
 static bool is_superseded(const gki_cuda_graph *graph, uint64_t number) {
   const uint64_t last = atomic_load_explicit(&graph->order.launched, memory_order_relaxed);
   for (uint64_t later = number + 1; later <= last; ++later)
@@ -214,7 +214,7 @@ static bool is_superseded(const gki_cuda_graph *graph, uint64_t number) {
   return false;
 }
 
-/* Somebody else launches it: whether he did, and when it ends, the device's post alone tells. */
+/* The caller launches the graph, so only the device's post shows whether a launch was made and is over. */
 static gk_result ask_driver(const gki_cuda_graph *graph, uint64_t number, bool block) {
   const gki_cuda_device *device = graph->device;
   gk_result result = enter_to_ask(device);
@@ -227,7 +227,7 @@ static gk_result ask_driver(const gki_cuda_graph *graph, uint64_t number, bool b
   return GK_NOT_READY;
 }
 
-/* One that was armed and never launched has nothing to tell. */
+/* An arming that was never launched has no result. */
 static gk_result wait_external(gki_cuda_graph *graph, uint64_t number, bool block, gk_launch_result *record) {
   const bool is_over = gki_cuda_is_posted(graph, number) || is_superseded(graph, number);
   gk_result result = is_over ? GK_OK : ask_driver(graph, number, block);

@@ -1,12 +1,11 @@
-/* The backend's entries for a native graph: one gk_launch_args per launch, and the device posts the result. A launch
- * neither waits nor allocates, with two exceptions. The first launch that resumes makes a graph of the driver, and so
- * does the first that knows the values of its library calls. A launch with other values for library calls first waits
- * for the stream. */
+/* The backend's entries for a native graph. The device posts the result of a launch. A launch neither waits nor
+ * allocates, with two exceptions. The first launch that resumes makes a CUDA graph, and so does the first that has
+ * values for all library calls. A launch with other values for library calls first waits for the stream. */
 #ifndef GKI_CUDA_LAUNCH_H
 #define GKI_CUDA_LAUNCH_H
 #include "cuda/graph.h"
 
-/* Whether that launch's status is there. */
+/* Whether the launch has posted its status. */
 bool gki_cuda_is_posted(const gki_cuda_graph *graph, uint64_t number);
 
 /* Publishes the launch number before reading the cancel flag: a concurrent cancel then sees the number, or is seen

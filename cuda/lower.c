@@ -22,7 +22,7 @@ static uint32_t bits_of(const gki_cuda_graph *graph, bool resumes) {
 _Static_assert(GKI_CUDA_POSTS_AT + sizeof(gki_cuda_posts) <= GKI_CUDA_STATUSES_AT && GKI_CUDA_STATUSES_AT % 64 == 0,
                "statuses are behind bad counts");
 _Static_assert((GKI_CUDA_QUIRKS_HANDLED | GKI_CUDA_HOST_GATED) == (GKI_CUDA_CODE_ON_HOST << 1) - 1,
-               "graphs are made as each quirk asks, if there are conditional nodes at all");
+               "this file handles every quirk but HOST_GATED");
 
 static gk_result refuse_code(gki_cuda_graph *graph) {
   char why[sizeof graph->refused - 100];
@@ -34,7 +34,7 @@ static gk_result refuse_code(gki_cuda_graph *graph) {
                  graph->refused);
 }
 
-/* Which gates, once for both kinds of launches. */
+/* Decides once, for both variants, whether the gates are plain and how the target is sent. */
 static gk_result choose_gates(gki_cuda_graph *graph) {
   const uint32_t quirks = graph->device->caps.quirks & (GKI_CUDA_QUIRKS_PLAIN | GKI_CUDA_CODE_ON_HOST);
   uint32_t needed = 0;
@@ -56,13 +56,13 @@ static gk_result choose_gates(gki_cuda_graph *graph) {
   return GK_OK;
 }
 
-/* What is sent now is there once the next launch is over. */
+/* Uploads from now on are over once the next launch is. */
 static void keep_busy(gki_cuda_graph *graph) {
   const uint64_t next = atomic_load_explicit(&graph->order.launched, memory_order_relaxed) + 1;
   if (graph->order.busy_until < next) graph->order.busy_until = next;
 }
 
-/* All on the root graph, wherever their nodes will be. */
+/* All handles belong to the root graph, also those of nodes in bodies. */
 static gk_result make_handles(const gki_cuda_graph *graph, const gki_cuda_variant *variant, CUgraph whole,
                               CUgraphConditionalHandle *handles) {
   const gki_cuda_device *device = graph->device;
@@ -89,7 +89,7 @@ static gk_result send_tables(gki_cuda_graph *graph, gki_cuda_variant *variant, c
                               "cuMemcpyHtoDAsync of the tables");
 }
 
-/* " at task 3 (improve)", if the driver blames a node that gk knows; to be freed by gk_host_free, or NULL. */
+/* " at task 3 (improve)" if the driver blames a node that gk knows, else NULL. To be freed by gk_host_free. */
 static char *name_blamed(const gki_cuda_graph *graph, const gki_cuda_variant *variant, CUgraphNode at) {
   gki_cuda_names names;
   gki_text text = {0};
@@ -110,7 +110,7 @@ static gk_result instantiate(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   CUgraphNode at;
   CUresult result = gki_cuda_instantiate(device, variant->graph, &variant->exec, &why, &at);
   if (result == CUDA_SUCCESS) return GK_OK;
-  /* LAUNCH_FAILED is no answer to a graph, but of work before it. */
+  /* LAUNCH_FAILED isn't about this graph, but about earlier work. */
   if (result == CUDA_ERROR_OUT_OF_MEMORY || result == CUDA_ERROR_LAUNCH_FAILED || !gki_cuda_is_alive(device))
     return gki_cuda_result(device->driver, result, "cuGraphInstantiate of graph %s%s", graph->plan->name, why);
   char text[300];
@@ -129,7 +129,7 @@ static gk_result alloc_tables(const gki_cuda_graph *graph, gki_cuda_variant *var
   return gki_cuda_alloc_pinned(graph->device, layout->bytes, "a graph's tables", &variant->staged, NULL);
 }
 
-/* With its gates there. */
+/* The variant has its gates. */
 static gk_result make_nodes(gki_cuda_graph *graph, gki_cuda_variant *variant) {
   const gki_cuda_device *device = graph->device;
   const size_t count = variant->gates->handle_count;
@@ -175,8 +175,8 @@ static gk_result make_variant(gki_cuda_graph *graph, gki_cuda_variant *variant, 
   return result;
 }
 
-/* Whether the same nodes are in the same places, but for the prologue. As many aren't enough: what one graph decides
- * once before a loop, the other may in each pass. */
+/* Whether both have the same nodes at the same places, apart from the prologue. Equal counts aren't enough: one graph
+ * may decide before a loop what the other decides in each pass. */
 static bool are_alike(const gk_gates *a, const gk_gates *b) {
   const uint32_t begin_a = a->node_count && a->nodes[0].kind == GK_GATE_PROLOGUE;
   const uint32_t begin_b = b->node_count && b->nodes[0].kind == GK_GATE_PROLOGUE, count = a->node_count - begin_a;
@@ -189,7 +189,7 @@ static bool are_alike(const gk_gates *a, const gk_gates *b) {
   return true;
 }
 
-/* Where a graph that can resume has the very nodes of the other but for the prologue, it is all there is. */
+/* If the graph that can resume only adds a prologue, it also serves launches from the top. */
 static gk_result make_first(gki_cuda_graph *graph) {
   const gk_gates *fresh = NULL, *both = NULL;
   gk_result result = gk_gates_make(graph->plan, bits_of(graph, false), &fresh);
@@ -280,7 +280,7 @@ static gk_result make_events(gki_cuda_graph *graph) {
   return result;
 }
 
-/* Then nothing of the graph is under way until it is launched. */
+/* Waits for the uploads, so that no work of the graph is under way before its first launch. */
 static gk_result end_uploads(gki_cuda_graph *graph) {
   gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_graph_result(
@@ -293,7 +293,7 @@ static gk_result end_uploads(gki_cuda_graph *graph) {
 
 gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, const gk_plan *plan, void *const *code) {
   graph->device = device;
-  graph->order.current_stream = device->uploads; /* not behind what is under way, which may take long */
+  graph->order.current_stream = device->uploads; /* doesn't wait for launches, which may take long */
   graph->order.last_stream.stream = device->stream;
   graph->plan = graph->order.plan = plan;
   graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
@@ -308,8 +308,7 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   return result == GK_OK ? end_uploads(graph) : result;
 }
 
-/* The arming node's parameters are the one thing that changes from launch to launch: until it is armed, there are none.
- */
+/* Between launches only the parameters of the arming node change. */
 static gk_result make_nodes_into(gki_cuda_graph *graph, gki_cuda_variant *variant, gki_cuda_into *into) {
   CUgraphConditionalHandle *handles = gki_array(variant->gates->handle_count, sizeof *handles, "a graph's handles");
   const gki_cuda_layout layout = gki_cuda_tables_lay_out(variant->gates);
@@ -341,12 +340,12 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
   if (result == GK_OK) result = gk_gates_make(plan, bits_of(graph, into->resumes), &graph->fresh.gates);
   if (result == GK_OK) result = make_nodes_into(graph, &graph->fresh, into);
   if (result != GK_OK) return result;
-  /* The caller's launches may be on any stream. */
+  /* The uploads must be over: the caller may launch on any stream. */
   return gki_cuda_graph_result(device, plan, device->driver->cuStreamSynchronize(device->stream),
                               "cuStreamSynchronize");
 }
 
-/* A launch of the caller's may still use it: it stays in use until the device is closed. */
+/* A launch by the caller may still use the memory, so it is only freed when the device is closed. */
 static void keep_memory(gki_cuda_graph *graph) {
   gk_log(GK_LOG_WARN, "%s", gk_error());
   gk_log(GK_LOG_WARN, "graph %s: its memory is kept until the device is closed, as its last launch may not be over",

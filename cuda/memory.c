@@ -10,7 +10,7 @@ static gk_result alloc_result(const gki_cuda_device *device, CUresult result, co
   return gki_cuda_result(device->driver, result, "%s of %zu bytes", call, bytes);
 }
 
-/* What graphs left for later ones is given back before there is no memory. */
+/* If there is no memory left, spare memory of graphs goes back to the driver first. */
 static CUresult alloc_device(gki_cuda_device *device, size_t bytes, CUdeviceptr *taken) {
   const gki_cuda_driver *driver = device->driver;
   CUresult result = driver->cuMemAlloc(taken, bytes);
@@ -69,7 +69,7 @@ gk_result gki_cuda_alloc(void *at, size_t bytes, gk_memory kind, void **memory) 
   return result;
 }
 
-/* The place of the block that holds the address; under the lock. */
+/* The link to the block that contains the address, or the list's end. Under the lock. */
 static gki_cuda_pinned **pinned_at(gki_cuda_device *device, const void *memory) {
   gki_cuda_pinned **at = &device->pinned;
   for (; *at; at = &(*at)->next)
@@ -100,7 +100,7 @@ void *gki_cuda_host_address(void *at, void *memory) {
   return found ? memory : NULL;
 }
 
-/* The driver knows all memory but the host's that isn't page-locked. What else it may answer, a launch finds out. */
+/* The driver doesn't know host memory that isn't page-locked. A launch reports all other problems. */
 gk_result gki_cuda_reaches(void *at, const void *memory) {
   gki_cuda_device *device = at;
   unsigned type = 0;
@@ -221,7 +221,7 @@ static gk_result add_counts(gki_cuda_device *device) {
   return GK_OK;
 }
 
-/* Nothing has to be written there now: the kernel in front of the loop starts it. */
+/* Needs no initial value: the kernel in front of the loop sets it. */
 gk_result gki_cuda_alloc_pass_count(gki_cuda_device *device, CUdeviceptr *at) {
   gk_result result = GK_OK;
   pthread_mutex_lock(&device->lock);

@@ -10,9 +10,9 @@ gk_result gki_cuda_copy(void *device, gk_direction direction, void *to, const vo
 void *gki_cuda_host_address(void *device, void *memory);
 gk_result gki_cuda_reaches(void *device, const void *memory);
 
-/* A count of passes for a loop in a graph of others: it stays until the device is closed. In the device's context. */
+/* A counter of passes for a loop in a caller's graph. It lives until the device is closed. In the device's context. */
 gk_result gki_cuda_alloc_pass_count(gki_cuda_device *device, CUdeviceptr *at);
 
-/* All of them; in the device's context. */
+/* Frees all of them. In the device's context. */
 void gki_cuda_pass_counts_drop(gki_cuda_device *device);
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* False: nothing is to be kept. */
+/* False: the cache isn't used for this text. */
 static bool key_of(const gki_cuda_device *device, const gki_unit *text, const gki_cuda_compiler *compiler,
                    gki_cache_key *key) {
   char made_for[256];
@@ -29,7 +29,7 @@ static gk_result load(const gki_cuda_device *device, const gki_unit *text, const
                         log[0] ? ", the driver says: " : "", log);
 }
 
-/* False: nothing was kept, or the driver refuses it, which says nothing of what is compiled now. */
+/* False: there is no kept image, or the driver refuses it; a new image may still work. */
 static bool load_kept(const gki_cuda_device *device, const gki_unit *text, const gki_cuda_compiler *compiler,
                       const gki_cache_key *key, CUmodule *module) {
   gki_compiled image = {0};

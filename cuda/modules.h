@@ -6,7 +6,7 @@
 #include "cuda/device.h"
 
 /* In the device's context. GK_ERROR_COMPILE with the compiler's log; GK_ERROR_UNSUPPORTED: there is no NVRTC, or none
- * for this device; GK_ERROR_MEMORY; GK_ERROR_DEVICE: the driver doesn't take what was compiled. The module is the
- * caller's. */
+ * for this device; GK_ERROR_MEMORY; GK_ERROR_DEVICE: the driver refuses the compiled image. The caller unloads the
+ * module. */
 gk_result gki_cuda_load_text(const gki_cuda_device *device, const gki_unit *text, CUmodule *module);
 #endif

@@ -36,8 +36,8 @@ static bool add(gki_cuda_names *names, CUgraphNode node, uint32_t gate, bool rec
 
 typedef struct known {
   const gki_cuda_names *names;
-  size_t count;       /* that are sorted */
-  CUgraphNode before; /* what the call comes behind, which may have no name */
+  size_t count;       /* of sorted names */
+  CUgraphNode before; /* the node in front of the call, which may have no name */
 } known;
 
 static bool is_known(const void *data, CUgraphNode node) {
@@ -89,7 +89,7 @@ void gki_cuda_names_drop(gki_cuda_names *names) {
   *names = (gki_cuda_names){0};
 }
 
-/* ---- saying ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 void gki_cuda_write_task(const gk_plan *plan, uint32_t at, gki_quoting how, gki_text *text) {
   const gk_node *node = &plan->nodes[at];

@@ -1,4 +1,4 @@
-/* The meaning of the driver's nodes in a list. */
+/* What the driver's nodes mean in terms of the list. */
 #ifndef GKI_CUDA_NAMES_H
 #define GKI_CUDA_NAMES_H
 #include "base/text.h"
@@ -6,9 +6,9 @@
 
 typedef struct gki_cuda_name {
   CUgraphNode node;
-  uint32_t gate;  /* of the gates */
-  bool recorded;  /* by that CALL */
-  bool is_drawn;   /* for who goes through them */
+  uint32_t gate;  /* index in the gates */
+  bool recorded;  /* by the CALL at `gate` */
+  bool is_drawn;  /* cuda/dump.c: the drawing has it */
 } gki_cuda_name;
 
 typedef struct gki_cuda_names {
@@ -17,16 +17,16 @@ typedef struct gki_cuda_names {
   size_t count, capacity;
 } gki_cuda_names;
 
-/* Of all nodes of a graph; in the device's context. What it leaves, gki_cuda_names_drop frees. */
+/* Names all nodes of a graph. In the device's context. gki_cuda_names_drop frees them, also after a failure. */
 gk_result gki_cuda_names_make(gki_cuda_names *names, const gki_cuda_graph *graph, const gki_cuda_variant *variant);
 void gki_cuda_names_drop(gki_cuda_names *names);
 
-/* NULL: none of them. */
+/* NULL: unknown. */
 gki_cuda_name *gki_cuda_names_find(const gki_cuda_names *names, uintptr_t node);
 
-/* "task 3 (improve)", of the plan's node. */
+/* Appends "task 3 (improve)". @param at  The plan's node. */
 void gki_cuda_write_task(const gk_plan *plan, uint32_t at, gki_quoting how, gki_text *text);
 
-/* "task 3 (improve)", "decides: the end of a pass of task 5 (DO_WHILE BUSY)". */
+/* Appends "task 3 (improve)" or "decides: the end of a pass of task 5 (DO_WHILE BUSY)". */
 void gki_cuda_write_name(const gki_cuda_names *names, const gki_cuda_name *name, gki_quoting how, gki_text *text);
 #endif

@@ -82,7 +82,7 @@ void gki_cuda_nodes_join(gki_cuda_nodes *n, size_t first, size_t copy) {
 
 /* ---- library calls ----------------------------------------------------------------------------------------------- */
 
-/* What the call puts on the stream is recorded meanwhile. */
+/* The stream is being captured, so it records the call's work. */
 static gk_result call_library(const gki_cuda_nodes *n, const gk_node *node, CUstream stream) {
   gk_value args[GK_MAX_ARGS];
   for (uint32_t k = 0; k < node->arg_count; ++k) args[k] = n->values[n->slots->plan->args[node->args + k]];
@@ -107,7 +107,7 @@ static gk_result refuse_in_body(const gki_cuda_nodes *n, const gk_node *node, co
   return GK_ERROR_UNSUPPORTED;
 }
 
-/* A capture that ends so was spoiled by the call: it waited, left another stream forked off, or ended it itself. */
+/* With these results the call spoiled the capture: it waited, left another stream unjoined, or ended the capture. */
 static gk_result capture_result(const gki_cuda_nodes *n, uint32_t task, CUresult end) {
   const bool is_of_call = end == CUDA_ERROR_ILLEGAL_STATE ||
                           (end >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && end <= CUDA_ERROR_CAPTURED_EVENT);
@@ -115,8 +115,8 @@ static gk_result capture_result(const gki_cuda_nodes *n, uint32_t task, CUresult
                     : gki_cuda_nodes_result(n, end, "cuStreamEndCapture", task);
 }
 
-/* In a graph of its own: the driver frees the graph of a capture that goes wrong, with all that it is part of. That
- * may leave *own there although it fails. */
+/* Records into a separate graph first: after a failed capture the driver frees the graph that was captured into, with
+ * all graphs around it. *own may be set even if this fails. */
 static gk_result record_own(const gki_cuda_nodes *n, uint32_t task, CUstream stream, CUgraph *own) {
   const gki_cuda_driver *driver = n->device->driver;
   const gk_node *node = &n->slots->plan->nodes[task];
@@ -129,7 +129,7 @@ static gk_result record_own(const gki_cuda_nodes *n, uint32_t task, CUstream str
   return result == GK_OK ? capture_result(n, task, end) : result;
 }
 
-/* What has been recorded comes next, instead of what it came behind. */
+/* The ends of the recorded work become the frontier. */
 static gk_result replace_frontier(gki_cuda_nodes *n, size_t first, const CUgraphNode *last, size_t count) {
   if (!gki_cuda_nodes_grow(n, count)) return GK_ERROR_MEMORY;
   if (count) memmove(n->frontier + first, last, count * sizeof *last);
@@ -137,8 +137,8 @@ static gk_result replace_frontier(gki_cuda_nodes *n, size_t first, const CUgraph
   return GK_OK;
 }
 
-/* For what no child graph can hold: its nodes become nodes of the whole graph. If that goes wrong, though it went well
- * before, the driver has freed that graph. */
+/* Records again, into the root graph, what no child graph can hold. If this second capture fails, the driver has freed
+ * the root graph. */
 static gk_result record_into_whole(gki_cuda_nodes *n, uint32_t task, size_t first, CUstream stream, const char *what) {
   const gki_cuda_driver *driver = n->device->driver;
   const gk_node *node = &n->slots->plan->nodes[task];
@@ -162,7 +162,7 @@ static gk_result record_into_whole(gki_cuda_nodes *n, uint32_t task, size_t firs
   return result == GK_OK ? capture_result(n, task, end) : result;
 }
 
-/* An empty child graph, as of a call that records nothing, mustn't be instantiated. */
+/* A call that records nothing gets no child graph, since the driver can't instantiate an empty one. */
 static gk_result add_child(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first, CUgraph child) {
   size_t count = 0;
   CUresult result = n->device->driver->cuGraphGetNodes(child, NULL, &count);
@@ -188,8 +188,8 @@ static gk_result add_recorded(gki_cuda_nodes *n, CUgraph into, uint32_t task, si
                  : record_into_whole(n, task, first, stream, what);
 }
 
-/* The stream that is captured is one of its own: others may work on the device's meanwhile. An empty node behind it: a
- * call that records nothing mustn't leave a body empty. */
+/* Captures a new stream, since other threads may use the device's stream. An empty node follows, since a body must not
+ * stay empty if the call records nothing. */
 static gk_result add_call(gki_cuda_nodes *n, CUgraph into, uint32_t task, size_t first) {
   const gki_cuda_driver *driver = n->device->driver;
   CUstream stream;
@@ -231,7 +231,7 @@ gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t
   gki_cuda_task task = gki_cuda_task_of(n->slots, at);
   task.word = guard;
   void *parameters[] = {&task};
-  /* How many items there will be isn't known now; kernels stride, so that any grid will do. */
+  /* The item count isn't known yet. Kernels stride over the items, so any grid works. */
   const bool small = gki_cuda_is_small(n->slots->plan, at);
   return gki_cuda_add_kernel(n, into, at, first, kernel->function, small ? 1 : kernel->blocks,
                              small ? GKI_CUDA_SMALL_THREADS : kernel->threads, parameters, NULL);
@@ -262,7 +262,7 @@ CUresult gki_cuda_instantiate(const gki_cuda_device *device, CUgraph graph, CUgr
   *at = NULL;
   gki_trace_begin(0, "instantiate");
   CUresult result = instantiate(device->driver, graph, exec, &reason, at);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* graphs that are gone may still have some */
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) { /* the driver may keep memory of destroyed graphs */
     (void)device->driver->cuDeviceGraphMemTrim(device->device);
     result = instantiate(device->driver, graph, exec, &reason, at);
   }

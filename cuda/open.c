@@ -38,7 +38,7 @@ static gk_result find_device(gki_cuda_device *device, int ordinal) {
                  device->name);
 }
 
-/* The one whose the context is; 0 may be any. */
+/* Sets the ordinal of the context's device. Any other ordinal than 0 must match it. */
 static gk_result find_ordinal(const gki_cuda_driver *driver, CUcontext context, int *ordinal) {
   CUdevice device = -1, other = -1;
   CUcontext same;

@@ -16,17 +16,17 @@ typedef struct line {
   line_kind kind;
   uint32_t end;     /* one past the last in it */
   uint32_t node;    /* the plan's; GK_NONE: none */
-  const char *word; /* what it is called */
+  const char *word; /* its kind, for the reader */
   const char *kernel;
-  unsigned blocks, threads; /* 0 blocks: as many as its items need */
+  unsigned blocks, threads; /* 0 blocks: as many as the items need */
 } line;
 
-/* Of the plan's runs, or of the gates. */
+/* A run of the plan, or a variant's gates. */
 typedef struct graph {
   const gk_plan *plan;
   const gki_cuda_device *device;
   gki_cuda_kernel *const *code;
-  const gki_cuda_variant *variant; /* NULL: of a run, from `begin` on */
+  const gki_cuda_variant *variant; /* NULL: a run */
   uint32_t begin, end;             /* of the plan's nodes, or of the gates' */
 } graph;
 
@@ -60,7 +60,7 @@ static line line_of_control(const gk_gates *gates, const gk_gate_node *gate) {
                                                             : "gki_control"};
 }
 
-/* Whether the branch is a body; else it is a section. */
+/* Whether the branch is a body of a SWITCH; else it is a section. */
 static bool is_case(const gk_gates *gates, uint32_t branch) {
   uint32_t around = branch;
   while (gates->nodes[--around].end <= branch) {}
@@ -192,7 +192,7 @@ static void draw_inside(const drawing *d, uint32_t at, const line *l) {
   gki_text_add(d->text, "}\n");
 }
 
-/* Each behind the one before it, and the first in one, dashed, behind that. */
+/* Edges go from line to line, and a dashed one from `around` to the first. */
 static void draw_lines(const drawing *d, uint32_t begin, uint32_t end, uint32_t around) {
   uint32_t before = around;
   for (uint32_t k = begin; k < end;) {
@@ -245,16 +245,16 @@ static void list_graph(const graph *g, gki_text *text) {
   gki_text_add(text, "]");
 }
 
-/* ---- all of a list ----------------------------------------------------------------------------------------------- */
+/* ---- a whole list ----------------------------------------------------------------------------------------------- */
 
-/* What the graphs of a list have in common. */
+/* What all graphs of a list have in common. */
 typedef struct list {
   const gk_plan *plan;
-  const char *why; /* the host decides; NULL: the device */
+  const char *why; /* why the host decides; NULL: the device decides */
   size_t slot_bytes;
   uint32_t handwritten;
   bool calls;
-  const char *target; /* how it goes over; NULL: there is none */
+  const char *target; /* how a target is sent; NULL: there are none */
 } list;
 
 static void write_head(const list *l, gki_text *text) {
@@ -297,7 +297,7 @@ static void begin_all(const list *l, form as, gki_text *text) {
   gki_text_add(text, "\" {\nnode [fontname=\"sans-serif\"];\n");
 }
 
-/* g: NULL, it isn't there yet. */
+/* @param g  NULL: not made yet. */
 static void add_graph(const graph *g, form as, uint32_t number, const char *what, gki_text *text) {
   char prefix[16];
   snprintf(prefix, sizeof prefix, "g%" PRIu32, number);

@@ -4,8 +4,8 @@
 #include "cuda/gated.h"
 #include "cuda/graph.h"
 
-/* In "text", "dot" or "json"; freed by free(). NULL: out of memory. */
+/* Format: "text", "dot" or "json". To be freed by free(). NULL: out of memory. */
 char *gki_cuda_outline_native(const gki_cuda_graph *graph, const char *format);
-/* `why`: the reason, as a sentence without its end. */
+/* @param why  The reason for host-gating, as a sentence without its full stop. */
 char *gki_cuda_outline_gated(const gki_cuda_gated *graph, const char *why, const char *format);
 #endif

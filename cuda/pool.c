@@ -24,7 +24,7 @@ static void driver_free(const gki_cuda_device *device, gki_cuda_pooled *block) {
   gk_host_free(block);
 }
 
-/* Shared pages, so that a fork of the process doesn't give it copies which the device knows nothing of. */
+/* The pages are shared: after a fork, private pages could be replaced by copies that the device doesn't know. */
 static CUresult map(const gki_cuda_driver *driver, gki_cuda_pooled *block) {
   if (block->bytes > SIZE_MAX - PAGE) return CUDA_ERROR_OUT_OF_MEMORY;
   const size_t bytes = (block->bytes + PAGE - 1) / PAGE * PAGE;
@@ -42,7 +42,7 @@ static CUresult map(const gki_cuda_driver *driver, gki_cuda_pooled *block) {
   return CUDA_SUCCESS;
 }
 
-/* @param call  The driver's entry that answered. */
+/* @param call  Gets the name of the driver's entry. */
 static CUresult driver_alloc_pinned(const gki_cuda_driver *driver, gki_cuda_pooled *block, const char **call) {
   *call = "cuMemHostRegister";
   CUresult result = driver->cuMemHostRegister ? map(driver, block) : CUDA_ERROR_NOT_SUPPORTED;
@@ -61,13 +61,13 @@ static CUresult driver_alloc(const gki_cuda_driver *driver, bool pinned, gki_cud
   return driver->cuMemAlloc(&block->at, block->bytes);
 }
 
-/* ---- what is in use ---------------------------------------------------------------------------------------------- */
+/* ---- blocks in use ----------------------------------------------------------------------------------------------- */
 
 static uintptr_t key_of(const gki_cuda_pooled *block) {
   return block->host ? (uintptr_t)block->host : (uintptr_t)block->at;
 }
 
-/* The list for an address. Under the lock, as the next three. */
+/* The list for an address. Under the lock, like the next three functions. */
 static gki_cuda_pooled **list_of(const gki_cuda_pool *pool, uintptr_t key) {
   return &pool->used[((uint64_t)key >> 8) * 0x9e3779b97f4a7c15u >> 32 & (pool->lists - 1)];
 }
@@ -78,7 +78,7 @@ static void add_used(gki_cuda_pool *pool, gki_cuda_pooled *block) {
   *list = block;
 }
 
-/* As many lists as blocks; where there is no memory for that, the lists are longer. False: there is none at all. */
+/* Keeps as many lists as blocks. Without memory for more, lists get longer. False: there is no list at all. */
 static bool make_lists(gki_cuda_pool *pool) {
   enum { FEWEST = 64 };
   if (pool->used_count < pool->lists) return true;
@@ -107,9 +107,9 @@ static gki_cuda_pooled *remove_used(gki_cuda_pool *pool, uintptr_t key) {
   return block;
 }
 
-/* ---- what is spare ----------------------------------------------------------------------------------------------- */
+/* ---- spare blocks ------------------------------------------------------------------------------------------------ */
 
-/* The smallest that is large enough, and not by much. */
+/* The smallest that is large enough, but at most twice as large, or a page. */
 static gki_cuda_pooled *pop_spare(gki_cuda_pool *pool, bool pinned, size_t bytes) {
   gki_cuda_pooled **best = NULL;
   pthread_mutex_lock(&pool->lock);
@@ -146,7 +146,7 @@ void gki_cuda_pool_drop(gki_cuda_device *device) {
   gki_cuda_pool *pool = &device->pool;
   if (!pool->has_lock) return;
   gki_cuda_pool_trim(device);
-  for (size_t k = 0; k < pool->lists; ++k) /* of graphs whose end couldn't be waited for */
+  for (size_t k = 0; k < pool->lists; ++k) /* of graphs whose wait failed */
     for (gki_cuda_pooled *block = pool->used[k], *next; block; block = next) {
       next = block->next;
       driver_free(device, block);
@@ -158,7 +158,7 @@ void gki_cuda_pool_drop(gki_cuda_device *device) {
   pool->has_lock = false;
 }
 
-/* ---- taking and giving back -------------------------------------------------------------------------------------- */
+/* ---- allocating and freeing -------------------------------------------------------------------------------------- */
 
 static gk_result make_block(gki_cuda_device *device, bool pinned, size_t bytes, const char *what,
                             gki_cuda_pooled **made) {
@@ -219,7 +219,7 @@ gk_result gki_cuda_alloc_pinned(gki_cuda_device *device, size_t bytes, const cha
   return GK_OK;
 }
 
-/* @param keeps  As far as there is room for it. */
+/* @param keeps  The block becomes spare, unless there are too many. */
 static bool free_block(gki_cuda_device *device, uintptr_t key, bool keeps) {
   gki_cuda_pool *pool = &device->pool;
   pthread_mutex_lock(&pool->lock);
@@ -245,7 +245,7 @@ void gki_cuda_free_pinned(gki_cuda_device *device, void *memory) {
   if (memory) free_block(device, (uintptr_t)memory, true);
 }
 
-/* ---- what slots own ---------------------------------------------------------------------------------------------- */
+/* ---- memory of slots --------------------------------------------------------------------------------------------- */
 
 static gk_result fill_own(const gki_cuda_device *device, CUdeviceptr from, size_t kept, size_t bytes,
                           CUdeviceptr memory) {

@@ -175,7 +175,7 @@ static void build_while(gki_probe_trial *t) {
   counted_if(t, GKI_CUDA_P2O1, &root, never, 0);
 }
 
-/* ---- third: handles across bodies and passes -------------------------------------------------------------------- */
+/* ---- third: handles across bodies and passes --------------------------------------------------------------------- */
 
 static void ask_loop_in_loop(gki_probe_trial *t, body *root, gki_cuda_question question, bool rearms) {
   const CUgraphConditionalHandle outer = handle(t, 1), inner = handle(t, 1);
@@ -409,7 +409,7 @@ static void build_loops(gki_probe_trial *t) {
   step(t, &pass, SET({around, BESIDE_PASSES - 1, 0}));
 }
 
-/* ---- last: SWITCH ---------------------------------------------------------------------------------------------- */
+/* ---- last: SWITCH ------------------------------------------------------------------------------------------------ */
 
 static void build_switch(gki_probe_trial *t) {
   enum { CASES = 3 };

@@ -14,7 +14,7 @@ CUresult gki_cuda_nodes_before(const gki_cuda_driver *driver, CUgraphNode node, 
   return result;
 }
 
-/* Calls record few nodes, so that looking through them is quick. */
+/* A linear search is quick enough, since calls record few nodes. */
 static CUresult add_found(gki_cuda_found *found, CUgraphNode node) {
   for (size_t k = 0; k < found->count; ++k)
     if (found->nodes[k] == node) return CUDA_SUCCESS;

@@ -31,8 +31,8 @@ void gki_cuda_mark_joined(gki_cuda_device *device, gki_cuda_order *order) {
   if (*at) *at = order->next_unjoined;
 }
 
-/* The device's stream follows the launch before. The next launch elsewhere follows that stream, also if this one fails
- * with something on its way there. */
+/* The device's stream now waits for the order's last launch. So the order is on that stream, even if this launch
+ * fails. */
 static void return_to_own_stream(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on) {
   pthread_mutex_lock(&device->lock);
   gki_cuda_mark_joined(device, order);
@@ -75,7 +75,7 @@ gk_result gki_cuda_join_streams(gki_cuda_device *device) {
   return result;
 }
 
-/* Others can't put work on that stream; the end of what is last there is marked when something needs that. */
+/* Callers can't put work on gk's own stream, so the event of its last launch is only recorded when needed. */
 static bool is_own(const gki_cuda_device *device, CUstream stream) {
   return stream == device->stream && !device->shares_stream;
 }
@@ -89,8 +89,8 @@ static CUresult mark_end_on_own(gki_cuda_device *device, gki_cuda_order *order, 
   return marked == CUDA_SUCCESS ? marked : gki_cuda_catch_up(device, order);
 }
 
-/* On a stream that others may put work on. From here on that stream isn't touched any more: it may be captured, or
- * destroyed. */
+/* For a stream on which callers may put work. gk doesn't use that stream afterwards, since the caller may capture or
+ * destroy it. */
 static CUresult mark_end_on_shared(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on,
                                    CUevent event) {
   const gki_cuda_driver *driver = device->driver;
@@ -140,7 +140,7 @@ CUresult gki_cuda_order_wait(gki_cuda_device *device, gki_cuda_order *order) {
     device->last = NULL;
   }
   pthread_mutex_unlock(&device->lock);
-  if (order->busy_until == UINT64_MAX) { /* a launch half way may have no event */
+  if (order->busy_until == UINT64_MAX) { /* a failed launch may have no event */
     result = gki_cuda_catch_up(device, order);
     if (result == CUDA_SUCCESS) order->busy_until = 0;
     return result;

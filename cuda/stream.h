@@ -5,19 +5,19 @@
 #include "cuda/gates.h"
 #include <stdatomic.h>
 
-/* The launches of a graph: where they are, and what marks their end. */
+/* The launches of a graph: their streams, and the events at their ends. */
 typedef struct gki_cuda_order {
   const gk_plan *plan;     /* for messages */
-  CUstream current_stream; /* where all goes that is put on a stream: the device's own, but in a launch on another */
-  gki_cuda_stream_id last_stream;     /* where the last launch is */
-  CUevent end;             /* behind that launch alone, where others may put work behind it; NULL: it is on a stream of
-                            * gk's own, and only waited for there. Under the device's lock */
+  CUstream current_stream; /* where work is put: the device's own, except during a launch on another */
+  gki_cuda_stream_id last_stream;     /* of the last launch */
+  CUevent end;             /* right behind that launch, on a stream where callers may put work; NULL: it is on gk's
+                            * own stream, and only waited for there. Under the device's lock */
   struct gki_cuda_order *next_unjoined;
   CUevent event;           /* behind the last launch, if the device's `last` isn't this order */
-  CUevent *events;         /* by place in the ring, of launches that post nothing; NULL: all post */
+  CUevent *events;         /* by place in the ring, if launches post no status; NULL: they post one */
   atomic_uint_fast64_t launched; /* launches that the driver took, as the control block counts them */
-  uint64_t busy_until;     /* until this launch is over, something may use the graph's memory; UINT64_MAX: a wait
-                            * failed, or a launch half way */
+  uint64_t busy_until;     /* the graph's memory is in use until this launch is over; UINT64_MAX: a wait or a
+                            * launch failed */
 } gki_cuda_order;
 
 static inline uint32_t gki_cuda_place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
@@ -28,41 +28,40 @@ static inline CUevent gki_cuda_event_of(const gki_cuda_order *order, uint64_t nu
 
 /* What is known of an order's last launch:
  *
- *   last_stream            end      device->last  in device->unjoined   it is
+ *   last_stream            end      device->last  in device->unjoined   the launch is
  *   the device's           NULL     this          no                    on the device's own stream, its end unmarked
- *   the device's           NULL     another       no                    there, its event behind it; or never launched
- *   the device's, shared   its event  another     no                    there, where others may put work behind it
- *   another                its event  another     yes                   there; the device's stream doesn't follow it
- *   another                its event  another     no                    there; the device's stream follows it
+ *   the device's           NULL     another       no                    there, its event behind it; or there is none
+ *   the device's, shared   its event  another     no                    there, where the caller may put work behind it
+ *   another                its event  another     yes                   there; the device's stream doesn't wait for it
+ *   another                its event  another     no                    there; the device's stream waits for it
  *
  * gki_cuda_order_launch leads to one of the first four, gki_cuda_join_streams from the fourth to the last, and
  * gki_cuda_mark_last from the first to the second. */
 
-/* Goes to the stream of the next launch, which from there on follows the launch before and what was sent. In the
- * device's context, as all that follow. */
+/* Makes `on` the current stream. It waits for the order's last launch and uploads. In the device's context, like all
+ * functions below. */
 gk_result gki_cuda_order_begin(gki_cuda_device *device, gki_cuda_order *order, const gki_cuda_stream_id *on);
 
-/* Launches it behind all that, as the launch of that number, and marks its end where others may put work behind it. If
- * the end can't be marked, it is waited for, as the next launch would write over what this one is still to read. */
+/* Launches on the current stream, as launch `number`. Records an event at its end if callers may put work behind it. If
+ * that fails, waits for the launch, since the next launch would overwrite what this one still reads. */
 gk_result gki_cuda_order_launch(gki_cuda_device *device, gki_cuda_order *order, CUgraphExec exec,
                                 const gki_cuda_stream_id *on, uint64_t number);
 
-/* Until the launches are over, those of other graphs not. None is being started. */
+/* Waits for the order's launches, not for those of other graphs. No launch may start meanwhile. */
 CUresult gki_cuda_order_wait(gki_cuda_device *device, gki_cuda_order *order);
 
-/* Another graph's launch that nothing marks the end of is marked before this one goes behind it. Under the device's
- * lock. */
+/* Records the event of device->last, before other work follows that launch. Under the device's lock. */
 gk_result gki_cuda_mark_last(gki_cuda_device *device);
 
-/* The device's own stream needn't follow it any more. Under the device's lock. */
+/* Removes the order from device->unjoined. Under the device's lock. */
 void gki_cuda_mark_joined(gki_cuda_device *device, gki_cuda_order *order);
 
-/* Until what the graph has put on streams is over; order->current_stream is the device's own, or in use by a launch. */
+/* Waits until all work of the graph is over. Its current stream is the device's own, or that of a starting launch. */
 CUresult gki_cuda_catch_up(const gki_cuda_device *device, const gki_cuda_order *order);
 
-/* The device's own stream follows launches on other streams from now on. */
+/* Makes the device's own stream wait for all launches on other streams. */
 gk_result gki_cuda_join_streams(gki_cuda_device *device);
 
-/* Before work of others is put on the device's stream: the end of what is last there is marked. */
+/* gki_cuda_mark_last with the lock, before other work is put on the device's stream. */
 gk_result gki_cuda_follow(gki_cuda_device *device);
 #endif
