@@ -1,9 +1,10 @@
-/* Bad counts, and the message about them: the same for every backend. */
+/* Checks counts, with the same messages for every backend. */
 #include "base/error.h"
 #include <stdio.h>
 
 /* "65536 by slot 3 (N) x 65536 by slot 4 (M)" */
-static void say_extents(const gk_plan *plan, const gk_node *node, const int64_t extent[3], char *text, size_t bytes) {
+static void format_extents(const gk_plan *plan, const gk_node *node, const int64_t extent[3], char *text,
+                           size_t bytes) {
   size_t used = 0;
   text[0] = 0;
   for (int axis = 0; axis < 3 && used < bytes; ++axis) {
@@ -16,12 +17,12 @@ static void say_extents(const gk_plan *plan, const gk_node *node, const int64_t 
 
 static gk_result refuse_many(const gk_plan *plan, const gk_node *node, const int64_t extent[3]) {
   char extents[1024];
-  say_extents(plan, node, extent, extents, sizeof extents);
+  format_extents(plan, node, extent, extents, sizeof extents);
   return gk_fail(GK_ERROR_INVALID, "task %u (%s): more than 2147483647 items: %s; split the task, or mend the count",
                  (unsigned)node->source, node->name, extents);
 }
 
-/* Whether that many bytes, from the argument's offset on, end beyond the known memory of its slot. */
+/* Whether so many bytes from the argument's offset on end beyond the known memory of its slot. */
 static bool is_beyond_room(const gk_plan *plan, const gk_node *node, uint32_t arg, const gk_launch_args *launch,
                         uint64_t bytes) {
   const size_t room = launch->room ? launch->room[plan->args[node->args + arg]] : SIZE_MAX;

@@ -1,9 +1,9 @@
-/* Questions about a plan's nodes that many files ask. */
+/* Properties of a plan's nodes that several files need. */
 #ifndef GKI_PLAN_NODE_H
 #define GKI_PLAN_NODE_H
 #include "gk_backend.h"
 
-/* Of the memory behind a task's argument. */
+/* Alignment of the memory that an argument points to. */
 static inline uint32_t gki_argument_alignment(const gk_node *node, uint32_t arg) {
   if (node->op == GK_OP_KERNEL) return node->kernel->params[arg].element_alignment;
   return node->op == GK_OP_FILL ? sizeof(node->pattern) : 1;

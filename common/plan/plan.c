@@ -7,7 +7,7 @@
 
 #define NO_RUN UINT32_MAX
 
-/* gk_node.run until the runs are numbered: a task, or a PARALLEL or SECTION with nothing else in it. */
+/* gk_node.run before number_runs: the node is a task, or a PARALLEL or SECTION of nothing but these. */
 enum { STRAIGHT = 0 };
 
 typedef struct maker {
@@ -16,27 +16,27 @@ typedef struct maker {
   gk_plan *plan;
   gk_node *nodes;
   uint32_t *args, *loops, *checkpoints, *always;
-  uint8_t *parts;   /* per line; SECTION: 1 if something is in it; PARALLEL: how many such sections, at most 2 */
-  char *text;       /* where the next name goes */
+  uint8_t *parts;   /* per line. SECTION: 1 if it isn't empty; PARALLEL: number of such sections, at most 2 */
+  char *text;       /* place of the next name */
   uint32_t arg_count, block;
 } maker;
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-typedef struct words {
+typedef struct node_name {
   const char *prefix; /* "contacts" in an included list, else "" */
   const char *text;
   size_t length;
-} words;
+} node_name;
 
-static words words_of(const char *prefix, const char *text) { return (words){prefix, text, strlen(text)}; }
+static node_name name_of_text(const char *prefix, const char *text) { return (node_name){prefix, text, strlen(text)}; }
 
-static words node_words(const gki_blocks *blocks, const gki_line *line) {
+static node_name name_of_node(const gki_blocks *blocks, const gki_line *line) {
   const gk_task *task = line->task;
   const char *text = task->name && *task->name ? task->name : NULL;
   if (!text && task->op == GK_OP_KERNEL && task->kernel->name && *task->kernel->name) text = task->kernel->name;
-  if (!text) return words_of("", gki_op_name(task->op));
-  words name = words_of(blocks->inclusions[line->inclusion].name, text);
+  if (!text) return name_of_text("", gki_op_name(task->op));
+  node_name name = name_of_text(blocks->inclusions[line->inclusion].name, text);
   switch (task->op) {
   case GK_OP_DO_WHILE: case GK_OP_WHILE: case GK_OP_IF: case GK_OP_SWITCH:
     name.text = gki_block_words(task, &name.length);
@@ -46,11 +46,11 @@ static words node_words(const gki_blocks *blocks, const gki_line *line) {
   return name;
 }
 
-static words or_unnamed(const char *text) { return words_of("", text && *text ? text : "(unnamed)"); }
+static node_name or_unnamed(const char *text) { return name_of_text("", text && *text ? text : "(unnamed)"); }
 
-static size_t words_bytes(words name) { return name.length + 1 + (*name.prefix ? strlen(name.prefix) + 1 : 0); }
+static size_t name_bytes(node_name name) { return name.length + 1 + (*name.prefix ? strlen(name.prefix) + 1 : 0); }
 
-static const char *store(maker *make, words name) {
+static const char *store(maker *make, node_name name) {
   char *begin = make->text, *at = begin;
   size_t prefix = strlen(name.prefix);
   memcpy(at, name.prefix, prefix);
@@ -62,11 +62,11 @@ static const char *store(maker *make, words name) {
   return begin;
 }
 
-/* ---- what becomes a node ----------------------------------------------------------------------------------------- */
+/* ---- which lines become nodes ------------------------------------------------------------------------------------ */
 
 static bool is_loop(gk_op op) { return op == GK_OP_DO_WHILE || op == GK_OP_WHILE; }
 
-/* From the end to the beginning, so that what is in a block is known before the block itself. */
+/* Backwards, so that the contents of a block come before the block. */
 static void count_parts(maker *make) {
   const gki_line *lines = make->blocks->lines;
   for (uint32_t k = make->blocks->line_count; k-- > 0;) {
@@ -87,13 +87,13 @@ static bool is_kept(const maker *make, uint32_t line) {
   return true;
 }
 
-/* Exact sizes of all that is to come, but the runs. */
+/* Exact sizes of all arrays except the runs. */
 static void measure(const maker *make, gk_plan *plan, size_t *args, size_t *text) {
   const gki_blocks *blocks = make->blocks;
   plan->node_count = 1;
   plan->slot_count = blocks->slot_count;
   *args = 0;
-  *text = words_bytes(or_unnamed(blocks->inclusions[0].list->name)) + 1;
+  *text = name_bytes(or_unnamed(blocks->inclusions[0].list->name)) + 1;
   for (uint32_t k = 0; k < blocks->line_count; ++k) {
     const gk_task *task = blocks->lines[k].task;
     if (task->op == GK_OP_END || !is_kept(make, k)) continue;
@@ -102,23 +102,23 @@ static void measure(const maker *make, gk_plan *plan, size_t *args, size_t *text
     plan->checkpoint_count += task->op == GK_OP_CHECKPOINT;
     plan->always_count += (task->bits & GK_ALWAYS) != 0;
     *args += gki_arg_count(task);
-    *text += words_bytes(node_words(blocks, &blocks->lines[k]));
+    *text += name_bytes(name_of_node(blocks, &blocks->lines[k]));
   }
   for (uint32_t k = 0; k < blocks->slot_count; ++k) {
     const gk_slot_desc *slot = &blocks->slots[k];
-    if (slot->type != GK_NO_TYPE) *text += words_bytes(or_unnamed(slot->name));
+    if (slot->type != GK_NO_TYPE) *text += name_bytes(or_unnamed(slot->name));
     if (slot->element) *text += strlen(slot->element) + 1;
   }
 }
 
-/* ---- writing it -------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static void write_slots(maker *make, gk_slot_desc *slots) {
-  const char *nothing = store(make, words_of("", ""));
+  const char *nothing = store(make, name_of_text("", ""));
   for (uint32_t k = 0; k < make->blocks->slot_count; ++k) {
     slots[k] = make->blocks->slots[k];
     slots[k].name = slots[k].type == GK_NO_TYPE ? nothing : store(make, or_unnamed(slots[k].name));
-    if (slots[k].element) slots[k].element = store(make, words_of("", slots[k].element));
+    if (slots[k].element) slots[k].element = store(make, name_of_text("", slots[k].element));
   }
 }
 
@@ -163,7 +163,7 @@ static void add_node(maker *make, uint32_t line) {
                     .max_iterations = task->max_iterations, .label = (int32_t)gki_label_of(blocks, line),
                     .always = (task->bits & GK_ALWAYS) != 0, .kernel = task->kernel, .call = task->call};
   node->handwritten = node->op == GK_OP_KERNEL && node->kernel && gki_backend_code(make->backend, node->kernel);
-  node->name = store(make, node_words(blocks, from));
+  node->name = store(make, name_of_node(blocks, from));
   node->arg_count = gki_arg_count(task);
   for (uint32_t k = 0; k < node->arg_count; ++k)
     make->args[make->arg_count++] = gki_slot_of(blocks, from->inclusion, task->args[k]);
@@ -198,13 +198,13 @@ static void write_nodes(maker *make) {
   plan->can_yield = make->nodes[0].can_yield;
 }
 
-/* Gives every straight node the number of its run; returns how many there are. */
+/* Gives each straight node the number of its run. @return The number of runs. */
 static uint32_t number_runs(maker *make) {
   gk_node *nodes = make->nodes;
-  uint32_t count = 0, last = 0; /* the first node of the straight piece before */
+  uint32_t count = 0, last = 0; /* last: the previous straight task or block */
   for (uint32_t at = 1; at < make->plan->node_count;) {
     gk_node *node = &nodes[at];
-    if (node->op == GK_OP_SECTION) node->run = NO_RUN; /* Else its PARALLEL would be in a run. */
+    if (node->op == GK_OP_SECTION) node->run = NO_RUN; /* else its PARALLEL would be in a run */
     if (node->run == NO_RUN) {
       ++at;
       continue;
@@ -223,11 +223,11 @@ static void write_runs(const maker *make, gk_plan_run *runs) {
     if (nodes[at].run == NO_RUN) continue;
     gk_plan_run *run = &runs[nodes[at].run];
     run->begin = at;
-    if (!run->end) run->end = at + 1; /* Later nodes came first. */
+    if (!run->end) run->end = at + 1; /* later nodes come first */
   }
 }
 
-/* A heap sort: qsort takes memory that the allocator hook doesn't see. */
+/* A heap sort, since qsort may allocate memory without the allocator hook. */
 static void sort_labels(const gk_node *nodes, uint32_t *order, uint32_t count) {
   for (uint32_t half = count / 2, end = count; end > 1;) {
     if (half > 0) {

@@ -8,12 +8,12 @@ typedef struct gki_planned {
   gk_plan plan;
 } gki_planned;
 
-/* backend: the plan is for it; NULL: for any. bits: of gk_graph_create. Fails with GK_ERROR_MEMORY only. Copies names,
- * so the list may be freed. */
+/* backend: the plan is for this one; NULL: for any. bits: of gk_graph_create. Fails with GK_ERROR_MEMORY only. Copies
+ * names, so the list may be freed. */
 gk_result gki_plan_make(gki_planned *planned, const gki_blocks *blocks, const gk_backend *backend, uint32_t bits);
 void gki_plan_free(gki_planned *planned);
 
-/* The checkpoint's node of that label; 0: none. */
+/* The node of the checkpoint with that label; 0: none. */
 uint32_t gki_plan_label(const gk_plan *plan, int32_t label);
 
 /* A node's name in a message: "task 7 (scale)", "task 3 (DO_WHILE MORE)". @return text */

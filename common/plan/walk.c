@@ -1,24 +1,24 @@
-/* The contract as a state machine, for every backend without conditional nodes: docs/contract.md, rule by rule. A walk
- * is a position in the tree (`at`, in `block`) and what it waits for there (`phase`); blocks are left by parent links,
- * so that no step needs a stack. */
+/* The contract (docs/contract.md) as a state machine, for backends without conditional nodes. A walk is a position in
+ * the tree (`at`, in `block`) and what it waits for there (`phase`). It leaves blocks by parent links, so it needs no
+ * stack. */
 #include "gk_backend.h"
 #include <string.h>
 
 enum phase {
-  GO,       /* nothing: `at` is to be visited, or is the end of `block` */
+  GO,       /* nothing: the next node is `at`, or `at` is the end of `block` */
   HEAD,     /* the flag of the WHILE at `at`, before its first pass */
-  TURN,     /* the flag of the loop `block`, after a pass */
-  YIELD,    /* the flag of the checkpoint `block`, at its true end */
+  PASS_END, /* the flag of the loop `block`, after a pass */
+  YIELD,    /* the flag of the checkpoint `block`, at its end */
   BRANCH,   /* the flag of the IF or SWITCH at `at` */
-  SEVERAL,  /* passes of the loop `at` that the backend takes at once */
+  PASSES,   /* passes of the loop `at` that the backend runs in one step */
   FORK,     /* the sections of the PARALLEL `at` */
   PROLOGUE, /* always-tasks before the target */
   EPILOGUE, /* always-tasks behind a stop */
   OVER
 };
 
-/* By wide stores: gcc 12 would write the members apart and load them by twos, and such a load waits for both stores to
- * reach the cache, which is half of what a step takes. */
+/* Uses wide stores. gcc 12 writes the members one by one and loads them in pairs; such a load waits until both stores
+ * are in the cache, which takes half the time of a step. */
 static gk_step step_of(gk_step_kind kind, uint32_t at, uint32_t node) {
   gk_step step = {.kind = kind, .at = at, .node = node};
 #if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -40,7 +40,7 @@ static void go(gk_walk *walk, uint32_t at, uint32_t block) {
   walk->phase = GO;
 }
 
-/* To what follows a block. */
+/* Goes to the node behind a block. */
 static void leave(gk_walk *walk, uint32_t block) {
   const gk_node *node = &walk->plan->nodes[block];
   go(walk, node->end, node->parent);
@@ -48,10 +48,10 @@ static void leave(gk_walk *walk, uint32_t block) {
 
 static bool cancelled(const gk_walk *walk) { return __atomic_load_n(walk->cancel, __ATOMIC_RELAXED) != 0; }
 
-/* The bit in `sections` of a PARALLEL whose sections come one by one. Levels are counted from the outside, so that a
- * bit stays with its PARALLEL. */
+/* The bit in `sections` of a PARALLEL whose sections run in series. Levels are counted from the outside, so the bit of
+ * a PARALLEL doesn't change. */
 static uint32_t section_bit(const gk_walk *walk, uint32_t parallel) {
-  _Static_assert(GK_MAX_DEPTH / 2 <= 32, "a PARALLEL and its SECTION are two blocks, so 32 bits do");
+  _Static_assert(GK_MAX_DEPTH / 2 <= 32, "a PARALLEL and its SECTION are two blocks, so 32 bits are enough");
   const gk_node *nodes = walk->plan->nodes;
   uint32_t level = 0;
   for (uint32_t block = nodes[parallel].parent; block != walk->root; block = nodes[block].parent)
@@ -59,8 +59,8 @@ static uint32_t section_bit(const gk_walk *walk, uint32_t parallel) {
   return 1u << level;
 }
 
-/* Nothing more runs. A section walked in series is an exception: a cancel closes only the rest of it, and what is
- * behind its PARALLEL. */
+/* Stops the walk. In a section that runs in series, a cancel skips only the rest of the section and what follows the
+ * PARALLEL. */
 static void stop(gk_walk *walk) {
   const gk_node *nodes = walk->plan->nodes;
   uint32_t section = 0;
@@ -77,7 +77,7 @@ static void stop(gk_walk *walk) {
   walk->phase = walk->root ? OVER : EPILOGUE;
 }
 
-/* Behind a PARALLEL whose sections came one by one. */
+/* At the end of a PARALLEL whose sections ran in series. */
 static void leave_parallel(gk_walk *walk) {
   const uint32_t parallel = walk->block;
   leave(walk, parallel);
@@ -93,7 +93,7 @@ static void end_loop(gk_walk *walk, uint32_t loop) {
   leave(walk, loop);
 }
 
-/* A loop's flag is still true after a pass. False: its bound ends it. */
+/* After a pass with a flag that isn't 0. False: the bound ends the loop. */
 static bool may_repeat(gk_walk *walk, uint32_t loop) {
   const gk_node *node = &walk->plan->nodes[loop];
   if (!node->max_iterations || walk->entries[node->loop] < node->max_iterations) return true;
@@ -102,8 +102,8 @@ static bool may_repeat(gk_walk *walk, uint32_t loop) {
   return false;
 }
 
-/* At the head of a loop, with a whole pass ahead: many at once, if the backend can. Not once the launch is cancelled:
- * the next loop end has to see it, and not every device does. */
+/* At the head of a loop: offers its passes in one step, if the backend takes such. Not in a cancelled launch: the next
+ * loop end must see the cancel, and not every device does. */
 static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   if (!(walk->takes & 1u << GK_STEP_LOOP) || cancelled(walk)) return false;
   const gk_node *node = &walk->plan->nodes[loop];
@@ -112,11 +112,11 @@ static bool offer(gk_walk *walk, uint32_t loop, gk_step *step) {
   walk->block = node->parent;
   walk->before = walk->record->passes[node->loop];
   *step = (gk_step){.kind = GK_STEP_LOOP, .at = loop, .passes = (uint32_t)left};
-  walk->phase = SEVERAL;
+  walk->phase = PASSES;
   return true;
 }
 
-/* Behind a pass whose flag is still true. True: *step is clear already. */
+/* After a pass with a flag that isn't 0. True: *step is set. */
 static bool repeat(gk_walk *walk, uint32_t loop, gk_step *step) {
   if (!may_repeat(walk, loop)) end_loop(walk, loop);
   else if (offer(walk, loop, step)) return true;
@@ -124,18 +124,18 @@ static bool repeat(gk_walk *walk, uint32_t loop, gk_step *step) {
   return false;
 }
 
-/* What became of the passes that the backend took at once; SOME and NONE: the loop goes on. */
-enum several { ENDED, STOPPED, SOME, NONE };
+/* How the backend's passes ended. SOME, NONE: the loop goes on, after some passes or none. */
+enum progress { ENDED, STOPPED, SOME, NONE };
 
-static enum several several(gk_walk *walk, int64_t ended) {
+static enum progress count_passes(gk_walk *walk, int64_t ended) {
   const gk_node *node = &walk->plan->nodes[walk->at];
   gk_launch_result *record = walk->record;
   uint64_t made = record->passes[node->loop] - walk->before;
   walk->entries[node->loop] += made;
   if (!walk->limit) walk->limit = record->limit;
   bool stops = record->yielded || record->state == GK_CANCELLED;
-  /* The walk keeps these two until it ends, since sections share the record; and writes only what was set, since they
-   * may be walked by several threads. */
+  /* Sections share the record, so the walk keeps these two until it ends. Other threads may walk other sections, so it
+   * clears only what is set. */
   if (record->limit) record->limit = 0;
   if (record->state != GK_FINISHED) record->state = GK_FINISHED;
   if (stops) return STOPPED;
@@ -144,10 +144,10 @@ static enum several several(gk_walk *walk, int64_t ended) {
   return cancelled(walk) ? STOPPED : SOME;
 }
 
-static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
+static bool after_passes(gk_walk *walk, int64_t ended, gk_step *step) {
   const uint32_t loop = walk->at;
   const gk_node *node = &walk->plan->nodes[loop];
-  switch (several(walk, ended)) {
+  switch (count_passes(walk, ended)) {
   case ENDED: end_loop(walk, loop); return false;
   case STOPPED:
     walk->block = loop;
@@ -156,7 +156,7 @@ static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
   case SOME: return repeat(walk, loop, step);
   case NONE: break;
   }
-  if (node->op == GK_OP_DO_WHILE || walk->entries[node->loop]) { /* After a pass, the flag has been read. */
+  if (node->op == GK_OP_DO_WHILE || walk->entries[node->loop]) { /* after a pass, the flag has been read */
     go(walk, loop + 1, loop);
     return false;
   }
@@ -164,7 +164,7 @@ static bool after_several(gk_walk *walk, int64_t ended, gk_step *step) {
   return true;
 }
 
-/* On a device far away the pass has ended only now that its flag is here. */
+/* A pass on a batched device has ended when its flag arrives, so this checks for a cancel once more. */
 static bool after_pass(gk_walk *walk, int64_t flag, gk_step *step) {
   const uint32_t loop = walk->block;
   if (cancelled(walk)) stop(walk);
@@ -202,13 +202,13 @@ static void take_branch(gk_walk *walk, int64_t flag) {
     return;
   }
   uint32_t one = branch + 1;
-  for (; one < end && flag != 0; --flag) /* A negative one gets to the end. */
+  for (; one < end && flag != 0; --flag) /* a negative flag reaches the end */
     one = nodes[one].end;
   if (one < end) go(walk, one + 1, one);
   else leave(walk, branch);
 }
 
-/* Leaves `block`, whose end was reached. True: *step has to be done for that. */
+/* At the end of `block`: leaves it. True: *step must be done first. */
 static bool finish_block(gk_walk *walk, gk_step *step) {
   uint32_t block = walk->block;
   const gk_node *node = &walk->plan->nodes[block];
@@ -225,7 +225,7 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
       stop(walk);
       return false;
     }
-    *step = wait_for(walk, TURN, GK_STEP_FLAG, block);
+    *step = wait_for(walk, PASS_END, GK_STEP_FLAG, block);
     return true;
   case GK_OP_CHECKPOINT:
     if (!node->flag) {
@@ -235,14 +235,14 @@ static bool finish_block(gk_walk *walk, gk_step *step) {
     *step = wait_for(walk, YIELD, GK_STEP_FLAG, block);
     return true;
   case GK_OP_PARALLEL: leave_parallel(walk); return false;
-  case GK_OP_CASE: leave(walk, node->parent); return false; /* No other case is for this value. */
+  case GK_OP_CASE: leave(walk, node->parent); return false; /* the other cases are for other values */
   default: break;
   }
   leave(walk, block);
   return false;
 }
 
-/* The run that is all of a checkpoint's block and can be asked for together with its flag; else UINT32_MAX. */
+/* The run that fills the block of a checkpoint with a flag, if the backend takes both in one step; else UINT32_MAX. */
 static uint32_t run_of_block(const gk_walk *walk, uint32_t checkpoint) {
   const gk_plan *plan = walk->plan;
   const gk_node *node = &plan->nodes[checkpoint];
@@ -251,7 +251,7 @@ static uint32_t run_of_block(const gk_walk *walk, uint32_t checkpoint) {
   return run != UINT32_MAX && plan->runs[run].end == node->end ? run : UINT32_MAX;
 }
 
-/* Comes to the block at `at`. True: *step has to be done before it is entered. */
+/* Enters the block at `at`. True: *step must be done first. */
 static bool visit(gk_walk *walk, gk_step *step) {
   uint32_t at = walk->at, run;
   const gk_node *node = &walk->plan->nodes[at];
@@ -271,7 +271,7 @@ static bool visit(gk_walk *walk, gk_step *step) {
     walk->phase = YIELD;
     *step = step_of(GK_STEP_CHECKPOINT, run, at);
     return true;
-  case GK_OP_ELSE: leave(walk, at); return false; /* Reached from the block before it, which was taken. */
+  case GK_OP_ELSE: leave(walk, at); return false; /* reached from the end of its IF, which ran */
   case GK_OP_PARALLEL:
     if (!(walk->takes & 1u << GK_STEP_FORK)) break;
     *step = wait_for(walk, FORK, GK_STEP_FORK, at);
@@ -282,8 +282,8 @@ static bool visit(gk_walk *walk, gk_step *step) {
   return false;
 }
 
-/* The run at `at`. */
-static gk_step go_on(gk_walk *walk) {
+/* The step for the run at `at`. */
+static gk_step next_run(gk_walk *walk) {
   const gk_plan *plan = walk->plan;
   const gk_node *node = &plan->nodes[walk->at];
   walk->always += node->always;
@@ -291,7 +291,7 @@ static gk_step go_on(gk_walk *walk) {
   return step_of(GK_STEP_RUN, node->run, 0);
 }
 
-/* Always-tasks that are still due, up to node `before`. */
+/* The next always-task before node `before` that hasn't run. */
 static bool next_always(gk_walk *walk, uint32_t before, gk_step *step) {
   const gk_plan *plan = walk->plan;
   if (walk->always >= plan->always_count || plan->always[walk->always] >= before) return false;
@@ -299,13 +299,12 @@ static bool next_always(gk_walk *walk, uint32_t before, gk_step *step) {
   return true;
 }
 
-/* Always-tasks before the target are done. */
 static void go_to_target(gk_walk *walk) {
   go(walk, walk->target, walk->plan->nodes[walk->target].parent);
   walk->target = 0;
 }
 
-/* Always-tasks that are still due behind a stop, then the end. */
+/* The rest of the always-tasks after a stop, then the end. */
 static gk_step finish_walk(gk_walk *walk) {
   gk_step step;
   if (walk->phase == EPILOGUE && next_always(walk, UINT32_MAX, &step)) return step;
@@ -326,14 +325,14 @@ void gk_walk_start(gk_walk *walk, const gk_plan *plan, const gk_launch_args *lau
   if (!walk->target) go(walk, 1, 0);
 }
 
-/* What it waited for is here: the answer to the step before. True: *step is clear already. */
+/* Handles the answer to the last step. True: *step is set. */
 static bool answered(gk_walk *walk, int64_t answer, gk_step *step) {
   switch ((enum phase)walk->phase) {
   case HEAD: take_head(walk, answer); return false;
-  case TURN: return after_pass(walk, answer, step);
+  case PASS_END: return after_pass(walk, answer, step);
   case YIELD: after_checkpoint(walk, answer); return false;
   case BRANCH: take_branch(walk, answer); return false;
-  case SEVERAL: return after_several(walk, answer, step);
+  case PASSES: return after_passes(walk, answer, step);
   case FORK: after_fork(walk); return false;
   case PROLOGUE:
     if (next_always(walk, walk->target, step)) return true;
@@ -341,7 +340,7 @@ static bool answered(gk_walk *walk, int64_t answer, gk_step *step) {
     return false;
   case GO:
   case EPILOGUE:
-  case OVER: break; /* gk_walk_next sees to these */
+  case OVER: break; /* gk_walk_next handles these */
   }
   return false;
 }
@@ -355,7 +354,7 @@ gk_step gk_walk_next(gk_walk *walk, int64_t answer) {
     if (walk->phase != GO) due = answered(walk, answer, &step);
     else if (walk->at == plan->nodes[walk->block].end) due = finish_block(walk, &step);
     else if (plan->nodes[walk->at].run == UINT32_MAX) due = visit(walk, &step);
-    else return go_on(walk);
+    else return next_run(walk);
     if (due) return step;
   }
 }
@@ -364,7 +363,7 @@ void gk_walk_fork(const gk_walk *walk, uint32_t section, gk_walk *section_walk) 
   *section_walk = *walk;
   section_walk->root = section;
   section_walk->limit = 0;
-  section_walk->stopped = false; /* what a section beside it did, joined already, is no affair of its own */
+  section_walk->stopped = false; /* another section, joined before, may have stopped */
   section_walk->sections = 0;
   go(section_walk, section + 1, section);
 }
