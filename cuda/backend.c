@@ -54,7 +54,7 @@ static void close_device(void *at) {
   gki_cuda_close(at);
 }
 
-/* What a graph is when the device decides. */
+/* The capability report if the device decides. */
 static const gk_capability native[] = {
   {"KERNEL", GK_NATIVE, "A kernel node; it finds its arguments and item counts in a table on the device, so that a "
                         "slot bound anew costs one copy, whatever uses it. One with code by hand has them in itself, "
@@ -77,7 +77,7 @@ static const gk_capability native[] = {
 };
 _Static_assert(GK_COUNT(native) == GKI_CUDA_CAPABILITIES, "room in the device");
 
-/* What is different when the host does. DO_WHILE says why. */
+/* The lines that differ if the host decides. describe_gated writes the reason for DO_WHILE. */
 static const gk_capability gated[] = {
   {"DO_WHILE", GK_ON_HOST, ""},
   {"WHILE", GK_ON_HOST, "As DO_WHILE."},
@@ -184,7 +184,7 @@ static void describe(void *at, gk_device_info *info) {
 
 typedef struct any_graph {
   bool is_gated;
-  char why[1024]; /* if it is */
+  char why[1024]; /* the reason for host-gating */
   union {
     gki_cuda_graph native;
     gki_cuda_gated gated;
@@ -202,7 +202,7 @@ gki_cuda_graph *gki_cuda_native_of(void *state) {
   return graph->is_gated ? NULL : &graph->native;
 }
 
-/* "" in `why`: the device decides. */
+/* `why` becomes "" if the device decides. */
 static void describe_why_gated(const gki_cuda_device *device, const gk_plan *plan, char *why, size_t bytes) {
   why[0] = 0;
   if (plan->bits & GK_ISOLATE) snprintf(why, bytes, "GK_ISOLATE runs each task by itself");

@@ -57,8 +57,8 @@ typedef struct gki_cuda_device {
   int reaches_pageable; /* not 0: host memory that isn't page-locked, too (HMM, ATS) */
   atomic_bool lost;    /* every call fails; why_lost, written before, has the first failure */
   char why_lost[1400];
-  bool has_lock;          /* the lock was made */
-  pthread_mutex_t lock; /* of what follows */
+  bool has_lock;       /* the lock was made */
+  pthread_mutex_t lock; /* for the next four, and to write why_lost */
   gki_cuda_pinned *pinned; /* page-locked memory that callers have */
   gki_cuda_pass_counts *counts; /* for loops in callers' graphs */
   struct gki_cuda_order *unjoined; /* last launches on callers' streams that the device's stream doesn't wait for yet;
@@ -70,7 +70,7 @@ typedef struct gki_cuda_device {
   gki_cuda_kernel copy_kernel, fill_kernel;
   CUmodule transfers;      /* these two, compiled at run time, if the driver takes none of gk's images */
   char no_transfers[1400]; /* why there is no COPY and FILL */
-  char no_calls[200];    /* for the capability report, like the next four */
+  char no_calls[200];    /* for the capability report, like the next three */
   char no_kernels[1400];
   char why_loops[3500], why_chained[3500]; /* of DO_WHILE, of PARALLEL */
   gki_cuda_caps caps;

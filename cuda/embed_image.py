@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes a file's bytes as C: embed_image.py cuda/image/gates.fatbin gki_gates_fatbin > gates_fatbin.c
 
-Aligned as the driver wants an image to be, with a zero byte behind them, and NAME_bytes says how many there are."""
+The array has the alignment of an image and a zero byte at its end. NAME_bytes is its size without that byte."""
 import re
 import sys
 

@@ -20,7 +20,7 @@ typedef struct gki_cuda_variant {
   CUgraph graph;
   CUgraphExec exec;
   CUdeviceptr tables;    /* gki_cuda_tables and all that they point to */
-  CUdeviceptr guards;    /* the words among it */
+  CUdeviceptr guards;    /* those among the tables */
   void *staged;          /* page-locked source of the tables */
   gki_cuda_place *places; /* by node of the gates */
   CUgraphNode prologue;  /* NULL: none */
@@ -48,7 +48,7 @@ typedef struct gki_cuda_graph {
   bool is_plain;           /* GK_WITH_PLAIN, in both variants */
   bool sends_target_by_copy; /* else by an update of the prologue's node */
   uint32_t target_sent;    /* the target that was copied last */
-  bool wait_failed;        /* no wait for all launches has succeeded since */
+  bool wait_failed;        /* a wait failed, and no later one has succeeded */
   gki_cuda_parameters parameters;
   gki_cuda_counts counts;
   gki_calls calls;         /* a new binding of their slots makes the variants again */

@@ -8,7 +8,7 @@
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
 /* Drops both variants, after a wait for the launches that run them. */
-static gk_result record_again(gki_cuda_graph *graph) {
+static gk_result drop_variants(gki_cuda_graph *graph) {
   const gki_cuda_device *device = graph->device;
   gk_result result = gki_cuda_graph_result(device, graph->plan, gki_cuda_catch_up(graph->device, &graph->order),
                                           "waiting for its launches");
@@ -78,7 +78,7 @@ static gk_result prepare(gki_cuda_graph *graph, const gk_launch_args *launch, co
   const bool made = graph->fresh.exec != NULL;
   const bool again = graph->calls.any && gki_calls_changed(&graph->calls, launch) && made;
   gk_result result = repeat_failed_wait(graph);
-  if (result == GK_OK && again) result = record_again(graph);
+  if (result == GK_OK && again) result = drop_variants(graph);
   graph->records_again = graph->records_again || again; /* an earlier launch may have failed before it recorded */
   gki_cuda_parameters_take(&graph->parameters, launch);
   gki_cuda_counts_expect(&graph->counts, launch, number);

@@ -121,7 +121,7 @@ static gk_result finish(const gki_cuda_device *device) {
   return gki_cuda_result(device->driver, device->driver->cuStreamSynchronize(device->stream), "cuStreamSynchronize");
 }
 
-/* What overlaps goes through memory in between, as the driver leaves open what it makes of it. */
+/* The driver leaves copies between overlapping ranges undefined, so they use a buffer. */
 static gk_result copy_overlapping(const gki_cuda_device *device, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
   const gki_cuda_driver *driver = device->driver;
   CUdeviceptr between = 0;
