@@ -230,7 +230,7 @@ static const gk_task tasks[] = {
     GK_END,
     DECIDE_TASK,
   GK_END};
-const gk_list bfs_list = GK_LIST(bfs, tasks, slots);
+const gk_list bench_bfs_list = GK_LIST(bfs, tasks, slots);
 
 static const gk_task wide_tasks[] = {
   BEGIN_TASKS,
@@ -238,16 +238,16 @@ static const gk_task wide_tasks[] = {
     LEVEL_TASKS,
     DECIDE_TASK,
   GK_END};
-const gk_list bfs_wide_list = GK_LIST(bfs_wide, wide_tasks, slots);
+const gk_list bench_bfs_wide_list = GK_LIST(bfs_wide, wide_tasks, slots);
 
 static const gk_task begin_tasks[] = {BEGIN_TASKS}, push_tasks[] = {PUSH_TASK, DECIDE_TASK},
                      gather_tasks[] = {GATHER_TASK, PUSH_TASK, DECIDE_TASK}, pull_tasks[] = {PULL_TASKS, DECIDE_TASK},
                      alone_tasks[] = {ALONE_TASK, DECIDE_TASK};
-const gk_list bfs_begin = GK_LIST(begin, begin_tasks, slots);
-const gk_list bfs_stretches[BFS_STRETCHES] = {
+const gk_list bench_bfs_begin = GK_LIST(begin, begin_tasks, slots);
+const gk_list bench_bfs_stretches[BFS_STRETCHES] = {
   [BFS_PUSH] = GK_LIST(push, push_tasks, slots), [BFS_GATHER] = GK_LIST(gather, gather_tasks, slots),
   [BFS_PULL] = GK_LIST(pull, pull_tasks, slots), [BFS_ALONE] = GK_LIST(alone, alone_tasks, slots)};
-const size_t bfs_next = offsetof(search, next), bfs_level = offsetof(search, level);
+const size_t bench_bfs_next = offsetof(search, next), bench_bfs_level = offsetof(search, level);
 
 _Static_assert(PIECE == BFS_PIECE && ALPHA == BFS_ALPHA && BETA == BFS_BETA && GAMMA == BFS_GAMMA,
                "by hand the same is decided");
@@ -256,7 +256,7 @@ _Static_assert(BFS_END == 0 && NEXT_PUSH == BFS_PUSH && NEXT_GATHER == BFS_GATHE
 
 static size_t room_of(const bfs_graph *g) { return (size_t)(g->vertices + g->edges / PIECE); }
 
-void bfs_numbers(const bfs_graph *g, int parts, int few, bfs_number numbers[BFS_NUMBERS]) {
+void bench_bfs_numbers(const bfs_graph *g, int parts, int few, bfs_number numbers[BFS_NUMBERS]) {
   numbers[0] = (bfs_number){VERTICES, g->vertices};
   numbers[1] = (bfs_number){WORDS, (g->vertices + 31) / 32};
   numbers[2] = (bfs_number){EDGES, g->edges};
@@ -265,14 +265,14 @@ void bfs_numbers(const bfs_graph *g, int parts, int few, bfs_number numbers[BFS_
   numbers[5] = (bfs_number){FEW, few};
 }
 
-void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g) {
+void bench_bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g) {
   const size_t n = (size_t)g->vertices, m = (size_t)g->edges, words = (n + 31) / 32;
-  must(gk_resize(graph, FIRST, n + 1));
-  must(gk_resize(graph, TO, m));
-  must(gk_resize(graph, DIST, n));
-  must(gk_resize(graph, FRONT, words));
-  must(gk_resize(graph, PIECES, 2 * room_of(g)));
-  must(gk_resize(graph, QUEUE, n));
-  must(gk_upload(device, gk_bound(graph, FIRST), g->first, (n + 1) * sizeof *g->first));
-  must(gk_upload(device, gk_bound(graph, TO), g->to, m * sizeof *g->to));
+  bench_must(gk_resize(graph, FIRST, n + 1));
+  bench_must(gk_resize(graph, TO, m));
+  bench_must(gk_resize(graph, DIST, n));
+  bench_must(gk_resize(graph, FRONT, words));
+  bench_must(gk_resize(graph, PIECES, 2 * room_of(g)));
+  bench_must(gk_resize(graph, QUEUE, n));
+  bench_must(gk_upload(device, gk_bound(graph, FIRST), g->first, (n + 1) * sizeof *g->first));
+  bench_must(gk_upload(device, gk_bound(graph, TO), g->to, m * sizeof *g->to));
 }

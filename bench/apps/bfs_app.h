@@ -21,29 +21,29 @@ typedef struct bfs_graph {
 } bfs_graph; /* all of it in memory that processes share */
 
 /* R-MAT as in Graph500: 2^scale vertices, numbered at random, 16 edges for each. */
-void bfs_make_rmat(bfs_graph *g, int scale);
+void bench_bfs_make_rmat(bfs_graph *g, int scale);
 /* Neighbours along x, y and z; one edge in ten is missing. With z = 1 it is much like a map of roads. */
-void bfs_make_mesh(bfs_graph *g, int x, int y, int z);
+void bench_bfs_make_mesh(bfs_graph *g, int x, int y, int z);
 
 /* What they are held against. `queue` has room for all vertices. @return How many are in reach. */
-int bfs_by_queue(const bfs_graph *g, int source, int *distance, int *queue);
+int bench_bfs_by_queue(const bfs_graph *g, int source, int *distance, int *queue);
 
 /* ---- the task list ----------------------------------------------------------------------------------------------- */
 
 enum { FIRST = 1, TO, DIST, FRONT, PIECES, QUEUE, VERTICES, WORDS, EDGES, ROOM, SOURCE, PARTS, FEW, COUNT, MORE,
        FOUND, SCOUT, AWAKE, SEARCH };
 /* For a few threads, and for many: there, no level is small enough to be one thread's. */
-extern const gk_list bfs_list, bfs_wide_list;
+extern const gk_list bench_bfs_list, bench_bfs_wide_list;
 
 /* The same for a loop of the host's, which looks at an int behind each of them: which is next, or 0, the end. */
 enum { BFS_END, BFS_PUSH, BFS_GATHER, BFS_PULL, BFS_ALONE, BFS_STRETCHES };
-extern const gk_list bfs_begin;
-extern const gk_list bfs_stretches[BFS_STRETCHES];
+extern const gk_list bench_bfs_begin;
+extern const gk_list bench_bfs_stretches[BFS_STRETCHES];
 /* Places in SEARCH's memory, in bytes: that int's, and that of how many levels there were. */
-extern const size_t bfs_next, bfs_level;
+extern const size_t bench_bfs_next, bench_bfs_level;
 
 /* Gives the slots that are memory theirs, and uploads the graph. */
-void bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g);
+void bench_bfs_bind(gk_device *device, gk_graph *graph, const bfs_graph *g);
 /* All numbers but SOURCE. parts: of a level's pieces, each for one item. On the host as many as there are threads, so
  * that what a thread has found lies together in the next level and is its own once more; on a GPU as many as can be.
  * few: vertices of a level that is worth sharing; 0: each is. */
@@ -52,5 +52,5 @@ typedef struct bfs_number {
   gk_slot slot;
   int value;
 } bfs_number;
-void bfs_numbers(const bfs_graph *g, int parts, int few, bfs_number numbers[BFS_NUMBERS]);
+void bench_bfs_numbers(const bfs_graph *g, int parts, int few, bfs_number numbers[BFS_NUMBERS]);
 #endif

@@ -76,7 +76,7 @@ static void build(bfs_graph *g, const edge *edges, size_t count, int n) {
 
 /* ---- what is to be found ----------------------------------------------------------------------------------------- */
 
-int bfs_by_queue(const bfs_graph *g, int source, int *distance, int *queue) {
+int bench_bfs_by_queue(const bfs_graph *g, int source, int *distance, int *queue) {
   int begin = 0, end = 1;
   memset(distance, 0xff, (size_t)g->vertices * sizeof *distance);
   distance[source] = 0;
@@ -108,7 +108,7 @@ static void choose_sources(bfs_graph *g) {
     for (int tries = 0; reached < g->vertices / 4 || !is_new(g, k); ++tries) {
       if (tries == 1000) bench_fail("a graph without a large component");
       g->sources[k] = (int)(draw() % n);
-      reached = bfs_by_queue(g, g->sources[k], g->distances[k], queue);
+      reached = bench_bfs_by_queue(g, g->sources[k], g->distances[k], queue);
     }
   }
   free(queue);
@@ -129,7 +129,7 @@ static edge throw_edge(int scale) {
   return e;
 }
 
-void bfs_make_rmat(bfs_graph *g, int scale) {
+void bench_bfs_make_rmat(bfs_graph *g, int scale) {
   const int n = 1 << scale;
   const size_t count = 16 * (size_t)n;
   edge *edges = room_for(count * sizeof *edges);
@@ -150,7 +150,7 @@ void bfs_make_rmat(bfs_graph *g, int scale) {
   choose_sources(g);
 }
 
-void bfs_make_mesh(bfs_graph *g, int x, int y, int z) {
+void bench_bfs_make_mesh(bfs_graph *g, int x, int y, int z) {
   const int n = x * y * z, steps[] = {1, x, x * y};
   edge *edges = room_for(3 * (size_t)n * sizeof *edges);
   size_t count = 0;

@@ -19,7 +19,7 @@ struct bfs_hand {
   sums turns[3]; /* of a level, of the one before, and the next one's, zeroed */
 };
 
-bool bfs_copy(const bfs_graph *g, bfs_graph *to) {
+bool bench_bfs_copy(const bfs_graph *g, bfs_graph *to) {
   const size_t rows = ((size_t)g->vertices + 1) * sizeof *g->first, edges = (size_t)g->edges * sizeof *g->to;
   *to = *g;
   to->first = bench_large(rows);
@@ -30,10 +30,10 @@ bool bfs_copy(const bfs_graph *g, bfs_graph *to) {
   return true;
 }
 
-bfs_hand *bfs_hand_begin(const bfs_graph *g) {
+bfs_hand *bench_bfs_hand_begin(const bfs_graph *g) {
   const size_t n = (size_t)g->vertices, words = (n + 31) / 32;
   bfs_hand *h = calloc(1, sizeof *h);
-  if (!h || !bfs_copy(g, &h->copy)) return NULL;
+  if (!h || !bench_bfs_copy(g, &h->copy)) return NULL;
   h->g = &h->copy;
   h->words = (int)words;
   h->dist = bench_large(n * sizeof *h->dist);
@@ -208,7 +208,7 @@ static int go_alone(bfs_hand *h, course *c, int turn) {
 
 #define CHUNKS_OF(count) _Pragma("omp parallel for schedule(dynamic)") for (int k = 0; k < (count); k += CHUNK)
 
-const int *bfs_hand_loops(bfs_hand *h, int source) {
+const int *bench_bfs_hand_loops(bfs_hand *h, int source) {
   const int n = h->g->vertices;
 #pragma omp parallel for schedule(static)
   for (int v = 0; v < n; ++v) h->dist[v] = -1;
@@ -234,7 +234,7 @@ const int *bfs_hand_loops(bfs_hand *h, int source) {
   return h->dist;
 }
 
-const int *bfs_hand_region(bfs_hand *h, int source) {
+const int *bench_bfs_hand_region(bfs_hand *h, int source) {
   const int n = h->g->vertices;
   int next;
   course shared;

@@ -21,7 +21,7 @@ static growth_axis axes[GROWTH_AXES];
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-size_t growth_held(void) { return bench_held; }
+size_t bench_growth_held(void) { return bench_held; }
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
@@ -120,11 +120,11 @@ static void make_axis(growth_axis *axis, const char *along, const char *unit, co
   if (axis->middle > axis->count - 2) axis->middle = axis->count - 2;
 }
 
-void growth_begin(void) {
-  must(gk_set_allocator(&bench_counting));
+void bench_growth_begin(void) {
+  bench_must(gk_set_allocator(&bench_counting));
 }
 
-void growth_open(gk_device *opened) {
+void bench_growth_open(gk_device *opened) {
   static const int tasks[] = {10, 100, 1000, 10000, 100000}, deep[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   static const int checkpoints[] = {0, 1, 10, 100, 1000}, sections[] = {1, 2, 4, 8, 16};
   static const int many[] = {10, 100, 1000, 10000};
@@ -150,7 +150,7 @@ void growth_open(gk_device *opened) {
   if (!numbers) bench_fail(gk_error());
 }
 
-void growth_close(void) {
+void bench_growth_close(void) {
   for (int k = 0; k < GROWTH_AXES; ++k)
     for (int n = 0; n < axes[k].count; ++n) free((void *)(uintptr_t)axes[k].lists[n].list.tasks);
   gk_free(device, numbers);
@@ -158,32 +158,32 @@ void growth_close(void) {
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-gk_graph *growth_make(const growth_list *list) {
+gk_graph *bench_growth_make(const growth_list *list) {
   gk_graph *graph;
-  must(gk_graph_create(device, &list->list, 0, &graph));
+  bench_must(gk_graph_create(device, &list->list, 0, &graph));
   return graph;
 }
 
-void growth_bind(const growth_list *list, gk_graph *graph) {
+void bench_growth_bind(const growth_list *list, gk_graph *graph) {
   for (int k = 0; k < GROWTH_NUMBERS && list->numbers[k]; ++k)
-    must(gk_bind(graph, X + k, numbers + GROWTH_NUMBERS - 1 - k));
+    bench_must(gk_bind(graph, X + k, numbers + GROWTH_NUMBERS - 1 - k));
 }
 
-void growth_launch(gk_graph *graph) {
-  must(gk_launch(graph, 0));
-  must(gk_wait(graph, NULL));
+void bench_growth_launch(gk_graph *graph) {
+  bench_must(gk_launch(graph, 0));
+  bench_must(gk_wait(graph, NULL));
 }
 
-void growth_clear(void) {
+void bench_growth_clear(void) {
   static const int none[GROWTH_NUMBERS];
-  must(gk_upload(device, numbers, none, sizeof none));
+  bench_must(gk_upload(device, numbers, none, sizeof none));
 }
 
-bool growth_is_right(const growth_list *list, gk_graph *graph, uint64_t launches) {
+bool bench_growth_is_right(const growth_list *list, gk_graph *graph, uint64_t launches) {
   int seen[GROWTH_NUMBERS];
   const gk_status *status;
-  must(gk_download(device, seen, numbers, sizeof seen));
-  must(gk_wait(graph, &status));
+  bench_must(gk_download(device, seen, numbers, sizeof seen));
+  bench_must(gk_wait(graph, &status));
   bool right = status->state == GK_FINISHED && gk_passes(status, 0) == list->passes;
   for (int k = 0; k < GROWTH_NUMBERS; ++k)
     right = right && seen[GROWTH_NUMBERS - 1 - k] == list->numbers[k] * (int)launches;
@@ -199,17 +199,17 @@ static double since(double begin) { return (bench_now() - begin) / 1000; }
 typedef struct life { double made, launched, destroyed, bytes; } life;
 
 static bool live(const growth_list *list, life *took) {
-  const size_t before = growth_held();
-  growth_clear();
+  const size_t before = bench_growth_held();
+  bench_growth_clear();
   double begin = bench_now();
-  gk_graph *graph = growth_make(list);
+  gk_graph *graph = bench_growth_make(list);
   took->made += since(begin);
-  growth_bind(list, graph);
+  bench_growth_bind(list, graph);
   begin = bench_now();
-  growth_launch(graph);
+  bench_growth_launch(graph);
   took->launched += since(begin);
-  took->bytes += (double)(growth_held() - before);
-  const bool right = growth_is_right(list, graph, 1);
+  took->bytes += (double)(bench_growth_held() - before);
+  const bool right = bench_growth_is_right(list, graph, 1);
   begin = bench_now();
   gk_graph_destroy(graph);
   took->destroyed += since(begin);
@@ -248,15 +248,15 @@ static bool first_resume(void *with, uint64_t times, bench_took *took) {
   const growth_list *list = with;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    gk_graph *graph = growth_make(list);
-    growth_bind(list, graph);
-    growth_launch(graph);
-    growth_clear();
+    gk_graph *graph = bench_growth_make(list);
+    bench_growth_bind(list, graph);
+    bench_growth_launch(graph);
+    bench_growth_clear();
     const double begin = bench_now();
-    must(gk_launch(graph, list->label));
-    must(gk_wait(graph, NULL));
+    bench_must(gk_launch(graph, list->label));
+    bench_must(gk_wait(graph, NULL));
     took->all += since(begin);
-    right = growth_is_right(list, graph, 1) && right;
+    right = bench_growth_is_right(list, graph, 1) && right;
     gk_graph_destroy(graph);
   }
   return right;
@@ -268,11 +268,11 @@ static const char *without_checkpoint(const growth_list *list) {
 
 static bool replay(void *with, uint64_t times, bench_took *took) {
   const growth_list *list = with;
-  growth_clear();
+  bench_growth_clear();
   const double begin = bench_now();
-  for (uint64_t k = 0; k < times; ++k) growth_launch(list->kept);
+  for (uint64_t k = 0; k < times; ++k) bench_growth_launch(list->kept);
   took->all += since(begin);
-  return growth_is_right(list, list->kept, times);
+  return bench_growth_is_right(list, list->kept, times);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -281,9 +281,9 @@ static void keep(growth_axis *axis, bool of_kept) {
   for (int k = 0; k < axis->count; ++k) {
     growth_list *list = &axis->lists[k];
     if (of_kept) {
-      list->kept = growth_make(list);
-      growth_bind(list, list->kept);
-      growth_launch(list->kept);
+      list->kept = bench_growth_make(list);
+      bench_growth_bind(list, list->kept);
+      bench_growth_launch(list->kept);
     } else {
       gk_graph_destroy(list->kept);
       list->kept = NULL;
@@ -311,7 +311,7 @@ static void ask(const char *id, int tries, growth_axis *axis, const growth_quest
   if (asked->of_kept) keep(axis, false);
 }
 
-void growth_measure(const char *id, int tries, const growth_question *more, size_t count) {
+void bench_growth_measure(const char *id, int tries, const growth_question *more, size_t count) {
   static const growth_question of_all[] = {
     {"building", "how long does it take to build a graph, and to destroy it?", "us", building, false},
     {"the first launch", "how long does the first launch take, until it is over?", "us", first_launch, false},

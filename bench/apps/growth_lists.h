@@ -34,21 +34,21 @@ typedef struct growth_question {
 } growth_question;
 
 /* gk's allocator from here on counts; to be called before the first device is opened. */
-void growth_begin(void);
+void bench_growth_begin(void);
 /* Makes the lists, and the numbers on that device. */
-void growth_open(gk_device *device);
-void growth_close(void);
+void bench_growth_open(gk_device *device);
+void bench_growth_close(void);
 /* Asks all lists what every backend is asked, and then the questions given.
  * @param tries  Calls of an arm per turn, of those that take time. */
-void growth_measure(const char *id, int tries, const growth_question *more, size_t count);
+void bench_growth_measure(const char *id, int tries, const growth_question *more, size_t count);
 
 /* Bytes of the host's memory that gk holds. */
-size_t growth_held(void);
-gk_graph *growth_make(const growth_list *list);
-void growth_bind(const growth_list *list, gk_graph *graph);
+size_t bench_growth_held(void);
+gk_graph *bench_growth_make(const growth_list *list);
+void bench_growth_bind(const growth_list *list, gk_graph *graph);
 /* To be called before launches whose results are to be looked at. */
-void growth_clear(void);
-void growth_launch(gk_graph *graph);
+void bench_growth_clear(void);
+void bench_growth_launch(gk_graph *graph);
 /* Whether so many launches since did what they should. */
-bool growth_is_right(const growth_list *list, gk_graph *graph, uint64_t launches);
+bool bench_growth_is_right(const growth_list *list, gk_graph *graph, uint64_t launches);
 #endif

@@ -8,11 +8,11 @@
 
 GK_SOURCE(bench_particles, &particles_math)
 
-GK_FN int first_of_list(int i, int room, setting s) { return s.by_rank != 0 ? i : i * room; }
-GK_FN int step_of_list(setting s) { return s.by_rank != 0 ? s.n : 1; }
+GK_FN int bench_first_of_list(int i, int room, setting s) { return s.by_rank != 0 ? i : i * room; }
+GK_FN int bench_step_of_list(setting s) { return s.by_rank != 0 ? s.n : 1; }
 
-GK_KERNEL(begin_run, (out(int, step), out(int, stale), out(int, searches), out(double, energy), out(double, along_x),
-                      out(double, along_y), out(double, along_z))) {
+GK_KERNEL(bench_begin_run, (out(int, step), out(int, stale), out(int, searches), out(double, energy),
+                            out(double, along_x), out(double, along_y), out(double, along_z))) {
   step[0] = 0;
   stale[0] = 1; /* whatever was listed before */
   searches[0] = 0;
@@ -25,24 +25,24 @@ GK_KERNEL(begin_run, (out(int, step), out(int, stale), out(int, searches), out(d
 /* ---- a step ------------------------------------------------------------------------------------------------------ */
 
 /* Half a push, and a whole step of the way. */
-GK_KERNEL(advance, (inout(vec, x), inout(vec, v), atomic(int, stale), in(vec, force), in(vec, listed),
-                    value(setting, s))) {
+GK_KERNEL(bench_advance, (inout(vec, x), inout(vec, v), atomic(int, stale), in(vec, force), in(vec, listed),
+                          value(setting, s))) {
   double half = 0.5 * s.step;
   vec to = {v[i].x + half * force[i].x, v[i].y + half * force[i].y, v[i].z + half * force[i].z};
-  vec at = {wrapped(x[i].x + s.step * to.x, s.side), wrapped(x[i].y + s.step * to.y, s.side),
-            wrapped(x[i].z + s.step * to.z, s.side)};
+  vec at = {bench_wrapped(x[i].x + s.step * to.x, s.side), bench_wrapped(x[i].y + s.step * to.y, s.side),
+            bench_wrapped(x[i].z + s.step * to.z, s.side)};
   x[i] = at;
   v[i] = to;
-  if (square(vec_apart(listed[i], at, s.side)) > s.moves) gk_atomic_exchange(&stale[0], 1);
+  if (bench_square(bench_vec_apart(listed[i], at, s.side)) > s.moves) gk_atomic_exchange(&stale[0], 1);
 }
 /* What pushes at the new place, and the other half. */
-GK_KERNEL(push, (out(vec, force), inout(vec, v), in(vec, x), in(int, count), in(int, neighbour), value(int, room),
-                 value(setting, s))) {
+GK_KERNEL(bench_push, (out(vec, force), inout(vec, v), in(vec, x), in(int, count), in(int, neighbour), value(int, room),
+                       value(setting, s))) {
   vec here = x[i], sum = {0.0, 0.0, 0.0};
-  int at = first_of_list(i, room, s), stride = step_of_list(s);
+  int at = bench_first_of_list(i, room, s), stride = bench_step_of_list(s);
   for (int k = 0; k < count[i]; ++k, at += stride) {
-    vec d = vec_apart(here, x[neighbour[at]], s.side);
-    double near = square(d);
+    vec d = bench_vec_apart(here, x[neighbour[at]], s.side);
+    double near = bench_square(d);
     if (near >= 1.0 || near <= 0.0) continue;
     double pull = s.stiffness * (1.0 - 1.0 / sqrt(near));
     sum.x += pull * d.x;
@@ -55,25 +55,25 @@ GK_KERNEL(push, (out(vec, force), inout(vec, v), in(vec, x), in(int, count), in(
   v[i].y += half * sum.y;
   v[i].z += half * sum.z;
 }
-GK_KERNEL(next_step, (inout(int, step), out(int, going), value(int, steps))) {
+GK_KERNEL(bench_next_step, (inout(int, step), out(int, going), value(int, steps))) {
   step[0] += 1;
   going[0] = step[0] < steps ? 1 : 0;
 }
 
 /* ---- lists of neighbours ----------------------------------------------------------------------------------------- */
 
-GK_KERNEL(count_cells, (out(int, cell), atomic(int, count), in(vec, x), value(setting, s))) {
-  int c = (cell_along(x[i].z, s) * s.cells + cell_along(x[i].y, s)) * s.cells + cell_along(x[i].x, s);
+GK_KERNEL(bench_count_cells, (out(int, cell), atomic(int, count), in(vec, x), value(setting, s))) {
+  int c = (bench_cell_along(x[i].z, s) * s.cells + bench_cell_along(x[i].y, s)) * s.cells + bench_cell_along(x[i].x, s);
   cell[i] = c;
   gk_atomic_add(&count[c], 1);
 }
 /* A prefix sum in three kernels: blocks, the blocks' sums by one item, blocks again. */
-GK_KERNEL(scan_blocks, (out(int, block), in(int, count), value(int, n))) {
+GK_KERNEL(bench_scan_blocks, (out(int, block), in(int, count), value(int, n))) {
   int end = (i + 1) * SCAN_BLOCK < n ? (i + 1) * SCAN_BLOCK : n, total = 0;
   for (int k = i * SCAN_BLOCK; k < end; ++k) total += count[k];
   block[i] = total;
 }
-GK_KERNEL(scan_totals, (inout(int, block), out(int, first), value(int, blocks), value(int, n))) {
+GK_KERNEL(bench_scan_totals, (inout(int, block), out(int, first), value(int, blocks), value(int, n))) {
   int total = 0;
   for (int k = 0; k < blocks; ++k) {
     int here = block[k];
@@ -82,17 +82,17 @@ GK_KERNEL(scan_totals, (inout(int, block), out(int, first), value(int, blocks), 
   }
   first[n] = total;
 }
-GK_KERNEL(scan_spread, (out(int, first), in(int, block), in(int, count), value(int, n))) {
+GK_KERNEL(bench_scan_spread, (out(int, first), in(int, block), in(int, count), value(int, n))) {
   int end = (i + 1) * SCAN_BLOCK < n ? (i + 1) * SCAN_BLOCK : n, at = block[i];
   for (int k = i * SCAN_BLOCK; k < end; ++k) {
     first[k] = at;
     at += count[k];
   }
 }
-GK_KERNEL(place, (out(int, member), atomic(int, count), in(int, first), in(int, cell))) {
+GK_KERNEL(bench_place, (out(int, member), atomic(int, count), in(int, first), in(int, cell))) {
   member[first[cell[i]] + gk_atomic_add(&count[cell[i]], -1) - 1] = i;
 }
-GK_KERNEL(sort_cell, (inout(int, member), in(int, first))) { /* what atomics placed in any order gets one */
+GK_KERNEL(bench_sort_cell, (inout(int, member), in(int, first))) { /* what atomics placed in any order gets one */
   for (int k = first[i] + 1; k < first[i + 1]; ++k) {
     int m = member[k], at = k;
     while (at > first[i] && member[at - 1] > m) {
@@ -103,11 +103,12 @@ GK_KERNEL(sort_cell, (inout(int, member), in(int, first))) { /* what atomics pla
   }
 }
 /* A list that is too long goes on being counted, so that the host learns how long the longest is. */
-GK_KERNEL(find_neighbours, (out(int, count), out(int, neighbour), out(vec, listed), atomic(int, wanted), in(vec, x),
-                            in(int, first), in(int, member), value(int, room), value(setting, s))) {
+GK_KERNEL(bench_find_neighbours, (out(int, count), out(int, neighbour), out(vec, listed), atomic(int, wanted),
+                                  in(vec, x), in(int, first), in(int, member), value(int, room), value(setting, s))) {
   vec here = x[i];
-  int cx = cell_along(here.x, s), cy = cell_along(here.y, s), cz = cell_along(here.z, s), m = s.cells, found = 0;
-  int begin = first_of_list(i, room, s), stride = step_of_list(s);
+  int cx = bench_cell_along(here.x, s), cy = bench_cell_along(here.y, s), cz = bench_cell_along(here.z, s), m = s.cells,
+      found = 0;
+  int begin = bench_first_of_list(i, room, s), stride = bench_step_of_list(s);
   double reach = s.reach * s.reach;
   for (int c = 0; c < 27; ++c) {
     int ax = cx + c % 3 - 1, ay = cy + c / 3 % 3 - 1, az = cz + c / 9 - 1;
@@ -121,7 +122,7 @@ GK_KERNEL(find_neighbours, (out(int, count), out(int, neighbour), out(vec, liste
     for (int k = first[h]; k < end; ++k) {
       int j = member[k];
       vec d = {x[j].x - from.x, x[j].y - from.y, x[j].z - from.z};
-      if (square(d) >= reach || j == i) continue;
+      if (bench_square(d) >= reach || j == i) continue;
       if (found < room) neighbour[begin + found * stride] = j;
       ++found;
     }
@@ -130,7 +131,7 @@ GK_KERNEL(find_neighbours, (out(int, count), out(int, neighbour), out(vec, liste
   listed[i] = here;
   if (found > room) gk_atomic_max(&wanted[0], found);
 }
-GK_KERNEL(judge_room, (out(int, overflow), out(int, stale), inout(int, searches), in(int, wanted))) {
+GK_KERNEL(bench_judge_room, (out(int, overflow), out(int, stale), inout(int, searches), in(int, wanted))) {
   overflow[0] = wanted[0] > 0 ? 1 : 0;
   stale[0] = overflow[0];
   searches[0] += 1 - overflow[0];
@@ -138,15 +139,16 @@ GK_KERNEL(judge_room, (out(int, overflow), out(int, stale), inout(int, searches)
 
 /* ---- what must stay as it was ------------------------------------------------------------------------------------ */
 
-GK_KERNEL(measure, (sum(double, energy), sum(double, along_x), sum(double, along_y), sum(double, along_z), in(vec, x),
-                    in(vec, v), in(int, count), in(int, neighbour), value(int, room), value(setting, s))) {
+GK_KERNEL(bench_sum_kept, (sum(double, energy), sum(double, along_x), sum(double, along_y), sum(double, along_z),
+                           in(vec, x), in(vec, v), in(int, count), in(int, neighbour), value(int, room),
+                           value(setting, s))) {
   double paired = 0.0;
-  int at = first_of_list(i, room, s), stride = step_of_list(s);
+  int at = bench_first_of_list(i, room, s), stride = bench_step_of_list(s);
   for (int k = 0; k < count[i]; ++k, at += stride) {
-    double by = fmax(1.0 - sqrt(square(vec_apart(x[i], x[neighbour[at]], s.side))), 0.0);
+    double by = fmax(1.0 - sqrt(bench_square(bench_vec_apart(x[i], x[neighbour[at]], s.side))), 0.0);
     paired += s.stiffness * by * by;
   }
-  energy[0] += 0.5 * square(v[i]) + 0.25 * paired; /* each pair is met twice */
+  energy[0] += 0.5 * bench_square(v[i]) + 0.25 * paired; /* each pair is met twice */
   along_x[0] += v[i].x;
   along_y[0] += v[i].y;
   along_z[0] += v[i].z;

@@ -20,61 +20,61 @@ static const gk_slot_desc slots[] = {
 };
 
 static const gk_task tasks[] = {
-  GK_RUN(begin_run, GK_ONE, STEP, STALE, SEARCHES, ENERGY, ALONG_X, ALONG_Y, ALONG_Z),
+  GK_RUN(bench_begin_run, GK_ONE, STEP, STALE, SEARCHES, ENERGY, ALONG_X, ALONG_Y, ALONG_Z),
   GK_DO_WHILE(GOING, .label = TIME),
-    GK_RUN(advance, N, X, V, STALE, FORCE, LISTED, SETTING),
+    GK_RUN(bench_advance, N, X, V, STALE, FORCE, LISTED, SETTING),
     GK_IF(STALE),
       GK_FILL(CELL_COUNT, CELLS, 0),
-      GK_RUN(count_cells, N, CELL, CELL_COUNT, X, SETTING),
-      GK_RUN(scan_blocks, BLOCKS, CELL_BLOCK, CELL_COUNT, CELLS),
-      GK_RUN(scan_totals, GK_ONE, CELL_BLOCK, CELL_FIRST, BLOCKS, CELLS),
-      GK_RUN(scan_spread, BLOCKS, CELL_FIRST, CELL_BLOCK, CELL_COUNT, CELLS),
-      GK_RUN(place, N, MEMBER, CELL_COUNT, CELL_FIRST, CELL),
-      GK_RUN(sort_cell, CELLS, MEMBER, CELL_FIRST),
+      GK_RUN(bench_count_cells, N, CELL, CELL_COUNT, X, SETTING),
+      GK_RUN(bench_scan_blocks, BLOCKS, CELL_BLOCK, CELL_COUNT, CELLS),
+      GK_RUN(bench_scan_totals, GK_ONE, CELL_BLOCK, CELL_FIRST, BLOCKS, CELLS),
+      GK_RUN(bench_scan_spread, BLOCKS, CELL_FIRST, CELL_BLOCK, CELL_COUNT, CELLS),
+      GK_RUN(bench_place, N, MEMBER, CELL_COUNT, CELL_FIRST, CELL),
+      GK_RUN(bench_sort_cell, CELLS, MEMBER, CELL_FIRST),
       GK_CHECKPOINT(LONGER, OVERFLOW),
         GK_FILL(WANTED, GK_ONE, 0),
-        GK_RUN(find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
-        GK_RUN(judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
+        GK_RUN(bench_find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
+        GK_RUN(bench_judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
       GK_END,
     GK_END,
-    GK_RUN(push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
-    GK_RUN(next_step, GK_ONE, STEP, GOING, STEPS),
+    GK_RUN(bench_push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
+    GK_RUN(bench_next_step, GK_ONE, STEP, GOING, STEPS),
   GK_END,
-  GK_RUN(measure, N, ENERGY, ALONG_X, ALONG_Y, ALONG_Z, X, V, COUNT, NEIGHBOUR, ROOM, SETTING),
+  GK_RUN(bench_sum_kept, N, ENERGY, ALONG_X, ALONG_Y, ALONG_Z, X, V, COUNT, NEIGHBOUR, ROOM, SETTING),
 };
 static const gk_list list = GK_LIST(particles, tasks, slots);
 
 /* The same where the host decides. A push and the next step's way have no decision between them. */
 static const gk_task first_tasks[] = {
-  GK_RUN(begin_run, GK_ONE, STEP, STALE, SEARCHES, ENERGY, ALONG_X, ALONG_Y, ALONG_Z),
-  GK_RUN(advance, N, X, V, STALE, FORCE, LISTED, SETTING),
+  GK_RUN(bench_begin_run, GK_ONE, STEP, STALE, SEARCHES, ENERGY, ALONG_X, ALONG_Y, ALONG_Z),
+  GK_RUN(bench_advance, N, X, V, STALE, FORCE, LISTED, SETTING),
 };
 static const gk_task step_tasks[] = {
-  GK_RUN(push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
-  GK_RUN(advance, N, X, V, STALE, FORCE, LISTED, SETTING),
+  GK_RUN(bench_push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
+  GK_RUN(bench_advance, N, X, V, STALE, FORCE, LISTED, SETTING),
 };
 static const gk_task search_tasks[] = {
   GK_FILL(CELL_COUNT, CELLS, 0),
-  GK_RUN(count_cells, N, CELL, CELL_COUNT, X, SETTING),
-  GK_RUN(scan_blocks, BLOCKS, CELL_BLOCK, CELL_COUNT, CELLS),
-  GK_RUN(scan_totals, GK_ONE, CELL_BLOCK, CELL_FIRST, BLOCKS, CELLS),
-  GK_RUN(scan_spread, BLOCKS, CELL_FIRST, CELL_BLOCK, CELL_COUNT, CELLS),
-  GK_RUN(place, N, MEMBER, CELL_COUNT, CELL_FIRST, CELL),
-  GK_RUN(sort_cell, CELLS, MEMBER, CELL_FIRST),
+  GK_RUN(bench_count_cells, N, CELL, CELL_COUNT, X, SETTING),
+  GK_RUN(bench_scan_blocks, BLOCKS, CELL_BLOCK, CELL_COUNT, CELLS),
+  GK_RUN(bench_scan_totals, GK_ONE, CELL_BLOCK, CELL_FIRST, BLOCKS, CELLS),
+  GK_RUN(bench_scan_spread, BLOCKS, CELL_FIRST, CELL_BLOCK, CELL_COUNT, CELLS),
+  GK_RUN(bench_place, N, MEMBER, CELL_COUNT, CELL_FIRST, CELL),
+  GK_RUN(bench_sort_cell, CELLS, MEMBER, CELL_FIRST),
   GK_FILL(WANTED, GK_ONE, 0),
-  GK_RUN(find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
-  GK_RUN(judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
+  GK_RUN(bench_find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
+  GK_RUN(bench_judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
 };
 static const gk_task again_tasks[] = {
   GK_FILL(WANTED, GK_ONE, 0),
-  GK_RUN(find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
-  GK_RUN(judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
+  GK_RUN(bench_find_neighbours, N, COUNT, NEIGHBOUR, LISTED, WANTED, X, CELL_FIRST, MEMBER, ROOM, SETTING),
+  GK_RUN(bench_judge_room, GK_ONE, OVERFLOW, STALE, SEARCHES, WANTED),
 };
 static const gk_task last_tasks[] = {
-  GK_RUN(push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
-  GK_RUN(measure, N, ENERGY, ALONG_X, ALONG_Y, ALONG_Z, X, V, COUNT, NEIGHBOUR, ROOM, SETTING),
+  GK_RUN(bench_push, N, FORCE, V, X, COUNT, NEIGHBOUR, ROOM, SETTING),
+  GK_RUN(bench_sum_kept, N, ENERGY, ALONG_X, ALONG_Y, ALONG_Z, X, V, COUNT, NEIGHBOUR, ROOM, SETTING),
 };
-const gk_list particles_stretches[PARTICLES_STRETCHES] = {
+const gk_list bench_particles_stretches[PARTICLES_STRETCHES] = {
   [PARTICLES_FIRST] = GK_LIST(first, first_tasks, slots), [PARTICLES_STEP] = GK_LIST(step, step_tasks, slots),
   [PARTICLES_SEARCH] = GK_LIST(search, search_tasks, slots), [PARTICLES_AGAIN] = GK_LIST(again, again_tasks, slots),
   [PARTICLES_LAST] = GK_LIST(last, last_tasks, slots),
@@ -82,13 +82,13 @@ const gk_list particles_stretches[PARTICLES_STRETCHES] = {
 
 /* ---- the beginning ----------------------------------------------------------------------------------------------- */
 
-setting particles_setting(int along, bool by_rank) {
+setting bench_particles_setting(int along, bool by_rank) {
   const double skin = 0.3, reach = 1.0 + skin, side = along;
   return (setting){.side = side, .step = 0.005, .stiffness = 50.0, .reach = reach, .moves = 0.25 * skin * skin,
                    .n = along * along * along, .cells = (int)(side / reach), .by_rank = by_rank};
 }
 
-void particles_place(const setting *s, vec *x, vec *v) {
+void bench_particles_place(const setting *s, vec *x, vec *v) {
   const double pi = 3.14159265358979323846, wave = 8.0, speed = 1.5, shaken = 0.2;
   const int along = (int)s->side;
   uint32_t random = 1;
@@ -113,70 +113,71 @@ void particles_place(const setting *s, vec *x, vec *v) {
 static int cells_of(const setting *s) { return s->cells * s->cells * s->cells; }
 static int blocks_of(const setting *s) { return (cells_of(s) + SCAN_BLOCK - 1) / SCAN_BLOCK; }
 
-void particles_bind(gk_graph *graph, const setting *s) {
-  must(gk_bind_bytes(graph, SETTING, s, sizeof *s));
-  must(gk_bind_int(graph, N, s->n));
-  must(gk_bind_int(graph, CELLS, cells_of(s)));
-  must(gk_bind_int(graph, BLOCKS, blocks_of(s)));
+void bench_particles_bind(gk_graph *graph, const setting *s) {
+  bench_must(gk_bind_bytes(graph, SETTING, s, sizeof *s));
+  bench_must(gk_bind_int(graph, N, s->n));
+  bench_must(gk_bind_int(graph, CELLS, cells_of(s)));
+  bench_must(gk_bind_int(graph, BLOCKS, blocks_of(s)));
 }
 
-void particles_start(particles *p, gk_device *device, const setting *s) {
+void bench_particles_start(particles *p, gk_device *device, const setting *s) {
   *p = (particles){.device = device, .s = *s};
   const int n = s->n, cells = cells_of(s);
   const struct { gk_slot slot; int count; } buffers[] = {
     {X, n}, {V, n}, {FORCE, n}, {LISTED, n}, {CELL, n}, {CELL_COUNT, cells}, {CELL_FIRST, cells + 1},
     {CELL_BLOCK, blocks_of(s)}, {MEMBER, n}, {COUNT, n}};
   if (s->cells < 3) bench_fail("the box has too few cells: a sphere would meet another one twice");
-  must(gk_graph_create(device, &list, 0, &p->graph));
-  for (size_t k = 0; k < GK_COUNT(buffers); ++k) must(gk_resize(p->graph, buffers[k].slot, (size_t)buffers[k].count));
-  particles_bind(p->graph, s);
+  bench_must(gk_graph_create(device, &list, 0, &p->graph));
+  for (size_t k = 0; k < GK_COUNT(buffers); ++k)
+    bench_must(gk_resize(p->graph, buffers[k].slot, (size_t)buffers[k].count));
+  bench_particles_bind(p->graph, s);
 }
 
-void particles_end(particles *p) { gk_graph_destroy(p->graph); }
+void bench_particles_end(particles *p) { gk_graph_destroy(p->graph); }
 
 static void set_room(particles *p, int room) {
   if (room > INT32_MAX / p->s.n) bench_fail("the lists of neighbours have more entries than an int can number");
-  if (room != p->room) must(gk_resize(p->graph, NEIGHBOUR, 0)); /* lists are made anew: nothing is to be copied */
-  must(gk_resize(p->graph, NEIGHBOUR, (size_t)p->s.n * (size_t)room));
-  must(gk_bind_int(p->graph, ROOM, room));
+  if (room != p->room) bench_must(gk_resize(p->graph, NEIGHBOUR, 0)); /* lists are made anew: nothing is to be copied */
+  bench_must(gk_resize(p->graph, NEIGHBOUR, (size_t)p->s.n * (size_t)room));
+  bench_must(gk_bind_int(p->graph, ROOM, room));
   p->room = room;
 }
 
-void particles_restore(particles *p, const moment *from) {
+void bench_particles_restore(particles *p, const moment *from) {
   const size_t bytes = (size_t)p->s.n * sizeof(vec);
   set_room(p, from->room);
-  must(gk_upload(p->device, gk_bound(p->graph, X), from->x, bytes));
-  must(gk_upload(p->device, gk_bound(p->graph, V), from->v, bytes));
-  must(gk_upload(p->device, gk_bound(p->graph, FORCE), from->force, bytes));
+  bench_must(gk_upload(p->device, gk_bound(p->graph, X), from->x, bytes));
+  bench_must(gk_upload(p->device, gk_bound(p->graph, V), from->v, bytes));
+  bench_must(gk_upload(p->device, gk_bound(p->graph, FORCE), from->force, bytes));
   p->yields = 0;
 }
 
 static void read_slot(const particles *p, gk_slot slot, void *to, size_t bytes) {
-  must(gk_download(p->device, to, gk_bound(p->graph, slot), bytes));
+  bench_must(gk_download(p->device, to, gk_bound(p->graph, slot), bytes));
 }
 
-int particles_room(int wanted) { return wanted + wanted / 8; }
+int bench_particles_room(int wanted) { return wanted + wanted / 8; }
 
-void particles_grow(particles *p, int wanted) {
-  set_room(p, particles_room(wanted));
+void bench_particles_grow(particles *p, int wanted) {
+  set_room(p, bench_particles_room(wanted));
   ++p->yields;
 }
 
-void particles_run(particles *p, int steps) {
+void bench_particles_run(particles *p, int steps) {
   const gk_status *status = NULL;
-  must(gk_bind_int(p->graph, STEPS, steps));
-  must(gk_launch(p->graph, 0));
+  bench_must(gk_bind_int(p->graph, STEPS, steps));
+  bench_must(gk_launch(p->graph, 0));
   for (;;) {
-    must(gk_wait(p->graph, &status));
+    bench_must(gk_wait(p->graph, &status));
     if (status->state != GK_YIELDED) return;
     int wanted = 0;
     read_slot(p, WANTED, &wanted, sizeof wanted);
-    particles_grow(p, wanted);
-    must(gk_launch(p->graph, LONGER));
+    bench_particles_grow(p, wanted);
+    bench_must(gk_launch(p->graph, LONGER));
   }
 }
 
-moment particles_look(const particles *p) {
+moment bench_particles_look(const particles *p) {
   moment m = {.x = gk_bound(p->graph, X), .v = gk_bound(p->graph, V), .force = gk_bound(p->graph, FORCE),
               .room = p->room, .yields = p->yields};
   read_slot(p, SEARCHES, &m.searches, sizeof m.searches);
@@ -199,8 +200,8 @@ static void *taken(size_t count, size_t bytes) {
 
 static int cell_at(vec a, const setting *s, int dx, int dy, int dz) {
   const int m = s->cells;
-  const int cx = (cell_along(a.x, *s) + dx + m) % m, cy = (cell_along(a.y, *s) + dy + m) % m;
-  return ((cell_along(a.z, *s) + dz + m) % m * m + cy) * m + cx;
+  const int cx = (bench_cell_along(a.x, *s) + dx + m) % m, cy = (bench_cell_along(a.y, *s) + dy + m) % m;
+  return ((bench_cell_along(a.z, *s) + dz + m) % m * m + cy) * m + cx;
 }
 
 static void push_all(const setting *s, const vec *x, vec *force, grid g) {
@@ -214,9 +215,9 @@ static void push_all(const setting *s, const vec *x, vec *force, grid g) {
   for (int i = 0; i < s->n; ++i)
     for (int c = 0; c < 27; ++c)
       for (int j = g.head[cell_at(x[i], s, c % 3 - 1, c / 3 % 3 - 1, c / 9 - 1)]; j >= 0; j = g.next[j]) {
-        const vec d = vec_apart(x[i], x[j], s->side);
-        if (j >= i || square(d) >= 1.0) continue;
-        const double r = sqrt(square(d)), f = s->stiffness * (1.0 - r) / r;
+        const vec d = bench_vec_apart(x[i], x[j], s->side);
+        if (j >= i || bench_square(d) >= 1.0) continue;
+        const double r = sqrt(bench_square(d)), f = s->stiffness * (1.0 - r) / r;
         force[i] = (vec){force[i].x - f * d.x, force[i].y - f * d.y, force[i].z - f * d.z};
         force[j] = (vec){force[j].x + f * d.x, force[j].y + f * d.y, force[j].z + f * d.z};
       }
@@ -228,7 +229,7 @@ static void kick(const setting *s, vec *v, const vec *force) {
                  v[i].z + 0.5 * s->step * force[i].z};
 }
 
-double particles_error(const setting *s, const moment *before, const moment *after, int steps) {
+double bench_particles_error(const setting *s, const moment *before, const moment *after, int steps) {
   const size_t n = (size_t)s->n, cells = (size_t)s->cells;
   vec *x = taken(n, sizeof *x), *v = taken(n, sizeof *v), *force = taken(n, sizeof *force);
   const grid g = {taken(cells * cells * cells, sizeof(int)), taken(n, sizeof(int))};
@@ -238,19 +239,19 @@ double particles_error(const setting *s, const moment *before, const moment *aft
   for (int k = 0; k < steps; ++k) {
     kick(s, v, force);
     for (size_t i = 0; i < n; ++i)
-      x[i] = (vec){wrapped(x[i].x + s->step * v[i].x, s->side), wrapped(x[i].y + s->step * v[i].y, s->side),
-                   wrapped(x[i].z + s->step * v[i].z, s->side)};
+      x[i] = (vec){bench_wrapped(x[i].x + s->step * v[i].x, s->side), bench_wrapped(x[i].y + s->step * v[i].y, s->side),
+                   bench_wrapped(x[i].z + s->step * v[i].z, s->side)};
     push_all(s, x, force, g);
     kick(s, v, force);
   }
   double error = 0.0;
-  for (size_t i = 0; i < n; ++i) error = fmax(error, sqrt(square(vec_apart(x[i], after->x[i], s->side))));
+  for (size_t i = 0; i < n; ++i) error = fmax(error, sqrt(bench_square(bench_vec_apart(x[i], after->x[i], s->side))));
   free(x), free(v), free(force), free(g.head), free(g.next);
   return error;
 }
 
-bool particles_kept(const setting *s, const moment *before, const moment *after) {
+bool bench_particles_kept(const setting *s, const moment *before, const moment *after) {
   const vec d = {after->momentum.x - before->momentum.x, after->momentum.y - before->momentum.y,
                  after->momentum.z - before->momentum.z};
-  return fabs(after->energy - before->energy) < 1e-3 * before->energy && sqrt(square(d)) < 1e-10 * s->n;
+  return fabs(after->energy - before->energy) < 1e-3 * before->energy && sqrt(bench_square(d)) < 1e-10 * s->n;
 }

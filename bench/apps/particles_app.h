@@ -21,17 +21,17 @@ GK_STRUCT(setting) {
 };
 
 /* The way from a to b through the nearer wall. */
-GK_FN double apart(double a, double b, double side) {
+GK_FN double bench_along(double a, double b, double side) {
   double d = b - a;
   return d > 0.5 * side ? d - side : d < -0.5 * side ? d + side : d;
 }
-GK_FN vec vec_apart(vec a, vec b, double side) {
-  vec d = {apart(a.x, b.x, side), apart(a.y, b.y, side), apart(a.z, b.z, side)};
+GK_FN vec bench_vec_apart(vec a, vec b, double side) {
+  vec d = {bench_along(a.x, b.x, side), bench_along(a.y, b.y, side), bench_along(a.z, b.z, side)};
   return d;
 }
-GK_FN double square(vec a) { return a.x * a.x + a.y * a.y + a.z * a.z; }
-GK_FN double wrapped(double a, double side) { return a < 0.0 ? a + side : a >= side ? a - side : a; }
-GK_FN int cell_along(double a, setting s) {
+GK_FN double bench_square(vec a) { return a.x * a.x + a.y * a.y + a.z * a.z; }
+GK_FN double bench_wrapped(double a, double side) { return a < 0.0 ? a + side : a >= side ? a - side : a; }
+GK_FN int bench_cell_along(double a, setting s) {
   int c = (int)(a / s.side * (double)s.cells);
   return c < s.cells ? c : s.cells - 1; /* what rounding may do at the last wall */
 }
@@ -62,29 +62,29 @@ enum {
   PARTICLES_LAST,   /* the end of the last step, and of the run */
   PARTICLES_STRETCHES,
 };
-extern const gk_list particles_stretches[PARTICLES_STRETCHES];
+extern const gk_list bench_particles_stretches[PARTICLES_STRETCHES];
 
 /* So many spheres along a side, on a lattice that was shaken, in waves that run together. */
-setting particles_setting(int along, bool by_rank);
-void particles_place(const setting *s, vec *x, vec *v);
+setting bench_particles_setting(int along, bool by_rank);
+void bench_particles_place(const setting *s, vec *x, vec *v);
 
 /* What fails ends the program. The device stays the caller's. */
-void particles_start(particles *p, gk_device *device, const setting *s);
-void particles_end(particles *p);
+void bench_particles_start(particles *p, gk_device *device, const setting *s);
+void bench_particles_end(particles *p);
 /* The numbers that a graph of these slots needs, but for ROOM and STEPS. */
-void particles_bind(gk_graph *graph, const setting *s);
-void particles_restore(particles *p, const moment *from);
+void bench_particles_bind(gk_graph *graph, const setting *s);
+void bench_particles_restore(particles *p, const moment *from);
 /* One launch, and one more for each yield. */
-void particles_run(particles *p, int steps);
+void bench_particles_run(particles *p, int steps);
 /* Room for lists of which the longest wanted so much, after a yield. */
-void particles_grow(particles *p, int wanted);
+void bench_particles_grow(particles *p, int wanted);
 /* What a run came to; x, v and force are where the device has them. */
-moment particles_look(const particles *p);
+moment bench_particles_look(const particles *p);
 
 /* How much room that is: an eighth more than was wanted. */
-int particles_room(int wanted);
+int bench_particles_room(int wanted);
 /* The same steps without lists: how far the spheres of `after` are from where these put them, at most. */
-double particles_error(const setting *s, const moment *before, const moment *after, int steps);
+double bench_particles_error(const setting *s, const moment *before, const moment *after, int steps);
 /* Energy and momentum are those of the moment before but for what steps of this length do to them. */
-bool particles_kept(const setting *s, const moment *before, const moment *after);
+bool bench_particles_kept(const setting *s, const moment *before, const moment *after);
 #endif

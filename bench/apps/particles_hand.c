@@ -55,7 +55,7 @@ static void barrier(const spheres *h) {
     const spheres *h = at; \
     const setting s = h->s; \
     (void)part; \
-    for (int i = begin; i < end; ++i) gki_item_##name(__VA_ARGS__, s, i); \
+    for (int i = begin; i < end; ++i) gki_item_bench_##name(__VA_ARGS__, s, i); \
   }
 LOOP(advance, h->x, h->v, &at->stale, h->force, h->listed)
 LOOP(push, h->force, h->v, h->x, h->count, h->neighbour, h->room)
@@ -64,11 +64,11 @@ LOOP(find_neighbours, h->count, h->neighbour, h->listed, &at->wanted, h->x, h->c
 
 static void place_all(spheres *h, int part, int begin, int end) {
   (void)part;
-  for (int i = begin; i < end; ++i) gki_item_place(h->member, h->cell_count, h->cell_first, h->cell, i);
+  for (int i = begin; i < end; ++i) gki_item_bench_place(h->member, h->cell_count, h->cell_first, h->cell, i);
 }
 static void sort_cells(spheres *h, int part, int begin, int end) {
   (void)part;
-  for (int i = begin; i < end; ++i) gki_item_sort_cell(h->member, h->cell_first, i);
+  for (int i = begin; i < end; ++i) gki_item_bench_sort_cell(h->member, h->cell_first, i);
 }
 static void clear_cells(spheres *h, int part, int begin, int end) {
   (void)part;
@@ -95,7 +95,7 @@ static void measure_all(spheres *h, int part, int begin, int end) {
   const setting s = h->s;
   double sums[KEPT] = {0.0};
   for (int i = begin; i < end; ++i)
-    gki_item_measure(&sums[0], &sums[1], &sums[2], &sums[3], h->x, h->v, h->count, h->neighbour, h->room, s, i);
+    gki_item_bench_sum_kept(&sums[0], &sums[1], &sums[2], &sums[3], h->x, h->v, h->count, h->neighbour, h->room, s, i);
   memcpy(h->sums[part], sums, sizeof sums);
 }
 
@@ -128,7 +128,7 @@ static void search(spheres *h, int me) {
   if (h->wanted > 0) {
     barrier(h);
     if (me == 0) {
-      set_room(h, particles_room(h->wanted));
+      set_room(h, bench_particles_room(h->wanted));
       h->wanted = 0;
       ++h->yields;
     }
@@ -155,7 +155,7 @@ static void run(spheres *h, int me, int steps) {
   each(h, me, n, measure_all);
 }
 
-bool spheres_run(spheres *h, int steps) {
+bool bench_spheres_run(spheres *h, int steps) {
   h->stale = 1;
   h->searches = h->yields = 0;
   if (h->style == SPHERES_LOOPS) {
@@ -173,7 +173,7 @@ bool spheres_run(spheres *h, int steps) {
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-void spheres_end(spheres *h) {
+void bench_spheres_end(spheres *h) {
   if (!h) return;
   void *const memory[] = {h->x, h->v, h->force, h->listed, h->cell, h->cell_count, h->cell_first, h->member, h->count,
                           h->neighbour, h->totals, h->sums};
@@ -188,7 +188,7 @@ static void *zeros(spheres *h, size_t count, size_t bytes) {
   return memory;
 }
 
-spheres *spheres_start(const setting *s, int threads, spheres_style style) {
+spheres *bench_spheres_start(const setting *s, int threads, spheres_style style) {
   spheres *h = calloc(1, sizeof *h);
   if (!h) return NULL;
   const size_t n = (size_t)s->n, cells = (size_t)s->cells * (size_t)s->cells * (size_t)s->cells;
@@ -202,11 +202,11 @@ spheres *spheres_start(const setting *s, int threads, spheres_style style) {
   h->totals = zeros(h, (size_t)threads, sizeof *h->totals);
   h->sums = zeros(h, (size_t)threads, sizeof *h->sums);
   if (!h->no_memory) return h;
-  spheres_end(h);
+  bench_spheres_end(h);
   return NULL;
 }
 
-bool spheres_restore(spheres *h, const moment *from) {
+bool bench_spheres_restore(spheres *h, const moment *from) {
   const size_t bytes = (size_t)h->s.n * sizeof(vec);
   memcpy(h->x, from->x, bytes);
   memcpy(h->v, from->v, bytes);
@@ -215,7 +215,7 @@ bool spheres_restore(spheres *h, const moment *from) {
   return !h->no_memory;
 }
 
-moment spheres_look(const spheres *h) {
+moment bench_spheres_look(const spheres *h) {
   return (moment){.x = h->x, .v = h->v, .force = h->force, .room = h->room, .searches = h->searches,
                   .yields = h->yields, .energy = h->kept[0], .momentum = {h->kept[1], h->kept[2], h->kept[3]}};
 }

@@ -13,12 +13,12 @@ typedef enum spheres_style {
 typedef struct spheres spheres;
 
 /* NULL: no memory. */
-spheres *spheres_start(const setting *s, int threads, spheres_style style);
-void spheres_end(spheres *h);
+spheres *bench_spheres_start(const setting *s, int threads, spheres_style style);
+void bench_spheres_end(spheres *h);
 
 /* False: no memory, as below. */
-bool spheres_restore(spheres *h, const moment *from);
-bool spheres_run(spheres *h, int steps);
+bool bench_spheres_restore(spheres *h, const moment *from);
+bool bench_spheres_run(spheres *h, int steps);
 /* x, v and force are the spheres' own. */
-moment spheres_look(const spheres *h);
+moment bench_spheres_look(const spheres *h);
 #endif

@@ -343,7 +343,7 @@ static void step_of(hand *h, int me) {
   end_step(&s);
 }
 
-bool hand_step(hand *h) {
+bool bench_softbody_step(hand *h) {
   if (h->style == HAND_LOOPS) {
     step_of(h, 0);
   } else {
@@ -355,7 +355,7 @@ bool hand_step(hand *h) {
 
 /* ---- begin and end ----------------------------------------------------------------------------------------------- */
 
-void hand_end(hand *h) {
+void bench_softbody_end(hand *h) {
   if (!h) return;
   void *const memory[] = {h->x, h->x_old, h->guess, h->v, h->trial, h->turn, h->r, h->rows, h->u, h->z, h->p, h->q,
                           h->load, h->bonds, h->hinge_bonds, h->contact_bonds, h->stretch, h->bend, h->push, h->inverse,
@@ -367,7 +367,7 @@ void hand_end(hand *h) {
 
 #define TAKE(member, count) \
   h->no_memory = !(h->member = room_for((size_t)(count), sizeof *h->member)) || h->no_memory
-hand *hand_start(const mesh *body, const world *constants, int threads, hand_style style) {
+hand *bench_softbody_start(const mesh *body, const world *constants, int threads, hand_style style) {
   hand *h = calloc(1, sizeof *h);
   if (!h) return NULL;
   int n = body->vertex_count, hinges = body->hinge_count;
@@ -381,12 +381,12 @@ hand *hand_start(const mesh *body, const world *constants, int threads, hand_sty
   TAKE(r, n), TAKE(rows, n), TAKE(inverse, n), TAKE(u, n), TAKE(z, n), TAKE(p, n), TAKE(q, n);
   TAKE(sums, threads), TAKE(totals, threads);
   if (!h->no_memory) return h;
-  hand_end(h);
+  bench_softbody_end(h);
   return NULL;
 }
 
-bool hand_restore(hand *h, const v3 *x, const v3 *v, const double *load, const hand_state *state, int room,
-                  double highest) {
+bool bench_softbody_restore(hand *h, const v3 *x, const v3 *v, const double *load, const hand_state *state, int room,
+                            double highest) {
   size_t n = (size_t)h->n;
   memcpy(h->x, x, n * sizeof *x);
   memcpy(h->v, v, n * sizeof *v);
@@ -398,7 +398,7 @@ bool hand_restore(hand *h, const v3 *x, const v3 *v, const double *load, const h
   return !h->no_memory;
 }
 
-hand_state hand_look(const hand *h) {
+hand_state bench_softbody_look(const hand *h) {
   hand_state state = h->state;
   state.x = h->x;
   state.v = h->v;

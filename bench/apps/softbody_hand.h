@@ -23,13 +23,13 @@ typedef struct hand_state {
 } hand_state;
 
 /* NULL: no memory. */
-hand *hand_start(const mesh *body, const world *constants, int threads, hand_style style);
-void hand_end(hand *h);
+hand *bench_softbody_start(const mesh *body, const world *constants, int threads, hand_style style);
+void bench_softbody_end(hand *h);
 
 /* Goes on from here, with room for so many contacts. False: no memory. */
-bool hand_restore(hand *h, const v3 *x, const v3 *v, const double *load, const hand_state *state, int room,
-                  double highest);
+bool bench_softbody_restore(hand *h, const v3 *x, const v3 *v, const double *load, const hand_state *state, int room,
+                            double highest);
 /* False: no memory. */
-bool hand_step(hand *h);
-hand_state hand_look(const hand *h);
+bool bench_softbody_step(hand *h);
+hand_state bench_softbody_look(const hand *h);
 #endif

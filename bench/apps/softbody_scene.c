@@ -52,7 +52,7 @@ static void build(obj *file, mesh *body) {
   obj_free(file);
 }
 
-void scene_mesh(mesh *body, int parts) {
+void bench_scene_mesh(mesh *body, int parts) {
   obj file = {0};
   complaint why = {""};
   if (!obj_read(MESH, &file, &why)) bench_fail(why.text);
@@ -87,7 +87,7 @@ static void add_ball(obj *to, v3 centre) {
   }
 }
 
-void scene_balls(mesh *body) {
+void bench_scene_balls(mesh *body) {
   obj file = {.vertices = room_for(2 * BALL * sizeof *file.vertices),
               .triangles = room_for(2 * 2 * AROUND * (RINGS - 1) * sizeof *file.triangles)};
   add_ball(&file, v3_of(0.0, 0.0, 0.0));
@@ -97,44 +97,45 @@ void scene_balls(mesh *body) {
 
 /* ---- moments ----------------------------------------------------------------------------------------------------- */
 
-void *scene_memory(const simulation *s, const char *slot) {
+void *bench_scene_memory(const simulation *s, const char *slot) {
   return gk_bound(s->graph, gk_find_slot(s->graph, slot));
 }
 
-void scene_moment(moment *m, size_t n) {
+void bench_scene_moment(moment *m, size_t n) {
   m->x = bench_shared(n * sizeof *m->x);
   m->v = bench_shared(n * sizeof *m->v);
   m->load = bench_shared(n * sizeof *m->load);
 }
 
-hand_state scene_state(const simulation *s) {
+hand_state bench_scene_state(const simulation *s) {
   return (hand_state){.newton = s->newton, .cg = s->cg, .searches = s->searches, .contacts = s->contacts,
                       .growths = s->growths, .touching = s->touching, .energy = s->energy, .kinetic = s->kinetic,
                       .taken = s->taken};
 }
 
-void scene_save(const simulation *s, moment *to) {
+void bench_scene_save(const simulation *s, moment *to) {
   size_t n = (size_t)s->body->vertex_count;
-  must(simulation_read(s, to->x, to->v));
-  must(gk_download(s->device, to->load, scene_memory(s, "LOAD"), n * sizeof *to->load));
-  must(gk_download(s->device, &to->highest, scene_memory(s, "HIGHEST"), sizeof to->highest));
-  to->state = scene_state(s);
+  bench_must(simulation_read(s, to->x, to->v));
+  bench_must(gk_download(s->device, to->load, bench_scene_memory(s, "LOAD"), n * sizeof *to->load));
+  bench_must(gk_download(s->device, &to->highest, bench_scene_memory(s, "HIGHEST"), sizeof to->highest));
+  to->state = bench_scene_state(s);
   to->room = s->room;
 }
 
-void scene_restore(simulation *s, const moment *from) {
+void bench_scene_restore(simulation *s, const moment *from) {
   size_t n = (size_t)s->body->vertex_count;
   const hand_state *state = &from->state;
-  must(gk_upload(s->device, scene_memory(s, "X"), from->x, n * sizeof *from->x));
-  must(gk_upload(s->device, scene_memory(s, "V"), from->v, n * sizeof *from->v));
-  must(gk_upload(s->device, scene_memory(s, "LOAD"), from->load, n * sizeof *from->load));
-  must(gk_upload(s->device, scene_memory(s, "HIGHEST"), &from->highest, sizeof from->highest));
-  must(gk_upload(s->device, scene_memory(s, "TAKEN"), &state->taken, sizeof state->taken));
-  must(gk_upload(s->device, scene_memory(s, "TOUCHING"), &state->touching, sizeof state->touching));
-  must(gk_upload(s->device, (int *)scene_memory(s, "CONTACT_FIRST") + n, &state->contacts, sizeof state->contacts));
-  must(gk_resize(s->graph, gk_find_slot(s->graph, "CONTACT_LIST"), (size_t)from->room));
-  must(gk_resize(s->graph, gk_find_slot(s->graph, "CONTACT_BONDS"), (size_t)from->room));
-  must(gk_bind_int(s->graph, gk_find_slot(s->graph, "ROOM"), from->room));
+  bench_must(gk_upload(s->device, bench_scene_memory(s, "X"), from->x, n * sizeof *from->x));
+  bench_must(gk_upload(s->device, bench_scene_memory(s, "V"), from->v, n * sizeof *from->v));
+  bench_must(gk_upload(s->device, bench_scene_memory(s, "LOAD"), from->load, n * sizeof *from->load));
+  bench_must(gk_upload(s->device, bench_scene_memory(s, "HIGHEST"), &from->highest, sizeof from->highest));
+  bench_must(gk_upload(s->device, bench_scene_memory(s, "TAKEN"), &state->taken, sizeof state->taken));
+  bench_must(gk_upload(s->device, bench_scene_memory(s, "TOUCHING"), &state->touching, sizeof state->touching));
+  bench_must(gk_upload(s->device, (int *)bench_scene_memory(s, "CONTACT_FIRST") + n, &state->contacts,
+                       sizeof state->contacts));
+  bench_must(gk_resize(s->graph, gk_find_slot(s->graph, "CONTACT_LIST"), (size_t)from->room));
+  bench_must(gk_resize(s->graph, gk_find_slot(s->graph, "CONTACT_BONDS"), (size_t)from->room));
+  bench_must(gk_bind_int(s->graph, gk_find_slot(s->graph, "ROOM"), from->room));
   s->room = from->room;
   s->newton = state->newton;
   s->cg = state->cg;

@@ -14,16 +14,16 @@ typedef struct moment {
 } moment; /* in memory that all processes share */
 
 /* The demo's body, each edge cut into so many parts. */
-void scene_mesh(mesh *body, int parts);
+void bench_scene_mesh(mesh *body, int parts);
 /* Two balls of 26 vertices, one above the other: for where any device is slow. */
-void scene_balls(mesh *body);
+void bench_scene_balls(mesh *body);
 
-void scene_moment(moment *m, size_t vertices);
-void scene_save(const simulation *s, moment *to);
-void scene_restore(simulation *s, const moment *from);
+void bench_scene_moment(moment *m, size_t vertices);
+void bench_scene_save(const simulation *s, moment *to);
+void bench_scene_restore(simulation *s, const moment *from);
 
 /* The simulation's numbers, as the version by hand has them. */
-hand_state scene_state(const simulation *s);
+hand_state bench_scene_state(const simulation *s);
 /* What a slot is bound to. */
-void *scene_memory(const simulation *s, const char *slot);
+void *bench_scene_memory(const simulation *s, const char *slot);
 #endif

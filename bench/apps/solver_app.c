@@ -64,11 +64,11 @@ static const gk_task tasks[] = {
     GK_RUN(judge, GK_ONE, COURSE, RR, PQ, AGAIN),
   GK_END};
 enum { BEFORE = 3, PASS_AT /* behind the DO_WHILE */, PASS = 4 };
-const gk_list solver_list = GK_LIST(solver, tasks, slots);
-const gk_list solver_begin = {GK_ABI, "begin", tasks, BEFORE, slots, GK_COUNT(slots)};
-const gk_list solver_pass = {GK_ABI, "pass", tasks + PASS_AT, PASS, slots, GK_COUNT(slots)};
+const gk_list bench_solver_list = GK_LIST(solver, tasks, slots);
+const gk_list bench_solver_begin = {GK_ABI, "begin", tasks, BEFORE, slots, GK_COUNT(slots)};
+const gk_list bench_solver_pass = {GK_ABI, "pass", tasks + PASS_AT, PASS, slots, GK_COUNT(slots)};
 
-void solver_cube(cube *c, int side) {
+void bench_solver_cube(cube *c, int side) {
   c->side = side;
   c->items = side * side * side;
   c->known = bench_shared((size_t)c->items * sizeof *c->known);
@@ -78,10 +78,10 @@ void solver_cube(cube *c, int side) {
     random = random * 1664525u + 1013904223u;
     c->known[i] = (double)(random >> 8) / (1 << 24) - 0.5;
   }
-  for (int i = 0; i < c->items; ++i) c->b[i] = times_matrix(c->known, i, side);
+  for (int i = 0; i < c->items; ++i) c->b[i] = bench_times_matrix(c->known, i, side);
 }
 
-bool solver_is_done(const cube *c, const double *u) {
+bool bench_solver_is_done(const cube *c, const double *u) {
   for (int i = 0; i < c->items; ++i)
     if (!(fabs(u[i] - c->known[i]) < 1e-3)) return false; /* nor if it is no number */
   return true;

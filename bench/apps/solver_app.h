@@ -5,18 +5,19 @@
 #include "gk.h"
 
 enum { U = 1, R, P, Q, B, ITEMS, SIDE, RR, PQ, COURSE, AGAIN };
-extern const gk_list solver_list;
-extern const gk_list solver_begin, solver_pass; /* what comes before its loop; a pass, after which AGAIN tells */
+extern const gk_list bench_solver_list;
+extern const gk_list bench_solver_begin; /* the part before its loop */
+extern const gk_list bench_solver_pass;  /* a pass, which writes to AGAIN whether another one follows */
 
 typedef struct cube {
   int side, items, passes; /* as gk needed */
   double *known, *b;       /* the solution, and what it is the solution of; shared among processes */
 } cube;
 
-void solver_cube(cube *c, int side);
-bool solver_is_done(const cube *c, const double *u);
+void bench_solver_cube(cube *c, int side);
+bool bench_solver_is_done(const cube *c, const double *u);
 
-static inline double times_matrix(const double *of, int i, int n) {
+static inline double bench_times_matrix(const double *of, int i, int n) {
   const int x = i % n, y = i / n % n, z = i / n / n;
   double total = 6.0 * of[i];
   if (x > 0) total -= of[i - 1];

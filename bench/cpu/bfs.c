@@ -28,45 +28,46 @@ typedef struct gk_arm {
 static void begin_gk(gk_arm *arm, const bfs_graph *g) {
   bfs_number numbers[BFS_NUMBERS];
   arm->g = g;
-  must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &arm->device));
-  must(gk_graph_create(arm->device, &bfs_list, 0, &arm->graph));
-  bfs_bind(arm->device, arm->graph, g);
-  host_begin(&arm->loop, arm->device, HOST_GRAPHS);
-  arm->begin = host_add(&arm->loop, &bfs_begin);
-  for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k) arm->stretches[k] = host_add(&arm->loop, &bfs_stretches[k]);
-  host_share(&arm->loop, arm->graph);
-  bfs_numbers(g, cpu_threads(), BFS_FEW, numbers);
+  bench_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &arm->device));
+  bench_must(gk_graph_create(arm->device, &bench_bfs_list, 0, &arm->graph));
+  bench_bfs_bind(arm->device, arm->graph, g);
+  bench_host_begin(&arm->loop, arm->device, HOST_GRAPHS);
+  arm->begin = bench_host_add(&arm->loop, &bench_bfs_begin);
+  for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k)
+    arm->stretches[k] = bench_host_add(&arm->loop, &bench_bfs_stretches[k]);
+  bench_host_share(&arm->loop, arm->graph);
+  bench_bfs_numbers(g, bench_cpu_threads(), BFS_FEW, numbers);
   for (int k = 0; k < BFS_NUMBERS; ++k) {
-    must(gk_bind_int(arm->graph, numbers[k].slot, numbers[k].value));
-    host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
+    bench_must(gk_bind_int(arm->graph, numbers[k].slot, numbers[k].value));
+    bench_host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
   }
 }
 
 static void end_gk(gk_arm *arm) {
-  host_end(&arm->loop);
+  bench_host_end(&arm->loop);
   gk_graph_destroy(arm->graph);
   gk_device_close(arm->device);
 }
 
 static const int *search_by_gk(void *with, int source) {
   const gk_arm *arm = with;
-  must(gk_bind_int(arm->graph, SOURCE, source));
-  must(gk_launch(arm->graph, 0));
-  must(gk_wait(arm->graph, NULL));
+  bench_must(gk_bind_int(arm->graph, SOURCE, source));
+  bench_must(gk_launch(arm->graph, 0));
+  bench_must(gk_wait(arm->graph, NULL));
   return gk_bound(arm->graph, DIST);
 }
 
 static const int *search_by_host(void *with, int source) {
   gk_arm *arm = with;
-  const void *next = (const char *)gk_bound(arm->graph, SEARCH) + bfs_next;
+  const void *next = (const char *)gk_bound(arm->graph, SEARCH) + bench_bfs_next;
   memset(arm->took, 0, sizeof arm->took);
-  host_bind_int(&arm->loop, SOURCE, source);
-  host_run(&arm->loop, arm->begin);
+  bench_host_bind_int(&arm->loop, SOURCE, source);
+  bench_host_run(&arm->loop, arm->begin);
   int what = BFS_ALONE; /* the first level is its source */
   do {
     ++arm->took[what];
-    host_run(&arm->loop, arm->stretches[what]);
-    what = host_read(&arm->loop, next);
+    bench_host_run(&arm->loop, arm->stretches[what]);
+    what = bench_host_read(&arm->loop, next);
   } while (what != BFS_END);
   return gk_bound(arm->graph, DIST);
 }
@@ -93,7 +94,7 @@ typedef struct queue_arm {
 static void begin_queue(queue_arm *arm, const bfs_graph *g) {
   arm->distances = bench_large((size_t)g->vertices * sizeof *arm->distances);
   arm->queue = bench_large((size_t)g->vertices * sizeof *arm->queue);
-  if (!bfs_copy(g, &arm->g) || !arm->distances || !arm->queue) bench_fail("out of memory");
+  if (!bench_bfs_copy(g, &arm->g) || !arm->distances || !arm->queue) bench_fail("out of memory");
 }
 
 static void end_queue(queue_arm *arm) {
@@ -105,7 +106,7 @@ static void end_queue(queue_arm *arm) {
 
 static const int *search_by_queue(void *with, int source) {
   queue_arm *arm = with;
-  bfs_by_queue(&arm->g, source, arm->distances, arm->queue);
+  bench_bfs_by_queue(&arm->g, source, arm->distances, arm->queue);
   return arm->distances;
 }
 
@@ -140,7 +141,7 @@ static bool run_queue(void *with, uint64_t times, bench_took *took) {
 /* In a process of its own. */
 static bool run_hand(void *with, uint64_t times, bench_took *took) {
   hand_arm *arm = with;
-  if (!arm->h) arm->h = bfs_hand_begin(arm->g);
+  if (!arm->h) arm->h = bench_bfs_hand_begin(arm->g);
   if (!arm->h) bench_fail("out of memory");
   return from_all(arm->g, search_by_hand, arm, times, took);
 }
@@ -155,15 +156,15 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
   if (!bench_wants("F3", what)) return;
   bfs_graph *g = bench_shared(sizeof *g);
   make(g, size);
-  hand_arm with[HANDS] = {{.g = g, .search = bfs_hand_loops}, {.g = g, .search = bfs_hand_region},
-                          {.g = g, .search = bfs_hand_region}};
+  hand_arm with[HANDS] = {{.g = g, .search = bench_bfs_hand_loops}, {.g = g, .search = bench_bfs_hand_region},
+                          {.g = g, .search = bench_bfs_hand_region}};
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) by_hand[k] = bench_start_apart(run_hand, &with[k]);
   begin_gk(&arm, g);
   begin_queue(&alone, g);
   search_by_host(&arm, g->sources[0]);
   const int pushed = arm.took[BFS_PUSH] + arm.took[BFS_GATHER], pulled = arm.took[BFS_PULL];
-  const int levels = *(const int *)((const char *)gk_bound(arm.graph, SEARCH) + bfs_level);
+  const int levels = *(const int *)((const char *)gk_bound(arm.graph, SEARCH) + bench_bfs_level);
   snprintf(question, sizeof question,
            "%d vertices, %d neighbours in all; levels: %d by one thread, %d pushed, %d pulled: the graph, and by hand",
            g->vertices, g->edges, levels - pushed - pulled, pushed, pulled);
@@ -187,12 +188,12 @@ static void search(const char *name, void (*make)(bfs_graph *, const int *), con
   for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);
 }
 
-static void rmat(bfs_graph *g, const int *scale) { bfs_make_rmat(g, *scale); }
-static void mesh(bfs_graph *g, const int *sides) { bfs_make_mesh(g, sides[0], sides[1], sides[2]); }
+static void rmat(bfs_graph *g, const int *scale) { bench_bfs_make_rmat(g, *scale); }
+static void mesh(bfs_graph *g, const int *sides) { bench_bfs_make_mesh(g, sides[0], sides[1], sides[2]); }
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "bfs");
-  cpu_floor();
+  bench_cpu_floor();
   if (bench_is_quick()) {
     search("R-MAT of scale 10", rmat, (int[]){10}, 1);
     search("a mesh of 24 x 16", mesh, (int[]){24, 16, 1}, 1);

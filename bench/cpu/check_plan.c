@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
   const gk_allocator allocator = {NULL, count_alloc, count_resize, count_free};
   static const size_t counts[] = {1000, 10000, 100000};
   bench_begin(argc, argv, "check_plan");
-  cpu_floor();
+  bench_cpu_floor();
   gk_task *tasks[2] = {calloc(100000, sizeof(gk_task)), calloc(100000, sizeof(gk_task))};
   if (!tasks[0] || !tasks[1] || gk_set_allocator(&allocator) != GK_OK) bench_fail("out of memory");
   for (int straight = 0; straight < 2; ++straight) {

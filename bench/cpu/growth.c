@@ -8,14 +8,14 @@
 int main(int argc, char **argv) {
   gk_device *device;
   bench_begin(argc, argv, "growth");
-  cpu_floor();
-  growth_begin();
-  must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
+  bench_cpu_floor();
+  bench_growth_begin();
+  bench_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
-  growth_open(device);
-  growth_measure("G", 3, NULL, 0);
-  growth_close();
+  bench_growth_open(device);
+  bench_growth_measure("G", 3, NULL, 0);
+  bench_growth_close();
   gk_device_close(device);
   return bench_end();
 }

@@ -217,7 +217,7 @@ static bool run_way(void *with, uint64_t times, bench_took *took) {
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "kernel_host");
-  cpu_floor();
+  bench_cpu_floor();
   for (int k = 0; k < ALL; ++k) x[k] = (float)((k * 37) % 101) / 101.0f;
   for (size_t k = 0; k < GK_COUNT(tables); ++k) {
     const struct table *at = &tables[k];

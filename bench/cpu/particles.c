@@ -29,18 +29,18 @@ static bool same(const scene *s, const moment *got) {
   return memcmp(got->x, want->x, bytes) == 0 && memcmp(got->v, want->v, bytes) == 0 &&
          memcmp(got->force, want->force, bytes) == 0 && got->room == want->room && got->yields == want->yields &&
          got->searches == want->searches && fabs(got->energy - want->energy) < 1e-10 * want->energy &&
-         particles_kept(&s->s, &s->before, got);
+         bench_particles_kept(&s->s, &s->before, got);
 }
 
 static bool run_gk(void *with, uint64_t times, bench_took *took) {
   scene *s = with;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    particles_restore(&s->by_gk, &s->before);
+    bench_particles_restore(&s->by_gk, &s->before);
     const double begin = bench_now();
-    particles_run(&s->by_gk, s->steps);
+    bench_particles_run(&s->by_gk, s->steps);
     took->all += (bench_now() - begin) * 1e-6;
-    const moment got = particles_look(&s->by_gk);
+    const moment got = bench_particles_look(&s->by_gk);
     right = same(s, &got) && right;
   }
   return right;
@@ -50,14 +50,14 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
   hand_arm *arm = with;
   const scene *s = arm->s;
   bool right = true;
-  if (!arm->h) arm->h = spheres_start(&s->s, s->threads, arm->style);
+  if (!arm->h) arm->h = bench_spheres_start(&s->s, s->threads, arm->style);
   if (!arm->h) bench_fail("out of memory");
   for (uint64_t k = 0; k < times; ++k) {
-    if (!spheres_restore(arm->h, &s->before)) bench_fail("out of memory");
+    if (!bench_spheres_restore(arm->h, &s->before)) bench_fail("out of memory");
     const double begin = bench_now();
-    if (!spheres_run(arm->h, s->steps)) bench_fail("out of memory");
+    if (!bench_spheres_run(arm->h, s->steps)) bench_fail("out of memory");
     took->all += (bench_now() - begin) * 1e-6;
-    const moment got = spheres_look(arm->h);
+    const moment got = bench_spheres_look(arm->h);
     right = same(s, &got) && right;
   }
   return right;
@@ -71,7 +71,7 @@ static void begin_moment(moment *m, size_t n) {
 
 static void save(const particles *p, moment *to) {
   const size_t bytes = (size_t)p->s.n * sizeof(vec);
-  const moment got = particles_look(p);
+  const moment got = bench_particles_look(p);
   memcpy(to->x, got.x, bytes);
   memcpy(to->v, got.v, bytes);
   memcpy(to->force, got.force, bytes);
@@ -83,17 +83,17 @@ static gk_device *begin_scene(scene *s, int lead) {
   gk_device *device;
   if (gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device) != GK_OK) bench_fail(gk_error());
   s->threads = gk_device_describe(device)->threads;
-  particles_start(&s->by_gk, device, &s->s);
-  particles_place(&s->s, s->before.x, s->before.v);
+  bench_particles_start(&s->by_gk, device, &s->s);
+  bench_particles_place(&s->s, s->before.x, s->before.v);
   s->before.room = 1;
-  particles_restore(&s->by_gk, &s->before);
-  particles_run(&s->by_gk, lead);
+  bench_particles_restore(&s->by_gk, &s->before);
+  bench_particles_run(&s->by_gk, lead);
   save(&s->by_gk, &s->before);
-  particles_restore(&s->by_gk, &s->before);
-  particles_run(&s->by_gk, s->steps);
+  bench_particles_restore(&s->by_gk, &s->before);
+  bench_particles_run(&s->by_gk, s->steps);
   save(&s->by_gk, &s->after);
   if (s->after.yields == 0) bench_fail("no list was too short, so nothing would be measured of yields");
-  if (!(particles_error(&s->s, &s->before, &s->after, s->steps) < 1e-11))
+  if (!(bench_particles_error(&s->s, &s->before, &s->after, s->steps) < 1e-11))
     bench_fail("the spheres aren't where they are without lists of neighbours");
   return device;
 }
@@ -105,7 +105,7 @@ static void measure_spheres(int along, int lead, int steps, int tries) {
   snprintf(what, sizeof what, "particles, %d", along * along * along);
   if (!bench_wants("F3", what)) return;
   scene *s = bench_shared(sizeof *s);
-  s->s = particles_setting(along, false);
+  s->s = bench_particles_setting(along, false);
   s->steps = steps;
   begin_moment(&s->before, (size_t)s->s.n);
   begin_moment(&s->after, (size_t)s->s.n);
@@ -129,13 +129,13 @@ static void measure_spheres(int along, int lead, int steps, int tries) {
                {.what = "by hand once more against itself", .of = again, .against = {region}},
                {.what = "by hand once more against the better by hand", .of = again, .against = {loops, region}}}});
   for (int k = 0; k < HANDS; ++k) bench_end_apart(&by_hand[k]);
-  particles_end(&s->by_gk);
+  bench_particles_end(&s->by_gk);
   gk_device_close(device);
 }
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "particles");
-  cpu_floor();
+  bench_cpu_floor();
   const bool quick = bench_is_quick();
   measure_spheres(quick ? 8 : 16, 20, quick ? 20 : 40, 2);
   measure_spheres(quick ? 16 : 32, 20, quick ? 10 : 40, 1);

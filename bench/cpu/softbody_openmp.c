@@ -43,12 +43,12 @@ static bool run_gk(void *with, uint64_t times, bench_took *took) {
   scene *s = with;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    scene_restore(&s->by_gk, &s->before);
+    bench_scene_restore(&s->by_gk, &s->before);
     double begin = bench_now();
-    for (int step = 0; step < s->steps; ++step) must(simulation_step(&s->by_gk));
+    for (int step = 0; step < s->steps; ++step) bench_must(simulation_step(&s->by_gk));
     took->all += (bench_now() - begin) * 1e-6;
-    hand_state got = scene_state(&s->by_gk);
-    right = same(s, scene_memory(&s->by_gk, "X"), scene_memory(&s->by_gk, "V"), &got) && right;
+    hand_state got = bench_scene_state(&s->by_gk);
+    right = same(s, bench_scene_memory(&s->by_gk, "X"), bench_scene_memory(&s->by_gk, "V"), &got) && right;
   }
   return right;
 }
@@ -58,16 +58,16 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
   const scene *s = arm->s;
   const moment *from = &s->before;
   bool right = true;
-  if (!arm->h) arm->h = hand_start(&s->body, &s->constants, s->threads, arm->style);
+  if (!arm->h) arm->h = bench_softbody_start(&s->body, &s->constants, s->threads, arm->style);
   if (!arm->h) bench_fail("out of memory");
   for (uint64_t k = 0; k < times; ++k) {
-    if (!hand_restore(arm->h, from->x, from->v, from->load, &from->state, from->room, from->highest))
+    if (!bench_softbody_restore(arm->h, from->x, from->v, from->load, &from->state, from->room, from->highest))
       bench_fail("out of memory");
     double begin = bench_now();
     for (int step = 0; step < s->steps; ++step)
-      if (!hand_step(arm->h)) bench_fail("out of memory");
+      if (!bench_softbody_step(arm->h)) bench_fail("out of memory");
     took->all += (bench_now() - begin) * 1e-6;
-    hand_state got = hand_look(arm->h);
+    hand_state got = bench_softbody_look(arm->h);
     right = same(s, got.x, got.v, &got) && right;
   }
   return right;
@@ -78,13 +78,13 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
 /* Simulates until the moment from which all arms start, and beyond it, for what they have to come to. */
 static void begin_scene(scene *s, double drop, int lead) {
   /* gk cuts a sum into at most one piece for each 32 items: with more threads than that, the bits would be others. */
-  const gk_device_desc device = {.backend = "openmp", .threads = cpu_threads() > 64 ? 64 : 0};
-  must(simulation_start(&s->by_gk, &device, &s->body, &s->constants, drop, v3_of(0.8, 0.3, 0.5), ROOM));
+  const gk_device_desc device = {.backend = "openmp", .threads = bench_cpu_threads() > 64 ? 64 : 0};
+  bench_must(simulation_start(&s->by_gk, &device, &s->body, &s->constants, drop, v3_of(0.8, 0.3, 0.5), ROOM));
   s->threads = gk_device_describe(s->by_gk.device)->threads;
-  for (int k = 0; k < lead; ++k) must(simulation_step(&s->by_gk));
-  scene_save(&s->by_gk, &s->before);
-  for (int k = 0; k < s->steps; ++k) must(simulation_step(&s->by_gk));
-  scene_save(&s->by_gk, &s->after);
+  for (int k = 0; k < lead; ++k) bench_must(simulation_step(&s->by_gk));
+  bench_scene_save(&s->by_gk, &s->before);
+  for (int k = 0; k < s->steps; ++k) bench_must(simulation_step(&s->by_gk));
+  bench_scene_save(&s->by_gk, &s->after);
 }
 
 enum { HANDS = 3 }; /* processes by hand; the last does what one before it does: how far one is from itself */
@@ -101,15 +101,15 @@ typedef struct fall {
 } fall;
 
 static bool begin_body(scene *s, const fall *f) {
-  scene_mesh(&s->body, f->parts);
+  bench_scene_mesh(&s->body, f->parts);
   s->constants = simulation_constants(&s->body);
   s->steps = f->steps;
   if (f->residual_share > 0) {
     s->constants.cg = f->residual_share;
     s->constants.enough *= f->enough_factor;
   }
-  scene_moment(&s->before, (size_t)s->body.vertex_count);
-  scene_moment(&s->after, (size_t)s->body.vertex_count);
+  bench_scene_moment(&s->before, (size_t)s->body.vertex_count);
+  bench_scene_moment(&s->after, (size_t)s->body.vertex_count);
   return s->constants.reach > 0.0;
 }
 
@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
      .turns = 7, .residual_share = 0.5, .enough_factor = 10},
   };
   bench_begin(argc, argv, "softbody_openmp");
-  cpu_floor();
+  bench_cpu_floor();
   if (bench_is_quick())
     for (size_t k = 0; k < GK_COUNT(quick); ++k) measure_fall(&quick[k]);
   else

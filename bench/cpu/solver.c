@@ -23,16 +23,16 @@ typedef struct gk_arm {
 
 static void begin_gk(gk_arm *arm, cube *c) {
   arm->c = c;
-  must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &arm->device));
-  must(gk_graph_create(arm->device, &solver_list, 0, &arm->graph));
-  for (gk_slot slot = U; slot <= B; ++slot) must(gk_resize(arm->graph, slot, (size_t)c->items));
-  must(gk_bind_int(arm->graph, ITEMS, c->items));
-  must(gk_bind_int(arm->graph, SIDE, c->side));
-  must(gk_upload(arm->device, gk_bound(arm->graph, B), c->b, (size_t)c->items * sizeof *c->b));
-  must(gk_graph_create(arm->device, &solver_begin, 0, &arm->begin));
-  for (gk_slot slot = U; slot <= B; ++slot) must(gk_bind(arm->begin, slot, gk_bound(arm->graph, slot)));
-  must(gk_bind_int(arm->begin, ITEMS, c->items));
-  must(gk_bind_int(arm->begin, SIDE, c->side));
+  bench_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &arm->device));
+  bench_must(gk_graph_create(arm->device, &bench_solver_list, 0, &arm->graph));
+  for (gk_slot slot = U; slot <= B; ++slot) bench_must(gk_resize(arm->graph, slot, (size_t)c->items));
+  bench_must(gk_bind_int(arm->graph, ITEMS, c->items));
+  bench_must(gk_bind_int(arm->graph, SIDE, c->side));
+  bench_must(gk_upload(arm->device, gk_bound(arm->graph, B), c->b, (size_t)c->items * sizeof *c->b));
+  bench_must(gk_graph_create(arm->device, &bench_solver_begin, 0, &arm->begin));
+  for (gk_slot slot = U; slot <= B; ++slot) bench_must(gk_bind(arm->begin, slot, gk_bound(arm->graph, slot)));
+  bench_must(gk_bind_int(arm->begin, ITEMS, c->items));
+  bench_must(gk_bind_int(arm->begin, SIDE, c->side));
 }
 
 static bool run_gk(void *with, uint64_t times, bench_took *took) {
@@ -41,12 +41,12 @@ static bool run_gk(void *with, uint64_t times, bench_took *took) {
   spoil(arm->c, gk_bound(arm->graph, U));
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
-    must(gk_launch(arm->graph, 0));
-    must(gk_wait(arm->graph, &status));
+    bench_must(gk_launch(arm->graph, 0));
+    bench_must(gk_wait(arm->graph, &status));
   }
   took->all += (bench_now() - begin) * 1e-6;
   arm->c->passes = (int)status->loops[0].passes;
-  return solver_is_done(arm->c, gk_bound(arm->graph, U));
+  return bench_solver_is_done(arm->c, gk_bound(arm->graph, U));
 }
 
 static bool is_zero(const cube *c, const double *u) {
@@ -61,8 +61,8 @@ static bool begin_by_gk(void *with, uint64_t times, bench_took *took) {
   spoil(arm->c, gk_bound(arm->graph, U));
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
-    must(gk_launch(arm->begin, 0));
-    must(gk_wait(arm->begin, NULL));
+    bench_must(gk_launch(arm->begin, 0));
+    bench_must(gk_wait(arm->begin, NULL));
   }
   took->all += (bench_now() - begin) * 1e-6;
   return is_zero(arm->c, gk_bound(arm->graph, U));
@@ -94,7 +94,7 @@ static void by_loops(const cube *c, const room *at) {
     for (int i = 0; i < items; ++i) p[i] = r[i] + beta * p[i];
 #pragma omp parallel for schedule(static) reduction(+ : pq)
     for (int i = 0; i < items; ++i) {
-      q[i] = times_matrix(p, i, side);
+      q[i] = bench_times_matrix(p, i, side);
       pq += p[i] * q[i];
     }
     const double alpha = rr / pq;
@@ -122,7 +122,7 @@ static void by_region(const cube *c, const room *at) {
   static double pq_parts[THREADS * APART], rr_parts[2][THREADS * APART];
   const int items = c->items, side = c->side;
   double *restrict u = at->u, *restrict r = at->r, *restrict p = at->p, *restrict q = at->q, *b = at->b;
-#pragma omp parallel num_threads(cpu_threads() < THREADS ? cpu_threads() : THREADS)
+#pragma omp parallel num_threads(bench_cpu_threads() < THREADS ? bench_cpu_threads() : THREADS)
   {
     const int me = omp_get_thread_num(), threads = omp_get_num_threads();
     const int first = (int)((long)items * me / threads), last = (int)((long)items * (me + 1) / threads);
@@ -141,7 +141,7 @@ static void by_region(const cube *c, const room *at) {
 #pragma omp barrier
       part = 0.0;
       for (int i = first; i < last; ++i) {
-        q[i] = times_matrix(p, i, side);
+        q[i] = bench_times_matrix(p, i, side);
         part += p[i] * q[i];
       }
       pq_parts[me * APART] = part;
@@ -188,7 +188,7 @@ static bool run_hand(void *with, uint64_t times, bench_took *took) {
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) arm->solve(arm->c, &arm->at);
   took->all += (bench_now() - begin) * 1e-6;
-  return solver_is_done(arm->c, arm->at.u);
+  return bench_solver_is_done(arm->c, arm->at.u);
 }
 
 /* Of nothing: the residual is 0 before the first pass. */
@@ -216,7 +216,7 @@ static void solve(int side, int tries) {
   snprintf(what, sizeof what, "conjugate gradients, %d unknowns", side * side * side);
   if (!bench_wants("F3", what)) return;
   cube *c = bench_shared(sizeof *c);
-  solver_cube(c, side);
+  bench_solver_cube(c, side);
   hand_arm with[HANDS];
   bench_apart by_hand[HANDS];
   for (int k = 0; k < HANDS; ++k) {
@@ -250,7 +250,7 @@ static void solve(int side, int tries) {
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "solver");
-  cpu_floor();
+  bench_cpu_floor();
   const bool quick = bench_is_quick();
   solve(quick ? 8 : 24, 0);
   solve(quick ? 12 : 80, quick ? 0 : 1);

@@ -45,10 +45,10 @@ static void begin_apart(void) {
 static gk_graph *graph_of(const gk_task *tasks, size_t count, int n) {
   gk_list list = {GK_ABI, "bench", tasks, count, slots, GK_COUNT(slots)};
   gk_graph *graph;
-  must(gk_graph_create(device, &list, 0, &graph));
-  must(gk_bind(graph, X, x));
-  must(gk_bind(graph, Y, y));
-  must(gk_bind_int(graph, N, n));
+  bench_must(gk_graph_create(device, &list, 0, &graph));
+  bench_must(gk_bind(graph, X, x));
+  bench_must(gk_bind(graph, Y, y));
+  bench_must(gk_bind_int(graph, N, n));
   return graph;
 }
 
@@ -102,8 +102,8 @@ static gk_graph *checkpoints(bool flags, int times) {
 
 static double launch(gk_graph *graph) {
   double begin = bench_now();
-  must(gk_launch(graph, 0));
-  must(gk_wait(graph, NULL));
+  bench_must(gk_launch(graph, 0));
+  bench_must(gk_wait(graph, NULL));
   return bench_now() - begin;
 }
 
@@ -129,7 +129,7 @@ static bench_bound floor_of(int n) {
   const double mebibytes = n * 4.0 / (1 << 20);
   if (n == 1) return (bench_bound){CPU_CALL, 1};
   const char *array = n <= 16384 ? CPU_SMALL : n <= 1 << 20 ? CPU_LARGE : CPU_LARGEST;
-  return (bench_bound){array, mebibytes / cpu_threads()};
+  return (bench_bound){array, mebibytes / bench_cpu_threads()};
 }
 
 /* ---- M: the machine ---------------------------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static bool arithmetic(uint64_t times, bench_took *took, int threads) {
     sums[64 * (omp_get_thread_num() % 2)] = a ^ b;
   }
   took->all += bench_now() - begin;
-  return sums[0] != 0 && (threads == 1 || sums[64] == sums[0] || cpu_threads() == 1);
+  return sums[0] != 0 && (threads == 1 || sums[64] == sums[0] || bench_cpu_threads() == 1);
 }
 static bool on_one(void *with, uint64_t times, bench_took *took) {
   (void)with;
@@ -426,8 +426,8 @@ static bool two_launches(void *with, uint64_t times, bench_took *took) {
   int first = x[0];
   double begin = bench_now();
   for (uint64_t k = 0; k < 2 * times; ++k) {
-    must(gk_launch(with, 0));
-    must(gk_wait(with, NULL));
+    bench_must(gk_launch(with, 0));
+    bench_must(gk_wait(with, NULL));
   }
   took->all += bench_now() - begin;
   return added(x, 1, first, first, 2 * times);
@@ -440,12 +440,12 @@ static bool yield_and_resume(void *with, uint64_t times, bench_took *took) {
   for (uint64_t k = 0; k < times; ++k) {
     const gk_status *status;
     *flag = 1;
-    must(gk_launch(with, 0));
-    must(gk_wait(with, &status));
+    bench_must(gk_launch(with, 0));
+    bench_must(gk_wait(with, &status));
     right = right && status->yielded == CP_FIRST;
     *flag = 0;
-    must(gk_launch(with, CP_FIRST));
-    must(gk_wait(with, &status));
+    bench_must(gk_launch(with, CP_FIRST));
+    bench_must(gk_wait(with, &status));
     right = right && status->state == GK_FINISHED;
   }
   took->all += bench_now() - begin;
@@ -481,7 +481,7 @@ static void round_trip(void) {
 
 int main(int argc, char **argv) {
   bench_begin(argc, argv, "tasks");
-  cpu_floor();
+  bench_cpu_floor();
   by_hand = bench_shared(sizeof *by_hand);
   list = bench_shared(sizeof *list);
   apart_two = bench_start_apart(on_two, NULL);
@@ -489,7 +489,7 @@ int main(int argc, char **argv) {
   apart_for = bench_start_apart(parallel_for, by_hand);
   apart_again = bench_start_apart(parallel_for, by_hand);
   apart_sections = bench_start_apart(two_threads, list);
-  must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
+  bench_must(gk_device_open(&(gk_device_desc){.backend = "openmp"}, &device));
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
   x = gk_alloc(device, ITEMS_MAX * sizeof *x, GK_DEVICE_MEMORY);

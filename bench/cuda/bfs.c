@@ -24,7 +24,7 @@ typedef struct host_arm {
 
 static bool is_right(const scene *s, int k) {
   const size_t bytes = (size_t)s->g.vertices * sizeof *s->seen;
-  hand_must(gk_download(s->device, s->seen, gk_bound(s->graph, DIST), bytes));
+  bench_hand_must(gk_download(s->device, s->seen, gk_bound(s->graph, DIST), bytes));
   return memcmp(s->seen, s->g.distances[k], bytes) == 0;
 }
 
@@ -43,27 +43,27 @@ static bool from_all(scene *s, void (*search)(void *, int source), void *with, u
 
 static void search_by_gk(void *with, int source) {
   const scene *s = with;
-  hand_must(gk_bind_int(s->graph, SOURCE, source));
-  hand_must(gk_launch(s->graph, 0));
-  hand_must(gk_wait(s->graph, NULL));
+  bench_hand_must(gk_bind_int(s->graph, SOURCE, source));
+  bench_hand_must(gk_launch(s->graph, 0));
+  bench_hand_must(gk_wait(s->graph, NULL));
 }
 
 static bool by_gk(void *with, uint64_t times, bench_took *took) {
   return from_all(with, search_by_gk, with, times, took);
 }
 
-static const void *next_of(const scene *s) { return (const char *)gk_bound(s->graph, SEARCH) + bfs_next; }
+static const void *next_of(const scene *s) { return (const char *)gk_bound(s->graph, SEARCH) + bench_bfs_next; }
 
 static void search_by_host(void *with, int source) {
   host_arm *arm = with;
   const void *next = next_of(arm->s);
-  host_bind_int(&arm->loop, SOURCE, source);
-  host_run(&arm->loop, arm->begin);
+  bench_host_bind_int(&arm->loop, SOURCE, source);
+  bench_host_run(&arm->loop, arm->begin);
   int what = BFS_PUSH;
   do {
     ++arm->took[what];
-    host_run(&arm->loop, arm->stretches[what]);
-    what = host_read(&arm->loop, next);
+    bench_host_run(&arm->loop, arm->stretches[what]);
+    what = bench_host_read(&arm->loop, next);
   } while (what != BFS_END);
 }
 
@@ -75,11 +75,11 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
 static void search_by_pushes(void *with, int source) {
   host_arm *arm = with;
   const void *next = next_of(arm->s);
-  host_bind_int(&arm->loop, SOURCE, source);
-  host_run(&arm->loop, arm->begin);
+  bench_host_bind_int(&arm->loop, SOURCE, source);
+  bench_host_run(&arm->loop, arm->begin);
   do {
-    for (int k = 0; k < TOGETHER; ++k) host_run(&arm->loop, arm->stretches[BFS_PUSH]);
-  } while (host_read(&arm->loop, next) != BFS_END);
+    for (int k = 0; k < TOGETHER; ++k) bench_host_run(&arm->loop, arm->stretches[BFS_PUSH]);
+  } while (bench_host_read(&arm->loop, next) != BFS_END);
 }
 
 static bool by_pushes(void *with, uint64_t times, bench_took *took) {
@@ -88,21 +88,22 @@ static bool by_pushes(void *with, uint64_t times, bench_took *took) {
 
 static void begin_host(host_arm *arm, scene *s, host_way way) {
   *arm = (host_arm){.s = s};
-  host_begin(&arm->loop, s->device, way);
-  arm->begin = host_add(&arm->loop, &bfs_begin);
-  for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k) arm->stretches[k] = host_add(&arm->loop, &bfs_stretches[k]);
-  host_share(&arm->loop, s->graph);
+  bench_host_begin(&arm->loop, s->device, way);
+  arm->begin = bench_host_add(&arm->loop, &bench_bfs_begin);
+  for (int k = BFS_PUSH; k < BFS_STRETCHES; ++k)
+    arm->stretches[k] = bench_host_add(&arm->loop, &bench_bfs_stretches[k]);
+  bench_host_share(&arm->loop, s->graph);
   bfs_number numbers[BFS_NUMBERS];
-  bfs_numbers(&s->g, s->g.edges, 0, numbers);
-  for (int k = 0; k < BFS_NUMBERS; ++k) host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
+  bench_bfs_numbers(&s->g, s->g.edges, 0, numbers);
+  for (int k = 0; k < BFS_NUMBERS; ++k) bench_host_bind_int(&arm->loop, numbers[k].slot, numbers[k].value);
 }
 
 static void begin_gk(scene *s) {
-  hand_must(gk_graph_create(s->device, &bfs_wide_list, 0, &s->graph));
-  bfs_bind(s->device, s->graph, &s->g);
+  bench_hand_must(gk_graph_create(s->device, &bench_bfs_wide_list, 0, &s->graph));
+  bench_bfs_bind(s->device, s->graph, &s->g);
   bfs_number numbers[BFS_NUMBERS];
-  bfs_numbers(&s->g, s->g.edges, 0, numbers);
-  for (int k = 0; k < BFS_NUMBERS; ++k) hand_must(gk_bind_int(s->graph, numbers[k].slot, numbers[k].value));
+  bench_bfs_numbers(&s->g, s->g.edges, 0, numbers);
+  for (int k = 0; k < BFS_NUMBERS; ++k) bench_hand_must(gk_bind_int(s->graph, numbers[k].slot, numbers[k].value));
   s->seen = malloc((size_t)s->g.vertices * sizeof *s->seen);
   if (!s->seen) bench_fail("out of memory");
 }
@@ -147,18 +148,18 @@ static void search(gk_device *device, const char *name, void (*make)(bfs_graph *
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against pushes alone", "gk", {pushes}, 0}, {"gk against single kernels", "gk", {kernels}, 0}},
     .floor = {HAND_EDGE, chain}});
-  for (int k = 0; k < WAYS; ++k) host_end(&arms[k].loop);
+  for (int k = 0; k < WAYS; ++k) bench_host_end(&arms[k].loop);
   gk_graph_destroy(s.graph);
   free(s.seen);
 }
 
-static void rmat(bfs_graph *g, const int *scale) { bfs_make_rmat(g, *scale); }
-static void mesh(bfs_graph *g, const int *sides) { bfs_make_mesh(g, sides[0], sides[1], sides[2]); }
+static void rmat(bfs_graph *g, const int *scale) { bench_bfs_make_rmat(g, *scale); }
+static void mesh(bfs_graph *g, const int *sides) { bench_bfs_make_mesh(g, sides[0], sides[1], sides[2]); }
 
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_bfs");
-  gk_device *device = hand_open(&why);
+  gk_device *device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   if (bench_is_quick()) {
     search(device, "R-MAT of scale 8", rmat, (int[]){8}, 1);
@@ -169,6 +170,6 @@ int main(int argc, char **argv) {
     search(device, "a mesh of 1,024 x 1,024", mesh, (int[]){1024, 1024, 1}, 1);
     search(device, "a mesh of 128 x 128 x 128", mesh, (int[]){128, 128, 128}, 1);
   }
-  hand_close(device);
+  bench_hand_close(device);
   return bench_end();
 }

@@ -17,7 +17,7 @@ GK_KERNEL(asks, (inout(int, count), out(int, flag), out(int, told))) {
 }
 GK_SOURCE_END
 
-static const gk_code more_code = {.text = hand_text, .block = {1}};
+static const gk_code more_code = {.text = bench_hand_text, .block = {1}};
 static const gk_param more_params[] = {{"x", "int", sizeof(int), _Alignof(int), GK_PTR, GK_ACCESS_INOUT}};
 static const gk_kernel more = {.name = "more", .params = more_params, .param_count = 1, .cuda = &more_code};
 
@@ -40,17 +40,17 @@ typedef struct graph {
 
 static void end_graph(const graph *g) {
   if (g->gk) gk_graph_destroy(g->gk);
-  if (g->exec) hand_exec_end(g->exec);
+  if (g->exec) bench_hand_exec_end(g->exec);
 }
 
 static gk_graph *graph_of(const gk_task *end) {
   const gk_list list = {GK_ABI, "checkpoints", tasks, (size_t)(end - tasks), slots, GK_COUNT(slots)};
   gk_graph *made;
-  hand_must(gk_graph_create(device, &list, 0, &made));
-  hand_must(gk_bind(made, X, x));
-  hand_must(gk_bind(made, FLAG, flag));
-  hand_must(gk_bind(made, COUNT, count));
-  hand_must(gk_bind(made, TOLD, (const void *)(uintptr_t)told));
+  bench_hand_must(gk_graph_create(device, &list, 0, &made));
+  bench_hand_must(gk_bind(made, X, x));
+  bench_hand_must(gk_bind(made, FLAG, flag));
+  bench_hand_must(gk_bind(made, COUNT, count));
+  bench_hand_must(gk_bind(made, TOLD, (const void *)(uintptr_t)told));
   return made;
 }
 
@@ -66,11 +66,11 @@ static double timed(const graph *g, bool *right) {
   const gk_status *status = NULL;
   const double begin = bench_now();
   if (g->gk) {
-    hand_must(gk_launch(g->gk, 0));
-    hand_must(gk_wait(g->gk, &status));
+    bench_hand_must(gk_launch(g->gk, 0));
+    bench_hand_must(gk_wait(g->gk, &status));
   } else {
-    hand_launch(g->exec);
-    hand_wait();
+    bench_hand_launch(g->exec);
+    bench_hand_wait();
   }
   const double took = bench_now() - begin;
   if (status && status->state != GK_FINISHED) *right = false;
@@ -86,12 +86,12 @@ typedef struct pair {
 static bool slope(void *with, uint64_t times, bench_took *took) {
   const pair *p = with;
   bool right = true;
-  hand_put(x, 0);
+  bench_hand_put(x, 0);
   for (uint64_t k = 0; k < times; ++k) {
     took->all += timed(&p->longer, &right) / p->more;
     took->less += timed(&p->shorter, &right) / p->more;
   }
-  return right && hand_value(x) == (int)times * (p->longer.adds + p->shorter.adds);
+  return right && bench_hand_value(x) == (int)times * (p->longer.adds + p->shorter.adds);
 }
 
 static void end_pair(const pair *p) {
@@ -111,25 +111,25 @@ static graph gk_silent(int around, gk_task task) {
 }
 
 static CUgraphNode add_more(CUgraph into, CUgraphNode after) {
-  return hand_kernel(into, after, "more", 1, 1, (void *[]){&x});
+  return bench_hand_kernel(into, after, "more", 1, 1, (void *[]){&x});
 }
 
 static CUgraphNode add_gated(CUgraph whole, CUgraphNode after, int label) {
   CUgraph body;
-  CUgraphConditionalHandle handle = hand_handle(whole, 0);
-  after = hand_kernel(whole, after, "gate", 1, 1, (void *[]){&yielded, &handle});
-  after = hand_conditional(whole, after, CU_GRAPH_COND_TYPE_IF, handle, &body);
+  CUgraphConditionalHandle handle = bench_hand_handle(whole, 0);
+  after = bench_hand_kernel(whole, after, "gate", 1, 1, (void *[]){&yielded, &handle});
+  after = bench_hand_conditional(whole, after, CU_GRAPH_COND_TYPE_IF, handle, &body);
   add_more(body, NULL);
-  return hand_kernel(whole, after, "note", 1, 1, (void *[]){&flag, &yielded, &label});
+  return bench_hand_kernel(whole, after, "note", 1, 1, (void *[]){&flag, &yielded, &label});
 }
 
 static graph hand_silent(int around) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   int none = 0;
-  CUgraphNode last = hand_kernel(whole, NULL, "set", 1, 1, (void *[]){&yielded, &none});
+  CUgraphNode last = bench_hand_kernel(whole, NULL, "set", 1, 1, (void *[]){&yielded, &none});
   for (int k = checkpoints; k >= around; --k) last = add_more(whole, last);
   for (int k = 0; k < around; ++k) last = add_gated(whole, last, k + 1);
-  return (graph){.exec = hand_exec(whole), .adds = checkpoints + 1};
+  return (graph){.exec = bench_hand_exec(whole), .adds = checkpoints + 1};
 }
 
 static void silence(void) {
@@ -140,7 +140,7 @@ static void silence(void) {
   pair pairs[] = {{gk_silent(checkpoints + 1, composed), gk_silent(1, composed), checkpoints},
                   {gk_silent(checkpoints + 1, by_hand), gk_silent(1, by_hand), checkpoints},
                   {hand_silent(checkpoints + 1), hand_silent(1), checkpoints}};
-  hand_put(flag, 0);
+  bench_hand_put(flag, 0);
   bench_measure(&(bench_table){"C4", what, "what does a checkpoint cost that could yield and doesn't, beside its task?",
     "ns",
     .arms = {{own, slope, &pairs[0], 0, 0}, {code, slope, &pairs[1], 0, 0}, {hand, slope, &pairs[2], 0, 0}},
@@ -172,7 +172,7 @@ static void tasks_behind(void) {
              *several = "behind one of ten checkpoints";
   if (!bench_wants("C5", what)) return;
   pair pairs[] = {behind(0), behind(1), behind(SEVERAL)};
-  hand_put(flag, 0);
+  bench_hand_put(flag, 0);
   bench_measure(&(bench_table){"C5", what, "what does one more task take where something may have yielded?", "ns",
     .arms = {{none, slope, &pairs[0], 0, 0}, {one, slope, &pairs[1], 0, 0}, {several, slope, &pairs[2], 0, 0}},
     .ratios = {{"behind one against a list without", one, {none}, 1.05},
@@ -201,61 +201,61 @@ static double when_told(int number) {
  * it, later, that the launch that resumes has begun. */
 static bool trip_by_gk(const trip *t, double *known, double *begun) {
   const gk_status *status;
-  hand_must(gk_launch(t->gk, 0));
+  bench_hand_must(gk_launch(t->gk, 0));
   const double begin = when_told(1);
-  hand_must(gk_wait(t->gk, &status));
+  bench_hand_must(gk_wait(t->gk, &status));
   const bool right = status->state == GK_YIELDED && status->yielded == GO;
   *known = bench_now() - begin;
-  hand_must(gk_launch(t->gk, GO));
+  bench_hand_must(gk_launch(t->gk, GO));
   *begun = when_told(2) - begin;
-  hand_must(gk_wait(t->gk, &status));
+  bench_hand_must(gk_wait(t->gk, &status));
   return right && status->state == GK_FINISHED;
 }
 
 static void fetch_flag(void) {
-  HAND(hand_driver->cuMemcpyDtoHAsync((void *)(uintptr_t)copied, (CUdeviceptr)(uintptr_t)flag, sizeof *flag,
-                                      hand_stream));
+  HAND(bench_hand_driver->cuMemcpyDtoHAsync((void *)(uintptr_t)copied, (CUdeviceptr)(uintptr_t)flag, sizeof *flag,
+                                            bench_hand_stream));
 }
 
 static bool resume_by_hand(const trip *t, double begin, double *known, double *begun) {
   const bool right = *copied == 1;
   *known = bench_now() - begin;
-  hand_launch(t->second);
+  bench_hand_launch(t->second);
   *begun = when_told(2) - begin;
-  hand_wait();
+  bench_hand_wait();
   return right;
 }
 
 static bool trip_by_hand(const trip *t, double *known, double *begun) {
-  hand_launch(t->first);
+  bench_hand_launch(t->first);
   const double begin = when_told(1);
-  hand_wait();
+  bench_hand_wait();
   fetch_flag();
-  hand_wait();
+  bench_hand_wait();
   return resume_by_hand(t, begin, known, begun);
 }
 
 static bool trip_with_copy(const trip *t, double *known, double *begun) {
-  hand_launch(t->first);
+  bench_hand_launch(t->first);
   fetch_flag();
   const double begin = when_told(1);
-  hand_wait();
+  bench_hand_wait();
   return resume_by_hand(t, begin, known, begun);
 }
 
 static bool round_trip(void *with, uint64_t times, bench_took *took) {
   const trip *t = with;
   bool right = true;
-  hand_put(x, 0);
+  bench_hand_put(x, 0);
   for (uint64_t k = 0; k < times; ++k) {
     double known = 0, begun = 0;
     *told = 0;
     *copied = 0;
-    hand_put(count, 0);
+    bench_hand_put(count, 0);
     right = t->run(t, &known, &begun) && right;
     took->all += t->ends_when_known ? known : begun;
   }
-  return right && hand_value(x) == (int)times && hand_value(count) == 2;
+  return right && bench_hand_value(x) == (int)times && bench_hand_value(count) == 2;
 }
 
 static gk_graph *gk_yields(void) {
@@ -266,14 +266,14 @@ static gk_graph *gk_yields(void) {
 }
 
 static CUgraphExec hand_yields(void) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   CUgraph body;
-  CUgraphConditionalHandle handle = hand_handle(whole, 0);
-  CUgraphNode last = hand_kernel(whole, NULL, "ask", 1, 1, (void *[]){&count, &flag, &told_at});
-  last = hand_kernel(whole, last, "gate", 1, 1, (void *[]){&flag, &handle});
-  hand_conditional(whole, last, CU_GRAPH_COND_TYPE_IF, handle, &body);
+  CUgraphConditionalHandle handle = bench_hand_handle(whole, 0);
+  CUgraphNode last = bench_hand_kernel(whole, NULL, "ask", 1, 1, (void *[]){&count, &flag, &told_at});
+  last = bench_hand_kernel(whole, last, "gate", 1, 1, (void *[]){&flag, &handle});
+  bench_hand_conditional(whole, last, CU_GRAPH_COND_TYPE_IF, handle, &body);
   add_more(body, NULL);
-  return hand_exec(whole);
+  return bench_hand_exec(whole);
 }
 
 static void yields(void) {
@@ -301,30 +301,30 @@ static void yields(void) {
   bench_measure(&table);
   gk_graph_destroy(ways[GK].gk);
   for (int k = HAND_WAITS; k < WAYS; ++k) {
-    hand_exec_end(ways[k].first);
-    hand_exec_end(ways[k].second);
+    bench_hand_exec_end(ways[k].first);
+    bench_hand_exec_end(ways[k].second);
   }
 }
 
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_checkpoints");
-  device = hand_open(&why);
+  device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
   checkpoints = bench_is_quick() ? 4 : CHECKPOINTS;
   plain_tasks = bench_is_quick() ? 2 * SEVERAL : TASKS;
-  int *const numbers[] = {x = hand_ints(device, 1), flag = hand_ints(device, 1), count = hand_ints(device, 1),
-                          yielded = hand_ints(device, 1)};
-  told = hand_pinned(device, &told_at);
-  copied = hand_pinned(device, &copied_at);
+  int *const numbers[] = {x = bench_hand_ints(device, 1), flag = bench_hand_ints(device, 1),
+                          count = bench_hand_ints(device, 1), yielded = bench_hand_ints(device, 1)};
+  told = bench_hand_pinned(device, &told_at);
+  copied = bench_hand_pinned(device, &copied_at);
   silence();
   tasks_behind();
   yields();
   for (size_t k = 0; k < GK_COUNT(numbers); ++k) gk_free(device, numbers[k]);
   gk_free(device, (void *)(uintptr_t)told);
   gk_free(device, (void *)(uintptr_t)copied);
-  hand_close(device);
+  bench_hand_close(device);
   return bench_end();
 }

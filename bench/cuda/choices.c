@@ -23,41 +23,42 @@ static char names[2][CHOICES][60];
 
 static double timed(CUgraphExec exec) {
   const double begin = bench_now();
-  hand_launch(exec);
-  hand_wait();
+  bench_hand_launch(exec);
+  bench_hand_wait();
   return bench_now() - begin;
 }
 
 /* ---- a word, or an IF node --------------------------------------------------------------------------------------- */
 
 static CUgraphExec groups_of(const choice *c, int groups, bool by_word) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   CUgraphNode last = NULL;
   for (int g = 0; g < groups; ++g) {
     CUgraph body = whole;
     CUgraphNode inner = last;
     if (!by_word) { /* nobody sets it: who does it sets a word, too */
       inner = NULL;
-      last = hand_conditional(whole, last, CU_GRAPH_COND_TYPE_IF, hand_handle(whole, (unsigned)c->open), &body);
+      last = bench_hand_conditional(whole, last, CU_GRAPH_COND_TYPE_IF, bench_hand_handle(whole, (unsigned)c->open),
+                                    &body);
     }
     for (int k = 0; k < c->kernels; ++k)
-      inner = by_word ? hand_kernel(body, inner, "more_unless", 1, 1, (void *[]){&x, &word})
-                      : hand_kernel(body, inner, "more", 1, 1, (void *[]){&x});
+      inner = by_word ? bench_hand_kernel(body, inner, "more_unless", 1, 1, (void *[]){&x, &word})
+                      : bench_hand_kernel(body, inner, "more", 1, 1, (void *[]){&x});
     if (by_word) last = inner;
   }
-  return hand_exec(whole);
+  return bench_hand_exec(whole);
 }
 
 static bool pass_groups(void *with, uint64_t times, bench_took *took) {
   const choice *c = with;
   const int half = c->groups / 2;
-  hand_put(x, 0);
-  hand_put(word, c->open);
+  bench_hand_put(x, 0);
+  bench_hand_put(word, c->open);
   for (uint64_t k = 0; k < times; ++k) {
     took->all += timed(c->longer) / half;
     took->less += timed(c->shorter) / half;
   }
-  return hand_value(x) == (c->open ? (int)times * c->kernels * (c->groups + half) : 0);
+  return bench_hand_value(x) == (c->open ? (int)times * c->kernels * (c->groups + half) : 0);
 }
 
 static void gates(bool open, const int *kernels) {
@@ -80,33 +81,33 @@ static void gates(bool open, const int *kernels) {
     }
   bench_measure(&table);
   for (int k = 0; k < 2 * CHOICES; ++k) {
-    hand_exec_end(choices[k / CHOICES][k % CHOICES].longer);
-    hand_exec_end(choices[k / CHOICES][k % CHOICES].shorter);
+    bench_hand_exec_end(choices[k / CHOICES][k % CHOICES].longer);
+    bench_hand_exec_end(choices[k / CHOICES][k % CHOICES].shorter);
   }
 }
 
 /* ---- one warp, or a grid ----------------------------------------------------------------------------------------- */
 
 static CUgraphExec copies_of(choice *c, int count) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   CUgraphNode last = NULL;
   for (int k = 0; k < count; ++k)
-    last = hand_kernel(whole, last, "copy", (unsigned)c->blocks, (unsigned)c->threads,
-                       (void *[]){&c->to, &c->from, &c->quads});
-  return hand_exec(whole);
+    last = bench_hand_kernel(whole, last, "copy", (unsigned)c->blocks, (unsigned)c->threads,
+                             (void *[]){&c->to, &c->from, &c->quads});
+  return bench_hand_exec(whole);
 }
 
 static bool copy(void *with, uint64_t times, bench_took *took) {
   const choice *c = with;
   const int half = c->groups / 2;
   const size_t end = 4 * (size_t)c->quads - 1;
-  hand_put(c->from + end, 7);
-  hand_put(c->to + end, 0);
+  bench_hand_put(c->from + end, 7);
+  bench_hand_put(c->to + end, 0);
   for (uint64_t k = 0; k < times; ++k) {
     took->all += timed(c->longer) / half;
     took->less += timed(c->shorter) / half;
   }
-  return hand_value(c->to + end) == 7;
+  return bench_hand_value(c->to + end) == 7;
 }
 
 static void small_copies(void) {
@@ -115,7 +116,7 @@ static void small_copies(void) {
   const char *what = "a small copy, 64 to 4096 bytes";
   bench_table table = {"P", what, "how much does one warp copy as fast as a grid?", "ns", .floor = {HAND_EDGE, 1}};
   if (!bench_wants("P", what)) return;
-  int *from = hand_ints(device, 1024), *to = hand_ints(device, 1024);
+  int *from = bench_hand_ints(device, 1024), *to = bench_hand_ints(device, 1024);
   for (int k = 0; k < CHOICES; ++k)
     for (int way = 0; way < 2; ++way) {
       choice *c = &choices[way][k];
@@ -129,8 +130,8 @@ static void small_copies(void) {
     }
   bench_measure(&table);
   for (int k = 0; k < 2 * CHOICES; ++k) {
-    hand_exec_end(choices[k / CHOICES][k % CHOICES].longer);
-    hand_exec_end(choices[k / CHOICES][k % CHOICES].shorter);
+    bench_hand_exec_end(choices[k / CHOICES][k % CHOICES].longer);
+    bench_hand_exec_end(choices[k / CHOICES][k % CHOICES].shorter);
   }
   gk_free(device, from);
   gk_free(device, to);
@@ -140,24 +141,24 @@ static void small_copies(void) {
 
 /* A kernel long enough for a thread to be asleep, and a word from it. */
 static bool until_known(uint64_t times, bench_took *took, CUevent sleeps) {
-  int rounds = bench_is_quick() ? 3 : 20000, *room = hand_ints(device, 32);
-  const CUfunction mix = hand_function("mix"), tell = hand_function("tell");
+  int rounds = bench_is_quick() ? 3 : 20000, *room = bench_hand_ints(device, 32);
+  const CUfunction mix = bench_hand_function("mix"), tell = bench_hand_function("tell");
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
     *told = -1;
-    hand_put(word, 7);
+    bench_hand_put(word, 7);
     const double begin = bench_now();
-    hand_run(mix, 1, 32, (void *[]){&room, &rounds});
-    hand_run(tell, 1, 1, (void *[]){&word, &told_at});
+    bench_hand_run(mix, 1, 32, (void *[]){&room, &rounds});
+    bench_hand_run(tell, 1, 1, (void *[]){&word, &told_at});
     if (sleeps) {
-      HAND(hand_driver->cuEventRecord(sleeps, hand_stream));
-      HAND(hand_driver->cuEventSynchronize(sleeps));
+      HAND(bench_hand_driver->cuEventRecord(sleeps, bench_hand_stream));
+      HAND(bench_hand_driver->cuEventSynchronize(sleeps));
     } else {
       while (*told == -1) {}
     }
     took->all += bench_now() - begin;
     right = *told == 7 && right;
-    hand_wait();
+    bench_hand_wait();
   }
   gk_free(device, room);
   return right;
@@ -179,23 +180,23 @@ static bool woken(void *with, uint64_t times, bench_took *took) {
 
 static void waits(void) {
   CUevent event;
-  HAND(hand_driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC));
+  HAND(bench_hand_driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC));
   bench_measure(&(bench_table){"P", "a wait that sleeps", "what does it cost to let the driver wake a thread?", "ns",
     .arms = {{"the waking alone", woken, event}, {"asleep until an event", asleep, event},
              {"awake, looking at pinned memory", awake, NULL}},
     .floor = {HAND_ROUND_TRIP, 1}});
-  HAND(hand_driver->cuEventDestroy(event));
+  HAND(bench_hand_driver->cuEventDestroy(event));
 }
 
 int main(int argc, char **argv) {
   static const int few[CHOICES] = {1, 2, 4, 8}, many[CHOICES] = {12, 16, 24, 32};
   const char *why;
   bench_begin(argc, argv, "cuda_choices");
-  device = hand_open(&why);
+  device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
-  x = hand_ints(device, 1);
-  word = hand_ints(device, 1);
-  told = hand_pinned(device, &told_at);
+  x = bench_hand_ints(device, 1);
+  word = bench_hand_ints(device, 1);
+  told = bench_hand_pinned(device, &told_at);
   for (int open = 1; open >= 0; --open) {
     gates(open, few);
     gates(open, many);
@@ -205,6 +206,6 @@ int main(int argc, char **argv) {
   gk_free(device, x);
   gk_free(device, word);
   gk_free(device, (void *)(uintptr_t)told);
-  hand_close(device);
+  bench_hand_close(device);
   return bench_end();
 }

@@ -27,12 +27,12 @@ static CUresult timed_upload(CUgraphExec exec, CUstream stream) {
 /* Nobody else is in gk meanwhile. A graph with conditional nodes has one exec at a time, so the driver can't be asked
  * for a second one by hand. */
 static gk_graph *make_timed(const growth_list *list) {
-  memcpy(&entries, &hand_driver, sizeof entries); /* it is const for those who call */
+  memcpy(&entries, &bench_hand_driver, sizeof entries); /* it is const for those who call */
   before = *entries;
   in_driver_ns = 0;
   entries->cuGraphInstantiateWithParams = timed_instantiate;
   entries->cuGraphUpload = timed_upload;
-  gk_graph *graph = growth_make(list);
+  gk_graph *graph = bench_growth_make(list);
   *entries = before;
   return graph;
 }
@@ -41,12 +41,12 @@ static bool instantiating(void *with, uint64_t times, bench_took *took) {
   const growth_list *list = with;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    growth_clear();
+    bench_growth_clear();
     gk_graph *graph = make_timed(list);
     took->all += in_driver_ns / 1000;
-    growth_bind(list, graph);
-    growth_launch(graph);
-    right = in_driver_ns > 0 && growth_is_right(list, graph, 1) && right;
+    bench_growth_bind(list, graph);
+    bench_growth_launch(graph);
+    right = in_driver_ns > 0 && bench_growth_is_right(list, graph, 1) && right;
     gk_graph_destroy(graph);
   }
   return right;
@@ -57,7 +57,7 @@ static const char *gated(const growth_list *list) {
   static char whys[GROWTH_LISTS][500]; /* as many as a table has arms */
   static int asked;
   char *why = whys[asked++ % GROWTH_LISTS];
-  gk_graph *graph = growth_make(list);
+  gk_graph *graph = bench_growth_make(list);
   const gk_result result = gk_cuda_graph(graph, 0, NULL, NULL);
   if (result != GK_OK) snprintf(why, sizeof *whys, "%s", gk_error());
   gk_graph_destroy(graph);
@@ -72,7 +72,7 @@ static CUresult (*memory_left)(size_t *left, size_t *all);
 
 static size_t left_now(void) {
   size_t left, all;
-  hand_wait();
+  bench_hand_wait();
   HAND(memory_left(&left, &all));
   return left;
 }
@@ -83,16 +83,16 @@ static bool device_memory(void *with, uint64_t times, bench_took *took) {
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
     gk_graph *graphs[COPIES];
-    growth_clear();
+    bench_growth_clear();
     const size_t at_first = left_now();
     for (size_t c = 0; c < copies; ++c) {
-      graphs[c] = growth_make(list);
-      growth_bind(list, graphs[c]);
-      growth_launch(graphs[c]);
+      graphs[c] = bench_growth_make(list);
+      bench_growth_bind(list, graphs[c]);
+      bench_growth_launch(graphs[c]);
     }
     const size_t left = left_now();
     took->all += left < at_first ? (double)(at_first - left) / (double)copies : 0;
-    right = growth_is_right(list, graphs[0], copies) && right;
+    right = bench_growth_is_right(list, graphs[0], copies) && right;
     for (size_t c = 0; c < copies; ++c) gk_graph_destroy(graphs[c]);
   }
   return right;
@@ -107,13 +107,13 @@ int main(int argc, char **argv) {
   };
   const char *why;
   bench_begin(argc, argv, "cuda_growth");
-  growth_begin();
-  gk_device *device = hand_open(&why);
+  bench_growth_begin();
+  gk_device *device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
-  hand_find("cuMemGetInfo", 3020, &memory_left);
-  growth_open(device);
-  growth_measure("C13", 1, of_cuda, GK_COUNT(of_cuda));
-  growth_close();
-  hand_close(device);
+  bench_hand_find("cuMemGetInfo", 3020, &memory_left);
+  bench_growth_open(device);
+  bench_growth_measure("C13", 1, of_cuda, GK_COUNT(of_cuda));
+  bench_growth_close();
+  bench_hand_close(device);
   return bench_end();
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-const char hand_text[] =
+const char bench_hand_text[] =
   "extern \"C\" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);\n"
   "extern \"C\" __global__ void nothing() {}\n"
   "extern \"C\" __global__ void set(int *x, int value) { *x = value; }\n"
@@ -68,12 +68,12 @@ const char hand_text[] =
   "  }\n"
   "}\n";
 
-const gki_cuda_driver *hand_driver;
-CUstream hand_stream;
+const gki_cuda_driver *bench_hand_driver;
+CUstream bench_hand_stream;
 static CUcontext context;
 static CUmodule module;
 static gk_device *opened;
-int hand_multiprocessors;
+int bench_hand_multiprocessors;
 static gki_cuda_compiler compiler;
 
 /* Entries that gk itself has no use for. */
@@ -82,19 +82,19 @@ static CUresult (*launch_kernel)(CUfunction, unsigned, unsigned, unsigned, unsig
 static CUresult (*launch_cooperative)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                       CUstream, void **);
 
-void hand_check(CUresult result, const char *call) {
+void bench_hand_check(CUresult result, const char *call) {
   char why[300], message[600];
   if (result == CUDA_SUCCESS) return;
-  gki_cuda_describe_result(hand_driver, result, why, sizeof why);
+  gki_cuda_describe_result(bench_hand_driver, result, why, sizeof why);
   snprintf(message, sizeof message, "%s: %s", call, why);
   bench_fail(message);
 }
 
-void hand_must(gk_result result) {
+void bench_hand_must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
 }
 
-bool hand_has(const char *name, int version, void *into) {
+bool bench_hand_has(const char *name, int version, void *into) {
   CUresult (*get)(const char *, void **, int, cuuint64_t);
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = library ? dlsym(library, "cuGetProcAddress")
                                                                                   : NULL;
@@ -105,118 +105,120 @@ bool hand_has(const char *name, int version, void *into) {
   return true;
 }
 
-void hand_find(const char *name, int version, void *into) {
-  if (!hand_has(name, version, into)) bench_fail("the driver lacks an entry that each has");
+void bench_hand_find(const char *name, int version, void *into) {
+  if (!bench_hand_has(name, version, into)) bench_fail("the driver lacks an entry that each has");
 }
 
 static void load(CUdevice device) {
   int major, minor;
   gki_compiled code;
-  const gki_unit source = {.text = hand_text, .file = "bench/cuda/hand.c"};
-  HAND(hand_driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
-  HAND(hand_driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
-  HAND(hand_driver->cuDeviceGetAttribute(&hand_multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
-  if (gki_cuda_compiler_get(10 * major + minor, hand_driver->version, &compiler) != GK_OK ||
+  const gki_unit source = {.text = bench_hand_text, .file = "bench/cuda/hand.c"};
+  HAND(bench_hand_driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+  HAND(bench_hand_driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device));
+  HAND(bench_hand_driver->cuDeviceGetAttribute(&bench_hand_multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                                               device));
+  if (gki_cuda_compiler_get(10 * major + minor, bench_hand_driver->version, &compiler) != GK_OK ||
       gki_cuda_compile(&compiler, &source, &code) != GK_OK)
     bench_fail(gk_error());
-  HAND(hand_driver->cuModuleLoadDataEx(&module, code.bytes, 0, NULL, NULL));
+  HAND(bench_hand_driver->cuModuleLoadDataEx(&module, code.bytes, 0, NULL, NULL));
   gki_compiled_free(&code);
 }
 
-int *hand_ints(gk_device *device, size_t count) {
+int *bench_hand_ints(gk_device *device, size_t count) {
   int *memory = gk_alloc(device, count * sizeof *memory, GK_DEVICE_MEMORY);
   if (!memory) bench_fail(gk_error());
-  HAND(hand_driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)memory, 0, count * sizeof *memory, hand_stream));
-  hand_wait();
+  HAND(bench_hand_driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)memory, 0, count * sizeof *memory,
+                                          bench_hand_stream));
+  bench_hand_wait();
   return memory;
 }
 
-int hand_value(const int *at) {
+int bench_hand_value(const int *at) {
   int value;
-  hand_must(gk_download(opened, &value, at, sizeof value));
+  bench_hand_must(gk_download(opened, &value, at, sizeof value));
   return value;
 }
 
-void hand_put(int *at, int value) { hand_must(gk_upload(opened, at, &value, sizeof value)); }
+void bench_hand_put(int *at, int value) { bench_hand_must(gk_upload(opened, at, &value, sizeof value)); }
 
-volatile int *hand_pinned(gk_device *device, int **at) {
+volatile int *bench_hand_pinned(gk_device *device, int **at) {
   int *memory = gk_alloc(device, sizeof *memory, GK_HOST_MEMORY);
   CUdeviceptr seen;
   if (!memory) bench_fail(gk_error());
-  HAND(hand_driver->cuMemHostGetDevicePointer(&seen, memory, 0));
+  HAND(bench_hand_driver->cuMemHostGetDevicePointer(&seen, memory, 0));
   *at = (int *)(uintptr_t)seen;
   return memory;
 }
 
-CUgraph hand_graph(void) {
+CUgraph bench_hand_graph(void) {
   CUgraph graph;
-  HAND(hand_driver->cuGraphCreate(&graph, 0));
+  HAND(bench_hand_driver->cuGraphCreate(&graph, 0));
   return graph;
 }
 
-CUfunction hand_function(const char *name) {
+CUfunction bench_hand_function(const char *name) {
   CUfunction found;
-  HAND(hand_driver->cuModuleGetFunction(&found, module, name));
+  HAND(bench_hand_driver->cuModuleGetFunction(&found, module, name));
   return found;
 }
 
-CUgraphNode hand_add(CUgraph into, CUgraphNode after, CUfunction function, unsigned blocks, unsigned threads,
-                     void **parameters) {
+CUgraphNode bench_hand_add(CUgraph into, CUgraphNode after, CUfunction function, unsigned blocks, unsigned threads,
+                           void **parameters) {
   const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = function, .gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1,
                                            .blockDimX = threads, .blockDimY = 1, .blockDimZ = 1,
                                            .kernelParams = parameters};
   CUgraphNode added;
-  HAND(hand_driver->cuGraphAddKernelNode(&added, into, after ? &after : NULL, after ? 1 : 0, &node));
+  HAND(bench_hand_driver->cuGraphAddKernelNode(&added, into, after ? &after : NULL, after ? 1 : 0, &node));
   return added;
 }
 
-CUgraphNode hand_kernel(CUgraph into, CUgraphNode after, const char *name, unsigned blocks, unsigned threads,
-                        void **parameters) {
-  return hand_add(into, after, hand_function(name), blocks, threads, parameters);
+CUgraphNode bench_hand_kernel(CUgraph into, CUgraphNode after, const char *name, unsigned blocks, unsigned threads,
+                              void **parameters) {
+  return bench_hand_add(into, after, bench_hand_function(name), blocks, threads, parameters);
 }
 
-CUgraphConditionalHandle hand_handle(CUgraph whole, unsigned initial) {
+CUgraphConditionalHandle bench_hand_handle(CUgraph whole, unsigned initial) {
   CUgraphConditionalHandle handle;
-  HAND(hand_driver->cuGraphConditionalHandleCreate(&handle, whole, context, initial,
-                                                   GKI_CU_GRAPH_COND_ASSIGN_DEFAULT));
+  HAND(bench_hand_driver->cuGraphConditionalHandleCreate(&handle, whole, context, initial,
+                                                         GKI_CU_GRAPH_COND_ASSIGN_DEFAULT));
   return handle;
 }
 
-CUgraphNode hand_conditional(CUgraph into, CUgraphNode after, CUgraphConditionalNodeType type,
-                             CUgraphConditionalHandle handle, CUgraph *body) {
+CUgraphNode bench_hand_conditional(CUgraph into, CUgraphNode after, CUgraphConditionalNodeType type,
+                                   CUgraphConditionalHandle handle, CUgraph *body) {
   CUgraphNodeParams node = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
   node.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){.handle = handle, .type = type, .size = 1, .ctx = context};
   CUgraphNode added;
-  HAND(hand_driver->cuGraphAddNode(&added, into, after ? &after : NULL, NULL, after ? 1 : 0, &node));
+  HAND(bench_hand_driver->cuGraphAddNode(&added, into, after ? &after : NULL, NULL, after ? 1 : 0, &node));
   *body = node.conditional.phGraph_out[0];
   return added;
 }
 
-CUgraphExec hand_instantiate(CUgraph graph) {
+CUgraphExec bench_hand_instantiate(CUgraph graph) {
   CUgraphExec exec;
-  HAND(hand_driver->cuGraphInstantiateWithFlags(&exec, graph, 0));
-  HAND(hand_driver->cuGraphUpload(exec, hand_stream));
+  HAND(bench_hand_driver->cuGraphInstantiateWithFlags(&exec, graph, 0));
+  HAND(bench_hand_driver->cuGraphUpload(exec, bench_hand_stream));
   return exec;
 }
 
-CUgraphExec hand_exec(CUgraph graph) {
-  const CUgraphExec exec = hand_instantiate(graph);
-  HAND(hand_driver->cuGraphDestroy(graph));
+CUgraphExec bench_hand_exec(CUgraph graph) {
+  const CUgraphExec exec = bench_hand_instantiate(graph);
+  HAND(bench_hand_driver->cuGraphDestroy(graph));
   return exec;
 }
 
-void hand_exec_end(CUgraphExec exec) { HAND(hand_driver->cuGraphExecDestroy(exec)); }
-void hand_launch(CUgraphExec exec) { HAND(hand_driver->cuGraphLaunch(exec, hand_stream)); }
-void hand_wait(void) { HAND(hand_driver->cuStreamSynchronize(hand_stream)); }
+void bench_hand_exec_end(CUgraphExec exec) { HAND(bench_hand_driver->cuGraphExecDestroy(exec)); }
+void bench_hand_launch(CUgraphExec exec) { HAND(bench_hand_driver->cuGraphLaunch(exec, bench_hand_stream)); }
+void bench_hand_wait(void) { HAND(bench_hand_driver->cuStreamSynchronize(bench_hand_stream)); }
 
-void hand_run(CUfunction function, unsigned blocks, unsigned threads, void **parameters) {
-  HAND(launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters, NULL));
+void bench_hand_run(CUfunction function, unsigned blocks, unsigned threads, void **parameters) {
+  HAND(launch_kernel(function, blocks, 1, 1, threads, 1, 1, 0, bench_hand_stream, parameters, NULL));
 }
 
-void hand_run_cooperative(CUfunction function, unsigned threads, void **parameters) {
+void bench_hand_run_cooperative(CUfunction function, unsigned threads, void **parameters) {
   /* The simulated GPU has the blocks of such a grid take turns: more than one would wait for ever. */
-  const unsigned blocks = bench_is_quick() ? 1 : (unsigned)hand_multiprocessors;
-  HAND(launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, hand_stream, parameters));
+  const unsigned blocks = bench_is_quick() ? 1 : (unsigned)bench_hand_multiprocessors;
+  HAND(launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, bench_hand_stream, parameters));
 }
 
 /* ---- what the device is ------------------------------------------------------------------------------------------ */
@@ -251,7 +253,7 @@ static const char *open_nvml(CUdevice device) {
       !has(library, "nvmlDeviceGetClockInfo", &nvml.clock) || !has(library, "nvmlDeviceGetMaxClockInfo", &nvml.most) ||
       !has(library, "nvmlSystemGetDriverVersion", &nvml.version))
     return "libnvidia-ml.so.1 lacks an entry";
-  if (!hand_has("cuDeviceGetPCIBusId", 4010, &bus_of)) return "the driver doesn't say where the device is";
+  if (!bench_hand_has("cuDeviceGetPCIBusId", 4010, &bus_of)) return "the driver doesn't say where the device is";
   HAND(bus_of(bus, sizeof bus, device));
   if (nvml.init() != 0) return "NVML doesn't start";
   if (nvml.by_bus(bus, &nvml.device) == 0) return NULL;
@@ -264,12 +266,12 @@ static void say_device(CUdevice device) {
   nvml.missing = open_nvml(device);
   const bool known = !nvml.missing && nvml.version(release, sizeof release) == 0;
   bench_says("gpu", gk_device_describe(opened)->name);
-  snprintf(text, sizeof text, "CUDA %d.%d, release %s", hand_driver->version / 1000,
-           hand_driver->version % 1000 / 10, known ? release : "unknown");
+  snprintf(text, sizeof text, "CUDA %d.%d, release %s", bench_hand_driver->version / 1000,
+           bench_hand_driver->version % 1000 / 10, known ? release : "unknown");
   bench_says("driver", text);
   gki_cuda_compiler_describe(&compiler, text, sizeof text);
   bench_says("toolkit", text);
-  snprintf(text, sizeof text, "%d", hand_multiprocessors);
+  snprintf(text, sizeof text, "%d", bench_hand_multiprocessors);
   bench_says("multiprocessors", text);
 }
 
@@ -277,8 +279,8 @@ static void say_device(CUdevice device) {
 static void say_clocks(const char *when) {
   unsigned now[2], most[2];
   char text[200];
-  int rounds = bench_is_quick() ? 1 : 4000000, *room = hand_ints(opened, 256);
-  hand_run(hand_function("mix"), 1, bench_is_quick() ? 1 : 256, (void *[]){&room, &rounds});
+  int rounds = bench_is_quick() ? 1 : 4000000, *room = bench_hand_ints(opened, 256);
+  bench_hand_run(bench_hand_function("mix"), 1, bench_is_quick() ? 1 : 256, (void *[]){&room, &rounds});
   nanosleep(&(struct timespec){.tv_nsec = bench_is_quick() ? 0 : 20000000}, NULL);
   if (nvml.missing)
     snprintf(text, sizeof text, "unknown: %s", nvml.missing);
@@ -288,7 +290,7 @@ static void say_clocks(const char *when) {
   else
     snprintf(text, sizeof text, "multiprocessors %u of at most %u MHz, memory %u of %u MHz", now[0], most[0], now[1],
              most[1]);
-  hand_wait();
+  bench_hand_wait();
   gk_free(opened, room);
   bench_says(when, text);
 }
@@ -302,16 +304,16 @@ typedef struct trip { CUfunction tell; int *value, *at; volatile int *here; } tr
 typedef struct room { CUfunction copy; int *from, *to; unsigned quads; } room;
 
 static CUgraphExec chain_of(int kernels) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   CUgraphNode last = NULL;
-  for (int k = 0; k < kernels; ++k) last = hand_kernel(whole, last, "nothing", 1, 1, NULL);
-  return hand_exec(whole);
+  for (int k = 0; k < kernels; ++k) last = bench_hand_kernel(whole, last, "nothing", 1, 1, NULL);
+  return bench_hand_exec(whole);
 }
 
 static double launched(CUgraphExec exec) {
   const double begin = bench_now();
-  hand_launch(exec);
-  hand_wait();
+  bench_hand_launch(exec);
+  bench_hand_wait();
   return bench_now() - begin;
 }
 
@@ -328,9 +330,9 @@ static bool a_launch(void *with, uint64_t times, bench_took *took) {
   for (uint64_t done = 0; done < times;) {
     const uint64_t now = times - done < QUEUED ? times - done : QUEUED;
     const double begin = bench_now();
-    for (uint64_t k = 0; k < now; ++k) hand_launch(with);
+    for (uint64_t k = 0; k < now; ++k) bench_hand_launch(with);
     took->all += bench_now() - begin;
-    hand_wait();
+    bench_hand_wait();
     done += now;
   }
   return true;
@@ -338,11 +340,11 @@ static bool a_launch(void *with, uint64_t times, bench_took *took) {
 
 static bool a_round_trip(void *with, uint64_t times, bench_took *took) {
   trip *t = with;
-  hand_put(t->value, SEEN);
+  bench_hand_put(t->value, SEEN);
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
     *t->here = -1;
-    hand_run(t->tell, 1, 1, (void *[]){&t->value, &t->at});
+    bench_hand_run(t->tell, 1, 1, (void *[]){&t->value, &t->at});
     while (*t->here == -1) {}
   }
   took->all += bench_now() - begin;
@@ -353,24 +355,24 @@ static bool a_mebibyte(void *with, uint64_t times, bench_took *took) {
   room *r = with;
   const double mebibytes = r->quads * 2 * 16.0 / (1 << 20); /* read, and written */
   const int quick = bench_is_quick();
-  hand_put(r->from + 4 * (size_t)r->quads - 1, SEEN);
-  hand_put(r->to + 4 * (size_t)r->quads - 1, 0);
+  bench_hand_put(r->from + 4 * (size_t)r->quads - 1, SEEN);
+  bench_hand_put(r->to + 4 * (size_t)r->quads - 1, 0);
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k)
-    hand_run(r->copy, quick ? 2 : 2048, quick ? 32 : 512, (void *[]){&r->to, &r->from, &r->quads});
-  hand_wait();
+    bench_hand_run(r->copy, quick ? 2 : 2048, quick ? 32 : 512, (void *[]){&r->to, &r->from, &r->quads});
+  bench_hand_wait();
   took->all += (bench_now() - begin) / mebibytes;
-  return hand_value(r->to + 4 * (size_t)r->quads - 1) == SEEN;
+  return bench_hand_value(r->to + 4 * (size_t)r->quads - 1) == SEEN;
 }
 
 static void measure_floor(void) {
   edges e = {chain_of(2 * EDGES), chain_of(EDGES)};
   const CUgraphExec one = chain_of(1);
-  trip t = {.tell = hand_function("tell"), .value = hand_ints(opened, 1)};
-  t.here = hand_pinned(opened, &t.at);
-  room r = {.copy = hand_function("copy"), .quads = bench_is_quick() ? 1 << 10 : 1 << 24};
-  r.from = hand_ints(opened, 4 * (size_t)r.quads);
-  r.to = hand_ints(opened, 4 * (size_t)r.quads);
+  trip t = {.tell = bench_hand_function("tell"), .value = bench_hand_ints(opened, 1)};
+  t.here = bench_hand_pinned(opened, &t.at);
+  room r = {.copy = bench_hand_function("copy"), .quads = bench_is_quick() ? 1 << 10 : 1 << 24};
+  r.from = bench_hand_ints(opened, 4 * (size_t)r.quads);
+  r.to = bench_hand_ints(opened, 4 * (size_t)r.quads);
   bench_floor(&(bench_table){"floor", "what the device takes", "what can no graph be faster than?", "ns",
     .arms = {{HAND_EDGE, an_edge, &e}, {HAND_LAUNCH, a_launch, one}, {HAND_ROUND_TRIP, a_round_trip, &t},
              {HAND_MEBIBYTE, a_mebibyte, &r}}});
@@ -378,33 +380,33 @@ static void measure_floor(void) {
   gk_free(opened, (void *)(uintptr_t)t.here);
   gk_free(opened, r.from);
   gk_free(opened, r.to);
-  hand_exec_end(one);
-  hand_exec_end(e.longer);
-  hand_exec_end(e.shorter);
+  bench_hand_exec_end(one);
+  bench_hand_exec_end(e.longer);
+  bench_hand_exec_end(e.shorter);
 }
 
 /* ---- from here to there ---------------------------------------------------------------------------------------- */
 
-gk_device *hand_open(const char **why) {
+gk_device *bench_hand_open(const char **why) {
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &opened) != GK_OK) {
     *why = gk_error();
     return NULL;
   }
-  hand_must(gki_cuda_driver_get(&hand_driver));
-  if (hand_driver->version < 12040) { /* by hand there would be no loops or gates to be held against */
+  bench_hand_must(gki_cuda_driver_get(&bench_hand_driver));
+  if (bench_hand_driver->version < 12040) { /* by hand there would be no loops or gates to be held against */
     static char old[80];
     snprintf(old, sizeof old, "the driver is of CUDA %d.%d, and the graphs by hand need 12.4",
-             hand_driver->version / 1000, hand_driver->version % 1000 / 10);
+             bench_hand_driver->version / 1000, bench_hand_driver->version % 1000 / 10);
     *why = old;
     gk_device_close(opened);
     return NULL;
   }
-  hand_must(gk_cuda_context(opened, &context, &hand_stream));
-  HAND(hand_driver->cuCtxPushCurrent(context));
-  hand_find("cuLaunchKernel", 4000, &launch_kernel);
-  hand_find("cuLaunchCooperativeKernel", 9000, &launch_cooperative);
+  bench_hand_must(gk_cuda_context(opened, &context, &bench_hand_stream));
+  HAND(bench_hand_driver->cuCtxPushCurrent(context));
+  bench_hand_find("cuLaunchKernel", 4000, &launch_kernel);
+  bench_hand_find("cuLaunchCooperativeKernel", 9000, &launch_cooperative);
   CUdevice at;
-  HAND(hand_driver->cuCtxGetDevice(&at));
+  HAND(bench_hand_driver->cuCtxGetDevice(&at));
   load(at);
   say_device(at);
   measure_floor();
@@ -412,10 +414,10 @@ gk_device *hand_open(const char **why) {
   return opened;
 }
 
-void hand_close(gk_device *device) {
+void bench_hand_close(gk_device *device) {
   say_clocks("clocks after");
   if (!nvml.missing) nvml.shutdown();
-  HAND(hand_driver->cuModuleUnload(module));
-  HAND(hand_driver->cuCtxPopCurrent(NULL));
+  HAND(bench_hand_driver->cuModuleUnload(module));
+  HAND(bench_hand_driver->cuCtxPopCurrent(NULL));
   gk_device_close(device);
 }

@@ -8,8 +8,8 @@
 
 /* Opens CUDA's first device, says what it is and how its clocks stand, and measures its floor. NULL: there is none, or
  * its driver is too old, and `why` says so. */
-gk_device *hand_open(const char **why);
-void hand_close(gk_device *device);
+gk_device *bench_hand_open(const char **why);
+void bench_hand_close(gk_device *device);
 
 /* The floor, in ns: what a table's .floor is so many of. */
 #define HAND_EDGE "an edge between two empty kernels"
@@ -17,49 +17,49 @@ void hand_close(gk_device *device);
 #define HAND_ROUND_TRIP "launch a kernel, see what it wrote in pinned memory"
 #define HAND_MEBIBYTE "a mebibyte read or written, of 256 MiB each"
 
-extern const gki_cuda_driver *hand_driver;
-extern CUstream hand_stream;
-extern int hand_multiprocessors;
-extern const char hand_text[]; /* the kernels of hand.c, for gk_code.text */
+extern const gki_cuda_driver *bench_hand_driver;
+extern CUstream bench_hand_stream;
+extern int bench_hand_multiprocessors;
+extern const char bench_hand_text[]; /* the kernels of hand.c, for gk_code.text */
 
 /* An entry that gk has no use for, of that version's signature. */
-void hand_find(const char *name, int version, void *into);
+void bench_hand_find(const char *name, int version, void *into);
 /* The same of one that not each driver has. */
-bool hand_has(const char *name, int version, void *into);
+bool bench_hand_has(const char *name, int version, void *into);
 /* What the driver answered, and what was asked. */
-void hand_check(CUresult result, const char *call);
-#define HAND(call) hand_check(call, #call)
+void bench_hand_check(CUresult result, const char *call);
+#define HAND(call) bench_hand_check(call, #call)
 /* What gk answered. */
-void hand_must(gk_result result);
+void bench_hand_must(gk_result result);
 
 /* Memory of the device, all 0; gk_free gives it back. */
-int *hand_ints(gk_device *device, size_t count);
+int *bench_hand_ints(gk_device *device, size_t count);
 /* One number there, when what was launched before is over. */
-int hand_value(const int *at);
-void hand_put(int *at, int value);
+int bench_hand_value(const int *at);
+void bench_hand_put(int *at, int value);
 /* Page-locked, with its address on the device; stays. */
-volatile int *hand_pinned(gk_device *device, int **at);
+volatile int *bench_hand_pinned(gk_device *device, int **at);
 
-CUgraph hand_graph(void);
-CUfunction hand_function(const char *name);
+CUgraph bench_hand_graph(void);
+CUfunction bench_hand_function(const char *name);
 /* Behind a node, or none (NULL). */
-CUgraphNode hand_add(CUgraph into, CUgraphNode after, CUfunction function, unsigned blocks, unsigned threads,
-                     void **parameters);
+CUgraphNode bench_hand_add(CUgraph into, CUgraphNode after, CUfunction function, unsigned blocks, unsigned threads,
+                           void **parameters);
 /* The same with a kernel of hand.c, by name. */
-CUgraphNode hand_kernel(CUgraph into, CUgraphNode after, const char *name, unsigned blocks, unsigned threads,
-                        void **parameters);
-CUgraphConditionalHandle hand_handle(CUgraph whole, unsigned initial);
-CUgraphNode hand_conditional(CUgraph into, CUgraphNode after, CUgraphConditionalNodeType type,
-                             CUgraphConditionalHandle handle, CUgraph *body);
+CUgraphNode bench_hand_kernel(CUgraph into, CUgraphNode after, const char *name, unsigned blocks, unsigned threads,
+                              void **parameters);
+CUgraphConditionalHandle bench_hand_handle(CUgraph whole, unsigned initial);
+CUgraphNode bench_hand_conditional(CUgraph into, CUgraphNode after, CUgraphConditionalNodeType type,
+                                   CUgraphConditionalHandle handle, CUgraph *body);
 /* Ready to be launched at once. */
-CUgraphExec hand_instantiate(CUgraph graph);
+CUgraphExec bench_hand_instantiate(CUgraph graph);
 /* The same, and the graph is gone. */
-CUgraphExec hand_exec(CUgraph graph);
-void hand_exec_end(CUgraphExec exec);
-void hand_launch(CUgraphExec exec);
-void hand_wait(void);
+CUgraphExec bench_hand_exec(CUgraph graph);
+void bench_hand_exec_end(CUgraphExec exec);
+void bench_hand_launch(CUgraphExec exec);
+void bench_hand_wait(void);
 /* A kernel by itself. Not by name: looking that up is no part of a launch, and would be timed with it. */
-void hand_run(CUfunction function, unsigned blocks, unsigned threads, void **parameters);
+void bench_hand_run(CUfunction function, unsigned blocks, unsigned threads, void **parameters);
 /* One block per multiprocessor, all at once; with --quick one in all. */
-void hand_run_cooperative(CUfunction function, unsigned threads, void **parameters);
+void bench_hand_run_cooperative(CUfunction function, unsigned threads, void **parameters);
 #endif

@@ -13,9 +13,9 @@ GK_SOURCE_END
 
 static const gk_param code_params[] = {{"x", "int", sizeof(int), _Alignof(int), GK_PTR, GK_ACCESS_INOUT},
                                        {"rounds", "int", sizeof(int), _Alignof(int), GK_I32, GK_ACCESS_VALUE}};
-static const gk_code more_code = {.text = hand_text, .block = {1}};
+static const gk_code more_code = {.text = bench_hand_text, .block = {1}};
 static const gk_kernel more = {.name = "more", .params = code_params, .param_count = 1, .cuda = &more_code};
-static gk_code mix_code = {.text = hand_text};
+static gk_code mix_code = {.text = bench_hand_text};
 static const gk_kernel mix = {.name = "mix", .params = code_params, .param_count = 2, .cuda = &mix_code};
 
 enum { X = 1, Y, THREADS, ROUNDS };
@@ -27,7 +27,7 @@ static int *x, *y;
 static gk_graph *graph_of(const gk_task *tasks, size_t count) {
   const gk_list list = {GK_ABI, "launches", tasks, count, slots, GK_COUNT(slots)};
   gk_graph *graph;
-  hand_must(gk_graph_create(device, &list, 0, &graph));
+  bench_hand_must(gk_graph_create(device, &list, 0, &graph));
   return graph;
 }
 
@@ -48,19 +48,19 @@ static gk_graph *gk_row(gk_task task, size_t count) {
 
 /* The same by hand. `nodes` may be NULL. */
 static CUgraph hand_row(int **at, size_t count, CUgraphNode *nodes) {
-  const CUgraph whole = hand_graph();
-  const CUfunction function = hand_function("more");
+  const CUgraph whole = bench_hand_graph();
+  const CUfunction function = bench_hand_function("more");
   CUgraphNode last = NULL;
   for (size_t k = 0; k < count; ++k) {
-    last = hand_add(whole, last, function, 1, 1, (void *[]){at});
+    last = bench_hand_add(whole, last, function, 1, 1, (void *[]){at});
     if (nodes) nodes[k] = last;
   }
   return whole;
 }
 
 static void finish(gk_graph *graph) {
-  if (graph) hand_must(gk_wait(graph, NULL));
-  else hand_wait();
+  if (graph) bench_hand_must(gk_wait(graph, NULL));
+  else bench_hand_wait();
 }
 
 /* ---- C1: launching ----------------------------------------------------------------------------------------------- */
@@ -75,33 +75,33 @@ typedef struct replay {
   int tasks;
 } replay;
 
-static void launch_gk(const replay *r) { hand_must(gk_launch(r->graph, 0)); }
-static void launch_hand(const replay *r) { hand_launch(r->exec); }
+static void launch_gk(const replay *r) { bench_hand_must(gk_launch(r->graph, 0)); }
+static void launch_hand(const replay *r) { bench_hand_launch(r->exec); }
 static void launch_marked(const replay *r) {
-  hand_launch(r->exec);
-  HAND(hand_driver->cuEventRecord(r->event, hand_stream));
+  bench_hand_launch(r->exec);
+  HAND(bench_hand_driver->cuEventRecord(r->event, bench_hand_stream));
 }
 
 static bool host_time(void *with, uint64_t times, bench_took *took) {
   const replay *r = with;
-  hand_put(x, 0);
+  bench_hand_put(x, 0);
   for (uint64_t k = 0; k < times; ++k) {
     const double begin = bench_now();
     for (int launched = 0; launched < QUEUE; ++launched) r->launch(r);
     took->all += (bench_now() - begin) / QUEUE;
     finish(r->graph);
   }
-  return hand_value(x) == (int)times * QUEUE * r->tasks;
+  return bench_hand_value(x) == (int)times * QUEUE * r->tasks;
 }
 
 /* Of gk's nodes, which find on the device what a launch of gk's handed over. */
 static CUgraphExec exec_of(gk_graph *graph) {
   CUgraph whole;
-  hand_must(gk_bind(graph, X, x));
-  hand_must(gk_launch(graph, 0));
-  hand_must(gk_wait(graph, NULL));
-  hand_must(gk_cuda_graph(graph, 0, &whole, NULL));
-  return hand_instantiate(whole);
+  bench_hand_must(gk_bind(graph, X, x));
+  bench_hand_must(gk_launch(graph, 0));
+  bench_hand_must(gk_wait(graph, NULL));
+  bench_hand_must(gk_cuda_graph(graph, 0, &whole, NULL));
+  return bench_hand_instantiate(whole);
 }
 
 static void replays(int tasks) {
@@ -112,21 +112,21 @@ static void replays(int tasks) {
   if (!bench_wants("C1", what)) return;
   const gk_task task = GK_RUN(one_more, GK_ONE, X);
   replay r = {.launch = launch_gk, .graph = gk_row(task, (size_t)tasks), .tasks = tasks};
-  const CUgraphExec exec = hand_exec(hand_row(&x, (size_t)tasks, NULL));
+  const CUgraphExec exec = bench_hand_exec(hand_row(&x, (size_t)tasks, NULL));
   replay by_hand = {.launch = launch_hand, .exec = exec, .tasks = tasks}, with_event = by_hand;
   replay gk_nodes = by_hand;
   with_event.launch = launch_marked;
   gk_nodes.exec = exec_of(r.graph);
-  HAND(hand_driver->cuEventCreate(&with_event.event, CU_EVENT_DISABLE_TIMING));
+  HAND(bench_hand_driver->cuEventCreate(&with_event.event, CU_EVENT_DISABLE_TIMING));
   bench_measure(&(bench_table){"C1", what, "how long is the host busy with a replay of a graph that can't yield?", "ns",
     .arms = {{own, host_time, &r, 0, 0}, {hand, host_time, &by_hand, 0, 0}, {marked, host_time, &with_event, 0, 0},
              {same, host_time, &gk_nodes, 0, 0}},
     .ratios = {{"gk against by hand", own, {hand}, 1.05}, {"gk against by hand with an event", own, {marked}, 0},
                {"gk against its nodes by hand", own, {same}, 0}},
     .floor = {HAND_LAUNCH, 1}});
-  HAND(hand_driver->cuEventDestroy(with_event.event));
-  hand_exec_end(by_hand.exec);
-  hand_exec_end(gk_nodes.exec);
+  HAND(bench_hand_driver->cuEventDestroy(with_event.event));
+  bench_hand_exec_end(by_hand.exec);
+  bench_hand_exec_end(gk_nodes.exec);
   gk_graph_destroy(r.graph);
 }
 
@@ -145,7 +145,7 @@ static void prepare_halves(void) {
   const bool quick = bench_is_quick();
   half.kernels = quick ? 2 : KERNELS;
   half.rounds = quick ? 3 : 900; /* about 50 microseconds */
-  half.blocks = quick || hand_multiprocessors < 2 ? 1 : hand_multiprocessors / 2;
+  half.blocks = quick || bench_hand_multiprocessors < 2 ? 1 : bench_hand_multiprocessors / 2;
   mix_code.block[0] = quick ? 32 : 1024; /* all that a multiprocessor computes at once, and more */
   half.threads = half.blocks * (int)mix_code.block[0];
   half.start = calloc((size_t)half.threads, sizeof *half.start);
@@ -161,7 +161,7 @@ static bool is_mixed(const int *at, uint64_t times) {
     v ^= v >> 17;
     v ^= v << 5;
   }
-  hand_must(gk_download(device, half.seen, at, (size_t)half.threads * sizeof *at));
+  bench_hand_must(gk_download(device, half.seen, at, (size_t)half.threads * sizeof *at));
   for (int k = 0; k < half.threads; ++k)
     if ((uint32_t)half.seen[k] != v) return false;
   return true;
@@ -169,12 +169,12 @@ static bool is_mixed(const int *at, uint64_t times) {
 
 static bool both_halves(void *with, uint64_t times, bench_took *took) {
   const halves *h = with;
-  hand_must(gk_upload(device, x, half.start, (size_t)half.threads * sizeof *x));
-  hand_must(gk_upload(device, y, half.start, (size_t)half.threads * sizeof *y));
+  bench_hand_must(gk_upload(device, x, half.start, (size_t)half.threads * sizeof *x));
+  bench_hand_must(gk_upload(device, y, half.start, (size_t)half.threads * sizeof *y));
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
-    if (h->graph) hand_must(gk_launch(h->graph, 0));
-    else hand_launch(h->exec);
+    if (h->graph) bench_hand_must(gk_launch(h->graph, 0));
+    else bench_hand_launch(h->exec);
     finish(h->graph);
   }
   took->all += bench_now() - begin;
@@ -191,22 +191,23 @@ static gk_graph *gk_halves(bool apart) {
   }
   if (apart) *at++ = (gk_task)GK_END;
   gk_graph *graph = graph_of(tasks, (size_t)(at - tasks));
-  hand_must(gk_bind(graph, X, x));
-  hand_must(gk_bind(graph, Y, y));
-  hand_must(gk_bind_int(graph, THREADS, half.threads));
-  hand_must(gk_bind_int(graph, ROUNDS, half.rounds));
+  bench_hand_must(gk_bind(graph, X, x));
+  bench_hand_must(gk_bind(graph, Y, y));
+  bench_hand_must(gk_bind_int(graph, THREADS, half.threads));
+  bench_hand_must(gk_bind_int(graph, ROUNDS, half.rounds));
   return graph;
 }
 
 static CUgraphExec hand_halves(void) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   int **const at[] = {&x, &y};
   for (int s = 0; s < 2; ++s) {
     CUgraphNode last = NULL;
     for (int k = 0; k < half.kernels; ++k)
-      last = hand_kernel(whole, last, "mix", (unsigned)half.blocks, mix_code.block[0], (void *[]){at[s], &half.rounds});
+      last = bench_hand_kernel(whole, last, "mix", (unsigned)half.blocks, mix_code.block[0],
+                               (void *[]){at[s], &half.rounds});
   }
-  return hand_exec(whole);
+  return bench_hand_exec(whole);
 }
 
 static void sections(void) {
@@ -215,8 +216,8 @@ static void sections(void) {
   if (!bench_wants("C8", what)) return;
   prepare_halves();
   int *const before[] = {x, y};
-  x = hand_ints(device, (size_t)half.threads);
-  y = hand_ints(device, (size_t)half.threads);
+  x = bench_hand_ints(device, (size_t)half.threads);
+  y = bench_hand_ints(device, (size_t)half.threads);
   halves two = {.graph = gk_halves(true)}, one = {.graph = gk_halves(false)}, by_hand = {.exec = hand_halves()};
   bench_measure(&(bench_table){"C8", what, "do two sections run at once, if each fills half of the GPU?", "ns",
     .arms = {{apart, both_halves, &two, 0, 0}, {chain, both_halves, &one, 0, 0}, {hand, both_halves, &by_hand, 0, 0}},
@@ -224,7 +225,7 @@ static void sections(void) {
                {"sections against by hand", apart, {hand}, 0}}});
   gk_graph_destroy(two.graph);
   gk_graph_destroy(one.graph);
-  hand_exec_end(by_hand.exec);
+  bench_hand_exec_end(by_hand.exec);
   gk_free(device, x);
   gk_free(device, y);
   x = before[0];
@@ -243,19 +244,19 @@ typedef struct building {
 /* *launched: when the host was through with launching it. */
 static bool runs(const building *b, gk_graph *graph, CUgraphExec exec, double *launched) {
   if (graph) {
-    hand_must(gk_bind(graph, X, x));
-    hand_must(gk_launch(graph, 0));
+    bench_hand_must(gk_bind(graph, X, x));
+    bench_hand_must(gk_launch(graph, 0));
   } else {
-    hand_launch(exec);
+    bench_hand_launch(exec);
   }
   *launched = bench_now();
   finish(graph);
-  return hand_value(x) == (int)b->count;
+  return bench_hand_value(x) == (int)b->count;
 }
 
 static double time_gk(const building *b, bool launch, bool *right) {
   double launched;
-  hand_put(x, 0);
+  bench_hand_put(x, 0);
   const double begin = bench_now();
   gk_graph *graph = graph_of(b->tasks, b->count);
   const double built = bench_now();
@@ -267,13 +268,13 @@ static double time_gk(const building *b, bool launch, bool *right) {
 
 static double time_by_hand(const building *b, bool launch, bool *right) {
   double launched;
-  hand_put(x, 0);
+  bench_hand_put(x, 0);
   const double begin = bench_now();
-  const CUgraphExec exec = hand_exec(hand_row(&x, b->count, NULL));
+  const CUgraphExec exec = bench_hand_exec(hand_row(&x, b->count, NULL));
   const double built = bench_now();
   *right = runs(b, NULL, exec, &launched) && *right;
   const double end = bench_now();
-  hand_exec_end(exec);
+  bench_hand_exec_end(exec);
   return (launch ? launched : built) - begin + bench_now() - end;
 }
 
@@ -303,7 +304,7 @@ static bool hold_gk(void *with, uint64_t times, bench_took *took) {
     const size_t before = bench_held;
     gk_graph *graph = graph_of(b->tasks, b->count);
     took->all += (double)(bench_held - before) / (double)b->count;
-    hand_put(x, 0);
+    bench_hand_put(x, 0);
     right = runs(b, graph, NULL, &launched) && right;
     gk_graph_destroy(graph);
   }
@@ -378,33 +379,33 @@ typedef struct rebinding {
 } rebinding;
 
 static void bind_anew(rebinding *r, int *to) {
-  hand_must(gk_bind(r->graph, X, to));
-  hand_must(gk_launch(r->graph, 0));
+  bench_hand_must(gk_bind(r->graph, X, to));
+  bench_hand_must(gk_launch(r->graph, 0));
 }
 
 static void launch_again(rebinding *r, int *to) {
   (void)to;
-  hand_must(gk_launch(r->graph, 0));
+  bench_hand_must(gk_launch(r->graph, 0));
 }
 
 static void build_anew(rebinding *r, int *to) {
   r->whole = hand_row(&to, (size_t)r->tasks, NULL);
-  HAND(hand_driver->cuGraphInstantiateWithFlags(&r->exec, r->whole, 0));
-  hand_launch(r->exec);
+  HAND(bench_hand_driver->cuGraphInstantiateWithFlags(&r->exec, r->whole, 0));
+  bench_hand_launch(r->exec);
 }
 
 static void update_nodes(rebinding *r, int *to) {
-  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = hand_function("more"), .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-                                           .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
+  const CUDA_KERNEL_NODE_PARAMS_v1 node = {.func = bench_hand_function("more"), .gridDimX = 1, .gridDimY = 1,
+                                           .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
                                            .kernelParams = (void *[]){&to}};
   for (int k = 0; k < r->tasks; ++k)
-    HAND(hand_driver->cuGraphExecKernelNodeSetParams(r->exec, r->nodes[k], &node));
-  hand_launch(r->exec);
+    HAND(bench_hand_driver->cuGraphExecKernelNodeSetParams(r->exec, r->nodes[k], &node));
+  bench_hand_launch(r->exec);
 }
 
 static void drop(rebinding *r) {
-  if (r->exec) hand_exec_end(r->exec);
-  if (r->whole) HAND(hand_driver->cuGraphDestroy(r->whole));
+  if (r->exec) bench_hand_exec_end(r->exec);
+  if (r->whole) HAND(bench_hand_driver->cuGraphDestroy(r->whole));
   r->exec = NULL;
   r->whole = NULL;
 }
@@ -413,8 +414,8 @@ static void drop(rebinding *r) {
 static bool rebind(void *with, uint64_t times, bench_took *took) {
   rebinding *r = with;
   int runs_of[2] = {0};
-  hand_put(x, 0);
-  hand_put(y, 0);
+  bench_hand_put(x, 0);
+  bench_hand_put(y, 0);
   for (uint64_t k = 0; k < times; ++k) {
     if (!r->stays) r->turn = !r->turn;
     ++runs_of[r->turn];
@@ -424,7 +425,7 @@ static bool rebind(void *with, uint64_t times, bench_took *took) {
     finish(r->graph);
     if (r->replay == build_anew) drop(r);
   }
-  return hand_value(x) == runs_of[0] * r->tasks && hand_value(y) == runs_of[1] * r->tasks;
+  return bench_hand_value(x) == runs_of[0] * r->tasks && bench_hand_value(y) == runs_of[1] * r->tasks;
 }
 
 static void rebindings(void) {
@@ -449,12 +450,12 @@ static void rebindings(void) {
     if (k <= REPLAY) {
       r[k].graph = gk_row(k == NODES ? (gk_task)GK_RUN(more, GK_ONE, X) : (gk_task)GK_RUN(one_more, GK_ONE, X),
                           (size_t)tasks);
-      hand_must(gk_bind(r[k].graph, X, x));
+      bench_hand_must(gk_bind(r[k].graph, X, x));
     }
     table.arms[k] = (bench_arm){names[k], rebind, &r[k], 0, 0};
   }
   r[UPDATES].whole = hand_row(&x, (size_t)tasks, r[UPDATES].nodes);
-  r[UPDATES].exec = hand_instantiate(r[UPDATES].whole);
+  r[UPDATES].exec = bench_hand_instantiate(r[UPDATES].whole);
   bench_measure(&table);
   for (int k = 0; k < ARMS; ++k) {
     gk_graph_destroy(r[k].graph);
@@ -465,13 +466,13 @@ static void rebindings(void) {
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_launches");
-  hand_must(gk_set_allocator(&bench_counting));
-  device = hand_open(&why);
+  bench_hand_must(gk_set_allocator(&bench_counting));
+  device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
-  x = hand_ints(device, 1);
-  y = hand_ints(device, 1);
+  x = bench_hand_ints(device, 1);
+  y = bench_hand_ints(device, 1);
   replays(10);
   replays(bench_is_quick() ? 20 : 1000);
   sections();
@@ -479,6 +480,6 @@ int main(int argc, char **argv) {
   rebindings();
   gk_free(device, x);
   gk_free(device, y);
-  hand_close(device);
+  bench_hand_close(device);
   return bench_end();
 }

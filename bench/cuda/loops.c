@@ -39,115 +39,115 @@ static gk_graph *gk_loop(int kernels, int count) {
   *at++ = (gk_task)GK_END;
   const gk_list list = {GK_ABI, "loop", tasks, (size_t)(at - tasks), slots, GK_COUNT(slots)};
   gk_graph *graph;
-  hand_must(gk_graph_create(device, &list, 0, &graph));
-  hand_must(gk_bind(graph, X, x));
-  hand_must(gk_bind(graph, LEFT, left));
+  bench_hand_must(gk_graph_create(device, &list, 0, &graph));
+  bench_hand_must(gk_bind(graph, X, x));
+  bench_hand_must(gk_bind(graph, LEFT, left));
   return graph;
 }
 
 static CUgraphNode add_set(CUgraph into, int count) {
   void *parameters[] = {&left, &count};
-  return hand_kernel(into, NULL, "set", 1, 1, parameters);
+  return bench_hand_kernel(into, NULL, "set", 1, 1, parameters);
 }
 
 static CUgraphNode add_kernels(CUgraph into, CUgraphNode after, int kernels) {
-  for (int k = 1; k < kernels; ++k) after = hand_kernel(into, after, "more", 1, 1, (void *[]){&x});
+  for (int k = 1; k < kernels; ++k) after = bench_hand_kernel(into, after, "more", 1, 1, (void *[]){&x});
   return after;
 }
 
 /* A WHILE node whose condition a kernel of its own sets at the end of the body; or the body's last one itself. */
 static CUgraphExec hand_while(int kernels, int count, bool by_itself) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   CUgraph body;
-  CUgraphConditionalHandle handle = hand_handle(whole, 1);
-  hand_conditional(whole, add_set(whole, count), CU_GRAPH_COND_TYPE_WHILE, handle, &body);
+  CUgraphConditionalHandle handle = bench_hand_handle(whole, 1);
+  bench_hand_conditional(whole, add_set(whole, count), CU_GRAPH_COND_TYPE_WHILE, handle, &body);
   CUgraphNode last = add_kernels(body, NULL, kernels);
   void *parameters[] = {&left, &handle};
   if (by_itself) {
-    hand_kernel(body, last, "less_and_decide", 1, 1, parameters);
+    bench_hand_kernel(body, last, "less_and_decide", 1, 1, parameters);
   } else {
-    last = hand_kernel(body, last, "less", 1, 1, parameters);
-    hand_kernel(body, last, "decide", 1, 1, parameters);
+    last = bench_hand_kernel(body, last, "less", 1, 1, parameters);
+    bench_hand_kernel(body, last, "decide", 1, 1, parameters);
   }
-  return hand_exec(whole);
+  return bench_hand_exec(whole);
 }
 
 /* The same as the latter, made with gk's loop by hand. */
 static CUgraphExec gk_while(int kernels, int count) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   const CUgraphNode first = add_set(whole, count);
   gk_cuda_block block;
-  hand_must(gk_cuda_begin(device, GK_OP_DO_WHILE, NULL, 0, whole, &first, 1, &block));
+  bench_hand_must(gk_cuda_begin(device, GK_OP_DO_WHILE, NULL, 0, whole, &first, 1, &block));
   CUgraphNode last = add_kernels(block.body[0], NULL, kernels);
-  hand_kernel(block.body[0], last, "less_and_decide", 1, 1, (void *[]){&left, &block.handle[0]});
-  hand_must(gk_cuda_end(device, &block));
-  return hand_exec(whole);
+  bench_hand_kernel(block.body[0], last, "less_and_decide", 1, 1, (void *[]){&left, &block.handle[0]});
+  bench_hand_must(gk_cuda_end(device, &block));
+  return bench_hand_exec(whole);
 }
 
 /* What is launched again and again where loops are the host's. */
 static CUgraphExec one_pass(int kernels, bool tells) {
-  const CUgraph whole = hand_graph();
-  CUgraphNode last = hand_kernel(whole, add_kernels(whole, NULL, kernels), "less", 1, 1, (void *[]){&left});
-  if (tells) hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
-  return hand_exec(whole);
+  const CUgraph whole = bench_hand_graph();
+  CUgraphNode last = bench_hand_kernel(whole, add_kernels(whole, NULL, kernels), "less", 1, 1, (void *[]){&left});
+  if (tells) bench_hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
+  return bench_hand_exec(whole);
 }
 
 /* Passes that do nothing once the counter is 0. */
 static CUgraphExec several_passes(int kernels, int count, bool tells) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   CUgraphNode last = NULL;
   for (int pass = 0; pass < count; ++pass) {
-    for (int k = 1; k < kernels; ++k) last = hand_kernel(whole, last, "more_unless", 1, 1, (void *[]){&x, &left});
-    last = hand_kernel(whole, last, "less_unless", 1, 1, (void *[]){&left});
+    for (int k = 1; k < kernels; ++k) last = bench_hand_kernel(whole, last, "more_unless", 1, 1, (void *[]){&x, &left});
+    last = bench_hand_kernel(whole, last, "less_unless", 1, 1, (void *[]){&left});
   }
-  if (tells) hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
-  return hand_exec(whole);
+  if (tells) bench_hand_kernel(whole, last, "tell", 1, 1, (void *[]){&left, &told_at});
+  return bench_hand_exec(whole);
 }
 
 /* ---- ways to run one --------------------------------------------------------------------------------------------- */
 
 static void by_gk(const loop *l) {
-  hand_must(gk_launch(l->graph, 0));
-  hand_must(gk_wait(l->graph, NULL));
+  bench_hand_must(gk_launch(l->graph, 0));
+  bench_hand_must(gk_wait(l->graph, NULL));
 }
 
 static void by_graph(const loop *l) {
-  hand_launch(l->exec);
-  hand_wait();
+  bench_hand_launch(l->exec);
+  bench_hand_wait();
 }
 
 static void by_copy(const loop *l) {
   int *here = (int *)(uintptr_t)told;
-  hand_put(left, l->passes);
+  bench_hand_put(left, l->passes);
   do {
-    hand_launch(l->exec);
-    HAND(hand_driver->cuMemcpyDtoHAsync(here, (CUdeviceptr)(uintptr_t)left, sizeof *left, hand_stream));
-    hand_wait();
+    bench_hand_launch(l->exec);
+    HAND(bench_hand_driver->cuMemcpyDtoHAsync(here, (CUdeviceptr)(uintptr_t)left, sizeof *left, bench_hand_stream));
+    bench_hand_wait();
   } while (*told);
 }
 
 static void by_polling(const loop *l) {
-  hand_put(left, l->passes);
+  bench_hand_put(left, l->passes);
   do {
     *told = -1;
-    hand_launch(l->exec);
+    bench_hand_launch(l->exec);
     while (*told == -1) {}
   } while (*told);
-  hand_wait();
+  bench_hand_wait();
 }
 
 static void flat(const loop *l) {
-  hand_put(left, l->passes);
-  hand_launch(l->exec);
-  hand_wait();
+  bench_hand_put(left, l->passes);
+  bench_hand_launch(l->exec);
+  bench_hand_wait();
 }
 
 static void by_staying(const loop *l) {
   int kernels = l->kernels;
-  hand_put(met, 0);
-  hand_put(left, l->passes);
-  hand_run_cooperative(l->stay, 32, (void *[]){&left, &x, &kernels, &met});
-  hand_wait();
+  bench_hand_put(met, 0);
+  bench_hand_put(left, l->passes);
+  bench_hand_run_cooperative(l->stay, 32, (void *[]){&left, &x, &kernels, &met});
+  bench_hand_wait();
 }
 
 /* ---- arms -------------------------------------------------------------------------------------------------------- */
@@ -166,13 +166,14 @@ static double timed(const way *w, const loop *l) {
 static bool slope(void *with, uint64_t times, bench_took *took) {
   const way *w = with;
   const double more = w->longer.passes - w->shorter.passes;
-  hand_put(x, 0);
+  bench_hand_put(x, 0);
   for (uint64_t k = 0; k < times; ++k) {
     took->all += timed(w, &w->longer) / more;
     took->less += timed(w, &w->shorter) / more;
   }
   const int each = w->longer.kernels - 1;
-  return hand_value(left) == 0 && hand_value(x) == (int)times * each * (w->longer.passes + w->shorter.passes);
+  return bench_hand_value(left) == 0 &&
+         bench_hand_value(x) == (int)times * each * (w->longer.passes + w->shorter.passes);
 }
 
 typedef enum kind { GK, GK_SELF, BY_HAND, BY_HAND_SELF, COPY, POLL, POLL_SEVERAL, FLAT, RELAUNCH, STAYING,
@@ -188,9 +189,9 @@ static loop loop_of(kind which, int kernels, int count) {
   case COPY: l.exec = one_pass(kernels, false); break;
   case POLL: l.exec = one_pass(kernels, true); break;
   case POLL_SEVERAL: l.exec = several_passes(kernels, TOGETHER, true); break;
-  case RELAUNCH: l.exec = relaunch_exec(kernels, x, left); break;
+  case RELAUNCH: l.exec = bench_relaunch_exec(kernels, x, left); break;
   case FLAT: l.exec = several_passes(kernels, count, false); break;
-  case STAYING: l.stay = hand_function("stay"); break;
+  case STAYING: l.stay = bench_hand_function("stay"); break;
   default: break;
   }
   return l;
@@ -205,7 +206,7 @@ static way way_of(kind which, int kernels) {
 
 static void end_loop(const loop *l) {
   if (l->graph) gk_graph_destroy(l->graph);
-  if (l->exec) hand_exec_end(l->exec);
+  if (l->exec) bench_hand_exec_end(l->exec);
 }
 
 static void end_way(const way *w) {
@@ -263,29 +264,29 @@ static void loops(void) {
     one_more_pass("C2", kernels[k], both, GK_COUNT(both), c2);
     one_more_pass("C3", kernels[k], selves, GK_COUNT(selves), c3);
   }
-  no_relaunch = relaunch_begin(device);
+  no_relaunch = bench_relaunch_begin(device);
   one_more_pass("C7", 1, all, GK_COUNT(all), c7);
   one_more_pass("C7", 8, all, GK_COUNT(all), c7);
-  relaunch_end();
+  bench_relaunch_end();
 }
 
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_loops");
-  device = hand_open(&why);
+  device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
   passes = bench_is_quick() ? 4 : 2000;
-  x = hand_ints(device, 1);
-  left = hand_ints(device, 1);
-  met = hand_ints(device, 3);
-  told = hand_pinned(device, &told_at);
+  x = bench_hand_ints(device, 1);
+  left = bench_hand_ints(device, 1);
+  met = bench_hand_ints(device, 3);
+  told = bench_hand_pinned(device, &told_at);
   loops();
   gk_free(device, x);
   gk_free(device, left);
   gk_free(device, met);
   gk_free(device, (void *)(uintptr_t)told);
-  hand_close(device);
+  bench_hand_close(device);
   return bench_end();
 }

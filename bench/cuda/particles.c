@@ -25,26 +25,26 @@ typedef struct host_arm {
 
 static bool same_vectors(const scene *s, const vec *got, const vec *want) {
   const size_t bytes = (size_t)s->p.s.n * sizeof *want;
-  hand_must(gk_download(s->p.device, s->seen, got, bytes));
+  bench_hand_must(gk_download(s->p.device, s->seen, got, bytes));
   return memcmp(s->seen, want, bytes) == 0;
 }
 
 /* The order in which a device adds up an energy is nobody's promise. */
 static bool is_right(const scene *s) {
-  const moment got = particles_look(&s->p), *want = &s->after;
+  const moment got = bench_particles_look(&s->p), *want = &s->after;
   return same_vectors(s, got.x, want->x) && same_vectors(s, got.v, want->v) &&
          same_vectors(s, got.force, want->force) && got.room == want->room && got.yields == want->yields &&
          got.searches == want->searches && fabs(got.energy - want->energy) < 1e-10 * want->energy &&
-         particles_kept(&s->p.s, &s->before, &got);
+         bench_particles_kept(&s->p.s, &s->before, &got);
 }
 
 static bool by_gk(void *with, uint64_t times, bench_took *took) {
   scene *s = with;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    particles_restore(&s->p, &s->before);
+    bench_particles_restore(&s->p, &s->before);
     const double begin = bench_now();
-    particles_run(&s->p, s->steps);
+    bench_particles_run(&s->p, s->steps);
     took->all += (bench_now() - begin) * 1e-6;
     right = is_right(s) && right;
   }
@@ -53,37 +53,37 @@ static bool by_gk(void *with, uint64_t times, bench_took *took) {
 
 static void bind_lists(host_arm *arm) {
   const particles *p = &arm->s->p;
-  host_bind(&arm->loop, arm->neighbour, gk_bound(p->graph, arm->neighbour));
-  host_bind_int(&arm->loop, arm->room, p->room);
+  bench_host_bind(&arm->loop, arm->neighbour, gk_bound(p->graph, arm->neighbour));
+  bench_host_bind_int(&arm->loop, arm->room, p->room);
 }
 
 static void search(host_arm *arm) {
-  host_run(&arm->loop, PARTICLES_SEARCH);
-  while (host_read(&arm->loop, arm->overflow)) {
-    particles_grow(&arm->s->p, host_read(&arm->loop, arm->wanted));
+  bench_host_run(&arm->loop, PARTICLES_SEARCH);
+  while (bench_host_read(&arm->loop, arm->overflow)) {
+    bench_particles_grow(&arm->s->p, bench_host_read(&arm->loop, arm->wanted));
     bind_lists(arm);
-    host_run(&arm->loop, PARTICLES_AGAIN);
+    bench_host_run(&arm->loop, PARTICLES_AGAIN);
   }
 }
 
 static void run_steps(host_arm *arm) {
-  host_run(&arm->loop, PARTICLES_FIRST);
+  bench_host_run(&arm->loop, PARTICLES_FIRST);
   for (int step = 1;; ++step) {
-    if (host_read(&arm->loop, arm->stale)) search(arm);
+    if (bench_host_read(&arm->loop, arm->stale)) search(arm);
     if (step == arm->s->steps) break;
-    host_run(&arm->loop, PARTICLES_STEP);
+    bench_host_run(&arm->loop, PARTICLES_STEP);
   }
-  host_run(&arm->loop, PARTICLES_LAST);
-  host_wait(&arm->loop);
+  bench_host_run(&arm->loop, PARTICLES_LAST);
+  bench_host_wait(&arm->loop);
 }
 
 /* The first launch after something was bound is slower; that of a call's beginning isn't the host loop's fault. */
 static void restore(host_arm *arm) {
-  particles_restore(&arm->s->p, &arm->s->before);
+  bench_particles_restore(&arm->s->p, &arm->s->before);
   bind_lists(arm);
-  for (int k = 0; k < PARTICLES_STRETCHES; ++k) host_run(&arm->loop, k);
-  host_wait(&arm->loop);
-  particles_restore(&arm->s->p, &arm->s->before);
+  for (int k = 0; k < PARTICLES_STRETCHES; ++k) bench_host_run(&arm->loop, k);
+  bench_host_wait(&arm->loop);
+  bench_particles_restore(&arm->s->p, &arm->s->before);
 }
 
 static bool by_host(void *with, uint64_t times, bench_took *took) {
@@ -112,37 +112,37 @@ static void end_moment(moment *m) { free(m->x), free(m->v), free(m->force); }
 
 static void save(const particles *p, moment *to) {
   const size_t bytes = (size_t)p->s.n * sizeof(vec);
-  const moment got = particles_look(p);
-  hand_must(gk_download(p->device, to->x, got.x, bytes));
-  hand_must(gk_download(p->device, to->v, got.v, bytes));
-  hand_must(gk_download(p->device, to->force, got.force, bytes));
+  const moment got = bench_particles_look(p);
+  bench_hand_must(gk_download(p->device, to->x, got.x, bytes));
+  bench_hand_must(gk_download(p->device, to->v, got.v, bytes));
+  bench_hand_must(gk_download(p->device, to->force, got.force, bytes));
   *to = (moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
 }
 
 static void begin_scene(scene *s, gk_device *device, int along, int lead, int steps) {
-  const setting constants = particles_setting(along, true);
+  const setting constants = bench_particles_setting(along, true);
   const size_t n = (size_t)constants.n;
   *s = (scene){.steps = steps};
   begin_moment(&s->before, n);
   begin_moment(&s->after, n);
   s->seen = malloc(n * sizeof *s->seen);
   if (!s->seen) bench_fail("out of memory");
-  particles_start(&s->p, device, &constants);
-  particles_place(&constants, s->before.x, s->before.v);
+  bench_particles_start(&s->p, device, &constants);
+  bench_particles_place(&constants, s->before.x, s->before.v);
   s->before.room = 1;
-  particles_restore(&s->p, &s->before);
-  particles_run(&s->p, lead);
+  bench_particles_restore(&s->p, &s->before);
+  bench_particles_run(&s->p, lead);
   save(&s->p, &s->before);
-  particles_restore(&s->p, &s->before);
-  particles_run(&s->p, steps);
+  bench_particles_restore(&s->p, &s->before);
+  bench_particles_run(&s->p, steps);
   save(&s->p, &s->after);
   if (s->after.yields == 0) bench_fail("no list was too short, so nothing would be measured of yields");
-  if (!(particles_error(&constants, &s->before, &s->after, steps) < 1e-11))
+  if (!(bench_particles_error(&constants, &s->before, &s->after, steps) < 1e-11))
     bench_fail("the spheres aren't where they are on the host, and without lists of neighbours");
 }
 
 static void end_scene(scene *s) {
-  particles_end(&s->p);
+  bench_particles_end(&s->p);
   end_moment(&s->before);
   end_moment(&s->after);
   free(s->seen);
@@ -159,12 +159,12 @@ static void begin_host(host_arm *arm, scene *s, host_way way) {
   arm->stale = memory_of(s, "STALE");
   arm->overflow = memory_of(s, "OVERFLOW");
   arm->wanted = memory_of(s, "WANTED");
-  host_begin(&arm->loop, s->p.device, way);
+  bench_host_begin(&arm->loop, s->p.device, way);
   for (int k = 0; k < PARTICLES_STRETCHES; ++k) {
-    host_add(&arm->loop, &particles_stretches[k]);
-    particles_bind(arm->loop.stretches[k].graph, &s->p.s);
+    bench_host_add(&arm->loop, &bench_particles_stretches[k]);
+    bench_particles_bind(arm->loop.stretches[k].graph, &s->p.s);
   }
-  host_share(&arm->loop, s->p.graph);
+  bench_host_share(&arm->loop, s->p.graph);
 }
 
 static void measure_spheres(gk_device *device, int along, int lead, int steps) {
@@ -188,14 +188,14 @@ static void measure_spheres(gk_device *device, int along, int lead, int steps) {
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against single kernels", "gk", {kernels}, 0}},
     .floor = {HAND_EDGE, chain}});
-  for (int k = 0; k < WAYS; ++k) host_end(&arms[k].loop);
+  for (int k = 0; k < WAYS; ++k) bench_host_end(&arms[k].loop);
   end_scene(&s);
 }
 
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_particles");
-  gk_device *device = hand_open(&why);
+  gk_device *device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   if (bench_is_quick()) {
     measure_spheres(device, 8, 20, 20);
@@ -205,6 +205,6 @@ int main(int argc, char **argv) {
     measure_spheres(device, 64, 20, 40);
     measure_spheres(device, 96, 20, 20);
   }
-  hand_close(device);
+  bench_hand_close(device);
   return bench_end();
 }

@@ -21,10 +21,10 @@ static int passes, checkpoints; /* of the longer of two; the other has half of t
 static gk_graph *graph_of(const gk_task *tasks, size_t count) {
   const gk_list list = {GK_ABI, "peers", tasks, count, slots, GK_COUNT(slots)};
   gk_graph *graph;
-  hand_must(gk_graph_create(device, &list, 0, &graph));
-  hand_must(gk_bind(graph, X, x));
-  hand_must(gk_bind(graph, LEFT, left));
-  hand_must(gk_bind(graph, FLAG, flag));
+  bench_hand_must(gk_graph_create(device, &list, 0, &graph));
+  bench_hand_must(gk_bind(graph, X, x));
+  bench_hand_must(gk_bind(graph, LEFT, left));
+  bench_hand_must(gk_bind(graph, FLAG, flag));
   return graph;
 }
 
@@ -32,11 +32,11 @@ static gk_graph *graph_of(const gk_task *tasks, size_t count) {
 static double timed(gk_graph *graph, CUgraphExec exec) {
   const double begin = bench_now();
   if (graph) {
-    hand_must(gk_launch(graph, 0));
-    hand_must(gk_wait(graph, NULL));
+    bench_hand_must(gk_launch(graph, 0));
+    bench_hand_must(gk_wait(graph, NULL));
   } else {
-    hand_launch(exec);
-    hand_wait();
+    bench_hand_launch(exec);
+    bench_hand_wait();
   }
   return bench_now() - begin;
 }
@@ -54,13 +54,13 @@ static gk_graph *gk_loop(void) {
 }
 
 static CUgraphExec hand_loop(void) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   CUgraph body;
-  CUgraphConditionalHandle handle = hand_handle(whole, 1);
-  hand_conditional(whole, NULL, CU_GRAPH_COND_TYPE_WHILE, handle, &body);
-  const CUgraphNode last = hand_kernel(body, NULL, "less", 1, 1, (void *[]){&left});
-  hand_kernel(body, last, "decide", 1, 1, (void *[]){&left, &handle});
-  return hand_exec(whole);
+  CUgraphConditionalHandle handle = bench_hand_handle(whole, 1);
+  bench_hand_conditional(whole, NULL, CU_GRAPH_COND_TYPE_WHILE, handle, &body);
+  const CUgraphNode last = bench_hand_kernel(body, NULL, "less", 1, 1, (void *[]){&left});
+  bench_hand_kernel(body, last, "decide", 1, 1, (void *[]){&left, &handle});
+  return bench_hand_exec(whole);
 }
 
 static bool one_pass(void *with, uint64_t times, bench_took *took) {
@@ -68,12 +68,12 @@ static bool one_pass(void *with, uint64_t times, bench_took *took) {
   const int shorter = passes / 2, more = passes - shorter;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    hand_put(left, passes);
+    bench_hand_put(left, passes);
     took->all += timed(l->gk, l->exec) / more;
-    right = right && hand_value(left) == 0;
-    hand_put(left, shorter);
+    right = right && bench_hand_value(left) == 0;
+    bench_hand_put(left, shorter);
     took->less += timed(l->gk, l->exec) / more;
-    right = right && hand_value(left) == 0;
+    right = right && bench_hand_value(left) == 0;
   }
   return right;
 }
@@ -86,7 +86,7 @@ static void one_more_pass(void) {
     .arms = {{own, one_pass, &gk}, {hand, one_pass, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}},
     .floor = {HAND_EDGE, 1}});
   gk_graph_destroy(gk.gk);
-  hand_exec_end(by_hand.exec);
+  bench_hand_exec_end(by_hand.exec);
 }
 
 /* ---- a silent checkpoint ----------------------------------------------------------------------------------------- */
@@ -107,12 +107,12 @@ static gk_graph *tasks_of(int count, bool marked) {
 static bool checkpoint_alone(void *with, uint64_t times, bench_took *took) {
   const silent *s = with;
   const int shorter = checkpoints / 2, more = checkpoints - shorter;
-  hand_put(x, 0);
+  bench_hand_put(x, 0);
   for (uint64_t k = 0; k < times; ++k) {
     took->all += (timed(s->marked[1], NULL) + timed(s->plain[0], NULL)) / more;
     took->less += (timed(s->marked[0], NULL) + timed(s->plain[1], NULL)) / more;
   }
-  return hand_value(x) == (int)times * 2 * (checkpoints + shorter);
+  return bench_hand_value(x) == (int)times * 2 * (checkpoints + shorter);
 }
 
 static void silence(void) {
@@ -123,7 +123,7 @@ static void silence(void) {
     s.marked[k] = tasks_of(k ? checkpoints : checkpoints / 2, true);
     s.plain[k] = tasks_of(k ? checkpoints : checkpoints / 2, false);
   }
-  hand_put(flag, 0);
+  bench_hand_put(flag, 0);
   bench_measure(&(bench_table){"C12", what, "what does a checkpoint whose flag is 0 cost, beside its task?", "ns",
                                .arms = {{"gk", checkpoint_alone, &s}}, .floor = {HAND_EDGE, 1}});
   for (int k = 0; k < 2; ++k) {
@@ -139,62 +139,62 @@ enum { QUEUE = 8 /* launches: none has to wait for room */ };
 /* How long the host is busy with it; what the device does meanwhile is nobody's cost. */
 static bool one_launch(void *with, uint64_t times, bench_took *took) {
   const loops *l = with;
-  hand_put(x, 0);
+  bench_hand_put(x, 0);
   for (uint64_t done = 0; done < times;) {
     const uint64_t now = times - done < QUEUE ? times - done : QUEUE;
     const double begin = bench_now();
     for (uint64_t k = 0; k < now; ++k) {
-      if (l->gk) hand_must(gk_launch(l->gk, 0));
-      else hand_launch(l->exec);
+      if (l->gk) bench_hand_must(gk_launch(l->gk, 0));
+      else bench_hand_launch(l->exec);
     }
     took->all += bench_now() - begin;
-    if (l->gk) hand_must(gk_wait(l->gk, NULL));
-    else hand_wait();
+    if (l->gk) bench_hand_must(gk_wait(l->gk, NULL));
+    else bench_hand_wait();
     done += now;
   }
-  return hand_value(x) == (int)times;
+  return bench_hand_value(x) == (int)times;
 }
 
 static void launches(void) {
   const char *what = "one launch", *own = "gk", *hand = "by hand: cuGraphLaunch";
   if (!bench_wants("C12", what)) return;
-  const CUgraph whole = hand_graph();
-  hand_kernel(whole, NULL, "more", 1, 1, (void *[]){&x});
-  loops gk = {.gk = tasks_of(1, false)}, by_hand = {.exec = hand_exec(whole)};
+  const CUgraph whole = bench_hand_graph();
+  bench_hand_kernel(whole, NULL, "more", 1, 1, (void *[]){&x});
+  loops gk = {.gk = tasks_of(1, false)}, by_hand = {.exec = bench_hand_exec(whole)};
   bench_measure(&(bench_table){"C12", what, "how long is the host busy with launching a graph of one task?", "ns",
     .arms = {{own, one_launch, &gk}, {hand, one_launch, &by_hand}}, .ratios = {{"gk against by hand", own, {hand}}},
     .floor = {HAND_LAUNCH, 1}});
   gk_graph_destroy(gk.gk);
-  hand_exec_end(by_hand.exec);
+  bench_hand_exec_end(by_hand.exec);
 }
 
 /* ---- a yield, and back ------------------------------------------------------------------------------------------- */
 
 static bool two_launches(void *with, uint64_t times, bench_took *took) {
-  hand_put(x, 0);
-  hand_put(flag, 0);
+  bench_hand_put(x, 0);
+  bench_hand_put(flag, 0);
   for (uint64_t k = 0; k < 2 * times; ++k) took->all += timed(with, NULL);
-  return hand_value(x) == 2 * (int)times;
+  return bench_hand_value(x) == 2 * (int)times;
 }
 
 /* The host clears the flag between the two, which counts. */
 static bool yield_and_resume(void *with, uint64_t times, bench_took *took) {
   bool right = true;
-  hand_put(x, 0);
+  bench_hand_put(x, 0);
   for (uint64_t k = 0; k < times; ++k) {
     const gk_status *status;
-    hand_put(flag, 1);
+    bench_hand_put(flag, 1);
     const double begin = bench_now();
-    hand_must(gk_launch(with, 0));
-    hand_must(gk_wait(with, &status));
+    bench_hand_must(gk_launch(with, 0));
+    bench_hand_must(gk_wait(with, &status));
     right = right && status->state == GK_YIELDED && status->yielded == GO;
-    hand_put(flag, 0);
-    hand_must(gk_launch(with, GO));
-    hand_must(gk_wait(with, &status));
+    bench_hand_put(flag, 0);
+    bench_hand_must(gk_launch(with, GO));
+    bench_hand_must(gk_wait(with, &status));
     took->all += bench_now() - begin;
     right = right && status->state == GK_FINISHED;
   }
-  return right && hand_value(x) == 2 * (int)times;
+  return right && bench_hand_value(x) == 2 * (int)times;
 }
 
 static bool yield_alone(void *with, uint64_t times, bench_took *took) {
@@ -219,18 +219,19 @@ static void yields(void) {
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_peers");
-  device = hand_open(&why);
+  device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   const gk_device_info *info = gk_device_describe(device);
   printf("%s; %s\n\n", info->name, info->driver);
   passes = bench_is_quick() ? 4 : 2000;
   checkpoints = bench_is_quick() ? 4 : CHECKPOINTS;
-  int *const numbers[] = {x = hand_ints(device, 1), left = hand_ints(device, 1), flag = hand_ints(device, 1)};
+  int *const numbers[] = {x = bench_hand_ints(device, 1), left = bench_hand_ints(device, 1),
+                          flag = bench_hand_ints(device, 1)};
   one_more_pass();
   silence();
   launches();
   yields();
   for (size_t k = 0; k < GK_COUNT(numbers); ++k) gk_free(device, numbers[k]);
-  hand_close(device);
+  bench_hand_close(device);
   return bench_end();
 }

@@ -31,7 +31,7 @@ static CUfunction again;
 
 static const char *because(const char *what, CUresult result, const char *log) {
   char why[200];
-  gki_cuda_describe_result(hand_driver, result, why, sizeof why);
+  gki_cuda_describe_result(bench_hand_driver, result, why, sizeof why);
   snprintf(missing, sizeof missing, "%s: %s%s%.*s", what, why, *log ? ": " : "", (int)strcspn(log, "\n"), log);
   return missing;
 }
@@ -49,9 +49,10 @@ static bool find_runtime(char *path, size_t bytes) {
 }
 
 static bool has_linker(void) {
-  return hand_has("cuLinkCreate", 6050, &linker.create) && hand_has("cuLinkAddData", 6050, &linker.add) &&
-         hand_has("cuLinkAddFile", 6050, &linker.add_file) && hand_has("cuLinkComplete", 5050, &linker.complete) &&
-         hand_has("cuLinkDestroy", 5050, &linker.destroy);
+  return bench_hand_has("cuLinkCreate", 6050, &linker.create) && bench_hand_has("cuLinkAddData", 6050, &linker.add) &&
+         bench_hand_has("cuLinkAddFile", 6050, &linker.add_file) &&
+         bench_hand_has("cuLinkComplete", 5050, &linker.complete) &&
+         bench_hand_has("cuLinkDestroy", 5050, &linker.destroy);
 }
 
 static const char *link_module(const gki_compiled *code, bool is_ptx, const char *runtime) {
@@ -65,40 +66,40 @@ static const char *link_module(const gki_compiled *code, bool is_ptx, const char
   result = linker.add(state, is_ptx ? INPUT_PTX : INPUT_CUBIN, code->bytes, code->size, "relaunch", 0, NULL, NULL);
   if (result == CUDA_SUCCESS) result = linker.add_file(state, INPUT_LIBRARY, runtime, 0, NULL, NULL);
   if (result == CUDA_SUCCESS) result = linker.complete(state, &image, &bytes);
-  if (result == CUDA_SUCCESS) result = hand_driver->cuModuleLoadDataEx(&module, image, 0, NULL, NULL);
+  if (result == CUDA_SUCCESS) result = bench_hand_driver->cuModuleLoadDataEx(&module, image, 0, NULL, NULL);
   const char *why = result == CUDA_SUCCESS ? NULL : because("the device runtime can't be linked", result, log);
   linker.destroy(state);
   return why;
 }
 
 static CUgraph graph_of(int kernels, int *x, int *left) {
-  const CUgraph whole = hand_graph();
+  const CUgraph whole = bench_hand_graph();
   CUgraphNode last = NULL;
-  for (int k = 1; k < kernels; ++k) last = hand_kernel(whole, last, "more", 1, 1, (void *[]){&x});
-  hand_add(whole, last, again, 1, 1, (void *[]){&left});
+  for (int k = 1; k < kernels; ++k) last = bench_hand_kernel(whole, last, "more", 1, 1, (void *[]){&x});
+  bench_hand_add(whole, last, again, 1, 1, (void *[]){&left});
   return whole;
 }
 
 /* Three passes. What fails here is a reason for the arm to be missing, not for the program to end. */
 static const char *try_one(gk_device *device) {
   enum { PASSES = 3 };
-  int *left = hand_ints(device, 1);
+  int *left = bench_hand_ints(device, 1);
   const CUgraph whole = graph_of(1, NULL, left);
   CUgraphExec exec = NULL;
-  hand_put(left, PASSES);
-  CUresult result = hand_driver->cuGraphInstantiateWithFlags(&exec, whole, DEVICE_LAUNCH);
-  if (result == CUDA_SUCCESS) result = hand_driver->cuGraphUpload(exec, hand_stream);
-  if (result == CUDA_SUCCESS) result = hand_driver->cuGraphLaunch(exec, hand_stream);
-  if (result == CUDA_SUCCESS) result = hand_driver->cuStreamSynchronize(hand_stream);
+  bench_hand_put(left, PASSES);
+  CUresult result = bench_hand_driver->cuGraphInstantiateWithFlags(&exec, whole, DEVICE_LAUNCH);
+  if (result == CUDA_SUCCESS) result = bench_hand_driver->cuGraphUpload(exec, bench_hand_stream);
+  if (result == CUDA_SUCCESS) result = bench_hand_driver->cuGraphLaunch(exec, bench_hand_stream);
+  if (result == CUDA_SUCCESS) result = bench_hand_driver->cuStreamSynchronize(bench_hand_stream);
   const char *why = result == CUDA_SUCCESS ? NULL : because("a graph that is launched from the device", result, "");
-  if (!why && hand_value(left) != 0) why = "a graph that launches itself didn't make its passes";
-  if (exec) hand_exec_end(exec);
-  HAND(hand_driver->cuGraphDestroy(whole));
+  if (!why && bench_hand_value(left) != 0) why = "a graph that launches itself didn't make its passes";
+  if (exec) bench_hand_exec_end(exec);
+  HAND(bench_hand_driver->cuGraphDestroy(whole));
   gk_free(device, left);
   return why;
 }
 
-const char *relaunch_begin(gk_device *device) {
+const char *bench_relaunch_begin(gk_device *device) {
   char runtime[400];
   int major, minor;
   CUdevice at;
@@ -107,31 +108,31 @@ const char *relaunch_begin(gk_device *device) {
   const gki_unit source = {.text = text, .file = "bench/cuda/relaunch.c", .options = "--relocatable-device-code=true"};
   if (!has_linker()) return "the driver has no linker for device code";
   if (!find_runtime(runtime, sizeof runtime)) return "no toolkit with libcudadevrt.a was found";
-  HAND(hand_driver->cuCtxGetDevice(&at));
-  HAND(hand_driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, at));
-  HAND(hand_driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, at));
-  if (gki_cuda_compiler_get(10 * major + minor, hand_driver->version, &compiler) != GK_OK ||
+  HAND(bench_hand_driver->cuCtxGetDevice(&at));
+  HAND(bench_hand_driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, at));
+  HAND(bench_hand_driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, at));
+  if (gki_cuda_compiler_get(10 * major + minor, bench_hand_driver->version, &compiler) != GK_OK ||
       gki_cuda_compile(&compiler, &source, &code) != GK_OK)
     return gk_error();
   const char *why = link_module(&code, compiler.is_ptx, runtime);
   gki_compiled_free(&code);
   if (why) return why;
-  CUresult result = hand_driver->cuModuleGetFunction(&again, module, "less_and_again");
+  CUresult result = bench_hand_driver->cuModuleGetFunction(&again, module, "less_and_again");
   why = result == CUDA_SUCCESS ? try_one(device) : because("what was linked has no kernel", result, "");
-  if (why) relaunch_end();
+  if (why) bench_relaunch_end();
   return why;
 }
 
-CUgraphExec relaunch_exec(int kernels, int *x, int *left) {
+CUgraphExec bench_relaunch_exec(int kernels, int *x, int *left) {
   const CUgraph whole = graph_of(kernels, x, left);
   CUgraphExec exec;
-  HAND(hand_driver->cuGraphInstantiateWithFlags(&exec, whole, DEVICE_LAUNCH));
-  HAND(hand_driver->cuGraphUpload(exec, hand_stream));
-  HAND(hand_driver->cuGraphDestroy(whole));
+  HAND(bench_hand_driver->cuGraphInstantiateWithFlags(&exec, whole, DEVICE_LAUNCH));
+  HAND(bench_hand_driver->cuGraphUpload(exec, bench_hand_stream));
+  HAND(bench_hand_driver->cuGraphDestroy(whole));
   return exec;
 }
 
-void relaunch_end(void) {
-  if (module) HAND(hand_driver->cuModuleUnload(module));
+void bench_relaunch_end(void) {
+  if (module) HAND(bench_hand_driver->cuModuleUnload(module));
   module = NULL;
 }

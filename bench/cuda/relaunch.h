@@ -5,8 +5,8 @@
 #include "bench/cuda/hand.h"
 
 /* NULL: such graphs can be made, and one was right; else why not. */
-const char *relaunch_begin(gk_device *device);
+const char *bench_relaunch_begin(gk_device *device);
 /* "more" on x, so many kernels but one, and then the one that takes one off `left` and launches the whole again. */
-CUgraphExec relaunch_exec(int kernels, int *x, int *left);
-void relaunch_end(void);
+CUgraphExec bench_relaunch_exec(int kernels, int *x, int *left);
+void bench_relaunch_end(void);
 #endif

@@ -74,14 +74,14 @@ static void cut_step(void) {
 static void make_room(host_arm *arm) {
   simulation *s = &arm->s->by_gk;
   static const char *const names[] = {"CONTACT_LIST", "CONTACT_BONDS"};
-  const int wanted = host_read(&arm->loop, arm->contacts);
+  const int wanted = bench_host_read(&arm->loop, arm->contacts);
   s->room = wanted + wanted / 2;
   for (size_t k = 0; k < GK_COUNT(names); ++k) {
     const gk_slot slot = gk_find_slot(s->graph, names[k]);
-    hand_must(gk_resize(s->graph, slot, (size_t)s->room));
-    host_bind(&arm->loop, slot, gk_bound(s->graph, slot));
+    bench_hand_must(gk_resize(s->graph, slot, (size_t)s->room));
+    bench_host_bind(&arm->loop, slot, gk_bound(s->graph, slot));
   }
-  host_bind_int(&arm->loop, gk_find_slot(s->graph, "ROOM"), s->room);
+  bench_host_bind_int(&arm->loop, gk_find_slot(s->graph, "ROOM"), s->room);
   ++s->growths;
 }
 
@@ -93,59 +93,61 @@ static void read_numbers(const host_arm *arm) {
     {"TAKEN", &s->taken, sizeof s->taken}, {"MOMENTUM_X", &s->momentum.x, sizeof s->momentum.x},
     {"MOMENTUM_Y", &s->momentum.y, sizeof s->momentum.y}, {"MOMENTUM_Z", &s->momentum.z, sizeof s->momentum.z},
     {"TOUCHING", &s->touching, sizeof s->touching}};
-  hand_must(gk_download(s->device, &s->contacts, arm->contacts, sizeof s->contacts));
+  bench_hand_must(gk_download(s->device, &s->contacts, arm->contacts, sizeof s->contacts));
   for (size_t k = 0; k < GK_COUNT(numbers); ++k)
-    hand_must(gk_download(s->device, numbers[k].to, scene_memory(s, numbers[k].slot), numbers[k].bytes));
+    bench_hand_must(gk_download(s->device, numbers[k].to, bench_scene_memory(s, numbers[k].slot), numbers[k].bytes));
 }
 
 static void host_step(host_arm *arm) {
   host_loop *loop = &arm->loop;
-  host_run(loop, PREDICT);
+  bench_host_run(loop, PREDICT);
   int newton = 0;
   do {
-    host_run(loop, CONTACTS);
-    if (host_read(loop, arm->overflow)) {
+    bench_host_run(loop, CONTACTS);
+    if (bench_host_read(loop, arm->overflow)) {
       make_room(arm);
-      host_run(loop, CONTACTS_AGAIN);
+      bench_host_run(loop, CONTACTS_AGAIN);
     }
-    host_run(loop, SOLVE_FIRST);
-    for (int pass = 1; pass < MOST_SOLVE && host_read(loop, arm->solving); ++pass) host_run(loop, SOLVE_PASS);
-    host_run(loop, SEARCH_FIRST);
-    for (int pass = 2; pass < MOST_SEARCH && host_read(loop, arm->searching); ++pass) host_run(loop, SEARCH_PASS);
-    host_run(loop, ACCEPT);
-  } while (++newton < MOST_NEWTON && host_read(loop, arm->moving));
-  host_run(loop, FINISH);
+    bench_host_run(loop, SOLVE_FIRST);
+    for (int pass = 1; pass < MOST_SOLVE && bench_host_read(loop, arm->solving); ++pass)
+      bench_host_run(loop, SOLVE_PASS);
+    bench_host_run(loop, SEARCH_FIRST);
+    for (int pass = 2; pass < MOST_SEARCH && bench_host_read(loop, arm->searching); ++pass)
+      bench_host_run(loop, SEARCH_PASS);
+    bench_host_run(loop, ACCEPT);
+  } while (++newton < MOST_NEWTON && bench_host_read(loop, arm->moving));
+  bench_host_run(loop, FINISH);
   read_numbers(arm);
 }
 
 static void begin_host(host_arm *arm, scene *s, host_way way) {
   const simulation *sim = &s->by_gk;
   arm->s = s;
-  arm->overflow = scene_memory(sim, "OVERFLOW");
-  arm->solving = scene_memory(sim, "SOLVING");
-  arm->searching = scene_memory(sim, "SEARCHING");
-  arm->moving = scene_memory(sim, "MOVING");
-  arm->contacts = (const int *)scene_memory(sim, "CONTACT_FIRST") + s->body.vertex_count;
-  host_begin(&arm->loop, sim->device, way);
+  arm->overflow = bench_scene_memory(sim, "OVERFLOW");
+  arm->solving = bench_scene_memory(sim, "SOLVING");
+  arm->searching = bench_scene_memory(sim, "SEARCHING");
+  arm->moving = bench_scene_memory(sim, "MOVING");
+  arm->contacts = (const int *)bench_scene_memory(sim, "CONTACT_FIRST") + s->body.vertex_count;
+  bench_host_begin(&arm->loop, sim->device, way);
   cut_step();
-  for (int k = 0; k < STRETCHES; ++k) host_add(&arm->loop, &stretches[k]);
-  host_share(&arm->loop, sim->graph);
+  for (int k = 0; k < STRETCHES; ++k) bench_host_add(&arm->loop, &stretches[k]);
+  bench_host_share(&arm->loop, sim->graph);
   const int n = s->body.vertex_count, block = SCAN_BLOCK;
   const struct { const char *slot; int value; } numbers[] = {
     {"N", n}, {"HINGES", s->body.hinge_count}, {"CELLS", sim->cells}, {"CELL_BLOCKS", sim->cells / block},
     {"BLOCKS", (n + block - 1) / block}, {"ROOM", sim->room}};
   for (size_t k = 0; k < GK_COUNT(numbers); ++k)
-    host_bind_int(&arm->loop, gk_find_slot(sim->graph, numbers[k].slot), numbers[k].value);
-  host_bind_bytes(&arm->loop, gk_find_slot(sim->graph, "WORLD"), &sim->world, sizeof sim->world);
+    bench_host_bind_int(&arm->loop, gk_find_slot(sim->graph, numbers[k].slot), numbers[k].value);
+  bench_host_bind_bytes(&arm->loop, gk_find_slot(sim->graph, "WORLD"), &sim->world, sizeof sim->world);
 }
 
 /* ---- arms -------------------------------------------------------------------------------------------------------- */
 
 static bool is_right(const scene *s) {
   const size_t n = (size_t)s->body.vertex_count;
-  const hand_state got = scene_state(&s->by_gk), *want = &s->after.state;
+  const hand_state got = bench_scene_state(&s->by_gk), *want = &s->after.state;
   double apart = 0.0;
-  hand_must(gk_download(s->by_gk.device, s->seen, scene_memory(&s->by_gk, "X"), n * sizeof *s->seen));
+  bench_hand_must(gk_download(s->by_gk.device, s->seen, bench_scene_memory(&s->by_gk, "X"), n * sizeof *s->seen));
   for (size_t k = 0; k < n; ++k) {
     const double by = v3_length(v3_sub(s->seen[k], s->after.x[k]));
     if (!(by <= apart)) apart = by; /* not a number, too */
@@ -159,9 +161,9 @@ static bool by_gk(void *with, uint64_t times, bench_took *took) {
   scene *s = with;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    scene_restore(&s->by_gk, &s->before);
+    bench_scene_restore(&s->by_gk, &s->before);
     const double begin = bench_now();
-    hand_must(simulation_step(&s->by_gk));
+    bench_hand_must(simulation_step(&s->by_gk));
     took->all += (bench_now() - begin) * 1e-6;
     right = is_right(s) && right;
   }
@@ -173,10 +175,10 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
   scene *s = arm->s;
   bool right = true;
   for (uint64_t k = 0; k < times; ++k) {
-    scene_restore(&s->by_gk, &s->before);
+    bench_scene_restore(&s->by_gk, &s->before);
     for (const char *const *slot = (const char *const[]){"CONTACT_LIST", "CONTACT_BONDS", NULL}; *slot; ++slot)
-      host_bind(&arm->loop, gk_find_slot(s->by_gk.graph, *slot), scene_memory(&s->by_gk, *slot));
-    host_bind_int(&arm->loop, gk_find_slot(s->by_gk.graph, "ROOM"), s->by_gk.room);
+      bench_host_bind(&arm->loop, gk_find_slot(s->by_gk.graph, *slot), bench_scene_memory(&s->by_gk, *slot));
+    bench_host_bind_int(&arm->loop, gk_find_slot(s->by_gk.graph, "ROOM"), s->by_gk.room);
     const double begin = bench_now();
     host_step(arm);
     took->all += (bench_now() - begin) * 1e-6;
@@ -196,21 +198,21 @@ static void begin_scene(scene *s, gk_device *device, double drop, int lead, bool
   simulation other;
   CUcontext context;
   if (!(constants.reach > 0.0)) bench_fail("out of memory");
-  scene_moment(&s->before, n);
-  scene_moment(&s->after, n);
+  bench_scene_moment(&s->before, n);
+  bench_scene_moment(&s->after, n);
   s->seen = bench_shared(n * sizeof *s->seen);
-  hand_must(gk_cuda_context(device, &context, NULL));
-  const gk_cuda_sharing sharing = GK_CUDA_SHARE(context, hand_stream);
+  bench_hand_must(gk_cuda_context(device, &context, NULL));
+  const gk_cuda_sharing sharing = GK_CUDA_SHARE(context, bench_hand_stream);
   const gk_device_desc cuda = {.backend = "cuda", .next = &sharing.base};
-  hand_must(simulation_start(&s->by_gk, &cuda, &s->body, &constants, drop, spin, FIRST_ROOM));
+  bench_hand_must(simulation_start(&s->by_gk, &cuda, &s->body, &constants, drop, spin, FIRST_ROOM));
   simulation *by = &s->by_gk;
-  if (is_small) hand_must(simulation_start(by = &other, &openmp, &s->body, &constants, drop, spin, FIRST_ROOM));
-  for (int k = 0; k < lead; ++k) hand_must(simulation_step(by));
-  scene_save(by, &s->before);
+  if (is_small) bench_hand_must(simulation_start(by = &other, &openmp, &s->body, &constants, drop, spin, FIRST_ROOM));
+  for (int k = 0; k < lead; ++k) bench_hand_must(simulation_step(by));
+  bench_scene_save(by, &s->before);
   s->before.room = FIRST_ROOM;
-  scene_restore(by, &s->before);
-  hand_must(simulation_step(by));
-  scene_save(by, &s->after);
+  bench_scene_restore(by, &s->before);
+  bench_hand_must(simulation_step(by));
+  bench_scene_save(by, &s->after);
   if (is_small) simulation_end(&other);
 }
 
@@ -240,7 +242,7 @@ static void measure_fall(const char *what, mesh body, gk_device *device, double 
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against single kernels", "gk", {kernels}, 0}},
     .floor = {HAND_EDGE, chain}});
-  for (int k = 0; k < WAYS; ++k) host_end(&arms[k].loop);
+  for (int k = 0; k < WAYS; ++k) bench_host_end(&arms[k].loop);
   simulation_end(&s.by_gk);
   mesh_free(&s.body);
 }
@@ -249,18 +251,18 @@ static void measure_fall(const char *what, mesh body, gk_device *device, double 
 static void measure_spot(gk_device *device, const char *what, int parts, int lead, bool is_small) {
   mesh body;
   if (!bench_wants("C11", what)) return;
-  scene_mesh(&body, parts);
+  bench_scene_mesh(&body, parts);
   measure_fall(what, body, device, 0.1, lead, is_small);
 }
 
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_softbody");
-  gk_device *device = hand_open(&why);
+  gk_device *device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   if (bench_is_quick()) {
     mesh body;
-    scene_balls(&body);
+    bench_scene_balls(&body);
     measure_fall("soft body, two small balls", body, device, 0.1, 21, true);
   } else {
     enum { FALLING = 6, STRIKING = 16 /* steps before */ };
@@ -268,6 +270,6 @@ int main(int argc, char **argv) {
     measure_spot(device, "soft body, 73k vertices, striking", 5, STRIKING, false);
     measure_spot(device, "soft body, 949k vertices, falling", 18, FALLING, false);
   }
-  hand_close(device);
+  bench_hand_close(device);
   return bench_end();
 }

@@ -23,14 +23,14 @@ typedef struct host_arm {
 
 /* What an arm before left there is no solution of this one's. */
 static void spoil(const scene *s) {
-  HAND(hand_driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)gk_bound(s->graph, U), 0xff,
-                                    (size_t)s->c.items * sizeof(double), hand_stream));
-  hand_wait();
+  HAND(bench_hand_driver->cuMemsetD8Async((CUdeviceptr)(uintptr_t)gk_bound(s->graph, U), 0xff,
+                                          (size_t)s->c.items * sizeof(double), bench_hand_stream));
+  bench_hand_wait();
 }
 
 static bool is_right(const scene *s) {
-  hand_must(gk_download(s->device, s->seen, gk_bound(s->graph, U), (size_t)s->c.items * sizeof(double)));
-  return solver_is_done(&s->c, s->seen);
+  bench_hand_must(gk_download(s->device, s->seen, gk_bound(s->graph, U), (size_t)s->c.items * sizeof(double)));
+  return bench_solver_is_done(&s->c, s->seen);
 }
 
 static bool by_gk(void *with, uint64_t times, bench_took *took) {
@@ -40,8 +40,8 @@ static bool by_gk(void *with, uint64_t times, bench_took *took) {
   for (uint64_t k = 0; k < times; ++k) {
     spoil(s);
     const double begin = bench_now();
-    hand_must(gk_launch(s->graph, 0));
-    hand_must(gk_wait(s->graph, &status));
+    bench_hand_must(gk_launch(s->graph, 0));
+    bench_hand_must(gk_wait(s->graph, &status));
     took->all += (bench_now() - begin) * 1e-6;
     right = is_right(s) && right;
   }
@@ -57,10 +57,10 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
   for (uint64_t k = 0; k < times; ++k) {
     spoil(s);
     const double begin = bench_now();
-    host_run(&arm->loop, 0);
+    bench_host_run(&arm->loop, 0);
     do {
-      for (int pass = 0; pass < arm->together; ++pass) host_run(&arm->loop, 1);
-    } while (host_read(&arm->loop, again));
+      for (int pass = 0; pass < arm->together; ++pass) bench_host_run(&arm->loop, 1);
+    } while (bench_host_read(&arm->loop, again));
     took->all += (bench_now() - begin) * 1e-6;
     right = is_right(s) && right;
   }
@@ -69,25 +69,25 @@ static bool by_host(void *with, uint64_t times, bench_took *took) {
 
 static void begin_scene(scene *s, gk_device *device, int side) {
   *s = (scene){.device = device};
-  solver_cube(&s->c, side);
+  bench_solver_cube(&s->c, side);
   s->seen = malloc((size_t)s->c.items * sizeof *s->seen);
   if (!s->seen) bench_fail("out of memory");
-  hand_must(gk_graph_create(device, &solver_list, 0, &s->graph));
-  for (gk_slot slot = U; slot <= B; ++slot) hand_must(gk_resize(s->graph, slot, (size_t)s->c.items));
-  hand_must(gk_bind_int(s->graph, ITEMS, s->c.items));
-  hand_must(gk_bind_int(s->graph, SIDE, side));
-  hand_must(gk_upload(device, gk_bound(s->graph, B), s->c.b, (size_t)s->c.items * sizeof *s->c.b));
+  bench_hand_must(gk_graph_create(device, &bench_solver_list, 0, &s->graph));
+  for (gk_slot slot = U; slot <= B; ++slot) bench_hand_must(gk_resize(s->graph, slot, (size_t)s->c.items));
+  bench_hand_must(gk_bind_int(s->graph, ITEMS, s->c.items));
+  bench_hand_must(gk_bind_int(s->graph, SIDE, side));
+  bench_hand_must(gk_upload(device, gk_bound(s->graph, B), s->c.b, (size_t)s->c.items * sizeof *s->c.b));
 }
 
 static void begin_host(host_arm *arm, scene *s, host_way way, int together) {
   arm->s = s;
   arm->together = together;
-  host_begin(&arm->loop, s->device, way);
-  host_add(&arm->loop, &solver_begin);
-  host_add(&arm->loop, &solver_pass);
-  host_share(&arm->loop, s->graph);
-  host_bind_int(&arm->loop, ITEMS, s->c.items);
-  host_bind_int(&arm->loop, SIDE, s->c.side);
+  bench_host_begin(&arm->loop, s->device, way);
+  bench_host_add(&arm->loop, &bench_solver_begin);
+  bench_host_add(&arm->loop, &bench_solver_pass);
+  bench_host_share(&arm->loop, s->graph);
+  bench_host_bind_int(&arm->loop, ITEMS, s->c.items);
+  bench_host_bind_int(&arm->loop, SIDE, s->c.side);
 }
 
 static void end_scene(scene *s) {
@@ -120,14 +120,14 @@ static void solve(gk_device *device, int side) {
     .ratios = {{"gk against the host's loop", "gk", {graph}, 0.5}, {"gk against polling", "gk", {polled}, 0},
                {"gk against looking every 8", "gk", {eighth}, 0}, {"gk against single kernels", "gk", {kernels}, 0}},
     .floor = {HAND_EDGE, 4.0 * s.c.passes}});
-  for (int k = 0; k < WAYS; ++k) host_end(&arms[k].loop);
+  for (int k = 0; k < WAYS; ++k) bench_host_end(&arms[k].loop);
   end_scene(&s);
 }
 
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_solver");
-  gk_device *device = hand_open(&why);
+  gk_device *device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   if (bench_is_quick()) {
     solve(device, 8);
@@ -136,6 +136,6 @@ int main(int argc, char **argv) {
     solve(device, 64);
     solve(device, 128);
   }
-  hand_close(device);
+  bench_hand_close(device);
   return bench_end();
 }

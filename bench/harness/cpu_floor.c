@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int cpu_threads(void) {
+int bench_cpu_threads(void) {
   const int most = omp_get_max_threads(), limit = omp_get_thread_limit();
   return most < limit ? most : limit;
 }
@@ -49,12 +49,12 @@ static bool meetings(void *with, uint64_t times, bench_took *took) {
     ++met;
   }
   took->all += bench_now() - begin;
-  return met == 2 || cpu_threads() == 1;
+  return met == 2 || bench_cpu_threads() == 1;
 }
 
 /* with: the items of an array of which a thread has its share, from 1 MiB on. */
 static bool additions(void *with, uint64_t times, bench_took *took) {
-  const int whole = *(const int *)with, n = whole < 1 << 18 ? whole : whole / cpu_threads();
+  const int whole = *(const int *)with, n = whole < 1 << 18 ? whole : whole / bench_cpu_threads();
   const uint64_t passes = times * (uint64_t)(ITEMS / n);
   const unsigned first = (unsigned)x[0] + (unsigned)passes, last = (unsigned)x[n - 1] + (unsigned)passes;
   const double begin = bench_now();
@@ -63,7 +63,7 @@ static bool additions(void *with, uint64_t times, bench_took *took) {
   return x[0] == (int)first && x[n - 1] == (int)last;
 }
 
-void cpu_floor(void) {
+void bench_cpu_floor(void) {
   bench_apart meeting = bench_start_apart(meetings, NULL);
   /* Not by malloc, which keeps more from the system behind the free of something large, and so is another for gk. */
   char *room = mmap(NULL, BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -10,8 +10,8 @@
 #define CPU_LARGEST "one thread, a mebibyte of its share of 16 MiB added to"
 
 /* To be called behind bench_begin, before anything starts threads. */
-void cpu_floor(void);
+void bench_cpu_floor(void);
 
 /* As many as a parallel region here has. */
-int cpu_threads(void);
+int bench_cpu_threads(void);
 #endif

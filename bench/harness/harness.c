@@ -37,7 +37,7 @@ static struct {
   struct { char name[40], text[TEXT]; } said[SAID]; /* about the device */
   int said_count;
   char clocks[TEXT]; /* of the cores, before anything is measured */
-  double ticks, stolen; /* until then, see machine_ticks */
+  double ticks, stolen; /* until then, see bench_machine_ticks */
 } run;
 
 /* ---- clocks ------------------------------------------------------------------------------------------------------ */
@@ -125,8 +125,8 @@ void bench_begin(int argc, char **argv, const char *program) {
   run.out = open_memstream(&run.text, &run.length);
   run.put_others = open_memstream(&run.others, &run.others_length);
   if (!run.out || !run.put_others) bench_fail("out of memory");
-  machine_clocks(run.clocks, sizeof run.clocks);
-  if (!machine_ticks(&run.ticks, &run.stolen)) run.ticks = NAN;
+  bench_machine_clocks(run.clocks, sizeof run.clocks);
+  if (!bench_machine_ticks(&run.ticks, &run.stolen)) run.ticks = NAN;
   if (run.quick) printf("--quick: is it right? The figures mean nothing.\n");
 }
 
@@ -447,7 +447,7 @@ static void put_floor(FILE *out) {
 /* Percent of what all cores could do since the program began; NAN where the system doesn't say. */
 static double stolen_percent(void) {
   double all, stolen;
-  if (!machine_ticks(&all, &stolen) || !(all > run.ticks)) return NAN;
+  if (!bench_machine_ticks(&all, &stolen) || !(all > run.ticks)) return NAN;
   return 100 * (stolen - run.stolen) / (all - run.ticks);
 }
 
@@ -472,8 +472,8 @@ static void put_machine(FILE *out) {
   char cpu[200], date[40], clock[80], clocks_now[TEXT];
   struct utsname system;
   uname(&system);
-  machine_name(cpu, sizeof cpu);
-  machine_clocks(clocks_now, sizeof clocks_now);
+  bench_machine_name(cpu, sizeof cpu);
+  bench_machine_clocks(clocks_now, sizeof clocks_now);
   time_t now = time(NULL);
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
   enum { READINGS = 10000 };

@@ -7,24 +7,24 @@ static CUresult (*node_parameters)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v1 *);
 
 static bool is_cuda(const host_loop *loop) { return strcmp(gk_device_describe(loop->device)->backend, "cuda") == 0; }
 
-void host_begin(host_loop *loop, gk_device *device, host_way way) {
+void bench_host_begin(host_loop *loop, gk_device *device, host_way way) {
   *loop = (host_loop){.device = device, .way = way};
   if (!is_cuda(loop)) {
     if (way != HOST_GRAPHS) bench_fail("this way is CUDA's alone");
     return;
   }
-  loop->told = hand_pinned(device, &loop->told_at);
-  loop->tell = hand_function("tell");
-  hand_find("cuGraphKernelNodeGetParams", 10000, &node_parameters);
+  loop->told = bench_hand_pinned(device, &loop->told_at);
+  loop->tell = bench_hand_function("tell");
+  bench_hand_find("cuGraphKernelNodeGetParams", 10000, &node_parameters);
 }
 
 static void end_stretch(host_stretch *s) {
-  if (s->exec) hand_exec_end(s->exec);
+  if (s->exec) bench_hand_exec_end(s->exec);
   gk_graph_destroy(s->graph);
 }
 
-void host_end(host_loop *loop) {
-  host_wait(loop);
+void bench_host_end(host_loop *loop) {
+  bench_host_wait(loop);
   for (int k = 0; k < loop->count; ++k) end_stretch(&loop->stretches[k]);
   gk_free(loop->device, (void *)(uintptr_t)loop->told);
 }
@@ -42,23 +42,23 @@ static bool is_plain(const gk_list *list) {
   return list->task_count <= HOST_TASKS;
 }
 
-int host_add(host_loop *loop, const gk_list *list) {
+int bench_host_add(host_loop *loop, const gk_list *list) {
   host_stretch *s = &loop->stretches[loop->count];
   if (loop->count == HOST_STRETCHES || !is_plain(list)) bench_fail("a stretch is at most 64 lines, and none decides");
   if (loop->count && list->slots != loop->slots) bench_fail("stretches have one table of slots");
-  hand_must(gk_graph_create(loop->device, list, 0, &s->graph));
+  bench_hand_must(gk_graph_create(loop->device, list, 0, &s->graph));
   loop->slots = list->slots;
   loop->slot_count = list->slot_count;
   s->is_bound = true;
   s->list = list;
   if (is_cuda(loop)) {
     CUgraph whole;
-    hand_must(gk_cuda_graph(s->graph, 0, &whole, NULL));
-    s->exec = hand_instantiate(whole);
+    bench_hand_must(gk_cuda_graph(s->graph, 0, &whole, NULL));
+    s->exec = bench_hand_instantiate(whole);
     for (size_t k = 0; k < list->task_count; ++k) {
       CUgraphNode node;
       if (!is_node(list->tasks[k].op)) continue;
-      hand_must(gk_cuda_node(s->graph, 0, k, NULL, &node));
+      bench_hand_must(gk_cuda_node(s->graph, 0, k, NULL, &node));
       HAND(node_parameters(node, &s->kernels[k]));
     }
   }
@@ -68,7 +68,7 @@ int host_add(host_loop *loop, const gk_list *list) {
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
 static void wait_for(host_stretch *s) {
-  if (s->is_launched) hand_must(gk_wait(s->graph, NULL));
+  if (s->is_launched) bench_hand_must(gk_wait(s->graph, NULL));
   s->is_launched = false;
 }
 
@@ -90,30 +90,30 @@ static bool begin_binding(host_stretch *s, gk_slot slot) {
   return s->is_bound = true;
 }
 
-void host_bind(host_loop *loop, gk_slot slot, const void *memory) {
+void bench_host_bind(host_loop *loop, gk_slot slot, const void *memory) {
   for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
-    if (begin_binding(s, slot)) hand_must(gk_bind(s->graph, slot, memory));
+    if (begin_binding(s, slot)) bench_hand_must(gk_bind(s->graph, slot, memory));
 }
 
-void host_bind_int(host_loop *loop, gk_slot slot, int64_t value) {
+void bench_host_bind_int(host_loop *loop, gk_slot slot, int64_t value) {
   for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
-    if (begin_binding(s, slot)) hand_must(gk_bind_int(s->graph, slot, value));
+    if (begin_binding(s, slot)) bench_hand_must(gk_bind_int(s->graph, slot, value));
 }
 
-void host_bind_float(host_loop *loop, gk_slot slot, double value) {
+void bench_host_bind_float(host_loop *loop, gk_slot slot, double value) {
   for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
-    if (begin_binding(s, slot)) hand_must(gk_bind_float(s->graph, slot, value));
+    if (begin_binding(s, slot)) bench_hand_must(gk_bind_float(s->graph, slot, value));
 }
 
-void host_bind_bytes(host_loop *loop, gk_slot slot, const void *value, size_t bytes) {
+void bench_host_bind_bytes(host_loop *loop, gk_slot slot, const void *value, size_t bytes) {
   for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
-    if (begin_binding(s, slot)) hand_must(gk_bind_bytes(s->graph, slot, value, bytes));
+    if (begin_binding(s, slot)) bench_hand_must(gk_bind_bytes(s->graph, slot, value, bytes));
 }
 
-void host_share(host_loop *loop, const gk_graph *from) {
+void bench_host_share(host_loop *loop, const gk_graph *from) {
   for (size_t k = 0; k < loop->slot_count; ++k) {
     const void *memory = loop->slots[k].type == GK_PTR ? gk_bound(from, loop->slots[k].slot) : NULL;
-    if (memory) host_bind(loop, loop->slots[k].slot, memory);
+    if (memory) bench_host_bind(loop, loop->slots[k].slot, memory);
   }
 }
 
@@ -123,43 +123,43 @@ static void launch_singly(const host_stretch *s) {
   for (size_t k = 0; k < s->list->task_count; ++k) {
     const CUDA_KERNEL_NODE_PARAMS_v1 *node = &s->kernels[k];
     if (!node->func) continue; /* PARALLEL and its like */
-    hand_run(node->func, node->gridDimX, node->blockDimX, node->kernelParams);
+    bench_hand_run(node->func, node->gridDimX, node->blockDimX, node->kernelParams);
   }
 }
 
-void host_run(host_loop *loop, int stretch) {
+void bench_host_run(host_loop *loop, int stretch) {
   host_stretch *s = &loop->stretches[stretch];
   if (!s->exec || s->is_bound) {
-    hand_must(gk_launch(s->graph, 0));
+    bench_hand_must(gk_launch(s->graph, 0));
     s->is_bound = false;
     s->is_launched = true;
   } else if (loop->way == HOST_KERNELS) {
     launch_singly(s);
   } else {
-    hand_launch(s->exec);
+    bench_hand_launch(s->exec);
   }
 }
 
-void host_wait(host_loop *loop) {
+void bench_host_wait(host_loop *loop) {
   for (int k = 0; k < loop->count && !loop->told; ++k) wait_for(&loop->stretches[k]);
-  if (loop->told) hand_wait();
+  if (loop->told) bench_hand_wait();
 }
 
 static int watch(host_loop *loop, const void *flag) {
   *loop->told = INT_MIN;
-  hand_run(loop->tell, 1, 1, (void *[]){&flag, &loop->told_at});
+  bench_hand_run(loop->tell, 1, 1, (void *[]){&flag, &loop->told_at});
   while (*loop->told == INT_MIN) {}
   return *loop->told;
 }
 
-int host_read(host_loop *loop, const void *flag) {
+int bench_host_read(host_loop *loop, const void *flag) {
   if (loop->way == HOST_POLLED) return watch(loop, flag);
   if (!loop->told) {
-    host_wait(loop);
+    bench_host_wait(loop);
     return *(const int *)flag;
   }
-  HAND(hand_driver->cuMemcpyDtoHAsync((void *)(uintptr_t)loop->told, (CUdeviceptr)(uintptr_t)flag, sizeof(int),
-                                      hand_stream));
-  hand_wait();
+  HAND(bench_hand_driver->cuMemcpyDtoHAsync((void *)(uintptr_t)loop->told, (CUdeviceptr)(uintptr_t)flag, sizeof(int),
+                                            bench_hand_stream));
+  bench_hand_wait();
   return *loop->told;
 }

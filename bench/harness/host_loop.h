@@ -1,7 +1,7 @@
 /* Whole applications with their decisions on the host, as one writes them with CUDA graphs that have no loops: between
  * two decisions lies a stretch, a list without loops, branches and checkpoints. Stretches are launched one behind the
- * other, and nothing waits but host_read: it copies a flag's 4 bytes, and waits for them. The kernels are those that
- * gk's own graph has, and they work on the same memory.
+ * other, and nothing waits but bench_host_read: it copies a flag's 4 bytes, and waits for them. The kernels are those
+ * that gk's own graph has, and they work on the same memory.
  *
  * On CUDA a stretch is an exec of just its tasks' nodes, which cuGraphLaunch starts; but after something was bound it
  * is gk_launch once, which brings the slots to the device. On other backends it is a graph of gk's. */
@@ -38,24 +38,24 @@ typedef struct host_loop {
   CUfunction tell;    /* writes a flag's value there */
 } host_loop;
 
-/* Of a device from hand_open, or of another backend. */
-void host_begin(host_loop *loop, gk_device *device, host_way way);
-void host_end(host_loop *loop);
+/* Of a device from bench_hand_open, or of another backend. */
+void bench_host_begin(host_loop *loop, gk_device *device, host_way way);
+void bench_host_end(host_loop *loop);
 
 /* @return Its number, from 0 on. All stretches have slots of one table; the list must last. */
-int host_add(host_loop *loop, const gk_list *list);
+int bench_host_add(host_loop *loop, const gk_list *list);
 
 /* In the stretches that use the slot, when their launches are over. `share`: what has memory in `from`, a graph with
  * the same table, gets that; to be called again after gk_resize. */
-void host_share(host_loop *loop, const gk_graph *from);
-void host_bind(host_loop *loop, gk_slot slot, const void *memory);
-void host_bind_int(host_loop *loop, gk_slot slot, int64_t value);
-void host_bind_float(host_loop *loop, gk_slot slot, double value);
-void host_bind_bytes(host_loop *loop, gk_slot slot, const void *value, size_t bytes);
+void bench_host_share(host_loop *loop, const gk_graph *from);
+void bench_host_bind(host_loop *loop, gk_slot slot, const void *memory);
+void bench_host_bind_int(host_loop *loop, gk_slot slot, int64_t value);
+void bench_host_bind_float(host_loop *loop, gk_slot slot, double value);
+void bench_host_bind_bytes(host_loop *loop, gk_slot slot, const void *value, size_t bytes);
 
 /* Puts a stretch behind all that was launched before. */
-void host_run(host_loop *loop, int stretch);
+void bench_host_run(host_loop *loop, int stretch);
 /* The flag's value, when all that was launched is over. */
-int host_read(host_loop *loop, const void *flag);
-void host_wait(host_loop *loop);
+int bench_host_read(host_loop *loop, const void *flag);
+void bench_host_wait(host_loop *loop);
 #endif

@@ -8,7 +8,7 @@
 #define BENCH_ROOT "" /* where /proc and /sys are; a test has its own */
 #endif
 
-void machine_name(char *name, size_t bytes) {
+void bench_machine_name(char *name, size_t bytes) {
   char line[256];
   FILE *file = fopen("/proc/cpuinfo", "r");
   snprintf(name, bytes, "CPU");
@@ -31,7 +31,7 @@ static void add_clock(clocks *seen, double mhz) {
   ++seen->cores;
 }
 
-void machine_clocks(char *text, size_t bytes) {
+void bench_machine_clocks(char *text, size_t bytes) {
   char line[256];
   clocks seen = {0};
   const char *from = "cpufreq";
@@ -57,7 +57,7 @@ void machine_clocks(char *text, size_t bytes) {
              from);
 }
 
-bool machine_ticks(double *all, double *stolen) {
+bool bench_machine_ticks(double *all, double *stolen) {
   enum { STEAL = 7, KINDS };
   double ticks[KINDS];
   FILE *file = fopen(BENCH_ROOT "/proc/stat", "r");

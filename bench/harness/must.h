@@ -4,7 +4,7 @@
 #include "bench/harness/harness.h"
 #include "gk.h"
 
-static inline void must(gk_result result) {
+static inline void bench_must(gk_result result) {
   if (result != GK_OK) bench_fail(gk_error());
 }
 #endif

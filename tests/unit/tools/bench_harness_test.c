@@ -248,7 +248,7 @@ static void core_runs_at(int core, const char *khz) {
 
 static void assert_clocks(const char *wanted) {
   char text[TEXT];
-  machine_clocks(text, sizeof text);
+  bench_machine_clocks(text, sizeof text);
   assert_string_equal(text, wanted);
 }
 
