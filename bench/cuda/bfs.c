@@ -24,7 +24,7 @@ typedef struct host_arm {
 
 static bool is_right(const scene *s, int k) {
   const size_t bytes = (size_t)s->g.vertices * sizeof *s->seen;
-  bench_hand_must(gk_download(s->device, s->seen, gk_bound(s->graph, DIST), bytes));
+  bench_must(gk_download(s->device, s->seen, gk_bound(s->graph, DIST), bytes));
   return memcmp(s->seen, s->g.distances[k], bytes) == 0;
 }
 
@@ -43,9 +43,9 @@ static bool from_all(scene *s, void (*search)(void *, int source), void *with, u
 
 static void search_by_gk(void *with, int source) {
   const scene *s = with;
-  bench_hand_must(gk_bind_int(s->graph, SOURCE, source));
-  bench_hand_must(gk_launch(s->graph, 0));
-  bench_hand_must(gk_wait(s->graph, NULL));
+  bench_must(gk_bind_int(s->graph, SOURCE, source));
+  bench_must(gk_launch(s->graph, 0));
+  bench_must(gk_wait(s->graph, NULL));
 }
 
 static bool by_gk(void *with, uint64_t times, bench_took *took) {
@@ -99,11 +99,11 @@ static void begin_host(host_arm *arm, scene *s, host_way way) {
 }
 
 static void begin_gk(scene *s) {
-  bench_hand_must(gk_graph_create(s->device, &bench_bfs_wide_list, 0, &s->graph));
+  bench_must(gk_graph_create(s->device, &bench_bfs_wide_list, 0, &s->graph));
   bench_bfs_bind(s->device, s->graph, &s->g);
   bfs_number numbers[BFS_NUMBERS];
   bench_bfs_numbers(&s->g, s->g.edges, 0, numbers);
-  for (int k = 0; k < BFS_NUMBERS; ++k) bench_hand_must(gk_bind_int(s->graph, numbers[k].slot, numbers[k].value));
+  for (int k = 0; k < BFS_NUMBERS; ++k) bench_must(gk_bind_int(s->graph, numbers[k].slot, numbers[k].value));
   s->seen = malloc((size_t)s->g.vertices * sizeof *s->seen);
   if (!s->seen) bench_fail("out of memory");
 }

@@ -46,11 +46,11 @@ static void end_graph(const graph *g) {
 static gk_graph *graph_of(const gk_task *end) {
   const gk_list list = {GK_ABI, "checkpoints", tasks, (size_t)(end - tasks), slots, GK_COUNT(slots)};
   gk_graph *made;
-  bench_hand_must(gk_graph_create(device, &list, 0, &made));
-  bench_hand_must(gk_bind(made, X, x));
-  bench_hand_must(gk_bind(made, FLAG, flag));
-  bench_hand_must(gk_bind(made, COUNT, count));
-  bench_hand_must(gk_bind(made, TOLD, (const void *)(uintptr_t)told));
+  bench_must(gk_graph_create(device, &list, 0, &made));
+  bench_must(gk_bind(made, X, x));
+  bench_must(gk_bind(made, FLAG, flag));
+  bench_must(gk_bind(made, COUNT, count));
+  bench_must(gk_bind(made, TOLD, (const void *)(uintptr_t)told));
   return made;
 }
 
@@ -66,8 +66,8 @@ static double timed(const graph *g, bool *right) {
   const gk_status *status = NULL;
   const double begin = bench_now();
   if (g->gk) {
-    bench_hand_must(gk_launch(g->gk, 0));
-    bench_hand_must(gk_wait(g->gk, &status));
+    bench_must(gk_launch(g->gk, 0));
+    bench_must(gk_wait(g->gk, &status));
   } else {
     bench_hand_launch(g->exec);
     bench_hand_wait();
@@ -201,14 +201,14 @@ static double when_told(int number) {
  * it, later, that the launch that resumes has begun. */
 static bool trip_by_gk(const trip *t, double *known, double *begun) {
   const gk_status *status;
-  bench_hand_must(gk_launch(t->gk, 0));
+  bench_must(gk_launch(t->gk, 0));
   const double begin = when_told(1);
-  bench_hand_must(gk_wait(t->gk, &status));
+  bench_must(gk_wait(t->gk, &status));
   const bool right = status->state == GK_YIELDED && status->yielded == GO;
   *known = bench_now() - begin;
-  bench_hand_must(gk_launch(t->gk, GO));
+  bench_must(gk_launch(t->gk, GO));
   *begun = when_told(2) - begin;
-  bench_hand_must(gk_wait(t->gk, &status));
+  bench_must(gk_wait(t->gk, &status));
   return right && status->state == GK_FINISHED;
 }
 

@@ -90,10 +90,6 @@ void bench_hand_check(CUresult result, const char *call) {
   bench_fail(message);
 }
 
-void bench_hand_must(gk_result result) {
-  if (result != GK_OK) bench_fail(gk_error());
-}
-
 bool bench_hand_has(const char *name, int version, void *into) {
   CUresult (*get)(const char *, void **, int, cuuint64_t);
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *entry = library ? dlsym(library, "cuGetProcAddress")
@@ -135,11 +131,11 @@ int *bench_hand_ints(gk_device *device, size_t count) {
 
 int bench_hand_value(const int *at) {
   int value;
-  bench_hand_must(gk_download(opened, &value, at, sizeof value));
+  bench_must(gk_download(opened, &value, at, sizeof value));
   return value;
 }
 
-void bench_hand_put(int *at, int value) { bench_hand_must(gk_upload(opened, at, &value, sizeof value)); }
+void bench_hand_put(int *at, int value) { bench_must(gk_upload(opened, at, &value, sizeof value)); }
 
 volatile int *bench_hand_pinned(gk_device *device, int **at) {
   int *memory = gk_alloc(device, sizeof *memory, GK_HOST_MEMORY);
@@ -392,7 +388,7 @@ gk_device *bench_hand_open(const char **why) {
     *why = gk_error();
     return NULL;
   }
-  bench_hand_must(gki_cuda_driver_get(&bench_hand_driver));
+  bench_must(gki_cuda_driver_get(&bench_hand_driver));
   if (bench_hand_driver->version < 12040) { /* by hand there would be no loops or gates to be held against */
     static char old[80];
     snprintf(old, sizeof old, "the driver is of CUDA %d.%d, and the graphs by hand need 12.4",
@@ -401,7 +397,7 @@ gk_device *bench_hand_open(const char **why) {
     gk_device_close(opened);
     return NULL;
   }
-  bench_hand_must(gk_cuda_context(opened, &context, &bench_hand_stream));
+  bench_must(gk_cuda_context(opened, &context, &bench_hand_stream));
   HAND(bench_hand_driver->cuCtxPushCurrent(context));
   bench_hand_find("cuLaunchKernel", 4000, &launch_kernel);
   bench_hand_find("cuLaunchCooperativeKernel", 9000, &launch_cooperative);

@@ -2,8 +2,8 @@
  * stream, so that arms differ in nothing else. What fails ends the program with a message. */
 #ifndef BENCH_CUDA_HAND_H
 #define BENCH_CUDA_HAND_H
+#include "bench/harness/must.h"
 #include "cuda/driver.h"
-#include "gk.h"
 #include "gk_cuda.h"
 
 /* Opens CUDA's first device, says what it is and how its clocks stand, and measures its floor. NULL: there is none, or
@@ -29,8 +29,6 @@ bool bench_hand_has(const char *name, int version, void *into);
 /* What the driver answered, and what was asked. */
 void bench_hand_check(CUresult result, const char *call);
 #define HAND(call) bench_hand_check(call, #call)
-/* What gk answered. */
-void bench_hand_must(gk_result result);
 
 /* Memory of the device, all 0; gk_free gives it back. */
 int *bench_hand_ints(gk_device *device, size_t count);

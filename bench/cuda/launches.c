@@ -27,7 +27,7 @@ static int *x, *y;
 static gk_graph *graph_of(const gk_task *tasks, size_t count) {
   const gk_list list = {GK_ABI, "launches", tasks, count, slots, GK_COUNT(slots)};
   gk_graph *graph;
-  bench_hand_must(gk_graph_create(device, &list, 0, &graph));
+  bench_must(gk_graph_create(device, &list, 0, &graph));
   return graph;
 }
 
@@ -59,7 +59,7 @@ static CUgraph hand_row(int **at, size_t count, CUgraphNode *nodes) {
 }
 
 static void finish(gk_graph *graph) {
-  if (graph) bench_hand_must(gk_wait(graph, NULL));
+  if (graph) bench_must(gk_wait(graph, NULL));
   else bench_hand_wait();
 }
 
@@ -75,7 +75,7 @@ typedef struct replay {
   int tasks;
 } replay;
 
-static void launch_gk(const replay *r) { bench_hand_must(gk_launch(r->graph, 0)); }
+static void launch_gk(const replay *r) { bench_must(gk_launch(r->graph, 0)); }
 static void launch_hand(const replay *r) { bench_hand_launch(r->exec); }
 static void launch_marked(const replay *r) {
   bench_hand_launch(r->exec);
@@ -97,10 +97,10 @@ static bool host_time(void *with, uint64_t times, bench_took *took) {
 /* Of gk's nodes, which find on the device what a launch of gk's handed over. */
 static CUgraphExec exec_of(gk_graph *graph) {
   CUgraph whole;
-  bench_hand_must(gk_bind(graph, X, x));
-  bench_hand_must(gk_launch(graph, 0));
-  bench_hand_must(gk_wait(graph, NULL));
-  bench_hand_must(gk_cuda_graph(graph, 0, &whole, NULL));
+  bench_must(gk_bind(graph, X, x));
+  bench_must(gk_launch(graph, 0));
+  bench_must(gk_wait(graph, NULL));
+  bench_must(gk_cuda_graph(graph, 0, &whole, NULL));
   return bench_hand_instantiate(whole);
 }
 
@@ -161,7 +161,7 @@ static bool is_mixed(const int *at, uint64_t times) {
     v ^= v >> 17;
     v ^= v << 5;
   }
-  bench_hand_must(gk_download(device, half.seen, at, (size_t)half.threads * sizeof *at));
+  bench_must(gk_download(device, half.seen, at, (size_t)half.threads * sizeof *at));
   for (int k = 0; k < half.threads; ++k)
     if ((uint32_t)half.seen[k] != v) return false;
   return true;
@@ -169,11 +169,11 @@ static bool is_mixed(const int *at, uint64_t times) {
 
 static bool both_halves(void *with, uint64_t times, bench_took *took) {
   const halves *h = with;
-  bench_hand_must(gk_upload(device, x, half.start, (size_t)half.threads * sizeof *x));
-  bench_hand_must(gk_upload(device, y, half.start, (size_t)half.threads * sizeof *y));
+  bench_must(gk_upload(device, x, half.start, (size_t)half.threads * sizeof *x));
+  bench_must(gk_upload(device, y, half.start, (size_t)half.threads * sizeof *y));
   const double begin = bench_now();
   for (uint64_t k = 0; k < times; ++k) {
-    if (h->graph) bench_hand_must(gk_launch(h->graph, 0));
+    if (h->graph) bench_must(gk_launch(h->graph, 0));
     else bench_hand_launch(h->exec);
     finish(h->graph);
   }
@@ -191,10 +191,10 @@ static gk_graph *gk_halves(bool apart) {
   }
   if (apart) *at++ = (gk_task)GK_END;
   gk_graph *graph = graph_of(tasks, (size_t)(at - tasks));
-  bench_hand_must(gk_bind(graph, X, x));
-  bench_hand_must(gk_bind(graph, Y, y));
-  bench_hand_must(gk_bind_int(graph, THREADS, half.threads));
-  bench_hand_must(gk_bind_int(graph, ROUNDS, half.rounds));
+  bench_must(gk_bind(graph, X, x));
+  bench_must(gk_bind(graph, Y, y));
+  bench_must(gk_bind_int(graph, THREADS, half.threads));
+  bench_must(gk_bind_int(graph, ROUNDS, half.rounds));
   return graph;
 }
 
@@ -244,8 +244,8 @@ typedef struct building {
 /* *launched: when the host was through with launching it. */
 static bool runs(const building *b, gk_graph *graph, CUgraphExec exec, double *launched) {
   if (graph) {
-    bench_hand_must(gk_bind(graph, X, x));
-    bench_hand_must(gk_launch(graph, 0));
+    bench_must(gk_bind(graph, X, x));
+    bench_must(gk_launch(graph, 0));
   } else {
     bench_hand_launch(exec);
   }
@@ -379,13 +379,13 @@ typedef struct rebinding {
 } rebinding;
 
 static void bind_anew(rebinding *r, int *to) {
-  bench_hand_must(gk_bind(r->graph, X, to));
-  bench_hand_must(gk_launch(r->graph, 0));
+  bench_must(gk_bind(r->graph, X, to));
+  bench_must(gk_launch(r->graph, 0));
 }
 
 static void launch_again(rebinding *r, int *to) {
   (void)to;
-  bench_hand_must(gk_launch(r->graph, 0));
+  bench_must(gk_launch(r->graph, 0));
 }
 
 static void build_anew(rebinding *r, int *to) {
@@ -450,7 +450,7 @@ static void rebindings(void) {
     if (k <= REPLAY) {
       r[k].graph = gk_row(k == NODES ? (gk_task)GK_RUN(more, GK_ONE, X) : (gk_task)GK_RUN(one_more, GK_ONE, X),
                           (size_t)tasks);
-      bench_hand_must(gk_bind(r[k].graph, X, x));
+      bench_must(gk_bind(r[k].graph, X, x));
     }
     table.arms[k] = (bench_arm){names[k], rebind, &r[k], 0, 0};
   }
@@ -466,7 +466,7 @@ static void rebindings(void) {
 int main(int argc, char **argv) {
   const char *why;
   bench_begin(argc, argv, "cuda_launches");
-  bench_hand_must(gk_set_allocator(&bench_counting));
+  bench_must(gk_set_allocator(&bench_counting));
   device = bench_hand_open(&why);
   if (!device) return bench_missing(why);
   const gk_device_info *info = gk_device_describe(device);

@@ -39,9 +39,9 @@ static gk_graph *gk_loop(int kernels, int count) {
   *at++ = (gk_task)GK_END;
   const gk_list list = {GK_ABI, "loop", tasks, (size_t)(at - tasks), slots, GK_COUNT(slots)};
   gk_graph *graph;
-  bench_hand_must(gk_graph_create(device, &list, 0, &graph));
-  bench_hand_must(gk_bind(graph, X, x));
-  bench_hand_must(gk_bind(graph, LEFT, left));
+  bench_must(gk_graph_create(device, &list, 0, &graph));
+  bench_must(gk_bind(graph, X, x));
+  bench_must(gk_bind(graph, LEFT, left));
   return graph;
 }
 
@@ -77,10 +77,10 @@ static CUgraphExec gk_while(int kernels, int count) {
   const CUgraph whole = bench_hand_graph();
   const CUgraphNode first = add_set(whole, count);
   gk_cuda_block block;
-  bench_hand_must(gk_cuda_begin(device, GK_OP_DO_WHILE, NULL, 0, whole, &first, 1, &block));
+  bench_must(gk_cuda_begin(device, GK_OP_DO_WHILE, NULL, 0, whole, &first, 1, &block));
   CUgraphNode last = add_kernels(block.body[0], NULL, kernels);
   bench_hand_kernel(block.body[0], last, "less_and_decide", 1, 1, (void *[]){&left, &block.handle[0]});
-  bench_hand_must(gk_cuda_end(device, &block));
+  bench_must(gk_cuda_end(device, &block));
   return bench_hand_exec(whole);
 }
 
@@ -107,8 +107,8 @@ static CUgraphExec several_passes(int kernels, int count, bool tells) {
 /* ---- ways to run one --------------------------------------------------------------------------------------------- */
 
 static void by_gk(const loop *l) {
-  bench_hand_must(gk_launch(l->graph, 0));
-  bench_hand_must(gk_wait(l->graph, NULL));
+  bench_must(gk_launch(l->graph, 0));
+  bench_must(gk_wait(l->graph, NULL));
 }
 
 static void by_graph(const loop *l) {

@@ -25,7 +25,7 @@ typedef struct host_arm {
 
 static bool same_vectors(const scene *s, const vec *got, const vec *want) {
   const size_t bytes = (size_t)s->p.s.n * sizeof *want;
-  bench_hand_must(gk_download(s->p.device, s->seen, got, bytes));
+  bench_must(gk_download(s->p.device, s->seen, got, bytes));
   return memcmp(s->seen, want, bytes) == 0;
 }
 
@@ -113,9 +113,9 @@ static void end_moment(moment *m) { free(m->x), free(m->v), free(m->force); }
 static void save(const particles *p, moment *to) {
   const size_t bytes = (size_t)p->s.n * sizeof(vec);
   const moment got = bench_particles_look(p);
-  bench_hand_must(gk_download(p->device, to->x, got.x, bytes));
-  bench_hand_must(gk_download(p->device, to->v, got.v, bytes));
-  bench_hand_must(gk_download(p->device, to->force, got.force, bytes));
+  bench_must(gk_download(p->device, to->x, got.x, bytes));
+  bench_must(gk_download(p->device, to->v, got.v, bytes));
+  bench_must(gk_download(p->device, to->force, got.force, bytes));
   *to = (moment){to->x, to->v, to->force, got.room, got.searches, got.yields, got.energy, got.momentum};
 }
 

@@ -21,10 +21,10 @@ static int passes, checkpoints; /* of the longer of two; the other has half of t
 static gk_graph *graph_of(const gk_task *tasks, size_t count) {
   const gk_list list = {GK_ABI, "peers", tasks, count, slots, GK_COUNT(slots)};
   gk_graph *graph;
-  bench_hand_must(gk_graph_create(device, &list, 0, &graph));
-  bench_hand_must(gk_bind(graph, X, x));
-  bench_hand_must(gk_bind(graph, LEFT, left));
-  bench_hand_must(gk_bind(graph, FLAG, flag));
+  bench_must(gk_graph_create(device, &list, 0, &graph));
+  bench_must(gk_bind(graph, X, x));
+  bench_must(gk_bind(graph, LEFT, left));
+  bench_must(gk_bind(graph, FLAG, flag));
   return graph;
 }
 
@@ -32,8 +32,8 @@ static gk_graph *graph_of(const gk_task *tasks, size_t count) {
 static double timed(gk_graph *graph, CUgraphExec exec) {
   const double begin = bench_now();
   if (graph) {
-    bench_hand_must(gk_launch(graph, 0));
-    bench_hand_must(gk_wait(graph, NULL));
+    bench_must(gk_launch(graph, 0));
+    bench_must(gk_wait(graph, NULL));
   } else {
     bench_hand_launch(exec);
     bench_hand_wait();
@@ -144,11 +144,11 @@ static bool one_launch(void *with, uint64_t times, bench_took *took) {
     const uint64_t now = times - done < QUEUE ? times - done : QUEUE;
     const double begin = bench_now();
     for (uint64_t k = 0; k < now; ++k) {
-      if (l->gk) bench_hand_must(gk_launch(l->gk, 0));
+      if (l->gk) bench_must(gk_launch(l->gk, 0));
       else bench_hand_launch(l->exec);
     }
     took->all += bench_now() - begin;
-    if (l->gk) bench_hand_must(gk_wait(l->gk, NULL));
+    if (l->gk) bench_must(gk_wait(l->gk, NULL));
     else bench_hand_wait();
     done += now;
   }
@@ -185,12 +185,12 @@ static bool yield_and_resume(void *with, uint64_t times, bench_took *took) {
     const gk_status *status;
     bench_hand_put(flag, 1);
     const double begin = bench_now();
-    bench_hand_must(gk_launch(with, 0));
-    bench_hand_must(gk_wait(with, &status));
+    bench_must(gk_launch(with, 0));
+    bench_must(gk_wait(with, &status));
     right = right && status->state == GK_YIELDED && status->yielded == GO;
     bench_hand_put(flag, 0);
-    bench_hand_must(gk_launch(with, GO));
-    bench_hand_must(gk_wait(with, &status));
+    bench_must(gk_launch(with, GO));
+    bench_must(gk_wait(with, &status));
     took->all += bench_now() - begin;
     right = right && status->state == GK_FINISHED;
   }

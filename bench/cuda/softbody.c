@@ -78,7 +78,7 @@ static void make_room(host_arm *arm) {
   s->room = wanted + wanted / 2;
   for (size_t k = 0; k < GK_COUNT(names); ++k) {
     const gk_slot slot = gk_find_slot(s->graph, names[k]);
-    bench_hand_must(gk_resize(s->graph, slot, (size_t)s->room));
+    bench_must(gk_resize(s->graph, slot, (size_t)s->room));
     bench_host_bind(&arm->loop, slot, gk_bound(s->graph, slot));
   }
   bench_host_bind_int(&arm->loop, gk_find_slot(s->graph, "ROOM"), s->room);
@@ -93,9 +93,9 @@ static void read_numbers(const host_arm *arm) {
     {"TAKEN", &s->taken, sizeof s->taken}, {"MOMENTUM_X", &s->momentum.x, sizeof s->momentum.x},
     {"MOMENTUM_Y", &s->momentum.y, sizeof s->momentum.y}, {"MOMENTUM_Z", &s->momentum.z, sizeof s->momentum.z},
     {"TOUCHING", &s->touching, sizeof s->touching}};
-  bench_hand_must(gk_download(s->device, &s->contacts, arm->contacts, sizeof s->contacts));
+  bench_must(gk_download(s->device, &s->contacts, arm->contacts, sizeof s->contacts));
   for (size_t k = 0; k < GK_COUNT(numbers); ++k)
-    bench_hand_must(gk_download(s->device, numbers[k].to, bench_scene_memory(s, numbers[k].slot), numbers[k].bytes));
+    bench_must(gk_download(s->device, numbers[k].to, bench_scene_memory(s, numbers[k].slot), numbers[k].bytes));
 }
 
 static void host_step(host_arm *arm) {
@@ -147,7 +147,7 @@ static bool is_right(const scene *s) {
   const size_t n = (size_t)s->body.vertex_count;
   const hand_state got = bench_scene_state(&s->by_gk), *want = &s->after.state;
   double apart = 0.0;
-  bench_hand_must(gk_download(s->by_gk.device, s->seen, bench_scene_memory(&s->by_gk, "X"), n * sizeof *s->seen));
+  bench_must(gk_download(s->by_gk.device, s->seen, bench_scene_memory(&s->by_gk, "X"), n * sizeof *s->seen));
   for (size_t k = 0; k < n; ++k) {
     const double by = v3_length(v3_sub(s->seen[k], s->after.x[k]));
     if (!(by <= apart)) apart = by; /* not a number, too */
@@ -163,7 +163,7 @@ static bool by_gk(void *with, uint64_t times, bench_took *took) {
   for (uint64_t k = 0; k < times; ++k) {
     bench_scene_restore(&s->by_gk, &s->before);
     const double begin = bench_now();
-    bench_hand_must(simulation_step(&s->by_gk));
+    bench_must(simulation_step(&s->by_gk));
     took->all += (bench_now() - begin) * 1e-6;
     right = is_right(s) && right;
   }
@@ -201,17 +201,17 @@ static void begin_scene(scene *s, gk_device *device, double drop, int lead, bool
   bench_scene_moment(&s->before, n);
   bench_scene_moment(&s->after, n);
   s->seen = bench_shared(n * sizeof *s->seen);
-  bench_hand_must(gk_cuda_context(device, &context, NULL));
+  bench_must(gk_cuda_context(device, &context, NULL));
   const gk_cuda_sharing sharing = GK_CUDA_SHARE(context, bench_hand_stream);
   const gk_device_desc cuda = {.backend = "cuda", .next = &sharing.base};
-  bench_hand_must(simulation_start(&s->by_gk, &cuda, &s->body, &constants, drop, spin, FIRST_ROOM));
+  bench_must(simulation_start(&s->by_gk, &cuda, &s->body, &constants, drop, spin, FIRST_ROOM));
   simulation *by = &s->by_gk;
-  if (is_small) bench_hand_must(simulation_start(by = &other, &openmp, &s->body, &constants, drop, spin, FIRST_ROOM));
-  for (int k = 0; k < lead; ++k) bench_hand_must(simulation_step(by));
+  if (is_small) bench_must(simulation_start(by = &other, &openmp, &s->body, &constants, drop, spin, FIRST_ROOM));
+  for (int k = 0; k < lead; ++k) bench_must(simulation_step(by));
   bench_scene_save(by, &s->before);
   s->before.room = FIRST_ROOM;
   bench_scene_restore(by, &s->before);
-  bench_hand_must(simulation_step(by));
+  bench_must(simulation_step(by));
   bench_scene_save(by, &s->after);
   if (is_small) simulation_end(&other);
 }

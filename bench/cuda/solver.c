@@ -29,7 +29,7 @@ static void spoil(const scene *s) {
 }
 
 static bool is_right(const scene *s) {
-  bench_hand_must(gk_download(s->device, s->seen, gk_bound(s->graph, U), (size_t)s->c.items * sizeof(double)));
+  bench_must(gk_download(s->device, s->seen, gk_bound(s->graph, U), (size_t)s->c.items * sizeof(double)));
   return bench_solver_is_done(&s->c, s->seen);
 }
 
@@ -40,8 +40,8 @@ static bool by_gk(void *with, uint64_t times, bench_took *took) {
   for (uint64_t k = 0; k < times; ++k) {
     spoil(s);
     const double begin = bench_now();
-    bench_hand_must(gk_launch(s->graph, 0));
-    bench_hand_must(gk_wait(s->graph, &status));
+    bench_must(gk_launch(s->graph, 0));
+    bench_must(gk_wait(s->graph, &status));
     took->all += (bench_now() - begin) * 1e-6;
     right = is_right(s) && right;
   }
@@ -72,11 +72,11 @@ static void begin_scene(scene *s, gk_device *device, int side) {
   bench_solver_cube(&s->c, side);
   s->seen = malloc((size_t)s->c.items * sizeof *s->seen);
   if (!s->seen) bench_fail("out of memory");
-  bench_hand_must(gk_graph_create(device, &bench_solver_list, 0, &s->graph));
-  for (gk_slot slot = U; slot <= B; ++slot) bench_hand_must(gk_resize(s->graph, slot, (size_t)s->c.items));
-  bench_hand_must(gk_bind_int(s->graph, ITEMS, s->c.items));
-  bench_hand_must(gk_bind_int(s->graph, SIDE, side));
-  bench_hand_must(gk_upload(device, gk_bound(s->graph, B), s->c.b, (size_t)s->c.items * sizeof *s->c.b));
+  bench_must(gk_graph_create(device, &bench_solver_list, 0, &s->graph));
+  for (gk_slot slot = U; slot <= B; ++slot) bench_must(gk_resize(s->graph, slot, (size_t)s->c.items));
+  bench_must(gk_bind_int(s->graph, ITEMS, s->c.items));
+  bench_must(gk_bind_int(s->graph, SIDE, side));
+  bench_must(gk_upload(device, gk_bound(s->graph, B), s->c.b, (size_t)s->c.items * sizeof *s->c.b));
 }
 
 static void begin_host(host_arm *arm, scene *s, host_way way, int together) {

@@ -46,19 +46,19 @@ int bench_host_add(host_loop *loop, const gk_list *list) {
   host_stretch *s = &loop->stretches[loop->count];
   if (loop->count == HOST_STRETCHES || !is_plain(list)) bench_fail("a stretch is at most 64 lines, and none decides");
   if (loop->count && list->slots != loop->slots) bench_fail("stretches have one table of slots");
-  bench_hand_must(gk_graph_create(loop->device, list, 0, &s->graph));
+  bench_must(gk_graph_create(loop->device, list, 0, &s->graph));
   loop->slots = list->slots;
   loop->slot_count = list->slot_count;
   s->is_bound = true;
   s->list = list;
   if (is_cuda(loop)) {
     CUgraph whole;
-    bench_hand_must(gk_cuda_graph(s->graph, 0, &whole, NULL));
+    bench_must(gk_cuda_graph(s->graph, 0, &whole, NULL));
     s->exec = bench_hand_instantiate(whole);
     for (size_t k = 0; k < list->task_count; ++k) {
       CUgraphNode node;
       if (!is_node(list->tasks[k].op)) continue;
-      bench_hand_must(gk_cuda_node(s->graph, 0, k, NULL, &node));
+      bench_must(gk_cuda_node(s->graph, 0, k, NULL, &node));
       HAND(node_parameters(node, &s->kernels[k]));
     }
   }
@@ -68,7 +68,7 @@ int bench_host_add(host_loop *loop, const gk_list *list) {
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
 static void wait_for(host_stretch *s) {
-  if (s->is_launched) bench_hand_must(gk_wait(s->graph, NULL));
+  if (s->is_launched) bench_must(gk_wait(s->graph, NULL));
   s->is_launched = false;
 }
 
@@ -92,22 +92,22 @@ static bool begin_binding(host_stretch *s, gk_slot slot) {
 
 void bench_host_bind(host_loop *loop, gk_slot slot, const void *memory) {
   for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
-    if (begin_binding(s, slot)) bench_hand_must(gk_bind(s->graph, slot, memory));
+    if (begin_binding(s, slot)) bench_must(gk_bind(s->graph, slot, memory));
 }
 
 void bench_host_bind_int(host_loop *loop, gk_slot slot, int64_t value) {
   for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
-    if (begin_binding(s, slot)) bench_hand_must(gk_bind_int(s->graph, slot, value));
+    if (begin_binding(s, slot)) bench_must(gk_bind_int(s->graph, slot, value));
 }
 
 void bench_host_bind_float(host_loop *loop, gk_slot slot, double value) {
   for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
-    if (begin_binding(s, slot)) bench_hand_must(gk_bind_float(s->graph, slot, value));
+    if (begin_binding(s, slot)) bench_must(gk_bind_float(s->graph, slot, value));
 }
 
 void bench_host_bind_bytes(host_loop *loop, gk_slot slot, const void *value, size_t bytes) {
   for (host_stretch *s = loop->stretches; s < loop->stretches + loop->count; ++s)
-    if (begin_binding(s, slot)) bench_hand_must(gk_bind_bytes(s->graph, slot, value, bytes));
+    if (begin_binding(s, slot)) bench_must(gk_bind_bytes(s->graph, slot, value, bytes));
 }
 
 void bench_host_share(host_loop *loop, const gk_graph *from) {
@@ -130,7 +130,7 @@ static void launch_singly(const host_stretch *s) {
 void bench_host_run(host_loop *loop, int stretch) {
   host_stretch *s = &loop->stretches[stretch];
   if (!s->exec || s->is_bound) {
-    bench_hand_must(gk_launch(s->graph, 0));
+    bench_must(gk_launch(s->graph, 0));
     s->is_bound = false;
     s->is_launched = true;
   } else if (loop->way == HOST_KERNELS) {
