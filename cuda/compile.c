@@ -322,18 +322,3 @@ gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *te
   if (program) nvrtc->nvrtcDestroyProgram(&program);
   return code;
 }
-
-/* ---- gk's own text ----------------------------------------------------------------------------------------------- */
-
-extern const char gki_text_gates[], gki_text_gates_h[];
-
-char *gki_cuda_transfers_text(void) {
-  static const char only[] = "#define GKI_ONLY_MOVES\n";
-  const size_t head = strlen(gki_text_gates_h), body = strlen(gki_text_gates);
-  char *text = gki_array(sizeof only + head + body, 1, "the text of COPY and FILL");
-  if (!text) return NULL;
-  memcpy(text, only, sizeof only - 1);
-  memcpy(text + sizeof only - 1, gki_text_gates_h, head);
-  memcpy(text + sizeof only - 1 + head, gki_text_gates, body + 1);
-  return text;
-}

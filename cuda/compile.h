@@ -48,8 +48,7 @@ int gki_nvrtc_rank(const gki_nvrtc *nvrtc, int architecture, int driver_version,
  * NVRTC itself fails. gki_compiled_free frees the image, also an empty one. Thread-safe. */
 gk_result gki_cuda_compile(const gki_cuda_compiler *compiler, const gki_unit *text, gki_compiled *image);
 
-/* The text of COPY and FILL alone, from gates.cu, for drivers that take none of gk's images. To be freed by
- * gk_host_free; NULL: out of memory, and gk_fail has been called. */
-char *gki_cuda_transfers_text(void);
+/* COPY and FILL alone (lower/transfer.inc), for drivers that take none of gk's images. */
+extern const char gki_text_transfer[];
 #define GKI_CUDA_TRANSFERS "gk's COPY and FILL" /* its name in messages */
 #endif

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include <stddef.h>
 
-static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
+static uint32_t place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_LAUNCH_RING); }
 
 void gki_cuda_counts_make(gki_cuda_counts *counts, const gki_cuda_parameters *parameters, void *posts, bool uncounted) {
   *counts = (gki_cuda_counts){.parameters = parameters, .posts = posts, .fixed = uncounted ? 1 : 0};
@@ -18,7 +18,7 @@ gk_result gki_cuda_counts_renumber(gki_cuda_counts *counts, CUstream stream) {
   const gki_cuda_slots *slots = counts->parameters->slots;
   const gki_cuda_driver *driver = slots->device->driver;
   counts->posts->number = counts->fixed;
-  const CUresult result = driver->cuMemcpyHtoDAsync(slots->control + offsetof(gki_cuda_control, number),
+  const CUresult result = driver->cuMemcpyHtoDAsync(slots->table.control + offsetof(gki_task_control, number),
                                                     &counts->posts->number, sizeof counts->posts->number, stream);
   counts->changed = result != CUDA_SUCCESS;
   return gki_cuda_result(driver, result, "cuMemcpyHtoDAsync of the number of graph %s", slots->plan->name);
@@ -32,7 +32,7 @@ void gki_cuda_counts_skip(gki_cuda_counts *counts) {
 
 gk_result gki_cuda_counts_check(gki_cuda_counts *counts, uint64_t number) {
   const uint64_t posted = counts->fixed ? counts->fixed : number;
-  const gki_cuda_failure *post = &counts->posts->ring[place_of(posted)];
+  const gki_bad_count *post = &counts->posts->ring[place_of(posted)];
   if (__atomic_load_n(&post->number, __ATOMIC_ACQUIRE) != posted) return GK_OK;
   const gki_cuda_slots *slots = counts->parameters->slots;
   const gk_plan *plan = slots->plan;

@@ -5,7 +5,7 @@
 
 /* In page-locked memory. */
 typedef struct gki_cuda_posts {
-  gki_cuda_failure ring[GKI_CUDA_RING];
+  gki_bad_count ring[GKI_LAUNCH_RING];
   uint64_t number; /* source of the copy to the control block */
 } gki_cuda_posts;
 
@@ -14,7 +14,7 @@ typedef struct gki_cuda_counts {
   gki_cuda_posts *posts;
   uint64_t fixed; /* without an epilogue: the number of all launches until a count is bad; 0: each launch has its own */
   bool changed;     /* `fixed` has grown since it was last copied to the control block */
-  struct { const gk_value *values; const size_t *room; } launches[GKI_CUDA_RING]; /* by place in the ring */
+  struct { const gk_value *values; const size_t *room; } launches[GKI_LAUNCH_RING]; /* by place in the ring */
 } gki_cuda_counts;
 
 /* @param uncounted  No epilogue counts launches. */

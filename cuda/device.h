@@ -15,7 +15,7 @@ typedef struct gki_cuda_kernel {
   unsigned threads; /* per block; a multiple of the warp size */
   unsigned blocks;  /* that run on the device at the same time */
   struct gki_cuda_module *module; /* NULL: gk's own, or a function of the caller's */
-  const gk_kernel *handwritten; /* with the launch shape below; NULL: a composed kernel, which takes a gki_cuda_task */
+  const gk_kernel *handwritten; /* with the launch shape below; NULL: a composed kernel, which takes a gki_task */
   unsigned block[3], per_block[3], shared_bytes;
 } gki_cuda_kernel;
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { NAME_BYTES = 600 };
-_Static_assert(GKI_CUDA_TABLE_AT >= sizeof(gki_cuda_control) && GKI_CUDA_TABLE_AT % GKI_STRUCT_ALIGNMENT == 0,
+_Static_assert(GKI_CUDA_TABLE_AT >= sizeof(gki_task_control) && GKI_CUDA_TABLE_AT % GKI_STRUCT_ALIGNMENT == 0,
                "the table is behind the control block");
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
@@ -176,11 +176,11 @@ static gk_result begin_control(gki_cuda_gated *graph) {
   gk_result result = gki_cuda_alloc_pinned(graph->device, sizeof *graph->pinned, "a graph's flag", &pinned, &at);
   if (result != GK_OK) return result;
   graph->pinned = pinned;
-  graph->slots.control = graph->table;
+  graph->slots.table.control = graph->table;
   graph->slots.table.at = graph->table + GKI_CUDA_TABLE_AT;
   gki_cuda_counts_make(&graph->counts, &graph->parameters, &graph->pinned->posts, true);
   graph->pinned->begin.control =
-      (gki_cuda_control){.number = 1, .failures = at + offsetof(gki_cuda_gated_pinned, posts)};
+      (gki_task_control){.number = 1, .failures = at + offsetof(gki_cuda_gated_pinned, posts)};
   graph->busy = true;
   const CUresult sent = graph->device->driver->cuMemcpyHtoDAsync(graph->table, &graph->pinned->begin,
                                                                  sizeof graph->pinned->begin.bytes,

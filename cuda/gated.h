@@ -13,12 +13,12 @@ typedef struct gki_cuda_run {
   bool calls;       /* it has library calls */
 } gki_cuda_run;
 
-enum { GKI_CUDA_TABLE_AT = 640 }; /* the table of slots, behind the control block */
+enum { GKI_CUDA_TABLE_AT = 128 }; /* the table of slots, a cache line behind the control block, which tasks write */
 
 typedef struct gki_cuda_gated_pinned {
   gki_cuda_posts posts;
   union {
-    gki_cuda_control control;
+    gki_task_control control;
     unsigned char bytes[GKI_CUDA_TABLE_AT + sizeof(uint64_t)]; /* with slot 0, which means "no slot" */
   } begin;
   int32_t flag;

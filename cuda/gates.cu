@@ -3,35 +3,17 @@
  *
  * One thread of one block walks a chain and writes every handle: calls that set handles must never run at once. What
  * other kernels of the graph, or the host, may have written is read by volatile loads, the tables through the read-only
- * path. Loads that don't wait for each other stand together, as a chain's time is that of its loads.
- *
- * With GKI_ONLY_MOVES it is COPY and FILL alone, which compilers take that know nothing of conditional nodes. */
-#ifndef GKI_CUDA_GATES_H /* it may stand before it in one text */
+ * path. Loads that don't wait for each other stand together, as a chain's time is that of its loads. */
 #include "gates.h"
-#endif
+#include "lower/device.h"
 
-#if defined(__CUDACC_RTC__) && !defined(GKI_ONLY_MOVES) /* nvcc's headers declare it */
+#ifdef __CUDACC_RTC__ /* nvcc's headers declare it */
 extern "C" __device__ void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 #endif
-#ifdef __cplusplus
-#define GKI_ENTRY extern "C" __global__ void
-#define GKI_CALLED extern "C" __device__ __noinline__ /* not static: nvcc would name it anew each time */
-#else
-#define GKI_ENTRY __global__ void
-#define GKI_CALLED static __device__ __noinline__
-#endif
-#ifdef __CUDACC__
-#define GKI_SMALL _Pragma("unroll 1") /* code that isn't in the instruction cache has to be waited for */
-#else
-#define GKI_SMALL
-#endif
-#define GKI_INLINE static __device__ __forceinline__
-#define GKI_LOOK(type, at) (*(const volatile type *)(at))
 #ifndef GKI_CONSULT /* a flag is loaded before it is known to count; a host may want to know where it does */
 #define GKI_CONSULT(at, value) (value)
 #endif
 
-#ifndef GKI_ONLY_MOVES
 /* ---- the tables, and what a walk knows --------------------------------------------------------------------------- */
 
 typedef union gki_loaded_tables {
@@ -478,7 +460,7 @@ GKI_ENTRY gki_epilogue(const gki_cuda_tables *t) {
   gki_cuda_control *const control = (gki_cuda_control *)t->control;
   const uint64_t number = GKI_LOOK(uint64_t, &control->number);
   const uint64_t told = t->bits & GKI_CUDA_WITH_ARMING ? GKI_LOOK(uint64_t, &control->told) : number;
-  uint64_t *const status = (uint64_t *)(t->status + (told - 1) % GKI_CUDA_RING * t->status_bytes);
+  uint64_t *const status = (uint64_t *)(t->status + (told - 1) % GKI_LAUNCH_RING * t->status_bytes);
   const uint32_t count = told ? 2 + t->loop_count + (t->loop_count + t->checkpoint_count + 7) / 8 : 0;
   GKI_SMALL
   for (uint32_t k = threadIdx.x; k < count; k += blockDim.x) status[1 + k] = gki_status_word(t, control, number, k);
@@ -523,126 +505,8 @@ GKI_ENTRY gki_repeat(const int32_t *flag, uint32_t *count, uint64_t handle, uint
   cudaGraphSetConditional(handle, again);
 }
 
-#endif
+#include "lower/transfer.inc"
 
-/* ---- COPY and FILL ----------------------------------------------------------------------------------------------- */
-
-/* The first bad count of a launch is posted, by one thread; the task does nothing. */
-GKI_CALLED void gki_refuse(gki_cuda_control *control, uint32_t node, int64_t count) {
-  if (blockIdx.x != 0 || threadIdx.x != 0) return;
-  const uint64_t number = GKI_LOOK(uint64_t, &control->number), told = control->arms ? control->told : number;
-  if (atomicExch((unsigned long long *)&control->failed, number) == number || !told) return;
-  gki_cuda_failure *const post = (gki_cuda_failure *)control->failures + (told - 1) % GKI_CUDA_RING;
-  post->node = node;
-  post->extent[0] = count;
-  post->extent[1] = post->extent[2] = 1;
-  __threadfence_system();
-  *(volatile uint64_t *)&post->number = told;
-}
-
-/* How many bytes; none too if it is skipped, or its count is bad. */
-GKI_INLINE uint64_t gki_bytes_of(const gki_cuda_task *task) {
-  if (task->word && GKI_LOOK(uint64_t, task->word) == GKI_LOOK(uint64_t, task->number)) return 0;
-  if (!task->items[0]) return task->element;
-  const uint64_t *const slots = (const uint64_t *)task->slots;
-  const uint64_t value = slots[task->items[0]];
-  const uint64_t to_room = slots[task->args[GKI_CUDA_ROOMS]], from_room = slots[task->args[GKI_CUDA_ROOMS + 1]];
-  const int64_t count = task->read & 1 ? GKI_LOOK(int32_t, value + task->offset) : (int64_t)value;
-  if (count <= 0) return 0;
-  const uint64_t bytes = (uint64_t)count * task->element; /* fewer than 2^63, if the count is right */
-  if (count <= 0x7fffffff && bytes + task->to_offset <= to_room && bytes + task->from_offset <= from_room) return bytes;
-  gki_refuse((gki_cuda_control *)task->number, task->node, count);
-  return 0;
-}
-
-#define GKI_FIRST ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x)
-#define GKI_STRIDE ((uint64_t)gridDim.x * blockDim.x)
-
-/* Four in flight per thread. */
-#define GKI_MOVES(suffix, type) \
-  GKI_INLINE void gki_copy_##suffix(type *to, const type *from, uint64_t count) { \
-    const uint64_t stride = GKI_STRIDE; \
-    uint64_t k = GKI_FIRST; \
-    GKI_SMALL \
-    for (; k + 3 * stride < count; k += 4 * stride) { \
-      const type a = from[k], b = from[k + stride], c = from[k + 2 * stride], d = from[k + 3 * stride]; \
-      to[k] = a; \
-      to[k + stride] = b; \
-      to[k + 2 * stride] = c; \
-      to[k + 3 * stride] = d; \
-    } \
-    GKI_SMALL \
-    for (; k < count; k += stride) to[k] = from[k]; \
-  } \
-  /* By one block, from the end that is read before it is written. */ \
-  GKI_INLINE void gki_shift_##suffix(type *to, const type *from, uint64_t count) { \
-    GKI_SMALL \
-    for (uint64_t begin = 0; begin < count; begin += blockDim.x) { \
-      const uint64_t k = begin + threadIdx.x, at = to < from ? k : count - 1 - k; \
-      type one = {0}; \
-      if (k < count) one = from[at]; \
-      __syncthreads(); \
-      if (k < count) to[at] = one; \
-    } \
-  }
-GKI_MOVES(bytes, uchar1)
-GKI_MOVES(words, uint1)
-GKI_MOVES(lines, uint4)
-
-/* The two may overlap: then it is as if all were read first. */
-GKI_CALLED void gki_shift(uint64_t to, uint64_t from, uint64_t bytes) {
-  const uint64_t all = to | from | bytes;
-  if (!(all & 15)) gki_shift_lines((uint4 *)to, (const uint4 *)from, bytes / 16);
-  else if (!(all & 3)) gki_shift_words((uint1 *)to, (const uint1 *)from, bytes / 4);
-  else gki_shift_bytes((uchar1 *)to, (const uchar1 *)from, bytes);
-}
-
-GKI_ENTRY gki_copy(const gki_cuda_task task) {
-  const uint64_t bytes = gki_bytes_of(&task);
-  if (!bytes) return;
-  const uint64_t *const slots = (const uint64_t *)task.slots;
-  const uint64_t to = slots[task.args[0]] + task.to_offset, from = slots[task.args[1]] + task.from_offset;
-  if (to == from) return;
-  if ((to < from ? from - to : to - from) < bytes) {
-    if (blockIdx.x == 0) gki_shift(to, from, bytes);
-    return;
-  }
-  const uint64_t apart = to ^ from, width = !(apart & 15) ? 16 : !(apart & 3) ? 4 : 1;
-  uint64_t head = (0 - to) & (width - 1);
-  if (head > bytes) head = bytes;
-  const uint64_t tail = (bytes - head) % width, body = bytes - head - tail;
-  gki_copy_bytes((uchar1 *)to, (const uchar1 *)from, head);
-  gki_copy_bytes((uchar1 *)(to + head + body), (const uchar1 *)(from + head + body), tail);
-  if (width == 16) gki_copy_lines((uint4 *)(to + head), (const uint4 *)(from + head), body / 16);
-  else if (width == 4) gki_copy_words((uint1 *)(to + head), (const uint1 *)(from + head), body / 4);
-  else gki_copy_bytes((uchar1 *)to, (const uchar1 *)from, body);
-}
-
-/* `at` is the first byte's place in the pattern. */
-GKI_INLINE void gki_fill_bytes(unsigned char *to, uint64_t count, uint32_t pattern, uint64_t at) {
-  GKI_SMALL
-  for (uint64_t k = GKI_FIRST; k < count; k += GKI_STRIDE) to[k] = (unsigned char)(pattern >> ((at + k) & 3) * 8);
-}
-
-GKI_ENTRY gki_fill(const gki_cuda_task task) {
-  const uint64_t bytes = gki_bytes_of(&task);
-  if (!bytes) return;
-  const uint64_t to = ((const uint64_t *)task.slots)[task.args[0]] + task.to_offset;
-  uint64_t head = (0 - to) & 15;
-  if (head > bytes) head = bytes;
-  const uint64_t tail = (bytes - head) & 15, body = bytes - head - tail;
-  const uint32_t turn = (uint32_t)(head & 3) * 8, pattern = task.pattern;
-  const uint32_t turned = turn ? pattern >> turn | pattern << (32 - turn) : pattern; /* as it stands at 16 bytes */
-  uint4 line;
-  line.x = line.y = line.z = line.w = turned;
-  gki_fill_bytes((unsigned char *)to, head, pattern, 0);
-  gki_fill_bytes((unsigned char *)(to + head + body), tail, turned, 0);
-  uint4 *const lines = (uint4 *)(to + head);
-  GKI_SMALL
-  for (uint64_t k = GKI_FIRST; k < body / 16; k += GKI_STRIDE) lines[k] = line;
-}
-
-#ifndef GKI_ONLY_MOVES
 /* ---- the probe's ------------------------------------------------------------------------------------------------- */
 
 GKI_ENTRY gki_set_list(uint32_t *runs, uint32_t period, const gki_cuda_setting *list, uint32_t count) {
@@ -665,4 +529,3 @@ GKI_ENTRY gki_set_beside(uint32_t *at, uint64_t handle, uint32_t value, uint32_t
   if (GKI_LOOK(uint32_t, &at[0]) - GKI_LOOK(uint32_t, &at[1]) > 1) atomicAdd(&at[2], 1);
   atomicAdd(&at[1], 1);
 }
-#endif

@@ -3,14 +3,7 @@
  * headers. Every struct is the same on both sides: fields are 4 or 8 bytes and stand where their size asks for it. */
 #ifndef GKI_CUDA_GATES_H
 #define GKI_CUDA_GATES_H
-#ifdef __CUDACC_RTC__
-typedef int int32_t;
-typedef unsigned int uint32_t;
-typedef long long int64_t;
-typedef unsigned long long uint64_t;
-#else
-#include <stdint.h>
-#endif
+#include "lower/task.h"
 
 #define GKI_CUDA_NONE 0xffffffffu
 #define GKI_CUDA_COPIED 0xfffffffeu /* a prologue's target: what stands in the control block's `aimed` */
@@ -60,11 +53,11 @@ typedef struct gki_cuda_loop {
 /* What lasts from launch to launch: one per plan, shared by its graphs, in device memory; at first `number` is 1,
  * `target` and `aimed` are GKI_CUDA_NONE, the rest zero. */
 typedef struct gki_cuda_control {
-  uint64_t number;     /* of the launch under way, from 1; the epilogue advances it */
-  uint64_t failed;     /* the last launch in which a task's count was bad: its loops end */
-  uint64_t failures;   /* GKI_CUDA_RING times gki_cuda_failure in pinned memory */
-  uint64_t told;       /* `arms`: the arming under which a launch posts; 0: none, an earlier launch of it may have */
-  uint32_t arms;       /* 1: GKI_CUDA_WITH_ARMING, for tasks, which have no tables; else 0 */
+  uint64_t number;     /* this and the next four as in gki_task_control; the epilogue advances `number` */
+  uint64_t failed;
+  uint64_t failures;
+  uint64_t told;
+  uint32_t arms;       /* 1: GKI_CUDA_WITH_ARMING; tasks have no tables to see it */
   uint32_t target;     /* of the launch under way: number of the checkpoint or GKI_CUDA_NONE */
   uint64_t fresh;      /* the last launch before it that began at the top */
   uint64_t reopens;    /* the launch whose first loop end has still to open what its target closed; 0: none */
@@ -79,14 +72,6 @@ typedef struct gki_cuda_control {
   uint32_t aimed; /* number of the checkpoint to resume at or GKI_CUDA_NONE, if it is copied here before a launch */
   uint32_t reserved;
 } gki_cuda_control;
-
-/* The first bad count of a launch, as its task posts it, in pinned memory: launch n at (n - 1) % GKI_CUDA_RING. */
-typedef struct gki_cuda_failure {
-  uint64_t number; /* written last, behind a fence */
-  uint32_t node;   /* the task's */
-  uint32_t reserved;
-  int64_t extent[3]; /* as it saw them; of slots that hold numbers, those needn't be right */
-} gki_cuda_failure;
 
 /* What gki_arm gets, as parameters of its node: where to resume, and all slots. */
 typedef struct gki_cuda_arming {
@@ -107,8 +92,6 @@ typedef struct gki_cuda_status {
   uint32_t reserved;
 } gki_cuda_status;
 
-enum { GKI_CUDA_RING = 16 }; /* launches whose statuses are kept: launch n is at (n - 1) % GKI_CUDA_RING */
-
 /* All that a control kernel needs; one per graph (fresh, resume) in device memory, constant. Addresses are the
  * device's; 8 bytes each, so that the layout is the same for host and device. */
 typedef struct gki_cuda_tables {
@@ -120,7 +103,7 @@ typedef struct gki_cuda_tables {
   uint64_t ran;     /* uint64_t by checkpoint: the last launch in which it ran */
   uint64_t slots;   /* gk_value by slot */
   uint64_t cancel;  /* uint64_t in pinned memory: launches up to this number are cancelled */
-  uint64_t status;  /* GKI_CUDA_RING times status_bytes in pinned memory */
+  uint64_t status;  /* GKI_LAUNCH_RING times status_bytes in pinned memory */
   uint32_t status_bytes;
   uint32_t loop_count, checkpoint_count;
   uint32_t bits;    /* of gk_gates */
@@ -128,26 +111,6 @@ typedef struct gki_cuda_tables {
 
 /* The points stand right behind the tables, so that a control kernel can ask for both at once. */
 #define GKI_CUDA_POINTS_AT ((sizeof(gki_cuda_tables) + 63) / 64 * 64)
-
-/* Parameters of a composed kernel, of COPY and of FILL: the task by slots, so that what is rebound reaches all tasks
- * through one table. The same struct stands in gk_kernel.h for device compilers as gki_task, with the way to read it:
- * in the table integers of 32 bits are widened to 64, so that an extent is an int64_t whatever its slot's type; extents
- * of which one is 0 or less are no items; more than 2^31 - 1 in all are a bad count, which the task posts. */
-enum { GKI_CUDA_ARGS = 16, GKI_CUDA_ROOMS = 2 };
-typedef struct gki_cuda_task {
-  uint64_t slots;          /* gk_value by slot */
-  uint64_t word;           /* uint64_t: the task is skipped while it holds the launch's number; 0: never */
-  uint64_t number;         /* gki_cuda_control, which begins with it */
-  uint32_t items[3];       /* slots of its extents; 0: one */
-  uint32_t read;           /* bit k: items[k] is a PTR: the extent is the int32 there, items[0]'s at `offset` */
-  uint32_t offset;         /* bytes, for items[0]; COPY, FILL: 0 */
-  uint32_t args[GKI_CUDA_ARGS]; /* slots; COPY: to, from; FILL: to. COPY, FILL with a count: args[2], args[3] are
-                            * table indices of the bytes known behind `to`, `from`; that entry is ~0 if unknown */
-  uint32_t to_offset, from_offset; /* COPY, FILL: bytes */
-  uint32_t element;        /* COPY, FILL: bytes of one */
-  uint32_t pattern;        /* FILL */
-  uint32_t node;           /* the plan's, for gki_cuda_failure */
-} gki_cuda_task;
 
 /* What gki_set_list does in its run number `run`, from 0, or GKI_CUDA_NONE: in every run. */
 typedef struct gki_cuda_setting {
@@ -160,7 +123,7 @@ typedef struct gki_cuda_setting {
  *   gki_control_plain(const gki_cuda_tables *t, uint32_t point, uint32_t word)  <<<1, 32>>>  with GK_WITH_PLAIN
  *   gki_prologue(const gki_cuda_tables *t, uint32_t point, uint32_t target)  <<<1, 32>>>  number, NONE or COPIED
  *   gki_epilogue(const gki_cuda_tables *t)                                  <<<1, 128>>>
- *   gki_copy(gki_cuda_task), gki_fill(gki_cuda_task)                         any grid
+ *   gki_copy(gki_task), gki_fill(gki_task)                                  any grid  in lower/transfer.inc
  *   gki_arm(gki_cuda_arming)                                                <<<1, 128>>>  in graphs of others
  * Of single loops and branches in graphs of others:
  *   gki_enter(const int32_t *flag, uint32_t *count, uint64_t handle, uint64_t other, uint32_t has_other)  <<<1, 32>>>

@@ -283,11 +283,8 @@ static bool compile_part(job *work, const source_part *part) {
 }
 
 static bool compile_transfers(job *work) {
-  char *text = gki_cuda_transfers_text();
-  const gki_unit transfers = {.text = text, .file = GKI_CUDA_TRANSFERS, .is_whole = true};
-  const bool done = text ? add_images(work, &transfers, GKI_CUDA_TRANSFERS) : complain(gk_error());
-  gk_host_free(text);
-  return done;
+  const gki_unit transfers = {.text = gki_text_transfer, .file = GKI_CUDA_TRANSFERS, .is_whole = true};
+  return add_images(work, &transfers, GKI_CUDA_TRANSFERS);
 }
 
 static bool compile_all(job *work) {

@@ -174,11 +174,8 @@ static void drop_transfers(gki_cuda_device *device) {
 }
 
 static gk_result compile_transfers(gki_cuda_device *device) {
-  char *text = gki_cuda_transfers_text();
-  if (!text) return GK_ERROR_MEMORY;
-  const gki_unit transfers = {.text = text, .file = GKI_CUDA_TRANSFERS, .is_whole = true};
-  gk_result result = gki_cuda_load_text(device, &transfers, &device->transfers);
-  gk_host_free(text);
+  const gki_unit transfers = {.text = gki_text_transfer, .file = GKI_CUDA_TRANSFERS, .is_whole = true};
+  const gk_result result = gki_cuda_load_text(device, &transfers, &device->transfers);
   return result == GK_OK ? find_transfers(device) : result;
 }
 

@@ -45,7 +45,7 @@ void gki_cuda_publish_number(gki_cuda_graph *graph, const gk_launch_args *launch
 
 static gk_result copy_target(gki_cuda_graph *graph, uint32_t target, uint64_t number) {
   const gki_cuda_device *device = graph->device;
-  uint32_t *from = (uint32_t *)(void *)(graph->pinned + GKI_CUDA_TARGETS_AT) + (number - 1) % GKI_CUDA_RING;
+  uint32_t *from = (uint32_t *)(void *)(graph->pinned + GKI_CUDA_TARGETS_AT) + (number - 1) % GKI_LAUNCH_RING;
   *from = target;
   CUresult result = device->driver->cuMemcpyHtoDAsync(graph->state + offsetof(gki_cuda_control, aimed), from,
                                                       sizeof *from, graph->order.current_stream);

@@ -234,14 +234,14 @@ static gk_result alloc_state(gki_cuda_graph *graph) {
   if (result != GK_OK) return result;
   const size_t with_slots = shared->slots + graph->slots.table.bytes;
   const size_t bytes = with_slots > shared->bytes ? with_slots : shared->bytes;
-  const size_t begins_at = GKI_CUDA_STATUSES_AT + (size_t)GKI_CUDA_RING * shared->status_bytes;
+  const size_t begins_at = GKI_CUDA_STATUSES_AT + (size_t)GKI_LAUNCH_RING * shared->status_bytes;
   result = gki_cuda_alloc_device(device, bytes, "a graph's state", &graph->state);
   void *pinned = NULL;
   if (result == GK_OK)
     result = gki_cuda_alloc_pinned(device, begins_at + shared->bytes, "a graph's status", &pinned, &graph->pinned_at);
   if (result != GK_OK) return result;
   graph->pinned = pinned;
-  graph->slots.control = graph->state;
+  graph->slots.table.control = graph->state;
   graph->slots.table.at = graph->state + shared->slots;
   gki_cuda_counts_make(&graph->counts, &graph->parameters, graph->pinned + GKI_CUDA_POSTS_AT,
                        !graph->external && !graph->plan->loop_count && !graph->plan->checkpoint_count);
@@ -296,7 +296,7 @@ gk_result gki_cuda_graph_make(gki_cuda_graph *graph, gki_cuda_device *device, co
   graph->order.current_stream = device->uploads; /* doesn't wait for launches, which may take long */
   graph->order.last_stream.stream = device->stream;
   graph->plan = graph->order.plan = plan;
-  graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
+  graph->depth = plan->can_yield ? 1 : GKI_LAUNCH_RING;
   atomic_init(&graph->order.launched, 0);
   gk_result result = choose_gates(graph);
   if (result == GK_OK) result = alloc_state(graph);
@@ -326,7 +326,7 @@ gk_result gki_cuda_graph_make_into(gki_cuda_graph *graph, gki_cuda_device *devic
                                    void *const *code, gki_cuda_into *into) {
   graph->device = device;
   graph->plan = graph->order.plan = plan;
-  graph->depth = plan->can_yield ? 1 : GKI_CUDA_RING;
+  graph->depth = plan->can_yield ? 1 : GKI_LAUNCH_RING;
   graph->external = graph->serves_both = true;
   graph->order.current_stream = graph->order.last_stream.stream = device->stream;
   atomic_init(&graph->order.launched, 0);

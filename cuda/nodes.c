@@ -228,8 +228,8 @@ gk_result gki_cuda_add_task(gki_cuda_nodes *n, CUgraph into, uint32_t at, size_t
   const gki_cuda_kernel *kernel = node->op == GK_OP_KERNEL ? n->code[at]
                                   : node->op == GK_OP_COPY ? &n->device->copy_kernel
                                                            : &n->device->fill_kernel;
-  gki_cuda_task task = gki_cuda_task_of(n->slots, at);
-  task.word = guard;
+  gki_task task = gki_task_of(&n->slots->table, at);
+  task.guard = guard;
   void *parameters[] = {&task};
   /* The item count isn't known yet. Kernels stride over the items, so any grid works. */
   const bool small = gki_cuda_is_small(n->slots->plan, at);

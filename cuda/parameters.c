@@ -262,23 +262,23 @@ gk_result gki_cuda_parameters_judge(const gki_cuda_parameters *p, uint32_t node,
 }
 
 /* As FILL sees a bad count: that of one element or more, where there is room for none (slot 0 holds 0). */
-static gki_cuda_task bad_task(const gki_cuda_parameters *p, uint32_t number) {
+static gki_task bad_task(const gki_cuda_parameters *p, uint32_t number) {
   const gk_node *node = node_of(p, number);
   int axis = 0;
   while (!node->items[axis]) ++axis;
-  return (gki_cuda_task){.slots = p->slots->table.at, .number = p->slots->control, .items = {node->items[axis]},
+  return (gki_task){.slots = p->slots->table.at, .number = p->slots->table.control, .items = {node->items[axis]},
                          .element = 1, .node = p->tasks[number].node};
 }
 
 /* FILL, with nothing to fill: one warp that returns at once, or first posts that the count is bad. */
 static gk_result shape_nothing(const gki_cuda_parameters *p, uint32_t number, CUDA_KERNEL_NODE_PARAMS_v1 *shape,
-                               gki_cuda_task *task, void **pointers) {
+                               gki_task *task, void **pointers) {
   const gki_cuda_device *device = p->slots->device;
   const gk_node *node = node_of(p, number);
   if (!device->fill_kernel.function)
     return gk_fail(GK_ERROR_UNSUPPORTED, "task %u (%s): it has no items, and code by hand is then left out by a kernel "
                    "of gk's own, but %s", (unsigned)node->source, node->name, device->no_transfers);
-  *task = p->wanted.grids[number][1] ? bad_task(p, number) : (gki_cuda_task){0};
+  *task = p->wanted.grids[number][1] ? bad_task(p, number) : (gki_task){0};
   pointers[0] = task;
   *shape = (CUDA_KERNEL_NODE_PARAMS_v1){.func = device->fill_kernel.function, .gridDimX = 1, .gridDimY = 1,
                                         .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
@@ -304,7 +304,7 @@ static gk_result update(gki_cuda_updates *u, const gki_cuda_parameters *p, uint3
   const gk_node *node = node_of(p, number);
   CUDA_KERNEL_NODE_PARAMS_v1 shape;
   void *pointers[GK_MAX_ARGS];
-  gki_cuda_task task;
+  gki_task task;
   gk_result result = GK_OK;
   if (has_items(p, number)) shape_task(p, number, &shape, pointers);
   else result = shape_nothing(p, number, &shape, &task, pointers);

@@ -3,14 +3,12 @@
 #ifndef GKI_CUDA_SLOTS_H
 #define GKI_CUDA_SLOTS_H
 #include "cuda/device.h"
-#include "cuda/gates.h"
 #include "lower/slots.h"
 
 typedef struct gki_cuda_slots {
   gki_cuda_device *device;
   const gk_plan *plan;
-  CUdeviceptr control;  /* gki_cuda_control; the table is where the owner of its memory put it */
-  gki_slot_table table;
+  gki_slot_table table; /* the owner of the device memory sets the addresses in it */
 } gki_cuda_slots;
 
 /* `depth` launches may be under way at once. In the device's context; all that isn't the driver's is in the arena. */
@@ -22,7 +20,4 @@ void gki_cuda_slots_drop(gki_cuda_slots *slots);
 /* Puts what changed on the way to the table, before what is launched next. `place` is the launch's number less one. */
 gk_result gki_cuda_slots_hand(const gki_cuda_slots *slots, const gk_launch_args *launch, uint64_t place,
                               CUstream stream);
-
-/* A KERNEL, COPY or FILL as its kernel gets it. */
-gki_cuda_task gki_cuda_task_of(const gki_cuda_slots *slots, uint32_t node);
 #endif

@@ -20,7 +20,7 @@ typedef struct gki_cuda_order {
                             * launch failed */
 } gki_cuda_order;
 
-static inline uint32_t gki_cuda_place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_CUDA_RING); }
+static inline uint32_t gki_cuda_place_of(uint64_t number) { return (uint32_t)((number - 1) % GKI_LAUNCH_RING); }
 
 static inline CUevent gki_cuda_event_of(const gki_cuda_order *order, uint64_t number) {
   return order->events ? order->events[gki_cuda_place_of(number)] : order->event;

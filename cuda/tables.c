@@ -31,12 +31,18 @@ SAME(sizeof(gki_cuda_block), 40);
 SAME(sizeof(gki_cuda_target), 8);
 SAME(sizeof(gki_cuda_loop), 32);
 SAME(sizeof(gki_cuda_control), 104 + 8 * GK_MAX_DEPTH);
-SAME(sizeof(gki_cuda_failure), 40);
+SAME(sizeof(gki_bad_count), 40);
+SAME(offsetof(gki_cuda_control, number), offsetof(gki_task_control, number));
+SAME(offsetof(gki_cuda_control, failed), offsetof(gki_task_control, failed));
+SAME(offsetof(gki_cuda_control, failures), offsetof(gki_task_control, failures));
+SAME(offsetof(gki_cuda_control, told), offsetof(gki_task_control, told));
+SAME(offsetof(gki_cuda_control, arms), offsetof(gki_task_control, arms));
+SAME(GKI_TASK_ARGS, GK_MAX_ARGS);
 SAME(sizeof(gki_cuda_arming), 40);
 SAME(sizeof(gki_cuda_status), 24);
 SAME(sizeof(gki_cuda_tables), 128);
 SAME(GKI_CUDA_POINTS_AT, 128);
-SAME(sizeof(gki_cuda_task), 128);
+SAME(sizeof(gki_task), 128);
 SAME(sizeof(gki_cuda_setting), 16);
 
 enum { LINE = 128 }; /* of the device's caches: what is written shares none with what is constant */

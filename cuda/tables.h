@@ -36,7 +36,7 @@ typedef struct gki_cuda_places {
   uint64_t tables;  /* where the piece will be */
   uint64_t control; /* where the shared one is */
   uint64_t cancel;  /* uint64_t in pinned memory */
-  uint64_t status;  /* GKI_CUDA_RING times status_bytes in pinned memory */
+  uint64_t status;  /* GKI_LAUNCH_RING times status_bytes in pinned memory */
 } gki_cuda_places;
 
 /* Writes all of layout->bytes.

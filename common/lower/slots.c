@@ -109,3 +109,26 @@ const unsigned char *gki_slot_table_changed(const gki_slot_table *slots, const g
   }
   return write_table(slots, launch, place, *begin, *end);
 }
+
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+gki_task gki_task_of(const gki_slot_table *slots, uint32_t at) {
+  const gk_plan *plan = slots->plan;
+  const gk_node *node = &plan->nodes[at];
+  gki_task task = {.slots = slots->at, .number = slots->control, .pattern = node->pattern, .element = 1, .node = at};
+  for (int axis = 0; axis < 3; ++axis) {
+    task.items[axis] = node->items[axis];
+    if (node->items[axis] && plan->slots[node->items[axis]].type == GK_PTR) task.read |= 1u << axis;
+  }
+  for (uint32_t k = 0; k < node->arg_count && k < GKI_TASK_ARGS; ++k) task.args[k] = plan->args[node->args + k];
+  if (node->op == GK_OP_KERNEL) {
+    task.offset = node->offset;
+    return task;
+  }
+  for (uint32_t k = 0; node->items[0] && k < GKI_TASK_ROOMS; ++k)
+    task.args[GKI_TASK_ROOMS + k] = slots->rooms[task.args[k < node->arg_count ? k : 0]];
+  task.to_offset = node->offset;
+  task.from_offset = node->from_offset;
+  if (plan->slots[task.args[0]].element_bytes) task.element = plan->slots[task.args[0]].element_bytes;
+  return task;
+}

@@ -4,11 +4,13 @@
 #define GKI_LOWER_SLOTS_H
 #include "gk_backend.h"
 #include "base/memory.h"
+#include "lower/task.h"
 
 typedef struct gki_slot_table {
   const gk_plan *plan;
   uint64_t at;          /* the table's address on the device: 8 bytes per slot, then 8 per slot whose room tasks look
                          * at, then the structs, */
+  uint64_t control;     /* the address of gki_task_control on the device */
   size_t bytes;         /* so many, at a multiple of GKI_STRUCT_ALIGNMENT */
   size_t *structs;      /* by slot: where its struct is; 0: it has none */
   unsigned char *ring;  /* `depth` times all of it */
@@ -18,7 +20,7 @@ typedef struct gki_slot_table {
   size_t *known;        /* by slot: the room that the table has, or will have by what is on its way */
 } gki_slot_table;
 
-/* All but `at` and `ring`, which has ring_bytes; `depth` launches may be under way at once. */
+/* All but `at`, `control` and `ring`, which has ring_bytes; `depth` launches may be under way at once. */
 gk_result gki_slot_table_make(gki_slot_table *slots, const gk_plan *plan, uint32_t depth, gki_arena *arena,
                               size_t *ring_bytes);
 
@@ -31,6 +33,9 @@ void gki_slot_table_forget_rooms(const gki_slot_table *slots);
 
 /* Writes all of the table to the launch's place in the ring. */
 void gki_slot_table_write(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place);
+
+/* A KERNEL, COPY or FILL as its kernel on the device gets it, without a guard. */
+gki_task gki_task_of(const gki_slot_table *slots, uint32_t node);
 
 /* What an I32, U32 or I64 has. */
 int64_t gki_slot_table_number(const gki_slot_table *slots, uint32_t slot, const gk_value *values);

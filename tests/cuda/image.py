@@ -20,7 +20,9 @@ import embed_text
 
 IMAGES = tap.ROOT / "cuda/image"
 MADE = IMAGES / "made.txt"
-SOURCES = [tap.ROOT / "cuda/gates.cu", tap.ROOT / "cuda/gates.h"]
+GATES = tap.ROOT / "cuda/gates.cu"
+TRANSFERS = [tap.ROOT / f"common/lower/{name}" for name in ("device.h", "task.h", "transfer.inc")]
+SOURCES = [GATES, tap.ROOT / "cuda/gates.h", *TRANSFERS]
 FATBIN = "build/cuda/gates.fatbin"
 PTX_TARGET = "compute_60"  # the lowest that NVRTC 12.4 compiles for without a warning: later GPUs take it, too
 PTX_VERSION = "8.4"        # what drivers for CUDA 12.4 know
@@ -29,16 +31,19 @@ OUTSIDE = "cudaGraphSetConditional"  # what the driver puts in
 
 # ---- compilers ------------------------------------------------------------------------------------------------------
 
-def compile_gates(loaded, architecture, what, moves=False):
-    """`what` is PTX or CUBIN: its bytes and None, or None and the problem; a warning is one. moves: COPY and FILL
-    alone, as one text, as the build embeds it and cuda/kernels.c has it compiled."""
-    source, header = (path.read_bytes() for path in SOURCES)
-    if moves:
-        text = embed_text.bare(header) + embed_text.bare(source, b"#ifndef GKI_ONLY_MOVES")
-        made, problem = loaded.compile(b"#define GKI_ONLY_MOVES\n" + text, architecture, [what], "gates.cu")
-    else:
-        made, problem = loaded.compile(source, architecture, [what], "gates.cu", [(b"gates.h", header)])
+def compile_gates(loaded, architecture, what):
+    """`what` is PTX or CUBIN: its bytes and None, or None and the problem; a warning is one."""
+    headers = [(str(path.relative_to(path.parents[1])).removeprefix("cuda/").encode(), path.read_bytes())
+               for path in SOURCES[1:]]
+    made, problem = loaded.compile(GATES.read_bytes(), architecture, [what], "gates.cu", headers)
     return made.get(what), problem
+
+
+def compile_transfers(loaded, architecture):
+    """PTX of COPY and FILL alone: of one text, as the build embeds it and cuda/kernels.c has it compiled."""
+    text = embed_text.bare(b"".join(path.read_bytes() for path in TRANSFERS))
+    made, problem = loaded.compile(text, architecture, ["PTX"], "transfer.inc")
+    return made.get("PTX"), problem
 
 
 def nvcc_version():
@@ -57,7 +62,7 @@ def build_fatbin():
 # ---- images ---------------------------------------------------------------------------------------------------------
 
 def kernels():
-    return re.findall(r"^GKI_ENTRY (\w+)\(", SOURCES[0].read_text(), re.M)
+    return re.findall(r"^GKI_ENTRY (\w+)\(", "".join(path.read_text() for path in SOURCES), re.M)
 
 
 def sum_of(path):
@@ -161,14 +166,14 @@ def check_installed_nvrtc():
     return None
 
 
-def judge_moves(ptx):
+def judge_transfers(ptx):
     entries = re.findall(r"\.entry (\w+)", ptx.decode())
     if sorted(entries) != ["gki_copy", "gki_fill"]:
         return f"wanted gki_copy and gki_fill, found {entries}"
     return f"it asks for {OUTSIDE}" if OUTSIDE.encode() in ptx else None
 
 
-def check_moves():
+def check_transfers():
     """For drivers that know nothing of conditional nodes, by compilers that are as old."""
     for find in (nvrtc.oldest, nvrtc.installed):
         try:
@@ -179,8 +184,8 @@ def check_moves():
         lowest = int(PTX_TARGET.split("_")[1])  # below, the oldest warns
         numbers = [number for number in found.architectures() if number >= lowest]
         for number in (numbers[0], numbers[-1]):
-            ptx, problem = compile_gates(found, f"compute_{number}", "PTX", moves=True)
-            tap.case(f"COPY and FILL alone, NVRTC {found.version}, compute_{number}", problem or judge_moves(ptx))
+            ptx, problem = compile_transfers(found, f"compute_{number}")
+            tap.case(f"COPY and FILL alone, NVRTC {found.version}, compute_{number}", problem or judge_transfers(ptx))
 
 
 def check_ptxas():
@@ -212,7 +217,7 @@ def main():
     if sys.argv[1:] == ["--update"]:
         return update()
     os.makedirs("build/cuda", exist_ok=True)
-    for check in (check_images, check_nvcc, check_old_nvrtc, check_ptxas, check_installed_nvrtc, check_moves):
+    for check in (check_images, check_nvcc, check_old_nvrtc, check_ptxas, check_installed_nvrtc, check_transfers):
         check()
     return tap.finish()
 

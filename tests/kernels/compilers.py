@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Gives composed kernels to every device compiler that is here: NVRTC, nvcc, hipcc, glslc, glslangValidator, spirv-val.
+hipcc also gets COPY and FILL.
 
 The kernels are those of language.h, a row of the common language each, and the soft body's. NVRTC and nvcc make code
 of the former for some architectures and of the latter for one, NVRTC of 12.4 (from PyPI) for those of them that it
 knows; with GK_TEST_SCALE above 1 for all that they know. Runs in a build tree; prints TAP. A compiler that isn't here
 is skipped and says so.
 
-  tests/kernels/compilers.py [PART ...]    tasks, functions, language or softbody"""
+  tests/kernels/compilers.py [PART ...]    tasks, transfers, functions, language or softbody"""
 import os
 import re
 import shutil
@@ -56,23 +57,25 @@ static struct { unsigned x; } blockIdx, threadIdx;
 unsigned long long atomicExch(unsigned long long *at, unsigned long long value);
 void __threadfence_system();
 #include "gk_kernel.h"
-#include "gates.h"
+#define gki_task gki_host_task
+#include "lower/task.h"
+#undef gki_task
 #include <stddef.h>
 #define SAME(field) \\
-  static_assert(offsetof(gki_task, field) == offsetof(gki_cuda_task, field) && \\
-                sizeof(gki_task::field) == sizeof(gki_cuda_task::field), #field)
-SAME(slots); SAME(word); SAME(number); SAME(items); SAME(read); SAME(offset); SAME(args); SAME(to_offset);
+  static_assert(offsetof(gki_task, field) == offsetof(gki_host_task, field) && \\
+                sizeof(gki_task::field) == sizeof(gki_host_task::field), #field)
+SAME(slots); SAME(guard); SAME(number); SAME(items); SAME(read); SAME(offset); SAME(args); SAME(to_offset);
 SAME(from_offset); SAME(element); SAME(pattern); SAME(node);
-static_assert(sizeof(gki_task) == sizeof(gki_cuda_task), "size");
+static_assert(sizeof(gki_task) == sizeof(gki_host_task), "size");
 #define SAME_CONTROL(field) \
-  static_assert(offsetof(gki_control, field) == offsetof(gki_cuda_control, field) && \
-                sizeof(gki_control::field) == sizeof(gki_cuda_control::field), #field)
+  static_assert(offsetof(gki_control, field) == offsetof(gki_task_control, field) && \
+                sizeof(gki_control::field) == sizeof(gki_task_control::field), #field)
 SAME_CONTROL(number); SAME_CONTROL(failed); SAME_CONTROL(failures); SAME_CONTROL(told); SAME_CONTROL(arms);
 #define SAME_FAILURE(field) \
-  static_assert(offsetof(gki_failure, field) == offsetof(gki_cuda_failure, field) && \
-                sizeof(gki_failure::field) == sizeof(gki_cuda_failure::field), #field)
+  static_assert(offsetof(gki_failure, field) == offsetof(gki_bad_count, field) && \
+                sizeof(gki_failure::field) == sizeof(gki_bad_count::field), #field)
 SAME_FAILURE(number); SAME_FAILURE(node); SAME_FAILURE(extent);
-static_assert(sizeof(gki_failure) == sizeof(gki_cuda_failure) && GKI_CUDA_RING == 16, "size");
+static_assert(sizeof(gki_failure) == sizeof(gki_bad_count) && GKI_LAUNCH_RING == 16, "size");
 """
 
 # GLSL's own functions by C's, and what is written in GLSL for want of one, held against C's.
@@ -255,6 +258,19 @@ def check_glsl(kernels, folder):
     return None
 
 
+def check_transfers():
+    """CUDA's compilers get them in tests/cuda/image.py."""
+    hipcc = tool("hipcc", "/opt/rocm")
+    if not hipcc:
+        return tap.skip("COPY and FILL: hipcc", "there is no hipcc in PATH or /opt/rocm")
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name) / "transfer.hip.cpp"
+        source.write_text("#include <hip/hip_runtime.h>\n" + "".join((tap.ROOT / f"common/lower/{part}").read_text()
+                                                              for part in ("device.h", "task.h", "transfer.inc")))
+        return tap.case("COPY and FILL: hipcc", tap.run(
+            hipcc, "--genco", "--offload-arch=gfx90a", "-x", "hip", "-o", Path(name) / "transfer.co", source))
+
+
 def check_tasks():
     compiler = tool("g++") or tool("clang++")
     if not compiler:
@@ -263,7 +279,7 @@ def check_tasks():
         source = Path(name) / "tasks.cpp"
         source.write_text(TASKS)
         return tap.case("one task for host and device", tap.run(
-            compiler, "-fsyntax-only", f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/cuda", source))
+            compiler, "-fsyntax-only", f"-I{tap.ROOT}/include", f"-I{tap.ROOT}/common", source))
 
 
 def check_functions():
@@ -287,7 +303,7 @@ def check_kernels(header):
 
 def main():
     """Without arguments all of it; else what begins so."""
-    parts = {"tasks": check_tasks, "functions": check_functions}
+    parts = {"tasks": check_tasks, "transfers": check_transfers, "functions": check_functions}
     parts.update((os.path.basename(header), lambda header=header: check_kernels(header)) for header in HEADERS)
     for name, check in parts.items():
         if len(sys.argv) == 1 or name.startswith(tuple(sys.argv[1:])):

@@ -9,8 +9,8 @@ import tap  # noqa: E402
 
 FOLDERS = ["include", "common", "cuda", "fallback", "tests", "bench", "docs", ".ci"]
 LIBRARY = ("include/", "common/", "cuda/", "fallback/")
-CODE = {".c", ".h", ".cu", ".comp", ".def", ".py", ".ninja"}
-C = {".c", ".h", ".cu"}
+CODE = {".c", ".h", ".cu", ".inc", ".comp", ".def", ".py", ".ninja"}
+C = {".c", ".h", ".cu", ".inc"}
 SKIPPED = {".obj", ".png", ".jpg", ".fatbin", ".ptx"}
 COLUMNS, LINES = 120, 700
 

@@ -76,7 +76,7 @@ static void run_on_host(const gk_kernel *kernel, const arrays *all, const uint32
 /* Slot 1 and on: the arguments; behind them the extents. The last is read from memory, as a kernel may have set it. */
 static void run_on_gpu(sim_module *module, const gk_kernel *kernel, const arrays *all, const uint32_t extent[3]) {
   uint64_t slots[GK_MAX_ARGS + 4] = {0}, word = 5, launch = 6;
-  gki_cuda_task task = {.slots = (uintptr_t)slots, .word = (uintptr_t)&word, .number = (uintptr_t)&launch};
+  gki_task task = {.slots = (uintptr_t)slots, .guard = (uintptr_t)&word, .number = (uintptr_t)&launch};
   int32_t counted[2] = {-1, (int32_t)extent[0]};
   for (uint32_t p = 0; p < kernel->param_count; ++p) {
     gk_type type = kernel->params[p].type;
@@ -99,7 +99,7 @@ static void run_on_gpu(sim_module *module, const gk_kernel *kernel, const arrays
   sim_kernel_parameter(there, 0, &offset, &bytes);
   assert_int_equal(bytes, sizeof task);
   sim_kernel_run(there, (unsigned[3]){2, 1, 1}, (unsigned[3]){64, 1, 1}, &task);
-  task.number = task.word; /* skipped: nothing happens twice */
+  task.number = task.guard; /* skipped: nothing happens twice */
   sim_kernel_run(there, (unsigned[3]){2, 1, 1}, (unsigned[3]){64, 1, 1}, &task);
 }
 

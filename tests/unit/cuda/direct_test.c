@@ -73,7 +73,7 @@ static void change_pattern(gk_device *device, gk_graph *graph, int32_t label, si
   assert_ok(gk_cuda_graph(graph, label, NULL, &exec));
   assert_ok(gk_cuda_node(graph, label, task, NULL, &node));
   RIGHT(cu.cuGraphKernelNodeGetParams(node, &parameters));
-  gki_cuda_task given;
+  gki_task given;
   memcpy(&given, parameters.kernelParams[0], sizeof given);
   given.pattern = pattern;
   void *changed[] = {&given};

@@ -113,7 +113,7 @@ static void rig_begin(rig *r, const gk_plan *plan, uint32_t bits) {
   r->b.plan = plan;
   assert_int_equal(gki_cuda_shared_lay_out(plan, &r->shared), GK_OK);
   r->control = piece_of(r->shared.bytes);
-  r->statuses = piece_of((size_t)GKI_CUDA_RING * r->shared.status_bytes);
+  r->statuses = piece_of((size_t)GKI_LAUNCH_RING * r->shared.status_bytes);
   gki_cuda_shared_write(&r->shared, 0, false, r->control);
   ((gk_value *)(r->control + r->shared.slots))[FLAG].ptr = flags;
   for (uint32_t k = 0; k < 2; ++k) {
@@ -153,7 +153,7 @@ static expected expect(const oracle *o, uint64_t number) {
 static const char *judge(const rig *r, const expected *e) {
   const gk_plan *plan = r->b.plan;
   const gki_cuda_status *s =
-    (const gki_cuda_status *)(r->statuses + (e->number - 1) % GKI_CUDA_RING * r->shared.status_bytes);
+    (const gki_cuda_status *)(r->statuses + (e->number - 1) % GKI_LAUNCH_RING * r->shared.status_bytes);
   const gk_state state = e->yielded ? GK_YIELDED : e->stopped ? GK_CANCELLED : GK_FINISHED;
   if (s->number != e->number) return "another launch's status";
   if (s->state != (uint32_t)state) return "another state";
@@ -185,11 +185,11 @@ static void fail_list(const gk_plan *plan, uint64_t seed, uint32_t bits, uint32_
 static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, uint64_t seed, uint64_t random) {
   static oracle o;
   static rig r;
-  static expected posted[GKI_CUDA_RING];
+  static expected posted[GKI_LAUNCH_RING];
   const bool cancelling = pick(&random, 3) == 0, interleaved = pick(&random, 2) != 0;
   const uint32_t bits = (cancelling ? GK_WITH_CANCEL : 0u) | (pick(&random, 2) ? GK_WITH_SWITCH : 0u) |
                         (pick(&random, 2) ? GK_WITH_GUARDS : 0u) | (pick(&random, 2) ? GK_WITH_PLAIN : 0u);
-  const uint32_t launches = pick(&random, 16) ? 6 : GKI_CUDA_RING + 5;
+  const uint32_t launches = pick(&random, 16) ? 6 : GKI_LAUNCH_RING + 5;
   const bool posts = plan->loop_count || plan->checkpoint_count;
   rig_begin(&r, plan, bits);
   uint64_t number = pick(&random, 4) ? 1 : UINT64_C(0xfffffffb);
@@ -220,7 +220,7 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
     const char *wrong = compare_traces(&r.b, &o, interleaved);
     if (!wrong && control_of(&r)->number != number + posts) wrong = "another number";
     if (wrong) fail_list(plan, seed, bits, launch, wrong);
-    posted[(number - 1) % GKI_CUDA_RING] = expect(&o, number);
+    posted[(number - 1) % GKI_LAUNCH_RING] = expect(&o, number);
     number += posts;
     ++sum.launches;
     sum.resumed += target != 0;
@@ -230,12 +230,12 @@ static void run_plan(const gk_plan *plan, const gk_task *tasks, uint32_t count, 
     sum.interleaved += interleaved;
     target = o.yielded && pick(&random, 10) ? o.yielded : 0;
   }
-  for (uint32_t k = 0; posts && k < launches && k < GKI_CUDA_RING; ++k) {
-    const char *wrong = judge(&r, &posted[(number - 2 - k) % GKI_CUDA_RING]);
+  for (uint32_t k = 0; posts && k < launches && k < GKI_LAUNCH_RING; ++k) {
+    const char *wrong = judge(&r, &posted[(number - 2 - k) % GKI_LAUNCH_RING]);
     if (wrong) fail_list(plan, seed, bits, launches - 1 - k, wrong);
   }
   ++sum.lists;
-  sum.wrapped += launches > GKI_CUDA_RING;
+  sum.wrapped += launches > GKI_LAUNCH_RING;
   rig_end(&r);
 }
 

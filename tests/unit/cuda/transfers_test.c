@@ -1,5 +1,5 @@
-/* COPY and FILL of gates.cu, and the probe's kernels, compiled for the host. What COPY and FILL touch is bounded to the
- * byte by AddressSanitizer. */
+/* COPY and FILL of transfer.inc, and the kernels of the probe, compiled for the host. AddressSanitizer bounds what COPY
+ * and FILL touch to the byte. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -31,9 +31,9 @@ enum { TO = 1, FROM, ITEMS, COUNT, TO_ROOM, FROM_ROOM, SLOTS, MOST = 400 };
 typedef struct mover {
   uint64_t slots[SLOTS], word;
   gki_cuda_control control;
-  gki_cuda_failure posts[GKI_CUDA_RING];
+  gki_bad_count posts[GKI_LAUNCH_RING];
   int32_t count[4];
-  gki_cuda_task task;
+  gki_task task;
 } mover;
 
 static void mover_begin(mover *m, const void *to, const void *from) {
@@ -43,8 +43,8 @@ static void mover_begin(mover *m, const void *to, const void *from) {
   m->slots[TO] = (uint64_t)to;
   m->slots[FROM] = (uint64_t)from;
   m->slots[COUNT] = (uint64_t)m->count;
-  m->task = (gki_cuda_task){.slots = (uint64_t)m->slots, .number = (uint64_t)&m->control,
-                            .args = {TO, FROM, TO_ROOM, FROM_ROOM}, .element = 1, .node = 5};
+  m->task = (gki_task){.slots = (uint64_t)m->slots, .number = (uint64_t)&m->control,
+                       .args = {TO, FROM, TO_ROOM, FROM_ROOM}, .element = 1, .node = 5};
 }
 
 /* Memory of just so many bytes, from an address of that remainder; freed by its whole. */
@@ -55,7 +55,7 @@ static unsigned char *ragged(unsigned char **whole, size_t bytes, size_t remaind
   return *whole + remainder;
 }
 
-static void run(mover *m, void (*entry)(const gki_cuda_task task), uint64_t *random) {
+static void run(mover *m, void (*entry)(const gki_task task), uint64_t *random) {
   const unsigned grid = 1 + pick(random, 3), block = 1 + pick(random, 40);
   HOST_RUN(grid, block, entry(m->task));
 }
@@ -153,16 +153,17 @@ static uint32_t copied(mover *m) {
 
 /* The one post of so many elements; it is forgotten then. */
 static void expect_post(mover *m, uint64_t number, int64_t count) {
-  const gki_cuda_failure *post = &m->posts[(number - 1) % GKI_CUDA_RING];
+  const gki_bad_count *post = &m->posts[(number - 1) % GKI_LAUNCH_RING];
   assert_int_equal(post->number, number);
   assert_int_equal(post->node, 5);
   assert_true(post->extent[0] == count && post->extent[1] == 1 && post->extent[2] == 1);
-  for (uint64_t k = 0; k < GKI_CUDA_RING; ++k) assert_true(k == (number - 1) % GKI_CUDA_RING || !m->posts[k].number);
+  for (uint64_t k = 0; k < GKI_LAUNCH_RING; ++k)
+    assert_true(k == (number - 1) % GKI_LAUNCH_RING || !m->posts[k].number);
   memset(m->posts, 0, sizeof m->posts);
 }
 
 static void expect_none(const mover *m) {
-  for (uint64_t k = 0; k < GKI_CUDA_RING; ++k) assert_int_equal(m->posts[k].number, 0);
+  for (uint64_t k = 0; k < GKI_LAUNCH_RING; ++k) assert_int_equal(m->posts[k].number, 0);
 }
 
 static void test_counts(void **state) {
@@ -262,7 +263,7 @@ static void test_word(void **state) {
   (void)state;
   mover m;
   mover_begin(&m, NULL, NULL);
-  m.task.word = (uint64_t)&m.word;
+  m.task.guard = (uint64_t)&m.word;
   assert_int_equal(copied(&m), 1); /* closed in another launch */
   m.word = m.control.number;
   assert_int_equal(copied(&m), 0);

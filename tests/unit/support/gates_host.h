@@ -12,7 +12,6 @@ static pthread_barrier_t *host_barrier; /* NULL: threads one after the other */
 static _Thread_local unsigned host_barriers, host_fences; /* how often this thread came to one: what it orders for
                                                            * others can't be seen where threads take turns */
 
-typedef struct uchar1 { unsigned char x; } uchar1;
 typedef struct uint1 { unsigned x; } uint1;
 typedef struct __attribute__((aligned(16))) uint4 { unsigned x, y, z, w; } uint4;
 
@@ -58,8 +57,8 @@ static int32_t host_consult(const char *at, int32_t value);
 typedef struct host_thread {
   pthread_t thread;
   unsigned grid, block, at, count;
-  void (*entry)(const gki_cuda_task task);
-  const gki_cuda_task *task;
+  void (*entry)(const gki_task task);
+  const gki_task *task;
 } host_thread;
 
 static inline void *host_thread_main(void *user) {
@@ -73,8 +72,8 @@ static inline void *host_thread_main(void *user) {
 }
 
 /* The blocks one after the other, the threads of one at once. */
-static inline void host_run_threads(unsigned grid, unsigned block, void (*entry)(const gki_cuda_task task),
-                                    const gki_cuda_task *task) {
+static inline void host_run_threads(unsigned grid, unsigned block, void (*entry)(const gki_task task),
+                                    const gki_task *task) {
   host_thread *threads = calloc(block, sizeof *threads);
   pthread_barrier_t barrier;
   pthread_barrier_init(&barrier, NULL, block);
