@@ -1,5 +1,5 @@
-/* What those examples beside this file share that use CUDA by hand: kernels from a text of CUDA C++, and nodes of them.
- * There is nothing of gk's here. */
+/* Shared by the examples that make CUDA graphs by hand: compiling kernels from CUDA C++, and adding kernel nodes. This
+ * file doesn't use gk. */
 #ifndef EXAMPLE_BY_HAND_H
 #define EXAMPLE_BY_HAND_H
 #include <cuda.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of CUDA and of NVRTC, which both answer 0 where all is well. */
+/* Ends the program if a call of CUDA or NVRTC fails. Both return 0 on success. */
 #define CHECK(call) \
   do { \
     int result_ = (int)(call); \
@@ -17,7 +17,7 @@
     } \
   } while (0)
 
-/* For the GPU of the current context. */
+/* Compiles for the GPU of the current context. */
 static inline CUmodule compile(const char *source) {
   CUdevice device;
   int major, minor;
@@ -41,7 +41,8 @@ static inline CUmodule compile(const char *source) {
   return module;
 }
 
-/* A kernel behind a node (NULL: behind none). One item is one thread; of more, the last block has some to spare. */
+/* Adds a kernel after a node (NULL: after none), with a thread per item. The last block may have more threads than
+ * items. */
 static inline CUgraphNode add_kernel(CUgraph into, CUgraphNode after, CUmodule module, const char *name, unsigned items,
                                      void **parameters) {
   const unsigned threads = items < 128 ? items : 128;

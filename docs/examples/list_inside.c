@@ -1,6 +1,6 @@
-/* A list of gk's, with a loop and a checkpoint, inside a CUDA graph made by hand: between a kernel that prepares and
- * one that uses the result. The program launches its own graph as before; gk_cuda_arm tells the next launch what was
- * bound and where to start, and gk_poll how it ended.
+/* A list of gk, with a loop and a checkpoint, inside a CUDA graph made by hand. It runs between a kernel that prepares
+ * its input and a kernel that uses its result. The program launches its own graph. gk_cuda_arm sets the new bindings
+ * and the starting place for the next launch, and gk_poll reports how the launch ended.
  *
  *   cc list_inside.c -lgk -lcuda -lnvrtc -o list_inside && ./list_inside */
 #include "by_hand.h"
@@ -16,13 +16,13 @@
   } while (0)
 
 GK_SOURCE(list_inside)
-/* Newton's step for a square root; another one as long as it changes much. */
+/* Newton's step for a square root. Another step follows if this one changed the root much. */
 GK_KERNEL(improve, (inout(float, root), in(float, of), out(int, again))) {
   float next = 0.5f * (root[i] + of[i] / root[i]), change = next > root[i] ? next - root[i] : root[i] - next;
   again[i] = change > 0.00001f ? 1 : 0;
   root[i] = next;
 }
-/* Whether the program should look at it before it goes on. */
+/* Sets the yield flag if the root is large. */
 GK_KERNEL(judge, (in(float, root), value(float, most), out(int, stops))) { stops[i] = root[i] > most ? 1 : 0; }
 GK_SOURCE_END
 
@@ -76,7 +76,7 @@ int main(void) {
     printf("launch %d: root %.1f after %d steps, %s\n", (int)status->launch, (double)found,
            (int)gk_passes(status, NEWTON), status->state == GK_YIELDED ? status->yielded_name : "finished");
   }
-  CHECK(cuGraphExecDestroy(exec)); /* before gk's part of it */
+  CHECK(cuGraphExecDestroy(exec)); /* before the list's graph */
   gk_graph_destroy(graph);
   CHECK(cuGraphDestroy(whole));
   CHECK(cuModuleUnload(module));

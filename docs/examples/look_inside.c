@@ -1,5 +1,5 @@
-/* The driver's own graph of a list: how many nodes it has, a drawing of it for Graphviz, and a node that is changed by
- * hand, here to fewer blocks, so that one kernel leaves room for others on the device.
+/* The driver's own graph of a list. The program counts its nodes, draws it for Graphviz, and changes a node: it gives a
+ * kernel fewer blocks, so that other kernels have room on the device.
  *
  *   cc -std=c11 look_inside.c -lgk -lcuda -o look_inside && ./look_inside */
 #include <cuda.h>
@@ -41,7 +41,7 @@ static void change(gk_device *device, gk_graph *graph) {
   CUgraphNode node;
   CUcontext context;
   size_t nodes = 0, in_body = 0;
-  if (gk_cuda_graph(graph, 0, &whole, &exec) != GK_OK) { /* an older driver: the host gates it */
+  if (gk_cuda_graph(graph, 0, &whole, &exec) != GK_OK) { /* the list is host-gated, as on older drivers */
     printf("no graph to look at: %s\n", gk_error());
     return;
   }
@@ -54,7 +54,7 @@ static void change(gk_device *device, gk_graph *graph) {
   check(cuGraphDebugDotPrint(whole, "/dev/null", 0)); /* or "list.dot" */
   CUDA_KERNEL_NODE_PARAMS parameters;
   check(cuGraphKernelNodeGetParams(node, &parameters));
-  parameters.gridDimX = 1; /* kernels that gk composed take any number of blocks */
+  parameters.gridDimX = 1; /* composed kernels accept any number of blocks */
   check(cuGraphExecKernelNodeSetParams(exec, node, &parameters));
   check(cuCtxPopCurrent(NULL));
 }

@@ -1,5 +1,5 @@
-/* A CUDA graph made by hand gains a loop, and a branch in it, that the device decides by itself: no host in between,
- * and no kernel that knows about conditional handles. The graph follows Collatz's rule from a number down to 1.
+/* A CUDA graph made by hand gets a loop with a branch in it. The device decides both, without the host, and no kernel
+ * needs to know conditional handles. The graph applies Collatz's rule to a number until it is 1.
  *
  *   cc loop_by_hand.c -lgk -lcuda -lnvrtc -o loop_by_hand && ./loop_by_hand */
 #include "by_hand.h"
@@ -48,7 +48,7 @@ int main(void) {
   CUgraphNode counted = add_kernel(loop.body[0], branch.node, module, "count", 1, (void *[]){&steps});
   add_kernel(loop.body[0], counted, module, "look", 1, look);
   CHECK_GK(gk_cuda_end(device, &loop));
-  /* what comes next goes behind loop.node */
+  /* further nodes depend on loop.node */
 
   CUgraphExec exec;
   CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -57,7 +57,7 @@ int main(void) {
     CHECK_GK(gk_upload(device, n, &from[k], sizeof *n));
     CHECK_GK(gk_upload(device, steps, &taken, sizeof taken));
     CHECK(cuGraphLaunch(exec, stream));
-    CHECK_GK(gk_download(device, &taken, steps, sizeof taken)); /* behind it, on the same stream */
+    CHECK_GK(gk_download(device, &taken, steps, sizeof taken)); /* after the launch, on the same stream */
     printf("%lld: %d steps\n", from[k], taken);
   }
   CHECK(cuGraphExecDestroy(exec));

@@ -1,5 +1,4 @@
-/* A whole backend, outside gk's tree: one thread, host memory, every construct. docs/backend-author.md walks through
- * it.
+/* A complete backend outside gk's tree: one thread, host memory, every construct. docs/backend-author.md explains it.
  *
  *   cc -std=c11 -shared -fPIC minimal_backend.c $(pkg-config --cflags --libs gk) -o libserial.so
  *   GK_MODULES=./libserial.so GK_BACKEND=serial ./a-program-of-yours */
@@ -66,7 +65,7 @@ static void *memory_host_address(void *state, void *memory) {
 
 static bool kernel_takes(const gk_kernel *kernel) { return kernel->host != NULL; }
 
-/* Items along one dimension: a number, or an int32 that is read now. Less than one: the task does nothing. */
+/* Items along one dimension: a number, or an int32 that is read now. If it is below 1, the task does nothing. */
 static int64_t extent_of(const gk_plan *plan, const gk_value *values, const gk_node *node, int dimension) {
   uint32_t slot = node->items[dimension];
   if (!slot) return 1;
@@ -79,18 +78,18 @@ static int64_t extent_of(const gk_plan *plan, const gk_value *values, const gk_n
   }
 }
 
-/* A sum parameter gets zeroed memory of this call alone; what was summed is added where it belongs afterwards. */
+/* A sum parameter gets separate zeroed memory for one call. Its sum is then added to the user's memory. */
 static void add_sum(const gk_param *param, void *to, const double *from) {
   if (strcmp(param->element, "double") == 0) *(double *)to += *from;
   else if (strcmp(param->element, "float") == 0) *(float *)to += *(const float *)(const void *)from;
   else *(uint32_t *)to += *(const uint32_t *)(const void *)from;
 }
 
-/* What a task has to do, perhaps nothing; too much of it fails the launch. */
+/* The number of items of a task. A bad count fails the launch. */
 static gk_result count(const gk_plan *plan, const gk_launch_args *launch, uint32_t at, int64_t extent[3],
                        uint64_t *items) {
   const gk_node *node = &plan->nodes[at];
-  const gk_node moves = {.items = {node->items[0]}}; /* the offset of a COPY or FILL is that of its memory */
+  const gk_node moves = {.items = {node->items[0]}}; /* in a COPY or FILL the offset is the memory's, not the count's */
   for (int d = 0; d < 3; ++d)
     extent[d] = extent_of(plan, launch->values, node->op == GK_OP_KERNEL ? node : &moves, d);
   return gk_judge_count(plan, at, launch, extent, items);
@@ -120,7 +119,7 @@ static gk_result run_call(const gk_plan *plan, const gk_value *values, const gk_
   return result == GK_OK ? GK_OK : gk_fail(result, "task %u (%s): the call failed", (unsigned)node->source, node->name);
 }
 
-/* COPY and FILL count in elements of the slot they write. */
+/* COPY and FILL count elements of the slot that they write. */
 static void run_memory(const gk_plan *plan, const gk_value *values, const gk_node *node, uint64_t count) {
   uint32_t to = plan->args[node->args];
   size_t element = plan->slots[to].element_bytes ? plan->slots[to].element_bytes : 1;

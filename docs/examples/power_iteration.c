@@ -1,8 +1,8 @@
 /* cuBLAS in a loop that the device runs by itself: power iteration, for the largest eigenvalue of a symmetric matrix.
  *
- * A pass multiplies a vector by the matrix and takes the norm of what comes out: two calls of cuBLAS, recorded into the
- * body of the loop once their slots are bound. Then it divides by that norm, and compares it with that of the pass
- * before. How many passes it takes the device alone knows.
+ * A pass multiplies a vector by the matrix and computes the norm of the product. These are two calls of cuBLAS. gk
+ * records them into the loop's body when their slots are bound. Then the pass divides by the norm, and compares it with
+ * the norm of the previous pass. The device decides the number of passes.
  *
  *   cc -std=c11 power_iteration.c -lgk -lcublas -lcuda -lm -o power_iteration && ./power_iteration */
 #include <cublas_v2.h>
@@ -24,12 +24,12 @@ GK_SOURCE_END
 enum { N = 32, WORKSPACE = 4 << 20 /* bytes */ };
 typedef struct blas { cublasHandle_t handle; void *workspace; } blas;
 
-/* What the two calls put on the stream is recorded. Numbers of the host are so by value; results stay on the device, or
- * the host would have to wait for them. */
+/* gk records the work that the two calls put on the stream. Numbers of the host are recorded by value. Results stay on
+ * the device; the host would have to wait for them. */
 static cublasStatus_t multiply_on(const blas *b, CUstream stream, int n, const double *a, const double *x, double *y,
                                   double *norm) {
   const double one = 1, zero = 0;
-  cublasStatus_t status = cublasSetStream(b->handle, stream); /* takes the workspace away, so that comes behind it */
+  cublasStatus_t status = cublasSetStream(b->handle, stream); /* removes the workspace, which is set next */
   if (!status) status = cublasSetWorkspace(b->handle, b->workspace, WORKSPACE);
   if (!status) status = cublasSetPointerMode(b->handle, CUBLAS_POINTER_MODE_HOST);
   if (!status) status = cublasDgemv(b->handle, CUBLAS_OP_N, n, n, &one, a, n, x, 1, &zero, y, 1);
@@ -42,7 +42,7 @@ static cublasStatus_t multiply_on(const blas *b, CUstream stream, int n, const d
 static gk_result multiply(const gk_value *args, void *native) {
   const blas *b = args[0].ptr;
   cublasStatus_t status = multiply_on(b, native, args[1].i32, args[2].ptr, args[3].ptr, args[4].ptr, args[5].ptr);
-  (void)cublasSetStream(b->handle, NULL); /* this one is gk's, and gone after the call */
+  (void)cublasSetStream(b->handle, NULL); /* gk destroys its stream after the call */
   if (status) fprintf(stderr, "cuBLAS: %s\n", cublasGetStatusString(status));
   return status ? GK_ERROR_DEVICE : GK_OK;
 }
@@ -72,12 +72,13 @@ static void must(int right) {
   exit(1);
 }
 
-/* Two matrices whose eigenvalues are known: how a string with one end loose yields to forces, and of a string with both
- * ends fixed how stiff it is, but with the other sign beside the diagonal, which doesn't change the largest. */
+/* Two matrices with known eigenvalues. The first is the flexibility of a string with one loose end. The second is the
+ * stiffness of a string with two fixed ends, with the other sign beside the diagonal, which doesn't change the largest
+ * eigenvalue. */
 static double yields(int row, int column) { return row < column ? row + 1 : column + 1; }
 static double is_stiff(int row, int column) { return row == column ? 2 : abs(row - column) == 1 ? 1 : 0; }
 
-/* A in memory of its own: another address than before, so what was recorded is recorded anew. */
+/* A is in new memory. Its address differs from the previous one, so gk records the calls again. */
 static int find(gk_device *device, gk_graph *graph, const char *name, double (*matrix)(int, int), double wanted) {
   static double a[N * N], x[N];
   double found = 0;

@@ -1,6 +1,6 @@
-/* Heat spreads over a plate with edges of a given temperature until nothing moves any more. A CUDA graph has two sweeps
- * over the plate and what the second one changed. In relax_before.c the host launches it, waits, and looks whether it
- * is to be launched again, as such programs do. In relax_after.c the graph does that by itself. There is no other
+/* Heat spreads over a plate whose edges have a fixed temperature, until the temperatures hardly change. A CUDA graph
+ * makes two sweeps over the plate and computes the change. In relax_before.c the host launches the graph, waits, and
+ * decides about the next launch, as such programs do. In relax_after.c the graph decides by itself. There is no other
  * difference.
  *
  *   cc relax_after.c -lgk -lcuda -lnvrtc -lm -o relax && ./relax */
@@ -30,7 +30,7 @@ static const char kernels[] =
   "  p->change = 0;\n"
   "}\n";
 
-/* The temperature of an edge; where all is at rest, of each cell, too. */
+/* The temperature of an edge's cell, and of every cell in the end. */
 static float wanted(int k) {
   const float x = (float)(k % N) / (N - 1), y = (float)(k / N) / (N - 1);
   return x * x - y * y;
@@ -45,7 +45,7 @@ static void add_pass(CUgraph into, CUmodule module, CUdeviceptr a, CUdeviceptr b
   add_kernel(into, node, module, "judge", 1, (void *[]){&state, &limit});
 }
 
-/* What is known once the launch is over. */
+/* Returns the result of a launch. */
 static progress launch(CUgraphExec exec, CUstream stream, CUdeviceptr state) {
   progress found;
   ++launches;
@@ -82,7 +82,7 @@ int main(void) {
   gk_device *device;
   gk_cuda_block loop;
   check_gk(gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &mine.base}, &device));
-  check_gk(gk_cuda_begin(device, GK_OP_DO_WHILE, (int *)state, MOST, graph, NULL, 0, &loop)); /* by `moving` */
+  check_gk(gk_cuda_begin(device, GK_OP_DO_WHILE, (int *)state, MOST, graph, NULL, 0, &loop)); /* `moving` decides */
   add_pass(loop.body[0], module, a, b, state);
   check_gk(gk_cuda_end(device, &loop));
   CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));

@@ -1,8 +1,9 @@
-/* A program that uses CUDA itself, and a list of gk's in the middle: they share the context, the memory and the order
- * of streams, and the host waits once, at the end.
+/* A program that uses CUDA itself, with a list of gk in between. They share the context, the memory and the order of
+ * streams. The host waits once, at the end.
  *
- * The stream is the program's. It puts a copy there, then gk's launch, then a copy back. The list halves numbers until
- * the largest of them is small enough, and only the device knows how often that is. Then the same on another stream.
+ * The stream belongs to the program. It puts a copy there, then gk's launch, then a copy back. The list halves numbers
+ * until the largest is small enough. The device decides the number of passes. Then the program does the same on another
+ * stream.
  *
  *   cc -std=c11 shared_stream.c -lgk -lcuda -o shared_stream && ./shared_stream */
 #include <cuda.h>
@@ -46,7 +47,7 @@ static void check(CUresult result) {
   exit(1);
 }
 
-/* All of it is on the stream when this returns, and nothing was waited for. */
+/* Puts all work on the stream and doesn't wait. */
 static void put(gk_graph *graph, CUstream stream, CUdeviceptr x, const int *from, int *to) {
   check(cuMemcpyHtoDAsync(x, from, NUMBERS * sizeof *from, stream));
   must(gk_launch_on(graph, 0, stream) == GK_OK);
@@ -72,7 +73,7 @@ int main(void) {
   const gk_status *status = NULL;
   must(gk_device_open(&(gk_device_desc){.backend = "cuda", .next = &sharing.base}, &device) == GK_OK);
   must(gk_graph_create(device, &list, 0, &graph) == GK_OK);
-  gk_bind(graph, X, (void *)(uintptr_t)x); /* memory of the program's, as it is */
+  gk_bind(graph, X, (void *)(uintptr_t)x); /* the program's own memory */
   gk_bind_int(graph, COUNT, NUMBERS);
   gk_bind_int(graph, LIMIT, 10);
 
@@ -88,7 +89,7 @@ int main(void) {
   printf("%llu passes, the last number is %d\n", (unsigned long long)gk_passes(status, 0), to[NUMBERS - 1]);
 
   gk_graph_destroy(graph);
-  gk_device_close(device); /* leaves context and stream as they are */
+  gk_device_close(device); /* context and stream stay */
   check(cuMemFree(x));
   check(cuStreamDestroy(other));
   check(cuStreamDestroy(mine));

@@ -1,8 +1,8 @@
-/* A kernel that somebody has tuned for CUDA, in a loop of gk's: heat spreads over a plate until it hardly changes.
+/* A kernel tuned for CUDA, in a loop of gk: heat spreads over a plate until the temperatures hardly change.
  *
- * `spread` is written by hand, with blocks of 16 x 16 threads and a tile in shared memory; `compare` is portable and
- * decides whether there is another pass. How often they run is known to the device alone. Then the plate is another
- * one, of another size: that is an update of just the nodes of `spread`.
+ * `spread` is handwritten, with blocks of 16 x 16 threads and a tile in shared memory. `compare` and `decide` are
+ * portable and decide about the next pass. The device alone knows the number of passes. Then the program uses a plate
+ * of another size. gk updates only the nodes of `spread` for it.
  *
  *   cc -std=c11 tuned.c -lgk -lm -o tuned && ./tuned */
 #include <gk_kernel.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 GK_SOURCE(tuned)
-/* Items are cells; the sum of what changed, and the flag that says whether that is still too much. */
+/* The items of compare are cells. It sums the change; decide sets the flag if the sum is above the limit. */
 GK_KERNEL(compare, (in(float, a), in(float, b), sum(float, change))) { change[0] += fabsf(a[i] - b[i]); }
 GK_KERNEL(decide, (inout(float, change), value(float, limit), out(int, again), inout(int, passes))) {
   again[i] = change[i] > limit ? 1 : 0;
@@ -20,7 +20,7 @@ GK_KERNEL(decide, (inout(float, change), value(float, limit), out(int, again), i
 }
 GK_SOURCE_END
 
-/* As it may stand in a .cu file: CUDA's own words, its own launch shape, its own parameters. */
+/* CUDA C++ as in a .cu file, with its own launch shape and parameters. */
 static const char spread_text[] =
   "extern \"C\" __global__ void spread(float *to, const float *from, int width, int height) {\n"
   "  extern __shared__ float tile[];\n" /* 18 x 18 */
@@ -116,7 +116,7 @@ int main(void) {
   if (gk_device_open(&(gk_device_desc){.backend = "cuda"}, &device) != GK_OK) fail("no CUDA here");
   if (gk_graph_create(device, &list, 0, &graph) != GK_OK) fail("the list");
   spread_over(device, graph, 20, 12);
-  spread_over(device, graph, 20, 12); /* of the same size, in the same memory */
+  spread_over(device, graph, 20, 12); /* the same size and memory */
   spread_over(device, graph, 33, 17);
   gk_graph_destroy(graph);
   gk_device_close(device);

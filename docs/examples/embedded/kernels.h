@@ -1,4 +1,4 @@
-/* Kernels in a file of their own: the program has their text, and gk-embed compiles them when it is built. */
+/* Kernels in a separate file. The program contains their text, and gk-embed compiles them when it is built. */
 #ifndef KERNELS_H
 #define KERNELS_H
 #include "shared.h"

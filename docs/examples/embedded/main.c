@@ -1,9 +1,9 @@
-/* A program that needs no compiler where it runs: its kernels were compiled when it was built (build.ninja). */
+/* A program that needs no compiler at run time. Its kernels are compiled when it is built (build.ninja). */
 #include <gk_info.h>
 #include "kernels.h"
 #include <stdio.h>
 
-extern const gk_images kernel_images; /* what gk-embed wrote */
+extern const gk_images kernel_images; /* in the file that gk-embed writes */
 
 enum { HEIGHT = 1, BY, COUNT };
 static const gk_slot_desc slots[] = {GK_BUFFER(HEIGHT, float), GK_DEFAULT(BY, float, 0.75f), GK_DEFAULT(COUNT, int, 4)};

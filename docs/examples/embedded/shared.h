@@ -1,4 +1,4 @@
-/* What several sources use. */
+/* Functions that several sources use. */
 #ifndef SHARED_H
 #define SHARED_H
 #include <gk_kernel.h>

@@ -1,7 +1,7 @@
-/* body.h - what the kernels and the host both know: vectors, springs, hinges, contacts, and a step's numbers.
+/* Shared by the kernels and the host: vectors, springs, hinges, contacts, and the numbers of a step.
  *
- * All arithmetic that decides anything is done in doubles. Only the curvature of a spring, which steers a solver and
- * never judges its result, is kept in floats. */
+ * All arithmetic that decides is in doubles. Only the curvature of a spring is in floats. It steers the solver and
+ * never judges its result. */
 #ifndef SOFTBODY_BODY_H
 #define SOFTBODY_BODY_H
 #include "gk_kernel.h"
@@ -16,18 +16,18 @@ GK_STRUCT(sym3) { double xx, xy, xz, yy, yz, zz; };
 GK_STRUCT(spring) { double rest, stiffness; };
 /* Two triangles abc and abd at an edge ab, as a spring on the vector wa a + wb b + wc c + wd d; wa makes the sum 0. */
 GK_STRUCT(hinge) { int a, b, c, d; double wb, wc, wd, rest, stiffness; };
-/* A vertex that is, or soon may be, nearer than reach. */
+/* A vertex that is nearer than reach, or may soon be. */
 GK_STRUCT(contact) { int other; float reach; };
 /* A spring's second derivative: `along` in the direction (x, y, z), `across` in the two others. */
 GK_STRUCT(bond) { float x, y, z, along, across; };
-/* A part of the energy, as one vertex sees it: gradient, and its own block of the second derivative. */
+/* A part of the energy at one vertex: its gradient, and its block of the second derivative. */
 GK_STRUCT(term) { v3 gradient; sym3 block; };
 
 /* Constants of a simulation. */
 GK_STRUCT(world) {
   double step;      /* seconds */
   double gravity;   /* m/s^2, downwards */
-  double gap;       /* metres above the ground where it begins to push */
+  double gap;       /* metres above the ground at which it begins to push */
   double ground;    /* its stiffness, in units of mass / step^2 */
   double friction;  /* Coulomb's coefficient */
   double slip;      /* metres of sliding in a step at which friction is full */
@@ -35,16 +35,16 @@ GK_STRUCT(world) {
   double push;      /* stiffness of that, in units of mass / step^2 */
   double cell;      /* metres: side of a cell of the grid */
   double cg;        /* the inner loop ends when its residual has fallen to this share of the first */
-  double enough;    /* joules: or when it is worth less than this */
+  double enough;    /* joules: it also ends when the residual is worth less */
   double still;     /* metres: the outer loop ends when no vertex moves by more */
-  double gain;      /* joules: and the forces that are left would add no more to the energy */
+  double gain;      /* joules: and when the remaining forces add no more energy than this */
   double mass;      /* kilograms: of the whole body */
 };
 
-/* What the loops know; one in device memory. */
+/* The state of the loops, one struct in device memory. */
 GK_STRUCT(control) {
   v3 weight;        /* sum of w, the rows of the system added up */
-  v3 shift;         /* to be taken from a direction, so that it moves no momentum */
+  v3 shift;         /* subtracted from a direction, so that it doesn't change the momentum */
   double rz, first; /* residual in the preconditioner's norm: now, at the start */
   double beta;      /* share of the last direction in the next */
   double alpha;     /* length of the trial step */

@@ -1,4 +1,4 @@
-/* main.c - softbody MESH.obj: drops a mesh, shows how it falls, checks the physics. The last line is for programs. */
+/* softbody MESH.obj drops a mesh, shows the fall, and checks the physics. The last line of output is for programs. */
 #include "gk_info.h"
 #include "render.h"
 #include "step.h"
@@ -31,11 +31,11 @@ typedef struct options {
   bool verify, quiet, help;
 } options;
 
-/* What is watched on the way. */
+/* What the program measures during the fall. */
 typedef struct watch {
-  double mass, start, least, rise;  /* energy: at first, least so far, largest rise above that */
-  v3 momentum;                      /* at first */
-  int free_steps;                   /* before the ground was touched */
+  double mass, start, least, rise;  /* energy: at the start, least so far, largest rise above that */
+  v3 momentum;                      /* at the start */
+  int free_steps;                   /* before the body touches the ground */
   double drift, drift_allowed;      /* of the momentum, in free fall */
   bool landed, finite;
 } watch;
@@ -98,7 +98,7 @@ static bool read_options(int argc, char **argv, options *o) {
   return false;
 }
 
-/* Makes a folder and those it lies in. */
+/* Makes a folder and its parents. */
 static bool make_folder(const char *path, complaint *why) {
   char part[4096];
   size_t size = strlen(path);
@@ -130,8 +130,8 @@ static gk_result start(simulation *s, const options *o, const mesh *body, const 
   return simulation_start(s, &device, body, constants, o->drop, v3_of(0.8, 0.3, 0.5), room);
 }
 
-/* Compares a step with what must hold. In free fall the momentum grows by weight times time. Each step rounds positions
- * of less than 4 m, a few times each, and divides the difference by the step: that is all the error there may be. */
+/* Checks a step. In free fall the momentum grows by weight times time. The only error allowed is rounding: each step
+ * rounds positions of less than 4 m a few times, and divides the difference by the step. */
 static void observe(watch *w, const simulation *s, double drop) {
   w->finite = w->finite && isfinite(s->energy) && isfinite(s->kinetic);
   w->rise = fmax(w->rise, s->energy - w->least);
@@ -151,13 +151,13 @@ static void print_step(const simulation *s, uint64_t newton, uint64_t cg) {
   fflush(stdout);
 }
 
-/* The step after which picture k is drawn: most of them while much happens. */
+/* The step after which picture k is drawn. Most pictures show the impact. */
 static int picture_step(int k, int steps) {
   static const double share[STRIP_PICTURES] = {0.0, 0.1, 0.15, 0.2, 0.27, 0.36, 0.55, 1.0};
   return (int)(steps * share[k] + 0.5);
 }
 
-/* Runs all steps; NULL pictures: none are drawn, and nothing is said. */
+/* Runs all steps. If `pictures` is NULL, it draws and prints nothing. */
 static bool run(simulation *s, const options *o, watch *w, strip *pictures, v3 *x, complaint *why) {
   for (int k = 0, drawn = 0; k <= o->steps; ++k) {
     uint64_t newton = s->newton, cg = s->cg;
@@ -172,8 +172,8 @@ static bool run(simulation *s, const options *o, watch *w, strip *pictures, v3 *
   return true;
 }
 
-/* Simulates again, now with room for all pairs there ever were, and compares every bit of what comes out, and the
- * passes of the loops: an interrupted run is the same as an uninterrupted one. */
+/* Simulates again, with room for the greatest number of pairs, and compares every bit of the result and the passes of
+ * the loops. An interrupted run must equal an uninterrupted one. */
 static bool verify(const options *o, const simulation *first, const v3 *x, const v3 *v, complaint *why) {
   size_t n = (size_t)first->body->vertex_count;
   v3 *again = calloc(2 * n, sizeof *again);
@@ -211,7 +211,7 @@ static bool check(const watch *w, const simulation *s, double depth) {
   return calm && honest && still && above && w->finite;
 }
 
-/* Nothing takes a file's place that isn't whole. */
+/* Replaces a file only by a complete one. */
 static bool put_in_place(const char *part, const char *path, bool written, complaint *why) {
   if (written && rename(part, path) != 0) written = complain(why, "%s: can't be written: %s", path, strerror(errno));
   if (written) printf("wrote  %s\n", path);
@@ -290,7 +290,7 @@ static bool show_plan(const char *format) {
   return text != NULL;
 }
 
-/* The exit code, unless what was said before didn't arrive. */
+/* Returns the exit code, or 1 if standard output failed. */
 static int leave(int code) {
   const bool arrived = fflush(stdout) == 0 && !ferror(stdout);
   if (!arrived) fprintf(stderr, "softbody: standard output can't be written: %s\n", strerror(errno));

@@ -1,6 +1,6 @@
-/* mesh.c - vertices at one place become one, what has no area goes, edges get their springs and hinges. A spring is as
- * stiff as makes a net of triangles act like a membrane (van Gelder 1998: the area beside it over its length squared).
- */
+/* Makes a body from triangles: joins vertices at one place, removes triangles without area, gives edges springs and
+ * hinges. The stiffness of springs makes a net of triangles act like a membrane (van Gelder 1998: the area beside a
+ * spring over its length squared). */
 #include "mesh.h"
 #include <float.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@ typedef struct edge {
   int triangle_count;
   double area;        /* of all of them */
 } edge;
-typedef struct half { int b, opposite, triangle; } half; /* of an edge, in the bucket of its lower vertex */
+typedef struct half { int b, opposite, triangle; } half; /* an edge, in its lower vertex's bucket */
 
 typedef struct builder {
   mesh *body;
   v3 *at;             /* a copy of the file's vertices, about one metre */
   int *rank;          /* vertices in the order of their places */
-  int *same;          /* the vertex that stands for a vertex, later its number in the body */
+  int *same;          /* the vertex that replaces a vertex, later its number in the body */
   int *first, *degree; /* per vertex: where its bucket starts; how full it is */
   half *halves;
   edge *edges;
@@ -30,7 +30,7 @@ static void *obtain(builder *b, size_t count, size_t bytes) {
   return memory;
 }
 
-/* Moves and scales a set of vertices so that the largest extent is 1 and the lowest is at 0. False: they have none. */
+/* Moves and scales vertices: the largest extent becomes 1, the lowest vertex is at 0. False: there is no extent. */
 static bool normalise(v3 *at, int count) {
   v3 low = at[0], high = at[0];
   for (int k = 1; k < count; ++k) {
@@ -70,7 +70,7 @@ static double area_of(const v3 *at, const int *t) {
   return 0.5 * v3_length(v3_cross(v3_sub(at[t[1]], at[t[0]]), v3_sub(at[t[2]], at[t[0]])));
 }
 
-/* Whether a triangle has an area to speak of: a needle's normal is noise. */
+/* Whether a triangle's area is large enough. The normal of a needle is noise. */
 static bool is_flat(const v3 *at, const int *t) {
   v3 a = v3_sub(at[t[1]], at[t[0]]), b = v3_sub(at[t[2]], at[t[0]]), c = v3_sub(at[t[2]], at[t[1]]);
   double longest = fmax(v3_dot(a, a), fmax(v3_dot(b, b), v3_dot(c, c)));
@@ -108,7 +108,7 @@ static void drop_repeated(builder *b) {
   free(keys);
 }
 
-/* Triangles that count, and only the vertices that they use. */
+/* Keeps the valid triangles, and only the vertices that they use. */
 static bool choose(builder *b, const char *path, const obj *from, complaint *why) {
   mesh *body = b->body;
   int count = from->vertex_count, used = 0;
@@ -149,7 +149,7 @@ static int compare_halves(const void *left, const void *right) {
   return a->triangle < b->triangle ? -1 : a->triangle > b->triangle;
 }
 
-/* Edges, sorted by their ends: each triangle throws three into the buckets of their lower ends. */
+/* Sorts edges by their ends. Each triangle puts three into the buckets of their lower ends. */
 static void find_edges(builder *b) {
   mesh *body = b->body;
   memset(b->degree, 0, (size_t)body->vertex_count * sizeof *b->degree);
@@ -199,7 +199,7 @@ static void make_springs(builder *b, const material *stuff) {
   for (int k = 0; k < body->edge_count; ++k) {
     const edge *e = b->edges + k;
     double length = v3_length(v3_sub(b->at[e->b], b->at[e->a]));
-    /* Slivers would ask for any stiffness; two equilateral triangles have 0.87. */
+    /* Limits the stiffness beside slivers. Two equilateral triangles have 0.87. */
     spring s = {length, stuff->membrane * fmin(fmax(e->area / (length * length), 0.1), 4.0)};
     int at = body->spring_first[e->a] + b->degree[e->a]++, to = body->spring_first[e->b] + b->degree[e->b]++;
     body->springs[at] = body->springs[to] = s;
@@ -209,7 +209,7 @@ static void make_springs(builder *b, const material *stuff) {
   }
 }
 
-/* One side of a hinge ab: the vector from vertex c to its foot on ab, over its length. *foot is where on ab. */
+/* One side of a hinge ab: the vector from vertex c to its foot on ab, divided by its length. *foot: its place on ab. */
 static double side_of(v3 a, v3 b, v3 c, double *foot) {
   v3 e = v3_sub(b, a), d = v3_sub(c, a);
   double length = v3_length(e), height = v3_length(v3_cross(e, d)) / length;
@@ -262,7 +262,7 @@ static void make_hinges(builder *b, const material *stuff) {
   body->share_count = 4 * body->hinge_count;
 }
 
-/* A third of each triangle to each of its corners; no vertex so light that a touch would throw it. */
+/* Gives each corner a third of its triangle's mass. Each vertex has a least mass, or a contact would throw it. */
 static void make_masses(builder *b, const material *stuff) {
   mesh *body = b->body;
   double total = 0.0;
@@ -280,7 +280,7 @@ bool mesh_build(const char *path, const obj *from, const material *stuff, mesh *
   builder b = {.body = body};
   bool good = false;
   memset(body, 0, sizeof *body);
-  complain(why, "%s: there isn't enough memory for a mesh of this size", path); /* true unless something else is said */
+  complain(why, "%s: there isn't enough memory for a mesh of this size", path); /* a later message replaces it */
   body->triangles = obtain(&b, triangles, sizeof *body->triangles);
   b.at = obtain(&b, vertices, sizeof *b.at);
   b.rank = obtain(&b, vertices, sizeof *b.rank);
@@ -326,11 +326,11 @@ done:
 }
 
 double mesh_reach(const mesh *body, double wanted) {
-  enum { CELLS = 1 << 16, CROWD = 100 /* vertices that one looks at, on the average */ };
+  enum { CELLS = 1 << 16, CROWD = 100 /* vertices that one vertex compares itself with, on average */ };
   int *count = malloc(CELLS * sizeof *count);
   if (!count) return 0.0;
   for (double looks = DBL_MAX; looks > CROWD * (double)body->vertex_count; wanted *= 0.5) {
-    looks = -(double)body->vertex_count * body->vertex_count / CELLS; /* what chance alone puts together */
+    looks = -(double)body->vertex_count * body->vertex_count / CELLS; /* pairs that share a cell by chance */
     memset(count, 0, CELLS * sizeof *count);
     for (int k = 0; k < body->vertex_count; ++k) {
       v3 c = v3_scale(1.0 / wanted, body->rest[k]);

@@ -1,17 +1,17 @@
-/* mesh.h - from the triangles of a file to a body that can fall: one metre, masses, springs, hinges. */
+/* Makes a body from the triangles of a file: scaled to one metre, with masses, springs and hinges. */
 #ifndef SOFTBODY_MESH_H
 #define SOFTBODY_MESH_H
 #include "body.h"
 #include "obj.h"
 
-/* What the body is made of. */
+/* The material of the body. */
 typedef struct material {
   double density;  /* kg/m^2 */
   double membrane; /* N/m, against stretching */
   double bending;  /* N m, against bending */
 } material;
 
-/* Vertices that are joined, left out or not, and the lists that the kernels walk. */
+/* The vertices that remain, and the lists that the kernels read. */
 typedef struct mesh {
   int vertex_count, triangle_count, spring_count, hinge_count, share_count;
   v3 *rest;                /* one metre in its largest extent, lowest at y = 0 */
@@ -21,7 +21,7 @@ typedef struct mesh {
   int *spring_other;
   spring *springs;
   hinge *hinges;
-  int *share_first;        /* vertex_count + 1; the hinges a vertex has a share in */
+  int *share_first;        /* vertex_count + 1; the hinges of a vertex */
   int *share_hinge;
   double *share_weight;
   int edge_count, open_edges, crowded_edges; /* all; with one triangle; with more than two */
@@ -29,11 +29,11 @@ typedef struct mesh {
   double edge;             /* mean length of an edge */
 } mesh;
 
-/* False: *why says what is wrong; *body is empty. */
+/* @return False: *why has the reason, and *body is empty. */
 bool mesh_build(const char *path, const obj *from, const material *stuff, mesh *body, complaint *why);
 
-/* The distance at which the body shall feel itself: `wanted`, or less where so many vertices are nearer to each other
- * than that, that looking at each other would take forever. 0: out of memory. */
+/* The distance at which the body's vertices push each other: `wanted`, or less if so many vertices are nearer to each
+ * other that comparing them would take too long. 0: out of memory. */
 double mesh_reach(const mesh *body, double wanted);
 
 void mesh_free(mesh *body);

@@ -1,5 +1,4 @@
-/* obj.c - the reader trusts nothing: every number is checked where it stands, every index once all vertices are known.
- */
+/* Reads OBJ files. It checks every number where it is read, and every index when all vertices are known. */
 #include "obj.h"
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +27,7 @@ bool complain(complaint *why, const char *format, ...) {
   return false;
 }
 
-/* "file:line: " and a sentence, with the word at hand where there is one. Strange bytes are shown as dots. */
+/* Reports "file:line: " and a sentence, with the current word if there is one. Unprintable bytes become dots. */
 static bool reject(const reader *r, const char *word, const char *sentence) {
   char shown[SHOWN + 8] = "";
   int size = 0;
@@ -47,7 +46,7 @@ static bool reject(const reader *r, const char *word, const char *sentence) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 
-/* Over blanks, and over line ends that a backslash hides; stops at the end of the line. */
+/* Skips blanks, and line ends behind a backslash. Stops at the end of the line. */
 static void skip_blanks(reader *r) {
   for (;;) {
     while (r->at < r->end && is_blank(*r->at)) ++r->at;
@@ -108,7 +107,7 @@ static bool read_corner(reader *r, int *corner) {
   return true;
 }
 
-/* Room for one more of `bytes` in an array of `count`. */
+/* Makes room for one more element of `bytes` in an array of `count`. */
 static bool make_room(reader *r, void *array, int count, int *room, size_t bytes) {
   if (count < *room) return true;
   int wanted = *room < 512 ? 1024 : *room * 2;
@@ -162,7 +161,7 @@ static bool read_line(reader *r) {
       return reject(r, word, "this is not text; is it an OBJ file?");
   if (r->at - word == 1 && *word == 'v') return read_vertex(r);
   if (r->at - word == 1 && *word == 'f') return read_face(r);
-  return true; /* texture, normals, groups, materials, lines: nothing that would fall */
+  return true; /* texture, normals, groups, materials, lines: not needed */
 }
 
 static void skip_line(reader *r) {
@@ -185,7 +184,7 @@ static bool read_all(reader *r) {
   }
   for (; r->at < r->end; skip_line(r))
     if (!read_line(r)) return false;
-  if (r->line > 1) --r->line; /* the last one there is */
+  if (r->line > 1) --r->line; /* the last line */
   if (!r->mesh.vertex_count) return reject(r, NULL, "the file ends without a vertex (a line \"v x y z\")");
   if (!r->mesh.triangle_count) return reject(r, NULL, "the file ends without a face (a line \"f 1 2 3\")");
   for (int k = 0; k < r->mesh.triangle_count; ++k) {
@@ -225,7 +224,7 @@ bool obj_read(const char *path, obj *mesh, complaint *why) {
       text = grown;
     }
     size_t got = fread(text + size, 1, room - size - 1, file);
-    bool strange = memchr(text + size, 0, got) != NULL; /* obj_parse says so; a device may have no end */
+    bool strange = memchr(text + size, 0, got) != NULL; /* obj_parse reports it; a device may have no end */
     size += got;
     if (!got || strange) break;
     if (size > largest_file) {

@@ -1,11 +1,11 @@
-/* obj.h - reads and writes the part of Wavefront's OBJ format that describes a mesh: v and f. */
+/* Reads and writes the part of Wavefront's OBJ format that describes a mesh: v and f. */
 #ifndef SOFTBODY_OBJ_H
 #define SOFTBODY_OBJ_H
 #include "body.h"
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { OBJ_LIMIT = 1 << 24 /* vertices, and triangles, at most: everything later can count with an int */ };
+enum { OBJ_LIMIT = 1 << 24 /* the most vertices or triangles: int can count all */ };
 
 typedef struct obj {
   v3 *vertices;
@@ -22,10 +22,10 @@ __attribute__((format(printf, 2, 3)))
 /* Writes the complaint; returns false, so that a failing function can end with it. */
 bool complain(complaint *why, const char *format, ...);
 
-/* Reads a file. False: *why says what is wrong and where, and *mesh is empty. */
+/* Reads a file. @return False: *why has the reason and the place, and *mesh is empty. */
 bool obj_read(const char *path, obj *mesh, complaint *why);
 
-/* The same from memory: `size` bytes at `text`, and a 0 behind them; `path` is for messages. */
+/* The same from memory: `size` bytes at `text`, followed by a 0. `path` is for messages. */
 bool obj_parse(const char *path, const char *text, size_t size, obj *mesh, complaint *why);
 
 /* Writes a mesh. */

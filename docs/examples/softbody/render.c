@@ -1,6 +1,5 @@
-/* render.c - triangles into a depth buffer, once from the light for its shadow (Williams 1978, softened as in Reeves et
- * al. 1987), once from the eye; the pattern on the skin is a function of where a point was at rest, so it shows strain.
- */
+/* Draws triangles into a depth buffer: once from the light for the shadow (Williams 1978, softened as in Reeves et al.
+ * 1987), once from the eye. The pattern on the skin depends on a point's place at rest, so it shows strain. */
 #include "render.h"
 #include <errno.h>
 #include <png.h>
@@ -9,10 +8,10 @@
 
 enum { WIDTH = 330, HEIGHT = 460, FINE = 3 /* samples along a pixel's side */, SHADOW = 1024 };
 
-/* A view: eye, axes, and how far a unit at distance 1 reaches on the picture; no perspective for the light. */
+/* A view: eye, axes, and the length on the picture of a unit at distance 1. The light has no perspective. */
 typedef struct view { v3 eye, right, up, ahead; double zoom; bool parallel; int width, height; } view;
 
-/* What a pixel shows: how far, which triangle, where on it. */
+/* What a pixel shows: depth, triangle, place on the triangle. */
 typedef struct hit { float depth, b, c; int triangle; } hit;
 
 typedef struct scene {
@@ -44,8 +43,8 @@ static bool project(const view *v, v3 p, v3 *to) {
   return depth > 0.05 && fabs(to->x) < 1e5 && fabs(to->y) < 1e5;
 }
 
-/* Keeps of the pixels `from` to `to` of a row those, and a few more, where a weight that is `at` + `rate` x isn't
- * negative: a mesh may be a fan of needles, each of which crosses the picture. */
+/* Shortens the range of pixels `from` to `to` of a row to those where the weight `at` + `rate` x isn't negative, and a
+ * few more. A mesh may be a fan of needles that each cross the picture. */
 static void narrow(double at, double rate, double *from, double *to) {
   if (rate > 0.0) *from = fmax(*from, fmin(floor(-at / rate) - 1.0, *to + 1.0));
   else if (rate < 0.0) *to = fmin(*to, fmax(ceil(-at / rate) + 1.0, *from - 1.0));
@@ -59,7 +58,7 @@ static void draw_triangle(const view *v, hit *image, int number, v3 a, v3 b, v3 
   int left = (int)fmax(fmin(p.x, fmin(q.x, r.x)), 0.0), top = (int)fmax(fmin(p.y, fmin(q.y, r.y)), 0.0);
   int right = (int)fmin(fmax(p.x, fmax(q.x, r.x)), v->width - 1),
       low = (int)fmin(fmax(p.y, fmax(q.y, r.y)), v->height - 1);
-  double rate_b = (r.y - p.y) / area, rate_c = (p.y - q.y) / area; /* of the corners' weights, along a row */
+  double rate_b = (r.y - p.y) / area, rate_c = (p.y - q.y) / area; /* the change of the corners' weights along a row */
   for (int row = top; row <= low; ++row) {
     double y0 = row + 0.5 - p.y, at_b = (-(p.x * (r.y - p.y)) - y0 * (r.x - p.x)) / area;
     double at_c = ((q.x - p.x) * y0 + p.x * (q.y - p.y)) / area, from = left, to = right;
@@ -72,7 +71,7 @@ static void draw_triangle(const view *v, hit *image, int number, v3 a, v3 b, v3 
       double wc = ((q.x - p.x) * (y - p.y) - (q.y - p.y) * (x - p.x)) / area, wa = 1.0 - wb - wc;
       if (wa < 0.0 || wb < 0.0 || wc < 0.0) continue;
       double depth = wa * p.z + wb * q.z + wc * r.z;
-      if (!v->parallel) { /* what is even in space is so in 1 / depth on the picture */
+      if (!v->parallel) { /* what is linear in space is linear in 1 / depth on the picture */
         depth = 1.0 / (wa / p.z + wb / q.z + wc / r.z);
         wb *= depth / q.z;
         wc *= depth / r.z;
@@ -91,8 +90,8 @@ static void draw_body(const scene *s, const view *v, hit *image) {
   }
 }
 
-/* How much of the light reaches p: taps around it in the light's depth buffer, wider away from what casts the shadow.
- */
+/* The share of light that reaches p: samples around it in the light's depth buffer, wider at a larger distance from the
+ * object that casts the shadow. */
 static double lit(const scene *s, v3 p, double spread) {
   static const double taps[12][2] = {{0.1, 0.2}, {-0.3, 0.2}, {0.2, -0.4}, {-0.5, -0.2}, {0.6, 0.3}, {-0.1, 0.7},
                                      {-0.7, 0.5}, {0.5, -0.7}, {-0.3, -0.8}, {0.9, -0.1}, {-0.95, 0.0}, {0.4, 0.85}};
@@ -127,7 +126,7 @@ static v3 shade_body(const scene *s, const hit *h, v3 direction) {
   if (v3_dot(n, direction) > 0.0) n = v3_scale(-1.0, n);
   v3 to_light = v3_scale(-1.0, s->light.ahead), half_way = unit(v3_sub(to_light, direction));
   double sun = fmax(v3_dot(n, to_light), 0.0) * lit(s, v3_mad(p, 0.01, n), 3.0);
-  double open = 0.55 + 0.45 * ramp(-0.05, 0.35, p.y); /* near the ground less of the sky is seen */
+  double open = 0.55 + 0.45 * ramp(-0.05, 0.35, p.y); /* near the ground less of the sky is visible */
   double gloss = pow(fmax(v3_dot(n, half_way), 0.0), 40.0) * (sun > 0.0 ? 0.25 : 0.0);
   double rim = pow(1.0 - fmax(-v3_dot(n, direction), 0.0), 3.0) * 0.12;
   v3 ambient = v3_scale(open, mix3(v3_of(0.30, 0.26, 0.22), v3_of(0.46, 0.52, 0.60), 0.5 + 0.5 * n.y));
@@ -141,7 +140,7 @@ static v3 shade_ground(const scene *s, v3 direction) {
   v3 p = v3_mad(eye, -eye.y / direction.y, direction);
   double distance = v3_length(p), line = 0.0;
   const double at[2] = {p.x, p.z};
-  for (int k = 0; k < 2; ++k) { /* lines every quarter of a metre, wider far away so that they stay a pixel */
+  for (int k = 0; k < 2; ++k) { /* lines every 0.25 m; wider far away, to cover a pixel */
     double off = fabs(at[k] / 0.25 - floor(at[k] / 0.25 + 0.5)) * 0.25, width = 0.004 + 0.002 * distance;
     line = fmax(line, 1.0 - ramp(0.5 * width, width, off));
   }
@@ -188,7 +187,7 @@ void strip_free(strip *s) {
   s->rgb = NULL;
 }
 
-/* Above which point of the ground the body is: the camera goes with it. */
+/* The point of the ground below the body. The camera follows it. */
 static v3 middle_of(const mesh *body, const v3 *x) {
   v3 sum = {0.0, 0.0, 0.0};
   double mass = 0.0;
@@ -206,7 +205,7 @@ bool strip_draw(strip *row, int index, const mesh *body, const v3 *x) {
   s.shadow = malloc((size_t)SHADOW * SHADOW * sizeof *s.shadow);
   bool good = s.normals && s.image && s.shadow;
   if (good) {
-    for (int k = 0; k < body->triangle_count; ++k) { /* a normal's length is the area: large triangles count for more */
+    for (int k = 0; k < body->triangle_count; ++k) { /* a normal's length is the triangle's area */
       const int *t = body->triangles[k];
       v3 n = v3_cross(v3_sub(x[t[1]], x[t[0]]), v3_sub(x[t[2]], x[t[0]]));
       for (int c = 0; c < 3; ++c) s.normals[t[c]] = v3_add(s.normals[t[c]], n);

@@ -1,24 +1,24 @@
-/* softbody.kernel.h - one implicit Euler step of a deformable triangle mesh, as kernels.
+/* One implicit Euler step of a deformable triangle mesh, as kernels.
  *
  * A step minimises E(x) = |x - guess|^2 m / (2 h^2) + springs(x) + hinges(x) + contacts(x) + ground(x) + friction(x),
  * the incremental potential of Kane et al. 2000, by Newton's method with a line search. Every part of the second
- * derivative is made positive definite by itself, as Teran et al. 2005 do for elements, so that conjugate gradients
+ * derivative is made positive definite separately, as Teran et al. 2005 do for elements, so that conjugate gradients
  * apply.
- * - springs lie on edges, as stiff as van Gelder 1998 found them to act like a membrane.
- * - hinges resist bending through the vector of Bergou et al. 2006; here its length wants to be what it was at rest.
- * - contacts push vertices of the body apart that are near now but weren't at rest.
- * - ground is a barrier that no vertex passes; friction is the smoothed, lagged one of Li et al. 2020 (IPC).
- * Forces between vertices come in pairs that cancel to the last bit or nearly, and the solver keeps the translations
- * apart (deflation, Nicolaides 1987): thus momentum is right to rounding however early its loops end.
+ * - springs are edges. Their stiffness makes the mesh act like a membrane (van Gelder 1998).
+ * - hinges resist bending through the vector of Bergou et al. 2006. A hinge pulls its length to the length at rest.
+ * - contacts push vertices apart that are near now and weren't near at rest.
+ * - ground is a barrier that no vertex passes. Friction is the smoothed, lagged friction of Li et al. 2020 (IPC).
+ * Forces between vertices come in pairs that cancel, almost to the last bit, and the solver treats translations
+ * separately (deflation, Nicolaides 1987). So momentum is right up to rounding, even if the solver's loops end early.
  *
- * Nothing here depends on the order of atomics: they count, or take a maximum, or place what is sorted afterwards. */
+ * Nothing here depends on the order of atomics: they count, take a maximum, or place entries that are sorted later. */
 #include "body.h"
 
 GK_SOURCE(softbody, &body_math)
 
 /* ---- begin ------------------------------------------------------------------------------------------------------- */
 
-/* Where the body would be without forces; the search starts there. A body that touches anything starts where it is:
+/* The body's place without forces, where the search starts. A body that touches anything starts at its present place:
  * from beyond a contact the search could end in another minimum, of higher energy. */
 GK_KERNEL(predict, (inout(v3, x), out(v3, x_old), out(v3, guess), in(v3, v), in(int, touching), in(int, contact_first),
                     in(world, w), value(int, n))) {
@@ -58,7 +58,7 @@ GK_KERNEL(scan_totals, (inout(int, block), out(int, first), value(int, blocks), 
   for (int k = 0; k < blocks; ++k) {
     int here = block[k];
     block[k] = total;
-    total = here > 1073741824 - total ? 1073741824 : total + here; /* more than any buffer, and no overflow */
+    total = here > 1073741824 - total ? 1073741824 : total + here; /* above any buffer's size, without overflow */
   }
   first[n] = total;
 }
@@ -73,7 +73,7 @@ GK_KERNEL(place, (out(int, member), atomic(int, count), in(int, first), in(v3, x
   int c = cell_of_vertex(x[i], w[0].cell, cells);
   member[first[c] + gk_atomic_add(&count[c], -1) - 1] = i;
 }
-GK_KERNEL(sort_cell, (inout(int, member), in(int, first))) { /* what atomics placed in any order gets one */
+GK_KERNEL(sort_cell, (inout(int, member), in(int, first))) { /* atomics placed the members in any order */
   for (int k = first[i] + 1; k < first[i + 1]; ++k) {
     int m = member[k], at = k;
     while (at > first[i] && member[at - 1] > m) {
@@ -83,13 +83,12 @@ GK_KERNEL(sort_cell, (inout(int, member), in(int, first))) { /* what atomics pla
     member[at] = m;
   }
 }
-/* Runs twice, once to count and with room for nothing, once to fill. A pair keeps its distance `reach`, or 0.7 of the
- * distance at rest if that is less: a body at rest doesn't touch itself. Both ends find each other by the same numbers.
- */
+/* Runs twice: first with room 0 to count, then to fill. A pair keeps the distance `reach`, or 0.7 of its distance at
+ * rest if that is less, so a body at rest doesn't touch itself. Both ends compute with the same numbers and agree. */
 GK_KERNEL(find_contacts, (out(int, count), out(contact, contacts), in(int, first), in(v3, x), in(v3, rest),
                           in(int, cell_first), in(int, member), in(int, spring_first), in(int, spring_other),
                           in(world, w), value(int, cells), value(int, room))) {
-  if (room > 0 && first[i] == first[i + 1]) return; /* counted: there are none */
+  if (room > 0 && first[i] == first[i + 1]) return; /* the first run found none */
   v3 p = x[i];
   double cell = w[0].cell, reach = w[0].reach;
   int cx = cell_of(p.x, cell), cy = cell_of(p.y, cell), cz = cell_of(p.z, cell), found = 0;
@@ -101,10 +100,10 @@ GK_KERNEL(find_contacts, (out(int, count), out(contact, contacts), in(int, first
       v3 q = x[j], d = v3_sub(q, p), d_rest = v3_sub(rest[j], rest[i]);
       double near = v3_dot(d, d);
       if (j == i || near > 1.69 * reach * reach || near > 0.8281 * v3_dot(d_rest, d_rest)) continue;
-      /* The same hash only? */
+      /* Another cell may have the same hash. */
       if (cell_of(q.x, cell) != ax || cell_of(q.y, cell) != ay || cell_of(q.z, cell) != az) continue;
       bool here = spring_first[i + 1] - spring_first[i] < spring_first[j + 1] - spring_first[j];
-      int s = spring_first[here ? i : j], end = spring_first[here ? i + 1 : j + 1]; /* the one with fewer may tell */
+      int s = spring_first[here ? i : j], end = spring_first[here ? i + 1 : j + 1]; /* search the shorter list */
       while (s < end && spring_other[s] != (here ? j : i)) ++s;
       if (s < end) continue; /* joined by an edge */
       int at = room > 0 ? first[i] + found : 0;
@@ -189,11 +188,11 @@ GK_KERNEL(pushing, (out(term, push), out(bond, contact_bonds), in(v3, x), in(dou
 
 /* ---- the linear system A u = r ----------------------------------------------------------------------------------- */
 
-/* The ground's barrier over the mass over step^2, for y below the gap: gap (gap - y)^2 / y, and what it pushes. */
+/* The ground's barrier, divided by mass / step^2, for y below the gap: gap (gap - y)^2 / y; and its force. */
 GK_FN double ground_energy(double y, double gap) { return y < gap ? gap * (gap - y) * (gap - y) / y : 0.0; }
 GK_FN double ground_push(double y, double gap) { return y < gap ? gap * (gap * gap / (y * y) - 1.0) : 0.0; }
 
-/* Friction's force over the distance slid. */
+/* Friction's force, divided by the distance slid. */
 GK_FN double friction_rate(double slid, double slip) {
   return slid < slip ? (2.0 - slid / slip) / slip : 1.0 / slid;
 }
@@ -235,7 +234,7 @@ GK_KERNEL(add_rows, (sum(double, row_x), sum(double, row_y), sum(double, row_z),
   row_y[0] += rows[i].y;
   row_z[0] += rows[i].z;
 }
-/* The best translation: it makes the residual's sum 0, which it stays. */
+/* The best translation. It makes the residual's sum 0, and the sum stays 0. */
 GK_KERNEL(translate, (out(control, c), inout(double, sum_x), inout(double, sum_y), inout(double, sum_z),
                       inout(double, row_x), inout(double, row_y), inout(double, row_z))) {
   c[0].weight = v3_of(row_x[0], row_y[0], row_z[0]);
@@ -259,7 +258,7 @@ GK_KERNEL(start_solve, (out(v3, u), inout(v3, r), out(v3, z), sum(double, rz), s
   sum_y[0] += rows[i].y * s.y;
   sum_z[0] += rows[i].z * s.z;
 }
-/* After start_solve and after each pass: go on? */
+/* Decides after start_solve and after each pass whether to continue. */
 GK_KERNEL(judge_solve, (inout(control, c), out(int, solving), inout(double, rz), inout(double, pq),
                         inout(double, sum_x), inout(double, sum_y), inout(double, sum_z), in(world, w))) {
   double now = rz[0];
@@ -315,12 +314,12 @@ GK_KERNEL(advance, (inout(v3, u), inout(v3, r), out(v3, z), sum(double, rz), sum
 /* ---- line search ------------------------------------------------------------------------------------------------- */
 
 GK_KERNEL(start_search, (inout(control, c), out(uint, largest))) {
-  c[0].alpha = 0.0; /* the first trial only tells the energy to be beaten */
+  c[0].alpha = 0.0; /* the first trial only measures the energy before the step */
   c[0].trials = 0;
   c[0].accepted = 0;
   largest[0] = 0u;
 }
-/* A vertex that would pass the ground stops on its way there; what the step is worth, the energy tells. */
+/* A vertex that would pass the ground stops before it. The energy decides whether the step is good. */
 GK_KERNEL(try_step, (out(v3, trial), in(v3, x), in(v3, u), in(control, c))) {
   v3 to = v3_mad(x[i], c[0].alpha, u[i]);
   to.y = fmax(to.y, 0.2 * x[i].y);
@@ -342,7 +341,7 @@ GK_KERNEL(add_energy, (sum(double, energy), in(v3, trial), in(v3, x_old), in(v3,
     double by = fmax((double)contacts[k].reach - v3_length(v3_sub(trial[j], here)), 0.0);
     paired += push_between(mass[i], mass[j], w[0]) * by * by;
   }
-  energy[0] += total + 0.25 * paired; /* each pair is met twice */
+  energy[0] += total + 0.25 * paired; /* each pair occurs twice */
 }
 GK_KERNEL(add_hinges, (sum(double, energy), in(v3, trial), in(hinge, hinges))) {
   hinge g = hinges[i];
@@ -359,9 +358,9 @@ GK_KERNEL(judge_search, (inout(control, c), out(int, searching), inout(double, e
     c[0].before = now;
     c[0].best = 0.0;
     c[0].alpha = 1.0;
-  } else if (c[0].accepted == 2) { /* back at the best */
+  } else if (c[0].accepted == 2) { /* the best trial again */
     searching[0] = 0;
-  } else if (c[0].best > 0.0 ? now < c[0].least : now <= c[0].before + 1e-13 * fabs(c[0].before)) { /* no NaN passes */
+  } else if (c[0].best > 0.0 ? now < c[0].least : now <= c[0].before + 1e-13 * fabs(c[0].before)) { /* false for NaN */
     c[0].accepted = 1;
     c[0].best = alpha;
     c[0].least = now;
@@ -381,7 +380,7 @@ GK_KERNEL(accept, (inout(v3, x), atomic(uint, largest), in(v3, trial), in(contro
   gk_atomic_max(&largest[0], gk_bits((float)v3_length(v3_sub(trial[i], x[i]))));
   x[i] = trial[i];
 }
-/* Where forces don't balance, a step adds to the energy what they would do along it; little of that may be left. */
+/* Unbalanced forces add energy along a step. The loop ends when that energy is small. */
 GK_KERNEL(judge_newton, (out(int, moving), in(uint, largest), inout(double, gain), in(control, c), in(world, w))) {
   bool moves = largest[0] > gk_bits((float)w[0].still) || gain[0] > w[0].gain;
   moving[0] = c[0].accepted != 0 && moves ? 1 : 0;
@@ -417,9 +416,9 @@ GK_KERNEL(measure, (sum(double, energy), sum(double, kinetic), sum(double, momen
   momentum_z[0] += mass[i] * v[i].z;
   touching[0] += x[i].y < w[0].gap ? 1 : 0;
 }
-/* Where the energy is no convex function of the shape (a fold snaps, vertices roll over each other), a step may gain
- * some. It is taken back from the motion about the centre of mass, which leaves momentum alone: the idea of Dinev et
- * al. 2018 (FEPR), by one factor for all vertices. How much it was is told. */
+/* A step may gain energy where the energy isn't a convex function of the shape (a fold snaps, vertices roll over each
+ * other). This kernel removes it from the motion about the centre of mass, by one factor for all vertices, so momentum
+ * stays (the idea of Dinev et al. 2018, FEPR). `taken` has the sum of removed energy. */
 GK_KERNEL(judge_energy, (inout(double, energy), inout(double, kinetic), out(double, keep), inout(double, highest),
                          inout(double, taken), in(double, momentum_x), in(double, momentum_y), in(double, momentum_z),
                          in(world, w))) {

@@ -1,4 +1,4 @@
-/* step.c - the task list of one implicit Euler step, and the host's part: launching it, making room for contacts. */
+/* The task list of one implicit Euler step, and the host's part: launching it and making room for contacts. */
 #include "softbody.kernel.h"
 #include "step.h"
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum slot {
 enum label { CONTACTS = 1, NEWTON, SOLVE, SEARCH };
 
 static const gk_slot_desc slots[] = {
-  /* The body: where it is, was, would be, is tried, was made; and its parts. */
+  /* The body: positions now, before and without forces; velocities; positions on trial and at rest; its parts. */
   GK_BUFFER(X, v3), GK_BUFFER(X_OLD, v3), GK_BUFFER(GUESS, v3), GK_BUFFER(V, v3), GK_BUFFER(TRIAL, v3),
   GK_BUFFER(REST, v3), GK_BUFFER(MASS, double), GK_BUFFER(LOAD, double),
   GK_BUFFER(SPRING_FIRST, int), GK_BUFFER(SPRING_OTHER, int), GK_BUFFER(SPRINGS, spring), GK_BUFFER(BONDS, bond),
@@ -34,7 +34,7 @@ static const gk_slot_desc slots[] = {
   GK_BUFFER(R, v3), GK_BUFFER(ROWS, v3), GK_BUFFER(INVERSE, sym3), GK_BUFFER(U, v3), GK_BUFFER(Z, v3), GK_BUFFER(P, v3),
   GK_BUFFER(Q, v3), GK_OWN(RZ, double, 1), GK_OWN(PQ, double, 1), GK_OWN(SUM_X, double, 1), GK_OWN(SUM_Y, double, 1),
   GK_OWN(SUM_Z, double, 1), GK_OWN(ROW_X, double, 1), GK_OWN(ROW_Y, double, 1), GK_OWN(ROW_Z, double, 1),
-  /* What the loops go by. */
+  /* The flags and values that decide about the loops. */
   GK_OWN(CONTROL, control, 1), GK_OWN(SOLVING, int, 1), GK_OWN(SEARCHING, int, 1), GK_OWN(MOVING, int, 1),
   GK_OWN(TRIAL_ENERGY, double, 1), GK_OWN(LARGEST, uint, 1), GK_OWN(GAIN, double, 1),
   /* What the host checks. */
@@ -51,7 +51,7 @@ static const gk_task tasks[] = {
 
   GK_DO_WHILE(MOVING, .max_iterations = 60, .label = NEWTON),
 
-    /* Which vertices are near each other. Safe to run again: it starts by forgetting what it found. */
+    /* Which vertices are near each other. Safe to run again, because it begins by resetting its results. */
     GK_CHECKPOINT(CONTACTS, OVERFLOW),
       GK_FILL(CELL_COUNT, CELLS, 0),
       GK_RUN(count_cells, N, CELL_COUNT, X, WORLD, CELLS),
@@ -79,7 +79,7 @@ static const gk_task tasks[] = {
       GK_SECTION, GK_RUN(pushing, N, PUSH, CONTACT_BONDS, X, MASS, CONTACT_FIRST, CONTACT_LIST, WORLD), GK_END,
     GK_END,
 
-    /* Which way to go: deflated, preconditioned conjugate gradients. */
+    /* The direction: deflated, preconditioned conjugate gradients. */
     GK_RUN(assemble, N, R, ROWS, INVERSE, SUM_X, SUM_Y, SUM_Z, GAIN, X, X_OLD, GUESS, MASS, LOAD, STRETCH, BEND, PUSH,
            WORLD),
     GK_RUN(add_rows, N, ROW_X, ROW_Y, ROW_Z, ROWS),
@@ -95,7 +95,7 @@ static const gk_task tasks[] = {
       GK_RUN(judge_solve, GK_ONE, CONTROL, SOLVING, RZ, PQ, SUM_X, SUM_Y, SUM_Z, WORLD),
     GK_END,
 
-    /* How far: halved until the energy is no higher than before. */
+    /* The length of the step: halved until the energy is no higher than before. */
     GK_RUN(start_search, GK_ONE, CONTROL, LARGEST),
     GK_DO_WHILE(SEARCHING, .max_iterations = 30, .label = SEARCH),
       GK_RUN(try_step, N, TRIAL, X, U, CONTROL),
@@ -123,7 +123,7 @@ const gk_list *simulation_list(void) { return &step; }
 
 world simulation_constants(const mesh *body) {
   const double step_seconds = 0.01, gravity = 9.81, reach = mesh_reach(body, fmin(1.2 * body->edge, 0.03));
-  /* A residual says less about what is wrong in the large, the finer the mesh; then more of it has to go. */
+  /* On a finer mesh the residual says less about large errors, so the solver must reduce it further. */
   const double fine = fmin(fmax(body->edge / 0.03, 0.03), 1.0);
   double mass = 0.0;
   for (int k = 0; k < body->vertex_count; ++k) mass += body->mass[k];
@@ -133,7 +133,7 @@ world simulation_constants(const mesh *body) {
                  .gain = 1e-4 * gravity * mass, .mass = mass};
 }
 
-/* A slot and how much of what it holds at first; `from` NULL: zeros. */
+/* A slot with its first content; `from` NULL: zeros. */
 typedef struct content { gk_slot slot; int count; size_t bytes; const void *from; } content;
 
 static gk_result fill_slots(simulation *s) {
@@ -156,13 +156,13 @@ static gk_result fill_slots(simulation *s) {
   };
   for (size_t k = 0; k < GK_COUNT(contents); ++k) {
     const content *c = contents + k;
-    /* A body without hinges still gets memory to point to. */
+    /* A body without hinges gets memory for one, too. */
     gk_result result = gk_resize(s->graph, c->slot, c->count > 0 ? (size_t)c->count : 1);
     if (result == GK_OK && c->from && c->count > 0)
       result = gk_upload(s->device, gk_bound(s->graph, c->slot), c->from, (size_t)c->count * c->bytes);
     if (result != GK_OK) return result;
   }
-  gk_bind_bytes(s->graph, WORLD, &s->world, sizeof s->world); /* what fails here, the launch reports */
+  gk_bind_bytes(s->graph, WORLD, &s->world, sizeof s->world); /* the launch reports a failure */
   gk_bind_int(s->graph, N, n);
   gk_bind_int(s->graph, HINGES, m->hinge_count);
   gk_bind_int(s->graph, CELLS, s->cells);
@@ -172,7 +172,7 @@ static gk_result fill_slots(simulation *s) {
   return GK_OK;
 }
 
-/* Lifts the body, turns it loose, and takes the energy and momentum it starts with. */
+/* Lifts the body, starts its fall, and measures its energy and momentum at the start. */
 static gk_result place_body(simulation *s, double drop, v3 spin) {
   const mesh *m = s->body;
   size_t n = (size_t)m->vertex_count;
@@ -232,7 +232,7 @@ static gk_result read_contacts(simulation *s) {
   return result;
 }
 
-/* Half as much room again as was wanted: the list keeps nothing, so it needs no copy, but gk_resize makes one. */
+/* Makes room for 1.5 times the number of contacts. gk_resize copies the old content, although it isn't needed. */
 static gk_result make_room(simulation *s) {
   gk_result result = read_contacts(s);
   if (result != GK_OK) return result;
