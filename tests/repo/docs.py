@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles and runs the code in README.md and docs/*.md.
+"""Compiles and runs the code in README.md and docs/*.md, and follows the links between all pages.
 
 The word behind ```c decides:
   ```c            a whole program: is compiled and run, and must end with 0
@@ -55,7 +55,29 @@ def attempt(unit):
         return title, problem
 
 
+def without_code(text):
+    return re.sub(r"^(```.*?^```|    .*?)$", "", text, flags=re.M | re.S)
+
+
+def anchors(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.*)$", without_code(path.read_text()), re.M)
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", head).lower()).replace(" ", "-") for head in heads}
+
+
+def broken_links():
+    """Of all pages in the repository, those links to files and headings that lead nowhere."""
+    pages = [page for page in Path().rglob("*.md") if page.parts[0] not in ("build", "carry", "shared")]
+    for page in sorted(pages):
+        for target in re.findall(r"\]\(([^)\s]+)(?: \"[^\"]*\")?\)", without_code(page.read_text())):
+            name, _, anchor = target.partition("#")
+            to = page.parent / name if name else page
+            if "://" not in target and (not to.exists() or anchor and anchor not in anchors(to)):
+                yield f"{page}: {target}"
+
+
 def main():
+    tap.case("links lead somewhere", "\n".join(broken_links()) or None)
     pages = [Path("README.md"), *sorted(Path("docs").rglob("*.md"))]
     found = [unit for page in pages for unit in units(page)]
     with ThreadPoolExecutor() as pool:
