@@ -20,7 +20,7 @@ static void say(const teller *t, info_kind kind, const char *text, size_t bytes)
   const uint32_t length = (uint32_t)bytes;
   if (fputc((int)kind, t->to) == EOF || fwrite(&length, sizeof length, 1, t->to) != 1 ||
       fwrite(text, 1, bytes, t->to) != bytes || fflush(t->to) != 0)
-    exit(1); /* no process reads any more */
+    exit(1); /* the reading process has ended */
 }
 
 /* A printed text before it is sent. */
@@ -73,7 +73,7 @@ static void say_device(const teller *t, const gk_device *device) {
 
 static void ignore(void *user, const gk_fact *fact) { (void)user, (void)fact; }
 
-/* The reason why the backend can't start, without the backend's name, which the caller prints first. */
+/* Why the backend can't start. Without its name, which the caller prints first. */
 static const char *reason_of(const char *name) {
   const char *why = gk_error();
   const size_t length = strlen(name);
@@ -82,7 +82,7 @@ static const char *reason_of(const char *name) {
   return is_named ? why + 8 + length + 2 : why;
 }
 
-/* Counts like gk_device_list. A failed device ends it: the next devices may fail in the same process because of it. */
+/* Has the limits of gk_device_list. Ends at a device that fails, since later ones might fail because of it. */
 static void say_devices(const teller *t, const char *name, int ordinal) {
   info_facts facts = {.all = NULL};
   draft d;

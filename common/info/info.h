@@ -8,7 +8,7 @@
 
 /* ---- facts.c ----------------------------------------------------------------------------------------------------- */
 
-void *info_obtain(void *old, size_t bytes); /* ends the program if there is no memory */
+void *info_obtain(void *old, size_t bytes); /* ends the program if out of memory */
 char *info_copy(const char *text);          /* NULL of NULL */
 
 typedef struct info_facts {
@@ -25,7 +25,7 @@ enum { INFO_COLUMN = '\v' };
 
 /* A JSON string with its quotes; NULL: null. */
 void info_json_string(FILE *file, const char *text);
-/* On one line, with any content. */
+/* Any text as one line. */
 void info_plain(FILE *file, const char *text);
 
 void info_print_facts(FILE *file, bool as_json, const info_facts *facts);
@@ -49,7 +49,7 @@ typedef enum info_kind {
   INFO_REFUSED = 'X', /* why the next device can't be opened; later devices must be asked about again */
   INFO_NONE = 'O',    /* why there is no device */
   INFO_END = '.',     /* everything was sent */
-  INFO_GONE = 0,      /* nothing more comes; `text` has the reason */
+  INFO_GONE = 0,      /* the process has ended; `text` has the reason */
 } info_kind;
 
 typedef struct info_answer { info_kind kind; char *text; /* to be freed */ } info_answer;

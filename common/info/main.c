@@ -91,7 +91,7 @@ static void keep(char **place, char *text) {
   *place = text;
 }
 
-/* False: it didn't reach its end; `trouble` has the reason. */
+/* False: the process failed; `trouble` has the reason. */
 static bool ask_library(report *r, const options *o) {
   info_process process;
   info_answer answer;
@@ -126,7 +126,7 @@ static void add_device(backend *b, device one) {
 typedef struct ending {
   bool started; /* the backend has reported its libraries */
   bool is_all;  /* no more questions are left */
-  char *gone;   /* why it didn't reach its end; otherwise NULL */
+  char *gone;   /* why the process failed; otherwise NULL */
 } ending;
 
 static ending listen(info_process *process, backend *b, int ordinal) {
@@ -175,7 +175,7 @@ static void ask_backend(backend *b, const options *o) {
   for (int impatience = 0; impatience < PATIENCE && b->count < INFO_MOST_DEVICES;) {
     const size_t usable = b->usable;
     const ending e = ask_device(b, o);
-    if (e.gone && !e.started) { /* at its libraries, and at no particular device */
+    if (e.gone && !e.started) { /* it failed at the libraries, not at a device */
       keep(b->count ? &b->trouble : &b->why, e.gone);
       return;
     }
@@ -190,7 +190,7 @@ static void ask_backend(backend *b, const options *o) {
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* The backend that gk_device_open opens if no backend is named; NULL: none, or the question wasn't asked. */
+/* The backend that gk_device_open opens if none is named; NULL: none, or not all backends were asked. */
 static const backend *chosen(const report *r) {
   const char *wanted = secure_getenv("GK_BACKEND");
   for (size_t k = 0; k < r->count; ++k) {

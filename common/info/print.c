@@ -6,7 +6,7 @@ enum { WIDEST_NAME = 24, WIDEST_VALUE = 34 };
 
 /* ---- letters ----------------------------------------------------------------------------------------------------- */
 
-/* The number of bytes of the UTF-8 character that begins here; 0: there is none. */
+/* The bytes of the UTF-8 character that begins here; 0: it isn't valid. */
 static size_t letter_bytes(const unsigned char *at) {
   const unsigned first = at[0];
   if (first < 0x80) return 1;
@@ -151,7 +151,7 @@ void info_print_facts(FILE *file, bool as_json, const info_facts *facts) {
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-/* For readers and for scripts. */
+/* In text and in JSON. */
 static const struct { const char *text, *key; } ways[] = {
   [GK_REFUSED] = {"refused", "refused"},       [GK_ON_HOST] = {"on the host", "on_host"},
   [GK_IN_SERIES] = {"in series", "in_series"}, [GK_BATCHED] = {"batched", "batched"},

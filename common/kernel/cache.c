@@ -99,7 +99,7 @@ static bool is_mine(const struct stat *status) {
   return status->st_uid == geteuid() && !(status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* -1 and a sentence: there is no folder. */
+/* -1: there is no folder; `why` has the reason, as a sentence. */
 static int open_folder(char path[PATH_MAX], char *why, size_t why_bytes) {
   enum { FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
   path[0] = 0;
@@ -121,7 +121,7 @@ static int open_folder(char path[PATH_MAX], char *why, size_t why_bytes) {
 }
 
 static int open_or_say(void) {
-  static atomic_bool said; /* once is enough: each compiled source comes here */
+  static atomic_bool said; /* logs it once, not for each compiled source */
   char path[PATH_MAX], why[PATH_MAX + 256];
   int folder = open_folder(path, why, sizeof why);
   if (folder < 0 && !atomic_exchange(&said, true))
@@ -178,7 +178,7 @@ static found read_entry(int file, const gki_cache_key *key, void **bytes, size_t
   return FOUND;
 }
 
-/* Something that is no entry: a file, a link, or a folder, which is renamed if it isn't empty. */
+/* Removes what isn't an entry: a file, a link or a folder. A folder that isn't empty is renamed. */
 static void clear_place(int folder, const char *name) {
   char aside[NAME_BYTES + 8];
   if (unlinkat(folder, name, 0) == 0 || unlinkat(folder, name, AT_REMOVEDIR) == 0) return;
@@ -336,7 +336,7 @@ static bool write_beside(int folder, const char *name, const gki_cache_key *key,
   if (file < 0) return false;
   const bool written = write_entry(file, key, bytes, size);
   int trouble = errno;
-  const bool closed = close(file) == 0; /* some file systems report only now that there is no room */
+  const bool closed = close(file) == 0; /* some file systems report a full disk only now */
   if (written && closed && renameat(folder, beside, folder, name) == 0) return true;
   if (written) trouble = errno;
   (void)unlinkat(folder, beside, 0);

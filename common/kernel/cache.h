@@ -17,13 +17,13 @@ typedef struct gki_cache_part { const void *at; size_t bytes; } gki_cache_part;
 typedef struct gki_cache_key { unsigned char hash[16]; } gki_cache_key;
 gki_cache_key gki_cache_key_of(const gki_cache_part *parts, size_t count);
 
-/* The bytes kept for that key, followed by a zero byte, to be freed by gk_host_free. False: there are none. */
+/* The bytes kept for the key, followed by a zero byte, to be freed by gk_host_free. False: there are none. */
 bool gki_cache_find(const gki_cache_key *key, void **bytes, size_t *size);
 
-/* Keeps them, if possible. */
+/* Keeps the bytes, if possible. */
 void gki_cache_keep(const gki_cache_key *key, const void *bytes, size_t size);
 
-/* The folder, for readers; "" and a sentence in `why` if there is none. Doesn't make the folder: `why` says so if it
- * doesn't exist yet. */
+/* The folder, for gk-info; "", with the reason in `why`, if there is none. Doesn't make a missing folder; `why` then
+ * mentions that. */
 void gki_cache_describe(char *folder, size_t folder_bytes, char *why, size_t why_bytes);
 #endif

@@ -6,7 +6,7 @@
 
 static void line_directive(gki_text *out, uint32_t line, const char *file) {
   gki_text_add(out, "\n#line %u \"", (unsigned)line);
-  for (; *file; ++file) { /* GLSL has no escapes in its strings; a \ in a Windows path may as well be a / */
+  for (; *file; ++file) { /* GLSL strings have no escapes; / replaces the \ of Windows paths */
     char c = *file == '\\' ? '/' : *file == '"' || *file == '\n' ? '_' : *file;
     gki_text_add(out, "%c", c);
   }
@@ -66,7 +66,7 @@ static bool kernel_is_right(const gk_kernel *kernel) {
   return part_is_right(kernel, source);
 }
 
-/* Whether GK_KERNEL(name, ...) is written there directly and not by a macro. */
+/* Whether the text itself has GK_KERNEL(name, ...), and not only a macro that writes it. */
 static bool stands_in(const char *s, const char *end, const char *name) {
   gki_token token = {GKI_END, s, s};
   do {

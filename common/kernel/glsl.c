@@ -5,7 +5,7 @@
  *   y[i]              gki_at_y.data[i], in the kernel's body, where y is a buffer
  *   sample            sample_, and whatever else GLSL has for itself
  *   GK_KERNEL(...)    see gki_glsl_head; kernels other than the one that is composed are left out but for directives
- * What GLSL can't say is refused, outside of #if ... #endif: nobody here knows whether that is compiled. */
+ * What GLSL can't express is refused, but not within #if ... #endif, which may not be compiled. */
 #include "kernel/glsl.h"
 #include "kernel/glsl_head.h"
 #include "kernel/source.h"
@@ -45,7 +45,7 @@ typedef struct pass {
   const char *skip_end;          /* of a kernel that is left out, or NULL */
   const char *body_end;          /* of the kernel's own body, or NULL */
   const char *dropped;           /* the & of an atomic, or NULL */
-  const char *casts[most_casts]; /* ends of operands that need a ) there; the innermost is the last */
+  const char *casts[most_casts]; /* ends of operands, where a ) goes; the innermost is the last */
   size_t cast_count;
   int conditions;                /* of #if */
   gki_token before;              /* the previous token, without directives */
@@ -264,7 +264,7 @@ static bool write_word(pass *p, gki_token word) {
 
 static bool is_kernel_word(gki_token word) { return gki_token_in(word, " GK_KERNEL GK_KERNEL_2D GK_KERNEL_3D "); }
 
-/* Translates the token at p->s, which is behind the blanks, and moves on. */
+/* Translates the token at p->s, where no blanks are left, and moves behind it. */
 static bool translate(pass *p, gki_token token, bool *found) {
   gki_token type;
   const char *operand;

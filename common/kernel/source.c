@@ -28,8 +28,8 @@ static bool ends_in(const char *path, const char *other) {
          (bytes == others || other[0] == '/' || path[bytes - others - 1] == '/');
 }
 
-/* A header may be in two folders by a link or a copy; such paths may have only the end in common. Other headers of its
- * name, and files compiled in two folders, differ only by their texts. */
+/* A link or a copy can put a header into two folders, whose paths have only their end in common. Other headers with
+ * that name, and files compiled in two folders, differ only by their texts. */
 static bool is_same_file(const char *a, const char *b) {
   const char *name = last_name(a), *dot = strrchr(name, '.');
   a = without_dots(a);
@@ -63,8 +63,7 @@ const char *gki_source_region(const gk_source *source, const char **end) {
   return s;
 }
 
-/* The next token, or the word of the next directive. Text between #if and #endif may be hidden from devices, so it is
- * left out. */
+/* The next token, or the word of the next directive. Skips text between #if and #endif, which devices may not see. */
 static gki_token next_open(const char **s, const char *end, int *hidden, bool *directs) {
   for (;;) {
     gki_token token = gki_next_token(*s, end);

@@ -7,7 +7,7 @@
 /* From the line behind GK_SOURCE to GK_SOURCE_END, or to the end of the text. */
 const char *gki_source_region(const gk_source *source, const char **end);
 
-/* The place behind that many lines of a text. */
+/* The text behind so many lines. */
 const char *gki_behind_lines(const char *s, uint32_t lines);
 
 /* The first of gk's words for the host in a source's text for devices: the file continues with host code there. END at

@@ -3,7 +3,7 @@
 #include "kernel/images.h"
 #include <string.h>
 
-/* ---- what was compiled ------------------------------------------------------------------------------------------- */
+/* ---- kept images ------------------------------------------------------------------------------------------------- */
 
 bool gki_store_key(const gki_unit *text, const char *made_for, gki_cache_key *key) {
   if (gki_unit_includes(text)) {
@@ -21,8 +21,8 @@ bool gki_store_key(const gki_unit *text, const char *made_for, gki_cache_key *ke
   return true;
 }
 
-/* The image first, as the driver wants it aligned, a zero behind it; then the compiler's warnings, so that they are
- * said the next time, too, with a zero behind them; then the image's size. */
+/* The image comes first, since the driver needs it aligned. The compiler's warnings follow, to be logged again the next
+ * time, and then the image's size. A zero byte ends each of the first two. */
 void gki_store_keep(const gki_cache_key *key, const gki_compiled *image) {
   const char *log = image->log ? image->log : "";
   const size_t warnings = strlen(log) + 1, whole = image->size + 1 + warnings + sizeof(uint64_t);
@@ -56,7 +56,7 @@ bool gki_store_find(const gki_cache_key *key, const char *name, const char *made
   return true;
 }
 
-/* ---- what was brought along -------------------------------------------------------------------------------------- */
+/* ---- the program's images ---------------------------------------------------------------------------------------- */
 
 static const char *name_of_file(const char *path) {
   const char *slash = strrchr(path, '/');

@@ -14,7 +14,7 @@ const gki_struct *gki_find_struct(const gki_structs *structs, gki_token name) {
   return NULL;
 }
 
-/* A member's type as if it were a struct of its own. */
+/* A member's type, described as a struct. */
 static gki_struct type_of(const gki_structs *structs, gki_token name) {
   const gki_struct *found = gki_find_struct(structs, name);
   if (found) return *found;
@@ -40,7 +40,7 @@ static uint64_t lengths(const char **s, const char *end) {
 
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/* `glsl_used` is the end of the members so far in GLSL; the struct's own fields have the end in C. */
+/* `glsl_used` is the end of the members so far in GLSL. The end in C is in `to`. */
 static void add_member(gki_struct *to, gki_struct type, const char *at, uint64_t count, uint64_t *glsl_used) {
   uint64_t offset = round_up(to->used, type.alignment), glsl_offset = round_up(*glsl_used, type.alignment);
   if (!type.known || count == UINT64_MAX) to->known = false;

@@ -17,7 +17,7 @@ void gki_unit_name(const gki_unit *text, char name[GKI_UNIT_NAME_BYTES]) {
            text->kernel ? " of " : "", text->file);
 }
 
-/* Behind gk_kernel.h, which is at the beginning of composed texts. */
+/* The text behind gk_kernel.h, with which composed texts begin. */
 static const char *own_part(const char *text) {
   const char *head = strstr(text, gki_text_gk_kernel);
   return head ? head + strlen(gki_text_gk_kernel) : text;
@@ -28,7 +28,7 @@ bool gki_unit_may_go_on(const gki_unit *text) {
   return own != text->text && gki_includes(own, own + strlen(own));
 }
 
-/* The file follows the word directly or after a blank, depending on the split; --include-path is a folder. */
+/* Whether an option includes a file; --include-path only names a folder. The option's value may follow a blank. */
 static bool options_include(const char *options) {
   static const char word[] = "include";
   for (const char *at = options; (at = strstr(at, word));)

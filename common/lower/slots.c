@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include <string.h>
 
-/* ---- where things stand ------------------------------------------------------------------------------------------ */
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
 
 static gk_result refuse_size(const gk_plan *plan) {
   return gk_fail(GK_ERROR_MEMORY, "graph %s: the structs of its slots have more bytes than there are addresses; "
@@ -24,10 +24,10 @@ static gk_result place_structs(gki_slot_table *slots, gki_arena *arena) {
 }
 
 void gki_slot_table_forget_rooms(const gki_slot_table *slots) {
-  for (uint32_t k = 0; k < slots->plan->slot_count; ++k) slots->known[k] = SIZE_MAX - 1; /* no memory has that */
+  for (uint32_t k = 0; k < slots->plan->slot_count; ++k) slots->known[k] = SIZE_MAX - 1; /* differs from any room */
 }
 
-/* Copies and fills with a count look at the room behind their addresses. */
+/* Copies and fills with a count check the room behind their addresses. */
 static gk_result place_rooms(gki_slot_table *slots, gki_arena *arena) {
   const gk_plan *plan = slots->plan;
   slots->rooms = gki_arena_alloc(arena, plan->slot_count, sizeof *slots->rooms);
@@ -72,7 +72,7 @@ static void write_number(const gki_slot_table *slots, unsigned char *table, uint
   memcpy(table + slot * sizeof entry, &entry, sizeof entry);
 }
 
-/* What stands in [begin, end) of the table; the first 8 bytes are 0. */
+/* Writes the bytes [begin, end) of the table. Slot 0 stays 0. */
 static unsigned char *write_table(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place,
                                   size_t begin, size_t end) {
   const gk_plan *plan = slots->plan;
