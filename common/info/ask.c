@@ -14,9 +14,9 @@ enum { MOST_BYTES = 1 << 24, LAST_WORDS_MS = 2000, PAUSE_NS = 5000000 };
 
 /* ---- in the process that asks ------------------------------------------------------------------------------------ */
 
-typedef struct teller { FILE *to; bool as_json; } teller;
+typedef struct sender { FILE *to; bool as_json; } sender;
 
-static void say(const teller *t, info_kind kind, const char *text, size_t bytes) {
+static void send_answer(const sender *t, info_kind kind, const char *text, size_t bytes) {
   const uint32_t length = (uint32_t)bytes;
   if (fputc((int)kind, t->to) == EOF || fwrite(&length, sizeof length, 1, t->to) != 1 ||
       fwrite(text, 1, bytes, t->to) != bytes || fflush(t->to) != 0)
@@ -33,21 +33,22 @@ static draft *open_draft(draft *d) {
   return d;
 }
 
-static void say_draft(const teller *t, info_kind kind, draft *d) {
+static void send_draft(const sender *t, info_kind kind, draft *d) {
   if (fclose(d->file) != 0) exit(1);
-  say(t, kind, d->text, d->bytes);
+  send_answer(t, kind, d->text, d->bytes);
   free(d->text);
 }
 
-static void say_what_there_is(const teller *t) {
+static void send_library(const sender *t) {
   info_facts facts = {.all = NULL};
   draft d;
   if (gk_facts(info_note, &facts) != GK_OK) exit(1);
   info_print_facts(open_draft(&d)->file, t->as_json, &facts);
-  say_draft(t, INFO_LIBRARY, &d);
+  send_draft(t, INFO_LIBRARY, &d);
   info_forget(&facts);
   const gk_backend *backend;
-  for (size_t k = 0; (backend = gk_backend_at(k)); ++k) say(t, INFO_BACKEND, backend->name, strlen(backend->name));
+  for (size_t k = 0; (backend = gk_backend_at(k)); ++k)
+    send_answer(t, INFO_BACKEND, backend->name, strlen(backend->name));
 }
 
 static const gk_backend *backend_named(const char *name) {
@@ -57,7 +58,7 @@ static const gk_backend *backend_named(const char *name) {
   exit(1);
 }
 
-static void say_device(const teller *t, const gk_device *device) {
+static void send_device(const sender *t, const gk_device *device) {
   info_facts facts = {.all = NULL};
   draft d;
   const gk_device_info *info = gk_device_describe(device);
@@ -65,9 +66,9 @@ static void say_device(const teller *t, const gk_device *device) {
   info_plain(open_draft(&d)->file, info->name);
   if (info->driver[0]) fputs(", ", d.file);
   info_plain(d.file, info->driver);
-  say_draft(t, INFO_SUMMARY, &d);
+  send_draft(t, INFO_SUMMARY, &d);
   info_print_device(open_draft(&d)->file, t->as_json, info, &facts);
-  say_draft(t, INFO_DEVICE, &d);
+  send_draft(t, INFO_DEVICE, &d);
   info_forget(&facts);
 }
 
@@ -83,26 +84,26 @@ static const char *reason_of(const char *name) {
 }
 
 /* Has the limits of gk_device_list. Ends at a device that fails, since later ones might fail because of it. */
-static void say_devices(const teller *t, const char *name, int ordinal) {
+static void send_devices(const sender *t, const char *name, int ordinal) {
   info_facts facts = {.all = NULL};
   draft d;
   if (gk_facts(ignore, NULL) != GK_OK) exit(1); /* loads the modules */
   const gk_backend *backend = backend_named(name);
   (void)gk_backend_facts(backend, info_note, &facts);
   info_print_facts(open_draft(&d)->file, t->as_json, &facts);
-  say_draft(t, INFO_FACTS, &d);
+  send_draft(t, INFO_FACTS, &d);
   info_forget(&facts);
   gk_device *device = NULL;
   gk_result result = GK_OK;
   for (; ordinal < INFO_MOST_DEVICES; ++ordinal) {
     result = gk_device_open(&(gk_device_desc){.backend = name, .ordinal = ordinal}, &device);
     if (result != GK_OK) break;
-    say_device(t, device);
+    send_device(t, device);
     gk_device_close(device);
   }
   const char *why = reason_of(name);
-  if (result == GK_ERROR_NO_DEVICE && ordinal == 0) say(t, INFO_NONE, why, strlen(why));
-  else if (result != GK_ERROR_NO_DEVICE && result != GK_OK) say(t, INFO_REFUSED, why, strlen(why));
+  if (result == GK_ERROR_NO_DEVICE && ordinal == 0) send_answer(t, INFO_NONE, why, strlen(why));
+  else if (result != GK_ERROR_NO_DEVICE && result != GK_OK) send_answer(t, INFO_REFUSED, why, strlen(why));
 }
 
 static void answer(int to, const char *backend, int first_ordinal, bool as_json) {
@@ -110,11 +111,11 @@ static void answer(int to, const char *backend, int first_ordinal, bool as_json)
   signal(SIGPIPE, SIG_IGN);
   to = fcntl(to, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* the caller of gk-info may have closed the first three */
   dup2(STDERR_FILENO, STDOUT_FILENO); /* drivers may print; their output isn't part of the report */
-  const teller t = {fdopen(to, "w"), as_json};
+  const sender t = {fdopen(to, "w"), as_json};
   if (!t.to) exit(1);
-  if (backend) say_devices(&t, backend, first_ordinal);
-  else say_what_there_is(&t);
-  say(&t, INFO_END, "", 0);
+  if (backend) send_devices(&t, backend, first_ordinal);
+  else send_library(&t);
+  send_answer(&t, INFO_END, "", 0);
   fclose(t.to);
   exit(0);
 }
@@ -142,9 +143,9 @@ static int64_t now_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-typedef enum outcome { READ, LATE, ENDED } outcome;
+typedef enum read_result { READ, LATE, ENDED } read_result;
 
-static outcome read_until(int from, void *to, size_t bytes, int64_t deadline) {
+static read_result read_until(int from, void *to, size_t bytes, int64_t deadline) {
   for (size_t done = 0; done < bytes;) {
     const int64_t left = deadline - now_ms();
     const int ready = left > 0 ? poll(&(struct pollfd){from, POLLIN, 0}, 1, (int)(left < 60000 ? left : 60000)) : 0;
@@ -170,14 +171,14 @@ static bool wait_for(info_process *process, int milliseconds, int *status) {
 }
 
 /* A process that the kernel doesn't end is left alone. */
-static void end_it(info_process *process) {
+static void end_process(info_process *process) {
   int status;
   if (process->pid <= 0) return;
   kill(process->pid, SIGKILL);
   if (!wait_for(process, LAST_WORDS_MS, &status)) process->pid = 0;
 }
 
-static void say_end(int status, char *text, size_t bytes) {
+static void describe_end(int status, char *text, size_t bytes) {
   if (WIFSIGNALED(status)) {
     snprintf(text, bytes, "ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
   } else {
@@ -185,7 +186,7 @@ static void say_end(int status, char *text, size_t bytes) {
   }
 }
 
-static info_answer say_gone(info_process *process, outcome how) {
+static info_answer gone_answer(info_process *process, read_result how) {
   char text[256], end[200];
   int status = 0;
   if (how == LATE) {
@@ -193,10 +194,10 @@ static info_answer say_gone(info_process *process, outcome how) {
   } else if (!wait_for(process, LAST_WORDS_MS, &status)) {
     snprintf(text, sizeof text, "the process that asked fell silent");
   } else {
-    say_end(status, end, sizeof end);
+    describe_end(status, end, sizeof end);
     snprintf(text, sizeof text, "the process that asked %s", end);
   }
-  end_it(process);
+  end_process(process);
   return (info_answer){INFO_GONE, info_copy(text)};
 }
 
@@ -204,29 +205,29 @@ info_answer info_next(info_process *process) {
   const int64_t deadline = now_ms() + 1000 * (int64_t)process->seconds;
   char kind;
   uint32_t length;
-  outcome how = read_until(process->from, &kind, sizeof kind, deadline);
+  read_result how = read_until(process->from, &kind, sizeof kind, deadline);
   if (how == READ) how = read_until(process->from, &length, sizeof length, deadline);
-  if (how != READ) return say_gone(process, how);
-  if (length > MOST_BYTES) return say_gone(process, ENDED);
+  if (how != READ) return gone_answer(process, how);
+  if (length > MOST_BYTES) return gone_answer(process, ENDED);
   char *text = info_obtain(NULL, length + 1);
   how = read_until(process->from, text, length, deadline);
   text[length] = 0;
   if (how == READ) return (info_answer){(info_kind)kind, text};
   free(text);
-  return say_gone(process, how);
+  return gone_answer(process, how);
 }
 
-void info_close(info_process *process, char *trouble, size_t bytes) {
+void info_close(info_process *process, char *problem, size_t bytes) {
   int status = 0;
   char end[200];
-  trouble[0] = 0;
+  problem[0] = 0;
   close(process->from);
   if (process->pid <= 0) return;
   if (!wait_for(process, LAST_WORDS_MS, &status)) {
-    snprintf(trouble, bytes, "the process that asked had said all, and didn't end");
-    end_it(process);
+    snprintf(problem, bytes, "the process that asked had said all, and didn't end");
+    end_process(process);
   } else if (status != 0) {
-    say_end(status, end, sizeof end);
-    snprintf(trouble, bytes, "the process that asked had said all, and %s", end);
+    describe_end(status, end, sizeof end);
+    snprintf(problem, bytes, "the process that asked had said all, and %s", end);
   }
 }

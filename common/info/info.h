@@ -60,5 +60,5 @@ typedef struct info_process { pid_t pid; int from; int seconds; } info_process;
 bool info_ask(info_process *process, const char *backend, int first_ordinal, bool as_json, int seconds);
 info_answer info_next(info_process *process);
 /* Ends the process. "" or the problem at its end. */
-void info_close(info_process *process, char *trouble, size_t bytes);
+void info_close(info_process *process, char *problem, size_t bytes);
 #endif

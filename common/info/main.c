@@ -19,7 +19,7 @@ static const char usage[] =
     "\n"
     "Exit code 0: some device can be opened; 1: none; 2: an argument is wrong, or nothing can be printed.\n";
 
-enum { SECONDS = 30, MOST_SECONDS = 3600, TROUBLE_BYTES = 512 };
+enum { SECONDS = 30, MOST_SECONDS = 3600, PROBLEM_BYTES = 512 };
 
 typedef struct options {
   bool as_json;
@@ -31,13 +31,13 @@ typedef struct options {
 typedef struct device { int ordinal; bool usable; char *summary, *text; } device; /* unusable: why, in summary */
 
 typedef struct backend {
-  char *name, *facts, *why, *trouble; /* why: it can't start; "" if it can */
+  char *name, *facts, *why, *problem; /* why: it can't start; "" if it can */
   device *devices;
   size_t count, usable;
 } backend;
 
 typedef struct report {
-  char *library, *trouble;
+  char *library, *problem;
   backend *backends;
   size_t count;
 } report;
@@ -91,7 +91,7 @@ static void keep(char **place, char *text) {
   *place = text;
 }
 
-/* False: the process failed; `trouble` has the reason. */
+/* False: the process failed; `problem` has the reason. */
 static bool ask_library(report *r, const options *o) {
   info_process process;
   info_answer answer;
@@ -102,17 +102,17 @@ static bool ask_library(report *r, const options *o) {
     } else if (answer.kind == INFO_BACKEND) {
       r->backends = info_obtain(r->backends, (r->count + 1) * sizeof *r->backends);
       r->backends[r->count++] = (backend){.name = answer.text, .facts = info_copy(o->as_json ? "[]" : ""),
-                                          .why = info_copy(""), .trouble = info_copy("")};
+                                          .why = info_copy(""), .problem = info_copy("")};
     } else free(answer.text);
   }
-  char ended[TROUBLE_BYTES];
+  char ended[PROBLEM_BYTES];
   info_close(&process, ended, sizeof ended);
   if (answer.kind == INFO_END) {
     free(answer.text);
-    keep(&r->trouble, info_copy(ended));
+    keep(&r->problem, info_copy(ended));
     return true;
   }
-  keep(&r->trouble, answer.text);
+  keep(&r->problem, answer.text);
   return false;
 }
 
@@ -163,11 +163,11 @@ enum { HANG = 4, REFUSAL = 1, PATIENCE = 16 };
 /* The next device. */
 static ending ask_device(backend *b, const options *o) {
   info_process process;
-  char ended[TROUBLE_BYTES];
+  char ended[PROBLEM_BYTES];
   start(&process, b->name, (int)b->count, o);
   const ending e = listen(&process, b, (int)b->count);
   info_close(&process, ended, sizeof ended);
-  if (ended[0]) keep(&b->trouble, info_copy(ended));
+  if (ended[0]) keep(&b->problem, info_copy(ended));
   return e;
 }
 
@@ -176,14 +176,14 @@ static void ask_backend(backend *b, const options *o) {
     const size_t usable = b->usable;
     const ending e = ask_device(b, o);
     if (e.gone && !e.started) { /* it failed at the libraries, not at a device */
-      keep(b->count ? &b->trouble : &b->why, e.gone);
+      keep(b->count ? &b->problem : &b->why, e.gone);
       return;
     }
     if (e.gone) add_device(b, (device){(int)b->count, false, e.gone, NULL});
     else if (e.is_all) break;
     impatience = (b->usable > usable ? 0 : impatience) + (e.gone ? HANG : REFUSAL);
     if (impatience >= PATIENCE)
-      keep(&b->trouble, info_copy("so many one behind the other can't be opened that no more were asked for"));
+      keep(&b->problem, info_copy("so many one behind the other can't be opened that no more were asked for"));
   }
   if (b->count == 0 && !b->why[0]) keep(&b->why, info_copy("it has no device"));
 }
@@ -208,7 +208,7 @@ static void print_json(FILE *file, const report *r, bool is_all) {
   fputs(",\n\"default\": ", file);
   info_json_string(file, first ? first->name : NULL);
   fputs(",\n\"trouble\": ", file);
-  info_json_string(file, r->trouble);
+  info_json_string(file, r->problem);
   fprintf(file, ",\n\"facts\": %s,\n\"backends\": [", r->library);
   for (size_t k = 0; k < r->count; ++k) {
     const backend *b = &r->backends[k];
@@ -217,7 +217,7 @@ static void print_json(FILE *file, const report *r, bool is_all) {
     fprintf(file, ", \"usable\": %s, \"why\": ", b->usable ? "true" : "false");
     info_json_string(file, b->why);
     fputs(", \"trouble\": ", file);
-    info_json_string(file, b->trouble);
+    info_json_string(file, b->problem);
     fprintf(file, ",\n\"facts\": %s,\n\"devices\": [", b->facts);
     for (size_t n = 0; n < b->count; ++n) {
       fputs(n ? ",\n" : "\n", file);
@@ -249,14 +249,14 @@ static void print_line(FILE *file, size_t width, const char *name, int ordinal, 
 static void print_overview(FILE *file, const report *r, bool is_all) {
   const size_t width = widest(r);
   fprintf(file, "gk %s\n\n", gk_version());
-  if (r->trouble[0]) fprintf(file, "%s\n\n", r->trouble);
+  if (r->problem[0]) fprintf(file, "%s\n\n", r->problem);
   for (size_t k = 0; k < r->count; ++k) {
     const backend *b = &r->backends[k];
     for (size_t n = 0; n < b->count; ++n)
       print_line(file, width, b->name, b->devices[n].ordinal, b->devices[n].usable ? "" : "can't be opened: ",
                  b->devices[n].summary);
     if (b->why[0]) print_line(file, width, b->name, -1, "can't start: ", b->why);
-    if (b->trouble[0]) print_line(file, width, b->name, -1, "", b->trouble);
+    if (b->problem[0]) print_line(file, width, b->name, -1, "", b->problem);
   }
   if (!is_all) return;
   const backend *first = chosen(r);
@@ -306,7 +306,7 @@ static void forget_backend(backend *b) {
   free(b->name);
   free(b->facts);
   free(b->why);
-  free(b->trouble);
+  free(b->problem);
 }
 
 static void forget_backends(report *r) {
@@ -317,16 +317,16 @@ static void forget_backends(report *r) {
 }
 
 /* A module that prevents gk from starting is left out. */
-static void ask_library_anyhow(report *r, const options *o) {
+static void ask_library_without_modules(report *r, const options *o) {
   if (ask_library(r, o)) return;
   const char *modules = secure_getenv("GK_MODULES");
-  if (!modules || !modules[0]) refuse("gk's library can't be asked: %s", r->trouble);
-  char *first = info_copy(r->trouble), both[TROUBLE_BYTES];
+  if (!modules || !modules[0]) refuse("gk's library can't be asked: %s", r->problem);
+  char *first = info_copy(r->problem), both[PROBLEM_BYTES];
   forget_backends(r);
   unsetenv("GK_MODULES");
-  if (!ask_library(r, o)) refuse("gk's library can't be asked: %s", r->trouble);
+  if (!ask_library(r, o)) refuse("gk's library can't be asked: %s", r->problem);
   snprintf(both, sizeof both, "The modules of $GK_MODULES are left out: as they were loaded, %s.", first);
-  keep(&r->trouble, info_copy(both));
+  keep(&r->problem, info_copy(both));
   free(first);
 }
 
@@ -335,8 +335,8 @@ static void insist_on(const report *r, const char *name) {
     if (strcmp(r->backends[k].name, name) == 0) return;
   fprintf(stderr, "gk-info: --backend %s: there is no such backend; there are:", name);
   for (size_t k = 0; k < r->count; ++k) fprintf(stderr, "%s %s", k ? "," : "", r->backends[k].name);
-  fputs(r->trouble[0] ? "; " : "\n", stderr);
-  if (r->trouble[0]) fprintf(stderr, "%s\n", r->trouble);
+  fputs(r->problem[0] ? "; " : "\n", stderr);
+  if (r->problem[0]) fprintf(stderr, "%s\n", r->problem);
   exit(2);
 }
 
@@ -356,7 +356,7 @@ static void keep_wanted(report *r, const options *o) {
 int main(int argc, char **argv) {
   const options o = read_options(argc, argv);
   report r = {.library = NULL};
-  ask_library_anyhow(&r, &o);
+  ask_library_without_modules(&r, &o);
   keep_wanted(&r, &o);
   bool usable = false;
   for (size_t k = 0; k < r.count; ++k) {
@@ -366,7 +366,7 @@ int main(int argc, char **argv) {
   print(&r, &o);
   forget_backends(&r);
   free(r.library);
-  free(r.trouble);
+  free(r.problem);
   free(o.backends);
   return usable ? 0 : 1;
 }

@@ -152,15 +152,15 @@ void info_print_facts(FILE *file, bool as_json, const info_facts *facts) {
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 /* In text and in JSON. */
-static const struct { const char *text, *key; } ways[] = {
+static const struct { const char *text, *key; } supports[] = {
   [GK_REFUSED] = {"refused", "refused"},       [GK_ON_HOST] = {"on the host", "on_host"},
   [GK_IN_SERIES] = {"in series", "in_series"}, [GK_BATCHED] = {"batched", "batched"},
   [GK_NATIVE] = {"native", "native"},
 };
 
 static const char *way_of(const gk_capability *line, bool as_json) {
-  if ((size_t)line->how >= sizeof ways / sizeof *ways) return "unknown";
-  return as_json ? ways[line->how].key : ways[line->how].text;
+  if ((size_t)line->how >= sizeof supports / sizeof *supports) return "unknown";
+  return as_json ? supports[line->how].key : supports[line->how].text;
 }
 
 static void print_device_json(FILE *file, const gk_device_info *device, const info_facts *facts) {

@@ -335,12 +335,12 @@ static bool write_beside(int folder, const char *name, const gki_cache_key *key,
   int file = openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) return false;
   const bool written = write_entry(file, key, bytes, size);
-  int trouble = errno;
+  int error = errno;
   const bool closed = close(file) == 0; /* some file systems report a full disk only now */
   if (written && closed && renameat(folder, beside, folder, name) == 0) return true;
-  if (written) trouble = errno;
+  if (written) error = errno;
   (void)unlinkat(folder, beside, 0);
-  errno = trouble;
+  errno = error;
   return false;
 }
 
@@ -354,10 +354,10 @@ void gki_cache_keep(const gki_cache_key *key, const void *bytes, size_t size) {
   sigset_t before;
   if (hold_signal(&before)) {
     const bool kept = write_beside(folder, name, key, bytes, size);
-    const int trouble = errno;
+    const int error = errno;
     let_signal_go(&before);
     if (kept) make_room(folder, limit);
-    else gk_log(GK_LOG_INFO, "what was compiled isn't kept: %s", strerror(trouble));
+    else gk_log(GK_LOG_INFO, "what was compiled isn't kept: %s", strerror(error));
   }
   close(folder);
 }

@@ -23,8 +23,8 @@ typedef struct gki_slot_table {
 gk_result gki_slot_table_make(gki_slot_table *slots, const gk_plan *plan, uint32_t depth, gki_arena *arena,
                               size_t *ring_bytes);
 
-/* Writes the changed slots of a launch, at least one, to its place in the ring. The backend then copies bytes `begin` to
- * `end` of the place to the same bytes of the table. `place` is the launch's number minus 1. @return the place */
+/* Writes the changed slots of a launch, at least one, to its place in the ring. The backend then copies bytes `begin`
+ * to `end` of the place to the same bytes of the table. `place` is the launch's number minus 1. @return the place */
 const unsigned char *gki_slot_table_changed(const gki_slot_table *slots, const gk_launch_args *launch, uint64_t place,
                                             size_t *begin, size_t *end);
 /* After that copy failed: later launches send the rooms again. */
