@@ -17,7 +17,7 @@ static gk_backend modules[MODULES_MAX]; /* copies: an older module's struct may 
 static size_t module_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local bool is_loading; /* what $GK_MODULES lists, on this thread */
-static char trouble[1024];
+static char problems[1024];
 
 /* Under the lock. */
 static const gk_backend *backend_at(size_t index) {
@@ -157,8 +157,8 @@ gk_result gk_backend_load(const char *path) {
 }
 
 static void note_trouble(const char *what) {
-  size_t used = strlen(trouble);
-  snprintf(trouble + used, sizeof trouble - used, "; $GK_MODULES: %s", what);
+  size_t used = strlen(problems);
+  snprintf(problems + used, sizeof problems - used, "; $GK_MODULES: %s", what);
   gk_log(GK_LOG_WARN, "$GK_MODULES: %s", what);
 }
 
@@ -188,4 +188,4 @@ void gki_modules_load(void) {
   pthread_once(&once, load_listed);
   gki_cancel_let_go(cancel);
 }
-const char *gki_modules_trouble(void) { return trouble; }
+const char *gki_modules_problem(void) { return problems; }

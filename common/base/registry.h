@@ -26,8 +26,8 @@ void gki_backend_names(char *text, size_t bytes);
  * names both. */
 gk_result gki_answer(const gk_backend *backend, const char *entry, gk_result result);
 
-/* Loads the modules in $GK_MODULES, once per process. The log and gki_modules_trouble report modules that can't be
+/* Loads the modules in $GK_MODULES, once per process. The log and gki_modules_problem report modules that can't be
  * loaded. */
 void gki_modules_load(void);
-const char *gki_modules_trouble(void); /* "" if none; a sentence per module */
+const char *gki_modules_problem(void); /* "" if none; a sentence per module */
 #endif

@@ -74,7 +74,7 @@ void gki_range_say(uint64_t number, const char *format, ...) {
   gki_cancel_let_go(cancel);
 }
 
-bool gki_range_describe(const char **why) {
+bool gki_trace_describe(const char **why) {
   gki_trace_listen();
   *why = gki_listener   ? "a tool listens to ranges and marks of gk's"
          : is_foreign() ? "a set-user-id program doesn't load the tool that its caller names"
@@ -82,7 +82,7 @@ bool gki_range_describe(const char **why) {
   return true;
 }
 #else
-bool gki_range_describe(const char **why) {
+bool gki_trace_describe(const char **why) {
   *why = "gk was built without NVTX's headers, so that profilers see no ranges of it";
   return false;
 }

@@ -43,5 +43,5 @@ static inline void gki_trace_listen(void) {}
 void gki_trace_begin_run(const gk_plan *plan, uint32_t run);
 
 /* Whether gk can write ranges, and which tool listens, as a sentence: for gk_facts. */
-bool gki_range_describe(const char **why);
+bool gki_trace_describe(const char **why);
 #endif

@@ -4,8 +4,7 @@
 #include "base/text.h"
 #include "kernel/token.h"
 
-/* The text that replaces GK_KERNEL(...) in GLSL: one type per buffer, the arguments, main(), the item function's head.
- * */
+/* The text that replaces GK_KERNEL(...) in GLSL: a type per buffer, the arguments, main(), the item function's head. */
 void gki_glsl_head(gki_text *out, const gk_kernel *kernel);
 
 /* "_" for a word that GLSL reserves, otherwise "". */

@@ -128,27 +128,27 @@ gk_result gki_slots_make(gk_graph *graph) {
   return result;
 }
 
-/* Whether the backend allocates and frees the graph's own memory, which waits for no other graph. A graph inside
- * another graph is launched by the caller, and its launches may be under way on any stream. */
+/* Whether the backend's `own` and `disown` handle the graph's memory, which then waits for no other graph. Not if the
+ * caller launches the graph, since launches may be under way on any stream. */
 static bool owns_apart(const gk_graph *graph) { return graph->device->backend->own && !graph->external; }
 
-/* For memory that no launch of the graph uses any more. */
-static void give_memory(const gk_graph *graph, void *memory) {
+/* Frees memory that no launch of the graph uses. */
+static void free_memory(const gk_graph *graph, void *memory) {
   gki_device_free(graph->device, memory, graph, owns_apart(graph));
 }
 
 void gki_slots_free(gk_graph *graph) {
   if (!graph->slots) return;
   for (uint32_t k = 1; k < graph->planned.plan.slot_count; ++k) {
-    if (graph->slots[k].owned) give_memory(graph, graph->slots[k].owned);
+    if (graph->slots[k].owned) free_memory(graph, graph->slots[k].owned);
     graph->slots[k].owned = NULL;
   }
 }
 
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
-/* Keeps a failure until the next launch reports it, the first one with its message. A successful bind of the slot
- * removes it. */
+/* Keeps a failure until the next launch reports it, or a successful bind of the slot removes it. Only the first failure
+ * keeps its message. */
 static void keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
   if (slot >= graph->planned.plan.slot_count) slot = 0;
   gki_bound *at = &graph->slots[slot];
@@ -165,8 +165,8 @@ static void keep_failure(gk_graph *graph, uint32_t slot, gk_result result) {
   graph->failed_message[length] = 0;
 }
 
-/* The right call for a slot of the wrong type; NULL: only a GK_PTR is right. */
-static const char *instead(gk_type type, uint32_t types) {
+/* The call for this type of slot; NULL: the slot must be a GK_PTR. */
+static const char *right_call(gk_type type, uint32_t types) {
   if (types == 1u << GK_PTR) return NULL;
   switch (type) {
   case GK_I32: case GK_U32: case GK_I64: return "gk_bind_int";
@@ -186,7 +186,7 @@ static const gk_slot_desc *slot_of(const gk_graph *graph, gk_slot slot, const ch
   }
   const gk_slot_desc *desc = &plan->slots[slot];
   if (types >> desc->type & 1) return desc;
-  const char *use = instead(desc->type, types);
+  const char *use = right_call(desc->type, types);
   gk_fail(GK_ERROR_INVALID, "%s: slot %d (%s) is of type %s; %s%s", call, (int)slot, desc->name,
           gki_type_name(desc->type), use ? "use " : "only one of type GK_PTR has memory", use ? use : "");
   return NULL;
@@ -219,7 +219,7 @@ static gk_result bind_memory(gk_graph *graph, uint32_t slot, void *memory) {
   gk_result result = memory && !block && at->used ? refuse_unreachable(graph, slot, memory) : GK_OK;
   if (result != GK_OK) {
     if (!gki_device_ends_block(graph->device, memory)) return result;
-    gki_begin(); /* an empty tail that nothing touches */
+    gki_begin(); /* an empty range at the end, which nothing touches */
     room = 0;
   }
   at->room = room;
@@ -311,22 +311,22 @@ static gk_result blame_slot(gk_result result, const char *call, uint32_t slot, c
   return gki_fail_with(result, text);
 }
 
-/* Zeroed, except for the content of the old memory. */
-static gk_result obtain_memory(gk_graph *graph, const void *old, size_t kept, size_t bytes, void **memory) {
+/* Allocates memory with the first `kept` bytes of the old memory. The rest is zero. */
+static gk_result alloc_memory(gk_graph *graph, const void *old, size_t kept, size_t bytes, void **memory) {
   gk_device *device = graph->device;
   if (owns_apart(graph) && !(old && gki_device_is_lent(device, old))) {
-    gki_launches_handed(graph);
+    gki_launches_wait_sent(graph);
     return gki_device_own(device, graph->state, old, kept, bytes, graph, memory);
   }
   gk_result result = gki_device_alloc(device, bytes, GK_DEVICE_MEMORY, graph, memory);
   if (result != GK_OK || !kept) return result;
   result = gki_device_copy(device, GK_ON_DEVICE, *memory, old, kept);
-  if (result != GK_OK) give_memory(graph, *memory);
+  if (result != GK_OK) free_memory(graph, *memory);
   return result;
 }
 
 /* New memory with the content of the old. The old memory is freed after the launches that may use it. */
-static gk_result take_memory(gk_graph *graph, const char *call, uint32_t slot, size_t count) {
+static gk_result resize_memory(gk_graph *graph, const char *call, uint32_t slot, size_t count) {
   const gk_slot_desc *desc = &graph->planned.plan.slots[slot];
   gki_bound *bound = &graph->slots[slot];
   size_t element = desc->element_bytes ? desc->element_bytes : 1, bytes;
@@ -336,9 +336,9 @@ static gk_result take_memory(gk_graph *graph, const char *call, uint32_t slot, s
   if (!bound->owned || bound->owned_count != count) {
     void *memory = NULL;
     const size_t kept = bound->owned_count < count ? bound->owned_count : count;
-    const gk_result result = obtain_memory(graph, bound->owned, kept * element, bytes, &memory);
+    const gk_result result = alloc_memory(graph, bound->owned, kept * element, bytes, &memory);
     if (result != GK_OK) return blame_slot(result, call, slot, desc, count);
-    if (bound->owned) give_memory(graph, bound->owned);
+    if (bound->owned) free_memory(graph, bound->owned);
     bound->owned = memory;
     bound->owned_count = count;
   }
@@ -348,7 +348,7 @@ static gk_result take_memory(gk_graph *graph, const char *call, uint32_t slot, s
 static gk_result resize(gk_graph *graph, const char *call, uint32_t slot, size_t count) {
   const gk_plan *plan = &graph->planned.plan;
   gki_trace_begin(count, "resize %s of %s", plan->slots[slot].name, plan->name);
-  const gk_result result = take_memory(graph, call, slot, count);
+  const gk_result result = resize_memory(graph, call, slot, count);
   gki_trace_end();
   return result;
 }
@@ -357,7 +357,7 @@ gk_result gk_resize(gk_graph *graph, gk_slot slot, size_t count) {
   gk_result result = gki_graph_enter(graph, "gk_resize");
   if (result != GK_OK) return result;
   if (!slot_of(graph, slot, "gk_resize", 1u << GK_PTR)) result = GK_ERROR_INVALID;
-  else if (graph->external && !gki_launches_over(graph)) /* gk's own work doesn't follow them */
+  else if (graph->external && !gki_launches_over(graph)) /* gk's copies wouldn't wait for the caller's launches */
     result = gk_fail(GK_ERROR_BUSY, "gk_resize: graph %s is armed, and that launch isn't over; launch your exec if you "
                      "didn't, and wait for it", graph->planned.plan.name);
   else result = resize(graph, "gk_resize", (uint32_t)slot, count);

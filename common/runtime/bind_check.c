@@ -1,11 +1,10 @@
-/* Whether a launch may run with the values bound to a graph's slots. Checked again only if something was bound since.
- * */
+/* Whether a launch may run with the values bound to a graph's slots. The result holds until the next bind. */
 #include "runtime/bind_check.h"
 #include "check/overlap.h"
 #include "plan/node.h"
 #include "runtime/memory.h"
 
-/* The first task that uses the slot and needs such an alignment, for a message. */
+/* The first task that needs this alignment of the slot, for a message. */
 static const gk_node *user_of(const gk_plan *plan, uint32_t slot, uint32_t alignment) {
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
@@ -40,7 +39,7 @@ static bool has_no_items(const gk_graph *graph, const gk_node *node) {
 
 /* The first task that needs the slot's memory in a launch; NULL: none. The memory that a COPY or FILL of several
  * elements touches is known only when the launch reaches it. */
-static const gk_node *needer_of(const gk_graph *graph, uint32_t slot) {
+static const gk_node *first_need(const gk_graph *graph, uint32_t slot) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 0; k < plan->node_count; ++k) {
     const gk_node *node = &plan->nodes[k];
@@ -52,12 +51,12 @@ static const gk_node *needer_of(const gk_graph *graph, uint32_t slot) {
   return NULL;
 }
 
-/* NULL is memory of no bytes. */
+/* A slot bound to NULL has memory of 0 bytes. */
 static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   for (uint32_t k = 1; k < plan->slot_count; ++k) {
     if (!graph->slots[k].used || graph->slots[k].bound || plan->slots[k].type == GK_HOST_PTR) continue;
-    const gk_node *node = plan->slots[k].type == GK_PTR ? needer_of(graph, k) : user_of(plan, k, 0);
+    const gk_node *node = plan->slots[k].type == GK_PTR ? first_need(graph, k) : user_of(plan, k, 0);
     if (!node) continue;
     char title[GKI_TITLE_BYTES];
     const char *fix = plan->slots[k].type == GK_PTR     ? "gk_bind or gk_resize"
@@ -71,7 +70,7 @@ static gk_result refuse_unbound(const gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* A block has its own number. So a freed block is noticed even if another block has its address now. */
+/* Blocks have numbers, so a freed block is noticed even if another block has its address now. */
 static gk_result refuse_freed(gk_graph *graph, const char *call) {
   const uint64_t freed = atomic_load_explicit(&graph->device->bound_freed, memory_order_relaxed);
   if (freed == graph->freed) return GK_OK;
@@ -130,8 +129,7 @@ static gk_result refuse_unaligned(const gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* The memory that a slot touches in any case: the whole of the graph's own memory, the first element of other memory.
- * */
+/* The memory that a slot always touches: the whole of the graph's own memory, or the first element of other memory. */
 static uintptr_t end_of(const gk_graph *graph, uint32_t slot) {
   const gki_bound *bound = &graph->slots[slot];
   if (!bound->value.ptr) return 0;
@@ -148,7 +146,7 @@ static bool lies_before(const gk_graph *graph, uint32_t a, uint32_t b) {
   return at_a != at_b ? at_a < at_b : a < b;
 }
 
-/* By insertion, since few slots have a new binding between launches. False: it would take many more moves than that. */
+/* Sorts by insertion, since few slots change between launches. False: that would take too many moves. */
 static bool sort_few(const gk_graph *graph, uint32_t *order) {
   enum { MOVES = 16 /* the cost of a heap per slot */ };
   uint64_t moves = (uint64_t)MOVES * graph->pointer_count;
@@ -161,7 +159,7 @@ static bool sort_few(const gk_graph *graph, uint32_t *order) {
   return true;
 }
 
-/* A heap, because qsort takes memory that the allocator hook doesn't see. */
+/* A heap sort, because qsort allocates memory behind the allocator hook. */
 static void sort_all(const gk_graph *graph, uint32_t *order) {
   uint32_t half = graph->pointer_count / 2, end = graph->pointer_count;
   while (end > 1) {
@@ -181,8 +179,7 @@ static void sort_all(const gk_graph *graph, uint32_t *order) {
   }
 }
 
-/* Sorted by address, two slots that share memory have only slots between them that share it, too. Few graphs have any.
- * */
+/* Once slots are sorted by address, all slots between two that share memory share it, too. */
 static gk_result refuse_overlap(gk_graph *graph, const char *call) {
   uint32_t *order = graph->by_address;
   if (!sort_few(graph, order)) sort_all(graph, order);
@@ -201,8 +198,8 @@ static gk_result refuse_overlap(gk_graph *graph, const char *call) {
   return GK_OK;
 }
 
-/* The first failure. If that slot was bound successfully since, another failure. */
-static gk_result tell_failure(gk_graph *graph, const char *call) {
+/* Reports the first failure. If that slot was bound successfully since, reports another one. */
+static gk_result report_failure(gk_graph *graph, const char *call) {
   const gk_plan *plan = &graph->planned.plan;
   uint32_t slot = graph->failed_slot;
   const bool is_kept = graph->slots[slot].failed != GK_OK;
@@ -221,7 +218,7 @@ static gk_result tell_failure(gk_graph *graph, const char *call) {
 }
 
 gk_result gki_bindings_check(gk_graph *graph, const char *call) {
-  if (graph->failed_count) return tell_failure(graph, call);
+  if (graph->failed_count) return report_failure(graph, call);
   if (atomic_load_explicit(&graph->device->bound_freed, memory_order_relaxed) != graph->freed) graph->dirty = true;
   if (!graph->dirty) return GK_OK;
   gk_result result = refuse_unbound(graph, call);

@@ -14,7 +14,7 @@
 #include <sched.h>
 
 /* Frees the backend's part and the memory, so that the graph holds nothing of the device. */
-static void let_go(gk_graph *graph) {
+static void detach(gk_graph *graph) {
   gk_device *device = graph->device;
   if (!device) return;
   if (graph->forks != gki_forks) { /* its memory is among the device's blocks */
@@ -25,18 +25,18 @@ static void let_go(gk_graph *graph) {
   }
   gki_launches_end(graph);
   atomic_store(&graph->stoppable, false);
-  while (atomic_load(&graph->stoppers) > 0) sched_yield(); /* threads in gk_cancel, which takes no lock */
+  while (atomic_load(&graph->cancelling) > 0) sched_yield(); /* threads in gk_cancel, which takes no lock */
   if (graph->lowered) device->backend->drop(graph->state);
   graph->lowered = false;
   gki_slots_free(graph);
   graph->device = NULL;
 }
 
-/* After a fork the device's own lock may be held for ever, by a thread of the parent process. */
+/* Used after a fork: a thread of the parent may hold the copied lock of the device, which is then never released. */
 GKI_PROCESS_LOCK(forked_lock)
 
-/* A thread of the parent may have been changing the list at the fork. Then the backward links may be wrong. The forward
- * links are always right, as one store changes each. */
+/* A thread of the parent may have changed the list during the fork. Backward links may then be wrong. Forward links are
+ * right, since each changes by one store. */
 static gk_graph **link_in_child(gk_graph *graph) {
   gk_graph **link = &graph->device->graphs;
   while (*link && *link != graph) link = &(*link)->next_of_device;
@@ -64,7 +64,7 @@ static void link_graph(gk_graph *graph) {
   graph->next_of_device = device->graphs;
   graph->link_of_device = &device->graphs;
   if (device->graphs) device->graphs->link_of_device = &graph->next_of_device;
-  __atomic_store_n(&device->graphs, graph, __ATOMIC_RELEASE); /* a child process finds it with everything behind it */
+  __atomic_store_n(&device->graphs, graph, __ATOMIC_RELEASE); /* a child process then finds a complete list */
   pthread_mutex_unlock(&device->lock);
 }
 
@@ -72,19 +72,19 @@ void gki_graphs_detach(gk_device *device) {
   while (device->graphs) {
     gk_graph *graph = device->graphs;
     unlink_graph(graph);
-    let_go(graph);
+    detach(graph);
   }
 }
 
 void gk_graph_destroy(gk_graph *graph) {
   gki_begin();
   if (!graph || gki_lifetime_check(graph, "gk_graph_destroy") != GK_OK) return;
-  const bool is_here = graph->device && graph->forks == gki_forks; /* the child's own threads are in none of its jobs */
+  const bool is_here = graph->device && graph->forks == gki_forks; /* a forked process doesn't run the parent's jobs */
   if (is_here && gki_refuse_within(&graph->device->worker, "gk_graph_destroy") != GK_OK) return;
   const int cancel = gki_cancel_hold();
   gki_lifetime_end(graph, "graph", graph->planned.plan.name, "destroyed");
   unlink_graph(graph);
-  let_go(graph);
+  detach(graph);
   gk_host_free(graph->state);
   gk_host_free(graph->failed_message);
   gk_host_free(graph->first_error_message);
@@ -128,7 +128,7 @@ static gk_result lower(gk_graph *graph, const gk_lower_into *into) {
   return result;
 }
 
-/* The mode needs these entries. A module without them is found here, once, and not at each launch. */
+/* Refuses a module that lacks an entry of its mode. */
 static gk_result refuse_mode(const gk_graph *graph) {
   const gk_backend *b = graph->device->backend;
   bool complete = graph->mode == GK_MODE_IN_PROCESS ? b->run != NULL
@@ -172,7 +172,7 @@ static gk_result create(gk_device *device, const gk_list *list, uint32_t bits, c
                         gk_graph **created) {
   gk_graph *graph = gki_lifetime_begin(sizeof *graph, "a graph");
   if (!graph) return GK_ERROR_MEMORY;
-  gki_memory_hold(); /* The graph may outlive its device. */
+  gki_memory_hold(); /* the graph may outlive its device */
   atomic_flag_clear(&graph->in_call);
   graph->device = device;
   graph->forks = gki_forks;

@@ -9,7 +9,7 @@ typedef struct gki_block {
   uintptr_t begin;
   size_t bytes;
   const void *owner; /* a graph, or NULL */
-  uint64_t number;   /* from 1; no other block of the device ever has it, not even a later one at the same address */
+  uint64_t number;   /* from 1; unique, also among freed blocks of the same address */
   bool bound;        /* a slot was bound to it */
   bool lent;         /* a slot of a graph other than the owner was bound to it */
 } gki_block;
@@ -24,7 +24,7 @@ struct gk_device {
   unsigned forks;                                      /* gki_forks when it was opened */
   gk_device_info info;
   gki_worker worker;
-  pthread_mutex_t lock;                                /* guards the fields below */
+  pthread_mutex_t lock;                                /* for the fields below, up to code_lock */
   gki_block *blocks; size_t block_count, block_capacity; /* by address */
   uint64_t block_number;                               /* of the last block */
   struct gk_graph *graphs;                             /* through their next_of_device */

@@ -38,8 +38,8 @@ static void run_dump(gki_job *at) {
   job->lowered = job->graph->device->backend->dump(job->graph->state, job->format);
 }
 
-/* The backend's dump, or the plan if the backend has none; in DOT one of the two. The backend's entry runs in the order
- * of the device's work, since no two entries of a graph may run at the same time. */
+/* The plan and the backend's dump, if there is one; in DOT only the latter. The backend's entry runs in the order of
+ * the device's work, since a graph's entries must not run at the same time. */
 static char *dump_graph(const gk_graph *graph, const char *format) {
   char *plan = gki_plan_dump(&graph->planned.plan, format);
   const gk_backend *backend = graph->device->backend;

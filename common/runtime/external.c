@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Runs on the caller's thread at any time, and returns its failure, because the caller is about to launch. */
+/* Runs on the caller's thread at once and returns its failure, since the caller's launch follows. */
 static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
                          gk_result (*arm)(void *state, const gk_launch_args *launch, void *data), void *data) {
   gki_launch *launch = NULL;
@@ -16,14 +16,14 @@ static gk_result arm_now(gk_graph *graph, const char *call, int32_t label,
   if (atomic_exchange(&graph->resend_slots, false)) gki_launch_send_all(launch);
   gki_launch_log(launch);
   const int cancel = gki_cancel_hold();
-  result = arm(graph->state, &launch->hand_over, data);
+  result = arm(graph->state, &launch->args, data);
   gki_cancel_let_go(cancel);
   if (result != GK_OK) {
     atomic_store(&graph->resend_slots, true);
     return result;
   }
-  if (graph->reported == launch->hand_over.launch - 1) graph->first_error = GK_OK;
-  atomic_store_explicit(&graph->launched, launch->hand_over.launch, memory_order_relaxed);
+  if (graph->reported == launch->args.launch - 1) graph->first_error = GK_OK;
+  atomic_store_explicit(&graph->launched, launch->args.launch, memory_order_relaxed);
   return GK_OK;
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 4096 + 256 }; /* a path with a few words about it */
+enum { TEXT_BYTES = 4096 + 256 }; /* a path and a few words */
 
 /* The variables that gk or NVTX reads. Backends report their own. */
 static const struct { const char *name, *what; } variables[] = {
@@ -24,15 +24,15 @@ static const struct { const char *name, *what; } variables[] = {
   {"NVTX_INJECTION64_PATH", "NVTX's: the library of a tool that gk's ranges are told; profilers set it themselves"},
 };
 
-static void tell(gk_fact_visit visit, void *user, const char *group, const char *name, const char *value,
-                 const char *why) {
+static void report(gk_fact_visit visit, void *user, const char *group, const char *name, const char *value,
+                   const char *why) {
   visit(user, &(gk_fact){group, name, value, why});
 }
 
-static void tell_number(gk_fact_visit visit, void *user, const char *name, int number, const char *why) {
+static void report_number(gk_fact_visit visit, void *user, const char *name, int number, const char *why) {
   char text[16];
   snprintf(text, sizeof text, "%d", number);
-  tell(visit, user, "gk", name, text, why);
+  report(visit, user, "gk", name, text, why);
 }
 
 static gk_result refuse_null(const char *call, gk_fact_visit visit) {
@@ -42,18 +42,18 @@ static gk_result refuse_null(const char *call, gk_fact_visit visit) {
 
 typedef struct listener { gk_fact_visit visit; void *user; } listener;
 
-/* The backend's fact, if it is valid. */
+/* Reports a backend's fact if it is valid. */
 static void pass_on(void *at, const gk_fact *fact) {
   const listener *to = at;
   if (fact && fact->group && fact->name)
-    tell(to->visit, to->user, fact->group, fact->name, fact->value, fact->why ? fact->why : "");
+    report(to->visit, to->user, fact->group, fact->name, fact->value, fact->why ? fact->why : "");
 }
 
 static const gk_fact_source *source_of(const gk_backend *backend) {
   return backend->query ? backend->query(GK_FACTS) : NULL;
 }
 
-static void tell_environments(listener *to) {
+static void report_environments(listener *to) {
   const gk_backend *backend;
   for (size_t k = 0; (backend = gk_backend_at(k)); ++k) {
     const gk_fact_source *source = source_of(backend);
@@ -70,24 +70,24 @@ gk_result gk_facts(gk_fact_visit visit, void *user) {
   gki_begin();
   Dl_info here;
   const bool is_known = dladdr(&variables, &here) && here.dli_fname;
-  tell(visit, user, "gk", "version", gk_version(), "");
-  tell(visit, user, "gk", "library", is_known ? here.dli_fname : NULL, "");
-  tell_number(visit, user, "abi", GK_ABI, "GK_ABI, of lists and programs");
-  tell_number(visit, user, "backend_abi", GK_BACKEND_ABI, "GK_BACKEND_ABI, of backends in modules");
-  const char *trouble = gki_modules_trouble(), *modules = secure_getenv("GK_MODULES");
+  report(visit, user, "gk", "version", gk_version(), "");
+  report(visit, user, "gk", "library", is_known ? here.dli_fname : NULL, "");
+  report_number(visit, user, "abi", GK_ABI, "GK_ABI, of lists and programs");
+  report_number(visit, user, "backend_abi", GK_BACKEND_ABI, "GK_BACKEND_ABI, of backends in modules");
+  const char *problem = gki_modules_problem(), *modules = secure_getenv("GK_MODULES");
   const bool are_listed = modules && modules[0];
-  tell(visit, user, "gk", "modules", are_listed && !trouble[0] ? "loaded" : NULL,
-       trouble[0] ? trouble + 2 : are_listed ? "" : "$GK_MODULES lists none");
+  report(visit, user, "gk", "modules", are_listed && !problem[0] ? "loaded" : NULL,
+         problem[0] ? problem + 2 : are_listed ? "" : "$GK_MODULES lists none");
   char folder[TEXT_BYTES], why[TEXT_BYTES];
   gki_cache_describe(folder, sizeof folder, why, sizeof why);
-  tell(visit, user, "gk", "cache", folder[0] ? folder : NULL,
-       folder[0] && !why[0] ? "what was compiled is kept there" : why);
-  const char *heard;
-  const bool has_ranges = gki_range_describe(&heard);
-  tell(visit, user, "gk", "nvtx", has_ranges ? "built in" : NULL, heard);
+  report(visit, user, "gk", "cache", folder[0] ? folder : NULL,
+         folder[0] && !why[0] ? "what was compiled is kept there" : why);
+  const char *tool;
+  const bool has_ranges = gki_trace_describe(&tool);
+  report(visit, user, "gk", "nvtx", has_ranges ? "built in" : NULL, tool);
   for (size_t k = 0; k < GK_COUNT(variables); ++k)
-    tell(visit, user, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
-  tell_environments(&(listener){visit, user});
+    report(visit, user, "environment", variables[k].name, secure_getenv(variables[k].name), variables[k].what);
+  report_environments(&(listener){visit, user});
   gki_cancel_let_go(cancel);
   return GK_OK;
 }

@@ -11,7 +11,7 @@ enum { GKI_QUEUE = 16 }; /* launches of a graph that may be under way; 1 if it c
 typedef struct gki_launch {
   gki_job job;
   struct gk_graph *graph;
-  gk_launch_args hand_over; /* points into the fields below */
+  gk_launch_args args;    /* points into the fields below */
   gk_value *values;
   unsigned char *bytes;   /* BYTES slots */
   uint32_t *changed;
@@ -30,12 +30,12 @@ typedef struct gki_bound {
   size_t owned_count;  /* elements of it */
   size_t room;         /* PTR: bytes known to be behind its address; SIZE_MAX: unknown. BYTES: its size */
   uint64_t block;      /* PTR: number of the device's block that holds its address; 0: none */
-  size_t reach;        /* bytes from its address on that flags, counts, copies and fills touch in any case */
+  size_t reach;        /* bytes from its address on that flags, counts, copies and fills always touch */
   uint32_t reached_by; /* the node that touches the last of them */
   bool written;        /* some task writes it */
   uint32_t alignment;  /* PTR: the alignment that its tasks need */
   bool bound, used, changed, measured;
-  gk_result failed;    /* the result of its last bind or resize, until a launch has reported it */
+  gk_result failed;    /* the failure of its last bind or resize, until a launch reports it */
 } gki_bound;
 
 struct gk_graph {
@@ -44,7 +44,7 @@ struct gk_graph {
   struct gk_graph *next_of_device, **link_of_device; /* the pointer to this graph; NULL: it isn't in the list */
   atomic_flag in_call;  /* a thread is in a call of this graph */
   atomic_bool stoppable;  /* the graph is complete, and its device isn't being closed */
-  atomic_uint stoppers;   /* threads in gk_cancel */
+  atomic_uint cancelling; /* threads in gk_cancel */
   gki_planned planned;
   void *state;         /* the backend's */
   bool lowered;
@@ -67,7 +67,7 @@ struct gk_graph {
   uint32_t depth;      /* of the queue */
   gki_launch *queue;
   uint64_t *entries;   /* passes of loop entries that are kept */
-  atomic_bool resend_slots;   /* a launch failed, and no later launch has sent all slots */
+  atomic_bool resend_slots;   /* a launch failed, and none has sent all slots since */
   atomic_uint_fast64_t launched; /* number of the last launch; 0: none */
   uint64_t retired;    /* number of the last launch that the host knows to have ended */
   uint64_t reported;       /* number of the last launch whose end gk_wait or gk_poll has reported */

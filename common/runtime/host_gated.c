@@ -1,9 +1,9 @@
-/* A launch on a backend that runs batches and reads flags: the walker gives the next step, the backend does it. */
+/* A launch on a batched backend: the walker decides the next step, the backend runs it. */
 #include "runtime/host_gated.h"
 #include "base/trace.h"
 #include "runtime/wait.h"
 
-static gk_result take_step(gk_graph *graph, gk_step step, gk_launch_result *record, int64_t *answer) {
+static gk_result perform(gk_graph *graph, gk_step step, gk_launch_result *record, int64_t *answer) {
   const gk_backend *backend = graph->device->backend;
   gk_result result;
   switch (step.kind) {
@@ -19,14 +19,14 @@ static gk_result take_step(gk_graph *graph, gk_step step, gk_launch_result *reco
     bool ended = false;
     result = backend->loop(graph->state, step.at, step.passes, record, &ended);
     *answer = ended;
-    return result == GK_OK ? gki_judge_arrays(graph, record, &given) : result;
+    return result == GK_OK ? gki_check_arrays(graph, record, &given) : result;
   }
   case GK_STEP_END: {
     int32_t nothing;
     return backend->read_flag(graph->state, 0, &nothing); /* waits for everything submitted */
   }
-  case GK_STEP_FORK: /* not taken: sections come one after the other, */
-  case GK_STEP_CHECKPOINT: break; /* runs and flags each come separately */
+  case GK_STEP_FORK: /* never occurs: sections run in sequence */
+  case GK_STEP_CHECKPOINT: break; /* never occurs: runs and flags are separate steps */
   }
   return gk_fail(GK_ERROR_INVALID, "the walker asked for step %d, which was not taken", (int)step.kind);
 }
@@ -41,7 +41,7 @@ static void begin_range(const gk_plan *plan, gk_step step) {
 
 static gk_result do_step(gk_graph *graph, gk_step step, gk_launch_result *record, int64_t *answer) {
   if (gki_trace_enabled()) begin_range(&graph->planned.plan, step);
-  const gk_result result = take_step(graph, step, record, answer);
+  const gk_result result = perform(graph, step, record, answer);
   gki_trace_end();
   return result;
 }
@@ -59,7 +59,7 @@ gk_result gki_batched_run(gk_graph *graph, const gk_launch_args *launch, gk_laun
     result = do_step(graph, step, record, &answer);
   } while (result == GK_OK && step.kind != GK_STEP_END);
   if (result != GK_OK && step.kind != GK_STEP_END)
-    /* Submitted work still uses the values. */
+    /* waits, since submitted work still uses the values */
     do_step(graph, (gk_step){.kind = GK_STEP_END}, record, &answer);
   return result;
 }

@@ -1,4 +1,4 @@
-/* Launching: one gk_launch_args per launch, filled in place. Nothing is allocated, and no thread waits. */
+/* Launching. Each launch has its place in the graph's queue, so nothing is allocated, and no thread waits. */
 #include "runtime/launch.h"
 #include "base/cancel.h"
 #include "base/error.h"
@@ -16,7 +16,7 @@
 void gki_launch_send_all(gki_launch *launch) {
   uint32_t count = launch->graph->planned.plan.slot_count - 1;
   for (uint32_t k = 0; k < count; ++k) launch->changed[k] = k + 1;
-  launch->hand_over.changed_count = count;
+  launch->args.changed_count = count;
   if (count) launch->record.applied = GK_BY_TABLE;
 }
 
@@ -25,16 +25,16 @@ static void run_launch(gki_job *job) {
   gk_graph *graph = launch->graph;
   const gk_backend *backend = graph->device->backend;
   const bool native = graph->mode == GK_MODE_NATIVE;
-  gki_trace_begin(launch->hand_over.launch, "%s %s", native ? "start" : "run", graph->planned.plan.name);
+  gki_trace_begin(launch->args.launch, "%s %s", native ? "start" : "run", graph->planned.plan.name);
   gki_begin();
   if (atomic_exchange(&graph->resend_slots, false)) gki_launch_send_all(launch);
   switch (graph->mode) {
-  case GK_MODE_IN_PROCESS: launch->result = backend->run(graph->state, &launch->hand_over, &launch->record); break;
-  case GK_MODE_BATCHED: launch->result = gki_batched_run(graph, &launch->hand_over, &launch->record); break;
-  case GK_MODE_NATIVE: launch->result = backend->launch(graph->state, &launch->hand_over); break;
+  case GK_MODE_IN_PROCESS: launch->result = backend->run(graph->state, &launch->args, &launch->record); break;
+  case GK_MODE_BATCHED: launch->result = gki_batched_run(graph, &launch->args, &launch->record); break;
+  case GK_MODE_NATIVE: launch->result = backend->launch(graph->state, &launch->args); break;
   }
   launch->result = gki_launch_ended(launch->result);
-  if (launch->result == GK_OK && !native) launch->result = gki_launch_judge_record(launch);
+  if (launch->result == GK_OK && !native) launch->result = gki_launch_check_result(launch);
   if (launch->result != GK_OK) atomic_store(&graph->resend_slots, true);
   gki_launch_keep_message(launch);
   if (!native || launch->result != GK_OK) gki_launch_mark_end(launch);
@@ -107,9 +107,9 @@ static gk_result refuse_busy(gk_graph *graph, const char *call, uint64_t launche
     return gk_fail(GK_ERROR_BUSY, "%s: graph %s was launched and not waited for, and it can yield; call gk_wait first",
                    call, name);
   const bool full = launched >= graph->depth;
-  const gk_result settled = full ? gki_launches_retire(graph, launched + 1 - graph->depth, false) : GK_OK;
-  if (settled != GK_OK && settled != GK_NOT_READY) return settled;
-  if (settled != GK_OK)
+  const gk_result retired = full ? gki_launches_retire(graph, launched + 1 - graph->depth, false) : GK_OK;
+  if (retired != GK_OK && retired != GK_NOT_READY) return retired;
+  if (retired != GK_OK)
     return gk_fail(GK_ERROR_BUSY,
                    "%s: %u launches of graph %s are under way, and no more are queued; call gk_wait first", call,
                    (unsigned)graph->depth, name);
@@ -137,14 +137,14 @@ static void fill(gk_graph *graph, gki_launch *launch, uint32_t target) {
   memset(record->ran, 0, plan->checkpoint_count);
   launch->result = GK_OK;
   __atomic_store_n(&launch->cancel, 0, __ATOMIC_RELAXED);
-  launch->hand_over = (gk_launch_args){.target = target,
-                                       .changed_count = graph->changed_count,
-                                       .values = launch->values,
-                                       .changed = launch->changed,
-                                       .entries = graph->entries,
-                                       .cancel = &launch->cancel,
-                                       .applied = &record->applied,
-                                       .room = launch->room};
+  launch->args = (gk_launch_args){.target = target,
+                                  .changed_count = graph->changed_count,
+                                  .values = launch->values,
+                                  .changed = launch->changed,
+                                  .entries = graph->entries,
+                                  .cancel = &launch->cancel,
+                                  .applied = &record->applied,
+                                  .room = launch->room};
   graph->changed_count = 0;
 }
 
@@ -160,7 +160,7 @@ static gk_result refuse_behind_others(gk_graph *graph, const char *call, uint64_
   return GK_OK;
 }
 
-/* A launch that failed at once doesn't count. */
+/* Runs a launch on the caller's thread. If it fails at once, it doesn't count. */
 static gk_result launch_here(gk_graph *graph, gki_launch *launch, uint64_t before) {
   const int cancel = gki_cancel_hold();
   run_launch(&launch->job);
@@ -181,10 +181,10 @@ void gki_launch_begin_range(const gk_graph *graph, const char *what, int32_t lab
 
 void gki_launch_log(const gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
-  const gk_launch_args *told = &launch->hand_over;
+  const gk_launch_args *args = &launch->args;
   gk_log(GK_LOG_DEBUG, "graph %s: launch %llu from %s, %u slots bound anew", plan->name,
-         (unsigned long long)told->launch, told->target ? plan->nodes[told->target].name : "the top",
-         (unsigned)told->changed_count);
+         (unsigned long long)args->launch, args->target ? plan->nodes[args->target].name : "the top",
+         (unsigned)args->changed_count);
 }
 
 /* The common part of both kinds of launches, until the launch is sent. */
@@ -198,11 +198,11 @@ gk_result gki_launch_prepare(gk_graph *graph, const char *call, int32_t label, b
   if (result != GK_OK) return result;
   *prepared = gki_launch_at(graph, launched + 1);
   fill(graph, *prepared, target);
-  (*prepared)->hand_over.launch = launched + 1;
+  (*prepared)->args.launch = launched + 1;
   return GK_OK;
 }
 
-/* Until a launch exists whose result can be reported. */
+/* Keeps the failure until a launch exists whose result can be reported. */
 gk_result gki_launch_note_refused(gk_graph *graph, gk_result result) {
   if (result != GK_OK && !atomic_load_explicit(&graph->launched, memory_order_relaxed))
     snprintf(graph->first_error_message, sizeof graph->queue->message, "%s", gk_error());
@@ -210,12 +210,12 @@ gk_result gki_launch_note_refused(gk_graph *graph, gk_result result) {
 }
 
 static gk_result refuse_launch(const gk_graph *graph, const char *call) {
-  char instead[128];
-  snprintf(instead, sizeof instead, "call %s and launch your exec", graph->arm_call);
-  return gki_refuse_external(graph, call, instead);
+  char advice[128];
+  snprintf(advice, sizeof advice, "call %s and launch your exec", graph->arm_call);
+  return gki_refuse_external(graph, call, advice);
 }
 
-/* Whether launches may be started here at all. gki_launch_prepare checks whether one may start now. */
+/* Whether this graph can be launched this way at all. gki_launch_prepare checks whether it can start now. */
 static gk_result admit(const gk_graph *graph, const char *call, bool on_stream) {
   const gk_backend *backend = graph->device->backend;
   if (graph->external) return refuse_launch(graph, call);
@@ -226,9 +226,9 @@ static gk_result admit(const gk_graph *graph, const char *call, bool on_stream) 
 
 static gk_result enqueue(gk_graph *graph, gki_launch *launch, bool here) {
   gki_worker *worker = &graph->device->worker;
-  const uint64_t before = launch->hand_over.launch - 1;
+  const uint64_t before = launch->args.launch - 1;
   gk_result result = GK_OK;
-  atomic_store_explicit(&graph->launched, launch->hand_over.launch, memory_order_relaxed);
+  atomic_store_explicit(&graph->launched, launch->args.launch, memory_order_relaxed);
   gki_launch_log(launch);
   if (here) result = launch_here(graph, launch, before);
   else if (graph->mode == GK_MODE_NATIVE) gki_worker_run_or_post(worker, &launch->job);
@@ -247,8 +247,8 @@ static gk_result start(gk_graph *graph, const char *call, int32_t label, bool on
   result = admit(graph, call, on_stream);
   if (result == GK_OK) result = gki_launch_prepare(graph, call, label, here, &launch);
   if (result == GK_OK) {
-    launch->hand_over.on_stream = on_stream;
-    launch->hand_over.stream = stream;
+    launch->args.on_stream = on_stream;
+    launch->args.stream = stream;
     result = enqueue(graph, launch, here);
   }
   gki_launch_note_refused(graph, result);

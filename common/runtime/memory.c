@@ -72,9 +72,9 @@ static gk_result note_block(gk_device *device, void *memory, size_t bytes, const
   return room ? GK_OK : GK_ERROR_MEMORY;
 }
 
-/* The result of a backend that allocates memory. */
-static gk_result judge_taken(const gk_backend *backend, const char *entry, gk_result result, const void *memory,
-                             size_t bytes) {
+/* Checks the result of a backend's allocation. */
+static gk_result alloc_result(const gk_backend *backend, const char *entry, gk_result result, const void *memory,
+                              size_t bytes) {
   result = gki_answer(backend, entry, result);
   if (result == GK_OK && !memory) result = GK_ERROR_MEMORY;
   if (result == GK_OK) return GK_OK;
@@ -83,7 +83,7 @@ static gk_result judge_taken(const gk_backend *backend, const char *entry, gk_re
   return gk_fail(result, "backend %s failed to give %zu bytes of memory and didn't say why", backend->name, bytes);
 }
 
-/* No launch uses the memory yet. If the host can write it, this waits for nothing. */
+/* Zeroes new memory. Doesn't wait if the host can write it. */
 static gk_result zero(gk_device *device, void *memory, size_t bytes) {
   const gk_backend *backend = device->backend;
   void *here = backend->host_address ? backend->host_address(device->state, memory) : NULL;
@@ -94,7 +94,7 @@ static gk_result zero(gk_device *device, void *memory, size_t bytes) {
   return GK_OK;
 }
 
-static gk_result judge_address(const gk_backend *backend, const char *entry, const void *memory) {
+static gk_result address_result(const gk_backend *backend, const char *entry, const void *memory) {
   if ((uintptr_t)memory % ALIGNMENT == 0) return GK_OK;
   return gk_fail(GK_ERROR_DEVICE, "backend %s: its entry %s gave %p, which isn't aligned to %d bytes", backend->name,
                  entry, memory, ALIGNMENT);
@@ -103,9 +103,9 @@ static gk_result judge_address(const gk_backend *backend, const char *entry, con
 static gk_result alloc(gk_device *device, size_t bytes, gk_memory kind, const void *owner, void **given) {
   void *memory = NULL;
   gk_result result = device->backend->alloc(device->state, bytes ? bytes : 1, kind, &memory);
-  result = judge_taken(device->backend, "alloc", result, memory, bytes);
+  result = alloc_result(device->backend, "alloc", result, memory, bytes);
   if (result != GK_OK) return result;
-  result = judge_address(device->backend, "alloc", memory);
+  result = address_result(device->backend, "alloc", memory);
   if (result == GK_OK && bytes) result = zero(device, memory, bytes);
   if (result == GK_OK) result = note_block(device, memory, bytes, owner);
   if (result == GK_OK) *given = memory;
@@ -126,9 +126,9 @@ static gk_result own(gk_device *device, void *state, const void *from, size_t ke
                      void **given) {
   void *memory = NULL;
   gk_result result = device->backend->own(state, from, kept, bytes ? bytes : 1, &memory);
-  result = judge_taken(device->backend, "own", result, memory, bytes);
+  result = alloc_result(device->backend, "own", result, memory, bytes);
   if (result != GK_OK) return result;
-  result = judge_address(device->backend, "own", memory);
+  result = address_result(device->backend, "own", memory);
   if (result == GK_OK) result = note_block(device, memory, bytes, owner);
   if (result == GK_OK) *given = memory;
   else device->backend->disown(device->state, memory);
@@ -158,7 +158,7 @@ typedef struct memory_job {
 
 static void run_free(gki_job *at) {
   memory_job *job = (memory_job *)at;
-  /* A native launch continues after its job. A copy follows it, so the memory is unused after a copy. */
+  /* A native launch continues after its job. A copy waits for it, so afterwards the memory is unused. */
   job->device->backend->copy(job->device->state, GK_ZERO, job->to, NULL, 1);
   job->device->backend->free(job->device->state, job->to);
 }

@@ -10,14 +10,14 @@ gk_result gki_device_own(gk_device *device, void *state, const void *from, size_
                          const void *owner, void **memory);
 /* Whether a slot of another graph was bound to that block of the graph. Launches of the other graph may use it then. */
 bool gki_device_is_lent(gk_device *device, const void *memory);
-/* False: the owner has no block at that address. In the order of the device's work; or, with `disowns`, by the
- * backend's `disown`, unless the block is lent. */
+/* Frees in the order of the device's work; with `disowns` by the backend's `disown` instead, unless the block is lent.
+ * False: the owner has no block at that address. */
 bool gki_device_free(gk_device *device, void *memory, const void *owner, bool disowns);
-/* Bytes from the address to the end of its block, which a slot of the graph is bound to from now on; SIZE_MAX: it lies
- * in no block of the device. *number: the block's; 0: none. */
+/* Bytes from the address to the end of its block; marks the block as bound by the graph. SIZE_MAX: the address is in no
+ * block of the device. *number: the block's; 0: none. */
 size_t gki_device_room(gk_device *device, const void *graph, const void *address, uint64_t *number);
 /* Whether a block of the device ends at the address. */
 bool gki_device_ends_block(gk_device *device, const void *address);
-/* In the order of the device's work; done when it returns. */
+/* Copies in the order of the device's work, and waits for the end. */
 gk_result gki_device_copy(gk_device *device, gk_direction direction, void *to, const void *from, size_t bytes);
 #endif

@@ -130,7 +130,7 @@ static gk_result open_first(const gk_device_desc *desc, gk_device **device) {
       used += (size_t)snprintf(reasons + used, sizeof reasons - used, "; %s", gk_error());
   }
   gki_begin();
-  return gk_fail(GK_ERROR_NO_DEVICE, "no backend can start%s%s", used ? reasons : "", gki_modules_trouble());
+  return gk_fail(GK_ERROR_NO_DEVICE, "no backend can start%s%s", used ? reasons : "", gki_modules_problem());
 }
 
 static gk_result open_named(const char *wanted, gk_device_desc *desc, gk_device **device) {
@@ -142,7 +142,7 @@ static gk_result open_named(const char *wanted, gk_device_desc *desc, gk_device 
     return gk_fail(GK_ERROR_INVALID, "gk_device_open: %s \"%.100s\"%s%s; there are: %s%s",
                    planned ? "the backend" : "there is no backend named", wanted,
                    planned ? " is not in this build" : "",
-                   desc->backend && desc->backend[0] ? "" : " (from $GK_BACKEND)", names, gki_modules_trouble());
+                   desc->backend && desc->backend[0] ? "" : " (from $GK_BACKEND)", names, gki_modules_problem());
   }
   desc->backend = backend->name;
   return open_one(backend, desc, device);

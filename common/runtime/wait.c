@@ -22,7 +22,7 @@ static bool is_node(const gk_plan *plan, uint32_t node, gk_op op, gk_op other) {
   return node < plan->node_count && (plan->nodes[node].op == op || plan->nodes[node].op == other);
 }
 
-gk_result gki_judge_arrays(const gk_graph *graph, gk_launch_result *record, const gk_launch_result *given) {
+gk_result gki_check_arrays(const gk_graph *graph, gk_launch_result *record, const gk_launch_result *given) {
   if (record->passes == given->passes && record->hit_bound == given->hit_bound && record->ran == given->ran)
     return GK_OK;
   *record = *given;
@@ -30,10 +30,10 @@ gk_result gki_judge_arrays(const gk_graph *graph, gk_launch_result *record, cons
                  graph->device->backend->name, graph->planned.plan.name);
 }
 
-gk_result gki_launch_judge_record(gki_launch *launch) {
+gk_result gki_launch_check_result(gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
   const gk_launch_result *record = &launch->record;
-  const gk_result result = gki_judge_arrays(launch->graph, &launch->record, &launch->blank);
+  const gk_result result = gki_check_arrays(launch->graph, &launch->record, &launch->blank);
   if (result != GK_OK) return result;
   if ((unsigned)record->state <= GK_CANCELLED && (unsigned)record->applied <= GK_BY_RECORDING &&
       (record->state != GK_YIELDED || is_node(plan, record->yielded, GK_OP_CHECKPOINT, GK_OP_CHECKPOINT)) &&
@@ -44,11 +44,11 @@ gk_result gki_launch_judge_record(gki_launch *launch) {
                  (int)record->state, (unsigned)record->yielded, (unsigned)record->limit, (int)record->applied);
 }
 
-/* As far as gk knows at this moment. */
+/* Marks the end for a profiler, at the time when gk learns of it. */
 void gki_launch_mark_end(const gki_launch *launch) {
   const gk_plan *plan = &launch->graph->planned.plan;
   const gk_launch_result *record = &launch->record;
-  const uint64_t number = launch->hand_over.launch;
+  const uint64_t number = launch->args.launch;
   if (!gki_trace_enabled()) return;
   if (launch->result != GK_OK) gki_trace_mark(number, "%s failed", plan->name);
   else if (record->state == GK_YIELDED)
@@ -56,37 +56,37 @@ void gki_launch_mark_end(const gki_launch *launch) {
   else if (record->state == GK_CANCELLED) gki_trace_mark(number, "%s was cancelled", plan->name);
 }
 
-typedef enum outcome { RETIRED, PENDING, CANT_ASK } outcome;
+typedef enum retire_result { RETIRED, PENDING, CANT_ASK } retire_result;
 
 /* For a started native launch: asks its backend whether it has ended, or waits until it has. */
-static outcome ask(gk_graph *graph, gki_launch *launch, bool block) {
+static retire_result query_launch(gk_graph *graph, gki_launch *launch, bool block) {
   gki_begin();
   const int cancel = gki_cancel_hold();
   launch->result = graph->device->backend->wait(graph->state, block, &launch->record);
   gki_cancel_let_go(cancel);
-  if (launch->result == GK_ERROR_BUSY) { /* gk can't ask now; this says nothing about the launch */
+  if (launch->result == GK_ERROR_BUSY) { /* gk can't ask now; the launch's state is unknown */
     gk_fail(GK_ERROR_BUSY, "backend %s can't be asked now and didn't say why", graph->device->backend->name);
     launch->result = GK_OK;
     return CANT_ASK;
   }
   if (block || launch->result != GK_NOT_READY) launch->result = gki_launch_ended(launch->result);
-  if (launch->result == GK_OK) launch->result = gki_launch_judge_record(launch);
+  if (launch->result == GK_OK) launch->result = gki_launch_check_result(launch);
   gki_launch_keep_message(launch);
-  gki_begin(); /* That failure doesn't belong to the current call. */
+  gki_begin(); /* that failure isn't the current call's */
   if (launch->result != GK_NOT_READY) return RETIRED;
   launch->result = GK_OK;
   return PENDING;
 }
 
-/* The next launch to retire. All started native launches must have been sent before. */
-static outcome retire_one(gk_graph *graph, uint64_t launched, bool block) {
+/* Retires the next launch if it has ended. All started native launches must have been sent before. */
+static retire_result retire_one(gk_graph *graph, uint64_t launched, bool block) {
   const bool native = graph->mode == GK_MODE_NATIVE;
   gki_launch *launch = gki_launch_at(graph, graph->retired + 1);
   gki_job *job = native ? &gki_launch_at(graph, launched)->job : &launch->job;
   if (block) gki_worker_wait(&graph->device->worker, job);
   else if (!atomic_load_explicit(&job->done, memory_order_acquire)) return PENDING;
   const bool asked = native && launch->result == GK_OK;
-  const outcome answer = asked ? ask(graph, launch, block) : RETIRED;
+  const retire_result answer = asked ? query_launch(graph, launch, block) : RETIRED;
   if (answer != RETIRED) return answer;
   ++graph->retired;
   if (asked) gki_launch_mark_end(launch);
@@ -99,7 +99,7 @@ static outcome retire_one(gk_graph *graph, uint64_t launched, bool block) {
 
 gk_result gki_launches_retire(gk_graph *graph, uint64_t upto, bool block) {
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
-  outcome last = RETIRED;
+  retire_result last = RETIRED;
   while (graph->retired < upto && last == RETIRED) last = retire_one(graph, launched, block);
   return last == RETIRED ? GK_OK : last == PENDING ? GK_NOT_READY : gki_failure();
 }
@@ -111,9 +111,9 @@ static gk_result wait_for(gk_graph *graph, uint64_t launched) {
   return result;
 }
 
-gk_result gki_refuse_external(const gk_graph *graph, const char *call, const char *instead) {
+gk_result gki_refuse_external(const gk_graph *graph, const char *call, const char *advice) {
   return gk_fail(GK_ERROR_INVALID, "%s: graph %s is part of a graph of yours; %s", call, graph->planned.plan.name,
-                 instead);
+                 advice);
 }
 
 static gk_result refuse_finish(const gk_graph *graph, const char *call, bool block, uint64_t launched) {
@@ -127,7 +127,7 @@ static gk_result refuse_finish(const gk_graph *graph, const char *call, bool blo
                  graph->external ? graph->arm_call : "gk_launch");
 }
 
-/* For launches that have all ended. */
+/* Reports launches, which must all have ended. */
 static gk_result report_launches(gk_graph *graph, uint64_t launched, const gk_status **status) {
   graph->reported = launched;
   if (graph->first_error != GK_OK) return gki_fail_with(graph->first_error, graph->first_error_message);
@@ -182,11 +182,11 @@ gk_result gk_cancel(gk_graph *graph) {
     return gk_fail(GK_ERROR_UNSUPPORTED,
                    "gk_cancel: graph %s was created without GK_CANCELLABLE; create it with that bit",
                    graph->planned.plan.name);
-  atomic_fetch_add(&graph->stoppers, 1); /* from here on the device isn't closed */
+  atomic_fetch_add(&graph->cancelling, 1); /* the device isn't closed from here on */
   gk_result result = GK_OK;
   if (atomic_load(&graph->stoppable) && atomic_load_explicit(&graph->launched, memory_order_relaxed))
     result = cancel_open(graph);
-  atomic_fetch_sub(&graph->stoppers, 1);
+  atomic_fetch_sub(&graph->cancelling, 1);
   return result;
 }
 
@@ -194,7 +194,7 @@ bool gki_launches_over(gk_graph *graph) {
   return gki_launches_retire(graph, atomic_load_explicit(&graph->launched, memory_order_relaxed), false) == GK_OK;
 }
 
-void gki_launches_handed(gk_graph *graph) {
+void gki_launches_wait_sent(gk_graph *graph) {
   const uint64_t launched = atomic_load_explicit(&graph->launched, memory_order_relaxed);
   if (launched) gki_worker_wait(&graph->device->worker, &gki_launch_at(graph, launched)->job);
 }

@@ -8,24 +8,24 @@
  * a time. */
 gk_result gki_launches_retire(gk_graph *graph, uint64_t upto, bool block);
 void gki_launches_end(gk_graph *graph); /* cancels, and waits for all */
-void gki_launches_handed(gk_graph *graph); /* waits until the backend has received everything: another entry may be
+void gki_launches_wait_sent(gk_graph *graph); /* waits until the backend has received everything: another entry may be
                                             * called */
 bool gki_launches_over(gk_graph *graph); /* as far as gk knows without waiting */
 
 /* The message of a failure, as the launch keeps it for the call that waits. */
 void gki_launch_keep_message(gki_launch *launch);
 
-/* The backend's result of a launch that ended well is what the user sees. An invalid result is GK_ERROR_DEVICE. */
-gk_result gki_launch_judge_record(gki_launch *launch);
+/* Checks the backend's result of a successful launch. GK_ERROR_DEVICE: it isn't valid. */
+gk_result gki_launch_check_result(gki_launch *launch);
 
 /* Whether a backend left the arrays of a result in their places; if not, the result is as gk gave it. */
-gk_result gki_judge_arrays(const gk_graph *graph, gk_launch_result *record, const gk_launch_result *given);
+gk_result gki_check_arrays(const gk_graph *graph, gk_launch_result *record, const gk_launch_result *given);
 
-/* A launch that has ended is ready, whatever a library call returned. Otherwise gk_poll would report for ever that it
- * runs. */
+/* A GK_NOT_READY, for example of a library call, becomes a failure. As a launch's result it would make gk_poll report
+ * that the launch runs, without end. */
 static inline gk_result gki_launch_ended(gk_result result) { return gki_is_answer(result) ? result : GK_ERROR_INVALID; }
 void gki_launch_mark_end(const gki_launch *launch);
 
 /* For a graph that the caller launches. */
-gk_result gki_refuse_external(const gk_graph *graph, const char *call, const char *instead);
+gk_result gki_refuse_external(const gk_graph *graph, const char *call, const char *advice);
 #endif

@@ -15,16 +15,16 @@
 enum { AWAKE_NS = 50000, LOST_NS = 20000, MOST_LOST_NS = 10000000, PENALTY = 64, SPINS = 400 };
 
 static bool is_crowded(const gki_worker *worker, uint64_t now) {
-  return now < atomic_load_explicit(&worker->crowded_until, memory_order_relaxed);
+  return now < atomic_load_explicit(&worker->contended_until, memory_order_relaxed);
 }
 
-/* Yields the core. @return the time; 0: the yield took so long that sleeping is better */
-static uint64_t give_way(gki_worker *worker, uint64_t now) {
+/* Yields the core. @return the time; 0: the yield took long, so the thread should sleep */
+static uint64_t yield_core(gki_worker *worker, uint64_t now) {
   sched_yield();
   const uint64_t then = gki_now_ns(), lost = then - now;
   if (lost < LOST_NS) return then;
   const uint64_t counts = lost < MOST_LOST_NS ? lost : MOST_LOST_NS; /* a debugger may have stopped the thread */
-  atomic_store_explicit(&worker->crowded_until, then + PENALTY * counts, memory_order_relaxed);
+  atomic_store_explicit(&worker->contended_until, then + PENALTY * counts, memory_order_relaxed);
   return 0;
 }
 
@@ -36,7 +36,7 @@ static gki_job *take_first(gki_worker *worker) {
 }
 
 /* Runs a job with nothing before it. The lock is held before and after, and not while the job runs. */
-static void carry_out(gki_worker *worker, gki_job *job) {
+static void run_job(gki_worker *worker, gki_job *job) {
   const gki_within within = {worker, gki_within_now};
   worker->busy = true;
   pthread_mutex_unlock(&worker->lock);
@@ -49,9 +49,9 @@ static void carry_out(gki_worker *worker, gki_job *job) {
   pthread_cond_broadcast(&worker->finished);
 }
 
-/* For the worker's thread: there is work, or there will be none any more. Holds the lock before and after. */
-static void tell(gki_worker *worker) {
-  atomic_fetch_add_explicit(&worker->told, 1, memory_order_relaxed);
+/* Wakes the worker's thread: there is work, or the worker ends. Holds the lock before and after. */
+static void notify(gki_worker *worker) {
+  atomic_fetch_add_explicit(&worker->changes, 1, memory_order_relaxed);
   pthread_cond_signal(&worker->posted);
 }
 
@@ -60,12 +60,12 @@ static bool has_nothing_to_do(const gki_worker *worker) { return worker->busy ||
 /* Holds the lock before and after. */
 static void await_work(gki_worker *worker) {
   if (!has_nothing_to_do(worker)) return;
-  const uint32_t told = atomic_load_explicit(&worker->told, memory_order_relaxed);
+  const uint32_t changes = atomic_load_explicit(&worker->changes, memory_order_relaxed);
   pthread_mutex_unlock(&worker->lock);
   uint64_t now = gki_now_ns();
   for (const uint64_t ends = is_crowded(worker, now) ? now : now + AWAKE_NS; now && now < ends;) {
-    if (atomic_load_explicit(&worker->told, memory_order_relaxed) != told) break;
-    now = give_way(worker, now);
+    if (atomic_load_explicit(&worker->changes, memory_order_relaxed) != changes) break;
+    now = yield_core(worker, now);
   }
   pthread_mutex_lock(&worker->lock);
   while (has_nothing_to_do(worker)) pthread_cond_wait(&worker->posted, &worker->lock);
@@ -77,7 +77,7 @@ static void *work(void *at) {
   for (;;) {
     await_work(worker);
     if (!worker->first) break;
-    carry_out(worker, take_first(worker));
+    run_job(worker, take_first(worker));
   }
   pthread_mutex_unlock(&worker->lock);
   return NULL;
@@ -100,7 +100,7 @@ gk_result gki_worker_start(gki_worker *worker) {
 void gki_worker_stop(gki_worker *worker) {
   pthread_mutex_lock(&worker->lock);
   worker->ending = true;
-  tell(worker);
+  notify(worker);
   pthread_mutex_unlock(&worker->lock);
   pthread_join(worker->thread, NULL);
   pthread_cond_destroy(&worker->finished);
@@ -113,7 +113,7 @@ static void append(gki_worker *worker, gki_job *job) {
   if (worker->last) worker->last->next = job;
   else worker->first = job;
   worker->last = job;
-  tell(worker);
+  notify(worker);
 }
 
 void gki_worker_post(gki_worker *worker, gki_job *job) {
@@ -126,8 +126,8 @@ void gki_worker_post(gki_worker *worker, gki_job *job) {
 /* Holds the lock before and after. */
 static bool run_here(gki_worker *worker, gki_job *job) {
   if (worker->busy || worker->first) return false;
-  carry_out(worker, job);
-  if (worker->first || worker->ending) tell(worker);
+  run_job(worker, job);
+  if (worker->first || worker->ending) notify(worker);
   return true;
 }
 
@@ -160,7 +160,7 @@ void gki_worker_wait(gki_worker *worker, gki_job *job) {
   if (is_crowded(worker, now)) {
     for (int spins = 0; spins < SPINS && !is_done(job); ++spins) gki_pause();
   } else {
-    for (const uint64_t ends = now + AWAKE_NS; now && now < ends && !is_done(job);) now = give_way(worker, now);
+    for (const uint64_t ends = now + AWAKE_NS; now && now < ends && !is_done(job);) now = yield_core(worker, now);
   }
   if (is_done(job)) return;
   const int cancel = gki_cancel_hold();

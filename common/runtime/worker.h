@@ -11,15 +11,15 @@
 typedef struct gki_job {
   void (*run)(struct gki_job *job);
   struct gki_job *next;
-  atomic_bool done; /* false from post until run has returned */
+  atomic_bool done; /* false from the post until `run` has returned */
 } gki_job;
 
 typedef struct gki_worker {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t posted, finished;
-  atomic_uint told; /* counts changes for the thread */
-  _Atomic uint64_t crowded_until; /* CLOCK_MONOTONIC, in ns: until then other threads need the cores, too */
+  atomic_uint changes; /* a count; the thread waits until it changes */
+  _Atomic uint64_t contended_until; /* CLOCK_MONOTONIC, in ns: until then other threads need the cores, too */
   gki_job *first, *last;
   bool busy; /* a job runs, here or on a caller's thread */
   bool ending;

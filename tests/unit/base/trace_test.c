@@ -32,7 +32,7 @@ static int ask(void) {
   gki_trace_mark((uint64_t)++looked, "never");
   gki_trace_end();
   const char *why;
-  const bool built = gki_range_describe(&why);
+  const bool built = gki_trace_describe(&why);
   printf("%s, %d names looked at: %s\n", gki_trace_enabled() ? "heard" : "not heard", looked,
          built ? why : "not built in");
   return code;
@@ -370,7 +370,7 @@ static void several_threads(void **state) {
 static void facts(void **state) {
   (void)state;
   const char *why;
-  assert_true(gki_range_describe(&why));
+  assert_true(gki_trace_describe(&why));
   assert_non_null(strstr(why, "a tool listens"));
 }
 

@@ -89,7 +89,7 @@ static void sleeps_after_a_while(void **state) {
   gki_worker_wait(&worker, &h.job);
   assert_int_equal(yields, AWAKE_NS / YIELD_NS);
   assert_true(sleeps > 0);
-  assert_int_equal(atomic_load(&worker.crowded_until), 0);
+  assert_int_equal(atomic_load(&worker.contended_until), 0);
 }
 
 static held *awaited;
@@ -124,7 +124,7 @@ static void long_yields_are_a_crowd(void **state) {
     when_sleeping = open_gate;
     gki_worker_wait(&worker, &h.job);
     assert_int_equal(yields, 1);
-    const uint64_t until = atomic_load(&worker.crowded_until), now = gki_now_ns();
+    const uint64_t until = atomic_load(&worker.contended_until), now = gki_now_ns();
     assert_int_equal(until - now, cases[k].penalty_ns);
     for (int crowded = 1; crowded >= 0; --crowded) {
       post_held(&h);
@@ -146,7 +146,7 @@ static void short_yields_are_no_crowd(void **state) {
   when_sleeping = open_gate;
   gki_worker_wait(&worker, &h.job);
   assert_int_equal(yields, 3);
-  assert_int_equal(atomic_load(&worker.crowded_until), 0);
+  assert_int_equal(atomic_load(&worker.contended_until), 0);
 }
 
 /* In a crowd one doesn't sleep either where it is done by then. */
@@ -156,7 +156,7 @@ static void looks_before_it_sleeps(void **state) {
   post_held(&h);
   open_gate();
   await(atomic_load(&h.job.done));
-  atomic_store(&worker.crowded_until, UINT64_MAX);
+  atomic_store(&worker.contended_until, UINT64_MAX);
   watch(YIELD_NS);
   gki_worker_wait(&worker, &h.job);
   assert_int_equal(yields + sleeps, 0);
@@ -187,7 +187,7 @@ static void all_who_wait_are_woken(void **state) {
   (void)state;
   held first, second = {.job.run = run_held};
   pthread_t threads[2];
-  atomic_store(&worker.crowded_until, UINT64_MAX);
+  atomic_store(&worker.contended_until, UINT64_MAX);
   post_held(&first);
   gki_worker_post(&worker, &second.job);
   threads[0] = begin_waiting(&second.job);
@@ -270,7 +270,7 @@ static void worker_stays_awake_a_while(void **state) {
   await(atomic_load(&worker_sleeps) > 0);
   assert_int_equal(atomic_load(&worker_yields), AWAKE_NS / YIELD_NS);
   gki_worker_wait(&worker, &h.job);
-  atomic_store(&worker.crowded_until, UINT64_MAX); /* where others want the cores it sleeps at once */
+  atomic_store(&worker.contended_until, UINT64_MAX); /* where others want the cores it sleeps at once */
   post_watching(&h, false);
   await(atomic_load(&worker_sleeps) > 0);
   assert_int_equal(atomic_load(&worker_yields), 0);

@@ -114,7 +114,7 @@ static void whoever_sleeps_is_woken(void **state) {
   enum { PAUSES = sizeof pauses / sizeof *pauses, ROUNDS = 5 };
   int count = 0;
   for (int k = 0; k < ROUNDS * PAUSES * PAUSES; ++k) {
-    atomic_store(&worker->crowded_until, k % 2 ? UINT64_MAX : 0); /* where others want the cores nobody stays awake */
+    atomic_store(&worker->contended_until, k % 2 ? UINT64_MAX : 0); /* where others want the cores nobody stays awake */
     nap n = {{.run = run_nap}, pauses[k / PAUSES % PAUSES], &count};
     sleep_ns(pauses[k % PAUSES]);
     gki_worker_post(worker, &n.job);
